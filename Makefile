@@ -1,0 +1,51 @@
+# Every target sets itself up: a fresh machine needs python3 (3.11+), make and git.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint format bench soak docs clean
+
+help:
+	@echo "make demo    three scripted agents meet the gates (nothing to install)"
+	@echo "make test    lint, types, layers, tests with coverage, rules (about a minute)"
+	@echo "make lint    ruff, mypy and import-linter only"
+	@echo "make bench   speed, as ratios to a floor measured in the same run"
+	@echo "make soak    the ledger under many processes and kill -9"
+	@echo "make docs    rewrite the generated parts of docs/"
+	@echo "make format  let ruff format and fix the code"
+
+demo: supported-python
+	@PYTHONPATH=src $(PYTHON) -m notyet demo
+
+test: $(VENV)/ready
+	@$(BIN)/python tools/checks.py all
+
+lint: $(VENV)/ready
+	@$(BIN)/python tools/checks.py lint
+
+format: $(VENV)/ready
+	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
+
+bench: $(VENV)/ready
+	@$(BIN)/python -m bench
+
+soak: $(VENV)/ready
+	@$(BIN)/python -m bench.soak
+
+docs: $(VENV)/ready
+	@$(BIN)/python tools/rules_index.py --write
+
+clean:
+	rm -rf $(VENV) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+.PHONY: supported-python
+supported-python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "notyet needs Python 3.11 or newer; $(PYTHON) is older: try make PYTHON=python3.12"; exit 1; }
+
+# Refreshed whenever the project's requirements change.
+$(VENV)/ready: pyproject.toml requirements/dev.txt | supported-python
+	@echo "setting up $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt -e .
+	@touch $@
