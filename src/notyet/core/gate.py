@@ -1,0 +1,116 @@
+"""`Gate`: a named rule, where it applies (`Match`), what it asks (a check) and its policy."""
+
+from __future__ import annotations
+
+from notyet.core.event import ENDINGS, SCOPES
+from notyet.core.glob import glob_error, glob_matches
+from notyet.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal
+
+    from notyet.core.event import Ending, Scope, StopEvent
+
+    Speaks = Literal["notyet", "openclaw"]
+
+NATIVE = "notyet"
+# Seeds of these two say that a hook is skipped at its limit; every other gate is asked once
+# more, unable to block: we give up on bouncing, never on checking (B1).
+NOT_ASKED_AT_LIMIT = frozenset({"openclaw", "mux"})
+GATED_ENDINGS: tuple[Ending, ...] = ("done", "error", "timeout")  # others were ended by people
+
+
+class Function(Record):
+    """A check: call this, plain or `async`. `speaks` says in which shape it is called."""
+
+    call: Callable[..., Any]
+    speaks: Speaks = "notyet"
+
+
+class Source(Record):
+    """Where a gate was written down."""
+
+    file: str
+    line: int = 0
+
+
+class Match(Record, kw_only=True):
+    """Where a gate applies. Patterns are globs on a subagent's type, id and name (D1, D2)."""
+
+    events: tuple[Scope, ...] = ("agent",)
+    agents: tuple[str, ...] = ("*",)
+    never: tuple[str, ...] = ()
+    endings: tuple[Ending, ...] = ("done",)
+
+    def _validate(self) -> None:
+        for field, known in (("events", SCOPES), ("endings", ENDINGS)):
+            strange = [name for name in getattr(self, field) if name not in known]
+            if strange or not getattr(self, field):
+                raise ValueError(f"{field} are some of {', '.join(known)}, not {strange or ()!r}")
+        for pattern in (*self.agents, *self.never):
+            problem = glob_error(pattern)
+            if problem:
+                raise ValueError(problem)
+        if not self.agents:
+            raise ValueError("agents is empty, so the gate would never apply; leave it out for all")
+
+
+class Gate(Record, kw_only=True):
+    """A named rule. Gates with the same priority and step are asked together (A1)."""
+
+    name: str
+    check: Function
+    match: Match = Match()
+    priority: int = 0
+    step: int = 0
+    timeout: float | None = 600.0
+    if_broken: Literal["allow", "block"] = "allow"
+    observe: bool = False
+    source: Source | None = None
+
+    def _validate(self) -> None:
+        if not self.name.strip():
+            raise ValueError("a gate needs a name")
+        if self.if_broken not in {"allow", "block"}:
+            raise ValueError(f"if_broken is 'allow' or 'block', not {self.if_broken!r}")
+        if self.timeout is not None and not self.timeout > 0:
+            raise ValueError(f"timeout is a number of seconds above 0, not {self.timeout!r}")
+
+    @property
+    def native(self) -> bool:
+        """Whether the gate is written for notyet, and not for some host's hooks."""
+        return self.check.speaks == NATIVE
+
+
+def why_not(gate: Gate, event: StopEvent) -> str:
+    """Say why a gate does not apply to an event; empty when it does."""
+    match = gate.match
+    if event.scope not in match.events:
+        return f"it is not for {'subagents' if event.scope == 'subagent' else 'the main agent'}"
+    if event.ending not in match.endings:
+        return f"it is not for an ending by {event.ending}"
+    if event.scope == "subagent":
+        excluded = fits(match.never, event)
+        if excluded:
+            return f"never: {excluded}"
+        if match.agents != ("*",) and not fits(match.agents, event):
+            return f"no pattern fits ({', '.join(match.agents)})"
+    return ""
+
+
+def fits(patterns: tuple[str, ...], event: StopEvent) -> str:
+    """Say which of a subagent's names fits which pattern; empty when none does (D2)."""
+    names = (
+        ("agent_type", event.agent_type),
+        ("agent_id", event.agent_id),
+        ("agent_name", event.agent_name),
+    )
+    for pattern in patterns:
+        for field, name in names:
+            if name and glob_matches(pattern, name):
+                return f"{field} {name} fits {pattern}"
+        if pattern == "*":
+            return "every subagent fits *"
+    return ""

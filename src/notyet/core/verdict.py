@@ -1,0 +1,124 @@
+"""What a gate can say, what it said, and what all of it came to."""
+
+from __future__ import annotations
+
+from notyet.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    Verdict: TypeAlias = "Allow | Block | Halt"
+    Answer: TypeAlias = "Allow | Block | Halt | Problem"
+    ProblemKind = Literal["crashed", "timeout", "cannot_start", "bad_answer", "deadline"]
+    Outcome = Literal[
+        "passed",
+        "blocked",
+        "halted",
+        "capped",
+        "stuck",
+        "handed_back",
+        "skipped",
+        "failed_open",
+        "observed",
+        "overridden",
+    ]
+
+OUTCOMES = (
+    "passed",
+    "blocked",
+    "halted",
+    "capped",
+    "stuck",
+    "handed_back",
+    "skipped",
+    "failed_open",
+    "observed",
+    "overridden",
+)
+
+
+class Allow(Record):
+    """The agent may finish. `extend` raises this turn's limit, `note` is a remark for the log."""
+
+    extend: int = 0
+    note: str = ""
+
+    def _validate(self) -> None:
+        _check_extend(self.extend)
+
+
+class Block(Record):
+    """The agent goes on with `prompt`; `reason` is why, for the log (default: the prompt)."""
+
+    prompt: str
+    reason: str = ""
+    extend: int = 0
+
+    def _validate(self) -> None:
+        if not isinstance(self.prompt, str) or not self.prompt.strip():
+            raise ValueError("a Block needs words: say what the agent must do next")
+        _check_extend(self.extend)
+
+
+class Halt(Record):
+    """The agent's turn ends now, whatever the other gates say."""
+
+    reason: str = ""
+
+
+def _check_extend(extend: object) -> None:
+    if not isinstance(extend, int) or isinstance(extend, bool) or extend < 0:
+        raise ValueError(f"extend is a new limit, a whole number from 0 up, not {extend!r}")
+
+
+class Problem(Record):
+    """A gate could not answer; its `if_broken` decides what that means (A6)."""
+
+    kind: ProblemKind
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.detail}"
+
+
+class Report(Record, kw_only=True):
+    """What one gate said, or the problem it had. No answer: it was not asked (A2)."""
+
+    gate: str
+    answer: Allow | Block | Halt | Problem | None = None
+    seconds: float = 0.0
+    output: str = ""
+    matched: str = ""  # which of the agent's names fitted which pattern (D2)
+    observed: bool = False  # the gate only watches
+    warning: str = ""  # something its author should know
+
+    @property
+    def status(self) -> str:
+        """One word for logs: allowed, blocked, halted, problem or not_asked."""
+        return _STATUS[type(self.answer)]
+
+
+_STATUS = {
+    Allow: "allowed",
+    Block: "blocked",
+    Halt: "halted",
+    Problem: "problem",
+    type(None): "not_asked",
+}
+
+
+class Decision(Record, kw_only=True):
+    """The settled verdict with its outcome and all reports: what we answer and remember."""
+
+    verdict: Allow | Block | Halt
+    outcome: Outcome
+    reports: tuple[Report, ...] = ()
+    turn: int = 0
+    count: int = 0  # send-backs in this turn, this one included
+    limit: int = 0  # how many were allowed
+    limit_source: str = ""
+    extend: int = 0  # a higher limit that gates asked for (B2)
+    why: str = ""
+    repeat_key: str = ""  # equal for stops that failed alike on the same tree (B6)
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,91 @@
+import pytest
+
+from notyet import Function, Gate, Match
+from notyet.core.gate import fits, why_not
+from support import gate, stop, substop
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"name": " "}, "needs a name"),
+        ({"if_broken": "maybe"}, "'allow' or 'block', not 'maybe'"),
+        ({"timeout": 0}, "seconds above 0"),
+        ({"timeout": -1}, "seconds above 0"),
+        ({"timeout": float("nan")}, "seconds above 0"),
+    ],
+)
+def test_a_gate_that_cannot_mean_anything_is_refused(fields, words):
+    with pytest.raises(ValueError, match=words):
+        Gate(**({"name": "g", "check": Function(print)} | fields))
+
+
+@pytest.mark.rule("D1")
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"events": ("main",)}, "events are some of"),
+        ({"events": ()}, "events are some of"),
+        ({"endings": ("ok",)}, "endings are some of"),
+        ({"agents": ("[a",)}, "never closed"),
+        ({"never": ("",)}, "empty pattern"),
+        ({"agents": ()}, "would never apply"),
+    ],
+)
+def test_a_match_that_can_never_match_is_refused(fields, words):
+    with pytest.raises(ValueError, match=words):
+        Match(**fields)
+
+
+@pytest.mark.rule("C8")
+def test_a_gate_is_for_the_main_agent_unless_it_says_otherwise():
+    assert why_not(gate(), stop()) == ""
+    assert why_not(gate(), substop()) == "it is not for subagents"
+    assert why_not(gate(scopes=("subagent",)), substop()) == ""
+    assert why_not(gate(scopes=("subagent",)), stop()) == "it is not for the main agent"
+
+
+@pytest.mark.rule("C2", "C3", "C4")
+@pytest.mark.parametrize("ending", ["error", "timeout", "killed", "reset", "interrupted"])
+def test_a_native_gate_is_asked_after_other_endings_only_if_it_says_so(ending):
+    assert why_not(gate(), stop(ending=ending)) == f"it is not for an ending by {ending}"
+    wants = gate(match=Match(endings=("done", ending)))
+    assert why_not(wants, stop(ending=ending)) == ""
+
+
+@pytest.mark.rule("D2")
+@pytest.mark.parametrize(
+    ("pattern", "matched"),
+    [
+        ("cod*", "agent_type coder fits cod*"),
+        ("a1", "agent_id a1 fits a1"),
+        ("Big *", "agent_name Big Job fits Big *"),
+        ("other", ""),
+    ],
+)
+def test_patterns_are_tried_on_type_id_and_name_and_the_match_is_named(pattern, matched):
+    assert fits((pattern,), substop(agent_name="Big Job")) == matched
+
+
+@pytest.mark.rule("D2")
+def test_a_subagent_without_names_still_fits_a_star_and_nothing_else():
+    nameless = substop(agent_id=None, agent_type=None)
+    assert fits(("*",), nameless) == "every subagent fits *"
+    assert fits(("?*",), nameless) == ""
+
+
+@pytest.mark.rule("D2")
+def test_never_beats_a_matching_pattern():
+    picky = gate(match=Match(events=("subagent",), agents=("*",), never=("Expl*",)))
+    assert why_not(picky, substop(agent_type="Explore")) == "never: agent_type Explore fits Expl*"
+    assert why_not(picky, substop(agent_type="coder")) == ""
+
+
+def test_a_gate_says_which_patterns_did_not_fit():
+    picky = gate(match=Match(events=("subagent",), agents=("impl-*", "tester")))
+    assert why_not(picky, substop()) == "no pattern fits (impl-*, tester)"
+
+
+def test_patterns_are_about_subagents_so_the_main_agent_passes_them():
+    both = gate(match=Match(events=("agent", "subagent"), agents=("coder",), never=("lead",)))
+    assert why_not(both, stop(agent_type="lead")) == ""
