@@ -1,0 +1,107 @@
+"""How often we may block, how often we did, and when trying again is pointless (B).
+
+A ledger keeps one `History` per agent. Its two moves are here, so that every ledger counts
+alike: `open_turn` when a stop begins, `after` when it is decided.
+"""
+
+from __future__ import annotations
+
+from notyet.core.record import Record, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from notyet.core.event import StopEvent
+    from notyet.core.verdict import Decision
+
+
+class Limits(Record, kw_only=True):
+    """How much patience the gates have with one agent."""
+
+    max_blocks: int = 3  # send-backs per turn; a passing stop refills them (B1)
+    session_ceiling: int = 50  # send-backs per agent and session, never refilled; 0: off (B13)
+    stuck_after: int = 3  # the same failure this often in a row is let go; 0: off (B6)
+    wait_for_background: bool = True  # no gating while the session's other agents work (B10)
+
+    def _validate(self) -> None:
+        for name in ("max_blocks", "session_ceiling", "stuck_after"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise ValueError(f"{name} is a whole number from 0 up, not {value!r}")
+        if self.stuck_after == 1:
+            raise ValueError("stuck_after = 1 would never send anybody back; use 0, or 2 and more")
+
+
+class History(Record, kw_only=True):
+    """What is remembered of one agent in one session."""
+
+    turn: int = 0  # 0: never seen
+    turn_id: str = ""
+    blocks: int = 0  # send-backs in this turn since its last pass
+    session_blocks: int = 0  # send-backs ever
+    extend: int = 0  # the highest limit a gate of this turn asked for
+    blocked: bool = False  # the last stop was sent back, and nothing came since
+    repeats: int = 0  # stops in a row that failed alike
+    repeat_key: str = ""
+
+
+class Limit(Record):
+    """The limit in force, and which setting it comes from."""
+
+    number: int
+    source: str
+
+
+def limit_in_force(limits: Limits, history: History, host_cap: int) -> Limit:
+    """Return how many send-backs this turn may have, all in all."""
+    number, source = limits.max_blocks, "max_blocks"
+    if history.extend > number:
+        number, source = history.extend, "extended by a gate"
+    # A host that overrides us may lose the agent's final answer, so we stay below its cap (B8).
+    below_cap = max(1, host_cap - 1)
+    if host_cap > 0 and below_cap < number:
+        number, source = below_cap, f"below the host's cap of {host_cap}"
+    if limits.session_ceiling:
+        left = max(0, limits.session_ceiling - history.session_blocks)
+        if history.blocks + left < number:
+            number, source = history.blocks + left, f"session_ceiling {limits.session_ceiling}"
+    return Limit(number=number, source=source)
+
+
+def open_turn(history: History, event: StopEvent) -> History:
+    """Return the history in which this stop happens: of the same turn, or of a new one (B4)."""
+    # Without an id the flag tells; one that we cannot believe opens nothing, so that the whole
+    # session is one turn.
+    known = (
+        event.turn_id == history.turn_id if event.turn_id else event.stop_hook_active is not False
+    )
+    if history.turn and known:
+        return history
+    return History(
+        turn=history.turn + 1,
+        turn_id=event.turn_id or "",
+        session_blocks=history.session_blocks,
+    )
+
+
+def after(history: History, decision: Decision) -> History:
+    """Return the history once a decision is taken."""
+    if decision.turn != history.turn:
+        # A newer turn began while the gates were asked: that turn's budget is not ours to spend.
+        spent = 1 if decision.outcome == "blocked" else 0
+        return replace(history, session_blocks=history.session_blocks + spent)
+    history = replace(history, extend=max(history.extend, decision.extend), blocked=False)
+    if decision.outcome in {"blocked", "stuck"}:
+        repeats = 0
+        if decision.repeat_key:
+            repeats = history.repeats + 1 if decision.repeat_key == history.repeat_key else 1
+        history = replace(history, repeats=repeats, repeat_key=decision.repeat_key)
+    if decision.outcome == "blocked":
+        return replace(
+            history,
+            blocks=history.blocks + 1,
+            session_blocks=history.session_blocks + 1,
+            blocked=True,
+        )
+    if decision.outcome in {"passed", "observed"}:
+        return replace(history, blocks=0, repeats=0, repeat_key="")
+    return history
