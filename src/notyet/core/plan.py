@@ -1,0 +1,114 @@
+"""`plan`: which gates an event meets, in which order, or why none is asked."""
+
+from __future__ import annotations
+
+from notyet.core.event import child_key
+from notyet.core.gate import NOT_ASKED_AT_LIMIT, why_not
+from notyet.core.limits import History, Limit, Limits, limit_in_force
+from notyet.core.record import Record, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from notyet.core.event import StopEvent
+    from notyet.core.gate import Gate
+
+    Stage = tuple[Gate, ...]
+
+HANDED_BACK = "BLOCKED:"  # how an agent says that it needs its user (B14)
+# Work that will wake the agent up again; shells and monitors may run for ever (B10).
+_WAITED_FOR = frozenset({"subagent", "workflow", "teammate"})
+
+
+class Plan(Record, kw_only=True):
+    """The gates to ask, stage by stage; or `skipped`, the cause why none is."""
+
+    event: StopEvent  # as the gates see it: with its count, its limit and its flag (B5)
+    gates: tuple[Gate, ...] = ()  # all that apply, in declared order
+    stages: tuple[Stage, ...] = ()
+    history: History = History()
+    limits: Limits = Limits()
+    limit: Limit = Limit(0, "")
+    at_limit: bool = False
+    handed_back: bool = False
+    skipped: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def select(event: StopEvent, gates: Sequence[Gate]) -> tuple[Gate, ...]:
+    """Return the gates that apply to an event, in declared order."""
+    if event.internal:
+        return ()
+    return tuple(gate for gate in gates if not why_not(gate, event))
+
+
+def plan(event: StopEvent, gates: tuple[Gate, ...], history: History, limits: Limits) -> Plan:
+    """Plan the questions for an event that these selected gates apply to."""
+    limit = limit_in_force(limits, history, event.host_cap)
+    at_limit = history.blocks >= limit.number
+    skipped = "background" if limits.wait_for_background and _others_at_work(event) else ""
+    handed_back = history.blocks > 0 and (event.last_message or "").lstrip().startswith(HANDED_BACK)
+    asked = gates
+    if skipped:
+        asked = ()
+    elif handed_back or at_limit:
+        asked = tuple(gate for gate in gates if not _spared(gate, handed_back, at_limit))
+    event = replace(
+        event,
+        block_count=history.blocks,
+        max_blocks=limit.number,
+        stop_hook_active=history.blocks > 0 or event.stop_hook_active is True,
+    )
+    return Plan(
+        event=event,
+        gates=gates,
+        stages=_stages(asked),
+        history=history,
+        limits=limits,
+        limit=limit,
+        at_limit=at_limit,
+        handed_back=handed_back,
+        skipped=skipped,
+        warnings=() if skipped else _warnings(event, gates, asked, limit),
+    )
+
+
+def _spared(gate: Gate, handed_back: bool, at_limit: bool) -> bool:  # noqa: FBT001
+    """Tell whether a gate is not asked although it applies (B1, B14)."""
+    return (handed_back and gate.native) or (at_limit and gate.check.speaks in NOT_ASKED_AT_LIMIT)
+
+
+def _others_at_work(event: StopEvent) -> bool:
+    return event.scope == "agent" and any(
+        task.type in _WAITED_FOR and task.status == "running" and task.id != event.agent_id
+        for task in event.background_tasks
+    )
+
+
+def _stages(gates: tuple[Gate, ...]) -> tuple[Stage, ...]:
+    stages: dict[tuple[int, int], list[Gate]] = {}
+    for gate in gates:
+        stages.setdefault((-gate.priority, gate.step), []).append(gate)
+    return tuple(tuple(stages[key]) for key in sorted(stages))
+
+
+def _warnings(
+    event: StopEvent, gates: tuple[Gate, ...], asked: tuple[Gate, ...], limit: Limit
+) -> tuple[str, ...]:
+    warnings = []
+    if event.scope == "subagent" and not event.agent_id and _needs_names(gates):
+        warnings.append("the event names no agent_id; only its type and name can match a pattern")
+    if event.block_count >= event.max_blocks:
+        left_out = [gate.name for gate in gates if gate not in asked]
+        not_asked = f"; not asked: {', '.join(left_out)}" if left_out else ""
+        warnings.append(
+            f"limit reached: {event.block_count} of {event.max_blocks} send-backs used "
+            f"({limit.source}) in run {event.run_id or '-'} of session {child_key(event)}; "
+            f"the agent is not sent back again{not_asked}"
+        )
+    return tuple(warnings)
+
+
+def _needs_names(gates: tuple[Gate, ...]) -> bool:
+    return any(gate.match.agents != ("*",) or gate.match.never for gate in gates)

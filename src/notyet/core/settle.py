@@ -1,0 +1,181 @@
+"""`settle`: what the answers of all gates come to."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from notyet.core.limits import limit_in_force
+from notyet.core.record import replace
+from notyet.core.text import joined, masked
+from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from notyet.core.gate import Gate
+    from notyet.core.plan import Plan
+    from notyet.core.verdict import Answer, Outcome
+
+
+class _Tally:
+    """The answers that count, sorted by kind, each in declared order."""
+
+    __slots__ = ("blocks", "broken", "extend", "halts", "not_asked", "would_block")
+
+    def __init__(self) -> None:
+        self.halts: list[Halt] = []
+        self.blocks: list[tuple[Gate, Block]] = []
+        self.broken: list[str] = []  # gates that could not answer and are let through
+        self.would_block: list[str] = []  # gates that only observe
+        self.not_asked: list[str] = []
+        self.extend = 0
+
+
+def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
+    """Settle the reports, in whatever order they came, into one decision.
+
+    `tree` is the fingerprint of the files as they are now; empty when it is not known.
+    """
+    by_gate = {report.gate: report for report in reports}
+    ordered = tuple(
+        by_gate.get(gate.name) or Report(gate=gate.name, observed=gate.observe)
+        for gate in plan.gates
+    )
+    tally = _count(plan.gates, ordered)
+    repeat_key = _repeat_key(plan, tally, tree)
+    verdict, outcome, why = _verdict(plan, tally, repeat_key)
+    return Decision(
+        verdict=verdict,
+        outcome=outcome,
+        reports=ordered,
+        turn=plan.history.turn,
+        count=plan.history.blocks + (outcome == "blocked"),
+        limit=plan.limit.number,
+        limit_source=plan.limit.source,
+        extend=tally.extend,
+        why=why,
+        repeat_key=repeat_key,
+        warnings=(
+            *plan.warnings,
+            *_warnings(plan.gates, ordered),
+            *_clipped(plan, tally.extend),
+        ),
+    )
+
+
+def holds(gate: Gate, report: Report) -> bool:
+    """Tell whether a report ends the questioning (A2)."""
+    return not gate.observe and isinstance(_counted(gate, report), Block | Halt)
+
+
+def needs_tree(plan: Plan, stage: Sequence[Gate], reports: Sequence[Report]) -> bool:
+    """Tell whether a stage that holds the agent may be stuck; to know costs a `git status`."""
+    if plan.at_limit or not plan.limits.stuck_after:
+        return False
+    return all(
+        gate.native for gate, report in zip(stage, reports, strict=True) if holds(gate, report)
+    )
+
+
+def _counted(gate: Gate, report: Report) -> Answer | None:
+    """Return the answer that counts: a broken gate's `if_broken` may make it a Block (A6)."""
+    answer = report.answer
+    if isinstance(answer, Problem) and gate.if_broken == "block" and answer.kind != "deadline":
+        return Block(f"The gate {gate.name} could not be asked ({answer}). Mend that first.")
+    return answer
+
+
+def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
+    tally = _Tally()
+    for gate, report in zip(gates, reports, strict=True):
+        if gate.observe:
+            if isinstance(report.answer, Block | Halt):
+                tally.would_block.append(gate.name)
+            continue
+        answer = _counted(gate, report)
+        if isinstance(answer, Allow):
+            tally.extend = max(tally.extend, answer.extend)
+        elif isinstance(answer, Block):
+            tally.extend = max(tally.extend, answer.extend)
+            tally.blocks.append((gate, answer))
+        elif isinstance(answer, Halt):
+            tally.halts.append(answer)
+        elif isinstance(answer, Problem):
+            tally.broken.append(gate.name)
+        else:
+            tally.not_asked.append(gate.name)
+    return tally
+
+
+def _verdict(
+    plan: Plan, tally: _Tally, repeat_key: str
+) -> tuple[Allow | Block | Halt, Outcome, str]:
+    if plan.skipped:
+        return Allow(), "skipped", plan.skipped
+    if tally.halts:
+        reason = joined([halt.reason for halt in tally.halts if halt.reason.strip()])
+        return Halt(reason), "halted", reason
+    if not tally.blocks:
+        return Allow(), *_outcome_of_allow(plan, tally)
+    names = ", ".join(gate.name for gate, _ in tally.blocks)
+    if plan.at_limit:
+        return Allow(), "capped", f"{names} still fails; {_used(plan)}"
+    repeats = plan.history.repeats + 1 if repeat_key == plan.history.repeat_key else 1
+    if repeat_key and repeats >= plan.limits.stuck_after:
+        return Allow(), "stuck", f"{names} failed {repeats} times alike, and no file changed"
+    blocks = [block for _, block in tally.blocks]
+    verdict = Block(
+        prompt=joined([block.prompt for block in blocks]),
+        reason=joined([block.reason or block.prompt for block in blocks]),
+        extend=tally.extend,
+    )
+    return verdict, "blocked", names
+
+
+def _outcome_of_allow(plan: Plan, tally: _Tally) -> tuple[Outcome, str]:
+    if plan.handed_back and any(gate.native for gate in plan.gates):
+        return "handed_back", "the agent handed the matter to its user"
+    if plan.at_limit and tally.not_asked:
+        return "capped", f"{', '.join(tally.not_asked)} not asked; {_used(plan)}"
+    if tally.broken or tally.not_asked:
+        return "failed_open", f"{', '.join(tally.broken + tally.not_asked)} gave no answer"
+    if tally.would_block:
+        return "observed", f"{', '.join(tally.would_block)} would have blocked"
+    return "passed", ""
+
+
+def _used(plan: Plan) -> str:
+    return f"{plan.history.blocks} of {plan.limit.number} send-backs used ({plan.limit.source})"
+
+
+def _repeat_key(plan: Plan, tally: _Tally, tree: str) -> str:
+    """Return what stays equal while nothing moves; empty where we cannot tell (B6)."""
+    if not tree or not tally.blocks or plan.at_limit or not plan.limits.stuck_after:
+        return ""
+    if not all(gate.native for gate, _ in tally.blocks):
+        return ""
+    words = masked(joined([block.reason or block.prompt for _, block in tally.blocks]))
+    names = ",".join(gate.name for gate, _ in tally.blocks)
+    return f"{names} {crc32(words.encode('utf-8', 'replace')):08x} {len(words)} {tree}"
+
+
+def _warnings(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> list[str]:
+    warnings = []
+    for gate, report in zip(gates, reports, strict=True):
+        if report.warning:
+            warnings.append(f"gate {gate.name}: {report.warning}")
+        if isinstance(report.answer, Problem):
+            then = "only observed" if gate.observe else f"if_broken = {gate.if_broken}"
+            warnings.append(f"gate {gate.name} {report.answer} ({then})")
+    return warnings
+
+
+def _clipped(plan: Plan, extend: int) -> list[str]:
+    if extend <= plan.limit.number:
+        return []
+    wished = replace(plan.history, extend=extend)
+    limit = limit_in_force(plan.limits, wished, plan.event.host_cap)
+    if limit.number >= extend:
+        return []
+    return [f"a gate asked for a limit of {extend}; it stays at {limit.number} ({limit.source})"]
