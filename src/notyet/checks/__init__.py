@@ -1,0 +1,1 @@
+"""Running checks: the only place where anybody waits for a gate."""

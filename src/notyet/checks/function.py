@@ -1,0 +1,151 @@
+"""Calling a Python function as a gate: guarded, timed, and never trusted to come back.
+
+`guarded` and `guarded_async` are the package's `guard()`: the only calls into foreign code,
+and, with the hook's entry point, the only broad `except`s.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from notyet.core.verdict import Problem, Report
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Any
+
+    from notyet.core.verdict import Answer
+
+    # Turns what foreign code returned into an answer and a warning for its author.
+    Reader = Callable[[object], tuple[Answer, str]]
+
+_COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect
+
+
+class Question:
+    """One gate, ready to be asked.
+
+    Not a Record: every stop makes one for each gate, and throws it away.
+    """
+
+    __slots__ = ("args", "call", "matched", "name", "observed", "read", "timeout")
+
+    def __init__(
+        self,
+        name: str,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        read: Reader,
+        *,
+        timeout: float | None,
+        matched: str = "",
+        observed: bool = False,
+    ) -> None:
+        self.name = name
+        self.call = call
+        self.args = args
+        self.read = read
+        self.timeout = timeout
+        self.matched = matched
+        self.observed = observed
+
+
+def is_async(call: Any) -> bool:
+    """Tell whether calling this gives a coroutine: functions, methods, partials, objects."""
+    while hasattr(call, "func"):
+        call = call.func
+    code = getattr(call, "__code__", None) or getattr(type(call).__call__, "__code__", None)
+    return code is not None and bool(code.co_flags & _COROUTINE)
+
+
+def takes(call: Any, count: int) -> bool:
+    """Tell whether a function can be called with so many arguments, as far as can be seen."""
+    import inspect
+
+    try:
+        inspect.signature(call).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # a builtin that does not tell
+        return True
+    return True
+
+
+def guarded(question: Question) -> Report:
+    """Ask a question in this thread, whatever the function does."""
+    started = perf_counter()
+    try:
+        returned = question.call(*question.args)
+        if hasattr(returned, "__await__"):
+            returned = _finish(returned, question.timeout)
+        answer, warning = question.read(returned)
+    except BaseException as error:  # noqa: BLE001  # foreign code: SystemExit too is only its own
+        answer, warning = crashed(error), ""
+    return _report(question, answer, perf_counter() - started, warning)
+
+
+async def guarded_async(question: Question) -> Report:
+    """Ask a question whose function is a coroutine function, whatever it does."""
+    started = perf_counter()
+    try:
+        answer, warning = question.read(await question.call(*question.args))
+    except KeyboardInterrupt:
+        raise  # a person pressed Ctrl-C in the loop's thread
+    except BaseException as error:  # as above; CancelledError is the gate's own
+        if isinstance(error, GeneratorExit) and not _in_a_task():
+            raise  # not the gate's: the loop is gone, and we are being cleared away
+        answer, warning = crashed(error), ""
+    return _report(question, answer, perf_counter() - started, warning)
+
+
+def _in_a_task() -> bool:
+    import asyncio
+
+    try:
+        return asyncio.current_task() is not None
+    except RuntimeError:
+        return False
+
+
+def timed_out(question: Question) -> Report:
+    """Write down that a gate gave no answer in time."""
+    seconds = question.timeout or 0.0
+    problem = Problem("timeout", f"no answer after {seconds:g} s")
+    return _report(question, problem, seconds)
+
+
+def _report(question: Question, answer: Answer, seconds: float, warning: str = "") -> Report:
+    return Report(
+        gate=question.name,
+        answer=answer,
+        seconds=seconds,
+        matched=question.matched,
+        observed=question.observed,
+        warning=warning,
+    )
+
+
+def crashed(error: BaseException) -> Problem:
+    """Describe an exception in one bounded line."""
+    words = " ".join(_words_of(error).split())
+    name = type(error).__name__
+    return Problem("crashed", f"{name}: {words}"[:500] if words else name)
+
+
+def _words_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # an exception whose own __str__ raises
+        return ""
+
+
+def _finish(awaitable: Awaitable[Any], timeout: float | None) -> Any:
+    """Run a coroutine to its end on a loop of its own, and cancel it when its time is up."""
+    import asyncio
+
+    async def wait() -> Any:
+        async with asyncio.timeout(timeout):
+            return await awaitable
+
+    return asyncio.run(wait())

@@ -1,0 +1,156 @@
+"""The fingerprint changes exactly when the files do."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from conftest import git
+from notyet.workspace import fingerprint
+
+pytestmark = pytest.mark.rule("B6")
+
+
+def test_it_is_the_same_while_nothing_changes(git_project):
+    assert fingerprint(git_project) == fingerprint(git_project) != ""
+
+
+def edit(project):
+    (project / "file.txt").write_text("two\n")
+
+
+def edit_to_the_same_size_and_time(project):
+    file = project / "file.txt"
+    before = file.stat()
+    file.write_text("ONE\n")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns + 1_000_000_000))
+
+
+def add(project):
+    (project / "new.txt").write_text("new")
+
+
+def add_in_a_new_folder(project):
+    (project / "deep" / "er").mkdir(parents=True)
+    (project / "deep" / "er" / "ö name.txt").write_text("new")
+
+
+def delete(project):
+    (project / "file.txt").unlink()
+
+
+def rename(project):
+    git(project, "mv", "file.txt", "moved.txt")
+
+
+def stage(project):
+    edit(project)
+    git(project, "add", ".")
+
+
+def commit(project):
+    git(project, "commit", "--quiet", "--allow-empty", "-m", "two")
+
+
+def make_executable(project):
+    (project / "file.txt").chmod(0o755)
+
+
+def link(project):
+    (project / "link").symlink_to("nowhere")
+
+
+def pipe(project):
+    os.mkfifo(project / "file.fifo")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        edit,
+        edit_to_the_same_size_and_time,
+        add,
+        add_in_a_new_folder,
+        delete,
+        rename,
+        stage,
+        commit,
+        make_executable,
+        link,
+    ],
+)
+def test_every_change_shows(git_project, change):
+    before = fingerprint(git_project)
+    change(Path(git_project))
+    assert fingerprint(git_project) != before
+    assert fingerprint(git_project) == fingerprint(git_project)
+
+
+@pytest.mark.parametrize("prepare", [edit, add, link, rename, stage])
+def test_a_second_change_to_what_is_changed_already_shows_too(git_project, prepare):
+    project = Path(git_project)
+    prepare(project)
+    before = fingerprint(git_project)
+    name = {"edit": "file.txt", "add": "new.txt", "link": "link", "rename": "moved.txt"}.get(
+        prepare.__name__, "file.txt"
+    )
+    (project / name).unlink()
+    (project / name).write_text("and again\n")
+    assert fingerprint(git_project) != before
+
+
+def test_a_fifo_does_not_hang_it(git_project):
+    pipe(Path(git_project))
+    assert fingerprint(git_project)
+
+
+def test_ignored_files_do_not_count(git_project):
+    project = Path(git_project)
+    (project / ".gitignore").write_text("*.log\n")
+    before = fingerprint(git_project)
+    (project / "x.log").write_text("noise")
+    assert fingerprint(git_project) == before
+
+
+def test_it_is_the_same_from_a_folder_below(git_project):
+    below = Path(git_project) / "below"
+    below.mkdir()
+    edit(Path(git_project))
+    assert fingerprint(str(below)) == fingerprint(git_project)
+
+
+def test_a_project_without_commits_has_one(tmp_path):
+    git(tmp_path, "init", "--quiet")
+    before = fingerprint(str(tmp_path))
+    (tmp_path / "first").write_text("x")
+    assert "" != before != fingerprint(str(tmp_path))
+
+
+def test_a_huge_file_stands_for_itself_by_size_and_time(git_project, monkeypatch):
+    from notyet import workspace
+
+    monkeypatch.setattr(workspace, "_MOST_BYTES", 10)
+    big = Path(git_project) / "big"
+    big.write_text("x" * 11)
+    before = fingerprint(git_project)
+    big.write_text("x" * 12)
+    assert fingerprint(git_project) != before
+
+
+@pytest.mark.parametrize("where", ["", "/nowhere/at/all", "nul\0byte"])
+def test_where_git_cannot_tell_there_is_none(where):
+    assert fingerprint(where) == ""
+
+
+def test_outside_of_git_there_is_none(tmp_path):
+    assert fingerprint(str(tmp_path)) == ""
+
+
+def test_without_git_on_the_path_there_is_none(git_project, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert fingerprint(git_project) == ""
+
+
+def test_a_broken_repository_has_none(git_project):
+    (Path(git_project) / ".git" / "index").write_bytes(b"broken")
+    assert fingerprint(git_project) == ""
