@@ -1,0 +1,65 @@
+"""Observers: told about an ending, one after another, and unable to change it (K10)."""
+
+from __future__ import annotations
+
+from notyet.checks.function import Question
+from notyet.core.record import Record
+from notyet.core.verdict import Allow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from notyet.core.event import StopEvent
+    from notyet.core.verdict import Decision
+
+_SCOPES = {"stop": "agent", "subagent_stop": "subagent", "subagent_ended": "subagent"}
+OBSERVED = tuple(_SCOPES)
+
+
+class Observer(Record):
+    """A handler `(event, ctx)` for "stop", "subagent_stop" or "subagent_ended"."""
+
+    on: str
+    call: Callable[..., Any]
+    timeout: float | None = 30.0
+
+    def _validate(self) -> None:
+        if self.on not in _SCOPES:
+            raise ValueError(f"an observer is told of {', '.join(OBSERVED)}, not of {self.on!r}")
+
+
+def tellings(
+    observers: Iterable[Observer], event: StopEvent, decision: Decision
+) -> Iterator[Question]:
+    """Yield the calls to make, in order of registration, each with arguments of its own."""
+    for observer in observers:
+        if _SCOPES[observer.on] == event.scope and not event.internal:
+            yield Question(
+                f"{observer.on} observer {_name_of(observer.call)}",
+                observer.call,
+                _arguments(observer.on, event, decision),
+                _ignore,
+                timeout=observer.timeout,
+            )
+
+
+def _arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]:
+    from notyet.core.event import private_copy
+    from notyet.dialects import neovate, openclaw
+
+    event = private_copy(event)
+    if on == "stop":
+        return neovate.write_stop(event, decision)
+    if on == "subagent_stop":
+        return neovate.write_subagent_stop(event, decision)
+    return openclaw.write_ended(event, decision)
+
+
+def _ignore(_returned: object) -> tuple[Allow, str]:
+    return Allow(), ""
+
+
+def _name_of(call: Callable[..., Any]) -> str:
+    return getattr(call, "__qualname__", None) or type(call).__qualname__
