@@ -1,0 +1,249 @@
+"""`Engine`: the line one stop event follows, and the only place where pure meets I/O.
+
+    select ─► ledger.begin ─► plan ─► ask each stage ─► settle ─► ledger.record ─► observers
+
+The line is a generator. It yields what it has to wait for and is sent the result, so
+`check_sync` and `check` are two small drivers of the same logic (see `checks.drive`).
+"""
+
+from __future__ import annotations
+
+from notyet import workspace
+from notyet.checks.drive import Call, drive_sync
+from notyet.checks.function import Question, takes
+from notyet.core.gate import Function, Gate, fits
+from notyet.core.limits import History, Limits
+from notyet.core.plan import plan, select
+from notyet.core.record import replace
+from notyet.core.settle import holds, needs_tree, settle
+from notyet.core.verdict import Allow, Block, Decision, Problem
+from notyet.dialects import function_face, openclaw
+from notyet.errors import LedgerError
+from notyet.observers import OBSERVED, Observer, tellings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from notyet.checks.drive import Line
+    from notyet.core.event import StopEvent
+    from notyet.core.plan import Stage
+    from notyet.core.verdict import Report
+    from notyet.ledger import Begun, Book
+
+_FIRST_ANSWER = 600.0  # seconds that the second of two equal stops waits for the first
+
+
+class Engine:
+    """Asks gates whether an agent may stop, and remembers what came of it.
+
+    `gates` are `Gate`s or plain functions, which become gates for the main agent. Without a
+    `ledger`, send-backs are counted in memory.
+    """
+
+    def __init__(
+        self,
+        gates: Iterable[Gate | Callable[..., Any]] = (),
+        *,
+        observers: Iterable[Observer] = (),
+        limits: Limits = Limits(),  # noqa: B008  # a record cannot be changed
+        ledger: Book | None = None,
+    ) -> None:
+        if ledger is None:
+            from notyet.ledger.memory import MemoryLedger
+
+            ledger = MemoryLedger()
+        self._ledger = ledger
+        self._limits = limits
+        self._observers = list(observers)
+        self._gates: list[Gate] = []
+        for gate in gates:
+            self._add(gate if isinstance(gate, Gate) else _as_gate(gate))
+
+    def on(self, name: str, handler: Callable[..., Any], priority: int = 0) -> None:
+        """Register a handler `(event, ctx)`, plain or async.
+
+        "subagent_stopping" and "stopping" decide, one after another, higher priority first.
+        "stop", "subagent_stop" and "subagent_ended" are told, in order of registration.
+        """
+        if not takes(handler, 2):
+            raise TypeError(f"a handler for {name!r} is called with (event, ctx)")
+        if name in openclaw.DECIDING:
+            self._add(openclaw.gate(name, handler, priority, step=len(self._gates)))
+            return
+        try:
+            observer = Observer(name, handler)
+        except ValueError:
+            known = ", ".join((*openclaw.DECIDING, *OBSERVED))
+            raise ValueError(f"no event is called {name!r}; there is {known}") from None
+        self._observers.append(observer)
+
+    async def decide(
+        self,
+        event: StopEvent,
+        history: History = History(),  # noqa: B008  # a record cannot be changed
+    ) -> Decision:
+        """Ask the gates and settle their answers; count nothing, record nothing, tell nobody."""
+        from notyet.checks.drive_async import drive
+
+        return await drive(self._decide(event, select(event, self._gates), history))
+
+    async def check(self, event: StopEvent) -> Decision:
+        """Decide, count and record a stop, then tell the observers unless it was blocked."""
+        from notyet.checks.drive_async import drive
+
+        return await drive(self._check(event))
+
+    def check_sync(self, event: StopEvent) -> Decision:
+        """Do what `check` does from code that is not async, inside a running loop or not."""
+        return drive_sync(self._check(event))
+
+    def _add(self, gate: Gate) -> None:
+        if any(gate.name == other.name for other in self._gates):
+            raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
+        self._gates.append(gate)
+
+    def _check(self, event: StopEvent) -> Line[Decision]:
+        gates = select(event, self._gates)
+        if not gates:
+            decision = _skipped("no-gate")
+        elif not event.session_id.strip():
+            decision = _skipped("no-session", "the event has no session_id, so nothing was asked")
+        else:
+            try:
+                entered = yield from self._enter(event)
+            except LedgerError as error:
+                decision = _skipped("ledger", f"{error} (nothing was asked)")
+            else:
+                if isinstance(entered, Decision):
+                    return entered  # a repetition: whoever had to be told was told
+                decision = yield from self._decide_and_record(event, gates, entered)
+        _log(decision)
+        if decision.outcome != "blocked":
+            yield from self._tell(event, decision)
+        return decision
+
+    def _enter(self, event: StopEvent) -> Line[Begun | Decision]:
+        """Enter a stop in the ledger, or return the answer that an equal one gets (B12)."""
+        for _ in range(2):  # twice: the process of the first may have died while we waited
+            begun: Begun = yield from self._keep(self._ledger.begin, event, undo=self._cancel)
+            if not begun.repeats:
+                return begun
+            answer: Decision | None = yield Call(
+                self._ledger.answer, (begun.repeats, _FIRST_ANSWER)
+            )
+            if answer is not None:
+                return answer
+        return _skipped("duplicate", "an equal stop is still being checked")
+
+    def _decide_and_record(
+        self, event: StopEvent, gates: tuple[Gate, ...], begun: Begun
+    ) -> Line[Decision]:
+        try:
+            decision = yield from self._decide(event, gates, begun.history)
+        except BaseException:  # cancelled, interrupted: the stop must not look asked for ever
+            self._cancel(begun)
+            raise
+        if begun.warnings:
+            decision = replace(decision, warnings=(*begun.warnings, *decision.warnings))
+        try:
+            yield from self._keep(self._ledger.record, begun.stop, decision)
+        except LedgerError as error:
+            return _unrecorded(decision, error)
+        return decision
+
+    def _decide(
+        self, event: StopEvent, gates: tuple[Gate, ...], history: History
+    ) -> Line[Decision]:
+        planned = plan(event, gates, history, self._limits)
+        reports: list[Report] = []
+        tree = ""
+        for stage in planned.stages:
+            answers = yield _questions(stage, planned.event)
+            reports += answers
+            if any(holds(gate, report) for gate, report in zip(stage, answers, strict=True)):
+                if needs_tree(planned, stage, answers):
+                    tree = yield Call(workspace.fingerprint, (event.cwd,))
+                break
+        return settle(planned, reports, tree)
+
+    def _tell(self, event: StopEvent, decision: Decision) -> Line[None]:
+        for question in tellings(self._observers, event, decision):
+            reports: list[Report] = yield (question,)
+            problem = reports[0].answer
+            if isinstance(problem, Problem):
+                _warn(f"{reports[0].gate} {problem} (ignored)")
+
+    def _keep(
+        self, call: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None
+    ) -> Line[Any]:
+        """Call the ledger, and wait for it only where it can make us wait."""
+        if self._ledger.instant:
+            return call(*args)
+        return (yield Call(call, args, undo))
+
+    def _cancel(self, begun: Begun) -> None:
+        if not begun.repeats:
+            cancelled = replace(_skipped("cancelled"), turn=begun.history.turn)
+            try:
+                self._ledger.record(begun.stop, cancelled)
+            except LedgerError as error:
+                _warn(f"{error} (that this check was cancelled was not recorded)")
+
+
+def _as_gate(call: Callable[..., Any]) -> Gate:
+    if not callable(call):
+        raise TypeError(f"a gate is a Gate or a function, not {type(call).__name__}")
+    if not takes(call, 1):
+        raise TypeError(f"a gate function is called with the event alone: {call!r}")
+    name = getattr(call, "__name__", type(call).__name__)
+    return Gate(name=name, check=Function(call))
+
+
+def _questions(stage: Stage, event: StopEvent) -> tuple[Question, ...]:
+    questions = []
+    for gate in stage:
+        face = function_face(gate.check.speaks)
+        questions.append(
+            Question(
+                gate.name,
+                gate.check.call,
+                face.write_event(event),
+                face.read_reply,
+                timeout=gate.timeout,
+                matched=fits(gate.match.agents, event) if event.scope == "subagent" else "",
+                observed=gate.observe,
+            )
+        )
+    return tuple(questions)
+
+
+def _skipped(cause: str, *warnings: str) -> Decision:
+    return Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=warnings)
+
+
+def _unrecorded(decision: Decision, error: LedgerError) -> Decision:
+    """A send-back that was not counted must not happen: it could go on for ever (B3)."""
+    warnings = (*decision.warnings, f"{error} (this decision was not recorded)")
+    if not isinstance(decision.verdict, Block):
+        return replace(decision, warnings=warnings)
+    return replace(
+        decision,
+        verdict=Allow(),
+        outcome="failed_open",
+        count=decision.count - 1,
+        why=f"{decision.why} blocked, but the ledger failed",
+        warnings=warnings,
+    )
+
+
+def _log(decision: Decision) -> None:
+    for warning in decision.warnings:
+        _warn(warning)
+
+
+def _warn(message: str) -> None:
+    import logging
+
+    logging.getLogger("notyet").warning("%s", message)

@@ -1,0 +1,422 @@
+"""Gates that raise, hang, lie, scribble or refuse to die."""
+
+import asyncio
+import functools
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+from notyet import Allow, Block, Engine, Ledger, Problem
+from notyet.checks import threads
+from support import gate, stop
+
+pytestmark = pytest.mark.rule("A6")
+
+
+def run_async(engine, event=None):
+    return asyncio.run(engine.check(event or stop()))
+
+
+def run_sync(engine, event=None):
+    return engine.check_sync(event or stop())
+
+
+both_ways = pytest.mark.parametrize("run", [run_sync, run_async])
+
+
+def raising(error):
+    def call(event):
+        raise error
+
+    return call
+
+
+def raising_async(error):
+    async def call(event):
+        raise error
+
+    return call
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@both_ways
+@pytest.mark.parametrize("style", [raising, raising_async])
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        (ValueError("bad\nnews"), "ValueError: bad news"),
+        (SystemExit(3), "SystemExit: 3"),
+        (asyncio.CancelledError(), "CancelledError"),
+        (GeneratorExit(), "GeneratorExit"),
+        (StopIteration(5), "StopIteration"),
+        (Unprintable(), "Unprintable"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+def test_whatever_a_gate_raises_is_a_problem_of_that_gate_alone(run, style, error, detail):
+    decision = run(Engine([gate("bad", style(error)), gate("good", Allow())]))
+    assert decision.outcome == "failed_open"
+    problem = decision.reports[0].answer
+    assert problem.kind == "crashed"
+    assert detail in problem.detail or "raised StopIteration" in problem.detail
+
+
+@both_ways
+def test_a_keyboard_interrupt_raised_in_a_handlers_thread_stays_there(run):
+    decision = run(Engine([gate("bad", raising(KeyboardInterrupt()))]))
+    assert decision.reports[0].answer == Problem("crashed", "KeyboardInterrupt")
+
+
+def test_a_keyboard_interrupt_in_the_loops_own_thread_is_the_users(recwarn):
+    engine = Engine([gate("g", raising_async(KeyboardInterrupt()))])
+    with pytest.raises(KeyboardInterrupt):
+        run_async(engine)
+
+
+@both_ways
+@pytest.mark.parametrize("nonsense", [True, False, "block", 0, {"decision": "block"}, object()])
+def test_a_wrong_return_type_is_a_problem_that_says_what_to_return(run, nonsense):
+    decision = run(Engine([gate("g", lambda e: nonsense)]))
+    problem = decision.reports[0].answer
+    assert problem.kind == "bad_answer"
+    assert f"it returned {type(nonsense).__name__}; return Allow()" in problem.detail
+    assert decision.outcome == "failed_open"
+
+
+@both_ways
+def test_long_words_of_an_exception_are_cut_to_one_bounded_line(run):
+    decision = run(Engine([gate("g", raising(ValueError("x\n" * 9999)))]))
+    detail = decision.reports[0].answer.detail
+    assert len(detail) <= 500
+    assert "\n" not in detail
+
+
+@both_ways
+@pytest.mark.rule("A9")
+def test_a_gate_that_scribbles_on_the_event_harms_only_itself(run):
+    def setting(event):
+        event.cwd = "/elsewhere"
+
+    def forcing(event):
+        event.__dict__["last_message"] = "forged"
+        event.raw["key"] = "forged"
+
+    seen = []
+    decision = run(
+        Engine(
+            [
+                gate("setting", setting, priority=2),
+                gate("forcing", forcing, priority=1),
+                gate("reading", lambda e: seen.append((e.last_message, e.raw)) or None),
+            ]
+        ),
+        stop(last_message="true", raw={"key": "true"}),
+    )
+    assert decision.reports[0].answer.kind == "crashed"
+    assert "read-only" in decision.reports[0].answer.detail
+    assert seen == [("true", {"key": "true"})]
+
+
+def hanging(released):
+    return lambda event: released.wait(30) and Block("too late")
+
+
+@both_ways
+@pytest.mark.rule("A9")
+def test_a_sync_gate_that_hangs_is_left_behind_and_its_late_answer_dropped(run):
+    released = threading.Event()
+    engine = Engine([gate("slow", hanging(released), timeout=0.1), gate("good", Allow())])
+    decision = run(engine)
+    assert decision.reports[0].answer == Problem("timeout", "no answer after 0.1 s")
+    assert decision.outcome == "failed_open"
+    released.set()
+    assert run(Engine([gate("g", Allow())])).outcome == "passed"
+
+
+@both_ways
+def test_a_gate_that_hangs_may_block_if_it_is_told_to(run):
+    released = threading.Event()
+    slow = gate("slow", hanging(released), timeout=0.1, if_broken="block")
+    assert run(Engine([slow])).outcome == "blocked"
+    released.set()
+
+
+@both_ways
+@pytest.mark.parametrize("alone", [True, False])
+def test_an_async_gate_that_is_too_slow_is_cancelled(run, alone):
+    cancelled = threading.Event()
+
+    async def slow(event):
+        try:
+            await asyncio.sleep(30)
+        finally:
+            cancelled.set()
+
+    gates = [gate("slow", slow, timeout=0.1)]
+    if not alone:
+        gates.append(gate("good", Allow()))
+    decision = run(Engine(gates))
+    assert cancelled.wait(10)
+    assert decision.reports[0].answer.kind == "timeout"
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_an_async_gate_that_swallows_its_cancellation_holds_nobody_up(alone):
+    said = []
+
+    async def check():
+        release = asyncio.Event()
+
+        async def stubborn(event):
+            while not release.is_set():
+                try:
+                    await release.wait()
+                except asyncio.CancelledError:
+                    said.append("cancelled")
+            said.append("finished")
+            return Block("too late")
+
+        gates = [gate("stubborn", stubborn, timeout=0.05, priority=1)]
+        if not alone:
+            gates.append(gate("beside", Allow(), priority=1))
+        gates.append(gate("after", Allow()))
+        decision = await Engine(gates).check(stop())
+        assert said == ["cancelled"]
+        release.set()
+        await asyncio.sleep(0.01)
+        return decision
+
+    decision = asyncio.run(check())
+    assert decision.outcome == "failed_open"
+    assert [r.status for r in decision.reports][-1] == "allowed"
+    assert said[-1] == "finished"
+
+
+def test_each_gate_of_a_stage_has_its_own_deadline():
+    async def slow(event):
+        await asyncio.sleep(30)
+
+    async def quick(event):
+        await asyncio.sleep(0.15)
+
+    engine = Engine(
+        [
+            gate("first", slow, timeout=0.05),
+            gate("second", slow, timeout=0.1),
+            gate("quick", quick, timeout=None),
+        ]
+    )
+    for run in (run_sync, run_async):
+        reports = run(engine).reports
+        assert [r.status for r in reports] == ["problem", "problem", "allowed"]
+
+
+def test_a_gate_that_cancels_the_task_it_runs_in_harms_only_itself():
+    async def suicidal(event):
+        asyncio.current_task().cancel()
+
+    async def fine(event):
+        await asyncio.sleep(0.01)
+
+    engine = Engine([gate("bad", suicidal, priority=1), gate("fine", fine)])
+    assert run_async(engine).outcome == "passed"
+
+
+def test_gates_may_use_timeouts_of_their_own():
+    async def impatient(event):
+        async with asyncio.timeout(0.01):
+            await asyncio.sleep(10)
+
+    decision = run_async(Engine([gate("bad", impatient, priority=1), gate("fine", Allow())]))
+    assert decision.reports[0].answer.kind == "crashed"
+    assert decision.reports[0].answer.detail.startswith("TimeoutError")
+
+
+@pytest.mark.rule("C4", "C9")
+@pytest.mark.parametrize("kind", ["alone", "together", "thread"])
+def test_cancelling_a_check_cancels_its_gates_and_says_so_in_the_ledger(tmp_path, kind):
+    asked, cancelled = threading.Event(), threading.Event()
+
+    async def slow(event):
+        asked.set()
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    released = threading.Event()
+    answer = (lambda e: asked.set() or released.wait(30)) if kind == "thread" else slow
+    gates = [gate("slow", answer)]
+    if kind == "together":
+        gates.append(gate("beside", Allow()))
+    ledger = Ledger(tmp_path / "ledger.db")
+
+    async def main():
+        task = asyncio.create_task(Engine(gates, ledger=ledger).check(stop()))
+        while not asked.is_set():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    released.set()
+    if kind != "thread":
+        assert cancelled.is_set()
+    recorded = ledger.answer(1, 0)
+    assert (recorded.outcome, recorded.why) == ("skipped", "cancelled")
+    assert ledger.begin(stop()).history.blocks == 0
+
+
+def test_a_check_cancelled_while_the_ledger_is_opened_leaves_no_stop_asking(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db")
+    begin = ledger.begin
+    begun, release = threading.Event(), threading.Event()
+
+    def slow_begin(event):
+        result = begin(event)
+        begun.set()
+        release.wait(30)
+        return result
+
+    ledger.begin = slow_begin
+
+    async def main():
+        task = asyncio.create_task(Engine([gate("g", Block("x"))], ledger=ledger).check(stop()))
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        release.set()
+        for _ in range(500):
+            if ledger.answer(1, 0) is not None:
+                break
+            await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    assert ledger.answer(1, 0).why == "cancelled"
+
+
+def test_a_hung_gate_cannot_hold_up_the_process_at_exit():
+    script = textwrap.dedent(
+        """
+        import time
+        from notyet import Engine, Function, Gate, StopEvent
+        hang = Gate(name="hang", check=Function(lambda e: time.sleep(3600)), timeout=0.1)
+        print(Engine([hang]).check_sync(StopEvent(session_id="s")).outcome)
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.returncode) == ("failed_open\n", 0)
+
+
+def test_threads_are_used_again_and_idle_ones_do_not_pile_up():
+    seen = set()
+    engine = Engine([gate("g", lambda e: seen.add(threading.get_ident()))])
+    for _ in range(50):
+        engine.check_sync(stop())
+        time.sleep(0.001)
+    assert len(seen) < 25
+    wide = Engine(
+        [gate(f"g{n}", lambda e: time.sleep(0.05)) for n in range(threads._MOST_IDLE + 8)]
+    )
+    wide.check_sync(stop())
+    assert len(threads._idle) <= threads._MOST_IDLE
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
+def test_gates_work_in_a_forked_child():
+    script = textwrap.dedent(
+        """
+        import os
+        from notyet import Allow, Engine, StopEvent
+        engine = Engine([lambda e: Allow()])
+        engine.check_sync(StopEvent(session_id="s"))
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if engine.check_sync(StopEvent(session_id="s")).outcome == "passed" else 1)
+        print(os.waitpid(child, 0)[1])
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_a_gate_whose_loop_was_taken_away_is_cleared_away_quietly():
+    from notyet.checks.function import Question, guarded_async
+    from notyet.dialects.native import read_reply
+
+    async def slow(event):
+        await asyncio.Future()
+
+    async def ask():
+        asking = guarded_async(Question("g", slow, (stop(),), read_reply, timeout=None))
+        task = asyncio.ensure_future(asking)
+        await asyncio.sleep(0)
+        return asking, task
+
+    loop = asyncio.new_event_loop()
+    asking, task = loop.run_until_complete(ask())
+    asking.close()
+    task._log_destroy_pending = False
+    loop.close()
+
+
+class AsyncCallable:
+    async def __call__(self, event):
+        return Block("async object")
+
+
+class PlainCallable:
+    def __call__(self, event):
+        return Block("plain object")
+
+
+async def _with_reason(reason, event):
+    return Block(reason)
+
+
+class Checker:
+    async def method(self, event):
+        return Block("method")
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("call", "prompt"),
+    [
+        (AsyncCallable(), "async object"),
+        (PlainCallable(), "plain object"),
+        (functools.partial(_with_reason, "partial"), "partial"),
+        (Checker().method, "method"),
+        (lambda event: _with_reason("returned un-awaited", event), "returned un-awaited"),
+    ],
+)
+def test_every_kind_of_callable_is_called_rightly(run, call, prompt):
+    assert run(Engine([gate("g", call)])).verdict.prompt == prompt
+
+
+@both_ways
+def test_gates_see_the_context_variables_of_the_caller(run):
+    import contextvars
+
+    user = contextvars.ContextVar("user")
+    user.set("ada")
+    seen = []
+    run(Engine([gate("g", lambda e: seen.append(user.get()))]))
+    assert seen == ["ada"]
