@@ -1,0 +1,167 @@
+"""One process's hold on the ledger's file: opened at need, one transaction at a time.
+
+A transaction waits for its turn with short random pauses: SQLite's own busy handler backs off
+up to 100 ms, and under load a writer that backs off is overtaken for seconds.
+
+A connection must not be carried over a fork: the child would believe that it holds the
+parent's locks, and both would write. So every file is closed for the moment of a fork.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from _thread import allocate_lock
+from random import random
+from weakref import WeakSet
+
+from notyet.errors import LedgerBusy, LedgerError
+from notyet.ledger.file import open_file, set_aside
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+_PAUSE = 0.001  # seconds between two tries for the lock, on average
+_CANNOT_WRITE = "set NOTYET_LEDGER to a file on a local disk that you can write"
+
+_all: WeakSet[Connection] = WeakSet()
+
+
+class Connection:
+    """Runs transactions on one file; safe in many threads, and after a fork."""
+
+    def __init__(self, path: str, patience: float) -> None:
+        self.path = path
+        self._patience = patience
+        self._lock = allocate_lock()
+        self._db: sqlite3.Connection | None = None
+        self._warnings: list[str] = []
+        _all.add(self)
+
+    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do some work in one transaction that no other writer can come between."""
+        return self._transact("BEGIN IMMEDIATE", work)
+
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do some reading in one transaction, which holds nobody up."""
+        return self._transact("BEGIN", work)
+
+    def take_warnings(self) -> tuple[str, ...]:
+        """Return, once, what happened to the file that its user should know."""
+        taken, self._warnings = tuple(self._warnings), []
+        return taken
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            self._close()
+
+    def __del__(self) -> None:
+        # sqlite3's own objects form cycles, so that a file would stay open until some later
+        # garbage collection.
+        self._close()
+
+    def hold(self) -> None:
+        """Wait for a running transaction, close the file and let nobody open it."""
+        self._lock.acquire()
+        self._close()
+
+    def release(self) -> None:
+        """Undo `hold`."""
+        self._lock.release()
+
+    def _close(self) -> None:
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()
+
+    def _transact(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
+        with self._lock:
+            try:
+                try:
+                    return self._attempt(begin, work)
+                except sqlite3.DatabaseError as error:
+                    if not _is_corrupt(error):
+                        raise
+                    self._set_aside()
+                    return self._attempt(begin, work)
+            except (sqlite3.Error, OSError) as error:
+                raise self._fault(error) from error
+
+    def _attempt(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
+        db = self._begin(begin)
+        try:
+            result = work(db)
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+        return result
+
+    def _begin(self, begin: str) -> sqlite3.Connection:
+        ends = time.monotonic() + self._patience
+        while True:
+            try:
+                db = self._opened()
+                db.execute(begin)
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error) or time.monotonic() >= ends:
+                    raise
+                time.sleep(_PAUSE * (0.5 + random()))  # noqa: S311  # jitter, not a secret
+            else:
+                return db
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._db is None:
+            self._db, warnings = open_file(self.path)
+            self._warnings += warnings
+        return self._db
+
+    def _set_aside(self) -> None:
+        self._close()
+        moved = set_aside(self.path)
+        if moved:
+            self._warnings.append(
+                f"ledger {self.path} was corrupt; it was moved to {moved} and a new one begun"
+            )
+
+    def _fault(self, error: Exception) -> LedgerError:
+        if isinstance(error, sqlite3.Error) and _is_busy(error):
+            return LedgerBusy(self.path, f"other processes held it for over {self._patience:g} s")
+        return LedgerError(self.path, f"{error}; {_CANNOT_WRITE}")
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _is_corrupt(error: sqlite3.Error) -> bool:
+    return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def _code(error: sqlite3.Error) -> int:
+    extended: int | None = getattr(error, "sqlite_errorcode", None)
+    return (extended or 0) & 0xFF
+
+
+_held: list[Connection] = []
+
+
+def _before_fork() -> None:
+    for connection in list(_all):
+        connection.hold()
+        _held.append(connection)
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -1,0 +1,62 @@
+"""Where the ledger's file lies, made private, and whether that place can be trusted."""
+
+from __future__ import annotations
+
+import os
+from errno import EISDIR
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NETWORK = ("nfs", "cifs", "smb", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs", "lustre")
+_MOUNTS = "/proc/self/mounts"
+
+
+def default_path(environ: Mapping[str, str]) -> str:
+    """Return `$NOTYET_LEDGER`, or the file in the XDG state folder."""
+    if environ.get("NOTYET_LEDGER"):
+        return os.path.abspath(os.path.expanduser(environ["NOTYET_LEDGER"]))
+    state = environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):  # the XDG rules: a relative one is to be ignored
+        state = os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(state, "notyet", "ledger.db")
+
+
+def make_private(path: str) -> None:
+    """Create the file 0600 and its missing folders 0700; what exists keeps its modes."""
+    missing = []
+    folder = os.path.dirname(path)
+    while folder and not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            if not os.path.isdir(folder):
+                raise
+    try:
+        # Never open and close a file that is there: that would drop the locks which another
+        # connection of this process holds on it.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        if os.path.isdir(path):
+            raise IsADirectoryError(EISDIR, "it is a directory", path) from None
+
+
+def network_file_system(path: str, mounts: str = _MOUNTS) -> str:
+    """Return the kind of network file system a path lies on; empty when it is local or unknown."""
+    try:
+        with open(mounts, encoding="utf-8", errors="replace") as lines:
+            table = [line.split()[1:3] for line in lines if len(line.split()) > 2]  # noqa: PLR2004
+    except OSError:
+        return ""
+    real = os.path.realpath(path)
+    best, kind = "", ""
+    for point, mounted in table:
+        # The kernel writes a space in a mount point as \040.
+        place = point.encode("latin-1", "replace").decode("unicode_escape").rstrip("/") + "/"
+        if (real + "/").startswith(place) and len(place) >= len(best):
+            best, kind = place, mounted
+    return kind if kind.startswith(_NETWORK) else ""

@@ -1,0 +1,154 @@
+"""What every ledger promises, in memory or on disk."""
+
+import threading
+
+import pytest
+
+from notyet import Allow, Block, Decision, Ledger, Report, replace
+from notyet.ledger.memory import MemoryLedger
+from support import stop
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def ledger(request, tmp_path):
+    return MemoryLedger() if request.param == "memory" else Ledger(tmp_path / "ledger.db")
+
+
+def decided(ledger, event, outcome="blocked", **fields):
+    """Begin a stop and record a decision; return what it began with."""
+    begun = ledger.begin(event)
+    assert not begun.repeats
+    verdict = Block("go on", "why") if outcome == "blocked" else Allow()
+    decision = Decision(
+        **({"verdict": verdict, "outcome": outcome, "turn": begun.history.turn} | fields)
+    )
+    ledger.record(begun.stop, decision)
+    return begun
+
+
+@pytest.mark.rule("B3", "B4")
+def test_blocks_are_counted_per_turn_and_a_pass_refills_them(ledger):
+    counts = [decided(ledger, stop()).history.blocks for _ in range(3)]
+    decided(ledger, stop(), "passed")
+    counts.append(decided(ledger, stop()).history.blocks)
+    assert counts == [0, 1, 2, 0]
+    assert ledger.begin(stop()).history.session_blocks == 4
+
+
+@pytest.mark.rule("B4")
+def test_turns_are_numbered(ledger):
+    turns = [decided(ledger, stop(turn_id=name)).history.turn for name in ("a", "a", "b", "c")]
+    assert turns == [1, 1, 2, 3]
+
+
+@pytest.mark.rule("B1")
+def test_agents_are_kept_apart_by_host_session_and_id(ledger):
+    events = [
+        stop(),
+        stop(host="other"),
+        stop(session_id="s2"),
+        stop(agent_id="a"),
+    ]
+    for event in events:
+        decided(ledger, event)
+    assert [ledger.begin(event).history.blocks for event in events] == [1, 1, 1, 1]
+
+
+@pytest.mark.rule("B2")
+def test_an_extension_is_kept_until_the_next_turn(ledger):
+    decided(ledger, stop(turn_id="a"), extend=9)
+    assert decided(ledger, stop(turn_id="a")).history.extend == 9
+    assert ledger.begin(stop(turn_id="b")).history.extend == 0
+
+
+@pytest.mark.rule("B12")
+def test_an_equal_stop_waits_for_the_first_answer_and_repeats_it(ledger):
+    first = ledger.begin(stop(last_message="same"))
+    second = ledger.begin(stop(last_message="same"))
+    assert second.repeats == first.stop
+    assert ledger.answer(first.stop, 0) is None
+    decision = Decision(verdict=Block("x", "y"), outcome="blocked", turn=1, count=1)
+    timer = threading.Timer(0.05, ledger.record, (first.stop, decision))
+    timer.start()
+    assert ledger.answer(second.repeats, 30) == decision
+    timer.join()
+    assert ledger.begin(stop(last_message="same")).history.blocks == 1
+
+
+@pytest.mark.rule("B12")
+def test_different_stops_of_one_agent_at_once_are_each_real(ledger):
+    assert not ledger.begin(stop(last_message="one")).repeats
+    assert not ledger.begin(stop(last_message="two")).repeats
+
+
+@pytest.mark.rule("B12")
+def test_the_same_stop_again_with_its_flag_still_false_is_the_same_stop(ledger):
+    event = stop(stop_hook_active=False, last_message="same")
+    begun = decided(ledger, event)
+    again = ledger.begin(event)
+    assert again.repeats == begun.stop
+    assert ledger.answer(again.repeats, 0).verdict == Block("go on", "why")
+
+
+@pytest.mark.rule("B12")
+@pytest.mark.parametrize("flag", [None, True])
+def test_identical_later_stops_are_real_stops(ledger, flag):
+    event = stop(stop_hook_active=flag, last_message="same")
+    decided(ledger, event)
+    again = ledger.begin(event)
+    assert (again.repeats, again.history.blocks) == (0, 1)
+
+
+@pytest.mark.rule("B12")
+def test_an_equal_stop_after_a_pass_is_a_real_stop_of_a_new_turn(ledger):
+    event = stop(stop_hook_active=False)
+    decided(ledger, event, "passed")
+    again = ledger.begin(event)
+    assert (again.repeats, again.history.turn) == (0, 2)
+
+
+def test_counting_goes_by_what_the_ledger_holds_when_the_decision_falls(ledger):
+    one = ledger.begin(stop(last_message="one"))
+    two = ledger.begin(stop(last_message="two"))
+    decision = Decision(verdict=Block("x"), outcome="blocked", turn=1)
+    ledger.record(one.stop, decision)
+    ledger.record(two.stop, decision)
+    assert ledger.begin(stop()).history.blocks == 2
+
+
+def test_a_block_of_an_older_turn_does_not_spend_the_new_turns_budget(ledger):
+    old = ledger.begin(stop(turn_id="a"))
+    new = ledger.begin(stop(turn_id="b"))
+    decision = Decision(verdict=Block("x"), outcome="blocked", turn=old.history.turn)
+    ledger.record(old.stop, decision)
+    ledger.record(new.stop, replace(decision, turn=new.history.turn))
+    history = ledger.begin(stop(turn_id="b", last_message="next")).history
+    assert (history.blocks, history.session_blocks) == (1, 2)
+
+
+def test_threads_can_share_a_ledger_without_losing_a_count(ledger):
+    def work(name):
+        for n in range(20):
+            decided(ledger, stop(last_message=f"{name} {n}"))
+
+    workers = [threading.Thread(target=work, args=(name,)) for name in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert ledger.begin(stop()).history.blocks == 80
+
+
+def test_an_answer_that_never_comes_is_none(ledger):
+    begun = ledger.begin(stop())
+    assert ledger.answer(begun.stop, 0.05) is None
+    assert ledger.answer(begun.stop + 99, 0) is None
+
+
+def test_recording_a_decision_keeps_its_reports(ledger):
+    begun = ledger.begin(stop())
+    decision = Decision(
+        verdict=Allow(), outcome="passed", turn=1, reports=(Report(gate="g", answer=Allow()),)
+    )
+    ledger.record(begun.stop, decision)
+    assert ledger.answer(begun.stop, 0) == decision

@@ -1,0 +1,358 @@
+"""What the durable ledger promises beyond counting."""
+
+import os
+import sqlite3
+import time
+
+import pytest
+
+from notyet import (
+    Allow,
+    Block,
+    Decision,
+    Halt,
+    Ledger,
+    LedgerBusy,
+    LedgerError,
+    LedgerNewer,
+    Problem,
+    Report,
+    Usage,
+)
+from notyet.ledger import place
+from notyet.ledger.migrations import VERSION, migrate, version_of
+from notyet.ledger.rows import HISTORY_COLUMNS, REPORT_COLUMNS, STOP_COLUMNS
+from support import stop, substop
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.db")
+
+
+def rows(ledger, sql, *values):
+    with sqlite3.connect(ledger.path) as db:
+        return db.execute(sql, values).fetchall()
+
+
+def decide(ledger, event, outcome="blocked", at=None):
+    begun = ledger.begin(event)
+    verdict = Block("go on") if outcome == "blocked" else Allow()
+    ledger.record(begun.stop, Decision(verdict=verdict, outcome=outcome, turn=begun.history.turn))
+    if at is not None:
+        with sqlite3.connect(ledger.path) as db:
+            db.execute("UPDATE stops SET begun_at = ? WHERE id = ?", (at, begun.stop))
+            db.execute("UPDATE agents SET seen_at = ?", (at,))
+    return begun.stop
+
+
+def test_files_are_private_and_so_are_new_folders(tmp_path):
+    before = os.umask(0)
+    try:
+        ledger = Ledger(tmp_path / "new" / "deep" / "ledger.db")
+        ledger.begin(stop())
+    finally:
+        os.umask(before)
+    modes = {
+        str(path.relative_to(tmp_path)): oct(path.stat().st_mode & 0o777)
+        for path in tmp_path.rglob("*")
+    }
+    assert modes == {
+        "new": "0o700",
+        "new/deep": "0o700",
+        "new/deep/ledger.db": "0o600",
+        "new/deep/ledger.db-wal": "0o600",
+        "new/deep/ledger.db-shm": "0o600",
+    }
+
+
+@pytest.mark.parametrize(
+    ("environ", "path"),
+    [
+        ({"NOTYET_LEDGER": "/a/b.db"}, "/a/b.db"),
+        ({"NOTYET_LEDGER": "~/b.db"}, "/home/ada/b.db"),
+        ({"XDG_STATE_HOME": "/state"}, "/state/notyet/ledger.db"),
+        ({"XDG_STATE_HOME": "relative"}, "/home/ada/.local/state/notyet/ledger.db"),
+        ({"NOTYET_LEDGER": ""}, "/home/ada/.local/state/notyet/ledger.db"),
+        ({}, "/home/ada/.local/state/notyet/ledger.db"),
+    ],
+)
+def test_the_file_is_where_the_environment_says_or_in_the_state_folder(monkeypatch, environ, path):
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert place.default_path(environ) == path
+
+
+def test_the_default_ledger_follows_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path / "mine.db"))
+    assert Ledger().path == str(tmp_path / "mine.db")
+
+
+def test_a_file_is_in_wal_mode_at_the_current_version(ledger):
+    ledger.begin(stop())
+    assert rows(ledger, "PRAGMA journal_mode") == [("wal",)]
+    assert rows(ledger, "PRAGMA user_version") == [(VERSION,)]
+
+
+def test_the_tables_have_the_columns_that_are_written(ledger):
+    ledger.begin(stop())
+    for table, columns in (
+        ("agents", HISTORY_COLUMNS),
+        ("stops", STOP_COLUMNS),
+        ("reports", REPORT_COLUMNS),
+    ):
+        there = {name for _, name, *_ in rows(ledger, f"PRAGMA table_info({table})")}
+        assert set(columns) <= there
+
+
+def test_migrating_twice_changes_nothing():
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(db)
+    before = db.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
+    migrate(db)
+    assert db.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall() == before
+    assert version_of(db) == VERSION
+    db.close()
+
+
+def test_a_decision_comes_back_as_it_went_in(ledger):
+    begun = ledger.begin(stop())
+    decision = Decision(
+        verdict=Block("prompt", "reason", 9),
+        outcome="blocked",
+        turn=1,
+        count=2,
+        limit=3,
+        limit_source="max_blocks",
+        extend=9,
+        why="tests",
+        repeat_key="k",
+        warnings=("careful", "naïve ✓"),
+        reports=(
+            Report(gate="a", answer=Block("p", "r", 9), seconds=1.5, output="out", matched="m"),
+            Report(gate="b", answer=Problem("timeout", "slow"), warning="w"),
+            Report(gate="c", answer=Halt("h"), observed=True),
+            Report(gate="d", answer=Allow(4, "note")),
+            Report(gate="e"),
+        ),
+    )
+    ledger.record(begun.stop, decision)
+    assert ledger.answer(begun.stop, 0) == decision
+    halted = Decision(verdict=Halt("enough"), outcome="halted", turn=1)
+    again = ledger.begin(stop())
+    ledger.record(again.stop, halted)
+    assert ledger.answer(again.stop, 0) == halted
+
+
+@pytest.mark.rule("B11")
+def test_a_block_after_which_a_new_turn_starts_without_a_stop_was_overridden(ledger):
+    first = decide(ledger, stop(turn_id="a"))
+    second = decide(ledger, stop(turn_id="b"))
+    third = decide(ledger, stop(turn_id="b"), "passed")
+    decide(ledger, stop(turn_id="c"))
+    outcomes = dict(rows(ledger, "SELECT id, outcome FROM stops"))
+    assert [outcomes[n] for n in (first, second, third)] == ["overridden", "blocked", "passed"]
+
+
+@pytest.mark.rule("B11")
+def test_a_stop_is_there_as_asking_before_anybody_is_asked(ledger):
+    begun = ledger.begin(stop())
+    assert rows(ledger, "SELECT id, outcome FROM stops") == [(begun.stop, "asking")]
+
+
+@pytest.mark.rule("B12")
+def test_a_stop_whose_process_died_is_lost_and_nobody_waits_for_it(ledger):
+    child = os.fork()
+    if child == 0:
+        Ledger(ledger.path).begin(stop())
+        os._exit(0)
+    os.waitpid(child, 0)
+    begun = ledger.begin(stop())
+    assert not begun.repeats
+    assert rows(ledger, "SELECT outcome, why FROM stops WHERE id = 1") == [("skipped", "lost")]
+
+
+def test_a_waiting_repetition_gives_up_when_the_first_process_is_gone(ledger):
+    ledger.begin(stop())
+    with sqlite3.connect(ledger.path) as db:
+        db.execute("UPDATE stops SET pid = 2147483646")
+    assert ledger.answer(1, 60) is None
+
+
+def test_a_stop_that_is_asked_for_over_a_day_is_lost(ledger):
+    ledger.begin(stop())
+    with sqlite3.connect(ledger.path) as db:
+        db.execute("UPDATE stops SET begun_at = ?", (time.time() - 90_000,))
+    assert not ledger.begin(stop()).repeats
+
+
+@pytest.mark.rule("B12")
+def test_a_stop_that_this_process_could_not_record_holds_no_later_one_up(ledger, monkeypatch):
+    begun = ledger.begin(stop())
+    other = sqlite3.connect(ledger.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(ledger._file, "_patience", 0.05)
+    with pytest.raises(LedgerBusy):
+        ledger.record(begun.stop, Decision(verdict=Allow(), outcome="passed", turn=1))
+    other.close()
+    assert not ledger.begin(stop()).repeats
+
+
+def test_the_stored_event_is_bounded_and_holds_no_raw_payload(ledger):
+    event = substop(
+        last_message="x" * 100_000,
+        result={"rows": ["y" * 1000] * 1000},
+        tools_used=tuple(f"tool{n}" for n in range(5000)),
+        usage=Usage(input=3),
+        raw={"secret": "hunter2"},
+    )
+    ledger.begin(event)
+    ((stored,),) = rows(ledger, "SELECT event FROM stops")
+    assert len(stored) < 40_000
+    assert '"input": 3' in stored
+    with open(ledger.path + "-wal", "rb") as file:
+        assert b"hunter2" not in file.read()
+
+
+def test_events_that_differ_only_beyond_the_bound_are_different_stops(ledger):
+    ledger.begin(stop(last_message="x" * 50_000 + "a" + "x" * 50_000))
+    assert not ledger.begin(stop(last_message="x" * 50_000 + "b" + "x" * 50_000)).repeats
+
+
+def test_a_result_that_is_not_json_is_stored_as_its_repr(ledger):
+    ledger.begin(stop(result=object()))
+    ((stored,),) = rows(ledger, "SELECT event FROM stops")
+    assert "<object object" in stored
+
+
+def test_odd_text_is_stored_and_read_again(ledger):
+    begun = ledger.begin(stop(last_message="lone \ud800 and nul \x00"))
+    ledger.record(begun.stop, Decision(verdict=Block("a \udc80 b \x00"), outcome="blocked", turn=1))
+    assert ledger.answer(begun.stop, 0).verdict.prompt == "a ? b \x00"
+
+
+def test_recording_a_stop_that_is_gone_says_so(ledger):
+    ledger.begin(stop())
+    with pytest.raises(LedgerError, match="stop 99 is gone"):
+        ledger.record(99, Decision(verdict=Allow(), outcome="passed", turn=1))
+
+
+def test_a_closed_ledger_opens_again(ledger):
+    decide(ledger, stop())
+    ledger.close()
+    ledger.close()
+    assert ledger.begin(stop()).history.blocks == 1
+
+
+def test_a_ledger_can_be_used_on_both_sides_of_a_fork(ledger):
+    decide(ledger, stop())
+    child = os.fork()
+    if child == 0:
+        decide(ledger, stop(last_message="child"))
+        ledger.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    decide(ledger, stop(last_message="parent"))
+    assert ledger.begin(stop()).history.blocks == 3
+
+
+def test_a_newer_file_is_left_alone(ledger):
+    ledger.begin(stop())
+    ledger.close()
+    with sqlite3.connect(ledger.path) as db:
+        db.execute(f"PRAGMA user_version = {VERSION + 1}")
+    with pytest.raises(LedgerNewer, match=r"version 2, this notyet reads up to 1; upgrade notyet"):
+        ledger.begin(stop())
+
+
+DAY = 86_400.0
+
+
+def test_pruning_removes_old_stops_with_their_reports_and_agents(ledger):
+    old = ledger.begin(stop(session_id="old"))
+    report = Report(gate="g", answer=Allow())
+    done = Decision(verdict=Allow(), outcome="passed", turn=1, reports=(report,))
+    ledger.record(old.stop, done)
+    with sqlite3.connect(ledger.path) as db:
+        db.execute("UPDATE stops SET begun_at = begun_at - ?", (10 * DAY,))
+        db.execute("UPDATE agents SET seen_at = seen_at - ?", (10 * DAY,))
+    new = ledger.begin(stop(session_id="new"))
+    ledger.record(new.stop, done)
+    assert ledger.prune(older_than=7 * DAY) == 1
+    assert rows(ledger, "SELECT id FROM stops") == [(new.stop,)]
+    assert rows(ledger, "SELECT stop FROM reports") == [(new.stop,)]
+    assert rows(ledger, "SELECT session_id FROM agents") == [("new",)]
+
+
+def test_pruning_never_touches_what_is_active(ledger):
+    asking = ledger.begin(stop(session_id="asking")).stop
+    working = decide(ledger, stop(session_id="sent back"), at=time.time() - 3 * DAY)
+    idle = decide(ledger, stop(session_id="idle"), "passed", at=time.time() - 3 * DAY)
+    assert ledger.prune(older_than=0) == 1
+    left = {stop for (stop,) in rows(ledger, "SELECT id FROM stops")}
+    assert left == {asking, working}
+    assert idle not in left
+    assert ledger.begin(stop(session_id="sent back")).history.blocks == 1
+
+
+def test_pruning_clears_what_was_lost_and_what_was_forgotten(ledger):
+    decide(ledger, stop(session_id="sent back and forgotten"), at=time.time() - 40 * DAY)
+    ledger.begin(stop(session_id="lost"))
+    with sqlite3.connect(ledger.path) as db:
+        db.execute("UPDATE stops SET begun_at = begun_at - ? WHERE outcome = 'asking'", (2 * DAY,))
+        db.execute("UPDATE agents SET seen_at = seen_at - ?", (2 * DAY,))
+    assert ledger.prune(older_than=DAY) == 2
+    assert rows(ledger, "SELECT count(*) FROM agents") == [(0,)]
+
+
+def test_pruning_goes_on_until_nothing_old_is_left(ledger, monkeypatch):
+    from notyet.ledger import sqlite
+
+    monkeypatch.setattr(sqlite, "_PRUNED_AT_ONCE", 3)
+    for n in range(8):
+        decide(ledger, stop(session_id=f"s{n}"), "passed", at=time.time() - 9 * DAY)
+    assert ledger.prune(older_than=DAY) == 8
+    assert rows(ledger, "SELECT count(*) FROM stops") == [(0,)]
+
+
+MOUNTS = """\
+/dev/root / ext4 rw 0 0
+server:/home /home nfs4 rw 0 0
+//nas/x /mnt/my\\040share cifs rw 0 0
+tmpfs /home/ada/fast tmpfs rw 0 0
+user@host: /mnt/ssh fuse.sshfs rw 0 0
+broken
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/var/x.db", ""),
+        ("/home/ada/x.db", "nfs4"),
+        ("/home/ada/fast/x.db", ""),
+        ("/mnt/my share/x.db", "cifs"),
+        ("/mnt/ssh/x.db", "fuse.sshfs"),
+        ("/homely/x.db", ""),
+    ],
+)
+def test_network_file_systems_are_recognised(tmp_path, path, kind):
+    table = tmp_path / "mounts"
+    table.write_text(MOUNTS)
+    assert place.network_file_system(path, str(table)) == kind
+
+
+def test_without_a_mount_table_a_place_counts_as_local(tmp_path):
+    assert place.network_file_system("/x", str(tmp_path / "none")) == ""
+
+
+def test_on_a_network_file_system_the_journal_is_a_plain_file_and_the_user_is_told(
+    ledger, monkeypatch
+):
+    from notyet.ledger import file
+
+    monkeypatch.setattr(file, "network_file_system", lambda path: "nfs4")
+    (warning,) = ledger.begin(stop()).warnings
+    assert "is on a network file system (nfs4)" in warning
+    assert "set NOTYET_LEDGER" in warning
+    assert rows(ledger, "PRAGMA journal_mode") == [("delete",)]
+    assert ledger.begin(stop(last_message="x")).warnings == ()
