@@ -11,15 +11,15 @@ from __future__ import annotations
 from notyet import workspace
 from notyet.checks.drive import Call, drive_sync
 from notyet.checks.function import Question, takes
-from notyet.core.gate import Function, Gate, fits
+from notyet.core.gate import Function, Gate
 from notyet.core.limits import History, Limits
 from notyet.core.plan import plan, select
 from notyet.core.record import replace
 from notyet.core.settle import holds, needs_tree, settle
 from notyet.core.verdict import Allow, Block, Decision, Problem
-from notyet.dialects import function_face, openclaw
+from notyet.dialects import FACES, openclaw
 from notyet.errors import LedgerError
-from notyet.observers import OBSERVED, Observer, tellings
+from notyet.observers import OBSERVED, Observer, arguments, is_told, question_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from notyet.checks.drive import Line
     from notyet.core.event import StopEvent
-    from notyet.core.plan import Stage
     from notyet.core.verdict import Report
     from notyet.ledger import Begun, Book
 
@@ -56,8 +55,9 @@ class Engine:
             ledger = MemoryLedger()
         self._ledger = ledger
         self._limits = limits
-        self._observers = list(observers)
+        self._observers = [(observer, question_for(observer)) for observer in observers]
         self._gates: list[Gate] = []
+        self._questions: dict[str, Question] = {}
         for gate in gates:
             self._add(gate if isinstance(gate, Gate) else _as_gate(gate))
 
@@ -77,7 +77,7 @@ class Engine:
         except ValueError:
             known = ", ".join((*openclaw.DECIDING, *OBSERVED))
             raise ValueError(f"no event is called {name!r}; there is {known}") from None
-        self._observers.append(observer)
+        self._observers.append((observer, question_for(observer)))
 
     async def decide(
         self,
@@ -100,9 +100,16 @@ class Engine:
         return drive_sync(self._check(event))
 
     def _add(self, gate: Gate) -> None:
-        if any(gate.name == other.name for other in self._gates):
+        if gate.name in self._questions:
             raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
         self._gates.append(gate)
+        self._questions[gate.name] = Question(
+            gate.name,
+            gate.check.call,
+            FACES[gate.check.speaks].read_reply,
+            timeout=gate.timeout,
+            observed=gate.observe,
+        )
 
     def _check(self, event: StopEvent) -> Line[Decision]:
         gates = select(event, self._gates)
@@ -157,23 +164,26 @@ class Engine:
         self, event: StopEvent, gates: tuple[Gate, ...], history: History
     ) -> Line[Decision]:
         planned = plan(event, gates, history, self._limits)
+        spoken = {gate.check.speaks for gate in gates}
+        write = {speaks: FACES[speaks].write_event(planned.event) for speaks in spoken}
+        questions = self._questions
         reports: list[Report] = []
         tree = ""
         for stage in planned.stages:
-            answers = yield _questions(stage, planned.event)
+            answers = yield [(questions[gate.name], write[gate.check.speaks]()) for gate in stage]
             reports += answers
-            if any(holds(gate, report) for gate, report in zip(stage, answers, strict=True)):
+            if any(map(holds, stage, answers)):
                 if needs_tree(planned, stage, answers):
                     tree = yield Call(workspace.fingerprint, (event.cwd,))
                 break
         return settle(planned, reports, tree)
 
     def _tell(self, event: StopEvent, decision: Decision) -> Line[None]:
-        for question in tellings(self._observers, event, decision):
-            reports: list[Report] = yield (question,)
-            problem = reports[0].answer
-            if isinstance(problem, Problem):
-                _warn(f"{reports[0].gate} {problem} (ignored)")
+        for observer, question in self._observers:
+            if is_told(observer, event):
+                (report,) = yield [(question, arguments(observer.on, event, decision))]
+                if isinstance(report.answer, Problem):
+                    _warn(f"{report.gate} {report.answer} (ignored)")
 
     def _keep(
         self, call: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None
@@ -199,24 +209,6 @@ def _as_gate(call: Callable[..., Any]) -> Gate:
         raise TypeError(f"a gate function is called with the event alone: {call!r}")
     name = getattr(call, "__name__", type(call).__name__)
     return Gate(name=name, check=Function(call))
-
-
-def _questions(stage: Stage, event: StopEvent) -> tuple[Question, ...]:
-    questions = []
-    for gate in stage:
-        face = function_face(gate.check.speaks)
-        questions.append(
-            Question(
-                gate.name,
-                gate.check.call,
-                face.write_event(event),
-                face.read_reply,
-                timeout=gate.timeout,
-                matched=fits(gate.match.agents, event) if event.scope == "subagent" else "",
-                observed=gate.observe,
-            )
-        )
-    return tuple(questions)
 
 
 def _skipped(cause: str, *warnings: str) -> Decision:

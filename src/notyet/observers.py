@@ -8,7 +8,7 @@ from notyet.core.verdict import Allow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from notyet.core.event import StopEvent
@@ -30,22 +30,19 @@ class Observer(Record):
             raise ValueError(f"an observer is told of {', '.join(OBSERVED)}, not of {self.on!r}")
 
 
-def tellings(
-    observers: Iterable[Observer], event: StopEvent, decision: Decision
-) -> Iterator[Question]:
-    """Yield the calls to make, in order of registration, each with arguments of its own."""
-    for observer in observers:
-        if _SCOPES[observer.on] == event.scope and not event.internal:
-            yield Question(
-                f"{observer.on} observer {_name_of(observer.call)}",
-                observer.call,
-                _arguments(observer.on, event, decision),
-                _ignore,
-                timeout=observer.timeout,
-            )
+def question_for(observer: Observer) -> Question:
+    """Return how an observer is told."""
+    name = f"{observer.on} observer {_name_of(observer.call)}"
+    return Question(name, observer.call, _ignore, timeout=observer.timeout)
 
 
-def _arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]:
+def is_told(observer: Observer, event: StopEvent) -> bool:
+    """Tell whether an ending is one that this observer is told of."""
+    return _SCOPES[observer.on] == event.scope and not event.internal
+
+
+def arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]:
+    """Return what an observer is told, in a copy that is its alone."""
     from notyet.core.event import private_copy
     from notyet.dialects import neovate, openclaw
 

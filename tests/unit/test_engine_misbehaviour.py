@@ -230,14 +230,97 @@ def test_a_gate_that_cancels_the_task_it_runs_in_harms_only_itself():
     assert run_async(engine).outcome == "passed"
 
 
-def test_gates_may_use_timeouts_of_their_own():
+@both_ways
+@pytest.mark.parametrize("caught", [True, False])
+def test_gates_may_use_timeouts_of_their_own(run, caught):
     async def impatient(event):
-        async with asyncio.timeout(0.01):
+        try:
+            async with asyncio.timeout(0.01):
+                await asyncio.sleep(10)
+        except TimeoutError:
+            if not caught:
+                raise
+        await asyncio.sleep(0)
+        return Block("after a timeout")
+
+    decision = run(Engine([gate("g", impatient, priority=1), gate("fine", Allow())]))
+    if caught:
+        assert decision.outcome == "blocked"
+    else:
+        assert decision.reports[0].answer == Problem("crashed", "TimeoutError")
+
+
+@both_ways
+def test_gates_may_use_task_groups_of_their_own(run):
+    async def fails():
+        raise ValueError("in a child")
+
+    async def grouping(event):
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fails())
+                group.create_task(asyncio.sleep(10))
+        except* ValueError:
+            pass
+        return Block("after a group")
+
+    decision = run(Engine([gate("g", grouping, priority=1), gate("fine", Allow())]))
+    assert decision.outcome == "blocked"
+
+
+def test_a_gate_that_catches_its_cancellation_cannot_keep_a_cancelled_check_alive():
+    asked = []
+
+    async def main():
+        release = asyncio.Event()
+
+        async def catching(event):
+            asked.append("asked")
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                asked.append("caught")
+            return Allow()
+
+        task = asyncio.create_task(Engine([gate("g", catching)]).check(stop()))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert asked == ["asked", "caught"]
+
+
+def test_a_check_that_is_cancelled_in_the_moment_its_gate_is_late_stays_cancelled():
+    async def main():
+        async def slow(event):
             await asyncio.sleep(10)
 
-    decision = run_async(Engine([gate("bad", impatient, priority=1), gate("fine", Allow())]))
-    assert decision.reports[0].answer.kind == "crashed"
-    assert decision.reports[0].answer.detail.startswith("TimeoutError")
+        task = asyncio.create_task(Engine([gate("g", slow, timeout=0.05)]).check(stop()))
+        await asyncio.sleep(0.02)
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.02, time.sleep, 0.05)  # so that alarm and cancellation fall together
+        loop.call_later(0.03, task.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+@both_ways
+def test_what_a_gate_sets_in_its_context_stays_there(run):
+    import contextvars
+
+    colour = contextvars.ContextVar("colour", default="plain")
+
+    async def sets(event):
+        colour.set("red")
+        await asyncio.sleep(0)
+        assert colour.get() == "red"
+
+    assert run(Engine([gate("g", sets)])).outcome == "passed"
+    assert colour.get() == "plain"
 
 
 @pytest.mark.rule("C4", "C9")
@@ -365,7 +448,7 @@ def test_a_gate_whose_loop_was_taken_away_is_cleared_away_quietly():
         await asyncio.Future()
 
     async def ask():
-        asking = guarded_async(Question("g", slow, (stop(),), read_reply, timeout=None))
+        asking = guarded_async(Question("g", slow, read_reply, timeout=None), (stop(),))
         task = asyncio.ensure_future(asking)
         await asyncio.sleep(0)
         return asking, task

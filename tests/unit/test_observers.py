@@ -186,9 +186,14 @@ def test_an_observers_answer_is_ignored_and_its_failure_is_its_own(caplog):
     def fails(event, ctx):
         raise ValueError("broken telemetry")
 
-    engine, told = telling("stop")
-    engine._observers.insert(0, Observer("stop", fails))
-    engine._observers.insert(0, Observer("stop", lambda event, ctx: Block("not your say")))
+    told = []
+    engine = Engine(
+        observers=[
+            Observer("stop", lambda event, ctx: Block("not your say")),
+            Observer("stop", fails),
+            Observer("stop", lambda event, ctx: told.append(event)),
+        ]
+    )
     decision = run(engine, stop())
     assert decision.verdict != Block("not your say")
     assert len(told) == 1

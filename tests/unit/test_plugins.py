@@ -175,7 +175,7 @@ def test_a_handler_cannot_change_what_the_next_one_sees():
         ({"allow": True, "extendMaxSteers": "5"}, "extend_max_steers is a whole number, not '5'"),
         ({"extend_max_steers": True}, "extend_max_steers is a whole number, not True"),
         ({"extend_max_steers": -2}, "extend_max_steers is a whole number, not -2"),
-        ({"alow": False}, "unknown key 'alow' in its answer; known: allow, prompt, reason"),
+        ({"alow": False}, "unknown key 'alow' in its answer; known: allow, extend_max_steers"),
     ],
 )
 def test_a_slip_in_an_answer_is_warned_about_and_harms_nobody(returned, warning, caplog):

@@ -1,6 +1,6 @@
 """Driving a line in the calling thread.
 
-A line is a generator: it yields what it needs, a stage of `Question`s or a `Call` that may
+A line is a generator: it yields what it needs, a stage of questions or a `Call` that may
 block, and is sent the reports or the result. So the logic of a stop is written once, and each
 driver only knows how to wait. The driver for event loops is `drive_async`.
 """
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Report
 
     T = TypeVar("T")
-    Stage = tuple[Question, ...]
+    Asking = tuple[Question, tuple[Any, ...]]  # and its arguments
+    Stage = list[Asking]
     Line = Generator["Stage | Call", Any, T]
 
 
@@ -66,26 +67,25 @@ def ask_together(stage: Stage) -> list[Report]:
 
     started = monotonic()
     answers: SimpleQueue[tuple[int, Report]] = SimpleQueue()
-    for place, question in enumerate(stage):
-        run_in_thread(_asking(place, question, answers))
+    for place, asking in enumerate(stage):
+        run_in_thread(_job(place, asking, answers))
     reports: dict[int, Report] = {}
     while len(reports) < len(stage):
-        waiting = {place: q for place, q in enumerate(stage) if place not in reports}
+        waiting = {place: q for place, (q, _) in enumerate(stage) if place not in reports}
         ends = [started + q.timeout for q in waiting.values() if q.timeout is not None]
         try:
             place, report = answers.get(timeout=max(0.0, min(ends) - monotonic()) if ends else None)
         except Empty:
             now = monotonic()
             for place, question in waiting.items():
-                timeout = question.timeout
-                if timeout is not None and started + timeout <= now:
+                if question.timeout is not None and started + question.timeout <= now:
                     reports[place] = timed_out(question)
         else:
             reports.setdefault(place, report)
     return [reports[place] for place in range(len(stage))]
 
 
-def _asking(
-    place: int, question: Question, answers: SimpleQueue[tuple[int, Report]]
+def _job(
+    place: int, asking: Asking, answers: SimpleQueue[tuple[int, Report]]
 ) -> Callable[[], None]:
-    return lambda: answers.put((place, guarded(question)))
+    return lambda: answers.put((place, guarded(*asking)))

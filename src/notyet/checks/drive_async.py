@@ -1,165 +1,201 @@
 """Driving a line on an event loop.
 
-The line is ridden by a task of its own, and the caller only waits for the end. When a gate is
-too late, that task is cancelled and left behind, and a fresh one rides on with a timeout in the
-gate's place: a gate that swallows its cancellation cannot hold anybody up. A stage of a single
-coroutine, as plugin handlers are, is awaited right in the task: one task and one timer for a
-whole chain of them.
+A stage of several questions gives each a task or a thread. Single coroutines, as plugin
+handlers are, are asked one after another by one task for all of them, which takes the line
+along. Either way a gate that is too late is cancelled and left behind, so that one which swallows
+its cancellation cannot hold anybody up.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from functools import partial
 from math import inf
 
 from notyet.checks.drive import Call
-from notyet.checks.function import guarded, guarded_async, is_async, timed_out
+from notyet.checks.function import guarded, guarded_async, timed_out
 from notyet.checks.threads import run_in_thread
+from notyet.core.verdict import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeVar
+    from typing import Any, TypeGuard, TypeVar
 
-    from notyet.checks.drive import Line, Stage
+    from notyet.checks.drive import Asking, Line, Stage
     from notyet.checks.function import Question
-    from notyet.core.verdict import Report
 
     T = TypeVar("T")
 
 
 async def drive(line: Line[T]) -> T:
     """Drive a line to its end; cancelling this cancels the gates and closes the line."""
-    ride = _Ride(line)
-    ride.go_on(None)
+    loop = asyncio.get_running_loop()
+    alarm = _Alarm(loop)
     try:
-        result: T = await ride.end
+        step = next(line)
+        while True:
+            if isinstance(step, Call):
+                result, error = await _in_thread(loop, step)
+                step = line.send(result) if error is None else line.throw(error)
+            elif _is_single_coroutine(step):
+                came_to = await _ask_in_turn(loop, alarm, line, step)
+                if isinstance(came_to, _End):
+                    ending: T = came_to.value
+                    return ending
+                step = line.send([came_to]) if isinstance(came_to, Report) else came_to
+            else:
+                step = line.send(await _Together(loop, alarm, step).ask())
+    except StopIteration as end:
+        value: T = end.value
+        return value
     finally:
-        ride.leave()
+        alarm.stop()
         line.close()
-    return result
 
 
-class _Ride:
-    def __init__(self, line: Line[Any]) -> None:
+def _is_single_coroutine(step: Stage | Call) -> TypeGuard[Stage]:
+    return not isinstance(step, Call) and len(step) == 1 and step[0][0].is_async
+
+
+class _End:
+    """The line came to its end; a StopIteration cannot leave a coroutine."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+async def _ask_in_turn(
+    loop: asyncio.AbstractEventLoop, alarm: _Alarm, line: Line[Any], step: Stage
+) -> Stage | Call | _End | Report:
+    """Ask single coroutines until the line ends or wants something else.
+
+    When one is too late, its report is returned, still to be sent to the line.
+    """
+    rider = _Rider(loop, alarm, line)
+    task = loop.create_task(rider.ride(step), name="notyet-line")
+    try:
+        return await rider.came_to
+    finally:
+        rider.is_left_behind = True
+        alarm.put_off()
+        task.cancel()
+
+
+class _Rider:
+    """Takes a line along from one coroutine to the next, in a task that can be left behind."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, alarm: _Alarm, line: Line[Any]) -> None:
+        self.loop = loop
+        self.alarm = alarm
         self.line = line
-        self.loop = asyncio.get_running_loop()
-        self.end: asyncio.Future[Any] = self.loop.create_future()
-        self.rider: asyncio.Task[None] | None = None
-        self.stage: _Together | None = None
-        self.alarm = _Alarm(self.loop)
+        self.is_left_behind = False
+        self.came_to: asyncio.Future[Stage | Call | _End | Report] = loop.create_future()
 
-    def go_on(self, answer: Any) -> None:
-        """Let a fresh task ride on from here."""
-        self.rider = self.loop.create_task(self._ride(answer), name="notyet-line")
-
-    def leave(self) -> None:
-        """Stop riding: whoever is still asked is cancelled, and not waited for."""
-        rider, self.rider = self.rider, None
-        if rider is not None:
-            rider.cancel()
-        if self.stage is not None:
-            self.stage.leave()
-        self.alarm.stop()
-
-    async def _ride(self, answer: Any) -> None:
-        me = self.rider = asyncio.current_task()
-        error: BaseException | None = None
+    async def ride(self, step: Stage) -> None:
+        me = asyncio.current_task()
+        assert me is not None
+        next_step: Stage | Call = step
         try:
-            while True:
-                step = self.line.send(answer) if error is None else self.line.throw(error)
-                error = None
-                if isinstance(step, Call):
-                    answer, error = await _in_thread(self.loop, step)
-                elif len(step) == 1 and is_async(step[0].call):
-                    answer = [await self._ask_alone(step[0])]
-                else:
-                    answer = await self._ask_together(step)
-                if self.rider is not me:
-                    return  # left behind: this answer comes too late
+            while _is_single_coroutine(next_step):
+                question, args = next_step[0]
+                self._watch(question)
+                report = await guarded_async(question, args)
+                if self.is_left_behind:
+                    return  # this answer comes too late
+                self.alarm.put_off()
+                if me.cancelling():
+                    await _take_back_cancellation(me)
+                next_step = self.line.send([report])
         except StopIteration as end:
-            self.end.set_result(end.value)
-        except Exception as failure:  # noqa: BLE001  # a fault of the line is the caller's to see
-            self.end.set_exception(failure)
+            self.came_to.set_result(_End(end.value))
+        except Exception as fault:  # noqa: BLE001  # of the line itself: the caller's to see
+            self.came_to.set_exception(fault)
+        else:
+            self.came_to.set_result(next_step)
 
-    async def _ask_alone(self, question: Question) -> Report:
-        rider = self.rider
-        assert rider is not None
-
+    def _watch(self, question: Question) -> None:
         def late(_now: float) -> None:
-            rider.cancel()
-            self.go_on([timed_out(question)])
+            if not self.came_to.done():
+                self.is_left_behind = True
+                self.came_to.set_result(timed_out(question))
 
-        timeout = question.timeout
-        self.alarm.set(self.loop.time() + timeout if timeout is not None else inf, late)
-        report = await guarded_async(question)
-        if self.rider is rider:
-            self.alarm.set(inf, late)
-            if rider.cancelling():
-                await _absorb_cancellation(rider)
-        return report
+        if question.timeout is not None:
+            self.alarm.set(self.loop.time() + question.timeout, late)
 
-    async def _ask_together(self, stage: Stage) -> list[Report]:
-        self.stage = _Together(self.loop, stage, self.alarm)
-        reports = await self.stage.ask()
-        self.stage = None
-        return reports
+
+async def _take_back_cancellation(task: asyncio.Task[Any]) -> None:
+    """Take back a cancellation that a gate aimed at the task it was asked in."""
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    while task.cancelling():
+        task.uncancel()
+
+
+# Where Python can, a gate that does not wait for anything is asked without a turn of the loop.
+_EAGER: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 
 
 class _Together:
     """A stage whose questions are asked at the same time, each in a task or thread of its own."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, stage: Stage, alarm: _Alarm) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, alarm: _Alarm, stage: Stage) -> None:
         self.loop = loop
-        self.stage = stage
         self.alarm = alarm
-        self.reports: list[Report | None] = [None] * len(stage)
+        self.stage = stage
+        self.reports: list[Any] = [None] * len(stage)
         self.missing = len(stage)
-        self.complete: asyncio.Future[list[Report]] = loop.create_future()
+        self.complete: asyncio.Future[None] = loop.create_future()
         self.tasks: dict[int, asyncio.Task[None]] = {}
-        self.started = loop.time()
+        self.started = 0.0
 
     async def ask(self) -> list[Report]:
-        create_task = self.loop.create_task
-        for place, question in enumerate(self.stage):
-            if is_async(question.call):
-                coroutine = self._ask_in_task(place, question)
-                self.tasks[place] = create_task(coroutine, name=question.name)
+        for place, asking in enumerate(self.stage):
+            question = asking[0]
+            if question.is_async:
+                self.tasks[place] = asyncio.Task(
+                    self._ask_in_task(place, asking), loop=self.loop, name=question.name, **_EAGER
+                )
             else:
-                run_in_thread(self._asking(place, question))
+                run_in_thread(self._job(place, asking))
+        self.started = self.loop.time()
         self._await_next()
-        return await self.complete
+        try:
+            await self.complete
+        except BaseException:
+            for task in self.tasks.values():
+                task.cancel()
+            raise
+        finally:
+            self.alarm.put_off()
+        return self.reports
 
-    def leave(self) -> None:
-        for task in self.tasks.values():
-            task.cancel()
+    async def _ask_in_task(self, place: int, asking: Asking) -> None:
+        self._deliver(place, await guarded_async(*asking))
 
-    async def _ask_in_task(self, place: int, question: Question) -> None:
-        self._deliver(place, await guarded_async(question))
-
-    def _asking(self, place: int, question: Question) -> Callable[[], None]:
-        return lambda: _tell(self.loop, self._deliver, place, guarded(question))
+    def _job(self, place: int, asking: Asking) -> Callable[[], None]:
+        return lambda: _tell(self.loop, self._deliver, place, guarded(*asking))
 
     def _deliver(self, place: int, report: Report) -> None:
         if self.reports[place] is None:
             self.reports[place] = report
             self.missing -= 1
             if not self.missing and not self.complete.done():
-                self.alarm.set(inf, self._late)
-                self.complete.set_result([report for report in self.reports if report])
+                self.complete.set_result(None)
 
     def _await_next(self) -> None:
-        ends = [
-            self.started + question.timeout
-            for question, report in zip(self.stage, self.reports, strict=True)
+        timeouts = [
+            question.timeout
+            for (question, _), report in zip(self.stage, self.reports, strict=True)
             if report is None and question.timeout is not None
         ]
-        self.alarm.set(min(ends, default=inf), self._late)
+        if timeouts:
+            self.alarm.set(self.started + min(timeouts), self._late)
 
     def _late(self, now: float) -> None:
-        for place, question in enumerate(self.stage):
+        for place, (question, _) in enumerate(self.stage):
             timeout = question.timeout
             if (
                 self.reports[place] is None
@@ -169,12 +205,11 @@ class _Together:
                 if place in self.tasks:
                     self.tasks[place].cancel()
                 self._deliver(place, timed_out(question))
-        if self.missing:
-            self._await_next()
+        self._await_next()
 
 
 class _Alarm:
-    """One timer for a whole ride: put off by moving `when`, re-armed only when it rings early."""
+    """One timer for a whole line: put off by moving `when`, set anew only when it rings early."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -183,19 +218,24 @@ class _Alarm:
         self.timer: asyncio.TimerHandle | None = None
 
     def set(self, when: float, late: Callable[[float], None]) -> None:
+        """Call `late` at this time of the loop's clock."""
         self.when, self.late = when, late
-        if when != inf and (self.timer is None or when < self.timer.when()):
+        if self.timer is None or when < self.timer.when():
             self.stop()
             self.timer = self.loop.call_at(when, self._ring)
 
+    def put_off(self) -> None:
+        """Leave the timer as it is, but let it call nobody."""
+        self.when = inf
+
     def stop(self) -> None:
+        """Forget the timer."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
 
     def _ring(self) -> None:
         self.timer = None
-        # The loop may ring up to its clock's resolution early; what was due then is late.
         if self.late is not None and self.when != inf:
             if self.when <= self.loop.time():
                 self.late(self.when)
@@ -230,11 +270,3 @@ async def _in_thread(
 def _tell(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *args: object) -> None:
     with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
         loop.call_soon_threadsafe(callback, *args)
-
-
-async def _absorb_cancellation(task: asyncio.Task[None]) -> None:
-    """Take back a cancellation that a gate aimed at the task it was asked in."""
-    with contextlib.suppress(asyncio.CancelledError):
-        await asyncio.sleep(0)
-    while task.cancelling():
-        task.uncancel()

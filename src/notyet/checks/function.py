@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
+from notyet.core.record import variant
 from notyet.core.verdict import Problem, Report
 
 TYPE_CHECKING = False
@@ -24,31 +25,25 @@ _COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect
 
 
 class Question:
-    """One gate, ready to be asked.
+    """How one gate or observer is asked; made once, and asked with new arguments at every stop."""
 
-    Not a Record: every stop makes one for each gate, and throws it away.
-    """
-
-    __slots__ = ("args", "call", "matched", "name", "observed", "read", "timeout")
+    __slots__ = ("blank", "call", "is_async", "name", "read", "timeout")
 
     def __init__(
         self,
         name: str,
         call: Callable[..., Any],
-        args: tuple[Any, ...],
         read: Reader,
         *,
         timeout: float | None,
-        matched: str = "",
         observed: bool = False,
     ) -> None:
         self.name = name
         self.call = call
-        self.args = args
         self.read = read
         self.timeout = timeout
-        self.matched = matched
-        self.observed = observed
+        self.blank = Report(gate=name, observed=observed)
+        self.is_async = is_async(call)
 
 
 def is_async(call: Any) -> bool:
@@ -72,24 +67,26 @@ def takes(call: Any, count: int) -> bool:
     return True
 
 
-def guarded(question: Question) -> Report:
+def guarded(question: Question, args: tuple[Any, ...]) -> Report:
     """Ask a question in this thread, whatever the function does."""
     started = perf_counter()
     try:
-        returned = question.call(*question.args)
+        returned = question.call(*args)
         if hasattr(returned, "__await__"):
             returned = _finish(returned, question.timeout)
         answer, warning = question.read(returned)
+    except _TooLate:
+        return timed_out(question)
     except BaseException as error:  # noqa: BLE001  # foreign code: SystemExit too is only its own
         answer, warning = crashed(error), ""
     return _report(question, answer, perf_counter() - started, warning)
 
 
-async def guarded_async(question: Question) -> Report:
+async def guarded_async(question: Question, args: tuple[Any, ...]) -> Report:
     """Ask a question whose function is a coroutine function, whatever it does."""
     started = perf_counter()
     try:
-        answer, warning = question.read(await question.call(*question.args))
+        answer, warning = question.read(await question.call(*args))
     except KeyboardInterrupt:
         raise  # a person pressed Ctrl-C in the loop's thread
     except BaseException as error:  # as above; CancelledError is the gate's own
@@ -97,6 +94,30 @@ async def guarded_async(question: Question) -> Report:
             raise  # not the gate's: the loop is gone, and we are being cleared away
         answer, warning = crashed(error), ""
     return _report(question, answer, perf_counter() - started, warning)
+
+
+def timed_out(question: Question) -> Report:
+    """Write down that a gate gave no answer in time."""
+    seconds = question.timeout or 0.0
+    return _report(question, Problem("timeout", f"no answer after {seconds:g} s"), seconds)
+
+
+def crashed(error: BaseException) -> Problem:
+    """Describe an exception in one bounded line."""
+    words = " ".join(_words_of(error).split())
+    name = type(error).__name__
+    return Problem("crashed", f"{name}: {words}"[:500] if words else name)
+
+
+def _report(question: Question, answer: Answer, seconds: float, warning: str = "") -> Report:
+    return variant(question.blank, {"answer": answer, "seconds": seconds, "warning": warning})
+
+
+def _words_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # an exception whose own __str__ raises
+        return ""
 
 
 def _in_a_task() -> bool:
@@ -108,36 +129,8 @@ def _in_a_task() -> bool:
         return False
 
 
-def timed_out(question: Question) -> Report:
-    """Write down that a gate gave no answer in time."""
-    seconds = question.timeout or 0.0
-    problem = Problem("timeout", f"no answer after {seconds:g} s")
-    return _report(question, problem, seconds)
-
-
-def _report(question: Question, answer: Answer, seconds: float, warning: str = "") -> Report:
-    return Report(
-        gate=question.name,
-        answer=answer,
-        seconds=seconds,
-        matched=question.matched,
-        observed=question.observed,
-        warning=warning,
-    )
-
-
-def crashed(error: BaseException) -> Problem:
-    """Describe an exception in one bounded line."""
-    words = " ".join(_words_of(error).split())
-    name = type(error).__name__
-    return Problem("crashed", f"{name}: {words}"[:500] if words else name)
-
-
-def _words_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001  # an exception whose own __str__ raises
-        return ""
+class _TooLate(Exception):  # noqa: N818  # never leaves this module
+    """A coroutine that was run in a thread took too long."""
 
 
 def _finish(awaitable: Awaitable[Any], timeout: float | None) -> Any:
@@ -145,7 +138,13 @@ def _finish(awaitable: Awaitable[Any], timeout: float | None) -> Any:
     import asyncio
 
     async def wait() -> Any:
-        async with asyncio.timeout(timeout):
-            return await awaitable
+        limit = asyncio.timeout(timeout)
+        try:
+            async with limit:
+                return await awaitable
+        except TimeoutError:
+            if limit.expired():
+                raise _TooLate from None
+            raise
 
     return asyncio.run(wait())

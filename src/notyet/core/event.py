@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.record import Record
+from notyet.core.record import Record, variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,12 +90,9 @@ def child_key(event: StopEvent) -> str:
 
 def private_copy(event: StopEvent) -> StopEvent:
     """Return a copy that foreign code may scribble on without anybody else seeing it (A9)."""
-    twin = event.__copy__()
-    if event.raw is not None:
-        twin.__dict__["raw"] = _fresh(event.raw)
-    if event.result is not None:
-        twin.__dict__["result"] = _fresh(event.result)
-    return twin
+    if event.raw is None and event.result is None:
+        return event.__copy__()
+    return variant(event, {"raw": _fresh(event.raw), "result": _fresh(event.result)})
 
 
 def _fresh(value: Any) -> Any:

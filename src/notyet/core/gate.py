@@ -19,6 +19,7 @@ NATIVE = "notyet"
 # Seeds of these two say that a hook is skipped at its limit; every other gate is asked once
 # more, unable to block: we give up on bouncing, never on checking (B1).
 NOT_ASKED_AT_LIMIT = frozenset({"openclaw", "mux"})
+EVERY_AGENT = ("*",)
 GATED_ENDINGS: tuple[Ending, ...] = ("done", "error", "timeout")  # others were ended by people
 
 
@@ -40,7 +41,7 @@ class Match(Record, kw_only=True):
     """Where a gate applies. Patterns are globs on a subagent's type, id and name (D1, D2)."""
 
     events: tuple[Scope, ...] = ("agent",)
-    agents: tuple[str, ...] = ("*",)
+    agents: tuple[str, ...] = EVERY_AGENT
     never: tuple[str, ...] = ()
     endings: tuple[Ending, ...] = ("done",)
 
@@ -95,7 +96,7 @@ def why_not(gate: Gate, event: StopEvent) -> str:
         excluded = fits(match.never, event)
         if excluded:
             return f"never: {excluded}"
-        if match.agents != ("*",) and not fits(match.agents, event):
+        if match.agents != EVERY_AGENT and not fits(match.agents, event):
             return f"no pattern fits ({', '.join(match.agents)})"
     return ""
 

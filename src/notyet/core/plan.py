@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from notyet.core.event import child_key
-from notyet.core.gate import NOT_ASKED_AT_LIMIT, why_not
+from notyet.core.gate import EVERY_AGENT, NOT_ASKED_AT_LIMIT, why_not
 from notyet.core.limits import History, Limit, Limits, limit_in_force
-from notyet.core.record import Record, replace
+from notyet.core.record import Record, variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def select(event: StopEvent, gates: Sequence[Gate]) -> tuple[Gate, ...]:
     """Return the gates that apply to an event, in declared order."""
     if event.internal:
         return ()
-    return tuple(gate for gate in gates if not why_not(gate, event))
+    return tuple([gate for gate in gates if not why_not(gate, event)])
 
 
 def plan(event: StopEvent, gates: tuple[Gate, ...], history: History, limits: Limits) -> Plan:
@@ -54,12 +54,12 @@ def plan(event: StopEvent, gates: tuple[Gate, ...], history: History, limits: Li
         asked = ()
     elif handed_back or at_limit:
         asked = tuple(gate for gate in gates if not _spared(gate, handed_back, at_limit))
-    event = replace(
-        event,
-        block_count=history.blocks,
-        max_blocks=limit.number,
-        stop_hook_active=history.blocks > 0 or event.stop_hook_active is True,
-    )
+    told = {
+        "block_count": history.blocks,
+        "max_blocks": limit.number,
+        "stop_hook_active": history.blocks > 0 or event.stop_hook_active is True,
+    }
+    event = variant(event, told)
     return Plan(
         event=event,
         gates=gates,
@@ -89,7 +89,11 @@ def _others_at_work(event: StopEvent) -> bool:
 def _stages(gates: tuple[Gate, ...]) -> tuple[Stage, ...]:
     stages: dict[tuple[int, int], list[Gate]] = {}
     for gate in gates:
-        stages.setdefault((-gate.priority, gate.step), []).append(gate)
+        key = (-gate.priority, gate.step)
+        if key in stages:
+            stages[key].append(gate)
+        else:
+            stages[key] = [gate]
     return tuple(tuple(stages[key]) for key in sorted(stages))
 
 
@@ -111,4 +115,4 @@ def _warnings(
 
 
 def _needs_names(gates: tuple[Gate, ...]) -> bool:
-    return any(gate.match.agents != ("*",) or gate.match.never for gate in gates)
+    return any(gate.match.agents != EVERY_AGENT or gate.match.never for gate in gates)

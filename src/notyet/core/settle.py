@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from zlib import crc32
 
+from notyet.core.gate import EVERY_AGENT, fits
 from notyet.core.limits import limit_in_force
 from notyet.core.record import replace
 from notyet.core.text import joined, masked
@@ -13,15 +15,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
-    from notyet.core.verdict import Answer, Outcome
+    from notyet.core.verdict import Outcome
 
 
 class _Tally:
     """The answers that count, sorted by kind, each in declared order."""
 
-    __slots__ = ("blocks", "broken", "extend", "halts", "not_asked", "would_block")
+    __slots__ = ("blocks", "broken", "extend", "halts", "not_asked", "warnings", "would_block")
 
     def __init__(self) -> None:
         self.halts: list[Halt] = []
@@ -30,6 +33,7 @@ class _Tally:
         self.would_block: list[str] = []  # gates that only observe
         self.not_asked: list[str] = []
         self.extend = 0
+        self.warnings: list[str] = []
 
 
 def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
@@ -39,9 +43,13 @@ def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
     """
     by_gate = {report.gate: report for report in reports}
     ordered = tuple(
-        by_gate.get(gate.name) or Report(gate=gate.name, observed=gate.observe)
-        for gate in plan.gates
+        [
+            by_gate.get(gate.name) or Report(gate=gate.name, observed=gate.observe)
+            for gate in plan.gates
+        ]
     )
+    if plan.event.scope == "subagent":
+        ordered = tuple(map(_with_match, ordered, plan.gates, repeat(plan.event)))
     tally = _count(plan.gates, ordered)
     repeat_key = _repeat_key(plan, tally, tree)
     verdict, outcome, why = _verdict(plan, tally, repeat_key)
@@ -56,17 +64,25 @@ def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
         extend=tally.extend,
         why=why,
         repeat_key=repeat_key,
-        warnings=(
-            *plan.warnings,
-            *_warnings(plan.gates, ordered),
-            *_clipped(plan, tally.extend),
-        ),
+        warnings=(*plan.warnings, *tally.warnings, *_clipped(plan, tally.extend)),
     )
+
+
+def _with_match(report: Report, gate: Gate, event: StopEvent) -> Report:
+    """Add which of the agent's names made the gate apply (D2)."""
+    if gate.match.agents == EVERY_AGENT:
+        return report
+    return replace(report, matched=fits(gate.match.agents, event))
 
 
 def holds(gate: Gate, report: Report) -> bool:
     """Tell whether a report ends the questioning (A2)."""
-    return not gate.observe and isinstance(_counted(gate, report), Block | Halt)
+    answer = report.answer
+    if isinstance(answer, Allow) or gate.observe:
+        return False
+    if isinstance(answer, Problem):
+        answer = _counted(gate, answer)
+    return isinstance(answer, Block | Halt)
 
 
 def needs_tree(plan: Plan, stage: Sequence[Gate], reports: Sequence[Report]) -> bool:
@@ -78,23 +94,27 @@ def needs_tree(plan: Plan, stage: Sequence[Gate], reports: Sequence[Report]) -> 
     )
 
 
-def _counted(gate: Gate, report: Report) -> Answer | None:
-    """Return the answer that counts: a broken gate's `if_broken` may make it a Block (A6)."""
-    answer = report.answer
-    if isinstance(answer, Problem) and gate.if_broken == "block" and answer.kind != "deadline":
-        return Block(f"The gate {gate.name} could not be asked ({answer}). Mend that first.")
-    return answer
+def _counted(gate: Gate, problem: Problem) -> Block | Problem:
+    """Return what a problem counts as: a gate's `if_broken` may make it a Block (A6)."""
+    if gate.observe or gate.if_broken == "allow" or problem.kind == "deadline":
+        return problem
+    return Block(f"The gate {gate.name} could not be asked ({problem}). Mend that first.")
 
 
 def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
     tally = _Tally()
     for gate, report in zip(gates, reports, strict=True):
+        if report.warning:
+            tally.warnings.append(f"gate {gate.name}: {report.warning}")
+        answer = report.answer
+        if isinstance(answer, Problem):
+            then = "only observed" if gate.observe else f"if_broken = {gate.if_broken}"
+            tally.warnings.append(f"gate {gate.name} {answer} ({then})")
+            answer = _counted(gate, answer)
         if gate.observe:
-            if isinstance(report.answer, Block | Halt):
+            if isinstance(answer, Block | Halt):
                 tally.would_block.append(gate.name)
-            continue
-        answer = _counted(gate, report)
-        if isinstance(answer, Allow):
+        elif isinstance(answer, Allow):
             tally.extend = max(tally.extend, answer.extend)
         elif isinstance(answer, Block):
             tally.extend = max(tally.extend, answer.extend)
@@ -158,17 +178,6 @@ def _repeat_key(plan: Plan, tally: _Tally, tree: str) -> str:
     words = masked(joined([block.reason or block.prompt for _, block in tally.blocks]))
     names = ",".join(gate.name for gate, _ in tally.blocks)
     return f"{names} {crc32(words.encode('utf-8', 'replace')):08x} {len(words)} {tree}"
-
-
-def _warnings(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> list[str]:
-    warnings = []
-    for gate, report in zip(gates, reports, strict=True):
-        if report.warning:
-            warnings.append(f"gate {gate.name}: {report.warning}")
-        if isinstance(report.answer, Problem):
-            then = "only observed" if gate.observe else f"if_broken = {gate.if_broken}"
-            warnings.append(f"gate {gate.name} {report.answer} ({then})")
-    return warnings
 
 
 def _clipped(plan: Plan, extend: int) -> list[str]:

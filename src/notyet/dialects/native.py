@@ -7,15 +7,17 @@ from notyet.core.verdict import Allow, Block, Halt, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from notyet.core.event import StopEvent
 
 VERDICTS = (Allow, Block, Halt)
 _ALLOW = Allow()
 
 
-def write_event(event: StopEvent) -> tuple[StopEvent]:
-    """Return the arguments of the call: the event, in a copy that is this gate's alone."""
-    return (private_copy(event),)
+def write_event(event: StopEvent) -> Callable[[], tuple[StopEvent]]:
+    """Return what gives the arguments of a call: the event, in a copy that is this gate's alone."""
+    return lambda: (private_copy(event),)
 
 
 def read_reply(returned: object) -> tuple[Allow | Block | Halt | Problem, str]:

@@ -14,12 +14,13 @@ from notyet.dialects.view import View, snake
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any
 
     from notyet.core.event import Scope, StopEvent, Usage
     from notyet.core.verdict import Decision, Halt
 
+_ALLOW = Allow()
 _PATIENCE = 600.0  # seconds for one handler; a hung one must not hold the agent for ever
 _OUTCOMES = {"done": "ok", "error": "error", "timeout": "timeout"}
 _REASONS = {
@@ -32,7 +33,7 @@ _REASONS = {
 }
 # The hooks that decide, and whose stop each is about. "stopping" is ours, for main agents.
 DECIDING: dict[str, Scope] = {"subagent_stopping": "subagent", "stopping": "agent"}
-_RESULT_KEYS = ("allow", "prompt", "reason", "extend_max_steers")
+_RESULT_KEYS = frozenset({"allow", "prompt", "reason", "extend_max_steers"})
 
 
 class UsageView(View, kw_only=True):
@@ -100,8 +101,8 @@ def gate(name: str, handler: Callable[..., Any], priority: int, step: int) -> Ga
     )
 
 
-def write_event(event: StopEvent) -> tuple[SubagentStopping, Context]:
-    """Return the arguments of a `subagent_stopping` handler."""
+def write_event(event: StopEvent) -> Callable[[], tuple[SubagentStopping, Context]]:
+    """Return what gives the arguments of a `subagent_stopping` handler, anew for each."""
     ctx = _context(event)
     stopping = SubagentStopping(
         run_id=ctx.run_id,
@@ -120,7 +121,7 @@ def write_event(event: StopEvent) -> tuple[SubagentStopping, Context]:
         steer_count=event.block_count,
         max_steers=event.max_blocks,
     )
-    return stopping, ctx
+    return lambda: (stopping.__copy__(), ctx.__copy__())
 
 
 def write_ended(event: StopEvent, decision: Decision) -> tuple[SubagentEnded, Context]:
@@ -143,20 +144,26 @@ def write_ended(event: StopEvent, decision: Decision) -> tuple[SubagentEnded, Co
 def read_reply(returned: object) -> tuple[Allow | Block | Halt | Problem, str]:
     """Read what a `subagent_stopping` handler returned."""
     if returned is None:
-        return Allow(), ""
+        return _ALLOW, ""
     if isinstance(returned, VERDICTS):
         return returned, ""
     if not isinstance(returned, dict):
         kind = type(returned).__name__
         hint = "return a verdict, None or a dict like {'allow': False, 'prompt': '...'}"
         return Problem("bad_answer", f"it returned {kind}; {hint}"), ""
-    result = {snake(str(key)): value for key, value in returned.items()}
-    extend, warning = _extend(result)
-    unknown = [key for key in result if key not in _RESULT_KEYS]
-    if unknown:
-        warning = f"unknown key {unknown[0]!r} in its answer; known: {', '.join(_RESULT_KEYS)}"
+    result = returned
+    warning = ""
+    if not _RESULT_KEYS.issuperset(returned):
+        result = {snake(str(key)): value for key, value in returned.items()}
+        unknown = [key for key in result if key not in _RESULT_KEYS]
+        if unknown:
+            known = ", ".join(sorted(_RESULT_KEYS))
+            warning = f"unknown key {unknown[0]!r} in its answer; known: {known}"
+    extend = 0
+    if result.get("extend_max_steers") is not None:
+        extend, warning = _extend(result["extend_max_steers"])
     if result.get("allow") is not False:
-        return Allow(extend=extend), warning
+        return (Allow(extend=extend) if extend else _ALLOW), warning
     prompt = result.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
         words = "no prompt" if prompt is None else "an empty prompt"
@@ -165,10 +172,7 @@ def read_reply(returned: object) -> tuple[Allow | Block | Halt | Problem, str]:
     return Block(prompt, reason if isinstance(reason, str) else "", extend), warning
 
 
-def _extend(result: Mapping[str, Any]) -> tuple[int, str]:
-    extend = result.get("extend_max_steers")
-    if extend is None:
-        return 0, ""
+def _extend(extend: object) -> tuple[int, str]:
     if not isinstance(extend, int) or isinstance(extend, bool) or extend < 0:
         return 0, f"extend_max_steers is a whole number, not {extend!r}; ignored"
     return extend, ""
