@@ -17,6 +17,7 @@ DECISION = Decision(
     verdict=Block("go on"),
     outcome="blocked",
     turn=1,
+    limit=10**6,
     reports=(Report(gate="tests", answer=Block("go on"), seconds=1.0),),
 )
 
@@ -26,7 +27,7 @@ def one_stop(ledger: Ledger, session: str, place: list[int]) -> None:
     place[0] += 1
     event = StopEvent(session_id=session, last_message=f"done {place[0]}")
     begun = ledger.begin(event)
-    ledger.record(begun.stop, DECISION)
+    ledger.record(begun, DECISION)
 
 
 def filled(folder: str, rows: int) -> Ledger:
@@ -38,8 +39,8 @@ def filled(folder: str, rows: int) -> Ledger:
     def fill(db):
         event = db.execute("SELECT event FROM stops").fetchone()[0]
         db.executemany(
-            "INSERT INTO stops (agent, turn, begun_at, pid, digest, event, outcome)"
-            " VALUES (?, 1, ?, 0, x'00', ?, 'blocked')",
+            "INSERT INTO stops (agent, turn, begun_at, pid, token, digest, event, outcome)"
+            " VALUES (?, 1, ?, 0, x'00', x'00', ?, 'blocked')",
             ((n % 100, time.time() - n, event) for n in range(rows - 1)),
         )
         db.executemany(
@@ -105,7 +106,7 @@ def _write(path: str, name: int, seconds: float, results) -> None:
         started = time.perf_counter()
         begun = ledger.begin(event)
         middle = time.perf_counter()
-        ledger.record(begun.stop, DECISION)
+        ledger.record(begun, DECISION)
         taken += [middle - started, time.perf_counter() - middle]
     results.put(taken)
 

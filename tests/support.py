@@ -1,5 +1,7 @@
 """Small builders that many tests share."""
 
+import sqlite3
+
 from notyet import Function, Gate, Match, StopEvent
 
 EVERY_SCOPE = ("agent", "subagent")
@@ -32,3 +34,12 @@ def substop(**fields):
             | fields
         )
     )
+
+
+def recorded(ledger):
+    """Read the outcome and the cause of every stop from a ledger's file."""
+    db = sqlite3.connect(ledger.path)
+    try:
+        return db.execute("SELECT outcome, why FROM stops ORDER BY id").fetchall()
+    finally:
+        db.close()

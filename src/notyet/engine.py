@@ -8,12 +8,16 @@ The line is a generator. It yields what it has to wait for and is sent the resul
 
 from __future__ import annotations
 
+import sys
+from functools import partial
+from time import monotonic
+
 from notyet import workspace
 from notyet.checks.drive import Call, drive_sync
-from notyet.checks.function import Question, takes
+from notyet.checks.function import Question, asked_by, takes
 from notyet.core.gate import Function, Gate
 from notyet.core.limits import History, Limits
-from notyet.core.plan import plan, select
+from notyet.core.plan import missing_names, plan, select
 from notyet.core.record import replace
 from notyet.core.settle import holds, needs_tree, settle
 from notyet.core.verdict import Allow, Block, Decision, Problem
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
     from notyet.core.event import StopEvent
     from notyet.core.verdict import Report
     from notyet.ledger import Begun, Book
+
+    Aside = Callable[[Callable[[], None]], None]  # runs what nobody waits for
 
 _FIRST_ANSWER = 600.0  # seconds that the second of two equal stops waits for the first
 
@@ -55,7 +61,9 @@ class Engine:
             ledger = MemoryLedger()
         self._ledger = ledger
         self._limits = limits
-        self._observers = [(observer, question_for(observer)) for observer in observers]
+        self._observers: list[tuple[Observer, Question]] = []
+        for observer in observers:
+            self._watch(observer)
         self._gates: list[Gate] = []
         self._questions: dict[str, Question] = {}
         for gate in gates:
@@ -77,7 +85,7 @@ class Engine:
         except ValueError:
             known = ", ".join((*openclaw.DECIDING, *OBSERVED))
             raise ValueError(f"no event is called {name!r}; there is {known}") from None
-        self._observers.append((observer, question_for(observer)))
+        self._watch(observer)
 
     async def decide(
         self,
@@ -92,12 +100,22 @@ class Engine:
     async def check(self, event: StopEvent) -> Decision:
         """Decide, count and record a stop, then tell the observers unless it was blocked."""
         from notyet.checks.drive_async import drive
+        from notyet.checks.threads import run_in_thread
 
-        return await drive(self._check(event))
+        # Nobody waits on the loop's thread for a ledger that is locked.
+        return await drive(self._check(event, _FIRST_ANSWER, run_in_thread))
 
     def check_sync(self, event: StopEvent) -> Decision:
         """Do what `check` does from code that is not async, inside a running loop or not."""
-        return drive_sync(self._check(event))
+        # What a running loop of this thread is asking cannot be answered while we wait for it.
+        patience = 0.0 if _in_a_running_loop() else _FIRST_ANSWER
+        return drive_sync(self._check(event, patience, _at_once))
+
+    def _watch(self, observer: object) -> None:
+        if not isinstance(observer, Observer):
+            kind = type(observer).__name__
+            raise TypeError(f"an observer is an Observer, not {kind}; or use engine.on()")
+        self._observers.append((observer, question_for(observer)))
 
     def _add(self, gate: Gate) -> None:
         if gate.name in self._questions:
@@ -109,56 +127,60 @@ class Engine:
             FACES[gate.check.speaks].read_reply,
             timeout=gate.timeout,
             observed=gate.observe,
+            engine=id(self),
         )
 
-    def _check(self, event: StopEvent) -> Line[Decision]:
+    def _check(self, event: StopEvent, patience: float, aside: Aside) -> Line[Decision]:
         gates = select(event, self._gates)
+        if id(self) in asked_by.get():
+            return _skipped("inside", "a gate checked a stop of its own; it was not gated")
         if not gates:
-            decision = _skipped("no-gate")
+            decision = _skipped("no-gate", *missing_names(event, self._gates))
         elif not event.session_id.strip():
             decision = _skipped("no-session", "the event has no session_id, so nothing was asked")
         else:
             try:
-                entered = yield from self._enter(event)
+                entered = yield from self._enter(event, patience)
             except LedgerError as error:
                 decision = _skipped("ledger", f"{error} (nothing was asked)")
             else:
                 if isinstance(entered, Decision):
                     return entered  # a repetition: whoever had to be told was told
-                decision = yield from self._decide_and_record(event, gates, entered)
+                decision = yield from self._decide_and_record(event, gates, entered, aside)
         _log(decision)
         if decision.outcome != "blocked":
             yield from self._tell(event, decision)
         return decision
 
-    def _enter(self, event: StopEvent) -> Line[Begun | Decision]:
+    def _enter(self, event: StopEvent, patience: float) -> Line[Begun | Decision]:
         """Enter a stop in the ledger, or return the answer that an equal one gets (B12)."""
-        for _ in range(2):  # twice: the process of the first may have died while we waited
-            begun: Begun = yield from self._keep(self._ledger.begin, event, undo=self._cancel)
+        ends = monotonic() + patience
+        while True:
+            begun: Begun = yield from self._keep(self._ledger.begin, event, undo=self._give_up)
             if not begun.repeats:
                 return begun
-            answer: Decision | None = yield Call(
-                self._ledger.answer, (begun.repeats, _FIRST_ANSWER)
-            )
+            left = max(0.0, ends - monotonic())
+            answer: Decision | None = yield Call(self._ledger.answer, (begun.repeats, left))
             if answer is not None:
                 return answer
-        return _skipped("duplicate", "an equal stop is still being checked")
+            if monotonic() >= ends:
+                return _skipped("duplicate", "an equal stop is still being checked")
 
     def _decide_and_record(
-        self, event: StopEvent, gates: tuple[Gate, ...], begun: Begun
+        self, event: StopEvent, gates: tuple[Gate, ...], begun: Begun, aside: Aside
     ) -> Line[Decision]:
         try:
             decision = yield from self._decide(event, gates, begun.history)
         except BaseException:  # cancelled, interrupted: the stop must not look asked for ever
-            self._cancel(begun)
+            aside(partial(self._give_up, begun))
             raise
         if begun.warnings:
             decision = replace(decision, warnings=(*begun.warnings, *decision.warnings))
         try:
-            yield from self._keep(self._ledger.record, begun.stop, decision)
+            recorded: Decision = yield from self._keep(self._ledger.record, begun, decision)
         except LedgerError as error:
             return _unrecorded(decision, error)
-        return decision
+        return recorded
 
     def _decide(
         self, event: StopEvent, gates: tuple[Gate, ...], history: History
@@ -179,7 +201,7 @@ class Engine:
         return settle(planned, reports, tree)
 
     def _tell(self, event: StopEvent, decision: Decision) -> Line[None]:
-        for observer, question in self._observers:
+        for observer, question in tuple(self._observers):
             if is_told(observer, event):
                 (report,) = yield [(question, arguments(observer.on, event, decision))]
                 if isinstance(report.answer, Problem):
@@ -193,13 +215,22 @@ class Engine:
             return call(*args)
         return (yield Call(call, args, undo))
 
-    def _cancel(self, begun: Begun) -> None:
-        if not begun.repeats:
-            cancelled = replace(_skipped("cancelled"), turn=begun.history.turn)
-            try:
-                self._ledger.record(begun.stop, cancelled)
-            except LedgerError as error:
-                _warn(f"{error} (that this check was cancelled was not recorded)")
+    def _give_up(self, begun: Begun) -> None:
+        if begun.repeats:
+            return
+        try:
+            self._ledger.record(begun, replace(_skipped("cancelled"), turn=begun.history.turn))
+        except LedgerError as error:
+            _warn(f"{error} (that this check was cancelled was not recorded)")
+
+
+def _at_once(job: Callable[[], None]) -> None:
+    job()
+
+
+def _in_a_running_loop() -> bool:
+    asyncio = sys.modules.get("asyncio")  # if nobody imported it, nothing runs
+    return asyncio is not None and asyncio._get_running_loop() is not None  # noqa: SLF001
 
 
 def _as_gate(call: Callable[..., Any]) -> Gate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from notyet.checks.function import Question
+from notyet.core.gate import check_timeout
 from notyet.core.record import Record
 from notyet.core.verdict import Allow
 
@@ -28,6 +29,9 @@ class Observer(Record):
     def _validate(self) -> None:
         if self.on not in _SCOPES:
             raise ValueError(f"an observer is told of {', '.join(OBSERVED)}, not of {self.on!r}")
+        if not callable(self.call):
+            raise TypeError(f"an observer is a function, not {type(self.call).__name__}")
+        check_timeout(self.timeout)
 
 
 def question_for(observer: Observer) -> Question:

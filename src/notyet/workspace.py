@@ -8,25 +8,56 @@ if TYPE_CHECKING:
 
 _PATIENCE = 20.0  # seconds for git
 _MOST_BYTES = 64 * 1024 * 1024  # of content read; beyond, size and time stand for it
+# As `git rev-parse --local-env-vars` lists them.
+_OF_ANOTHER_REPOSITORY = frozenset(
+    f"GIT_{name}"
+    for name in (
+        "ALTERNATE_OBJECT_DIRECTORIES",
+        "COMMON_DIR",
+        "CONFIG",
+        "CONFIG_COUNT",
+        "CONFIG_PARAMETERS",
+        "DIR",
+        "GRAFT_FILE",
+        "IMPLICIT_WORK_TREE",
+        "INDEX_FILE",
+        "INTERNAL_SUPER_PREFIX",
+        "NO_REPLACE_OBJECTS",
+        "OBJECT_DIRECTORY",
+        "PREFIX",
+        "REPLACE_REF_BASE",
+        "SHALLOW_FILE",
+        "WORK_TREE",
+    )
+)
 _TRACKED_FIELDS = {"1": 8, "2": 9, "u": 10}  # spaces before the path in porcelain v2
 
 
 def fingerprint(cwd: str) -> str:
-    """Return a short text that changes when the files do; empty when git cannot tell."""
+    """Return a short text that changes when the files do; empty when that cannot be told."""
+    try:
+        return _fingerprint(cwd) if cwd else ""
+    except _Unknown:
+        return ""
+
+
+class _Unknown(Exception):  # noqa: N818  # never leaves this module
+    """Git cannot tell."""
+
+
+def _fingerprint(cwd: str) -> str:
     import hashlib
     import os
 
-    top = _git(cwd, "rev-parse", "--show-toplevel") if cwd else None
-    if top is None:
-        return ""
-    root = os.fsencode(top.decode("utf-8", "surrogateescape").rstrip("\n"))
+    top = _git(cwd, "rev-parse", "--show-toplevel")
+    root = top.removesuffix(b"\n")
     status = _git(cwd, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
-    if status is None:
-        return ""
     seen = hashlib.blake2b(status, digest_size=12)
     left = _MOST_BYTES
     for path in _changed(status):
-        left -= _add(seen.update, os.path.join(root, path), left)
+        content = _content(os.path.join(root, path), left)
+        left -= len(content)
+        seen.update(b"%d " % len(content) + content)
     return seen.hexdigest()
 
 
@@ -43,40 +74,34 @@ def _changed(status: bytes) -> Iterator[bytes]:
                 next(entries, None)  # where it was renamed from
 
 
-def _add(update: object, path: bytes, left: int) -> int:
-    """Add one file to the fingerprint; return how many bytes were read."""
+def _content(path: bytes, most: int) -> bytes:
+    """Return what stands for a file: its mode and content, or its size and time where too big."""
     import os
     import stat
 
-    assert callable(update)
     try:
         info = os.lstat(path)
         if stat.S_ISLNK(info.st_mode):
-            update(b"link" + os.readlink(path))
-            return 0
-        if not stat.S_ISREG(info.st_mode) or info.st_size > left:
-            update(f"{info.st_mode} {info.st_size} {info.st_mtime_ns}".encode())
-            return 0
+            return b"link " + os.readlink(path)
+        if stat.S_ISDIR(info.st_mode):  # a submodule, or a repository inside this one
+            return b"repository " + _fingerprint(os.fsdecode(path)).encode()
+        if not stat.S_ISREG(info.st_mode) or info.st_size > most:
+            return f"{info.st_mode} {info.st_size} {info.st_mtime_ns}".encode()
         with open(path, "rb") as file:
-            content = file.read(left)
+            return b"%o " % info.st_mode + file.read(most)
     except OSError as error:  # gone, or not ours to read: that too is a state
-        update(type(error).__name__.encode())
-        return 0
-    update(b"%o %d " % (info.st_mode, len(content)) + content)
-    return len(content)
+        return type(error).__name__.encode()
 
 
-def _git(cwd: str, *args: str) -> bytes | None:
-    import os
+def _git(cwd: str, *args: str) -> bytes:
     import subprocess
 
-    # Without optional locks we never get in the way of a git command the agent runs.
-    environ = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}
     try:
         done = subprocess.run(
             ["git", *args],
             cwd=cwd,
-            env=environ,
+            # Without optional locks we never get in the way of a git command the agent runs.
+            env=own_environ() | {"GIT_OPTIONAL_LOCKS": "0"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -84,5 +109,14 @@ def _git(cwd: str, *args: str) -> bytes | None:
             check=False,
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
+        raise _Unknown from None
+    if done.returncode:
+        raise _Unknown
+    return done.stdout
+
+
+def own_environ() -> dict[str, str]:
+    """Return the environment without what git sets in its hooks: it names another repository."""
+    import os
+
+    return {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_REPOSITORY}

@@ -10,11 +10,19 @@ import time
 
 import pytest
 
-from notyet import Allow, Block, Engine, Ledger, Problem
+from notyet import Allow, Block, Engine, Halt, Ledger, Problem
 from notyet.checks import threads
-from support import gate, stop
+from support import gate, recorded, stop
 
 pytestmark = pytest.mark.rule("A6")
+
+
+def wait_for(condition):
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came true")
 
 
 def run_async(engine, event=None):
@@ -356,12 +364,12 @@ def test_cancelling_a_check_cancels_its_gates_and_says_so_in_the_ledger(tmp_path
     released.set()
     if kind != "thread":
         assert cancelled.is_set()
-    recorded = ledger.answer(1, 0)
-    assert (recorded.outcome, recorded.why) == ("skipped", "cancelled")
+    wait_for(lambda: recorded(ledger) == [("skipped", "cancelled")])
     assert ledger.begin(stop()).history.blocks == 0
 
 
-def test_a_check_cancelled_while_the_ledger_is_opened_leaves_no_stop_asking(tmp_path):
+@pytest.mark.parametrize("loop", ["open", "closed"])
+def test_a_check_cancelled_while_the_ledger_is_opened_leaves_no_stop_asking(tmp_path, loop):
     ledger = Ledger(tmp_path / "ledger.db")
     begin = ledger.begin
     begun, release = threading.Event(), threading.Event()
@@ -381,14 +389,16 @@ def test_a_check_cancelled_while_the_ledger_is_opened_leaves_no_stop_asking(tmp_
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        release.set()
-        for _ in range(500):
-            if ledger.answer(1, 0) is not None:
-                break
-            await asyncio.sleep(0.01)
+        if loop == "open":
+            release.set()
+            await asyncio.to_thread(wait_for, given_up)
+
+    def given_up():
+        return recorded(ledger) == [("skipped", "cancelled")]
 
     asyncio.run(main())
-    assert ledger.answer(1, 0).why == "cancelled"
+    release.set()
+    wait_for(given_up)
 
 
 def test_a_hung_gate_cannot_hold_up_the_process_at_exit():
@@ -503,3 +513,59 @@ def test_gates_see_the_context_variables_of_the_caller(run):
     seen = []
     run(Engine([gate("g", lambda e: seen.append(user.get()))]))
     assert seen == ["ada"]
+
+
+class MyBlock(Block):
+    """Somebody's own kind of block."""
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (lambda: Halt(None), "problem"),
+        (lambda: Block("x", reason=ValueError()), "problem"),
+        (lambda: Block("x", None), "problem"),
+        (lambda: Allow(note=None), "problem"),
+        (lambda: Block("x", extend=2**70), "problem"),
+        (lambda: MyBlock("x"), "blocked"),
+        (lambda: Block("x" * 3_000_000), "blocked"),
+    ],
+)
+def test_an_odd_verdict_is_a_problem_or_a_verdict_and_never_an_exception(
+    run, tmp_path, answer, status
+):
+    engine = Engine([gate("g", lambda e: answer())], ledger=Ledger(tmp_path / "ledger.db"))
+    decision = run(engine)
+    assert decision.reports[0].status == status
+    if status == "blocked":
+        assert len(decision.verdict.prompt) <= 100_000
+
+
+@both_ways
+def test_mocks_can_stand_in_for_gates_and_handlers(run):
+    from unittest.mock import AsyncMock, MagicMock, Mock
+
+    for mock in (Mock, MagicMock, AsyncMock):
+        observer = mock(return_value=None)
+        handler = mock(return_value={"allow": False, "prompt": "go on"})
+        engine = Engine()
+        engine.on("stop", observer)
+        engine.on("stopping", handler)
+        assert run(engine).outcome == "blocked"
+        assert handler.call_count == 1
+        handler.return_value = None
+        assert run(engine).outcome == "passed"
+        assert observer.call_count == 1
+
+
+@both_ways
+def test_where_no_thread_can_be_started_a_gate_could_not_be_asked(run, monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "_idle", [])
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    decision = run(Engine([gate("g", Block("x"))]))
+    assert decision.reports[0].answer == Problem("cannot_start", "can't start new thread")
+    assert decision.outcome == "failed_open"

@@ -154,3 +154,45 @@ def test_without_git_on_the_path_there_is_none(git_project, monkeypatch):
 def test_a_broken_repository_has_none(git_project):
     (Path(git_project) / ".git" / "index").write_bytes(b"broken")
     assert fingerprint(git_project) == ""
+
+
+def test_a_change_inside_a_submodule_or_a_nested_repository_shows(git_project, tmp_path):
+    project = Path(git_project)
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "a.txt").write_text("a")
+    git(inner, "init", "--quiet")
+    git(inner, "add", ".")
+    git(inner, "commit", "--quiet", "-m", "a")
+    git(
+        project,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "--quiet",
+        str(inner),
+        "sub",
+    )
+    git(project, "commit", "--quiet", "-m", "sub")
+    (project / "nested").mkdir()
+    git(project / "nested", "init", "--quiet")
+    seen = [fingerprint(git_project)]
+    for name in ("sub/a.txt", "nested/new.txt"):
+        for text in ("one", "two"):
+            (project / name).write_text(text)
+            seen.append(fingerprint(git_project))
+    assert "" not in seen
+    assert len(set(seen)) == len(seen)
+
+
+def test_variables_that_git_sets_in_its_hooks_do_not_lead_elsewhere(
+    git_project, tmp_path, monkeypatch
+):
+    before = fingerprint(git_project)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    git(elsewhere, "init", "--quiet")
+    monkeypatch.setenv("GIT_DIR", str(elsewhere / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(elsewhere / "index"))
+    assert fingerprint(git_project) == before

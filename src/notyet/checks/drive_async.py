@@ -15,7 +15,7 @@ from functools import partial
 from math import inf
 
 from notyet.checks.drive import Call
-from notyet.checks.function import guarded, guarded_async, timed_out
+from notyet.checks.function import cannot_start, guarded, guarded_async, timed_out
 from notyet.checks.threads import run_in_thread
 from notyet.core.verdict import Report
 
@@ -159,7 +159,10 @@ class _Together:
                     self._ask_in_task(place, asking), loop=self.loop, name=question.name, **_EAGER
                 )
             else:
-                run_in_thread(self._job(place, asking))
+                try:
+                    run_in_thread(self._job(place, asking))
+                except RuntimeError as error:  # the system has no thread left
+                    self._deliver(place, cannot_start(question, error))
         self.started = self.loop.time()
         self._await_next()
         try:
@@ -176,7 +179,10 @@ class _Together:
         self._deliver(place, await guarded_async(*asking))
 
     def _job(self, place: int, asking: Asking) -> Callable[[], None]:
-        return lambda: _tell(self.loop, self._deliver, place, guarded(*asking))
+        def job() -> None:
+            _tell(self.loop, self._deliver, place, guarded(*asking))
+
+        return job
 
     def _deliver(self, place: int, report: Report) -> None:
         if self.reports[place] is None:
@@ -261,12 +267,17 @@ async def _in_thread(
         except Exception as error:  # noqa: BLE001  # carried over to the line, which raises it
             _tell(loop, deliver, None, error)
         else:
-            _tell(loop, deliver, result, None)
+            if not _tell(loop, deliver, result, None) and step.undo is not None:
+                step.undo(result)
 
     run_in_thread(job)
     return await done
 
 
-def _tell(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *args: object) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
+def _tell(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *args: object) -> bool:
+    """Call something in the loop's thread; False when the loop is closed and nobody listens."""
+    try:
         loop.call_soon_threadsafe(callback, *args)
+    except RuntimeError:
+        return False
+    return True

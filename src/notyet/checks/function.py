@@ -6,6 +6,7 @@ and, with the hook's entry point, the only broad `except`s.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from time import perf_counter
 
 from notyet.core.record import variant
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
     # Turns what foreign code returned into an answer and a warning for its author.
     Reader = Callable[[object], tuple[Answer, str]]
 
+_FOREVER = 1e7  # seconds; clocks and locks overflow somewhere above
 _COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect
+
+
+# The engines that are asking here: what a gate itself starts is not gated by them again.
+asked_by: ContextVar[frozenset[int]] = ContextVar("notyet_asked_by", default=frozenset())
 
 
 class Question:
     """How one gate or observer is asked; made once, and asked with new arguments at every stop."""
 
-    __slots__ = ("blank", "call", "is_async", "name", "read", "timeout")
+    __slots__ = ("blank", "call", "engine", "is_async", "name", "read", "timeout")
 
     def __init__(
         self,
@@ -37,21 +43,25 @@ class Question:
         *,
         timeout: float | None,
         observed: bool = False,
+        engine: int = 0,
     ) -> None:
         self.name = name
         self.call = call
         self.read = read
-        self.timeout = timeout
+        self.timeout = timeout if timeout is not None and timeout < _FOREVER else None
         self.blank = Report(gate=name, observed=observed)
         self.is_async = is_async(call)
+        self.engine = engine  # whose gate it is; 0 for nobody's
 
 
 def is_async(call: Any) -> bool:
     """Tell whether calling this gives a coroutine: functions, methods, partials, objects."""
-    while hasattr(call, "func"):
+    while type(call).__name__ == "partial":
         call = call.func
     code = getattr(call, "__code__", None) or getattr(type(call).__call__, "__code__", None)
-    return code is not None and bool(code.co_flags & _COROUTINE)
+    flags = getattr(code, "co_flags", 0)
+    # A mock makes up any attribute that it is asked for.
+    return isinstance(flags, int) and bool(flags & _COROUTINE)
 
 
 def takes(call: Any, count: int) -> bool:
@@ -70,22 +80,28 @@ def takes(call: Any, count: int) -> bool:
 def guarded(question: Question, args: tuple[Any, ...]) -> Report:
     """Ask a question in this thread, whatever the function does."""
     started = perf_counter()
+    before = asked_by.get()
     try:
+        asked_by.set(before | {question.engine})
         returned = question.call(*args)
-        if hasattr(returned, "__await__"):
+        if hasattr(type(returned), "__await__"):
             returned = _finish(returned, question.timeout)
         answer, warning = question.read(returned)
     except _TooLate:
         return timed_out(question)
     except BaseException as error:  # noqa: BLE001  # foreign code: SystemExit too is only its own
         answer, warning = crashed(error), ""
+    finally:
+        asked_by.set(before)
     return _report(question, answer, perf_counter() - started, warning)
 
 
 async def guarded_async(question: Question, args: tuple[Any, ...]) -> Report:
     """Ask a question whose function is a coroutine function, whatever it does."""
     started = perf_counter()
+    before = asked_by.get()
     try:
+        asked_by.set(before | {question.engine})
         answer, warning = question.read(await question.call(*args))
     except KeyboardInterrupt:
         raise  # a person pressed Ctrl-C in the loop's thread
@@ -93,6 +109,8 @@ async def guarded_async(question: Question, args: tuple[Any, ...]) -> Report:
         if isinstance(error, GeneratorExit) and not _in_a_task():
             raise  # not the gate's: the loop is gone, and we are being cleared away
         answer, warning = crashed(error), ""
+    finally:
+        asked_by.set(before)
     return _report(question, answer, perf_counter() - started, warning)
 
 
@@ -100,6 +118,11 @@ def timed_out(question: Question) -> Report:
     """Write down that a gate gave no answer in time."""
     seconds = question.timeout or 0.0
     return _report(question, Problem("timeout", f"no answer after {seconds:g} s"), seconds)
+
+
+def cannot_start(question: Question, error: BaseException) -> Report:
+    """Write down that there was no thread to ask a gate in."""
+    return _report(question, Problem("cannot_start", str(error)), 0.0)
 
 
 def crashed(error: BaseException) -> Problem:

@@ -20,6 +20,7 @@ from notyet.core.text import bounded, clean
 from notyet.core.verdict import Allow, Block
 from notyet.engine import Engine
 from notyet.ledger.sqlite import Ledger
+from notyet.workspace import own_environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,11 +142,17 @@ def run(args: argparse.Namespace) -> int:
     if shutil.which("git") is None:
         print("notyet demo: git is not installed; install it and try again", file=sys.stderr)
         return 1
-    logging.getLogger("notyet").setLevel(logging.ERROR)  # the timeline says it in its own words
+    log = logging.getLogger("notyet")
+    level = log.level
+    log.setLevel(logging.ERROR)  # the timeline says it in its own words
     folder = tempfile.mkdtemp(prefix="notyet-demo-")
     try:
         return asyncio.run(_tell_all(folder))
+    except subprocess.CalledProcessError as error:
+        print(f"notyet demo: git failed: {error.stderr.strip()}", file=sys.stderr)
+        return 1
     finally:
+        log.setLevel(level)
         if args.keep:
             print(f"the project is kept in {folder}", file=sys.stderr)
         else:
@@ -304,4 +311,12 @@ def _git(project: str, *args: str) -> None:
     options = [
         part for setting in (*settings, "core.hooksPath=/dev/null") for part in ("-c", setting)
     ]
-    subprocess.run(["git", *options, *args], cwd=project, check=True)  # noqa: S603, S607
+    environ = own_environ() | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    subprocess.run(  # noqa: S603
+        ["git", *options, *args],  # noqa: S607
+        cwd=project,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )

@@ -12,6 +12,36 @@ if TYPE_CHECKING:
     Scope = Literal["agent", "subagent"]
     Ending = Literal["done", "error", "timeout", "killed", "reset", "interrupted"]
 
+_TEXTS = ("host", "session_id", "cwd")
+_TEXTS_IF_KNOWN = (
+    "turn_id",
+    "run_id",
+    "task_id",
+    "agent_id",
+    "agent_type",
+    "agent_name",
+    "parent_session_id",
+    "end_reason",
+    "error",
+    "task",
+    "label",
+    "last_message",
+    "transcript_path",
+    "agent_transcript_path",
+    "model",
+    "permission_mode",
+)
+_NUMBERS_IF_KNOWN = ("turns", "tool_calls", "duration_ms")
+_NOTHING = type(None)
+# What a field may hold: a wrong type would be found out much later, in somebody else's code.
+_KINDS: tuple[tuple[tuple[str, ...], tuple[type, ...], str], ...] = (
+    (_TEXTS, (str,), "text"),
+    (_TEXTS_IF_KNOWN, (str, _NOTHING), "text or None"),
+    (_NUMBERS_IF_KNOWN, (int, float, _NOTHING), "a number or None"),
+    (("host_cap", "block_count", "max_blocks"), (int,), "a whole number"),
+    (("stop_hook_active",), (bool, _NOTHING), "a truth value or None"),
+    (("tools_used", "background_tasks"), (tuple, list), "a tuple"),
+)
 SCOPES = ("agent", "subagent")
 ENDINGS = ("done", "error", "timeout", "killed", "reset", "interrupted")
 
@@ -25,6 +55,11 @@ class Usage(Record, kw_only=True):
     cache_write: int = 0
     total: int = 0
 
+    def _validate(self) -> None:
+        for name, value in self.__dict__.items():
+            if not isinstance(value, int):
+                raise TypeError(f"usage.{name} is a number of tokens, not {_kind(value)}")
+
 
 class BackgroundTask(Record, kw_only=True):
     """Work of the same session that is still running while the agent stops."""
@@ -35,11 +70,14 @@ class BackgroundTask(Record, kw_only=True):
 
 
 class StopEvent(Record, kw_only=True):
-    """Who wants to stop, where, how it ended and what it said. Only `session_id` must be known."""
+    """Who wants to stop, where, how it ended and what it said.
+
+    Nothing must be known; but without a `session_id` nothing is checked (B9).
+    """
 
     scope: Scope = "agent"
     host: str = "embedded"
-    session_id: str
+    session_id: str = ""
     turn_id: str | None = None
     run_id: str | None = None
     task_id: str | None = None
@@ -79,6 +117,21 @@ class StopEvent(Record, kw_only=True):
             raise ValueError(f"scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
         if self.ending not in ENDINGS:
             raise ValueError(f"ending is one of {', '.join(ENDINGS)}, not {self.ending!r}")
+        if self.usage is not None and not isinstance(self.usage, Usage):
+            raise TypeError(f"usage is a Usage or None, not {_kind(self.usage)}")
+        values = self.__dict__
+        for names, kinds, words in _KINDS:
+            for name in names:
+                if not isinstance(values[name], kinds):
+                    raise TypeError(f"{name} is {words}, not {_kind(values[name])}")
+        for name, kind in (("tools_used", str), ("background_tasks", BackgroundTask)):
+            values[name] = tuple(values[name])
+            if not all(isinstance(item, kind) for item in values[name]):
+                raise TypeError(f"{name} holds {kind.__name__} only")
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
 
 
 def child_key(event: StopEvent) -> str:
@@ -92,12 +145,13 @@ def private_copy(event: StopEvent) -> StopEvent:
     """Return a copy that foreign code may scribble on without anybody else seeing it (A9)."""
     if event.raw is None and event.result is None:
         return event.__copy__()
-    return variant(event, {"raw": _fresh(event.raw), "result": _fresh(event.result)})
+    return variant(event, {"raw": _own(event.raw), "result": _own(event.result)})
 
 
-def _fresh(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _fresh(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_fresh(item) for item in value]
-    return value
+def _own(value: Any) -> Any:
+    from copy import deepcopy
+
+    try:
+        return deepcopy(value)
+    except Exception:  # noqa: BLE001  # a foreign object that cannot be copied is shared
+        return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.event import ENDINGS, SCOPES
+from notyet.core.event import SCOPES
 from notyet.core.glob import glob_error, glob_matches
 from notyet.core.record import Record
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Speaks = Literal["notyet", "openclaw"]
 
 NATIVE = "notyet"
+DIALECTS = (NATIVE, "openclaw")
 # Seeds of these two say that a hook is skipped at its limit; every other gate is asked once
 # more, unable to block: we give up on bouncing, never on checking (B1).
 NOT_ASKED_AT_LIMIT = frozenset({"openclaw", "mux"})
@@ -28,6 +29,12 @@ class Function(Record):
 
     call: Callable[..., Any]
     speaks: Speaks = "notyet"
+
+    def _validate(self) -> None:
+        if not callable(self.call):
+            raise TypeError(f"a Function calls a function, not {type(self.call).__name__}")
+        if self.speaks not in DIALECTS:
+            raise ValueError(f"speaks is one of {', '.join(DIALECTS)}, not {self.speaks!r}")
 
 
 class Source(Record):
@@ -46,7 +53,10 @@ class Match(Record, kw_only=True):
     endings: tuple[Ending, ...] = ("done",)
 
     def _validate(self) -> None:
-        for field, known in (("events", SCOPES), ("endings", ENDINGS)):
+        for field in self._fields:
+            value = getattr(self, field)  # one text stands for a tuple of one
+            self.__dict__[field] = (value,) if isinstance(value, str) else tuple(value)
+        for field, known in (("events", SCOPES), ("endings", GATED_ENDINGS)):
             strange = [name for name in getattr(self, field) if name not in known]
             if strange or not getattr(self, field):
                 raise ValueError(f"{field} are some of {', '.join(known)}, not {strange or ()!r}")
@@ -76,13 +86,25 @@ class Gate(Record, kw_only=True):
             raise ValueError("a gate needs a name")
         if self.if_broken not in {"allow", "block"}:
             raise ValueError(f"if_broken is 'allow' or 'block', not {self.if_broken!r}")
-        if self.timeout is not None and not self.timeout > 0:
-            raise ValueError(f"timeout is a number of seconds above 0, not {self.timeout!r}")
+        check_timeout(self.timeout)
+        if not isinstance(self.check, Function):
+            raise TypeError(f"check is a Function, not {type(self.check).__name__}")
+        for field in ("priority", "step"):
+            if not isinstance(getattr(self, field), int):
+                raise TypeError(f"{field} is a whole number, not {getattr(self, field)!r}")
 
     @property
     def native(self) -> bool:
         """Whether the gate is written for notyet, and not for some host's hooks."""
         return self.check.speaks == NATIVE
+
+
+def check_timeout(timeout: float | None) -> None:
+    """Refuse what cannot be a number of seconds."""
+    if timeout is None:
+        return
+    if not isinstance(timeout, int | float) or not timeout > 0:
+        raise ValueError(f"timeout is a number of seconds above 0, or None, not {timeout!r}")
 
 
 def why_not(gate: Gate, event: StopEvent) -> str:

@@ -7,6 +7,7 @@ alike: `open_turn` when a stop begins, `after` when it is decided.
 from __future__ import annotations
 
 from notyet.core.record import Record, replace
+from notyet.core.verdict import Allow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,11 +91,10 @@ def after(history: History, decision: Decision) -> History:
         spent = 1 if decision.outcome == "blocked" else 0
         return replace(history, session_blocks=history.session_blocks + spent)
     history = replace(history, extend=max(history.extend, decision.extend), blocked=False)
-    if decision.outcome in {"blocked", "stuck"}:
-        repeats = 0
-        if decision.repeat_key:
-            repeats = history.repeats + 1 if decision.repeat_key == history.repeat_key else 1
-        history = replace(history, repeats=repeats, repeat_key=decision.repeat_key)
+    repeats = 0
+    if decision.repeat_key:
+        repeats = history.repeats + 1 if decision.repeat_key == history.repeat_key else 1
+    history = replace(history, repeats=repeats, repeat_key=decision.repeat_key)
     if decision.outcome == "blocked":
         return replace(
             history,
@@ -103,5 +103,24 @@ def after(history: History, decision: Decision) -> History:
             blocked=True,
         )
     if decision.outcome in {"passed", "observed"}:
-        return replace(history, blocks=0, repeats=0, repeat_key="")
+        return replace(history, blocks=0)
     return history
+
+
+def within_limit(history: History, decision: Decision) -> Decision:
+    """Return the decision as it may stand: other stops of this agent may have used the budget.
+
+    Called when a decision is recorded, with the history as it is then (B1).
+    """
+    if decision.outcome != "blocked" or decision.turn != history.turn:
+        return decision
+    if history.blocks < decision.limit:
+        return replace(decision, count=history.blocks + 1)
+    return replace(
+        decision,
+        verdict=Allow(),
+        outcome="capped",
+        count=history.blocks,
+        why=f"{decision.why} still fails; other stops used the last of {decision.limit} send-backs",
+        repeat_key="",
+    )

@@ -100,9 +100,7 @@ def _stages(gates: tuple[Gate, ...]) -> tuple[Stage, ...]:
 def _warnings(
     event: StopEvent, gates: tuple[Gate, ...], asked: tuple[Gate, ...], limit: Limit
 ) -> tuple[str, ...]:
-    warnings = []
-    if event.scope == "subagent" and not event.agent_id and _needs_names(gates):
-        warnings.append("the event names no agent_id; only its type and name can match a pattern")
+    warnings = list(missing_names(event, gates))
     if event.block_count >= event.max_blocks:
         left_out = [gate.name for gate in gates if gate not in asked]
         not_asked = f"; not asked: {', '.join(left_out)}" if left_out else ""
@@ -114,5 +112,10 @@ def _warnings(
     return tuple(warnings)
 
 
-def _needs_names(gates: tuple[Gate, ...]) -> bool:
-    return any(gate.match.agents != EVERY_AGENT or gate.match.never for gate in gates)
+def missing_names(event: StopEvent, gates: Sequence[Gate]) -> tuple[str, ...]:
+    """Say that a subagent has no id, where patterns would have been tried on it (D2)."""
+    if event.scope == "agent" or event.agent_id:
+        return ()
+    if all(gate.match.agents == EVERY_AGENT and not gate.match.never for gate in gates):
+        return ()
+    return ("the event names no agent_id; only its type and name can match a pattern",)

@@ -8,7 +8,7 @@ from zlib import crc32
 from notyet.core.gate import EVERY_AGENT, fits
 from notyet.core.limits import limit_in_force
 from notyet.core.record import replace
-from notyet.core.text import joined, masked
+from notyet.core.text import bounded, joined, masked
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
 
 TYPE_CHECKING = False
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
     from notyet.core.verdict import Outcome
+
+
+_MOST_WORDS = 100_000  # characters that an agent is told at once
+_MOST_COMPARED = 20_000  # characters of a reason that tell whether a failure is the same
 
 
 class _Tally:
@@ -146,8 +150,8 @@ def _verdict(
         return Allow(), "stuck", f"{names} failed {repeats} times alike, and no file changed"
     blocks = [block for _, block in tally.blocks]
     verdict = Block(
-        prompt=joined([block.prompt for block in blocks]),
-        reason=joined([block.reason or block.prompt for block in blocks]),
+        prompt=bounded(joined([block.prompt for block in blocks]), _MOST_WORDS),
+        reason=bounded(joined([block.reason or block.prompt for block in blocks]), _MOST_WORDS),
         extend=tally.extend,
     )
     return verdict, "blocked", names
@@ -175,9 +179,11 @@ def _repeat_key(plan: Plan, tally: _Tally, tree: str) -> str:
         return ""
     if not all(gate.native for gate, _ in tally.blocks):
         return ""
-    words = masked(joined([block.reason or block.prompt for _, block in tally.blocks]))
-    names = ",".join(gate.name for gate, _ in tally.blocks)
-    return f"{names} {crc32(words.encode('utf-8', 'replace')):08x} {len(words)} {tree}"
+    said = joined([block.reason or block.prompt for _, block in tally.blocks])
+    words = masked(bounded(said, _MOST_COMPARED))
+    names = "\n".join(gate.name for gate, _ in tally.blocks)
+    same = crc32(f"{names}\n\n{words}".encode("utf-8", "replace"))
+    return f"{same:08x}-{len(words)}-{tree}"
 
 
 def _clipped(plan: Plan, extend: int) -> list[str]:

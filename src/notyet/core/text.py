@@ -7,6 +7,7 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 _SHORTEST_HEX = 7  # as git abbreviates
 _KEPT = frozenset("\n\t")
 _ESC = "\x1b"
+_BEL = "\x07"
 
 
 def clean(text: str) -> str:
@@ -30,16 +31,17 @@ def _is_surrogate(character: str) -> bool:
 def _without_escapes(text: str) -> str:
     kept: list[str] = []
     at = 0
+    last_close = max(text.rfind(_BEL), text.rfind(_ESC + "\\"))
     while True:
         start = text.find(_ESC, at)
         if start < 0:
             kept.append(text[at:])
             return "".join(kept)
         kept.append(text[at:start])
-        at = _end_of_escape(text, start)
+        at = _end_of_escape(text, start, last_close)
 
 
-def _end_of_escape(text: str, start: int) -> int:
+def _end_of_escape(text: str, start: int, last_close: int) -> int:
     """Return where the escape sequence that starts here is over."""
     kind = text[start + 1 : start + 2]
     at = start + 2
@@ -48,10 +50,12 @@ def _end_of_escape(text: str, start: int) -> int:
             at += 1
         return at + 1
     if kind in ("]", "P", "^", "_"):  # a string that BEL or ESC \ closes
-        bell = text.find("\x07", at)
+        if last_close < at:
+            return start + 1
+        bell = text.find(_BEL, at)
         closing = text.find(_ESC + "\\", at)
         ends = [end for end in (bell + 1, closing + 2 if closing >= 0 else 0) if end > 0]
-        return min(ends, default=start + 1)
+        return min(ends)
     while at <= len(text) and " " <= text[at - 1 : at] <= "/":  # e.g. the choice of a charset
         at += 1
     return at

@@ -46,6 +46,7 @@ class Allow(Record):
 
     def _validate(self) -> None:
         _check_extend(self.extend)
+        _check_text("note", self.note)
 
 
 class Block(Record):
@@ -58,6 +59,7 @@ class Block(Record):
     def _validate(self) -> None:
         if not isinstance(self.prompt, str) or not self.prompt.strip():
             raise ValueError("a Block needs words: say what the agent must do next")
+        _check_text("reason", self.reason)
         _check_extend(self.extend)
 
 
@@ -66,10 +68,21 @@ class Halt(Record):
 
     reason: str = ""
 
+    def _validate(self) -> None:
+        _check_text("reason", self.reason)
+
+
+HIGHEST_EXTEND = 1_000_000
+
 
 def _check_extend(extend: object) -> None:
-    if not isinstance(extend, int) or isinstance(extend, bool) or extend < 0:
-        raise ValueError(f"extend is a new limit, a whole number from 0 up, not {extend!r}")
+    if not isinstance(extend, int) or isinstance(extend, bool) or not 0 <= extend <= HIGHEST_EXTEND:
+        raise ValueError(f"extend is a new limit, a whole number from 0 to {HIGHEST_EXTEND}")
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is text, not {type(value).__name__}")  # noqa: TRY004
 
 
 class Problem(Record):
@@ -96,16 +109,13 @@ class Report(Record, kw_only=True):
     @property
     def status(self) -> str:
         """One word for logs: allowed, blocked, halted, problem or not_asked."""
-        return _STATUS[type(self.answer)]
+        for kind, word in _STATUS:
+            if isinstance(self.answer, kind):
+                return word
+        return "not_asked"
 
 
-_STATUS = {
-    Allow: "allowed",
-    Block: "blocked",
-    Halt: "halted",
-    Problem: "problem",
-    type(None): "not_asked",
-}
+_STATUS = ((Allow, "allowed"), (Block, "blocked"), (Halt, "halted"), (Problem, "problem"))
 
 
 class Decision(Record, kw_only=True):

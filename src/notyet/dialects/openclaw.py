@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from notyet.core.event import child_key
 from notyet.core.gate import GATED_ENDINGS, Function, Gate, Match
+from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Problem
 from notyet.dialects.native import VERDICTS
 from notyet.dialects.view import View, snake
@@ -158,10 +159,12 @@ def read_reply(returned: object) -> tuple[Allow | Block | Halt | Problem, str]:
         unknown = [key for key in result if key not in _RESULT_KEYS]
         if unknown:
             known = ", ".join(sorted(_RESULT_KEYS))
-            warning = f"unknown key {unknown[0]!r} in its answer; known: {known}"
+            strange = bounded(repr(unknown[0]), 80)
+            warning = f"unknown key {strange} in its answer; known: {known}"
     extend = 0
     if result.get("extend_max_steers") is not None:
-        extend, warning = _extend(result["extend_max_steers"])
+        extend, complaint = _extend(result["extend_max_steers"])
+        warning = complaint or warning
     if result.get("allow") is not False:
         return (Allow(extend=extend) if extend else _ALLOW), warning
     prompt = result.get("prompt")
@@ -173,9 +176,11 @@ def read_reply(returned: object) -> tuple[Allow | Block | Halt | Problem, str]:
 
 
 def _extend(extend: object) -> tuple[int, str]:
-    if not isinstance(extend, int) or isinstance(extend, bool) or extend < 0:
-        return 0, f"extend_max_steers is a whole number, not {extend!r}; ignored"
-    return extend, ""
+    try:
+        return Allow(extend=extend).extend, ""  # type: ignore[arg-type]  # that is the question
+    except ValueError:
+        strange = bounded(repr(extend), 80)
+        return 0, f"extend_max_steers is a whole number, not {strange}; ignored"
 
 
 def _context(event: StopEvent) -> Context:

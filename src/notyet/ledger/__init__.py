@@ -19,6 +19,7 @@ class Begun(Record, kw_only=True):
     """A stop that is being decided; or, with `repeats`, one that another stop answers (B12)."""
 
     stop: int
+    token: bytes = b""  # a stop's number alone may mean another stop, in another file
     history: History = History()
     repeats: int = 0
     warnings: tuple[str, ...] = ()
@@ -32,8 +33,21 @@ class Book(Protocol):
     def begin(self, event: StopEvent) -> Begun:
         """Number the turn, find out what became of the last stop, and enter this one."""
 
-    def record(self, stop: int, decision: Decision) -> None:
-        """Write down a decision and count it; the agent hears of it only afterwards."""
+    def record(self, begun: Begun, decision: Decision) -> Decision:
+        """Count a decision and write it down; return it as it may stand (`within_limit`)."""
 
     def answer(self, stop: int, patience: float) -> Decision | None:
-        """Wait for a stop's decision; None when it does not come."""
+        """Wait for a stop's decision; None when nobody will answer, or not in time."""
+
+
+# A stop is given up when its check is cancelled, or its process dies: then nobody was answered.
+GIVEN_UP = ("cancelled", "lost")
+# The same stop again, with its flag still false, is a repetition for so many seconds and so many
+# times; an agent that says the same thing later has been at work, and must be counted (B12).
+REPEATED_WITHIN = 10.0
+REPEATED_AT_MOST = 3
+
+
+def is_given_up(decision: Decision) -> bool:
+    """Tell whether a recorded decision is no answer to anybody."""
+    return decision.outcome == "skipped" and decision.why in GIVEN_UP

@@ -40,6 +40,7 @@ class Connection:
         self._patience = patience
         self._lock = allocate_lock()
         self._db: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
         self._warnings: list[str] = []
         _all.add(self)
 
@@ -90,7 +91,11 @@ class Connection:
                         raise
                     self._set_aside()
                     return self._attempt(begin, work)
-            except (sqlite3.Error, OSError) as error:
+            except LedgerError:
+                raise
+            except Exception as error:
+                # Whatever it is, a value SQLite cannot hold or a fault of ours: an agent must
+                # not meet it. The cause is kept for whoever looks.
                 raise self._fault(error) from error
 
     def _attempt(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -118,8 +123,12 @@ class Connection:
                 return db
 
     def _opened(self) -> sqlite3.Connection:
+        if self._db is not None and self._file != _identity(self.path):
+            self._close()
+            self._warnings.append(f"ledger {self.path} was removed or replaced; counting anew")
         if self._db is None:
             self._db, warnings = open_file(self.path)
+            self._file = _identity(self.path)
             self._warnings += warnings
         return self._db
 
@@ -134,7 +143,18 @@ class Connection:
     def _fault(self, error: Exception) -> LedgerError:
         if isinstance(error, sqlite3.Error) and _is_busy(error):
             return LedgerBusy(self.path, f"other processes held it for over {self._patience:g} s")
-        return LedgerError(self.path, f"{error}; {_CANNOT_WRITE}")
+        if isinstance(error, sqlite3.Error | OSError):
+            return LedgerError(self.path, f"{error}; {_CANNOT_WRITE}")
+        return LedgerError(self.path, f"{type(error).__name__}: {error}")
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return what tells a file from another that took its name."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
@@ -151,9 +171,11 @@ def _code(error: sqlite3.Error) -> int:
 
 
 _held: list[Connection] = []
+_forking = allocate_lock()  # one thread's fork must not undo the preparations of another's
 
 
 def _before_fork() -> None:
+    _forking.acquire()
     for connection in list(_all):
         connection.hold()
         _held.append(connection)
@@ -162,6 +184,7 @@ def _before_fork() -> None:
 def _after_fork() -> None:
     while _held:
         _held.pop().release()
+    _forking.release()
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

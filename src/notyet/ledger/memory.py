@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import time
 from threading import Condition
+from weakref import WeakSet
 
-from notyet.core.limits import History, after, open_turn
-from notyet.core.record import Record
-from notyet.ledger import Begun
+from notyet.core.limits import History, after, open_turn, within_limit
+from notyet.core.record import variant
+from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun, is_given_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,12 +18,20 @@ if TYPE_CHECKING:
 
     Agent = tuple[str, str, str]
 
-_MOST_AGENTS = 10_000  # a long-lived process must not grow with every session it ever saw
+# A long-lived process must not grow with every session and stop it ever saw.
+_MOST_AGENTS = 10_000
+_MOST_ANSWERS = 100
 
 
-class _Stop(Record):
-    agent: Agent
-    event: StopEvent
+class _Stop:
+    """A stop that is being asked, or was a moment ago."""
+
+    def __init__(self, agent: Agent, event: StopEvent) -> None:
+        self.agent = agent
+        self.event = event
+        self.decision: Decision | None = None
+        self.decided_at = 0.0
+        self.repeated = 0
 
 
 class MemoryLedger:
@@ -30,55 +41,84 @@ class MemoryLedger:
 
     def __init__(self) -> None:
         self._histories: dict[Agent, History] = {}
-        self._last: dict[Agent, int] = {}
         self._asking: dict[int, _Stop] = {}
-        self._answers: dict[int, tuple[StopEvent, Decision]] = {}
+        self._decided: dict[int, _Stop] = {}
         self._stops = 0
         self._changed = Condition()
+        _all.add(self)
 
     def begin(self, event: StopEvent) -> Begun:
         """Number the turn and enter the stop, or find the one it repeats."""
         agent = (event.host, event.session_id, event.agent_id or "")
+        if event.raw is not None or event.result is not None:
+            event = variant(event, {"raw": None, "result": None})  # may be large, and are not ours
         with self._changed:
             history = self._histories.get(agent, History())
-            for stop, asking in self._asking.items():
-                if asking.agent == agent and asking.event == event:
-                    return Begun(stop=stop, repeats=stop)
-            last = self._last.get(agent, 0)
-            if event.stop_hook_active is False and history.blocked and last in self._answers:
-                earlier, _ = self._answers[last]
-                if earlier == event:
-                    return Begun(stop=last, repeats=last)
+            earlier = self._repeated(agent, event, history)
+            if earlier:
+                return Begun(stop=earlier, repeats=earlier)
             self._stops += 1
             history = open_turn(history, event)
             self._remember(agent, history)
             self._asking[self._stops] = _Stop(agent, event)
             return Begun(stop=self._stops, history=history)
 
-    def record(self, stop: int, decision: Decision) -> None:
-        """Count the decision and keep it for a repeated question."""
+    def record(self, begun: Begun, decision: Decision) -> Decision:
+        """Count the decision and keep it for whoever waits for it."""
         with self._changed:
-            asking = self._asking.pop(stop, None)
-            if asking is None:
-                return
-            agent = asking.agent
-            self._answers.pop(self._last.get(agent, 0), None)
-            self._answers[stop] = (asking.event, decision)
-            self._last[agent] = stop
-            self._remember(agent, after(self._histories.get(agent, History()), decision))
+            stop = self._asking.pop(begun.stop, None)
+            if stop is None:
+                return decision
+            history = self._histories.get(stop.agent, begun.history)
+            decision = within_limit(history, decision)
+            stop.decision, stop.decided_at = decision, time.monotonic()
+            self._decided[begun.stop] = stop
+            if len(self._decided) > _MOST_ANSWERS:
+                del self._decided[next(iter(self._decided))]
+            self._remember(stop.agent, after(history, decision))
             self._changed.notify_all()
+            return decision
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop that is still being asked."""
         with self._changed:
             self._changed.wait_for(lambda: stop not in self._asking, patience)
-            kept = self._answers.get(stop)
-            return kept[1] if kept else None
+            kept = self._decided.get(stop)
+            if kept is None or kept.decision is None or is_given_up(kept.decision):
+                return None
+            return kept.decision
+
+    def after_fork(self) -> None:
+        """Forget a lock that another thread of the parent may have held."""
+        self._changed = Condition()
+
+    def _repeated(self, agent: Agent, event: StopEvent, history: History) -> int:
+        for number, stop in self._asking.items():
+            if stop.agent == agent and stop.event == event:
+                return number
+        if event.stop_hook_active is not False or not history.blocked:
+            return 0
+        for number, stop in self._decided.items():
+            fresh = time.monotonic() - stop.decided_at < REPEATED_WITHIN
+            again = fresh and stop.repeated < REPEATED_AT_MOST
+            if again and stop.agent == agent and stop.event == event:
+                stop.repeated += 1
+                return number
+        return 0
 
     def _remember(self, agent: Agent, history: History) -> None:
         self._histories.pop(agent, None)  # so that the dict stays in order of use
         self._histories[agent] = history
         if len(self._histories) > _MOST_AGENTS:
-            oldest = next(iter(self._histories))
-            del self._histories[oldest]
-            self._answers.pop(self._last.pop(oldest, 0), None)
+            del self._histories[next(iter(self._histories))]
+
+
+_all: WeakSet[MemoryLedger] = WeakSet()
+
+
+def _after_fork() -> None:
+    for ledger in list(_all):
+        ledger.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from errno import EISDIR
+from errno import EISDIR, ENOENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,12 +19,17 @@ def default_path(environ: Mapping[str, str]) -> str:
         return os.path.abspath(os.path.expanduser(environ["NOTYET_LEDGER"]))
     state = environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(state):  # the XDG rules: a relative one is to be ignored
-        state = os.path.join(os.path.expanduser("~"), ".local", "state")
+        home = os.path.expanduser("~")
+        if not os.path.isabs(home):
+            return ""  # nobody's home; opening it will say so
+        state = os.path.join(home, ".local", "state")
     return os.path.join(state, "notyet", "ledger.db")
 
 
 def make_private(path: str) -> None:
     """Create the file 0600 and its missing folders 0700; what exists keeps its modes."""
+    if not path:
+        raise FileNotFoundError(ENOENT, "there is no home folder to keep it in")
     missing = []
     folder = os.path.dirname(path)
     while folder and not os.path.isdir(folder):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Answer
 
 _MOST_TEXT = 8_000  # of one text in an event
-_MOST_ITEMS = 100  # of one list in an event
+_LONGEST_KEY = 200  # of an id that agents are looked up by
 _MOST_WORDS = 32_000  # of a prompt, a reason or an output
 _NEVER_STORED = frozenset({"raw"})  # foreign, and may hold anything
 
@@ -55,27 +55,58 @@ REPORT_COLUMNS = (
 
 def event_row(event: StopEvent) -> tuple[bytes, str]:
     """Return an event's digest, taken of all of it, and its bounded JSON."""
-    fields = {
-        name: value
-        for name, value in as_dict(event).items()
-        if name not in _NEVER_STORED and value != StopEvent._defaults.get(name)  # noqa: SLF001
+    known = {
+        name: _json(_plain(value))
+        for name, value in event.__dict__.items()
+        if name not in _NEVER_STORED and not _is_default(name, value)
     }
-    whole = json.dumps(fields, default=repr, sort_keys=True)
-    digest = blake2b(whole.encode(), digest_size=16).digest()
-    if len(whole) <= _MOST_TEXT:
-        return digest, whole
-    return digest, json.dumps({k: _bounded(v) for k, v in fields.items()}, default=repr)
+    digest = blake2b(repr(known).encode(), digest_size=16).digest()
+    fields = (f'"{name}": {_bounded_json(text)}' for name, text in known.items())
+    return digest, "{" + ", ".join(fields) + "}"
 
 
-def _bounded(value: Any) -> Any:
-    if isinstance(value, str):
-        return bounded(value, _MOST_TEXT)
-    if isinstance(value, list) and len(value) > _MOST_ITEMS:
-        value = value[:_MOST_ITEMS]
-    if isinstance(value, list | dict):
-        whole = json.dumps(value, default=repr)
-        return value if len(whole) <= _MOST_TEXT else bounded(whole, _MOST_TEXT)
+def _is_default(name: str, value: object) -> bool:
+    default = StopEvent._defaults[name]  # noqa: SLF001  # our own record
+    return type(value) is type(default) and value == default
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return as_dict(value)
+    if isinstance(value, tuple):
+        return [as_dict(item) if isinstance(item, Record) else item for item in value]
     return value
+
+
+def _json(value: Any) -> str:
+    """Return JSON for whatever an embedding program put into an event."""
+    try:
+        return json.dumps(value, default=_described, skipkeys=True)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(_described(value))
+
+
+def _described(value: object) -> str:
+    try:
+        return bounded(repr(value), _MOST_TEXT)
+    except Exception:  # noqa: BLE001  # a foreign object whose own __repr__ raises
+        return f"<{type(value).__name__}>"
+
+
+def _bounded_json(text: str) -> str:
+    if len(text) <= _MOST_TEXT:
+        return text
+    value = json.loads(text)
+    return json.dumps(bounded(value if isinstance(value, str) else text, _MOST_TEXT))
+
+
+def key_text(text: str) -> str:
+    """Return a text to look an agent up by: storable and bounded, different for different ones."""
+    stored = _words(text)
+    if stored == text and len(text) <= _LONGEST_KEY:
+        return text
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return f"{stored[: _LONGEST_KEY - 40]} {digest}"  # short enough to be a key itself
 
 
 def history_of(row: tuple[Any, ...]) -> History:
@@ -87,7 +118,10 @@ def history_of(row: tuple[Any, ...]) -> History:
 
 def history_row(history: History) -> tuple[Any, ...]:
     """Return the values for `HISTORY_COLUMNS`."""
-    return tuple(getattr(history, name) for name in HISTORY_COLUMNS)
+    row = {name: getattr(history, name) for name in HISTORY_COLUMNS}
+    row["turn_id"] = key_text(history.turn_id)
+    row["repeat_key"] = key_text(history.repeat_key)
+    return tuple(row.values())
 
 
 def stop_row(decision: Decision) -> tuple[Any, ...]:
@@ -103,7 +137,7 @@ def stop_row(decision: Decision) -> tuple[Any, ...]:
         decision.limit,
         decision.limit_source,
         decision.extend,
-        decision.repeat_key,
+        key_text(decision.repeat_key),
         json.dumps([_words(warning) for warning in decision.warnings]),
         decision.turn,
     )
@@ -138,16 +172,16 @@ def report_row(stop: int, position: int, report: Report) -> tuple[Any, ...]:
     return (
         stop,
         position,
-        report.gate,
+        _words(report.gate),
         report.status,
         _words(said),
         _words(reason),
         extend,
         report.seconds,
         _words(report.output),
-        report.matched,
+        _words(report.matched),
         int(report.observed),
-        report.warning,
+        _words(report.warning),
     )
 
 

@@ -27,6 +27,7 @@ CREATE TABLE stops (
   begun_at     REAL    NOT NULL,
   ended_at     REAL,
   pid          INTEGER NOT NULL,              -- who asks the gates
+  token        BLOB    NOT NULL,              -- proves that a decision belongs to this row
   digest       BLOB    NOT NULL,              -- of the event
   event        TEXT    NOT NULL,              -- JSON, bounded
   outcome      TEXT    NOT NULL,              -- 'asking' until decided
@@ -39,7 +40,8 @@ CREATE TABLE stops (
   limit_source TEXT    NOT NULL DEFAULT '',
   extend       INTEGER NOT NULL DEFAULT 0,
   repeat_key   TEXT    NOT NULL DEFAULT '',
-  warnings     TEXT    NOT NULL DEFAULT '[]'  -- JSON
+  warnings     TEXT    NOT NULL DEFAULT '[]', -- JSON
+  repeated     INTEGER NOT NULL DEFAULT 0     -- how often its answer was given again
 );
 CREATE INDEX stops_by_time ON stops (begun_at);
 CREATE INDEX stops_by_agent ON stops (agent, id);

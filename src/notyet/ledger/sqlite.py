@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import time
 
-from notyet.core.limits import History, after, open_turn
-from notyet.core.record import Record
+from notyet.core.limits import History, after, open_turn, within_limit
+from notyet.core.record import Record, replace, variant
 from notyet.errors import LedgerError
-from notyet.ledger import Begun
+from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun, is_given_up
 from notyet.ledger.connection import Connection
 from notyet.ledger.place import default_path
 from notyet.ledger.rows import (
@@ -23,6 +23,7 @@ from notyet.ledger.rows import (
     event_row,
     history_of,
     history_row,
+    key_text,
     report_row,
     stop_row,
 )
@@ -52,8 +53,8 @@ _FIND_AGENT = (
     " WHERE host = ? AND session_id = ? AND agent_id = ?"
 )
 _AGENT_OF_STOP = (
-    f"SELECT agents.id, {', '.join('agents.' + name for name in HISTORY_COLUMNS)}"
-    " FROM stops JOIN agents ON agents.id = stops.agent WHERE stops.id = ?"
+    f"SELECT agents.id, {', '.join('agents.' + name for name in HISTORY_COLUMNS)} FROM stops"
+    " JOIN agents ON agents.id = stops.agent WHERE stops.id = ? AND stops.token = ?"
 )
 _NEW_AGENT = (
     f"INSERT INTO agents (last_stop, host, session_id, agent_id, seen_at,"
@@ -62,26 +63,34 @@ _NEW_AGENT = (
 _SEE_AGENT = f"UPDATE agents SET seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
 _COUNT = f"UPDATE agents SET last_stop = ?, seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
 _NEW_STOP = (
-    "INSERT INTO stops (agent, turn, begun_at, pid, digest, event, outcome)"
-    " VALUES (?, ?, ?, ?, ?, ?, 'asking')"
+    "INSERT INTO stops (agent, turn, begun_at, pid, token, digest, event, outcome)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, 'asking')"
 )
 _DECIDE = f"UPDATE stops SET ended_at = ?, {_settings(STOP_COLUMNS)} WHERE id = ?"
 _NEW_REPORT = f"INSERT INTO reports ({', '.join(REPORT_COLUMNS)}) VALUES ({_marks(REPORT_COLUMNS)})"
-_READ_STOP = f"SELECT pid, begun_at, {', '.join(STOP_COLUMNS)} FROM stops WHERE id = ?"
+_READ_STOP = f"SELECT token, pid, begun_at, {', '.join(STOP_COLUMNS)} FROM stops WHERE id = ?"
 _READ_REPORTS = f"SELECT {', '.join(REPORT_COLUMNS)} FROM reports WHERE stop = ? ORDER BY position"
+_ASKING = (
+    "SELECT id, digest, token, pid, begun_at FROM stops WHERE agent = ? AND outcome = 'asking'"
+)
+_ANSWER_AGAIN = (
+    "UPDATE stops SET repeated = repeated + 1"
+    " WHERE id = ? AND digest = ? AND ended_at > ? AND repeated < ?"
+)
+_OLD_ASKING = "SELECT id, token, pid, begun_at FROM stops WHERE outcome = 'asking' AND begun_at < ?"
 _OLD_STOPS = (
     "SELECT id FROM stops WHERE begun_at < ? AND outcome != 'asking' AND id NOT IN"
     " (SELECT last_stop FROM agents WHERE blocked AND seen_at >= ?) LIMIT ?"
 )
 _OLD_AGENTS = (
-    "DELETE FROM agents WHERE seen_at < ? AND NOT EXISTS"
+    "DELETE FROM agents WHERE seen_at < ? AND (session_blocks = 0 OR seen_at < ?) AND NOT EXISTS"
     " (SELECT 1 FROM stops WHERE stops.agent = agents.id)"
 )
 
 
-# The stops that this process is asking, by file: its own process id cannot tell them apart from
-# those it failed to record.
-_asked_here: set[tuple[str, int]] = set()
+# The tokens of the stops that this process is asking: its own process id cannot tell them apart
+# from those it failed to record.
+_asked_here: set[bytes] = set()
 
 
 class _Known(Record, kw_only=True):
@@ -108,7 +117,10 @@ class Ledger:
     def begin(self, event: StopEvent) -> Begun:
         """Number the turn, find out what became of the last stop, and enter this one (B11)."""
         digest, stored = event_row(event)
-        key = (event.host, event.session_id, event.agent_id or "")
+        key = (key_text(event.host), key_text(event.session_id), key_text(event.agent_id or ""))
+        token = os.urandom(8)
+        if event.turn_id:
+            event = variant(event, {"turn_id": key_text(event.turn_id)})  # as it is stored
 
         def enter(db: sqlite3.Connection) -> Begun:
             row = db.execute(_FIND_AGENT, key).fetchone()
@@ -127,31 +139,39 @@ class Ledger:
             else:
                 agent = known.id
                 db.execute(_SEE_AGENT, (now, *history_row(opened), agent))
-            new = (agent, opened.turn, now, os.getpid(), digest, stored)
-            return Begun(stop=db.execute(_NEW_STOP, new).lastrowid or 0, history=opened)
+            new = (agent, opened.turn, now, os.getpid(), token, digest, stored)
+            stop = db.execute(_NEW_STOP, new).lastrowid or 0
+            _asked_here.add(token)  # before others can see the row
+            return Begun(stop=stop, token=token, history=opened)
 
         begun = self._file.write(enter)
-        _asked_here.add((self.path, begun.stop))
         warnings = self._file.take_warnings()
-        return begun if not warnings else begun.__replace__(warnings=warnings)
+        return begun if not warnings else replace(begun, warnings=warnings)
 
-    def record(self, stop: int, decision: Decision) -> None:
-        """Write down a decision and count it, in one transaction (B3)."""
+    def record(self, begun: Begun, decision: Decision) -> Decision:
+        """Count a decision and write it down, in one transaction (B3)."""
 
-        def count(db: sqlite3.Connection) -> None:
-            row = db.execute(_AGENT_OF_STOP, (stop,)).fetchone()
+        def count(db: sqlite3.Connection) -> Decision:
+            row = db.execute(_AGENT_OF_STOP, (begun.stop, begun.token)).fetchone()
             if row is None:
-                raise LedgerError(self.path, f"stop {stop} is gone; was the file replaced?")
+                raise LedgerError(self.path, f"stop {begun.stop} is gone: the file was replaced")
             # Counted on what the row says now: another stop of this agent may have come between.
-            history = after(history_of(row[1:]), decision)
+            history = history_of(row[1:])
+            final = within_limit(history, decision)
             now = time.time()
-            db.execute(_COUNT, (stop, now, *history_row(history), row[0]))
-            db.execute(_DECIDE, (now, *stop_row(decision), stop))
-            reports = [report_row(stop, place, r) for place, r in enumerate(decision.reports)]
+            counted = history_row(after(history, final))
+            db.execute(_COUNT, (begun.stop, now, *counted, row[0]))
+            db.execute(_DECIDE, (now, *stop_row(final), begun.stop))
+            reports = [report_row(begun.stop, n, r) for n, r in enumerate(final.reports)]
             db.executemany(_NEW_REPORT, reports)
+            return final
 
-        _asked_here.discard((self.path, stop))
-        self._file.write(count)
+        try:
+            final = self._file.write(count)
+        finally:
+            _asked_here.discard(begun.token)
+        warnings = self._file.take_warnings()
+        return final if not warnings else replace(final, warnings=(*final.warnings, *warnings))
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop's decision; None when its process died or took too long."""
@@ -166,10 +186,11 @@ class Ledger:
             )
             if row is None:
                 return None
-            pid, begun_at, outcome = row[:3]
+            token, pid, begun_at, outcome = row[:4]
             if outcome != "asking":
-                return decision_of(row[2:], reports)
-            if self._is_lost(stop, pid, begun_at) or time.monotonic() >= ends:
+                decision = decision_of(row[3:], reports)
+                return None if is_given_up(decision) else decision
+            if self._is_lost(token, pid, begun_at) or time.monotonic() >= ends:
                 return None
             time.sleep(pause)
             pause = min(0.2, pause * 1.5)
@@ -196,27 +217,24 @@ class Ledger:
         """Return the stop that answers this one too (B12); 0 when it stands for itself."""
         if known.id is None:
             return 0
-        asking = db.execute(
-            "SELECT id, digest, pid, begun_at FROM stops WHERE agent = ? AND outcome = 'asking'",
-            (known.id,),
-        ).fetchall()
-        for stop, other, pid, begun_at in asking:
-            if self._is_lost(stop, pid, begun_at):
+        for stop, other, token, pid, begun_at in db.execute(_ASKING, (known.id,)).fetchall():
+            if self._is_lost(token, pid, begun_at):
                 _lose(db, stop)
             elif other == digest:
                 return int(stop)
         if event.stop_hook_active is False and known.history.blocked:
-            row = db.execute("SELECT digest FROM stops WHERE id = ?", (known.last_stop,)).fetchone()
-            if row is not None and row[0] == digest:
+            since = time.time() - REPEATED_WITHIN
+            answered = (known.last_stop, digest, since, REPEATED_AT_MOST)
+            if db.execute(_ANSWER_AGAIN, answered).rowcount:
                 return known.last_stop
         return 0
 
-    def _is_lost(self, stop: int, pid: int, begun_at: float) -> bool:
+    def _is_lost(self, token: bytes, pid: int, begun_at: float) -> bool:
         """Tell whether the process that was asking is gone, so that no answer will come."""
         if time.time() - begun_at > _LOST_AFTER:
             return True
         if pid == os.getpid():
-            return (self.path, stop) not in _asked_here
+            return token not in _asked_here
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
@@ -226,19 +244,15 @@ class Ledger:
         return False
 
     def _prune_some(self, db: sqlite3.Connection, cutoff: float) -> int:
-        asking = db.execute(
-            "SELECT id, pid, begun_at FROM stops WHERE outcome = 'asking' AND begun_at < ?",
-            (cutoff,),
-        ).fetchall()
-        for stop, pid, begun_at in asking:
-            if self._is_lost(stop, pid, begun_at):
+        for stop, token, pid, begun_at in db.execute(_OLD_ASKING, (cutoff,)).fetchall():
+            if self._is_lost(token, pid, begun_at):
                 _lose(db, stop)
         at_work_since = min(cutoff, time.time() - _FORGOTTEN_AFTER)
         old = db.execute(_OLD_STOPS, (cutoff, at_work_since, _PRUNED_AT_ONCE)).fetchall()
         db.executemany("DELETE FROM reports WHERE stop = ?", old)
         db.executemany("DELETE FROM stops WHERE id = ?", old)
         if len(old) < _PRUNED_AT_ONCE:
-            db.execute(_OLD_AGENTS, (cutoff,))
+            db.execute(_OLD_AGENTS, (cutoff, at_work_since))
         return len(old)
 
 

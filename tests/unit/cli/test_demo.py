@@ -76,3 +76,24 @@ def test_a_scripted_session_is_a_session(story, tmp_path):
     asyncio.run(session.abort())
     with pytest.raises(IndexError):
         asyncio.run(session.send("go", key="k2"))
+
+
+def test_the_demo_touches_no_repository_of_the_users(git_project, monkeypatch, capsys):
+    monkeypatch.setenv("GIT_DIR", f"{git_project}/.git")
+    monkeypatch.setenv("GIT_INDEX_FILE", f"{git_project}/.git/index")
+    assert main(["demo"]) == 0
+    monkeypatch.delenv("GIT_DIR")
+    monkeypatch.delenv("GIT_INDEX_FILE")
+    log = subprocess.run(
+        ["git", "log", "--format=%s"], cwd=git_project, capture_output=True, text=True, check=True
+    )
+    assert log.stdout == "one\n"
+
+
+def test_a_git_that_fails_is_named_in_one_line(monkeypatch, capsys, tmp_path):
+    broken = tmp_path / "git"
+    broken.write_text("#!/bin/sh\necho 'fatal: no luck today' >&2\nexit 128\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err == "notyet demo: git failed: fatal: no luck today\n"

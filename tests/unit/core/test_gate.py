@@ -13,6 +13,7 @@ from support import gate, stop, substop
         ({"timeout": 0}, "seconds above 0"),
         ({"timeout": -1}, "seconds above 0"),
         ({"timeout": float("nan")}, "seconds above 0"),
+        ({"timeout": "10"}, "seconds above 0"),
     ],
 )
 def test_a_gate_that_cannot_mean_anything_is_refused(fields, words):
@@ -37,6 +38,31 @@ def test_a_match_that_can_never_match_is_refused(fields, words):
         Match(**fields)
 
 
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Gate(name="g", check=print), "check is a Function, not builtin"),
+        (lambda: Gate(name="g", check=Function(print), priority="high"), "priority is a whole"),
+        (lambda: Gate(name="g", check=Function(print), step=None), "step is a whole number"),
+        (lambda: Function("print"), "calls a function, not str"),
+    ],
+)
+def test_a_gate_of_the_wrong_types_is_refused(make, words):
+    with pytest.raises(TypeError, match=words):
+        make()
+
+
+def test_a_function_speaks_a_known_dialect():
+    with pytest.raises(ValueError, match="speaks is one of notyet, openclaw, not 'claude'"):
+        Function(print, "claude")
+
+
+@pytest.mark.rule("D1")
+def test_one_text_stands_for_a_tuple_of_one_and_a_list_for_a_tuple():
+    match = Match(events="subagent", agents="impl-*", never=["Explore"])
+    assert (match.events, match.agents, match.never) == (("subagent",), ("impl-*",), ("Explore",))
+
+
 @pytest.mark.rule("C8")
 def test_a_gate_is_for_the_main_agent_unless_it_says_otherwise():
     assert why_not(gate(), stop()) == ""
@@ -45,8 +71,15 @@ def test_a_gate_is_for_the_main_agent_unless_it_says_otherwise():
     assert why_not(gate(scopes=("subagent",)), stop()) == "it is not for the main agent"
 
 
-@pytest.mark.rule("C2", "C3", "C4")
-@pytest.mark.parametrize("ending", ["error", "timeout", "killed", "reset", "interrupted"])
+@pytest.mark.rule("C3", "C4")
+@pytest.mark.parametrize("ending", ["killed", "reset", "interrupted"])
+def test_no_gate_can_ask_for_an_ending_by_people(ending):
+    with pytest.raises(ValueError, match="endings are some of done, error, timeout"):
+        Match(endings=("done", ending))
+
+
+@pytest.mark.rule("C2")
+@pytest.mark.parametrize("ending", ["error", "timeout"])
 def test_a_native_gate_is_asked_after_other_endings_only_if_it_says_so(ending):
     assert why_not(gate(), stop(ending=ending)) == f"it is not for an ending by {ending}"
     wants = gate(match=Match(endings=("done", ending)))

@@ -125,3 +125,11 @@ def test_only_a_block_spends_the_budget():
     for outcome in ("passed", "halted", "capped", "stuck", "handed_back", "skipped", "failed_open"):
         assert after(history, decided(outcome)).session_blocks == 0
     assert after(history, decided("blocked")).session_blocks == 1
+
+
+@pytest.mark.rule("B6")
+@pytest.mark.parametrize("between", ["failed_open", "passed", "skipped", "capped", "halted"])
+def test_a_row_of_equal_failures_is_broken_by_any_other_stop(between):
+    history = after(History(turn=1), decided("blocked", repeat_key="k"))
+    history = after(history, decided(between))
+    assert (history.repeats, history.repeat_key) == (0, "")

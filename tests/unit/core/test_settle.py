@@ -237,3 +237,9 @@ def test_a_gates_own_warning_reaches_the_decision():
     planned = plan(stop(), (gate("a"),), History(turn=1), Limits())
     decision = settle(planned, [Report(gate="a", answer=Allow(), warning="careful")])
     assert decision.warnings == ("gate a: careful",)
+
+
+@pytest.mark.rule("A7", "B2")
+def test_an_observing_gate_cannot_extend_a_limit():
+    gates = [gate("watch", observe=True)]
+    assert settled({"watch": Allow(extend=9)}, gates=gates).extend == 0

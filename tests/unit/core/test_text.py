@@ -92,3 +92,8 @@ def test_masking_leaves_plain_words_alone():
     assert masked("deadbeef is a word, s is not a unit here") == (
         "deadbeef is a word, s is not a unit here"
     )
+
+
+def test_cleaning_hostile_text_takes_no_longer_than_its_length_deserves():
+    for hostile in ("\x1b]" * 200_000, "\x1b[" * 200_000, ("\x1b]" * 50 + "\x07") * 2000):
+        assert "\x1b" not in clean(hostile)

@@ -20,9 +20,12 @@ def decided(ledger, event, outcome="blocked", **fields):
     assert not begun.repeats
     verdict = Block("go on", "why") if outcome == "blocked" else Allow()
     decision = Decision(
-        **({"verdict": verdict, "outcome": outcome, "turn": begun.history.turn} | fields)
+        **(
+            {"verdict": verdict, "outcome": outcome, "turn": begun.history.turn, "limit": 999}
+            | fields
+        )
     )
-    ledger.record(begun.stop, decision)
+    ledger.record(begun, decision)
     return begun
 
 
@@ -67,8 +70,8 @@ def test_an_equal_stop_waits_for_the_first_answer_and_repeats_it(ledger):
     second = ledger.begin(stop(last_message="same"))
     assert second.repeats == first.stop
     assert ledger.answer(first.stop, 0) is None
-    decision = Decision(verdict=Block("x", "y"), outcome="blocked", turn=1, count=1)
-    timer = threading.Timer(0.05, ledger.record, (first.stop, decision))
+    decision = Decision(verdict=Block("x", "y"), outcome="blocked", turn=1, count=1, limit=3)
+    timer = threading.Timer(0.05, ledger.record, (first, decision))
     timer.start()
     assert ledger.answer(second.repeats, 30) == decision
     timer.join()
@@ -110,18 +113,18 @@ def test_an_equal_stop_after_a_pass_is_a_real_stop_of_a_new_turn(ledger):
 def test_counting_goes_by_what_the_ledger_holds_when_the_decision_falls(ledger):
     one = ledger.begin(stop(last_message="one"))
     two = ledger.begin(stop(last_message="two"))
-    decision = Decision(verdict=Block("x"), outcome="blocked", turn=1)
-    ledger.record(one.stop, decision)
-    ledger.record(two.stop, decision)
+    decision = Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=3)
+    ledger.record(one, decision)
+    ledger.record(two, decision)
     assert ledger.begin(stop()).history.blocks == 2
 
 
 def test_a_block_of_an_older_turn_does_not_spend_the_new_turns_budget(ledger):
     old = ledger.begin(stop(turn_id="a"))
     new = ledger.begin(stop(turn_id="b"))
-    decision = Decision(verdict=Block("x"), outcome="blocked", turn=old.history.turn)
-    ledger.record(old.stop, decision)
-    ledger.record(new.stop, replace(decision, turn=new.history.turn))
+    decision = Decision(verdict=Block("x"), outcome="blocked", turn=old.history.turn, limit=3)
+    ledger.record(old, decision)
+    ledger.record(new, replace(decision, turn=new.history.turn))
     history = ledger.begin(stop(turn_id="b", last_message="next")).history
     assert (history.blocks, history.session_blocks) == (1, 2)
 
@@ -150,5 +153,56 @@ def test_recording_a_decision_keeps_its_reports(ledger):
     decision = Decision(
         verdict=Allow(), outcome="passed", turn=1, reports=(Report(gate="g", answer=Allow()),)
     )
-    ledger.record(begun.stop, decision)
+    assert ledger.record(begun, decision) == decision
     assert ledger.answer(begun.stop, 0) == decision
+
+
+@pytest.mark.rule("B12")
+def test_an_agent_that_says_the_same_thing_over_and_over_is_counted_in_the_end(ledger):
+    event = stop(stop_hook_active=False, last_message="Done.")
+    decided(ledger, event)
+    repeats = [ledger.begin(event).repeats for _ in range(10)]
+    assert repeats[:3] == [repeats[0]] * 3
+    assert repeats[3] == 0
+
+
+@pytest.mark.rule("B12")
+def test_a_stop_that_was_given_up_answers_nobody(ledger):
+    first = ledger.begin(stop())
+    assert ledger.begin(stop()).repeats == first.stop
+    ledger.record(first, Decision(verdict=Allow(), outcome="skipped", why="cancelled", turn=1))
+    assert ledger.answer(first.stop, 0) is None
+    assert not ledger.begin(stop()).repeats
+
+
+@pytest.mark.rule("B1")
+def test_stops_at_the_same_time_cannot_use_more_than_the_limit_together(ledger):
+    begun = [ledger.begin(stop(last_message=f"{n}")) for n in range(6)]
+    decision = Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=3, why="tests")
+    recorded = [ledger.record(each, decision) for each in begun]
+    assert [each.outcome for each in recorded] == ["blocked"] * 3 + ["capped"] * 3
+    assert [each.count for each in recorded] == [1, 2, 3, 3, 3, 3]
+    assert recorded[-1].verdict == Allow()
+    assert "other stops used the last of 3 send-backs" in recorded[-1].why
+    assert ledger.begin(stop()).history.blocks == 3
+
+
+@pytest.mark.rule("B4")
+@pytest.mark.parametrize("turn_id", ["t" * 5000, "lone \ud800", "t"])
+def test_any_turn_id_stays_the_same_turn(ledger, turn_id):
+    turns = [decided(ledger, stop(turn_id=turn_id)).history.turn for _ in range(3)]
+    assert turns == [1, 1, 1]
+    assert ledger.begin(stop(turn_id=turn_id + "x")).history.turn == 2
+
+
+@pytest.mark.parametrize("odd", ["lone \ud800", "x" * 100_000, "nul \x00", "'; DROP TABLE stops"])
+def test_any_text_can_name_a_session_an_agent_or_a_gate(ledger, odd):
+    event = stop(session_id=odd, agent_id=odd, host=odd, agent_type=odd)
+    begun = ledger.begin(event)
+    report = Report(gate=odd, answer=Block(odd), matched=odd, warning=odd, output=odd)
+    ledger.record(
+        begun,
+        Decision(verdict=Block(odd), outcome="blocked", turn=1, limit=3, reports=(report,)),
+    )
+    assert ledger.begin(event).history.blocks == 1
+    assert ledger.begin(stop(session_id=odd + "x")).history.blocks == 0

@@ -22,7 +22,7 @@ path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 ledger = Ledger(path)
 for n in range(count):
     begun = ledger.begin(StopEvent(session_id="shared", last_message=f"{name} {n}"))
-    ledger.record(begun.stop, Decision(verdict=Block("x"), outcome="blocked", turn=1))
+    ledger.record(begun, Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=10**6))
     print(n + 1, flush=True)
 """
 
@@ -70,7 +70,9 @@ def test_forked_children_of_a_process_with_an_open_ledger_lose_nothing(tmp_path)
     def work(name):
         for n in range(100):
             begun = ledger.begin(stop(session_id="shared", last_message=f"{name} {n}"))
-            ledger.record(begun.stop, Decision(verdict=Block("x"), outcome="blocked", turn=1))
+            ledger.record(
+                begun, Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=10**6)
+            )
 
     work("before")
     children = []

@@ -1,4 +1,7 @@
-from notyet import Allow, Decision
+import os
+import threading
+
+from notyet import Allow, Block, Decision
 from notyet.ledger import memory
 from notyet.ledger.memory import MemoryLedger
 from support import stop
@@ -7,18 +10,42 @@ from support import stop
 def test_memory_does_not_grow_with_every_session_it_ever_saw(monkeypatch):
     monkeypatch.setattr(memory, "_MOST_AGENTS", 10)
     ledger = MemoryLedger()
-    for n in range(50):
-        begun = ledger.begin(stop(session_id=f"s{n}"))
-        ledger.record(begun.stop, Decision(verdict=Allow(), outcome="passed", turn=1))
-    sizes = {len(ledger._histories), len(ledger._last), len(ledger._answers)}
-    assert sizes == {10}
+    for n in range(200):
+        begun = ledger.begin(stop(session_id=f"s{n}", raw={"big": "x"}, result="big"))
+        ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1))
+    assert len(ledger._histories) == 10
+    assert len(ledger._decided) == memory._MOST_ANSWERS
     assert not ledger._asking
+    assert {(kept.event.raw, kept.event.result) for kept in ledger._decided.values()} == {
+        (None, None)
+    }
 
 
 def test_a_decision_is_counted_once_however_often_it_is_recorded():
     ledger = MemoryLedger()
     begun = ledger.begin(stop())
-    decision = Decision(verdict=Allow(), outcome="blocked", turn=1)
-    ledger.record(begun.stop, decision)
-    ledger.record(begun.stop, decision)
+    decision = Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=3)
+    ledger.record(begun, decision)
+    ledger.record(begun, decision)
     assert ledger.begin(stop()).history.blocks == 1
+
+
+def test_a_lock_that_another_thread_held_at_a_fork_does_not_bind_the_child():
+    ledger = MemoryLedger()
+    holding, release = threading.Event(), threading.Event()
+
+    def hold():
+        with ledger._changed:
+            holding.set()
+            release.wait(30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    holding.wait(30)
+    child = os.fork()
+    if child == 0:
+        ledger.begin(stop())
+        os._exit(0)
+    release.set()
+    holder.join()
+    assert os.waitpid(child, 0)[1] == 0

@@ -38,7 +38,9 @@ def rows(ledger, sql, *values):
 def decide(ledger, event, outcome="blocked", at=None):
     begun = ledger.begin(event)
     verdict = Block("go on") if outcome == "blocked" else Allow()
-    ledger.record(begun.stop, Decision(verdict=verdict, outcome=outcome, turn=begun.history.turn))
+    ledger.record(
+        begun, Decision(verdict=verdict, outcome=outcome, turn=begun.history.turn, limit=99)
+    )
     if at is not None:
         with sqlite3.connect(ledger.path) as db:
             db.execute("UPDATE stops SET begun_at = ? WHERE id = ?", (at, begun.stop))
@@ -135,11 +137,11 @@ def test_a_decision_comes_back_as_it_went_in(ledger):
             Report(gate="e"),
         ),
     )
-    ledger.record(begun.stop, decision)
-    assert ledger.answer(begun.stop, 0) == decision
+    ledger.record(begun, decision)
+    assert ledger.answer(begun.stop, 0) == decision.__replace__(count=1)
     halted = Decision(verdict=Halt("enough"), outcome="halted", turn=1)
     again = ledger.begin(stop())
-    ledger.record(again.stop, halted)
+    ledger.record(again, halted)
     assert ledger.answer(again.stop, 0) == halted
 
 
@@ -192,7 +194,7 @@ def test_a_stop_that_this_process_could_not_record_holds_no_later_one_up(ledger,
     other.execute("BEGIN IMMEDIATE")
     monkeypatch.setattr(ledger._file, "_patience", 0.05)
     with pytest.raises(LedgerBusy):
-        ledger.record(begun.stop, Decision(verdict=Allow(), outcome="passed", turn=1))
+        ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1))
     other.close()
     assert not ledger.begin(stop()).repeats
 
@@ -226,14 +228,15 @@ def test_a_result_that_is_not_json_is_stored_as_its_repr(ledger):
 
 def test_odd_text_is_stored_and_read_again(ledger):
     begun = ledger.begin(stop(last_message="lone \ud800 and nul \x00"))
-    ledger.record(begun.stop, Decision(verdict=Block("a \udc80 b \x00"), outcome="blocked", turn=1))
+    odd = Block("a \udc80 b \x00")
+    ledger.record(begun, Decision(verdict=odd, outcome="blocked", turn=1, limit=3))
     assert ledger.answer(begun.stop, 0).verdict.prompt == "a ? b \x00"
 
 
 def test_recording_a_stop_that_is_gone_says_so(ledger):
-    ledger.begin(stop())
-    with pytest.raises(LedgerError, match="stop 99 is gone"):
-        ledger.record(99, Decision(verdict=Allow(), outcome="passed", turn=1))
+    begun = ledger.begin(stop())
+    with pytest.raises(LedgerError, match=r"stop 99 is gone: the file was replaced"):
+        ledger.record(begun.__replace__(stop=99), Decision(verdict=Allow(), outcome="passed"))
 
 
 def test_a_closed_ledger_opens_again(ledger):
@@ -271,12 +274,12 @@ def test_pruning_removes_old_stops_with_their_reports_and_agents(ledger):
     old = ledger.begin(stop(session_id="old"))
     report = Report(gate="g", answer=Allow())
     done = Decision(verdict=Allow(), outcome="passed", turn=1, reports=(report,))
-    ledger.record(old.stop, done)
+    ledger.record(old, done)
     with sqlite3.connect(ledger.path) as db:
         db.execute("UPDATE stops SET begun_at = begun_at - ?", (10 * DAY,))
         db.execute("UPDATE agents SET seen_at = seen_at - ?", (10 * DAY,))
     new = ledger.begin(stop(session_id="new"))
-    ledger.record(new.stop, done)
+    ledger.record(new, done)
     assert ledger.prune(older_than=7 * DAY) == 1
     assert rows(ledger, "SELECT id FROM stops") == [(new.stop,)]
     assert rows(ledger, "SELECT stop FROM reports") == [(new.stop,)]
@@ -356,3 +359,74 @@ def test_on_a_network_file_system_the_journal_is_a_plain_file_and_the_user_is_to
     assert "set NOTYET_LEDGER" in warning
     assert rows(ledger, "PRAGMA journal_mode") == [("delete",)]
     assert ledger.begin(stop(last_message="x")).warnings == ()
+
+
+def test_a_decision_is_never_counted_on_another_stop_of_the_same_number(ledger):
+    mine = ledger.begin(stop(session_id="mine"))
+    ledger.close()
+    os.unlink(ledger.path)
+    other = ledger.begin(stop(session_id="other"))
+    assert (other.stop, other.history.blocks) == (mine.stop, 0)
+    with pytest.raises(LedgerError, match="is gone: the file was replaced"):
+        ledger.record(mine, Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=3))
+    assert ledger.begin(stop(session_id="other", last_message="x")).history.blocks == 0
+
+
+def test_a_file_that_is_removed_or_replaced_while_open_is_noticed(ledger):
+    decide(ledger, stop())
+    for suffix in ("", "-wal", "-shm"):
+        os.unlink(ledger.path + suffix)
+    begun = ledger.begin(stop())
+    assert begun.history.blocks == 0
+    assert begun.warnings == (f"ledger {ledger.path} was removed or replaced; counting anew",)
+    assert os.path.exists(ledger.path)
+
+
+class Unprintable:
+    def __repr__(self):
+        raise RuntimeError("no words")
+
+
+CYCLE = {}
+CYCLE["self"] = CYCLE
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {1: 2, "a": 3},
+        {(1, 2): 3},
+        Unprintable(),
+        CYCLE,
+        {"deep": Unprintable()},
+        float("nan"),
+        b"x",
+    ],
+    ids=["mixed keys", "tuple keys", "unprintable", "cyclic", "inside", "nan", "bytes"],
+)
+def test_whatever_a_program_calls_a_result_can_be_stored(ledger, result):
+    ledger.begin(stop(result=result))
+    ((stored,),) = rows(ledger, "SELECT event FROM stops")
+    assert '"result"' in stored
+
+
+def test_a_value_that_sqlite_cannot_hold_is_a_ledger_error(ledger):
+    begun = ledger.begin(stop())
+    with pytest.raises(LedgerError, match="OverflowError"):
+        ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1, count=2**70))
+
+
+def test_without_a_home_folder_the_ledger_says_so(monkeypatch):
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    ledger = Ledger(place.default_path({}) or "")
+    assert place.default_path({}) == ""
+    with pytest.raises(OSError, match="no home folder"):
+        place.make_private("")
+    assert ledger
+
+
+def test_pruning_keeps_what_counts_against_the_ceiling(ledger):
+    decide(ledger, stop())
+    decide(ledger, stop(), "capped", at=time.time() - 3 * DAY)
+    ledger.prune(older_than=0)
+    assert ledger.begin(stop()).history.session_blocks == 1
