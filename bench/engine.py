@@ -71,12 +71,13 @@ async def _measure() -> list[Row]:
         40,
         25,
         gathered=gathered,
-        ten_async=lambda: ten_async.check(EVENT),
+        ten_async=lambda: ten_async.decide(EVENT),
+        ten_checked=lambda: ten_async.check(EVENT),
         in_executor=in_executor,
-        ten_sync=lambda: ten_sync.check(EVENT),
+        ten_sync=lambda: ten_sync.decide(EVENT),
         bare_pluggy=bare_pluggy,
         guarded_pluggy=guarded_pluggy,
-        chain=lambda: chain.check(SUBEVENT),
+        chain=lambda: chain.decide(SUBEVENT),
     )
     pool.shutdown()
     return [

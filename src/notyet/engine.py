@@ -9,7 +9,6 @@ The line is a generator. It yields what it has to wait for and is sent the resul
 from __future__ import annotations
 
 import sys
-from functools import partial
 from time import monotonic
 
 from notyet import workspace
@@ -172,7 +171,7 @@ class Engine:
         try:
             decision = yield from self._decide(event, gates, begun.history)
         except BaseException:  # cancelled, interrupted: the stop must not look asked for ever
-            aside(partial(self._give_up, begun))
+            aside(lambda: self._give_up(begun))
             raise
         if begun.warnings:
             decision = replace(decision, warnings=(*begun.warnings, *decision.warnings))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet.checks.function import Question, cannot_start, guarded, timed_out
+from notyet.checks.function import Question, asked_by, cannot_start, guarded, timed_out
 from notyet.core.record import Record
 from notyet.errors import NotyetError
 
@@ -68,11 +68,14 @@ def ask_together(stage: Stage) -> list[Report]:
     started = monotonic()
     answers: SimpleQueue[tuple[int, Report]] = SimpleQueue()
     reports: dict[int, Report] = {}
+    outside = asked_by.get()
+    asked_by.set(outside | {stage[0][0].engine})
     for place, asking in enumerate(stage):
         try:
             run_in_thread(_job(place, asking, answers))
         except RuntimeError as error:  # the system has no thread left
             reports[place] = cannot_start(asking[0], error)
+    asked_by.set(outside)
     while len(reports) < len(stage):
         waiting = {place: q for place, (q, _) in enumerate(stage) if place not in reports}
         ends = [started + q.timeout for q in waiting.values() if q.timeout is not None]

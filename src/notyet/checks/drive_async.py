@@ -15,13 +15,13 @@ from functools import partial
 from math import inf
 
 from notyet.checks.drive import Call
-from notyet.checks.function import cannot_start, guarded, guarded_async, timed_out
+from notyet.checks.function import asked_by, cannot_start, guarded, guarded_async, timed_out
 from notyet.checks.threads import run_in_thread
 from notyet.core.verdict import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from typing import Any, TypeGuard, TypeVar
 
     from notyet.checks.drive import Asking, Line, Stage
@@ -97,6 +97,7 @@ class _Rider:
     async def ride(self, step: Stage) -> None:
         me = asyncio.current_task()
         assert me is not None
+        asked_by.set(asked_by.get() | {step[0][0].engine})  # in this task's own context
         next_step: Stage | Call = step
         try:
             while _is_single_coroutine(next_step):
@@ -134,8 +135,20 @@ async def _take_back_cancellation(task: asyncio.Task[Any]) -> None:
         task.uncancel()
 
 
-# Where Python can, a gate that does not wait for anything is asked without a turn of the loop.
-_EAGER: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
+if sys.version_info >= (3, 12):
+
+    def _start_task(
+        coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, name: str
+    ) -> asyncio.Task[None]:
+        """Start a task at once: a gate that waits for nothing takes no turn of the loop."""
+        return asyncio.Task(coroutine, loop=loop, name=name, eager_start=True)
+
+else:
+
+    def _start_task(
+        coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, name: str
+    ) -> asyncio.Task[None]:
+        return asyncio.Task(coroutine, loop=loop, name=name)
 
 
 class _Together:
@@ -152,19 +165,22 @@ class _Together:
         self.started = 0.0
 
     async def ask(self) -> list[Report]:
+        outside = asked_by.get()
+        asked_by.set(outside | {self.stage[0][0].engine})
         for place, asking in enumerate(self.stage):
             question = asking[0]
             if question.is_async:
-                self.tasks[place] = asyncio.Task(
-                    self._ask_in_task(place, asking), loop=self.loop, name=question.name, **_EAGER
-                )
+                coroutine = self._ask_in_task(place, asking)
+                self.tasks[place] = _start_task(coroutine, self.loop, question.name)
             else:
                 try:
                     run_in_thread(self._job(place, asking))
                 except RuntimeError as error:  # the system has no thread left
                     self._deliver(place, cannot_start(question, error))
+        asked_by.set(outside)
         self.started = self.loop.time()
-        self._await_next()
+        if self.missing:
+            self._await_next()
         try:
             await self.complete
         except BaseException:

@@ -26,7 +26,8 @@ _FOREVER = 1e7  # seconds; clocks and locks overflow somewhere above
 _COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect
 
 
-# The engines that are asking here: what a gate itself starts is not gated by them again.
+# The engines that are asking here: what a gate itself starts is not gated by them again. Set by
+# whoever starts a gate's task or thread, which inherits it.
 asked_by: ContextVar[frozenset[int]] = ContextVar("notyet_asked_by", default=frozenset())
 
 
@@ -80,9 +81,7 @@ def takes(call: Any, count: int) -> bool:
 def guarded(question: Question, args: tuple[Any, ...]) -> Report:
     """Ask a question in this thread, whatever the function does."""
     started = perf_counter()
-    before = asked_by.get()
     try:
-        asked_by.set(before | {question.engine})
         returned = question.call(*args)
         if hasattr(type(returned), "__await__"):
             returned = _finish(returned, question.timeout)
@@ -91,17 +90,13 @@ def guarded(question: Question, args: tuple[Any, ...]) -> Report:
         return timed_out(question)
     except BaseException as error:  # noqa: BLE001  # foreign code: SystemExit too is only its own
         answer, warning = crashed(error), ""
-    finally:
-        asked_by.set(before)
     return _report(question, answer, perf_counter() - started, warning)
 
 
 async def guarded_async(question: Question, args: tuple[Any, ...]) -> Report:
     """Ask a question whose function is a coroutine function, whatever it does."""
     started = perf_counter()
-    before = asked_by.get()
     try:
-        asked_by.set(before | {question.engine})
         answer, warning = question.read(await question.call(*args))
     except KeyboardInterrupt:
         raise  # a person pressed Ctrl-C in the loop's thread
@@ -109,8 +104,6 @@ async def guarded_async(question: Question, args: tuple[Any, ...]) -> Report:
         if isinstance(error, GeneratorExit) and not _in_a_task():
             raise  # not the gate's: the loop is gone, and we are being cleared away
         answer, warning = crashed(error), ""
-    finally:
-        asked_by.set(before)
     return _report(question, answer, perf_counter() - started, warning)
 
 
