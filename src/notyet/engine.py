@@ -176,7 +176,9 @@ class Engine:
         if begun.warnings:
             decision = replace(decision, warnings=(*begun.warnings, *decision.warnings))
         try:
-            recorded: Decision = yield from self._keep(self._ledger.record, begun, decision)
+            recorded: Decision = yield from self._keep(
+                self._ledger.record, begun, decision, self._limits.session_ceiling
+            )
         except LedgerError as error:
             return _unrecorded(decision, error)
         return recorded

@@ -107,20 +107,18 @@ def after(history: History, decision: Decision) -> History:
     return history
 
 
-def within_limit(history: History, decision: Decision) -> Decision:
+def within_limit(history: History, decision: Decision, ceiling: int) -> Decision:
     """Return the decision as it may stand: other stops of this agent may have used the budget.
 
-    Called when a decision is recorded, with the history as it is then (B1).
+    Called when a decision is recorded, with the history as it is then (B1, B13).
     """
-    if decision.outcome != "blocked" or decision.turn != history.turn:
+    if decision.outcome != "blocked":
         return decision
-    if history.blocks < decision.limit:
-        return replace(decision, count=history.blocks + 1)
-    return replace(
-        decision,
-        verdict=Allow(),
-        outcome="capped",
-        count=history.blocks,
-        why=f"{decision.why} still fails; other stops used the last of {decision.limit} send-backs",
-        repeat_key="",
-    )
+    full = 0 < ceiling <= history.session_blocks
+    if decision.turn == history.turn:
+        full = full or history.blocks >= decision.limit
+        decision = replace(decision, count=history.blocks + (not full))
+    if not full:
+        return decision
+    why = f"{decision.why} still fails; other stops at the same time used the last send-back"
+    return replace(decision, verdict=Allow(), outcome="capped", why=why, repeat_key="")

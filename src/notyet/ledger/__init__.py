@@ -33,7 +33,7 @@ class Book(Protocol):
     def begin(self, event: StopEvent) -> Begun:
         """Number the turn, find out what became of the last stop, and enter this one."""
 
-    def record(self, begun: Begun, decision: Decision) -> Decision:
+    def record(self, begun: Begun, decision: Decision, ceiling: int = 0) -> Decision:
         """Count a decision and write it down; return it as it may stand (`within_limit`)."""
 
     def answer(self, stop: int, patience: float) -> Decision | None:

@@ -63,14 +63,14 @@ class MemoryLedger:
             self._asking[self._stops] = _Stop(agent, event)
             return Begun(stop=self._stops, history=history)
 
-    def record(self, begun: Begun, decision: Decision) -> Decision:
+    def record(self, begun: Begun, decision: Decision, ceiling: int = 0) -> Decision:
         """Count the decision and keep it for whoever waits for it."""
         with self._changed:
             stop = self._asking.pop(begun.stop, None)
             if stop is None:
                 return decision
             history = self._histories.get(stop.agent, begun.history)
-            decision = within_limit(history, decision)
+            decision = within_limit(history, decision, ceiling)
             stop.decision, stop.decided_at = decision, time.monotonic()
             self._decided[begun.stop] = stop
             if len(self._decided) > _MOST_ANSWERS:

@@ -148,7 +148,7 @@ class Ledger:
         warnings = self._file.take_warnings()
         return begun if not warnings else replace(begun, warnings=warnings)
 
-    def record(self, begun: Begun, decision: Decision) -> Decision:
+    def record(self, begun: Begun, decision: Decision, ceiling: int = 0) -> Decision:
         """Count a decision and write it down, in one transaction (B3)."""
 
         def count(db: sqlite3.Connection) -> Decision:
@@ -157,7 +157,7 @@ class Ledger:
                 raise LedgerError(self.path, f"stop {begun.stop} is gone: the file was replaced")
             # Counted on what the row says now: another stop of this agent may have come between.
             history = history_of(row[1:])
-            final = within_limit(history, decision)
+            final = within_limit(history, decision, ceiling)
             now = time.time()
             counted = history_row(after(history, final))
             db.execute(_COUNT, (begun.stop, now, *counted, row[0]))

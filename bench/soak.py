@@ -1,0 +1,115 @@
+"""The ledger under load: processes check stops without pause, and are killed at any moment.
+
+Each worker writes a line after every send-back it was told of. In the end the ledger must be
+sound, must have counted at least every send-back that somebody was told of, and must not have
+let any agent be sent back more often than its limit allows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from notyet import Ledger, StopEvent
+
+MAX_BLOCKS = 3
+CEILING = 40
+
+WORKER = f"""
+import itertools, os, random, sys
+from notyet import Block, Engine, Ledger, Limits, StopEvent
+path, name = sys.argv[1:]
+chance = random.Random(name)
+limits = Limits(max_blocks={MAX_BLOCKS}, session_ceiling={CEILING})
+engine = Engine([lambda e: Block("go on") if chance.random() < 0.7 else None],
+                limits=limits, ledger=Ledger(path))
+for n in itertools.count():
+    session = f"s{{chance.randrange(400)}}"
+    event = StopEvent(session_id=session, turn_id=f"t{{chance.randrange(30)}}", last_message=f"{{name}} {{n}}")
+    if engine.check_sync(event).outcome == "blocked":
+        os.write(1, f"{{session}}\\n".encode())
+"""
+
+
+class Worker:
+    """One process and what it says it was told."""
+
+    def __init__(self, path: str, folder: Path, number: int) -> None:
+        self.said = folder / f"said-{number}"
+        with self.said.open("w") as out:
+            command = [sys.executable, "-c", WORKER, path, str(number)]
+            self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
+
+    def kill(self) -> list[str]:
+        """End it at once; return the sessions it was told to send back."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        return [
+            line for line in self.said.read_text().splitlines(keepends=True) if line[-1] == "\n"
+        ]
+
+
+def main() -> int:
+    """Run the soak; exit 1 if a promise was broken."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--workers", type=int, default=6)
+    args = parser.parse_args()
+    chance = random.Random()
+    with tempfile.TemporaryDirectory() as name:
+        folder, path = Path(name), os.path.join(name, "ledger.db")
+        told: dict[str, int] = {}
+        kills = started = 0
+        ends = time.monotonic() + args.seconds
+        crew: list[Worker] = []
+        while time.monotonic() < ends:
+            while len(crew) < args.workers:
+                crew.append(Worker(path, folder, started))
+                started += 1
+            time.sleep(chance.uniform(0.1, 0.6))
+            _collect(crew.pop(chance.randrange(len(crew))), told)
+            kills += 1
+        for worker in crew:
+            _collect(worker, told)
+        return _judge(path, told, kills)
+
+
+def _collect(worker: Worker, told: dict[str, int]) -> None:
+    for line in worker.kill():
+        told[line.strip()] = told.get(line.strip(), 0) + 1
+
+
+def _judge(path: str, told: dict[str, int], kills: int) -> int:
+    db = sqlite3.connect(path)
+    sound = db.execute("PRAGMA integrity_check").fetchone()[0]
+    stops = db.execute("SELECT count(*) FROM stops").fetchone()[0]
+    counted = dict(db.execute("SELECT session_id, session_blocks FROM agents").fetchall())
+    most = db.execute("SELECT max(blocks) FROM agents").fetchone()[0]
+    db.close()
+    broken = []
+    if sound != "ok":
+        broken.append(f"the file is not sound: {sound}")
+    broken += [
+        f"{session}: {number} send-backs told, {counted.get(session, 0)} counted"
+        for session, number in told.items()
+        if counted.get(session, 0) < number
+    ]
+    broken += [f"{s}: {n} send-backs, ceiling {CEILING}" for s, n in counted.items() if n > CEILING]
+    if most > MAX_BLOCKS:
+        broken.append(f"an agent was sent back {most} times in a turn, limit {MAX_BLOCKS}")
+    Ledger(path).begin(StopEvent(session_id="after"))
+    print(f"{stops:,} stops, {sum(told.values()):,} send-backs told, {kills} processes killed")
+    print("\n".join(broken) or "the file is sound, nothing was lost, no limit was exceeded")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
