@@ -1,0 +1,43 @@
+"""Every Python block of the documentation runs, page by page, in order."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "docs/tutorial.md"]
+
+
+def blocks(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    parts = text.split("```python\n")[1:]
+    return [part.split("```")[0] for part in parts]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "example"}
+    found = blocks(page)
+    assert found
+    for number, block in enumerate(found, 1):
+        exec(compile(block, f"{page} block {number}", "exec"), names)  # noqa: S102
+
+
+def test_the_example_of_the_package_runs():
+    import notyet
+
+    _, example = notyet.__doc__.split("\n\n", 1)
+    names = {}
+    exec(textwrap.dedent(example), names)  # noqa: S102
+    assert names["decision"].outcome == "blocked"
+
+
+def test_links_between_pages_lead_somewhere():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    for page in pages:
+        for part in page.read_text(encoding="utf-8").split("](")[1:]:
+            target = part.split(")")[0]
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page}: {target}"
