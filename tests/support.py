@@ -1,8 +1,12 @@
 """Small builders that many tests share."""
 
+import asyncio
 import sqlite3
+import time
 
-from notyet import Function, Gate, Match, StopEvent
+import pytest
+
+from notyet import Allow, Block, Decision, Function, Gate, Match, StopEvent
 
 EVERY_SCOPE = ("agent", "subagent")
 
@@ -43,3 +47,40 @@ def recorded(ledger):
         return db.execute("SELECT outcome, why FROM stops ORDER BY id").fetchall()
     finally:
         db.close()
+
+
+def wait_for(condition):
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came true")
+
+
+def run_async(engine, event=None):
+    return asyncio.run(engine.check(event or stop()))
+
+
+def run_sync(engine, event=None):
+    return engine.check_sync(event or stop())
+
+
+both_ways = pytest.mark.parametrize("run", [run_sync, run_async])
+
+
+def rows(ledger, sql, *values):
+    with sqlite3.connect(ledger.path) as db:
+        return db.execute(sql, values).fetchall()
+
+
+def decide(ledger, event, outcome="blocked", at=None):
+    begun = ledger.begin(event)
+    verdict = Block("go on") if outcome == "blocked" else Allow()
+    ledger.record(
+        begun, Decision(verdict=verdict, outcome=outcome, turn=begun.history.turn, limit=99)
+    )
+    if at is not None:
+        with sqlite3.connect(ledger.path) as db:
+            db.execute("UPDATE stops SET begun_at = ? WHERE id = ?", (at, begun.stop))
+            db.execute("UPDATE agents SET seen_at = ?", (at,))
+    return begun.stop

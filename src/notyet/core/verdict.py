@@ -12,17 +12,9 @@ if TYPE_CHECKING:
     Answer: TypeAlias = "Allow | Block | Halt | Problem"
     ProblemKind = Literal["crashed", "timeout", "cannot_start", "bad_answer", "deadline"]
     Outcome = Literal[
-        "passed",
-        "blocked",
-        "halted",
-        "capped",
-        "stuck",
-        "handed_back",
-        "skipped",
-        "failed_open",
-        "observed",
-        "overridden",
-    ]
+        "passed", "blocked", "halted", "capped", "stuck",
+        "handed_back", "skipped", "failed_open", "observed", "overridden",
+    ]  # fmt: skip
 
 OUTCOMES = (
     "passed",

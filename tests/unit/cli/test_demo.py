@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet.cli import demo
+from notyet.cli import demo, demo_cast
 from notyet.cli.main import main
 
 
@@ -67,7 +67,7 @@ def test_the_demo_runs_from_a_bare_checkout():
 
 @pytest.mark.parametrize("story", demo.STORIES, ids=lambda story: story.name)
 def test_a_scripted_session_is_a_session(story, tmp_path):
-    session = demo.ScriptedSession(story, str(tmp_path))
+    session = demo_cast.ScriptedSession(story, str(tmp_path))
     turn = asyncio.run(session.send("go", key="k1"))
     assert turn.text == story.steps[0].says
     assert (session.knows("k1"), session.knows("k2")) == (True, False)

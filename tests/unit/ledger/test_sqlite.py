@@ -22,30 +22,12 @@ from notyet import (
 from notyet.ledger import place
 from notyet.ledger.migrations import VERSION, migrate, version_of
 from notyet.ledger.rows import HISTORY_COLUMNS, REPORT_COLUMNS, STOP_COLUMNS
-from support import stop, substop
+from support import decide, rows, stop, substop
 
 
 @pytest.fixture
 def ledger(tmp_path):
     return Ledger(tmp_path / "ledger.db")
-
-
-def rows(ledger, sql, *values):
-    with sqlite3.connect(ledger.path) as db:
-        return db.execute(sql, values).fetchall()
-
-
-def decide(ledger, event, outcome="blocked", at=None):
-    begun = ledger.begin(event)
-    verdict = Block("go on") if outcome == "blocked" else Allow()
-    ledger.record(
-        begun, Decision(verdict=verdict, outcome=outcome, turn=begun.history.turn, limit=99)
-    )
-    if at is not None:
-        with sqlite3.connect(ledger.path) as db:
-            db.execute("UPDATE stops SET begun_at = ? WHERE id = ?", (at, begun.stop))
-            db.execute("UPDATE agents SET seen_at = ?", (at,))
-    return begun.stop
 
 
 def test_files_are_private_and_so_are_new_folders(tmp_path):
@@ -267,56 +249,6 @@ def test_a_newer_file_is_left_alone(ledger):
         ledger.begin(stop())
 
 
-DAY = 86_400.0
-
-
-def test_pruning_removes_old_stops_with_their_reports_and_agents(ledger):
-    old = ledger.begin(stop(session_id="old"))
-    report = Report(gate="g", answer=Allow())
-    done = Decision(verdict=Allow(), outcome="passed", turn=1, reports=(report,))
-    ledger.record(old, done)
-    with sqlite3.connect(ledger.path) as db:
-        db.execute("UPDATE stops SET begun_at = begun_at - ?", (10 * DAY,))
-        db.execute("UPDATE agents SET seen_at = seen_at - ?", (10 * DAY,))
-    new = ledger.begin(stop(session_id="new"))
-    ledger.record(new, done)
-    assert ledger.prune(older_than=7 * DAY) == 1
-    assert rows(ledger, "SELECT id FROM stops") == [(new.stop,)]
-    assert rows(ledger, "SELECT stop FROM reports") == [(new.stop,)]
-    assert rows(ledger, "SELECT session_id FROM agents") == [("new",)]
-
-
-def test_pruning_never_touches_what_is_active(ledger):
-    asking = ledger.begin(stop(session_id="asking")).stop
-    working = decide(ledger, stop(session_id="sent back"), at=time.time() - 3 * DAY)
-    idle = decide(ledger, stop(session_id="idle"), "passed", at=time.time() - 3 * DAY)
-    assert ledger.prune(older_than=0) == 1
-    left = {stop for (stop,) in rows(ledger, "SELECT id FROM stops")}
-    assert left == {asking, working}
-    assert idle not in left
-    assert ledger.begin(stop(session_id="sent back")).history.blocks == 1
-
-
-def test_pruning_clears_what_was_lost_and_what_was_forgotten(ledger):
-    decide(ledger, stop(session_id="sent back and forgotten"), at=time.time() - 40 * DAY)
-    ledger.begin(stop(session_id="lost"))
-    with sqlite3.connect(ledger.path) as db:
-        db.execute("UPDATE stops SET begun_at = begun_at - ? WHERE outcome = 'asking'", (2 * DAY,))
-        db.execute("UPDATE agents SET seen_at = seen_at - ?", (2 * DAY,))
-    assert ledger.prune(older_than=DAY) == 2
-    assert rows(ledger, "SELECT count(*) FROM agents") == [(0,)]
-
-
-def test_pruning_goes_on_until_nothing_old_is_left(ledger, monkeypatch):
-    from notyet.ledger import sqlite
-
-    monkeypatch.setattr(sqlite, "_PRUNED_AT_ONCE", 3)
-    for n in range(8):
-        decide(ledger, stop(session_id=f"s{n}"), "passed", at=time.time() - 9 * DAY)
-    assert ledger.prune(older_than=DAY) == 8
-    assert rows(ledger, "SELECT count(*) FROM stops") == [(0,)]
-
-
 MOUNTS = """\
 /dev/root / ext4 rw 0 0
 server:/home /home nfs4 rw 0 0
@@ -423,10 +355,3 @@ def test_without_a_home_folder_the_ledger_says_so(monkeypatch):
     with pytest.raises(OSError, match="no home folder"):
         place.make_private("")
     assert ledger
-
-
-def test_pruning_keeps_what_counts_against_the_ceiling(ledger):
-    decide(ledger, stop())
-    decide(ledger, stop(), "capped", at=time.time() - 3 * DAY)
-    ledger.prune(older_than=0)
-    assert ledger.begin(stop()).history.session_blocks == 1
