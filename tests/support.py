@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -69,7 +70,7 @@ both_ways = pytest.mark.parametrize("run", [run_sync, run_async])
 
 
 def rows(ledger, sql, *values):
-    with sqlite3.connect(ledger.path) as db:
+    with closing(sqlite3.connect(ledger.path)) as db, db:
         return db.execute(sql, values).fetchall()
 
 
@@ -80,7 +81,7 @@ def decide(ledger, event, outcome="blocked", at=None):
         begun, Decision(verdict=verdict, outcome=outcome, turn=begun.history.turn, limit=99)
     )
     if at is not None:
-        with sqlite3.connect(ledger.path) as db:
+        with closing(sqlite3.connect(ledger.path)) as db, db:
             db.execute("UPDATE stops SET begun_at = ? WHERE id = ?", (at, begun.stop))
             db.execute("UPDATE agents SET seen_at = ?", (at,))
     return begun.stop

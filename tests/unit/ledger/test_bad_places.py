@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -133,9 +134,8 @@ def test_only_one_of_two_processes_moves_a_corrupt_file_aside(tmp_path):
 
 def test_a_newer_file_allows_and_is_left_as_it_is(tmp_path):
     path = tmp_path / "ledger.db"
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("PRAGMA user_version = 99")
-    db.close()
     before = path.read_bytes()
     assert_allowed(checked(path), "version 99", "upgrade notyet")
     assert path.read_bytes() == before

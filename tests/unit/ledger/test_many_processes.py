@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 
@@ -55,9 +56,8 @@ def test_after_kill_9_the_file_is_sound_and_the_count_is_never_too_low(tmp_path)
         os.kill(process.pid, signal.SIGKILL)
         process.wait(timeout=60)
         answered += said.read_text().count("\n")
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    db.close()
     counted = Ledger(path).begin(stop(session_id="shared")).history.blocks
     assert answered <= counted <= answered + 12
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -21,7 +22,7 @@ def test_pruning_removes_old_stops_with_their_reports_and_agents(ledger):
     report = Report(gate="g", answer=Allow())
     done = Decision(verdict=Allow(), outcome="passed", turn=1, reports=(report,))
     ledger.record(old, done)
-    with sqlite3.connect(ledger.path) as db:
+    with closing(sqlite3.connect(ledger.path)) as db, db:
         db.execute("UPDATE stops SET begun_at = begun_at - ?", (10 * DAY,))
         db.execute("UPDATE agents SET seen_at = seen_at - ?", (10 * DAY,))
     new = ledger.begin(stop(session_id="new"))
@@ -46,7 +47,7 @@ def test_pruning_never_touches_what_is_active(ledger):
 def test_pruning_clears_what_was_lost_and_what_was_forgotten(ledger):
     decide(ledger, stop(session_id="sent back and forgotten"), at=time.time() - 40 * DAY)
     ledger.begin(stop(session_id="lost"))
-    with sqlite3.connect(ledger.path) as db:
+    with closing(sqlite3.connect(ledger.path)) as db, db:
         db.execute("UPDATE stops SET begun_at = begun_at - ? WHERE outcome = 'asking'", (2 * DAY,))
         db.execute("UPDATE agents SET seen_at = seen_at - ?", (2 * DAY,))
     assert ledger.prune(older_than=DAY) == 2

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -89,13 +90,12 @@ def test_the_tables_have_the_columns_that_are_written(ledger):
 
 
 def test_migrating_twice_changes_nothing():
-    db = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(db)
-    before = db.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
-    migrate(db)
-    assert db.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall() == before
-    assert version_of(db) == VERSION
-    db.close()
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        migrate(db)
+        before = db.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
+        migrate(db)
+        assert db.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall() == before
+        assert version_of(db) == VERSION
 
 
 def test_a_decision_comes_back_as_it_went_in(ledger):
@@ -157,14 +157,14 @@ def test_a_stop_whose_process_died_is_lost_and_nobody_waits_for_it(ledger):
 
 def test_a_waiting_repetition_gives_up_when_the_first_process_is_gone(ledger):
     ledger.begin(stop())
-    with sqlite3.connect(ledger.path) as db:
+    with closing(sqlite3.connect(ledger.path)) as db, db:
         db.execute("UPDATE stops SET pid = 2147483646")
     assert ledger.answer(1, 60) is None
 
 
 def test_a_stop_that_is_asked_for_over_a_day_is_lost(ledger):
     ledger.begin(stop())
-    with sqlite3.connect(ledger.path) as db:
+    with closing(sqlite3.connect(ledger.path)) as db, db:
         db.execute("UPDATE stops SET begun_at = ?", (time.time() - 90_000,))
     assert not ledger.begin(stop()).repeats
 
@@ -243,7 +243,7 @@ def test_a_ledger_can_be_used_on_both_sides_of_a_fork(ledger):
 def test_a_newer_file_is_left_alone(ledger):
     ledger.begin(stop())
     ledger.close()
-    with sqlite3.connect(ledger.path) as db:
+    with closing(sqlite3.connect(ledger.path)) as db, db:
         db.execute(f"PRAGMA user_version = {VERSION + 1}")
     with pytest.raises(LedgerNewer, match=r"version 2, this notyet reads up to 1; upgrade notyet"):
         ledger.begin(stop())
