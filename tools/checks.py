@@ -15,8 +15,10 @@ LINT = {
     "style": ["ruff", "check", "--quiet", "."],
     "format": ["ruff", "format", "--quiet", "--check", "."],
     "types": ["mypy", "--no-error-summary"],
+    "types of the API": ["mypy", "--no-error-summary", "tests/typing/api.py"],
     "layers": ["lint-imports", "--no-logo"],
     "rules index": ["python", "tools/rules_index.py"],
+    "API reference": ["python", "tools/api_reference.py"],
 }
 TEST = {
     "tests": ["pytest", "-q", "-n", "auto", "--cov", "--cov-report="],

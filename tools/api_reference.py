@@ -1,0 +1,93 @@
+"""Keeps docs/reference/python.md true: the public names, as their own docstrings explain them.
+
+Without arguments it checks; with --write it rewrites the page.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+
+import notyet
+from notyet.core.record import Record
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "python.md"
+HEAD = """\
+# Python reference
+
+Generated from the code by `make docs`. The [tutorial](../tutorial.md) shows how it fits together.
+"""
+GROUPS = {
+    "Asking": ("Engine", "Gate", "Function", "Match", "Observer", "Source"),
+    "The event": ("StopEvent", "Usage", "BackgroundTask"),
+    "Verdicts": ("Allow", "Block", "Halt"),
+    "What came of it": ("Decision", "Report", "Problem"),
+    "Counting": ("Limits", "History", "Ledger"),
+    "Agents": ("Session", "Turn"),
+    "Helpers": ("replace",),
+    "Errors": ("NotyetError", "LedgerError", "LedgerBusy", "LedgerNewer", "LifecycleError"),
+}
+
+
+def page() -> str:
+    """Return the page as it should be."""
+    parts = [HEAD]
+    for group, names in GROUPS.items():
+        parts.append(f"## {group}\n")
+        parts += [_entry(name) for name in names]
+    return "\n".join(parts)
+
+
+def _entry(name: str) -> str:
+    thing = getattr(notyet, name)
+    lines = [f"### `{name}`\n", f"{inspect.getdoc(thing)}\n"]
+    if inspect.isclass(thing) and issubclass(thing, Record):
+        lines += ["| field | type | default |", "|---|---|---|", *_fields(thing), ""]
+    elif inspect.isclass(thing) and not issubclass(thing, Exception):
+        for method, function in vars(thing).items():
+            if inspect.isfunction(function) and (method == "__init__" or method[0] != "_"):
+                what = name if method == "__init__" else method
+                doc = "" if method == "__init__" else f"  \n{inspect.getdoc(function)}"
+                lines.append(f"- `{_signature(what, function)}`{doc}")
+        lines.append("")
+    elif inspect.isfunction(thing):
+        lines += [f"`{_signature(name, thing)}`\n"]
+    return "\n".join(lines)
+
+
+def _fields(record: type[Record]) -> list[str]:
+    rows = []
+    for field in record._fields:
+        kind = record.__annotations__[field].replace("|", "\\|")
+        default = f"`{record._defaults[field]!r}`" if field in record._defaults else "required"
+        rows.append(f"| `{field}` | `{kind}` | {default} |")
+    return rows
+
+
+def _signature(name: str, function: object) -> str:
+    signature = inspect.signature(function)  # type: ignore[arg-type]
+    kept = [p for p in signature.parameters.values() if p.name != "self"]
+    text = str(signature.replace(parameters=kept)).replace("'", "")
+    waits = "await " if inspect.iscoroutinefunction(function) else ""
+    return f"{waits}{name}{text}".replace(" -> None", "")
+
+
+def main(write: bool) -> int:  # noqa: FBT001
+    """Check or rewrite the page."""
+    missing = set(notyet.__all__) - {name for names in GROUPS.values() for name in names}
+    fresh = page()
+    if write:
+        PAGE.write_text(fresh, encoding="utf-8")
+    if missing:
+        print(f"no group in tools/api_reference.py names {', '.join(sorted(missing))}")
+    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != fresh:
+        print("docs/reference/python.md is old: run make docs")
+    else:
+        print(f"{len(notyet.__all__)} public names, each documented")
+        return 0
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main("--write" in sys.argv[1:]))
