@@ -14,6 +14,7 @@ from time import monotonic
 from notyet import workspace
 from notyet.checks.drive import Call, drive_sync
 from notyet.checks.function import Question, asked_by, takes
+from notyet.core.event import StopEvent
 from notyet.core.gate import Function, Gate
 from notyet.core.limits import History, Limits
 from notyet.core.plan import missing_names, plan, select
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.checks.drive import Line
-    from notyet.core.event import StopEvent
     from notyet.core.verdict import Report
     from notyet.ledger import Begun, Book
 
     Aside = Callable[[Callable[[], None]], None]  # runs what nobody waits for
 
 _FIRST_ANSWER = 600.0  # seconds that the second of two equal stops waits for the first
+_ONE_WAIT = 1.0
 
 
 class Engine:
@@ -58,6 +59,10 @@ class Engine:
             from notyet.ledger.memory import MemoryLedger
 
             ledger = MemoryLedger()
+        if not hasattr(ledger, "begin"):
+            raise TypeError("ledger is a Ledger, like Ledger('stops.db'), or None")
+        if not isinstance(limits, Limits):
+            raise TypeError("limits are Limits, like Limits(max_blocks=5)")
         self._ledger = ledger
         self._limits = limits
         self._observers: list[tuple[Observer, Question]] = []
@@ -74,8 +79,6 @@ class Engine:
         "subagent_stopping" and "stopping" decide, one after another, higher priority first.
         "stop", "subagent_stop" and "subagent_ended" are told, in order of registration.
         """
-        if not takes(handler, 2):
-            raise TypeError(f"a handler for {name!r} is called with (event, ctx)")
         if name in openclaw.DECIDING:
             self._add(openclaw.gate(name, handler, priority, step=len(self._gates)))
             return
@@ -94,15 +97,15 @@ class Engine:
         """Ask the gates and settle their answers; count nothing, record nothing, tell nobody."""
         from notyet.checks.drive_async import drive
 
-        return await drive(self._decide(event, select(event, self._gates), history))
+        return await drive(self._decide_only(event, history))
 
     async def check(self, event: StopEvent) -> Decision:
         """Decide, count and record a stop, then tell the observers unless it was blocked."""
         from notyet.checks.drive_async import drive
-        from notyet.checks.threads import run_in_thread
+        from notyet.checks.threads import run_or_do
 
         # Nobody waits on the loop's thread for a ledger that is locked.
-        return await drive(self._check(event, _FIRST_ANSWER, run_in_thread))
+        return await drive(self._check(event, _FIRST_ANSWER, run_or_do))
 
     def check_sync(self, event: StopEvent) -> Decision:
         """Do what `check` does from code that is not async, inside a running loop or not."""
@@ -114,11 +117,14 @@ class Engine:
         if not isinstance(observer, Observer):
             kind = type(observer).__name__
             raise TypeError(f"an observer is an Observer, not {kind}; or use engine.on()")
+        _expect(observer.call, ("event", "ctx"), f"an observer of {observer.on!r}")
         self._observers.append((observer, question_for(observer)))
 
     def _add(self, gate: Gate) -> None:
         if gate.name in self._questions:
             raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
+        shape = ("event",) if gate.native else ("event", "ctx")
+        _expect(gate.check.call, shape, f"the gate {gate.name!r}")
         self._gates.append(gate)
         self._questions[gate.name] = Question(
             gate.name,
@@ -130,26 +136,41 @@ class Engine:
         )
 
     def _check(self, event: StopEvent, patience: float, aside: Aside) -> Line[Decision]:
-        gates = select(event, self._gates)
-        if id(self) in asked_by.get():
-            return _skipped("inside", "a gate checked a stop of its own; it was not gated")
-        if not gates:
-            decision = _skipped("no-gate", *missing_names(event, self._gates))
-        elif not event.session_id.strip():
+        decision, gates = self._look(event)
+        if decision is None and not event.session_id.strip():
             decision = _skipped("no-session", "the event has no session_id, so nothing was asked")
-        else:
+        if decision is None:
             try:
                 entered = yield from self._enter(event, patience)
             except LedgerError as error:
                 decision = _skipped("ledger", f"{error} (nothing was asked)")
             else:
                 if isinstance(entered, Decision):
-                    return entered  # a repetition: whoever had to be told was told
+                    _log(entered)
+                    return entered  # the observers are told of the stop that it repeats
                 decision = yield from self._decide_and_record(event, gates, entered, aside)
         _log(decision)
-        if decision.outcome != "blocked":
+        if decision.outcome != "blocked" and decision.why != "inside":
             yield from self._tell(event, decision)
         return decision
+
+    def _decide_only(self, event: StopEvent, history: History) -> Line[Decision]:
+        decision, gates = self._look(event)
+        if decision is None:
+            decision = yield from self._decide(event, gates, history)
+        return decision
+
+    def _look(self, event: StopEvent) -> tuple[Decision | None, tuple[Gate, ...]]:
+        """Return the gates that apply, or a decision where there is nothing to ask."""
+        if not isinstance(event, StopEvent):
+            raise TypeError(f"a stop is a StopEvent, not {type(event).__name__}")
+        if id(self) in asked_by.get():
+            said = "a gate, or what it started, wanted to stop; a gate's own work is not gated"
+            return _skipped("inside", said), ()
+        gates = select(event, self._gates)
+        if not gates:
+            return _skipped("no-gate", *missing_names(event, self._gates)), ()
+        return None, gates
 
     def _enter(self, event: StopEvent, patience: float) -> Line[Begun | Decision]:
         """Enter a stop in the ledger, or return the answer that an equal one gets (B12)."""
@@ -158,8 +179,9 @@ class Engine:
             begun: Begun = yield from self._keep(self._ledger.begin, event, undo=self._give_up)
             if not begun.repeats:
                 return begun
-            left = max(0.0, ends - monotonic())
-            answer: Decision | None = yield Call(self._ledger.answer, (begun.repeats, left))
+            # In short waits, so that nobody is left waiting when this check is cancelled.
+            wait = max(0.0, min(_ONE_WAIT, ends - monotonic()))
+            answer: Decision | None = yield Call(self._ledger.answer, (begun.repeats, wait))
             if answer is not None:
                 return answer
             if monotonic() >= ends:
@@ -170,17 +192,17 @@ class Engine:
     ) -> Line[Decision]:
         try:
             decision = yield from self._decide(event, gates, begun.history)
+            if begun.warnings:
+                decision = replace(decision, warnings=(*begun.warnings, *decision.warnings))
+            try:
+                recorded: Decision = yield from self._keep(
+                    self._ledger.record, begun, decision, self._limits.session_ceiling
+                )
+            except LedgerError as error:
+                return _unrecorded(decision, error)
         except BaseException:  # cancelled, interrupted: the stop must not look asked for ever
             aside(lambda: self._give_up(begun))
             raise
-        if begun.warnings:
-            decision = replace(decision, warnings=(*begun.warnings, *decision.warnings))
-        try:
-            recorded: Decision = yield from self._keep(
-                self._ledger.record, begun, decision, self._limits.session_ceiling
-            )
-        except LedgerError as error:
-            return _unrecorded(decision, error)
         return recorded
 
     def _decide(
@@ -218,9 +240,9 @@ class Engine:
 
     def _give_up(self, begun: Begun) -> None:
         if begun.repeats:
-            return
+            return  # another's stop
         try:
-            self._ledger.record(begun, replace(_skipped("cancelled"), turn=begun.history.turn))
+            self._ledger.give_up(begun)
         except LedgerError as error:
             _warn(f"{error} (that this check was cancelled was not recorded)")
 
@@ -237,10 +259,14 @@ def _in_a_running_loop() -> bool:
 def _as_gate(call: Callable[..., Any]) -> Gate:
     if not callable(call):
         raise TypeError(f"a gate is a Gate or a function, not {type(call).__name__}")
-    if not takes(call, 1):
-        raise TypeError(f"a gate function is called with the event alone: {call!r}")
     name = getattr(call, "__name__", type(call).__name__)
     return Gate(name=name, check=Function(call))
+
+
+def _expect(call: Callable[..., Any], names: tuple[str, ...], who: str) -> None:
+    """Refuse a function that could only fail once an agent stops."""
+    if not takes(call, len(names)):
+        raise TypeError(f"{who} is called with ({', '.join(names)}), which it does not take")
 
 
 def _skipped(cause: str, *warnings: str) -> Decision:

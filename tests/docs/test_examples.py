@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from conftest import git
+
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "docs/tutorial.md"]
 
@@ -15,9 +17,13 @@ def blocks(page):
     return [part.split("```")[0] for part in parts]
 
 
+@pytest.mark.parametrize("where", ["a folder", "a git repository"])
 @pytest.mark.parametrize("page", PAGES)
-def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+def test_the_examples_of_a_page_run(page, where, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    if where == "a git repository":
+        git(tmp_path, "init", "--quiet")
     names = {"__name__": "example"}
     found = blocks(page)
     assert found

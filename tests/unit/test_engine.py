@@ -14,6 +14,7 @@ from notyet import (
     Ledger,
     Limits,
     Match,
+    Observer,
     Problem,
     Report,
 )
@@ -240,8 +241,26 @@ def test_a_gate_must_be_a_gate_or_a_function(nonsense):
 
 
 def test_a_gate_function_with_the_wrong_arguments_is_refused_at_once():
-    with pytest.raises(TypeError, match="called with the event alone"):
+    with pytest.raises(TypeError, match=r"is called with \(event\), which it does not take"):
         Engine([lambda event, ctx: None])
+    with pytest.raises(TypeError, match=r"called with \(event, ctx\)"):
+        Engine([gate("g", lambda event: None, speaks="openclaw")])
+    with pytest.raises(TypeError, match=r"an observer of 'stop' is called with \(event, ctx\)"):
+        Engine(observers=[Observer("stop", lambda event: None)])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"ledger": "stops.db"}, "ledger is a Ledger"), ({"limits": 3}, "limits are Limits")],
+)
+def test_an_engine_of_the_wrong_parts_is_refused(options, words):
+    with pytest.raises(TypeError, match=words):
+        Engine([], **options)
+
+
+def test_a_stop_must_be_a_stop_event(check):
+    with pytest.raises(TypeError, match="a stop is a StopEvent, not dict"):
+        check(Engine([gate("g")]), {"session_id": "s"})
 
 
 def test_decide_asks_and_settles_but_counts_and_tells_nothing():
@@ -257,6 +276,22 @@ def test_decide_asks_and_settles_but_counts_and_tells_nothing():
     assert first.outcome == second.outcome == "blocked"
     assert (first.turn, first.count, second.count) == (4, 3, 3)
     assert told == []
+
+
+def test_decide_is_as_honest_as_check_where_nothing_is_asked():
+    async def decide(engine, event):
+        return await engine.decide(event)
+
+    nothing = asyncio.run(decide(Engine([gate("g", scopes=("subagent",))]), stop()))
+    assert (nothing.outcome, nothing.why) == ("skipped", "no-gate")
+
+    async def nested(event):
+        inner.append(await engine.decide(event))
+
+    inner = []
+    engine = Engine([gate("g", nested)])
+    asyncio.run(engine.check(stop()))
+    assert [each.why for each in inner] == ["inside"]
 
 
 @pytest.mark.rule("A9")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from notyet import Block, Engine, Ledger
-from support import both_ways, gate, stop
+from support import both_ways, gate, recorded, stop, wait_for
 
 
 @pytest.mark.rule("B12")
@@ -79,7 +79,7 @@ def test_many_threads_with_one_stop_ask_its_gates_once(tmp_path):
 
 
 @both_ways
-def test_a_gate_that_checks_a_stop_itself_is_not_gated_again(run):
+def test_a_gate_that_checks_a_stop_itself_is_not_gated_again(run, caplog):
     inner = []
 
     def nested(event):
@@ -89,6 +89,7 @@ def test_a_gate_that_checks_a_stop_itself_is_not_gated_again(run):
     engine = Engine([gate("g", nested)])
     assert run(engine, stop()).outcome == "blocked"
     assert (inner[0].outcome, inner[0].why) == ("skipped", "inside")
+    assert "a gate's own work is not gated" in caplog.text
     assert run(engine, stop()).count == 2
 
 
@@ -99,7 +100,7 @@ def test_a_gate_may_check_stops_with_another_engine(run):
     assert run(engine, stop()).outcome == "blocked"
 
 
-def test_a_loop_is_not_frozen_by_waiting_for_itself():
+def test_a_loop_is_not_frozen_by_waiting_for_itself(caplog):
     async def main():
         started = asyncio.Event()
 
@@ -116,6 +117,7 @@ def test_a_loop_is_not_frozen_by_waiting_for_itself():
 
     first, second = asyncio.run(main())
     assert (first.outcome, second.outcome, second.why) == ("blocked", "skipped", "duplicate")
+    assert "an equal stop is still being checked" in caplog.text
 
 
 @pytest.mark.rule("B1")
@@ -132,3 +134,50 @@ def test_stops_at_the_same_time_share_one_budget(tmp_path):
     for ledger in (None, Ledger(tmp_path / "ledger.db")):
         outcomes = sorted(each.outcome for each in asyncio.run(main(ledger)))
         assert outcomes == ["blocked"] * 3 + ["capped"] * 5
+
+
+@both_ways
+@pytest.mark.parametrize("style", ["plain", "async"])
+def test_observers_may_check_stops_themselves(run, style):
+    inner = []
+    other = stop(session_id="another")
+
+    def plain(event, ctx):
+        if event.session_id == "s1":
+            inner.append(engine.check_sync(other).outcome)
+
+    async def waiting(event, ctx):
+        if event.session_id == "s1":
+            inner.append((await engine.check(other)).outcome)
+
+    async def deciding(event):
+        return Block("x") if event.session_id == "another" else None
+
+    engine = Engine([gate("g", deciding)])
+    engine.on("stop", plain if style == "plain" else waiting)
+    assert run(engine).outcome == "passed"
+    assert inner == ["blocked"]
+
+
+def test_an_answer_and_a_cancellation_in_the_same_moment_leave_no_stop_asking(tmp_path):
+    async def main(ledger):
+        for n in range(60):
+            release = asyncio.Event()
+
+            async def deciding(event, release=release):
+                await release.wait()
+                return Block("x")
+
+            engine = Engine([gate("g", deciding)], ledger=ledger)
+            task = asyncio.create_task(engine.check(stop(session_id=f"s{n}")))
+            for _ in range(n % 6):
+                await asyncio.sleep(0.001)
+            release.set()
+            for _ in range(n % 5):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait((task,))
+
+    ledger = Ledger(tmp_path / "ledger.db")
+    asyncio.run(main(ledger))
+    wait_for(lambda: "asking" not in {outcome for outcome, _ in recorded(ledger)})

@@ -1,6 +1,8 @@
 """Gates that take too long, are cancelled, or meet the limits of threads and loops."""
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -374,3 +376,105 @@ def test_where_no_thread_can_be_started_a_gate_could_not_be_asked(run, monkeypat
     decision = run(Engine([gate("g", Block("x"))]))
     assert decision.reports[0].answer == Problem("cannot_start", "can't start new thread")
     assert decision.outcome == "failed_open"
+
+
+def test_every_gate_of_a_stage_is_cancelled_with_its_check():
+    cancelled = []
+
+    async def main():
+        async def slow(event):
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                cancelled.append(1)
+                raise
+
+        task = asyncio.create_task(Engine([gate("a", slow), gate("b", slow)]).check(stop()))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert cancelled == [1, 1]
+
+
+def test_ctrl_c_while_a_gate_is_asked_gives_the_stop_up_and_leaves_gating_on(tmp_path):
+    def interrupt(event):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+
+    ledger = Ledger(tmp_path / "ledger.db")
+    with pytest.raises(KeyboardInterrupt):
+        Engine([gate("g", interrupt)], ledger=ledger).check_sync(stop())
+    assert recorded(ledger) == [("skipped", "cancelled")]
+    assert Engine([gate("g", Block("x"))], ledger=ledger).check_sync(stop()).outcome == "blocked"
+
+
+def test_an_interrupt_while_gates_are_started_leaves_gating_on(monkeypatch):
+    from notyet.checks import drive, drive_async
+
+    def interrupted(job):
+        raise KeyboardInterrupt
+
+    engine = Engine([gate("g", Block("x"))])
+    with monkeypatch.context() as patch:
+        patch.setattr(threads, "run_in_thread", interrupted)
+        patch.setattr(drive_async, "run_in_thread", interrupted)
+        assert drive
+        with pytest.raises(KeyboardInterrupt):
+            engine.check_sync(stop())
+    assert engine.check_sync(stop(last_message="again")).outcome == "blocked"
+
+
+def test_one_handlers_context_and_cancellations_concern_no_other():
+    import contextvars
+
+    colour = contextvars.ContextVar("colour", default="plain")
+    seen = []
+
+    async def first(event, ctx):
+        colour.set("red")
+        asyncio.get_running_loop().call_soon(asyncio.current_task().cancel)
+
+    async def second(event, ctx):
+        await asyncio.sleep(0.01)
+        seen.append(colour.get())
+
+    engine = Engine()
+    engine.on("stopping", first)
+    engine.on("stopping", second)
+    assert asyncio.run(engine.check(stop())).outcome == "passed"
+    assert seen == ["plain"]
+
+
+def test_a_check_works_without_a_free_thread_for_its_ledger(tmp_path, monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    async def blocking(event):
+        return Block("x")
+
+    monkeypatch.setattr(threads, "_idle", [])
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    ledger = Ledger(tmp_path / "ledger.db")
+    engine = Engine([gate("g", blocking)], ledger=ledger)
+    assert asyncio.run(engine.check(stop())).outcome == "blocked"
+    assert recorded(ledger) == [("blocked", "g")]
+
+
+def test_shutting_a_loop_down_in_the_midst_of_a_check_is_quiet(caplog):
+    async def main():
+        async def slow(event):
+            await asyncio.sleep(30)
+
+        engine = Engine([gate("g", slow, priority=1), gate("h", slow)])
+        tasks = [asyncio.create_task(engine.check(stop(session_id=f"s{n}"))) for n in range(10)]
+        await asyncio.sleep(0.01)
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+    asyncio.run(main())
+    assert not [message for message in caplog.messages if "never retrieved" in message]

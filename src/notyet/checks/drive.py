@@ -68,14 +68,15 @@ def ask_together(stage: Stage) -> list[Report]:
     started = monotonic()
     answers: SimpleQueue[tuple[int, Report]] = SimpleQueue()
     reports: dict[int, Report] = {}
-    outside = asked_by.get()
-    asked_by.set(outside | {stage[0][0].engine})
-    for place, asking in enumerate(stage):
-        try:
-            run_in_thread(_job(place, asking, answers))
-        except RuntimeError as error:  # the system has no thread left
-            reports[place] = cannot_start(asking[0], error)
-    asked_by.set(outside)
+    outside = asked_by.set(asked_by.get() | {stage[0][0].engine})
+    try:
+        for place, asking in enumerate(stage):
+            try:
+                run_in_thread(_job(place, asking, answers))
+            except RuntimeError as error:  # the system has no thread left
+                reports[place] = cannot_start(asking[0], error)
+    finally:
+        asked_by.reset(outside)
     while len(reports) < len(stage):
         waiting = {place: q for place, (q, _) in enumerate(stage) if place not in reports}
         ends = [started + q.timeout for q in waiting.values() if q.timeout is not None]

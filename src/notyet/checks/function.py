@@ -1,7 +1,7 @@
 """Calling a Python function as a gate: guarded, timed, and never trusted to come back.
 
-`guarded` and `guarded_async` are the package's `guard()`: the only calls into foreign code,
-and, with the hook's entry point, the only broad `except`s.
+`guarded` and `guarded_async` are the only calls into foreign code. They let nothing through but
+a KeyboardInterrupt in the thread of somebody's event loop, which is a person's.
 """
 
 from __future__ import annotations

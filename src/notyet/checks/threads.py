@@ -46,9 +46,17 @@ def run_in_thread(job: Job) -> None:
     with _lock:
         worker = _idle.pop() if _idle else None
     if worker is None:
-        worker = _Worker()
+        worker = _Worker()  # RuntimeError: the system has no thread left
     # The job sees the context variables of whoever asked, as with asyncio.to_thread.
     worker.jobs.put(partial(copy_context().run, job))
+
+
+def run_or_do(job: Job) -> None:
+    """Run a job in a thread of its own; or here and now, where the system has no thread left."""
+    try:
+        run_in_thread(job)
+    except RuntimeError:
+        job()
 
 
 def _forget_in_child() -> None:

@@ -82,7 +82,7 @@ class Gate(Record, kw_only=True):
     source: Source | None = None
 
     def _validate(self) -> None:
-        if not self.name.strip():
+        if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError("a gate needs a name")
         if self.if_broken not in {"allow", "block"}:
             raise ValueError(f"if_broken is 'allow' or 'block', not {self.if_broken!r}")

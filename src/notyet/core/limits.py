@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Decision
 
 
+_TURNS_KNOWN = 8
+
+
 class Limits(Record, kw_only=True):
     """How much patience the gates have with one agent."""
 
@@ -36,7 +39,7 @@ class History(Record, kw_only=True):
     """What is remembered of one agent in one session."""
 
     turn: int = 0  # 0: never seen
-    turn_id: str = ""
+    turn_ids: tuple[str, ...] = ()  # of the last few turns, the newest last
     blocks: int = 0  # send-backs in this turn since its last pass
     session_blocks: int = 0  # send-backs ever
     extend: int = 0  # the highest limit a gate of this turn asked for
@@ -71,17 +74,16 @@ def limit_in_force(limits: Limits, history: History, host_cap: int) -> Limit:
 def open_turn(history: History, event: StopEvent) -> History:
     """Return the history in which this stop happens: of the same turn, or of a new one (B4)."""
     # Without an id the flag tells; one that we cannot believe opens nothing, so that the whole
-    # session is one turn.
-    known = (
-        event.turn_id == history.turn_id if event.turn_id else event.stop_hook_active is not False
-    )
+    # session is one turn. An id that comes back opens nothing either: no budget is given twice.
+    known = event.turn_id in history.turn_ids
+    if not event.turn_id:
+        known = event.stop_hook_active is not False
     if history.turn and known:
         return history
-    return History(
-        turn=history.turn + 1,
-        turn_id=event.turn_id or "",
-        session_blocks=history.session_blocks,
-    )
+    turn_ids = history.turn_ids
+    if event.turn_id:
+        turn_ids = (*turn_ids, event.turn_id)[-_TURNS_KNOWN:]
+    return History(turn=history.turn + 1, turn_ids=turn_ids, session_blocks=history.session_blocks)
 
 
 def after(history: History, decision: Decision) -> History:

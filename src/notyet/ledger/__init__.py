@@ -36,6 +36,9 @@ class Book(Protocol):
     def record(self, begun: Begun, decision: Decision, ceiling: int = 0) -> Decision:
         """Count a decision and write it down; return it as it may stand (`within_limit`)."""
 
+    def give_up(self, begun: Begun) -> None:
+        """Say that a stop which is still asking will not be answered; count nothing."""
+
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop's decision; None when nobody will answer, or not in time."""
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
 from random import random
 from weakref import WeakSet
 
 from notyet.errors import LedgerBusy, LedgerError
-from notyet.ledger.file import open_file, set_aside
+from notyet.ledger.file import NOT_A_LEDGER, is_ours, open_file, set_aside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Connection:
         self._lock = allocate_lock()
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._owner = 0  # the thread whose transaction runs
         self._warnings: list[str] = []
         _all.add(self)
 
@@ -69,12 +70,18 @@ class Connection:
 
     def hold(self) -> None:
         """Wait for a running transaction, close the file and let nobody open it."""
+        if self._owner == get_ident():
+            return  # a signal handler forks in the midst of our own transaction
         self._lock.acquire()
         self._close()
 
-    def release(self) -> None:
+    def release(self, *, in_child: bool) -> None:
         """Undo `hold`."""
-        self._lock.release()
+        if self._owner != get_ident():
+            self._lock.release()
+        elif in_child:
+            _unusable.append(self._db)  # closing it would end the parent's transaction
+            self._db = None
 
     def _close(self) -> None:
         db, self._db = self._db, None
@@ -82,24 +89,30 @@ class Connection:
             db.close()
 
     def _transact(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
-        with self._lock:
-            try:
+        ends = time.monotonic() + self._patience
+        may_mend = True
+        while True:
+            with self._lock:  # but not while we wait: a fork must not wait for other processes
+                self._owner = get_ident()
                 try:
                     return self._attempt(begin, work)
-                except sqlite3.DatabaseError as error:
-                    if not _is_corrupt(error):
-                        raise
-                    self._set_aside()
-                    return self._attempt(begin, work)
-            except LedgerError:
-                raise
-            except Exception as error:
-                # Whatever it is, a value SQLite cannot hold or a fault of ours: an agent must
-                # not meet it. The cause is kept for whoever looks.
-                raise self._fault(error) from error
+                except LedgerError:
+                    raise
+                except Exception as error:
+                    if isinstance(error, sqlite3.DatabaseError) and _is_corrupt(error) and may_mend:
+                        may_mend = False
+                        self._set_aside(error)
+                    elif not _is_busy(error) or time.monotonic() >= ends:
+                        # Whatever it is, a value SQLite cannot hold or a fault of ours: an agent
+                        # must not meet it. The cause is kept for whoever looks.
+                        raise self._fault(error) from error
+                finally:
+                    self._owner = 0
+            time.sleep(_PAUSE * (0.5 + random()))  # noqa: S311  # jitter, not a secret
 
     def _attempt(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
-        db = self._begin(begin)
+        db = self._opened()
+        db.execute(begin)
         try:
             result = work(db)
             db.execute("COMMIT")
@@ -108,19 +121,6 @@ class Connection:
                 db.execute("ROLLBACK")
             raise
         return result
-
-    def _begin(self, begin: str) -> sqlite3.Connection:
-        ends = time.monotonic() + self._patience
-        while True:
-            try:
-                db = self._opened()
-                db.execute(begin)
-            except sqlite3.OperationalError as error:
-                if not _is_busy(error) or time.monotonic() >= ends:
-                    raise
-                time.sleep(_PAUSE * (0.5 + random()))  # noqa: S311  # jitter, not a secret
-            else:
-                return db
 
     def _opened(self) -> sqlite3.Connection:
         if self._db is not None and self._file != _identity(self.path):
@@ -132,8 +132,10 @@ class Connection:
             self._warnings += warnings
         return self._db
 
-    def _set_aside(self) -> None:
+    def _set_aside(self, error: Exception) -> None:
         self._close()
+        if not is_ours(self.path):
+            raise LedgerError(self.path, f"{error}; {NOT_A_LEDGER}") from error
         moved = set_aside(self.path)
         if moved:
             self._warnings.append(
@@ -141,7 +143,7 @@ class Connection:
             )
 
     def _fault(self, error: Exception) -> LedgerError:
-        if isinstance(error, sqlite3.Error) and _is_busy(error):
+        if _is_busy(error):
             return LedgerBusy(self.path, f"other processes held it for over {self._patience:g} s")
         if isinstance(error, sqlite3.Error | OSError):
             return LedgerError(self.path, f"{error}; {_CANNOT_WRITE}")
@@ -157,7 +159,7 @@ def _identity(path: str) -> tuple[int, int] | None:
     return info.st_dev, info.st_ino
 
 
-def _is_busy(error: sqlite3.Error) -> bool:
+def _is_busy(error: Exception) -> bool:
     return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
@@ -165,12 +167,13 @@ def _is_corrupt(error: sqlite3.Error) -> bool:
     return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     extended: int | None = getattr(error, "sqlite_errorcode", None)
     return (extended or 0) & 0xFF
 
 
 _held: list[Connection] = []
+_unusable: list[sqlite3.Connection | None] = []
 _forking = allocate_lock()  # one thread's fork must not undo the preparations of another's
 
 
@@ -181,10 +184,18 @@ def _before_fork() -> None:
         _held.append(connection)
 
 
-def _after_fork() -> None:
+def _after_in_parent() -> None:
     while _held:
-        _held.pop().release()
+        _held.pop().release(in_child=False)
     _forking.release()
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+def _after_in_child() -> None:
+    while _held:
+        _held.pop().release(in_child=True)
+    _forking.release()
+
+
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child
+)

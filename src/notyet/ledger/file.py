@@ -7,9 +7,14 @@ import sqlite3
 import time
 from _thread import allocate_lock
 
-from notyet.errors import LedgerNewer
+from notyet.errors import LedgerError, LedgerNewer
 from notyet.ledger.migrations import VERSION, migrate, version_of
-from notyet.ledger.place import make_private, network_file_system
+from notyet.ledger.place import LEDGER, make_private, network_file_system
+
+_APPLICATION = 0x6E6F7479  # "noty", in the file's header
+_HEADER = b"SQLite format 3\0"
+_APPLICATION_AT = 68  # bytes into the header
+NOT_A_LEDGER = "it is not a ledger; set NOTYET_LEDGER to a file of its own"
 
 _one_at_a_time = allocate_lock()
 
@@ -29,29 +34,39 @@ def open_file(path: str) -> tuple[sqlite3.Connection, list[str]]:
 
 def _prepare(db: sqlite3.Connection, path: str) -> list[str]:
     version = version_of(db)
+    if db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION and (
+        version or db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    ):
+        raise LedgerError(path, NOT_A_LEDGER)
     if version > VERSION:
         raise LedgerNewer(
             path, f"it has version {version}, this notyet reads up to {VERSION}; upgrade notyet"
         )
-    warnings = []
+    network = network_file_system(path)
     if version < VERSION:
-        warnings = _choose_journal(db, path)
+        # WAL needs memory shared between processes, which a network cannot give.
+        db.execute(f"PRAGMA journal_mode = {'DELETE' if network else 'WAL'}")
         db.execute("BEGIN IMMEDIATE")
+        db.execute(f"PRAGMA application_id = {_APPLICATION}")
         migrate(db)
         db.execute("COMMIT")
     db.execute("PRAGMA synchronous = NORMAL")  # in WAL mode: safe against any crash of ours
-    return warnings
+    if not network:
+        return []
+    where = f"ledger {path} is on a network file system ({network}), where locks can fail"
+    return [f"{where}; set NOTYET_LEDGER to a file on a local disk"]
 
 
-def _choose_journal(db: sqlite3.Connection, path: str) -> list[str]:
-    kind = network_file_system(path)
-    if kind:
-        # WAL needs memory shared between processes, which a network cannot give.
-        db.execute("PRAGMA journal_mode = DELETE")
-        where = f"ledger {path} is on a network file system ({kind}), where locks can fail"
-        return [f"{where}; set NOTYET_LEDGER to a file on a local disk"]
-    db.execute("PRAGMA journal_mode = WAL")
-    return []
+def is_ours(path: str) -> bool:
+    """Tell whether a file that cannot be read was a ledger, as far as can be seen."""
+    try:
+        with open(path, "rb") as file:
+            header = file.read(_APPLICATION_AT + 4)
+    except OSError:
+        return False
+    if header.startswith(_HEADER):
+        return header[_APPLICATION_AT:] == _APPLICATION.to_bytes(4, "big")
+    return not header.strip(b"\0") or os.path.basename(path) == LEDGER
 
 
 def set_aside(path: str) -> str:

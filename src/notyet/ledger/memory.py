@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.record import variant
-from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun, is_given_up
+from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class MemoryLedger:
         self._histories: dict[Agent, History] = {}
         self._asking: dict[int, _Stop] = {}
         self._decided: dict[int, _Stop] = {}
+        self._last: dict[Agent, int] = {}  # the newest decided stop of each agent
         self._stops = 0
         self._changed = Condition()
         _all.add(self)
@@ -71,46 +72,59 @@ class MemoryLedger:
                 return decision
             history = self._histories.get(stop.agent, begun.history)
             decision = within_limit(history, decision, ceiling)
-            stop.decision, stop.decided_at = decision, time.monotonic()
-            self._decided[begun.stop] = stop
-            if len(self._decided) > _MOST_ANSWERS:
-                del self._decided[next(iter(self._decided))]
+            self._decide(begun.stop, stop, decision)
+            if decision.turn == history.turn:
+                self._last[stop.agent] = begun.stop
             self._remember(stop.agent, after(history, decision))
-            self._changed.notify_all()
             return decision
+
+    def give_up(self, begun: Begun) -> None:
+        """Let those who wait for a stop that is still asking know that no answer will come."""
+        with self._changed:
+            stop = self._asking.pop(begun.stop, None)
+            if stop is not None:
+                self._decide(begun.stop, stop, None)
+
+    def _decide(self, number: int, stop: _Stop, decision: Decision | None) -> None:
+        stop.decision, stop.decided_at = decision, time.monotonic()
+        self._decided[number] = stop
+        if len(self._decided) > _MOST_ANSWERS:
+            del self._decided[next(iter(self._decided))]
+        self._changed.notify_all()
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop that is still being asked."""
         with self._changed:
             self._changed.wait_for(lambda: stop not in self._asking, patience)
             kept = self._decided.get(stop)
-            if kept is None or kept.decision is None or is_given_up(kept.decision):
-                return None
-            return kept.decision
+            return kept.decision if kept is not None else None
 
     def after_fork(self) -> None:
-        """Forget a lock that another thread of the parent may have held."""
+        """Forget a lock that another thread of the parent may have held, and what it asked."""
         self._changed = Condition()
+        self._asking.clear()
 
     def _repeated(self, agent: Agent, event: StopEvent, history: History) -> int:
         for number, stop in self._asking.items():
             if stop.agent == agent and stop.event == event:
                 return number
-        if event.stop_hook_active is not False or not history.blocked:
+        number = self._last.get(agent, 0)
+        last = self._decided.get(number)
+        if event.stop_hook_active is not False or not history.blocked or last is None:
             return 0
-        for number, stop in self._decided.items():
-            fresh = time.monotonic() - stop.decided_at < REPEATED_WITHIN
-            again = fresh and stop.repeated < REPEATED_AT_MOST
-            if again and stop.agent == agent and stop.event == event:
-                stop.repeated += 1
-                return number
+        fresh = time.monotonic() - last.decided_at < REPEATED_WITHIN
+        if fresh and last.repeated < REPEATED_AT_MOST and last.event == event:
+            last.repeated += 1
+            return number
         return 0
 
     def _remember(self, agent: Agent, history: History) -> None:
         self._histories.pop(agent, None)  # so that the dict stays in order of use
         self._histories[agent] = history
         if len(self._histories) > _MOST_AGENTS:
-            del self._histories[next(iter(self._histories))]
+            oldest = next(iter(self._histories))
+            del self._histories[oldest]
+            self._last.pop(oldest, None)
 
 
 _all: WeakSet[MemoryLedger] = WeakSet()

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NETWORK = ("nfs", "cifs", "smb", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs", "lustre")
+LEDGER = "ledger.db"
 _MOUNTS = "/proc/self/mounts"
 
 
@@ -23,7 +24,7 @@ def default_path(environ: Mapping[str, str]) -> str:
         if not os.path.isabs(home):
             return ""  # nobody's home; opening it will say so
         state = os.path.join(home, ".local", "state")
-    return os.path.join(state, "notyet", "ledger.db")
+    return os.path.join(state, "notyet", LEDGER)
 
 
 def make_private(path: str) -> None:

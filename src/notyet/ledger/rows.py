@@ -113,13 +113,14 @@ def history_of(row: tuple[Any, ...]) -> History:
     """Read the columns `HISTORY_COLUMNS`."""
     values = dict(zip(HISTORY_COLUMNS, row, strict=True))
     values["blocked"] = bool(values["blocked"])
+    values["turn_ids"] = tuple(json.loads(values["turn_ids"]))
     return History(**values)
 
 
 def history_row(history: History) -> tuple[Any, ...]:
     """Return the values for `HISTORY_COLUMNS`."""
     row = {name: getattr(history, name) for name in HISTORY_COLUMNS}
-    row["turn_id"] = key_text(history.turn_id)
+    row["turn_ids"] = json.dumps(history.turn_ids)
     row["repeat_key"] = key_text(history.repeat_key)
     return tuple(row.values())
 

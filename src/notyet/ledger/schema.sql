@@ -8,7 +8,7 @@ CREATE TABLE agents (
   session_id     TEXT    NOT NULL,
   agent_id       TEXT    NOT NULL,            -- '' for the main agent
   turn           INTEGER NOT NULL,
-  turn_id        TEXT    NOT NULL,
+  turn_ids       TEXT    NOT NULL,            -- JSON
   blocks         INTEGER NOT NULL,
   session_blocks INTEGER NOT NULL,
   extend         INTEGER NOT NULL,

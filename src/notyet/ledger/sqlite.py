@@ -53,8 +53,9 @@ _FIND_AGENT = (
     " WHERE host = ? AND session_id = ? AND agent_id = ?"
 )
 _AGENT_OF_STOP = (
-    f"SELECT agents.id, {', '.join('agents.' + name for name in HISTORY_COLUMNS)} FROM stops"
-    " JOIN agents ON agents.id = stops.agent WHERE stops.id = ? AND stops.token = ?"
+    f"SELECT agents.id, last_stop, {', '.join('agents.' + name for name in HISTORY_COLUMNS)}"
+    " FROM stops JOIN agents ON agents.id = stops.agent WHERE stops.id = ? AND token = ?"
+    " AND (outcome = 'asking' OR why = 'lost')"
 )
 _NEW_AGENT = (
     f"INSERT INTO agents (last_stop, host, session_id, agent_id, seen_at,"
@@ -76,6 +77,10 @@ _ASKING = (
 _ANSWER_AGAIN = (
     "UPDATE stops SET repeated = repeated + 1"
     " WHERE id = ? AND digest = ? AND ended_at > ? AND repeated < ?"
+)
+_GIVE_UP = (
+    "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'cancelled', ended_at = ?"
+    " WHERE id = ? AND token = ? AND outcome = 'asking'"
 )
 _OLD_ASKING = "SELECT id, token, pid, begun_at FROM stops WHERE outcome = 'asking' AND begun_at < ?"
 _OLD_STOPS = (
@@ -154,13 +159,16 @@ class Ledger:
         def count(db: sqlite3.Connection) -> Decision:
             row = db.execute(_AGENT_OF_STOP, (begun.stop, begun.token)).fetchone()
             if row is None:
-                raise LedgerError(self.path, f"stop {begun.stop} is gone: the file was replaced")
+                raise LedgerError(self.path, f"stop {begun.stop} is gone; was the file replaced?")
             # Counted on what the row says now: another stop of this agent may have come between.
-            history = history_of(row[1:])
+            agent, last_stop = row[:2]
+            history = history_of(row[2:])
             final = within_limit(history, decision, ceiling)
             now = time.time()
             counted = history_row(after(history, final))
-            db.execute(_COUNT, (begun.stop, now, *counted, row[0]))
+            if final.turn == history.turn:
+                last_stop = begun.stop
+            db.execute(_COUNT, (last_stop, now, *counted, agent))
             db.execute(_DECIDE, (now, *stop_row(final), begun.stop))
             reports = [report_row(begun.stop, n, r) for n, r in enumerate(final.reports)]
             db.executemany(_NEW_REPORT, reports)
@@ -172,6 +180,12 @@ class Ledger:
             _asked_here.discard(begun.token)
         warnings = self._file.take_warnings()
         return final if not warnings else replace(final, warnings=(*final.warnings, *warnings))
+
+    def give_up(self, begun: Begun) -> None:
+        """Say that a stop which is still asking will not be answered."""
+        _asked_here.discard(begun.token)
+        given_up = (time.time(), begun.stop, begun.token)
+        self._file.write(lambda db: db.execute(_GIVE_UP, given_up))
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop's decision; None when its process died or took too long."""

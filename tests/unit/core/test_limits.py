@@ -48,11 +48,32 @@ def test_the_limit_in_force_names_its_source(limits, history, cap, number, sourc
 @pytest.mark.rule("B4")
 def test_the_hosts_turn_id_numbers_the_turns():
     one = open_turn(History(), stop(turn_id="t1"))
-    assert (one.turn, one.turn_id) == (1, "t1")
+    assert (one.turn, one.turn_ids) == (1, ("t1",))
     used = one.__replace__(blocks=2, extend=9, session_blocks=2)
     assert open_turn(used, stop(turn_id="t1", stop_hook_active=False)) == used
     two = open_turn(used, stop(turn_id="t2", stop_hook_active=True))
-    assert two == History(turn=2, turn_id="t2", session_blocks=2)
+    assert two == History(turn=2, turn_ids=("t1", "t2"), session_blocks=2)
+
+
+@pytest.mark.rule("B1", "B4")
+def test_a_turn_id_that_comes_back_gets_no_second_budget():
+    history, sent_back = History(), {"t1": 0, "t2": 0}
+    for n in range(20):
+        turn_id = f"t{n % 2 + 1}"
+        history = open_turn(history, stop(turn_id=turn_id))
+        if history.blocks < 3:
+            history = after(history, decided("blocked", turn=history.turn))
+            sent_back[turn_id] += 1
+    assert sum(sent_back.values()) <= 6
+
+
+@pytest.mark.rule("B4")
+def test_only_the_last_few_turn_ids_are_kept():
+    history = History()
+    for n in range(50):
+        history = open_turn(history, stop(turn_id=f"t{n}"))
+    assert history.turn == 50
+    assert history.turn_ids == tuple(f"t{n}" for n in range(42, 50))
 
 
 @pytest.mark.rule("B4")

@@ -134,11 +134,31 @@ def test_only_one_of_two_processes_moves_a_corrupt_file_aside(tmp_path):
 
 def test_a_newer_file_allows_and_is_left_as_it_is(tmp_path):
     path = tmp_path / "ledger.db"
+    Ledger(path).begin(stop())
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("PRAGMA user_version = 99")
     before = path.read_bytes()
     assert_allowed(checked(path), "version 99", "upgrade notyet")
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", [0, 7])
+def test_another_programs_database_is_left_alone(tmp_path, version):
+    path = tmp_path / "app.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE agents (name)")
+        db.execute(f"PRAGMA user_version = {version}")
+    before = path.read_bytes()
+    assert_allowed(checked(path), "it is not a ledger", "set NOTYET_LEDGER to a file of its own")
+    assert path.read_bytes() == before
+
+
+def test_another_programs_file_is_left_alone(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("do not lose me\n" * 100)
+    assert_allowed(checked(path), str(path), "it is not a ledger")
+    assert path.read_text() == "do not lose me\n" * 100
+    assert list(tmp_path.iterdir()) == [path]
 
 
 SCRIPT = """

@@ -170,9 +170,41 @@ def test_an_agent_that_says_the_same_thing_over_and_over_is_counted_in_the_end(l
 def test_a_stop_that_was_given_up_answers_nobody(ledger):
     first = ledger.begin(stop())
     assert ledger.begin(stop()).repeats == first.stop
-    ledger.record(first, Decision(verdict=Allow(), outcome="skipped", why="cancelled", turn=1))
+    ledger.give_up(first)
     assert ledger.answer(first.stop, 0) is None
     assert not ledger.begin(stop()).repeats
+
+
+def test_a_stop_that_was_answered_cannot_be_given_up(ledger):
+    begun = decided(ledger, stop())
+    ledger.give_up(begun)
+    assert ledger.answer(begun.stop, 0).outcome == "blocked"
+    assert ledger.begin(stop()).history.blocks == 1
+
+
+@pytest.mark.rule("B6")
+def test_a_check_that_was_given_up_changes_nothing_that_is_remembered(ledger):
+    decided(ledger, stop(), repeat_key="k")
+    ledger.give_up(ledger.begin(stop()))
+    history = ledger.begin(stop(last_message="x")).history
+    assert (history.blocks, history.repeats, history.repeat_key) == (1, 1, "k")
+
+
+@pytest.mark.rule("B12")
+def test_only_the_last_answer_is_repeated_and_only_if_it_was_a_block(ledger):
+    passing = stop(stop_hook_active=False, last_message="E")
+    decided(ledger, passing, "passed")
+    decided(ledger, stop(stop_hook_active=False, last_message="F"))
+    assert not ledger.begin(passing).repeats
+
+
+@pytest.mark.rule("B12")
+def test_a_late_decision_of_an_older_turn_is_not_the_last_one(ledger):
+    old = ledger.begin(stop(turn_id="t1", stop_hook_active=False))
+    event = stop(turn_id="t2", stop_hook_active=False)
+    new = decided(ledger, event)
+    ledger.record(old, Decision(verdict=Allow(), outcome="passed", turn=old.history.turn))
+    assert ledger.begin(event).repeats == new.stop
 
 
 @pytest.mark.rule("B1")

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 
@@ -103,3 +104,41 @@ def test_an_open_file_is_closed_while_a_process_forks(tmp_path):
 def test_a_ledger_that_is_let_go_closes_its_file(tmp_path):
     Ledger(tmp_path / "ledger.db").begin(stop())
     assert {path.name for path in tmp_path.iterdir()} == {"ledger.db"}
+
+
+def test_a_fork_does_not_wait_for_a_busy_ledger(tmp_path):
+    path = tmp_path / "ledger.db"
+    Ledger(path).begin(stop(session_id="another"))
+    ledger = Ledger(path, patience=30)
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        waiting = threading.Thread(target=ledger.begin, args=(stop(),))
+        waiting.start()
+        time.sleep(0.05)
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        assert waiting.is_alive()
+        holder.execute("ROLLBACK")
+    os.waitpid(child, 0)
+    waiting.join()
+
+
+def test_a_fork_in_a_signal_handler_during_a_transaction_does_not_hang(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.begin(stop())
+    statuses = []
+
+    def fork(_number, _frame):
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if ledger._file._db is None else 1)
+        statuses.append(os.waitpid(child, 0)[1])
+
+    before = signal.signal(signal.SIGUSR1, fork)
+    try:
+        ledger._file.write(lambda db: signal.raise_signal(signal.SIGUSR1))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert statuses == [0]
+    assert ledger.begin(stop()).repeats == 1

@@ -32,6 +32,7 @@ def test_a_decision_is_counted_once_however_often_it_is_recorded():
 
 def test_a_lock_that_another_thread_held_at_a_fork_does_not_bind_the_child():
     ledger = MemoryLedger()
+    ledger.begin(stop())  # which the parent is asking, not the child
     holding, release = threading.Event(), threading.Event()
 
     def hold():
@@ -44,8 +45,7 @@ def test_a_lock_that_another_thread_held_at_a_fork_does_not_bind_the_child():
     holding.wait(30)
     child = os.fork()
     if child == 0:
-        ledger.begin(stop())
-        os._exit(0)
+        os._exit(1 if ledger.begin(stop()).repeats else 0)
     release.set()
     holder.join()
     assert os.waitpid(child, 0)[1] == 0

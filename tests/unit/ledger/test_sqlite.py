@@ -138,6 +138,16 @@ def test_a_block_after_which_a_new_turn_starts_without_a_stop_was_overridden(led
 
 
 @pytest.mark.rule("B11")
+def test_a_late_decision_of_an_older_turn_does_not_hide_an_override(ledger):
+    old = ledger.begin(stop(turn_id="t1"))
+    overridden = decide(ledger, stop(turn_id="t2"))
+    ledger.record(old, Decision(verdict=Allow(), outcome="passed", turn=old.history.turn))
+    decide(ledger, stop(turn_id="t3"), "passed")
+    outcomes = dict(rows(ledger, "SELECT id, outcome FROM stops"))
+    assert outcomes == {old.stop: "passed", overridden: "overridden", 3: "passed"}
+
+
+@pytest.mark.rule("B11")
 def test_a_stop_is_there_as_asking_before_anybody_is_asked(ledger):
     begun = ledger.begin(stop())
     assert rows(ledger, "SELECT id, outcome FROM stops") == [(begun.stop, "asking")]
@@ -217,7 +227,7 @@ def test_odd_text_is_stored_and_read_again(ledger):
 
 def test_recording_a_stop_that_is_gone_says_so(ledger):
     begun = ledger.begin(stop())
-    with pytest.raises(LedgerError, match=r"stop 99 is gone: the file was replaced"):
+    with pytest.raises(LedgerError, match=r"stop 99 is gone; was the file replaced"):
         ledger.record(begun.__replace__(stop=99), Decision(verdict=Allow(), outcome="passed"))
 
 
@@ -291,6 +301,8 @@ def test_on_a_network_file_system_the_journal_is_a_plain_file_and_the_user_is_to
     assert "set NOTYET_LEDGER" in warning
     assert rows(ledger, "PRAGMA journal_mode") == [("delete",)]
     assert ledger.begin(stop(last_message="x")).warnings == ()
+    ledger.close()
+    assert "network file system" in ledger.begin(stop(last_message="y")).warnings[0]
 
 
 def test_a_decision_is_never_counted_on_another_stop_of_the_same_number(ledger):
@@ -299,7 +311,7 @@ def test_a_decision_is_never_counted_on_another_stop_of_the_same_number(ledger):
     os.unlink(ledger.path)
     other = ledger.begin(stop(session_id="other"))
     assert (other.stop, other.history.blocks) == (mine.stop, 0)
-    with pytest.raises(LedgerError, match="is gone: the file was replaced"):
+    with pytest.raises(LedgerError, match="is gone; was the file replaced"):
         ledger.record(mine, Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=3))
     assert ledger.begin(stop(session_id="other", last_message="x")).history.blocks == 0
 
