@@ -394,10 +394,21 @@ def test_every_gate_of_a_stage_is_cancelled_with_its_check():
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        assert cancelled == [1, 1]  # by us, and not when the loop is closed
 
     asyncio.run(main())
-    assert cancelled == [1, 1]
+
+
+def test_no_timer_is_left_behind():
+    async def main():
+        async def quick(event):
+            await asyncio.sleep(0)
+
+        await Engine([gate("a", quick), gate("b", quick)]).check(stop())
+        return [timer for timer in asyncio.get_running_loop()._scheduled if not timer.cancelled()]
+
+    assert asyncio.run(main()) == []
 
 
 def test_ctrl_c_while_a_gate_is_asked_gives_the_stop_up_and_leaves_gating_on(tmp_path):

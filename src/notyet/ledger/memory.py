@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.record import variant
+from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
 
 TYPE_CHECKING = False
@@ -69,7 +70,7 @@ class MemoryLedger:
         with self._changed:
             stop = self._asking.pop(begun.stop, None)
             if stop is None:
-                return decision
+                raise LedgerError("in memory", f"stop {begun.stop} is not being asked")
             history = self._histories.get(stop.agent, begun.history)
             decision = within_limit(history, decision, ceiling)
             self._decide(begun.stop, stop, decision)

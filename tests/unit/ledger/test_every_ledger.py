@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from notyet import Allow, Block, Decision, Ledger, Report, replace
+from notyet import Allow, Block, Decision, Ledger, LedgerError, Report, replace
 from notyet.ledger.memory import MemoryLedger
 from support import stop
 
@@ -253,3 +253,17 @@ def test_stops_of_different_turns_at_the_same_time_stay_below_the_ceiling(ledger
         outcomes.append(ledger.record(each, decision, ceiling=2).outcome)
     assert outcomes == ["blocked", "blocked", "capped", "capped"]
     assert ledger.begin(stop()).history.session_blocks == 2
+
+
+@pytest.mark.rule("B3")
+@pytest.mark.parametrize("before", ["given up", "recorded"])
+def test_a_stop_that_is_over_cannot_be_counted_again(ledger, before):
+    begun = ledger.begin(stop())
+    decision = Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=3)
+    if before == "given up":
+        ledger.give_up(begun)
+    else:
+        ledger.record(begun, decision)
+    with pytest.raises(LedgerError, match=f"stop {begun.stop} is"):
+        ledger.record(begun, decision)
+    assert ledger.begin(stop()).history.blocks == (before == "recorded")

@@ -1,7 +1,7 @@
 import os
 import threading
 
-from notyet import Allow, Block, Decision
+from notyet import Allow, Decision
 from notyet.ledger import memory
 from notyet.ledger.memory import MemoryLedger
 from support import stop
@@ -19,15 +19,6 @@ def test_memory_does_not_grow_with_every_session_it_ever_saw(monkeypatch):
     assert {(kept.event.raw, kept.event.result) for kept in ledger._decided.values()} == {
         (None, None)
     }
-
-
-def test_a_decision_is_counted_once_however_often_it_is_recorded():
-    ledger = MemoryLedger()
-    begun = ledger.begin(stop())
-    decision = Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=3)
-    ledger.record(begun, decision)
-    ledger.record(begun, decision)
-    assert ledger.begin(stop()).history.blocks == 1
 
 
 def test_a_lock_that_another_thread_held_at_a_fork_does_not_bind_the_child():
