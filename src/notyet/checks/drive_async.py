@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from math import inf
+from functools import partial
 
 from notyet.checks.drive import Call
 from notyet.checks.function import asked_by, cannot_start, guarded, guarded_async, timed_out
@@ -16,10 +16,11 @@ from notyet.checks.threads import run_in_thread, run_or_do
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from notyet.checks.drive import Asking, Line, Stage
+    from notyet.checks.drive import Line, Stage
+    from notyet.checks.function import Question
     from notyet.core.verdict import Report
 
     T = TypeVar("T")
@@ -43,20 +44,11 @@ async def drive(line: Line[T]) -> T:
         line.close()
 
 
+# Not loop.create_task: it costs as much again. Where Python can, a task starts at once, so that
+# a gate which waits for nothing takes no turn of the loop.
+_start_task: Callable[..., asyncio.Task[None]] = asyncio.Task
 if sys.version_info >= (3, 12):
-
-    def _start_task(
-        coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, name: str
-    ) -> asyncio.Task[None]:
-        """Start a task at once: a gate that waits for nothing takes no turn of the loop."""
-        return asyncio.Task(coroutine, loop=loop, name=name, eager_start=True)
-
-else:
-
-    def _start_task(
-        coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, name: str
-    ) -> asyncio.Task[None]:
-        return asyncio.Task(coroutine, loop=loop, name=name)
+    _start_task = partial(asyncio.Task, eager_start=True)
 
 
 class _Asked:
@@ -90,25 +82,21 @@ class _Asked:
     def _ask(self) -> None:
         outside = asked_by.set(asked_by.get() | {self.stage[0][0].engine})
         try:
-            for place, asking in enumerate(self.stage):
-                question = asking[0]
+            for place, (question, args) in enumerate(self.stage):
                 if question.is_async:
-                    coroutine = self._ask_in_task(place, asking)
-                    self.tasks[place] = _start_task(coroutine, self.loop, question.name)
+                    coroutine = guarded_async(question, args, self._deliver, place)
+                    self.tasks[place] = _start_task(coroutine, loop=self.loop, name=question.name)
                     continue
                 try:
-                    run_in_thread(self._job(place, asking))
+                    run_in_thread(self._job(place, question, args))
                 except RuntimeError as error:  # the system has no thread left
                     self._deliver(place, cannot_start(question, error))
         finally:
             asked_by.reset(outside)
 
-    async def _ask_in_task(self, place: int, asking: Asking) -> None:
-        self._deliver(place, await guarded_async(*asking))
-
-    def _job(self, place: int, asking: Asking) -> Callable[[], None]:
+    def _job(self, place: int, question: Question, args: tuple[Any, ...]) -> Callable[[], None]:
         def job() -> None:
-            _tell(self.loop, self._deliver, place, guarded(*asking))
+            _tell(self.loop, self._deliver, place, guarded(question, args))
 
         return job
 
@@ -121,25 +109,25 @@ class _Asked:
 
     def _set_timer(self) -> None:
         """Wake up when the next question is out of time: one timer for all of them."""
-        soonest = min(self._end_of(place) for place in self._unanswered())
-        if soonest != inf:
-            self.timer = self.loop.call_at(soonest, self._ring, soonest)
+        timeouts = [
+            question.timeout
+            for (question, _), report in zip(self.stage, self.reports, strict=True)
+            if report is None and question.timeout is not None
+        ]
+        if timeouts:
+            ends = self.started + min(timeouts)
+            self.timer = self.loop.call_at(ends, self._ring, ends)
 
     def _ring(self, now: float) -> None:
-        for place in self._unanswered():
-            if self._end_of(place) <= now:
+        for place, (question, _) in enumerate(self.stage):
+            if self.reports[place] is not None or question.timeout is None:
+                continue
+            if self.started + question.timeout <= now:
                 if place in self.tasks:
                     self.tasks[place].cancel()
-                self._deliver(place, timed_out(self.stage[place][0]))
+                self._deliver(place, timed_out(question))
         if self.missing:
             self._set_timer()
-
-    def _unanswered(self) -> list[int]:
-        return [place for place, report in enumerate(self.reports) if report is None]
-
-    def _end_of(self, place: int) -> float:
-        timeout = self.stage[place][0].timeout
-        return inf if timeout is None else self.started + timeout
 
 
 async def _in_thread(

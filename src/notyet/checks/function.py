@@ -85,26 +85,40 @@ def guarded(question: Question, args: tuple[Any, ...]) -> Report:
         returned = question.call(*args)
         if hasattr(type(returned), "__await__"):
             returned = _finish(returned, question.timeout)
-        answer, warning = question.read(returned)
     except _TooLate:
         return timed_out(question)
     except BaseException as error:  # noqa: BLE001  # foreign code: SystemExit too is only its own
-        answer, warning = crashed(error), ""
-    return _report(question, answer, perf_counter() - started, warning)
+        return _report(question, crashed(error), perf_counter() - started)
+    return _answered(question, returned, started)
 
 
-async def guarded_async(question: Question, args: tuple[Any, ...]) -> Report:
-    """Ask a question whose function is a coroutine function, whatever it does."""
+async def guarded_async(
+    question: Question,
+    args: tuple[Any, ...],
+    deliver: Callable[[int, Report], None],
+    place: int,
+) -> None:
+    """Ask a question whose function is a coroutine function, and deliver the report."""
     started = perf_counter()
     try:
-        answer, warning = question.read(await question.call(*args))
+        returned = await question.call(*args)
     except KeyboardInterrupt:
         raise  # a person pressed Ctrl-C in the loop's thread
     except BaseException as error:  # as above; CancelledError is the gate's own
         if isinstance(error, GeneratorExit) and not _in_a_task():
             raise  # not the gate's: the loop is gone, and we are being cleared away
+        deliver(place, _report(question, crashed(error), perf_counter() - started))
+    else:
+        deliver(place, _answered(question, returned, started))
+
+
+def _answered(question: Question, returned: object, started: float) -> Report:
+    seconds = perf_counter() - started
+    try:
+        answer, warning = question.read(returned)
+    except Exception as error:  # noqa: BLE001  # a foreign object that cannot even be looked at
         answer, warning = crashed(error), ""
-    return _report(question, answer, perf_counter() - started, warning)
+    return _report(question, answer, seconds, warning)
 
 
 def timed_out(question: Question) -> Report:
