@@ -62,7 +62,7 @@ async def _tell_all(folder: str) -> int:
     engine = Engine(
         [
             Gate(name="tests", check=Function(tests_pass)),
-            Gate(name="no-todo", check=Function(no_todo_left)),
+            Gate(name="no-prints", check=Function(no_prints_left)),
         ],
         ledger=ledger,
     )
@@ -122,9 +122,9 @@ def tests_pass(event: StopEvent) -> Allow | Block:
     )
 
 
-def no_todo_left(event: StopEvent) -> Block | None:
-    """Look for notes the agent left behind."""
+def no_prints_left(event: StopEvent) -> Block | None:
+    """Look for debugging that the agent left behind."""
     with open(os.path.join(event.cwd, "shop.py"), encoding="utf-8") as file:
-        if "TODO" in file.read():
-            return Block("shop.py still has a TODO. Do it or remove it.", reason="a TODO is left")
+        if "print(" in file.read():
+            return Block("shop.py still prints its prices. Remove that.", reason="a print is left")
     return None

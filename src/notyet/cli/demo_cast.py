@@ -22,7 +22,7 @@ class TotalTest(unittest.TestCase):
         self.assertEqual(total([]), 0)
 """
 _WRONG = "def total(prices):\n    return prices[0] + prices[1]\n"
-_TODO = "def total(prices):\n    return sum(prices)  # TODO: discounts\n"
+_NOISY = "def total(prices):\n    print('prices:', prices)\n    return sum(prices)\n"
 _RIGHT = "def total(prices):\n    return sum(prices)\n"
 
 
@@ -48,8 +48,8 @@ STORIES = (
         about="says done too early, is sent back, and does the work",
         steps=(
             Step("Done! total() adds up the prices."),
-            Step("Fixed: an empty basket works now.", _TODO),
-            Step("Removed the leftover note. All tests pass.", _RIGHT),
+            Step("Fixed: an empty basket works now.", _NOISY),
+            Step("Removed the leftover print. All tests pass.", _RIGHT),
         ),
         outcomes=("blocked", "blocked", "passed"),
     ),

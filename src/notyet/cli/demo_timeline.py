@@ -26,8 +26,8 @@ class Timeline:
         self._line(self._paint("Agents say done. notyet checks.", "bold"))
         self._line()
         self._line("Three scripted agents get the same task: make total() work for every basket.")
-        self._line("Each time one wants to stop, two gates are asked: do the tests pass, and is no")
-        self._line("TODO left? A gate that blocks sends the agent back to work, with the reason.")
+        self._line("Each time one wants to stop, two gates are asked: do the tests pass, and is")
+        self._line("no print left over? A gate that blocks sends the agent back, with the reason.")
 
     def story(self, story: Story) -> None:
         """Begin a story."""

@@ -52,8 +52,10 @@ def plan(event: StopEvent, gates: tuple[Gate, ...], history: History, limits: Li
     asked = gates
     if skipped:
         asked = ()
-    elif handed_back or at_limit:
-        asked = tuple(gate for gate in gates if not _spared(gate, handed_back, at_limit))
+    if handed_back:  # spares the gates that know that word (B14)
+        asked = tuple(gate for gate in asked if not gate.native)
+    if at_limit:
+        asked = tuple(gate for gate in asked if gate.check.speaks not in NOT_ASKED_AT_LIMIT)
     told = {
         "block_count": history.blocks,
         "max_blocks": limit.number,
@@ -72,11 +74,6 @@ def plan(event: StopEvent, gates: tuple[Gate, ...], history: History, limits: Li
         skipped=skipped,
         warnings=() if skipped else _warnings(event, gates, asked, limit),
     )
-
-
-def _spared(gate: Gate, handed_back: bool, at_limit: bool) -> bool:  # noqa: FBT001
-    """Tell whether a gate is not asked although it applies (B1, B14)."""
-    return (handed_back and gate.native) or (at_limit and gate.check.speaks in NOT_ASKED_AT_LIMIT)
 
 
 def _others_at_work(event: StopEvent) -> bool:

@@ -75,13 +75,17 @@ class Connection:
         self._lock.acquire()
         self._close()
 
-    def release(self, *, in_child: bool) -> None:
+    def release(self) -> None:
         """Undo `hold`."""
         if self._owner != get_ident():
             self._lock.release()
-        elif in_child:
-            _unusable.append(self._db)  # closing it would end the parent's transaction
+
+    def release_in_child(self) -> None:
+        """Undo `hold` in the forked child, which must not touch the parent's transaction."""
+        if self._owner == get_ident():
+            _unusable.append(self._db)  # closing it would end that transaction
             self._db = None
+        self.release()
 
     def _close(self) -> None:
         db, self._db = self._db, None
@@ -186,13 +190,13 @@ def _before_fork() -> None:
 
 def _after_in_parent() -> None:
     while _held:
-        _held.pop().release(in_child=False)
+        _held.pop().release()
     _forking.release()
 
 
 def _after_in_child() -> None:
     while _held:
-        _held.pop().release(in_child=True)
+        _held.pop().release_in_child()
     _forking.release()
 
 
