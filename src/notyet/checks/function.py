@@ -140,6 +140,8 @@ def crashed(error: BaseException) -> Problem:
 
 
 def _report(question: Question, answer: Answer, seconds: float, warning: str = "") -> Report:
+    if not warning:
+        return variant(question.blank, {"answer": answer, "seconds": seconds})
     return variant(question.blank, {"answer": answer, "seconds": seconds, "warning": warning})
 
 

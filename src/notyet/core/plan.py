@@ -84,14 +84,13 @@ def _others_at_work(event: StopEvent) -> bool:
 
 
 def _stages(gates: tuple[Gate, ...]) -> tuple[Stage, ...]:
-    stages: dict[tuple[int, int], list[Gate]] = {}
-    for gate in gates:
-        key = (-gate.priority, gate.step)
-        if key in stages:
-            stages[key].append(gate)
-        else:
-            stages[key] = [gate]
-    return tuple(tuple(stages[key]) for key in sorted(stages))
+    keys = [(-gate.priority, gate.step) for gate in gates]
+    if len(set(keys)) == 1:  # as it mostly is
+        return (gates,)
+    stages: dict[tuple[int, int], list[Gate]] = {key: [] for key in sorted(set(keys))}
+    for key, gate in zip(keys, gates, strict=True):
+        stages[key].append(gate)
+    return tuple(tuple(stage) for stage in stages.values())
 
 
 def _warnings(

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
-    from notyet.core.verdict import Outcome
+    from notyet.core.verdict import Answer, Outcome
 
 
+_HOLDING = (Block, Halt)
 _MOST_WORDS = 100_000  # characters that an agent is told at once
 _MOST_COMPARED = 20_000  # characters of a reason that tell whether a failure is the same
 
@@ -38,6 +39,20 @@ class _Tally:
         self.not_asked: list[str] = []
         self.extend = 0
         self.warnings: list[str] = []
+
+    def add(self, gate: Gate, answer: Answer | None) -> None:
+        """Count the answer of a gate that does not only observe."""
+        if isinstance(answer, Allow):
+            self.extend = max(self.extend, answer.extend)
+        elif isinstance(answer, Block):
+            self.extend = max(self.extend, answer.extend)
+            self.blocks.append((gate, answer))
+        elif isinstance(answer, Halt):
+            self.halts.append(answer)
+        elif isinstance(answer, Problem):
+            self.broken.append(gate.name)
+        else:
+            self.not_asked.append(gate.name)
 
 
 def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
@@ -86,7 +101,7 @@ def holds(gate: Gate, report: Report) -> bool:
         return False
     if isinstance(answer, Problem):
         answer = _counted(gate, answer)
-    return isinstance(answer, Block | Halt)
+    return isinstance(answer, _HOLDING)
 
 
 def needs_tree(plan: Plan, stage: Sequence[Gate], reports: Sequence[Report]) -> bool:
@@ -108,27 +123,17 @@ def _counted(gate: Gate, problem: Problem) -> Block | Problem:
 def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
     tally = _Tally()
     for gate, report in zip(gates, reports, strict=True):
+        answer = report.answer
         if report.warning:
             tally.warnings.append(f"gate {gate.name}: {report.warning}")
-        answer = report.answer
         if isinstance(answer, Problem):
             then = "only observed" if gate.observe else f"if_broken = {gate.if_broken}"
             tally.warnings.append(f"gate {gate.name} {answer} ({then})")
             answer = _counted(gate, answer)
-        if gate.observe:
-            if isinstance(answer, Block | Halt):
-                tally.would_block.append(gate.name)
-        elif isinstance(answer, Allow):
-            tally.extend = max(tally.extend, answer.extend)
-        elif isinstance(answer, Block):
-            tally.extend = max(tally.extend, answer.extend)
-            tally.blocks.append((gate, answer))
-        elif isinstance(answer, Halt):
-            tally.halts.append(answer)
-        elif isinstance(answer, Problem):
-            tally.broken.append(gate.name)
-        else:
-            tally.not_asked.append(gate.name)
+        if not gate.observe:
+            tally.add(gate, answer)
+        elif isinstance(answer, _HOLDING):
+            tally.would_block.append(gate.name)
     return tally
 
 
