@@ -290,3 +290,28 @@ def test_shutting_a_loop_down_in_the_midst_of_a_check_is_quiet(caplog):
 
     asyncio.run(main())
     assert not [message for message in caplog.messages if "never retrieved" in message]
+
+
+def test_a_gate_left_behind_is_kept_until_it_ends():
+    import gc
+
+    ended = []
+
+    async def main():
+        async def stubborn(event):
+            waiting = asyncio.Event()
+            asyncio.get_running_loop().call_later(0.1, waiting.set)
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                await waiting.wait()
+                ended.append("in its own time")
+
+        decision = await Engine([gate("g", stubborn, timeout=0.02)]).check(stop())
+        gc.collect()
+        assert ended == []
+        await asyncio.sleep(0.2)
+        return decision
+
+    assert asyncio.run(main()).outcome == "failed_open"
+    assert ended == ["in its own time"]

@@ -76,7 +76,7 @@ class _Asked:
                 self.timer.cancel()
             if self.missing:  # we were cancelled, or interrupted
                 for task in self.tasks.values():
-                    task.cancel()
+                    _leave_behind(task)
         return self.reports
 
     def _ask(self) -> None:
@@ -124,10 +124,20 @@ class _Asked:
                 continue
             if self.started + question.timeout <= now:
                 if place in self.tasks:
-                    self.tasks[place].cancel()
+                    _leave_behind(self.tasks[place])
                 self._deliver(place, timed_out(question))
         if self.missing:
             self._set_timer()
+
+
+_left_behind: set[asyncio.Task[None]] = set()  # a loop itself holds its tasks only weakly
+
+
+def _leave_behind(task: asyncio.Task[None]) -> None:
+    """Cancel a task and do not wait for it, whatever it makes of that."""
+    if task.cancel():
+        _left_behind.add(task)
+        task.add_done_callback(_left_behind.discard)
 
 
 async def _in_thread(

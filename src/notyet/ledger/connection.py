@@ -140,7 +140,10 @@ class Connection:
         self._close()
         if not is_ours(self.path):
             raise LedgerError(self.path, f"{error}; {NOT_A_LEDGER}") from error
-        moved = set_aside(self.path)
+        try:
+            moved = set_aside(self.path)
+        except OSError as fault:
+            raise self._fault(fault) from error
         if moved:
             self._warnings.append(
                 f"ledger {self.path} was corrupt; it was moved to {moved} and a new one begun"

@@ -55,7 +55,7 @@ _FIND_AGENT = (
 _AGENT_OF_STOP = (
     f"SELECT agents.id, last_stop, {', '.join('agents.' + name for name in HISTORY_COLUMNS)}"
     " FROM stops JOIN agents ON agents.id = stops.agent WHERE stops.id = ? AND token = ?"
-    " AND (outcome = 'asking' OR why = 'lost')"
+    " AND (outcome = 'asking' OR (outcome = 'skipped' AND why = 'lost'))"
 )
 _NEW_AGENT = (
     f"INSERT INTO agents (last_stop, host, session_id, agent_id, seen_at,"
@@ -149,7 +149,11 @@ class Ledger:
             _asked_here.add(token)  # before others can see the row
             return Begun(stop=stop, token=token, history=opened)
 
-        begun = self._file.write(enter)
+        try:
+            begun = self._file.write(enter)
+        except LedgerError:
+            _asked_here.discard(token)
+            raise
         warnings = self._file.take_warnings()
         return begun if not warnings else replace(begun, warnings=warnings)
 

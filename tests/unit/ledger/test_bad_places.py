@@ -123,6 +123,17 @@ def test_a_file_with_broken_pages_is_moved_aside(tmp_path):
     assert checked(path).count == 2
 
 
+def test_a_corrupt_file_that_cannot_be_moved_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "ledger.db"
+    path.write_bytes(b"\0" * 5000)
+
+    def refuse(old, new):
+        raise PermissionError(13, "Permission denied", old)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    assert_allowed(checked(path), str(path), "Permission denied", "set NOTYET_LEDGER")
+
+
 def test_only_one_of_two_processes_moves_a_corrupt_file_aside(tmp_path):
     from notyet.ledger.file import set_aside
 
