@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PATIENCE = 20.0  # seconds for git
+_DEEPEST = 4  # repositories inside repositories
 _MOST_BYTES = 64 * 1024 * 1024  # of content read; beyond, size and time stand for it
 # As `git rev-parse --local-env-vars` lists them.
 _OF_ANOTHER_REPOSITORY = frozenset(
@@ -36,8 +37,8 @@ _TRACKED_FIELDS = {"1": 8, "2": 9, "u": 10}  # spaces before the path in porcela
 def fingerprint(cwd: str) -> str:
     """Return a short text that changes when the files do; empty when that cannot be told."""
     try:
-        return _fingerprint(cwd) if cwd else ""
-    except _Unknown:
+        return _fingerprint(_root(cwd), _DEEPEST) if cwd else ""
+    except (_Unknown, OSError, ValueError):
         return ""
 
 
@@ -45,17 +46,23 @@ class _Unknown(Exception):  # noqa: N818  # never leaves this module
     """Git cannot tell."""
 
 
-def _fingerprint(cwd: str) -> str:
+def _root(folder: str) -> str:
+    import os
+
+    return os.fsdecode(_git(folder, "rev-parse", "--show-toplevel").removesuffix(b"\n"))
+
+
+def _fingerprint(root: str, depth: int) -> str:
     import hashlib
     import os
 
-    top = _git(cwd, "rev-parse", "--show-toplevel")
-    root = top.removesuffix(b"\n")
-    status = _git(cwd, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
+    if not depth:
+        raise _Unknown
+    status = _git(root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
     seen = hashlib.blake2b(status, digest_size=12)
     left = _MOST_BYTES
     for path in _changed(status):
-        content = _content(os.path.join(root, path), left)
+        content = _content(os.path.join(root, os.fsdecode(path)), left, depth)
         left -= len(content)
         seen.update(b"%d " % len(content) + content)
     return seen.hexdigest()
@@ -74,7 +81,7 @@ def _changed(status: bytes) -> Iterator[bytes]:
                 next(entries, None)  # where it was renamed from
 
 
-def _content(path: bytes, most: int) -> bytes:
+def _content(path: str, most: int, depth: int) -> bytes:
     """Return what stands for a file: its mode and content, or its size and time where too big."""
     import os
     import stat
@@ -82,9 +89,12 @@ def _content(path: bytes, most: int) -> bytes:
     try:
         info = os.lstat(path)
         if stat.S_ISLNK(info.st_mode):
-            return b"link " + os.readlink(path)
-        if stat.S_ISDIR(info.st_mode):  # a submodule, or a repository inside this one
-            return b"repository " + _fingerprint(os.fsdecode(path)).encode()
+            return b"link " + os.fsencode(os.readlink(path))
+        if stat.S_ISDIR(info.st_mode):
+            # A submodule, or a repository inside this one; else its files are listed themselves.
+            if os.path.realpath(_root(path)) != os.path.realpath(path):
+                return b"folder"
+            return b"repository " + _fingerprint(path, depth - 1).encode()
         if not stat.S_ISREG(info.st_mode) or info.st_size > most:
             return f"{info.st_mode} {info.st_size} {info.st_mtime_ns}".encode()
         with open(path, "rb") as file:

@@ -315,3 +315,22 @@ def test_a_gate_left_behind_is_kept_until_it_ends():
 
     assert asyncio.run(main()).outcome == "failed_open"
     assert ended == ["in its own time"]
+
+
+def test_a_gate_whose_task_is_cancelled_before_it_begins_is_a_problem():
+    async def main():
+        async def never_begun(event):
+            await asyncio.sleep(30)
+
+        engine = Engine([gate("doomed", never_begun, timeout=None)])
+        check = asyncio.create_task(engine.check(stop()))
+        for _ in range(20):
+            await asyncio.sleep(0)
+            for task in asyncio.all_tasks():
+                if task.get_name() == "doomed":
+                    task.cancel()
+        return await asyncio.wait_for(check, 20)
+
+    decision = asyncio.run(main())
+    assert decision.outcome == "failed_open"
+    assert decision.reports[0].answer.kind == "crashed"

@@ -196,3 +196,35 @@ def test_variables_that_git_sets_in_its_hooks_do_not_lead_elsewhere(
     monkeypatch.setenv("GIT_DIR", str(elsewhere / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(elsewhere / "index"))
     assert fingerprint(git_project) == before
+
+
+def test_a_file_that_became_a_folder_is_a_change_like_any_other(git_project):
+    project = Path(git_project)
+    before = fingerprint(git_project)
+    (project / "file.txt").unlink()
+    (project / "file.txt").mkdir()
+    (project / "file.txt" / "__init__.py").write_text("one")
+    first = fingerprint(git_project)
+    (project / "file.txt" / "__init__.py").write_text("two")
+    assert "" not in (before, first)
+    assert len({before, first, fingerprint(git_project)}) == 3
+
+
+def test_a_submodule_that_was_never_fetched_is_no_riddle(git_project):
+    project = Path(git_project)
+    commit = "160000,1234567890123456789012345678901234567890,sub"
+    git(project, "update-index", "--add", "--cacheinfo", commit)
+    (project / "sub").mkdir()
+    assert fingerprint(git_project) == fingerprint(git_project) != ""
+
+
+def test_repositories_nested_without_end_are_not_followed_without_end(git_project, monkeypatch):
+    from notyet import workspace
+
+    monkeypatch.setattr(workspace, "_DEEPEST", 2)
+    inner = Path(git_project)
+    for _ in range(3):
+        inner = inner / "nested"
+        inner.mkdir()
+        git(inner, "init", "--quiet")
+    assert fingerprint(git_project) == ""

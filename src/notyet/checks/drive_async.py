@@ -11,7 +11,14 @@ import sys
 from functools import partial
 
 from notyet.checks.drive import Call
-from notyet.checks.function import asked_by, cannot_start, guarded, guarded_async, timed_out
+from notyet.checks.function import (
+    asked_by,
+    cannot_start,
+    ended_early,
+    guarded,
+    guarded_async,
+    timed_out,
+)
 from notyet.checks.threads import run_in_thread, run_or_do
 
 TYPE_CHECKING = False
@@ -85,7 +92,10 @@ class _Asked:
             for place, (question, args) in enumerate(self.stage):
                 if question.is_async:
                     coroutine = guarded_async(question, args, self._deliver, place)
-                    self.tasks[place] = _start_task(coroutine, loop=self.loop, name=question.name)
+                    task = _start_task(coroutine, loop=self.loop, name=question.name)
+                    self.tasks[place] = task
+                    if question.timeout is None:  # else the timer wakes us up in any case
+                        task.add_done_callback(self._ended_silently(place, question))
                     continue
                 try:
                     run_in_thread(self._job(place, question, args))
@@ -99,6 +109,17 @@ class _Asked:
             _tell(self.loop, self._deliver, place, guarded(question, args))
 
         return job
+
+    def _ended_silently(
+        self, place: int, question: Question
+    ) -> Callable[[asyncio.Task[None]], None]:
+        """Return what reports a task that somebody cancelled before it began."""
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if task.cancelled():
+                self._deliver(place, ended_early(question))
+
+        return ended
 
     def _deliver(self, place: int, report: Report) -> None:
         if self.reports[place] is None:  # else it comes too late

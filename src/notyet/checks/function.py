@@ -127,6 +127,11 @@ def timed_out(question: Question) -> Report:
     return _report(question, Problem("timeout", f"no answer after {seconds:g} s"), seconds)
 
 
+def ended_early(question: Question) -> Report:
+    """Write down that a gate's task was cancelled by somebody before it began."""
+    return _report(question, Problem("crashed", "its task was cancelled before it began"), 0.0)
+
+
 def cannot_start(question: Question, error: BaseException) -> Report:
     """Write down that there was no thread to ask a gate in."""
     return _report(question, Problem("cannot_start", str(error)), 0.0)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from _thread import allocate_lock, get_ident
+from _thread import RLock
 from random import random
 from weakref import WeakSet
 
@@ -30,6 +30,7 @@ _PAUSE = 0.001  # seconds between two tries for the lock, on average
 _CANNOT_WRITE = "set NOTYET_LEDGER to a file on a local disk that you can write"
 
 _all: WeakSet[Connection] = WeakSet()
+_forking = RLock()  # one thread's fork must not undo the preparations of another's
 
 
 class Connection:
@@ -38,12 +39,13 @@ class Connection:
     def __init__(self, path: str, patience: float) -> None:
         self.path = path
         self._patience = patience
-        self._lock = allocate_lock()
+        self._lock = RLock()  # a signal handler may fork, or close us, in the midst of anything
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
-        self._owner = 0  # the thread whose transaction runs
+        self._in_transaction = False
         self._warnings: list[str] = []
-        _all.add(self)
+        with _forking:
+            _all.add(self)
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do some work in one transaction that no other writer can come between."""
@@ -69,23 +71,21 @@ class Connection:
         self._close()
 
     def hold(self) -> None:
-        """Wait for a running transaction, close the file and let nobody open it."""
-        if self._owner == get_ident():
-            return  # a signal handler forks in the midst of our own transaction
+        """Wait for another thread's transaction, close the file and let nobody open it."""
         self._lock.acquire()
-        self._close()
+        if not self._in_transaction:  # else it is our own, interrupted by a signal
+            self._close()
 
     def release(self) -> None:
         """Undo `hold`."""
-        if self._owner != get_ident():
-            self._lock.release()
+        self._lock.release()
 
     def release_in_child(self) -> None:
         """Undo `hold` in the forked child, which must not touch the parent's transaction."""
-        if self._owner == get_ident():
+        if self._db is not None:
             _unusable.append(self._db)  # closing it would end that transaction
             self._db = None
-        self.release()
+        self._lock.release()
 
     def _close(self) -> None:
         db, self._db = self._db, None
@@ -97,7 +97,7 @@ class Connection:
         may_mend = True
         while True:
             with self._lock:  # but not while we wait: a fork must not wait for other processes
-                self._owner = get_ident()
+                self._in_transaction = True
                 try:
                     return self._attempt(begin, work)
                 except LedgerError:
@@ -111,20 +111,33 @@ class Connection:
                         # must not meet it. The cause is kept for whoever looks.
                         raise self._fault(error) from error
                 finally:
-                    self._owner = 0
+                    self._in_transaction = False
             time.sleep(_PAUSE * (0.5 + random()))  # noqa: S311  # jitter, not a secret
 
     def _attempt(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
         db = self._opened()
-        db.execute(begin)
+        process = os.getpid()
         try:
+            db.execute(begin)
             result = work(db)
+            self._expect_process(process)
             db.execute("COMMIT")
         except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
+            if os.getpid() == process and db.in_transaction:
+                self._roll_back(db)
             raise
         return result
+
+    def _expect_process(self, process: int) -> None:
+        """Leave a transaction to the parent, if this process was forked in its midst."""
+        if os.getpid() != process:
+            raise LedgerError(self.path, "the process was forked in the midst of a transaction")
+
+    def _roll_back(self, db: sqlite3.Connection) -> None:
+        try:
+            db.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._close()  # which rolls back as well
 
     def _opened(self) -> sqlite3.Connection:
         if self._db is not None and self._file != _identity(self.path):
@@ -179,27 +192,28 @@ def _code(error: Exception) -> int:
     return (extended or 0) & 0xFF
 
 
-_held: list[Connection] = []
-_unusable: list[sqlite3.Connection | None] = []
-_forking = allocate_lock()  # one thread's fork must not undo the preparations of another's
+_unusable: list[sqlite3.Connection] = []
+_forks: list[list[Connection]] = []  # what each running fork holds; a signal may nest them
 
 
 def _before_fork() -> None:
     _forking.acquire()
+    held: list[Connection] = []
+    _forks.append(held)
     for connection in list(_all):
         connection.hold()
-        _held.append(connection)
+        held.append(connection)
 
 
 def _after_in_parent() -> None:
-    while _held:
-        _held.pop().release()
+    for connection in _forks.pop():
+        connection.release()
     _forking.release()
 
 
 def _after_in_child() -> None:
-    while _held:
-        _held.pop().release_in_child()
+    for connection in _forks.pop():
+        connection.release_in_child()
     _forking.release()
 
 

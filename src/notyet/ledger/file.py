@@ -14,6 +14,7 @@ from notyet.ledger.place import LEDGER, make_private, network_file_system
 _APPLICATION = 0x6E6F7479  # "noty", in the file's header
 _HEADER = b"SQLite format 3\0"
 _APPLICATION_AT = 68  # bytes into the header
+_LONGEST_BLANK = 1 << 20  # a crash of the system may leave so much of a file as zeros
 NOT_A_LEDGER = "it is not a ledger; set NOTYET_LEDGER to a file of its own"
 
 _one_at_a_time = allocate_lock()
@@ -33,10 +34,12 @@ def open_file(path: str) -> tuple[sqlite3.Connection, list[str]]:
 
 
 def _prepare(db: sqlite3.Connection, path: str) -> list[str]:
+    db.execute("BEGIN")  # one view of all three: another process may be creating the file
     version = version_of(db)
-    if db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION and (
-        version or db.execute("SELECT 1 FROM sqlite_master").fetchone()
-    ):
+    is_marked = db.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION
+    is_used = db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
+    db.execute("COMMIT")
+    if (version or is_used) and not is_marked:
         raise LedgerError(path, NOT_A_LEDGER)
     if version > VERSION:
         raise LedgerNewer(
@@ -61,12 +64,14 @@ def is_ours(path: str) -> bool:
     """Tell whether a file that cannot be read was a ledger, as far as can be seen."""
     try:
         with open(path, "rb") as file:
-            header = file.read(_APPLICATION_AT + 4)
+            start = file.read(_LONGEST_BLANK)
     except OSError:
         return False
-    if header.startswith(_HEADER):
-        return header[_APPLICATION_AT:] == _APPLICATION.to_bytes(4, "big")
-    return not header.strip(b"\0") or os.path.basename(path) == LEDGER
+    if start.startswith(_HEADER):
+        mark = start[_APPLICATION_AT : _APPLICATION_AT + 4]
+        return mark == _APPLICATION.to_bytes(4, "big")
+    is_blank = len(start) < _LONGEST_BLANK and not start.strip(b"\0")
+    return is_blank or os.path.basename(path) == LEDGER
 
 
 def set_aside(path: str) -> str:

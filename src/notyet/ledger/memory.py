@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from threading import Condition
+from threading import Condition, RLock
 from weakref import WeakSet
 
 from notyet.core.limits import History, after, open_turn, within_limit
@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 # A long-lived process must not grow with every session and stop it ever saw.
 _MOST_AGENTS = 10_000
-_MOST_ANSWERS = 100
+_MOST_ANSWERS = 10_000  # of the last few seconds
+
+
+def _remembered(event: StopEvent) -> StopEvent:
+    """Return an event to compare others with, without what may be large and is not ours."""
+    if event.result is not None:
+        from notyet.ledger.rows import event_row
+
+        return variant(event, {"raw": None, "result": event_row(event)[0]})
+    return event if event.raw is None else variant(event, {"raw": None})
 
 
 class _Stop:
@@ -47,13 +56,13 @@ class MemoryLedger:
         self._last: dict[Agent, int] = {}  # the newest decided stop of each agent
         self._stops = 0
         self._changed = Condition()
-        _all.add(self)
+        with _forking:
+            _all.add(self)
 
     def begin(self, event: StopEvent) -> Begun:
         """Number the turn and enter the stop, or find the one it repeats."""
         agent = (event.host, event.session_id, event.agent_id or "")
-        if event.raw is not None or event.result is not None:
-            event = variant(event, {"raw": None, "result": None})  # may be large, and are not ours
+        event = _remembered(event)
         with self._changed:
             history = self._histories.get(agent, History())
             earlier = self._repeated(agent, event, history)
@@ -89,9 +98,15 @@ class MemoryLedger:
     def _decide(self, number: int, stop: _Stop, decision: Decision | None) -> None:
         stop.decision, stop.decided_at = decision, time.monotonic()
         self._decided[number] = stop
-        if len(self._decided) > _MOST_ANSWERS:
-            del self._decided[next(iter(self._decided))]
+        self._forget_old_answers(stop.decided_at)
         self._changed.notify_all()
+
+    def _forget_old_answers(self, now: float) -> None:
+        while self._decided:
+            oldest, kept = next(iter(self._decided.items()))
+            if now - kept.decided_at < REPEATED_WITHIN and len(self._decided) <= _MOST_ANSWERS:
+                return
+            del self._decided[oldest]
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop that is still being asked."""
@@ -129,11 +144,15 @@ class MemoryLedger:
 
 
 _all: WeakSet[MemoryLedger] = WeakSet()
+_forking = RLock()  # so that the set is whole in the child
 
 
-def _after_fork() -> None:
+def _after_in_child() -> None:
     for ledger in list(_all):
         ledger.after_fork()
+    _forking.release()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(
+    before=_forking.acquire, after_in_parent=_forking.release, after_in_child=_after_in_child
+)

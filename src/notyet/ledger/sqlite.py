@@ -151,7 +151,7 @@ class Ledger:
 
         try:
             begun = self._file.write(enter)
-        except LedgerError:
+        except BaseException:  # also Ctrl-C: nobody will ask, so the row must not look asked
             _asked_here.discard(token)
             raise
         warnings = self._file.take_warnings()

@@ -267,3 +267,10 @@ def test_a_stop_that_is_over_cannot_be_counted_again(ledger, before):
     with pytest.raises(LedgerError, match=f"stop {begun.stop} is"):
         ledger.record(begun, decision)
     assert ledger.begin(stop()).history.blocks == (before == "recorded")
+
+
+@pytest.mark.rule("B12")
+def test_stops_that_differ_in_their_result_alone_are_different_stops(ledger):
+    ledger.begin(stop(result={"tests": "failed"}))
+    assert not ledger.begin(stop(result={"tests": "passed"})).repeats
+    assert ledger.begin(stop(result={"tests": "passed"})).repeats

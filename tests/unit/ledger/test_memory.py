@@ -9,6 +9,7 @@ from support import stop
 
 def test_memory_does_not_grow_with_every_session_it_ever_saw(monkeypatch):
     monkeypatch.setattr(memory, "_MOST_AGENTS", 10)
+    monkeypatch.setattr(memory, "_MOST_ANSWERS", 100)
     ledger = MemoryLedger()
     for n in range(200):
         begun = ledger.begin(stop(session_id=f"s{n}", raw={"big": "x"}, result="big"))
@@ -16,9 +17,17 @@ def test_memory_does_not_grow_with_every_session_it_ever_saw(monkeypatch):
     assert len(ledger._histories) == 10
     assert len(ledger._decided) == memory._MOST_ANSWERS
     assert not ledger._asking
-    assert {(kept.event.raw, kept.event.result) for kept in ledger._decided.values()} == {
-        (None, None)
-    }
+    assert {kept.event.raw for kept in ledger._decided.values()} == {None}
+    assert {len(kept.event.result) for kept in ledger._decided.values()} == {16}
+
+
+def test_old_answers_are_forgotten(monkeypatch):
+    monkeypatch.setattr(memory, "REPEATED_WITHIN", 0.0)
+    ledger = MemoryLedger()
+    for n in range(20):
+        begun = ledger.begin(stop(session_id=f"s{n}"))
+        ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1))
+    assert len(ledger._decided) == 0
 
 
 def test_a_lock_that_another_thread_held_at_a_fork_does_not_bind_the_child():

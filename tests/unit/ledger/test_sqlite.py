@@ -367,3 +367,68 @@ def test_without_a_home_folder_the_ledger_says_so(monkeypatch):
     with pytest.raises(OSError, match="no home folder"):
         place.make_private("")
     assert ledger
+
+
+class Interrupted:
+    """A connection during which somebody presses Ctrl-C, right after one statement."""
+
+    def __init__(self, db, statement):
+        self._db = db
+        self._statement = statement
+
+    def execute(self, sql, *values):
+        done = self._db.execute(sql, *values)
+        if sql.startswith(self._statement):
+            self._statement = "never again"
+            raise KeyboardInterrupt
+        return done
+
+    def __getattr__(self, name):
+        return getattr(self._db, name)
+
+
+@pytest.mark.rule("B3", "B12")
+@pytest.mark.parametrize("statement", ["BEGIN", "INSERT INTO stops", "COMMIT"])
+def test_ctrl_c_in_the_midst_of_a_transaction_locks_nobody_out(ledger, statement):
+    ledger.begin(stop(session_id="another"))
+    ledger._file._db = Interrupted(ledger._file._db, statement)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.begin(stop())
+    assert not ledger.begin(stop()).repeats
+    assert not Ledger(ledger.path, patience=0.2).begin(stop(last_message="x")).repeats
+
+
+def test_a_child_forked_in_the_midst_of_a_transaction_leaves_it_to_its_parent(ledger):
+    decide(ledger, stop())
+
+    def fork(db):
+        db.execute("UPDATE agents SET blocks = blocks + 1")
+        return os.fork()
+
+    try:
+        child = ledger._file.write(fork)
+    except LedgerError as error:
+        os._exit(0 if "forked in the midst" in str(error) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ledger.begin(stop()).history.blocks == 2
+
+
+def test_a_new_file_can_be_opened_by_many_at_once(tmp_path):
+    import threading
+
+    for number in range(5):
+        path = tmp_path / f"{number}.db"
+        failures = []
+
+        def first_use(path=path, failures=failures):
+            try:
+                Ledger(path).begin(stop())
+            except LedgerError as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=first_use) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
