@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from weakref import WeakValueDictionary
 
 from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.record import Record, replace, variant
@@ -93,9 +94,10 @@ _OLD_AGENTS = (
 )
 
 
-# The tokens of the stops that this process is asking: its own process id cannot tell them apart
-# from those it failed to record.
-_asked_here: set[bytes] = set()
+# The stops that this process is asking, by token: its own process id cannot tell them apart from
+# those it failed to record. Held weakly: one whose Begun is gone, because of a Ctrl-C anywhere
+# between its entry and its answer, is asked by nobody.
+_asked_here: WeakValueDictionary[bytes, Begun] = WeakValueDictionary()
 
 
 class _Known(Record, kw_only=True):
@@ -146,16 +148,12 @@ class Ledger:
                 db.execute(_SEE_AGENT, (now, *history_row(opened), agent))
             new = (agent, opened.turn, now, os.getpid(), token, digest, stored)
             stop = db.execute(_NEW_STOP, new).lastrowid or 0
-            _asked_here.add(token)  # before others can see the row
-            return Begun(stop=stop, token=token, history=opened)
+            warnings = self._file.take_warnings()
+            begun = Begun(stop=stop, token=token, history=opened, warnings=warnings)
+            _asked_here[token] = begun  # before others can see the row
+            return begun
 
-        try:
-            begun = self._file.write(enter)
-        except BaseException:  # also Ctrl-C: nobody will ask, so the row must not look asked
-            _asked_here.discard(token)
-            raise
-        warnings = self._file.take_warnings()
-        return begun if not warnings else replace(begun, warnings=warnings)
+        return self._file.write(enter)
 
     def record(self, begun: Begun, decision: Decision, ceiling: int = 0) -> Decision:
         """Count a decision and write it down, in one transaction (B3)."""
@@ -181,13 +179,13 @@ class Ledger:
         try:
             final = self._file.write(count)
         finally:
-            _asked_here.discard(begun.token)
+            _asked_here.pop(begun.token, None)
         warnings = self._file.take_warnings()
         return final if not warnings else replace(final, warnings=(*final.warnings, *warnings))
 
     def give_up(self, begun: Begun) -> None:
         """Say that a stop which is still asking will not be answered."""
-        _asked_here.discard(begun.token)
+        _asked_here.pop(begun.token, None)
         given_up = (time.time(), begun.stop, begun.token)
         self._file.write(lambda db: db.execute(_GIVE_UP, given_up))
 

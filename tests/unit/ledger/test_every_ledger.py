@@ -271,6 +271,7 @@ def test_a_stop_that_is_over_cannot_be_counted_again(ledger, before):
 
 @pytest.mark.rule("B12")
 def test_stops_that_differ_in_their_result_alone_are_different_stops(ledger):
-    ledger.begin(stop(result={"tests": "failed"}))
-    assert not ledger.begin(stop(result={"tests": "passed"})).repeats
-    assert ledger.begin(stop(result={"tests": "passed"})).repeats
+    first = ledger.begin(stop(result={"tests": "failed"}))
+    second = ledger.begin(stop(result={"tests": "passed"}))
+    assert (first.repeats, second.repeats) == (0, 0)
+    assert ledger.begin(stop(result={"tests": "passed"})).repeats == second.stop

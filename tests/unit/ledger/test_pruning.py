@@ -34,12 +34,12 @@ def test_pruning_removes_old_stops_with_their_reports_and_agents(ledger):
 
 
 def test_pruning_never_touches_what_is_active(ledger):
-    asking = ledger.begin(stop(session_id="asking")).stop
+    asking = ledger.begin(stop(session_id="asking"))
     working = decide(ledger, stop(session_id="sent back"), at=time.time() - 3 * DAY)
     idle = decide(ledger, stop(session_id="idle"), "passed", at=time.time() - 3 * DAY)
     assert ledger.prune(older_than=0) == 1
     left = {stop for (stop,) in rows(ledger, "SELECT id FROM stops")}
-    assert left == {asking, working}
+    assert left == {asking.stop, working}
     assert idle not in left
     assert ledger.begin(stop(session_id="sent back")).history.blocks == 1
 

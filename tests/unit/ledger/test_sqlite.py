@@ -432,3 +432,11 @@ def test_a_new_file_can_be_opened_by_many_at_once(tmp_path):
         for thread in threads:
             thread.join()
         assert failures == []
+
+
+@pytest.mark.rule("B12")
+def test_a_stop_whose_asker_was_interrupted_anywhere_is_asked_by_nobody(ledger):
+    begun = ledger.begin(stop())
+    assert ledger.begin(stop()).repeats == begun.stop
+    del begun
+    assert not ledger.begin(stop()).repeats
