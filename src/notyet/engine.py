@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from notyet.checks.drive import Line
     from notyet.core.verdict import Report
-    from notyet.ledger import Begun, Book
+    from notyet.ledger import AnyLedger, Begun
 
     Aside = Callable[[Callable[[], None]], None]  # runs what nobody waits for
 
@@ -53,7 +53,7 @@ class Engine:
         *,
         observers: Iterable[Observer] = (),
         limits: Limits = Limits(),  # noqa: B008  # a record cannot be changed
-        ledger: Book | None = None,
+        ledger: AnyLedger | None = None,
     ) -> None:
         if ledger is None:
             from notyet.ledger.memory import MemoryLedger
@@ -253,7 +253,9 @@ def _at_once(job: Callable[[], None]) -> None:
 
 def _in_a_running_loop() -> bool:
     asyncio = sys.modules.get("asyncio")  # if nobody imported it, nothing runs
-    return asyncio is not None and asyncio._get_running_loop() is not None  # noqa: SLF001
+    if asyncio is None:
+        return False
+    return asyncio._get_running_loop() is not None  # noqa: SLF001  # public, but for its name
 
 
 def _as_gate(call: Callable[..., Any]) -> Gate:

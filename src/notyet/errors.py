@@ -32,7 +32,7 @@ class LedgerBusy(LedgerError):  # noqa: N818  # named after what happened, like 
     """Other processes kept the ledger locked until our patience ended."""
 
 
-class LedgerNewer(LedgerError):  # noqa: N818
+class LedgerNewer(LedgerError):  # noqa: N818  # as above
     """The file was written by a newer version of notyet."""
 
 

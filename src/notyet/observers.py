@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.checks.function import Question
-from notyet.core.gate import check_timeout
+from notyet.core.gate import check_timeout, name_of
 from notyet.core.record import Record
 from notyet.core.verdict import Allow
 
@@ -36,7 +36,7 @@ class Observer(Record):
 
 def question_for(observer: Observer) -> Question:
     """Return how an observer is told."""
-    name = f"{observer.on} observer {_name_of(observer.call)}"
+    name = f"{observer.on} observer {name_of(observer.call)}"
     return Question(name, observer.call, _ignore, timeout=observer.timeout)
 
 
@@ -60,7 +60,3 @@ def arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]:
 
 def _ignore(_returned: object) -> tuple[Allow, str]:
     return Allow(), ""
-
-
-def _name_of(call: Callable[..., Any]) -> str:
-    return getattr(call, "__qualname__", None) or type(call).__qualname__

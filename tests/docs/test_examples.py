@@ -28,7 +28,7 @@ def test_the_examples_of_a_page_run(page, where, tmp_path, monkeypatch):
     found = blocks(page)
     assert found
     for number, block in enumerate(found, 1):
-        exec(compile(block, f"{page} block {number}", "exec"), names)  # noqa: S102
+        exec(compile(block, f"{page} block {number}", "exec"), names)
 
 
 def test_the_example_of_the_package_runs():
@@ -36,7 +36,7 @@ def test_the_example_of_the_package_runs():
 
     _, example = notyet.__doc__.split("\n\n", 1)
     names = {}
-    exec(textwrap.dedent(example), names)  # noqa: S102
+    exec(textwrap.dedent(example), names)
     assert names["decision"].outcome == "blocked"
 
 

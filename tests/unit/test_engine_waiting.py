@@ -141,7 +141,6 @@ def test_threads_are_used_again_and_idle_ones_do_not_pile_up():
     assert len(threads._idle) <= threads._MOST_IDLE
 
 
-@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
 def test_gates_work_in_a_forked_child():
     script = textwrap.dedent(
         """

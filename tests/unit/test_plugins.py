@@ -93,7 +93,7 @@ def test_what_is_not_known_is_none_or_empty():
 )
 def test_the_outcome_is_ok_error_or_timeout(ending, outcome, reason):
     seen = []
-    handler = lambda event, ctx: seen.append((event.outcome, event.reason, event.error))  # noqa: E731
+    handler = lambda event, ctx: seen.append((event.outcome, event.reason, event.error))
     run(engine_with(handler), substop(ending=ending, error="why"))
     assert seen == [(outcome, reason, "why")]
 
@@ -217,7 +217,7 @@ def test_a_builtin_that_does_not_tell_its_signature_is_accepted():
 @pytest.mark.rule("B1")
 def test_edge_case_steer_count_at_max_steers(caplog):
     asked = []
-    handler = lambda e, c: asked.append(e.steer_count) or {"allow": False, "prompt": "p"}  # noqa: E731
+    handler = lambda e, c: asked.append(e.steer_count) or {"allow": False, "prompt": "p"}
     engine = engine_with(handler, limits=Limits(max_blocks=2))
     outcomes = [run(engine).outcome for _ in range(3)]
     assert outcomes == ["blocked", "blocked", "capped"]

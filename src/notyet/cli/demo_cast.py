@@ -134,8 +134,8 @@ def _git(project: str, *args: str) -> None:
         part for setting in (*settings, "core.hooksPath=/dev/null") for part in ("-c", setting)
     ]
     environ = own_environ() | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    subprocess.run(  # noqa: S603
-        ["git", *options, *args],  # noqa: S607
+    subprocess.run(  # noqa: S603  # git, with fixed arguments
+        ["git", *options, *args],  # noqa: S607  # as the user has it
         cwd=project,
         env=environ,
         capture_output=True,

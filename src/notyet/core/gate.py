@@ -99,6 +99,11 @@ class Gate(Record, kw_only=True):
         return self.check.speaks == NATIVE
 
 
+def name_of(call: Callable[..., Any]) -> str:
+    """Return what to call a function, or a callable object, in a report."""
+    return getattr(call, "__qualname__", None) or type(call).__qualname__
+
+
 def check_timeout(timeout: float | None) -> None:
     """Refuse what cannot be a number of seconds."""
     if timeout is None:

@@ -108,12 +108,12 @@ def _compile_init(cls: type[Record]) -> None:
     star = [] if cls._positional else ["*"]
     lines = [f"def __init__({', '.join(['self', *star, *required, *optional])}):"]
     lines += ["    mine = self.__dict__", *(f"    mine[{n!r}] = {n}" for n in cls._fields)]
-    if cls._validate is not Record._validate:  # noqa: SLF001
+    if cls._validate is not Record._validate:  # noqa: SLF001  # our own
         lines.append("    self._validate()")
     made: dict[str, Any] = {"_defaults": cls._defaults}
     exec("\n".join(lines), made)  # noqa: S102  # nothing in it but the names of our fields
     made["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
-    cls.__init__ = made["__init__"]  # type: ignore[method-assign]
+    cls.__init__ = made["__init__"]  # type: ignore[method-assign]  # the point of it all
 
 
 def replace(record: R, **changes: Any) -> R:
@@ -131,12 +131,13 @@ def variant(record: R, changes: dict[str, Any]) -> R:
 
 def as_dict(record: Record) -> dict[str, Any]:
     """Return the fields as a plain dict in declared order, records inside included."""
-    return {name: _plain(record.__dict__[name]) for name in record._fields}
+    return {name: plain(record.__dict__[name]) for name in record._fields}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value with the records in it, and in its tuples and lists, as plain dicts."""
     if isinstance(value, Record):
         return as_dict(value)
     if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value

@@ -156,7 +156,7 @@ def _verdict(
     blocks = [block for _, block in tally.blocks]
     verdict = Block(
         prompt=bounded(joined([block.prompt for block in blocks]), _MOST_WORDS),
-        reason=bounded(joined([block.reason or block.prompt for block in blocks]), _MOST_WORDS),
+        reason=bounded(joined([block.because for block in blocks]), _MOST_WORDS),
         extend=tally.extend,
     )
     return verdict, "blocked", names
@@ -184,7 +184,7 @@ def _repeat_key(plan: Plan, tally: _Tally, tree: str) -> str:
         return ""
     if not all(gate.native for gate, _ in tally.blocks):
         return ""
-    said = joined([block.reason or block.prompt for _, block in tally.blocks])
+    said = joined([block.because for _, block in tally.blocks])
     words = masked(bounded(said, _MOST_COMPARED))
     names = "\n".join(gate.name for gate, _ in tally.blocks)
     same = crc32(f"{names}\n\n{words}".encode("utf-8", "replace"))

@@ -54,6 +54,11 @@ class Block(Record):
         _check_text("reason", self.reason)
         _check_extend(self.extend)
 
+    @property
+    def because(self) -> str:
+        """Why, in words: the reason, or the prompt where there is none (A11)."""
+        return self.reason if self.reason.strip() else self.prompt
+
 
 class Halt(Record):
     """The agent's turn ends now, whatever the other gates say."""
@@ -74,7 +79,7 @@ def _check_extend(extend: object) -> None:
 
 def _check_text(name: str, value: object) -> None:
     if not isinstance(value, str):
-        raise ValueError(f"{name} is text, not {type(value).__name__}")  # noqa: TRY004
+        raise ValueError(f"{name} is text, not {type(value).__name__}")  # noqa: TRY004  # like all verdicts
 
 
 class Problem(Record):

@@ -25,6 +25,6 @@ if TYPE_CHECKING:
 
 
 # At the end: the dialects are parts of this package.
-from notyet.dialects import native, openclaw  # noqa: E402
+from notyet.dialects import native, openclaw  # noqa: E402  # as said above
 
 FACES: dict[str, FunctionFace] = {"notyet": native, "openclaw": openclaw}

@@ -17,8 +17,6 @@ _ALLOW = Allow()
 
 def write_event(event: StopEvent) -> Callable[[], tuple[StopEvent]]:
     """Return what gives the arguments of a call: the event, in a copy that is this gate's alone."""
-    if event.raw is None and event.result is None:
-        return lambda: (event.__copy__(),)
     return lambda: (private_copy(event),)
 
 

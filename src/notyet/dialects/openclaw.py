@@ -7,7 +7,7 @@ Handlers get `(event, ctx)` and may answer `{"allow": False, "prompt": ..., "rea
 from __future__ import annotations
 
 from notyet.core.event import child_key
-from notyet.core.gate import GATED_ENDINGS, Function, Gate, Match
+from notyet.core.gate import GATED_ENDINGS, Function, Gate, Match, name_of
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Problem
 from notyet.dialects.native import VERDICTS
@@ -91,9 +91,8 @@ class Context(View, kw_only=True):
 
 def gate(name: str, handler: Callable[..., Any], priority: int, step: int) -> Gate:
     """Return the gate for a handler: one after another by priority, also after errors (C2)."""
-    who = getattr(handler, "__qualname__", None) or type(handler).__qualname__
     return Gate(
-        name=f"{name}[{step}] {who}",
+        name=f"{name}[{step}] {name_of(handler)}",
         check=Function(handler, "openclaw"),
         match=Match(events=(DECIDING[name],), endings=GATED_ENDINGS),
         priority=priority,

@@ -25,7 +25,7 @@ class Begun(Record, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-class Book(Protocol):
+class AnyLedger(Protocol):
     """What the engine needs of a ledger. Methods raise LedgerError and nothing else."""
 
     instant: bool  # False: calls may wait for a disk or a lock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from _thread import allocate_lock
+from _thread import RLock
 
 from notyet.errors import LedgerError, LedgerNewer
 from notyet.ledger.migrations import VERSION, migrate, version_of
@@ -17,7 +17,7 @@ _APPLICATION_AT = 68  # bytes into the header
 _LONGEST_BLANK = 1 << 20  # a crash of the system may leave so much of a file as zeros
 NOT_A_LEDGER = "it is not a ledger; set NOTYET_LEDGER to a file of its own"
 
-_one_at_a_time = allocate_lock()
+_one_at_a_time = RLock()
 
 
 def open_file(path: str) -> tuple[sqlite3.Connection, list[str]]:

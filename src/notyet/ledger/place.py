@@ -55,12 +55,12 @@ def network_file_system(path: str, mounts: str = _MOUNTS) -> str:
     """Return the kind of network file system a path lies on; empty when it is local or unknown."""
     try:
         with open(mounts, encoding="utf-8", errors="replace") as lines:
-            table = [line.split()[1:3] for line in lines if len(line.split()) > 2]  # noqa: PLR2004
+            rows = [line.split()[1:3] for line in lines]  # where, and what kind
     except OSError:
         return ""
     real = os.path.realpath(path)
     best, kind = "", ""
-    for point, mounted in table:
+    for point, mounted in (row for row in rows if row[1:]):
         # The kernel writes a space in a mount point as \040.
         place = point.encode("latin-1", "replace").decode("unicode_escape").rstrip("/") + "/"
         if (real + "/").startswith(place) and len(place) >= len(best):

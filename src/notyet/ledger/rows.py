@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from notyet.core.event import StopEvent
 from notyet.core.limits import History
-from notyet.core.record import Record, as_dict
+from notyet.core.record import Record, plain
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
 
@@ -56,7 +56,7 @@ REPORT_COLUMNS = (
 def event_row(event: StopEvent) -> tuple[bytes, str]:
     """Return an event's digest, taken of all of it, and its bounded JSON."""
     known = {
-        name: _json(_plain(value))
+        name: _json(value)
         for name, value in event.__dict__.items()
         if name not in _NEVER_STORED and not _is_default(name, value)
     }
@@ -70,18 +70,10 @@ def _is_default(name: str, value: object) -> bool:
     return type(value) is type(default) and value == default
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Record):
-        return as_dict(value)
-    if isinstance(value, tuple):
-        return [as_dict(item) if isinstance(item, Record) else item for item in value]
-    return value
-
-
 def _json(value: Any) -> str:
     """Return JSON for whatever an embedding program put into an event."""
     try:
-        return json.dumps(value, default=_described, skipkeys=True)
+        return json.dumps(plain(value), default=_described, skipkeys=True)
     except (TypeError, ValueError, RecursionError):
         return json.dumps(_described(value))
 

@@ -9,7 +9,7 @@ def names(stages):
     return [[each.name for each in stage] for stage in stages]
 
 
-def planned(event, gates, history=History(), limits=Limits()):  # noqa: B008
+def planned(event, gates, history=History(), limits=Limits()):
     return plan(event, tuple(gates), history, limits)
 
 

@@ -8,7 +8,7 @@ from support import gate, stop
 BROKEN = Problem("crashed", "ValueError: x")
 
 
-def settled(answers, *, gates=None, history=History(turn=1), limits=Limits(), tree="", event=None):  # noqa: B008
+def settled(answers, *, gates=None, history=History(turn=1), limits=Limits(), tree="", event=None):
     gates = gates or [gate(name) for name in answers]
     planned = plan(event or stop(), tuple(gates), history, limits)
     reports = [Report(gate=name, answer=answer) for name, answer in answers.items()]
@@ -46,6 +46,7 @@ def test_all_reasons_are_joined_in_declared_order_and_remarks_of_allowing_gates_
 def test_the_prompt_is_for_the_agent_and_the_reason_for_the_log():
     assert settled({"a": Block("do this", "because")}).verdict == Block("do this", "because")
     assert settled({"a": Block("do this")}).verdict == Block("do this", "do this")
+    assert settled({"a": Block("do this", " \r\n")}).verdict == Block("do this", "do this")
 
 
 @pytest.mark.rule("A2")
@@ -184,7 +185,7 @@ def test_stuck_is_for_native_gates_and_can_be_switched_off():
 def test_the_tree_is_looked_at_only_when_native_gates_alone_hold_an_agent_below_its_limit():
     native, plugin = gate("n"), gate("p", speaks="openclaw")
 
-    def needs(answers, history=History(turn=1), limits=Limits()):  # noqa: B008
+    def needs(answers, history=History(turn=1), limits=Limits()):
         planned = plan(stop(), (native, plugin), history, limits)
         stage = (native, plugin)[: len(answers)]
         return needs_tree(planned, stage, [Report(gate="x", answer=each) for each in answers])

@@ -46,7 +46,7 @@ def test_no_update_is_lost_among_many_writers(tmp_path):
 
 def test_after_kill_9_the_file_is_sound_and_the_count_is_never_too_low(tmp_path):
     path = tmp_path / "ledger.db"
-    shuffler = random.Random(7)  # noqa: S311
+    shuffler = random.Random(7)
     answered = 0
     for round_number in range(12):
         said = tmp_path / "said"

@@ -20,7 +20,6 @@ from notyet import (
     Report,
     Usage,
 )
-from notyet.ledger import place
 from notyet.ledger.migrations import VERSION, migrate, version_of
 from notyet.ledger.rows import HISTORY_COLUMNS, REPORT_COLUMNS, STOP_COLUMNS
 from support import decide, rows, stop, substop
@@ -29,47 +28,6 @@ from support import decide, rows, stop, substop
 @pytest.fixture
 def ledger(tmp_path):
     return Ledger(tmp_path / "ledger.db")
-
-
-def test_files_are_private_and_so_are_new_folders(tmp_path):
-    before = os.umask(0)
-    try:
-        ledger = Ledger(tmp_path / "new" / "deep" / "ledger.db")
-        ledger.begin(stop())
-    finally:
-        os.umask(before)
-    modes = {
-        str(path.relative_to(tmp_path)): oct(path.stat().st_mode & 0o777)
-        for path in tmp_path.rglob("*")
-    }
-    assert modes == {
-        "new": "0o700",
-        "new/deep": "0o700",
-        "new/deep/ledger.db": "0o600",
-        "new/deep/ledger.db-wal": "0o600",
-        "new/deep/ledger.db-shm": "0o600",
-    }
-
-
-@pytest.mark.parametrize(
-    ("environ", "path"),
-    [
-        ({"NOTYET_LEDGER": "/a/b.db"}, "/a/b.db"),
-        ({"NOTYET_LEDGER": "~/b.db"}, "/home/ada/b.db"),
-        ({"XDG_STATE_HOME": "/state"}, "/state/notyet/ledger.db"),
-        ({"XDG_STATE_HOME": "relative"}, "/home/ada/.local/state/notyet/ledger.db"),
-        ({"NOTYET_LEDGER": ""}, "/home/ada/.local/state/notyet/ledger.db"),
-        ({}, "/home/ada/.local/state/notyet/ledger.db"),
-    ],
-)
-def test_the_file_is_where_the_environment_says_or_in_the_state_folder(monkeypatch, environ, path):
-    monkeypatch.setenv("HOME", "/home/ada")
-    assert place.default_path(environ) == path
-
-
-def test_the_default_ledger_follows_the_environment(monkeypatch, tmp_path):
-    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path / "mine.db"))
-    assert Ledger().path == str(tmp_path / "mine.db")
 
 
 def test_a_file_is_in_wal_mode_at_the_current_version(ledger):
@@ -259,52 +217,6 @@ def test_a_newer_file_is_left_alone(ledger):
         ledger.begin(stop())
 
 
-MOUNTS = """\
-/dev/root / ext4 rw 0 0
-server:/home /home nfs4 rw 0 0
-//nas/x /mnt/my\\040share cifs rw 0 0
-tmpfs /home/ada/fast tmpfs rw 0 0
-user@host: /mnt/ssh fuse.sshfs rw 0 0
-broken
-"""
-
-
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("/var/x.db", ""),
-        ("/home/ada/x.db", "nfs4"),
-        ("/home/ada/fast/x.db", ""),
-        ("/mnt/my share/x.db", "cifs"),
-        ("/mnt/ssh/x.db", "fuse.sshfs"),
-        ("/homely/x.db", ""),
-    ],
-)
-def test_network_file_systems_are_recognised(tmp_path, path, kind):
-    table = tmp_path / "mounts"
-    table.write_text(MOUNTS)
-    assert place.network_file_system(path, str(table)) == kind
-
-
-def test_without_a_mount_table_a_place_counts_as_local(tmp_path):
-    assert place.network_file_system("/x", str(tmp_path / "none")) == ""
-
-
-def test_on_a_network_file_system_the_journal_is_a_plain_file_and_the_user_is_told(
-    ledger, monkeypatch
-):
-    from notyet.ledger import file
-
-    monkeypatch.setattr(file, "network_file_system", lambda path: "nfs4")
-    (warning,) = ledger.begin(stop()).warnings
-    assert "is on a network file system (nfs4)" in warning
-    assert "set NOTYET_LEDGER" in warning
-    assert rows(ledger, "PRAGMA journal_mode") == [("delete",)]
-    assert ledger.begin(stop(last_message="x")).warnings == ()
-    ledger.close()
-    assert "network file system" in ledger.begin(stop(last_message="y")).warnings[0]
-
-
 def test_a_decision_is_never_counted_on_another_stop_of_the_same_number(ledger):
     mine = ledger.begin(stop(session_id="mine"))
     ledger.close()
@@ -314,16 +226,6 @@ def test_a_decision_is_never_counted_on_another_stop_of_the_same_number(ledger):
     with pytest.raises(LedgerError, match="is gone; was the file replaced"):
         ledger.record(mine, Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=3))
     assert ledger.begin(stop(session_id="other", last_message="x")).history.blocks == 0
-
-
-def test_a_file_that_is_removed_or_replaced_while_open_is_noticed(ledger):
-    decide(ledger, stop())
-    for suffix in ("", "-wal", "-shm"):
-        os.unlink(ledger.path + suffix)
-    begun = ledger.begin(stop())
-    assert begun.history.blocks == 0
-    assert begun.warnings == (f"ledger {ledger.path} was removed or replaced; counting anew",)
-    assert os.path.exists(ledger.path)
 
 
 class Unprintable:
@@ -358,15 +260,6 @@ def test_a_value_that_sqlite_cannot_hold_is_a_ledger_error(ledger):
     begun = ledger.begin(stop())
     with pytest.raises(LedgerError, match="OverflowError"):
         ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1, count=2**70))
-
-
-def test_without_a_home_folder_the_ledger_says_so(monkeypatch):
-    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
-    ledger = Ledger(place.default_path({}) or "")
-    assert place.default_path({}) == ""
-    with pytest.raises(OSError, match="no home folder"):
-        place.make_private("")
-    assert ledger
 
 
 class Interrupted:
