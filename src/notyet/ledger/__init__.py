@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from notyet.core.event import StopEvent
-    from notyet.core.verdict import Decision
+    from notyet.core.verdict import Decision, Report
 else:
     Protocol = object
 
@@ -38,6 +38,12 @@ class AnyLedger(Protocol):
 
     def give_up(self, begun: Begun) -> None:
         """Say that a stop which is still asking will not be answered; count nothing."""
+
+    def skip(self, event: StopEvent, decision: Decision) -> None:
+        """Write down a stop that was let go for a cause, without counting anything."""
+
+    def keep_output(self, begun: Begun, report: Report) -> str:
+        """Keep a report's whole output in a file; return its path, empty where there is none."""
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop's decision; None when nobody will answer, or not in time."""

@@ -10,13 +10,12 @@ parent's locks, and both would write. So every file is closed for the moment of 
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 from _thread import RLock
-from random import random
-from weakref import WeakSet
+from _weakref import ref
 
 from notyet.errors import LedgerBusy, LedgerError
+from notyet.ledger.driver import sqlite3
 from notyet.ledger.file import NOT_A_LEDGER, is_ours, open_file, set_aside
 
 TYPE_CHECKING = False
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 _PAUSE = 0.001  # seconds between two tries for the lock, on average
 _CANNOT_WRITE = "set NOTYET_LEDGER to a file on a local disk that you can write"
 
-_all: WeakSet[Connection] = WeakSet()
+_all: dict[int, ref[Connection]] = {}  # all that live
 _forking = RLock()  # one thread's fork must not undo the preparations of another's
 
 
@@ -45,7 +44,7 @@ class Connection:
         self._in_transaction = False
         self._warnings: list[str] = []
         with _forking:
-            _all.add(self)
+            _all[id(self)] = ref(self)
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do some work in one transaction that no other writer can come between."""
@@ -65,7 +64,8 @@ class Connection:
         with self._lock:
             self._close()
 
-    def __del__(self) -> None:
+    def __del__(self, known: dict[int, ref[Connection]] = _all) -> None:  # it outlives the module
+        known.pop(id(self), None)
         # sqlite3's own objects form cycles, so that a file would stay open until some later
         # garbage collection.
         self._close()
@@ -112,7 +112,7 @@ class Connection:
                         raise self._fault(error) from error
                 finally:
                     self._in_transaction = False
-            time.sleep(_PAUSE * (0.5 + random()))  # noqa: S311  # jitter, not a secret
+            time.sleep(_PAUSE * (0.5 + os.urandom(1)[0] / 255))
 
     def _attempt(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
         db = self._opened()
@@ -200,9 +200,11 @@ def _before_fork() -> None:
     _forking.acquire()
     held: list[Connection] = []
     _forks.append(held)
-    for connection in list(_all):
-        connection.hold()
-        held.append(connection)
+    for known in list(_all.values()):
+        connection = known()
+        if connection is not None:
+            connection.hold()
+            held.append(connection)
 
 
 def _after_in_parent() -> None:

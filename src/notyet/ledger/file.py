@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 from _thread import RLock
 
 from notyet.errors import LedgerError, LedgerNewer
+from notyet.ledger.driver import sqlite3
 from notyet.ledger.migrations import VERSION, migrate, version_of
 from notyet.ledger.place import LEDGER, make_private, network_file_system
 

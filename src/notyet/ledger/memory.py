@@ -15,7 +15,7 @@ from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from notyet.core.event import StopEvent
-    from notyet.core.verdict import Decision
+    from notyet.core.verdict import Decision, Report
 
     Agent = tuple[str, str, str]
 
@@ -94,6 +94,13 @@ class MemoryLedger:
             stop = self._asking.pop(begun.stop, None)
             if stop is not None:
                 self._decide(begun.stop, stop, None)
+
+    def skip(self, event: StopEvent, decision: Decision) -> None:
+        """Remember nothing: nobody could ask for it."""
+
+    def keep_output(self, begun: Begun, report: Report) -> str:  # noqa: ARG002  # of the protocol
+        """Keep nothing: this ledger has no folder."""
+        return ""
 
     def _decide(self, number: int, stop: _Stop, decision: Decision | None) -> None:
         stop.decision, stop.decided_at = decision, time.monotonic()

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from sqlite3 import Connection
 
-VERSION = 1
+VERSION = 2
 
 
 def _create(db: Connection) -> None:
-    schema = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
-    for statement in statements(schema):
+    _run(db, "schema.sql")
+
+
+def _add_commands(db: Connection) -> None:
+    """Version 2: how commands ended, and what people did (trust, off, on)."""
+    _run(db, "version_2.sql")
+
+
+def _run(db: Connection, name: str) -> None:
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+        script = file.read()
+    for statement in statements(script):
         db.execute(statement)  # not executescript, which would commit under our feet
 
 
@@ -24,7 +34,7 @@ def statements(script: str) -> list[str]:
 
 
 # The step at place n takes a file from version n to version n + 1.
-STEPS: tuple[Callable[[Connection], None], ...] = (_create,)
+STEPS: tuple[Callable[[Connection], None], ...] = (_create, _add_commands)
 
 
 def version_of(db: Connection) -> int:

@@ -18,13 +18,17 @@ def default_path(environ: Mapping[str, str]) -> str:
     """Return `$NOTYET_LEDGER`, or the file in the XDG state folder."""
     if environ.get("NOTYET_LEDGER"):
         return os.path.abspath(os.path.expanduser(environ["NOTYET_LEDGER"]))
+    state = state_home(environ)
+    return os.path.join(state, "notyet", LEDGER) if state else ""
+
+
+def state_home(environ: Mapping[str, str]) -> str:
+    """Return the XDG state folder; empty where there is no home, which opening a file will say."""
     state = environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(state):  # the XDG rules: a relative one is to be ignored
-        home = os.path.expanduser("~")
-        if not os.path.isabs(home):
-            return ""  # nobody's home; opening it will say so
-        state = os.path.join(home, ".local", "state")
-    return os.path.join(state, "notyet", LEDGER)
+    if os.path.isabs(state):  # the XDG rules: a relative one is to be ignored
+        return state
+    home = environ["HOME"] if "HOME" in environ else os.path.expanduser("~")
+    return os.path.join(home, ".local", "state") if os.path.isabs(home) else ""
 
 
 def make_private(path: str) -> None:
@@ -62,7 +66,9 @@ def network_file_system(path: str, mounts: str = _MOUNTS) -> str:
     best, kind = "", ""
     for point, mounted in (row for row in rows if row[1:]):
         # The kernel writes a space in a mount point as \040.
-        place = point.encode("latin-1", "replace").decode("unicode_escape").rstrip("/") + "/"
+        if "\\" in point:
+            point = point.encode("latin-1", "replace").decode("unicode_escape")  # noqa: PLW2901  # the same, as it is meant
+        place = point.rstrip("/") + "/"
         if (real + "/").startswith(place) and len(place) >= len(best):
             best, kind = place, mounted
     return kind if kind.startswith(_NETWORK) else ""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from hashlib import blake2b
-
 from notyet.core.event import StopEvent
+from notyet.core.json_text import dumps, loads
 from notyet.core.limits import History
 from notyet.core.record import Record, plain
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
 
 TYPE_CHECKING = False
+try:
+    from _blake2 import blake2b  # not hashlib: it loads OpenSSL
+except ImportError:
+    from hashlib import blake2b
 if TYPE_CHECKING:
     from typing import Any
 
@@ -50,6 +52,10 @@ REPORT_COLUMNS = (
     "matched",
     "observed",
     "warning",
+    "exit",
+    "log",
+    "tell_user",
+    "hidden",
 )
 
 
@@ -73,9 +79,18 @@ def _is_default(name: str, value: object) -> bool:
 def _json(value: Any) -> str:
     """Return JSON for whatever an embedding program put into an event."""
     try:
+        return dumps(plain(value))
+    except ValueError:
+        return _json_of_foreign(value)
+
+
+def _json_of_foreign(value: Any) -> str:
+    import json
+
+    try:
         return json.dumps(plain(value), default=_described, skipkeys=True)
     except (TypeError, ValueError, RecursionError):
-        return json.dumps(_described(value))
+        return dumps(_described(value))
 
 
 def _described(value: object) -> str:
@@ -88,8 +103,8 @@ def _described(value: object) -> str:
 def _bounded_json(text: str) -> str:
     if len(text) <= _MOST_TEXT:
         return text
-    value = json.loads(text)
-    return json.dumps(bounded(value if isinstance(value, str) else text, _MOST_TEXT))
+    value = loads(text)
+    return dumps(bounded(value if isinstance(value, str) else text, _MOST_TEXT))
 
 
 def key_text(text: str) -> str:
@@ -105,14 +120,14 @@ def history_of(row: tuple[Any, ...]) -> History:
     """Read the columns `HISTORY_COLUMNS`."""
     values = dict(zip(HISTORY_COLUMNS, row, strict=True))
     values["blocked"] = bool(values["blocked"])
-    values["turn_ids"] = tuple(json.loads(values["turn_ids"]))
+    values["turn_ids"] = tuple(loads(values["turn_ids"]))
     return History(**values)
 
 
 def history_row(history: History) -> tuple[Any, ...]:
     """Return the values for `HISTORY_COLUMNS`."""
     row = {name: getattr(history, name) for name in HISTORY_COLUMNS}
-    row["turn_ids"] = json.dumps(history.turn_ids)
+    row["turn_ids"] = dumps(history.turn_ids)
     row["repeat_key"] = key_text(history.repeat_key)
     return tuple(row.values())
 
@@ -131,7 +146,7 @@ def stop_row(decision: Decision) -> tuple[Any, ...]:
         decision.limit_source,
         decision.extend,
         key_text(decision.repeat_key),
-        json.dumps([_words(warning) for warning in decision.warnings]),
+        dumps([_words(warning) for warning in decision.warnings]),
         decision.turn,
     )
 
@@ -155,7 +170,7 @@ def decision_of(row: tuple[Any, ...], reports: list[tuple[Any, ...]]) -> Decisio
         extend=stop["extend"],
         why=stop["why"],
         repeat_key=stop["repeat_key"],
-        warnings=tuple(json.loads(stop["warnings"])),
+        warnings=tuple(loads(stop["warnings"])),
     )
 
 
@@ -175,6 +190,10 @@ def report_row(stop: int, position: int, report: Report) -> tuple[Any, ...]:
         _words(report.matched),
         int(report.observed),
         _words(report.warning),
+        report.exit,
+        _words(report.log),
+        _words(report.tell_user),
+        int(report.hidden),
     )
 
 
@@ -210,6 +229,10 @@ def report_of(row: tuple[Any, ...]) -> Report:
         matched=columns["matched"],
         observed=bool(columns["observed"]),
         warning=columns["warning"],
+        exit=columns["exit"],
+        log=columns["log"],
+        tell_user=columns["tell_user"],
+        hidden=bool(columns["hidden"]),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from weakref import WeakValueDictionary
+from _weakref import ref
 
 from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.record import Record, replace, variant
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from notyet.core.event import StopEvent
-    from notyet.core.verdict import Decision
+    from notyet.core.verdict import Decision, Report
 
 _LOST_AFTER = 86_400.0  # no gate runs for a day; a process id may have been given away by then
 _FORGOTTEN_AFTER = 30 * 86_400.0  # an agent that was sent back and never came again
@@ -83,6 +83,11 @@ _GIVE_UP = (
     "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'cancelled', ended_at = ?"
     " WHERE id = ? AND token = ? AND outcome = 'asking'"
 )
+_SKIP = (
+    "INSERT INTO stops (agent, turn, begun_at, ended_at, pid, token, digest, event, outcome,"
+    " verdict, why, warnings) VALUES (ifnull((SELECT id FROM agents WHERE host = ?"
+    " AND session_id = ? AND agent_id = ?), 0), 0, ?, ?, ?, ?, ?, ?, 'skipped', 'allow', ?, ?)"
+)
 _OLD_ASKING = "SELECT id, token, pid, begun_at FROM stops WHERE outcome = 'asking' AND begun_at < ?"
 _OLD_STOPS = (
     "SELECT id FROM stops WHERE begun_at < ? AND outcome != 'asking' AND id NOT IN"
@@ -97,7 +102,7 @@ _OLD_AGENTS = (
 # The stops that this process is asking, by token: its own process id cannot tell them apart from
 # those it failed to record. Held weakly: one whose Begun is gone, because of a Ctrl-C anywhere
 # between its entry and its answer, is asked by nobody.
-_asked_here: WeakValueDictionary[bytes, Begun] = WeakValueDictionary()
+_asked_here: dict[bytes, ref[Begun]] = {}
 
 
 class _Known(Record, kw_only=True):
@@ -124,7 +129,7 @@ class Ledger:
     def begin(self, event: StopEvent) -> Begun:
         """Number the turn, find out what became of the last stop, and enter this one (B11)."""
         digest, stored = event_row(event)
-        key = (key_text(event.host), key_text(event.session_id), key_text(event.agent_id or ""))
+        key = _key(event)
         token = os.urandom(8)
         if event.turn_id:
             event = variant(event, {"turn_id": key_text(event.turn_id)})  # as it is stored
@@ -150,7 +155,8 @@ class Ledger:
             stop = db.execute(_NEW_STOP, new).lastrowid or 0
             warnings = self._file.take_warnings()
             begun = Begun(stop=stop, token=token, history=opened, warnings=warnings)
-            _asked_here[token] = begun  # before others can see the row
+            # Before others can see the row.
+            _asked_here[token] = ref(begun, lambda _: _forget(token))
             return begun
 
         return self._file.write(enter)
@@ -188,6 +194,27 @@ class Ledger:
         _asked_here.pop(begun.token, None)
         given_up = (time.time(), begun.stop, begun.token)
         self._file.write(lambda db: db.execute(_GIVE_UP, given_up))
+
+    def skip(self, event: StopEvent, decision: Decision) -> None:
+        """Write down a stop that was let go for a cause, without asking and without counting."""
+        digest, stored = event_row(event)
+        now = time.time()
+        row = stop_row(decision)
+        why, warnings = row[STOP_COLUMNS.index("why")], row[STOP_COLUMNS.index("warnings")]
+        new = (now, now, os.getpid(), os.urandom(8), digest, stored, why, warnings)
+        self._file.write(lambda db: db.execute(_SKIP, (*_key(event), *new)))
+
+    def act(self, what: str, place: str, detail: str) -> None:
+        """Write down what a person did: trust, revoke, off, on."""
+        done = (time.time(), what, key_text(place), key_text(detail))
+        sql = "INSERT INTO acts (at, what, place, detail) VALUES (?, ?, ?, ?)"
+        self._file.write(lambda db: db.execute(sql, done))
+
+    def keep_output(self, begun: Begun, report: Report) -> str:
+        """Write a report's whole output to a log beside the ledger; return its path, or ''."""
+        from notyet.ledger.logs import keep
+
+        return keep(self.path, begun.stop, report.gate, report.output)
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop's decision; None when its process died or took too long."""
@@ -270,6 +297,14 @@ class Ledger:
         if len(old) < _PRUNED_AT_ONCE:
             db.execute(_OLD_AGENTS, (cutoff, at_work_since))
         return len(old)
+
+
+def _forget(token: bytes) -> None:
+    _asked_here.pop(token, None)
+
+
+def _key(event: StopEvent) -> tuple[str, str, str]:
+    return key_text(event.host), key_text(event.session_id), key_text(event.agent_id or "")
 
 
 def _override(db: sqlite3.Connection, stop: int) -> None:

@@ -1,0 +1,100 @@
+"""A ledger of an older version is brought to this one, and loses nothing."""
+
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from notyet import Ledger
+from notyet.ledger import migrations
+from notyet.ledger.file import _APPLICATION
+from notyet.ledger.migrations import STEPS, VERSION, migrate, statements, version_of
+from support import rows, stop
+
+COUNTED = (
+    "INSERT INTO agents (host, session_id, agent_id, turn, turn_ids, blocks, session_blocks,"
+    " extend, blocked, repeats, repeat_key, last_stop, seen_at)"
+    " VALUES ('embedded', 's1', '', 1, '[]', 2, 2, 0, 1, 0, '', 1, 0)"
+)
+STOPPED = (
+    "INSERT INTO stops (agent, turn, begun_at, pid, token, digest, event, outcome)"
+    " VALUES (1, 1, 0, 1, x'00', x'00', '{}', 'blocked')"
+)
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A ledger as version 1 left it, with one agent that was sent back twice."""
+    path = tmp_path / "ledger.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        STEPS[0](db)
+        db.execute(COUNTED)
+        db.execute(STOPPED)
+        db.execute("PRAGMA user_version = 1")
+        db.execute(f"PRAGMA application_id = {_APPLICATION}")
+    return path
+
+
+def test_every_version_has_its_step():
+    assert len(STEPS) == VERSION
+
+
+def test_an_old_ledger_keeps_its_counts_and_gets_the_new_columns(old):
+    ledger = Ledger(old)
+    begun = ledger.begin(stop(stop_hook_active=True))
+    assert begun.history.blocks == 2
+    assert rows(ledger, "PRAGMA user_version") == [(VERSION,)]
+    columns = {name for _, name, *_ in rows(ledger, "PRAGMA table_info(reports)")}
+    assert {"exit", "log", "tell_user", "hidden"} <= columns
+    assert rows(ledger, "SELECT count(*) FROM acts") == [(0,)]
+    assert rows(ledger, "SELECT outcome FROM stops WHERE id = 1") == [("blocked",)]
+
+
+def test_an_old_and_a_new_ledger_look_alike(old, tmp_path):
+    Ledger(old).begin(stop())
+    new = tmp_path / "new.db"
+    Ledger(new).begin(stop())
+    tables = []
+    for path in (old, new):
+        with closing(sqlite3.connect(path)) as db:
+            names = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            tables.append(
+                {name: db.execute(f"PRAGMA table_info({name})").fetchall() for (name,) in names}
+            )
+    assert tables[0] == tables[1]
+
+
+def test_many_at_once_migrate_once(old):
+    begun = []
+    threads = [
+        threading.Thread(target=lambda: begun.append(Ledger(old).begin(stop(session_id="x"))))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(begun) == 8
+
+
+def test_a_step_that_fails_leaves_the_old_version(old, monkeypatch):
+    def fail(db):
+        STEPS[1](db)
+        raise sqlite3.OperationalError("disk full")
+
+    monkeypatch.setattr(migrations, "STEPS", (STEPS[0], fail, *STEPS[2:]))
+    with closing(sqlite3.connect(old, isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.OperationalError, match="disk full"):
+            migrate(db)
+        db.execute("ROLLBACK")
+        assert version_of(db) == 1
+        assert db.execute("SELECT name FROM sqlite_master WHERE name = 'acts'").fetchall() == []
+
+
+def test_the_scripts_can_be_split_at_their_semicolons():
+    for script in Path(migrations.__file__).parent.glob("*.sql"):
+        for statement in statements(script.read_text()):
+            assert sqlite3.complete_statement(f"{statement};")

@@ -1,0 +1,86 @@
+"""Stops that are let go unasked, and what people did: written down, and counted nowhere."""
+
+import os
+import time
+
+import pytest
+
+from notyet import Allow, Decision, Ledger, LedgerError
+from notyet.ledger.memory import MemoryLedger
+from support import decide, recorded, rows, stop
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.db")
+
+
+def skipped(why="off", *warnings):
+    return Decision(verdict=Allow(), outcome="skipped", why=why, warnings=warnings)
+
+
+@pytest.mark.rule("A10")
+def test_a_skipped_stop_is_one_record_with_its_cause_and_words(ledger):
+    ledger.skip(stop(cwd="/p"), skipped("untrusted", "not trusted", "é \udc80"))
+    ((outcome, verdict, why, warnings, event, begun, ended, pid),) = rows(
+        ledger,
+        "SELECT outcome, verdict, why, warnings, event, begun_at, ended_at, pid FROM stops",
+    )
+    assert (outcome, verdict, why) == ("skipped", "allow", "untrusted")
+    assert "not trusted" in warnings
+    assert '"cwd": "/p"' in event
+    assert abs(time.time() - begun) < 60
+    assert (begun, pid) == (ended, os.getpid())
+
+
+@pytest.mark.rule("B9")
+def test_nothing_is_stored_under_an_empty_key(ledger):
+    ledger.skip(stop(session_id=""), skipped("no-session"))
+    assert rows(ledger, "SELECT count(*) FROM agents") == [(0,)]
+    assert rows(ledger, "SELECT agent FROM stops") == [(0,)]
+
+
+def test_a_skipped_stop_belongs_to_its_agent_and_does_not_touch_its_count(ledger):
+    decide(ledger, stop())
+    before = rows(ledger, "SELECT * FROM agents")
+    ledger.skip(stop(), skipped())
+    assert rows(ledger, "SELECT * FROM agents") == before
+    assert rows(ledger, "SELECT DISTINCT agent FROM stops") == [(before[0][0],)]
+    assert ledger.begin(stop(stop_hook_active=True)).history.blocks == 1
+
+
+def test_a_skipped_stop_is_nobodys_answer(ledger):
+    ledger.skip(stop(), skipped())
+    assert ledger.begin(stop()).repeats == 0
+
+
+def test_skipped_stops_are_pruned_like_others(ledger):
+    for _ in range(3):
+        ledger.skip(stop(), skipped())
+    assert ledger.prune(-1) == 3
+    assert recorded(ledger) == []
+
+
+def test_in_memory_a_skipped_stop_leaves_nothing():
+    ledger = MemoryLedger()
+    ledger.skip(stop(), skipped())
+    assert ledger.begin(stop()).history.turn == 1
+
+
+def test_what_people_did_is_kept_in_order(ledger):
+    ledger.act("trust", "/p/notyet.toml", "2 gates")
+    ledger.act("off", "", "30m")
+    done = rows(ledger, "SELECT what, place, detail, at FROM acts ORDER BY id")
+    assert [row[:3] for row in done] == [
+        ("trust", "/p/notyet.toml", "2 gates"),
+        ("off", "", "30m"),
+    ]
+    assert done[0][3] <= done[1][3] <= time.time()
+
+
+def test_a_ledger_that_cannot_be_written_says_so(tmp_path):
+    ledger = Ledger(tmp_path)
+    with pytest.raises(LedgerError, match="is a directory"):
+        ledger.skip(stop(), skipped())
+    with pytest.raises(LedgerError, match="is a directory"):
+        ledger.act("off", "", "")
