@@ -1,0 +1,156 @@
+"""Process groups: ending them, seeing who is left, and a watchdog for when we are killed."""
+
+from __future__ import annotations
+
+import os
+
+from notyet.checks.spawn import SH, launch, pipe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Reads group ids until its input ends, which is when we die, however we die. After a good end it
+# is killed before that. What left its group is found by our mark, where there is a /proc.
+_WATCH = """
+token=$1 groups=
+cd /
+while read -r group; do groups="$groups $group"; done
+end() {
+  for group in $groups; do kill -s "$1" -- "-$group"; done
+  for file in $(grep -lsF -e "$token" /proc/[0-9]*/environ); do
+    file=${file%/environ}
+    kill -s "$1" "${file#/proc/}"
+  done
+}
+end TERM
+sleep 0.5 || sleep 1
+end KILL
+end KILL
+"""
+_MANY = 1000  # to look at so many process ids one by one is quicker than to list them all
+
+
+class Watchdog:
+    """A small shell that ends the groups it was told of when this process dies.
+
+    It has a session of its own, so it outlives a SIGKILL to our group. If a fork of this program
+    also holds the pipe, it is only late: it acts when the last holder is gone.
+    """
+
+    __slots__ = ("pid", "pipe")
+
+    def __init__(self, token: str, close: Iterable[int]) -> None:
+        self.pid, self.pipe = 0, -1
+        ends: tuple[int, ...] = ()
+        try:
+            ends = pipe()
+            null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+            ends = (*ends, null)
+            os.set_blocking(ends[1], False)
+            environ = {"PATH": os.environ.get("PATH", os.defpath)}
+            argv = [SH, "-c", _WATCH, "notyet-watchdog", token]
+            self.pid = launch(argv, environ, (ends[0], null, null), close)
+            self.pipe = ends[1]
+        except (OSError, ValueError):  # too many files or processes: then without one
+            pass
+        finally:
+            for end in ends:
+                if end != self.pipe:
+                    os.close(end)
+
+    def watch(self, groups: Iterable[int]) -> None:
+        """Tell it of the groups that were started."""
+        if self.pid:
+            try:  # noqa: SIM105  # contextlib is not free
+                os.write(self.pipe, b"%s\n" % " ".join(map(str, groups)).encode())
+            except OSError:  # somebody killed it, or it is stopped
+                pass
+
+    def stop(self) -> None:
+        """Send it away; quicker than to wait until it has seen that it is not needed."""
+        if not self.pid:
+            return
+        send(self.pid, 9)
+        os.close(self.pipe)
+        reap(self.pid)
+        self.pid = 0
+
+
+def send(target: int, number: int) -> None:
+    """Signal a process, or a group when negative; one that is gone or not ours is fine."""
+    try:  # noqa: SIM105  # as above
+        os.kill(target, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def reap(pid: int) -> bool:
+    """Collect a child that was killed, unless the system cannot end it now."""
+    import time
+
+    for attempt in range(200):
+        try:
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                return True
+        except ChildProcessError:  # collected by somebody else, or by the system
+            return True
+        time.sleep(0.0001 if attempt < 20 else 0.005)  # noqa: PLR2004  # 2 ms, then 900 ms
+    return False
+
+
+def living(groups: set[int]) -> set[int]:
+    """Return which of these groups, whose leaders have exited, still have a running process."""
+    left = set()
+    try:
+        pids = _candidates(min(groups))
+    except (OSError, ValueError, IndexError):  # no /proc
+        return {group for group in groups if _answers(-group)}
+    for pid in pids:
+        if pid in groups:
+            continue
+        try:
+            group = os.getpgid(pid)
+        except OSError:
+            continue
+        if group in groups and group not in left and not is_zombie(pid):
+            left.add(group)
+    return left
+
+
+def is_zombie(pid: int) -> bool:
+    """Tell whether a process has exited and only waits to be collected."""
+    return status(pid)[:1] in ([b"Z"], [b"X"], [])
+
+
+def status(pid: int) -> list[bytes]:
+    """Return the fields of /proc/PID/stat from its state on; none when it is gone."""
+    try:
+        return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+def read(path: str) -> bytes:
+    """Return a small file of /proc."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 65536)
+    finally:
+        os.close(fd)
+
+
+def _candidates(oldest: int) -> Iterable[int]:
+    """Return the processes that may have been started after this one."""
+    last = int(read("/proc/loadavg").split()[-1])
+    if oldest <= last < oldest + _MANY:
+        return range(oldest + 1, last + 1)
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+
+
+def _answers(target: int) -> bool:
+    try:
+        os.kill(target, 0)
+    except OSError:  # macOS says EPERM where only the exited leader is left
+        return False
+    return True

@@ -1,0 +1,241 @@
+"""Starting one command: finding the program, entering its folder, saying why it cannot start.
+
+`posix_spawn` and not `fork`: it is quick in a big process and safe in one with threads. It knows
+no working directory, so a command that runs elsewhere is started through a shell that goes there
+first and then becomes the command.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from notyet.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Iterable, Mapping, Sequence
+else:
+    import _signal as signal  # without the enum that `signal` imports
+
+SH = "/bin/sh"
+# Carried by all that a command starts, also by what leaves its group; a gate's gate adds its own.
+MARK = "NOTYET_GATE"
+
+_ENV = "/usr/bin/env"
+# `cd -P`: as chdir would. The shell's own OLDPWD is undone, and PWD is as we were told.
+_ENTER = (
+    'cd -P -- "$1" || exit 126; PWD=$1; OLDPWD=$2; [ "$2" ] || unset OLDPWD; shift 2; exec "$@"'
+)
+_STDIO = 2  # the highest of the descriptors 0, 1 and 2
+_FIRST_LINE = 256  # the kernel reads no more of it
+# What this program ignores or handles is as usual again in a command.
+_USUAL = tuple(
+    getattr(signal, name)
+    for name in (
+        *("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGCHLD", "SIGALRM"),
+        *("SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGTTIN", "SIGTTOU"),
+    )
+)
+
+
+class Job(Record, kw_only=True):
+    """One command to run: a program with its arguments, where, and with what."""
+
+    argv: tuple[str, ...]  # looked up on the PATH of `environ` when it has no slash
+    dir: str  # where it runs; entered by the child, never by a chdir of ours (E7)
+    environ: Mapping[str, str]  # all of it; PWD and our mark are added
+    stdin: bytes = b""
+    timeout: float | None = None
+
+
+class CannotStart(Exception):  # noqa: N818  # not an error of ours
+    """A command cannot be started; says why, for a person."""
+
+
+def shell_argv(script: str, shell: str) -> tuple[str, ...]:
+    """Return the arguments that run a script in a shell (E8)."""
+    return (shell, "-c", script)
+
+
+def folder_id(folder: str) -> tuple[int, int] | None:
+    """Return what tells one folder from another, or None when it is not there."""
+    try:
+        found = os.stat(folder)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino)
+
+
+def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[str], dict[str, str]]:
+    """Return the arguments and the environment to spawn a job with; raises CannotStart.
+
+    What can be seen beforehand is checked here, so that a command fails with the same words
+    whether or not it needs the shell to enter its folder.
+    """
+    if not job.argv:
+        raise CannotStart("there is nothing to run: the command is empty")
+    folder = _folder(job.dir)
+    path = _find(job.argv[0], folder, job.environ.get("PATH", os.defpath))
+    argv = [*_interpreter(path), path, *job.argv[1:]]
+    marks = f"{job.environ.get(MARK, '')} {token}".strip()
+    environ = {**job.environ, "PWD": folder, MARK: marks}
+    if here is None or folder_id(folder) != here:
+        enter = [SH, "-c", _ENTER, "sh", folder, environ.get("OLDPWD", "")]
+        argv = [*enter, *_keep_odd_names(environ, argv[0]), *argv]
+    return argv, environ
+
+
+def launch(
+    argv: list[str], environ: Mapping[str, str], stdio: Sequence[int], close: Iterable[int]
+) -> int:
+    """Start a program in a session of its own, with these three descriptors as 0, 1 and 2."""
+    actions: list[tuple[int, int] | tuple[int, int, int]] = [
+        (os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)
+    ]
+    actions += [(os.POSIX_SPAWN_CLOSE, fd) for fd in close]
+    try:
+        return os.posix_spawn(
+            *(argv[0], argv, environ),
+            file_actions=actions,
+            setsigmask=(),
+            setsigdef=_USUAL,
+            setsid=True,
+        )
+    except NotImplementedError:  # macOS: a group of its own is all that we get
+        return os.posix_spawn(
+            *(argv[0], argv, environ),
+            file_actions=actions,
+            setsigmask=(),
+            setsigdef=_USUAL,
+            setpgroup=0,
+        )
+
+
+def why(error: OSError | ValueError, argv: Sequence[str]) -> str:
+    """Say why a program could not be started."""
+    if isinstance(error, ValueError):
+        return f"the command, its folder or its environment cannot be passed on: {error}"
+    program = argv[0] if argv else ""
+    if error.errno == errno.E2BIG:
+        return (
+            f"its arguments and environment are too long for this system to start {program!r}; "
+            "pass long texts in a file"
+        )
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        return f"too many files are open to start {program!r}; run fewer gates at once"
+    if error.errno in {errno.EAGAIN, errno.ENOMEM}:
+        return f"the system has no room for another process, so {program!r} did not start"
+    if error.errno == errno.ENOEXEC:
+        return f"{program!r} is not a program that this machine can run"
+    return f"{program!r} could not be started: {error.strerror}"
+
+
+def inherited() -> list[int]:
+    """Return the descriptors that a command would inherit beyond 0, 1 and 2.
+
+    Ours are never among them, but those of whoever started this program can be: a command that
+    keeps one open could hold up somebody who waits for its end.
+    """
+    try:
+        fds = [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:
+        return []
+    found = []
+    for fd in fds:
+        try:
+            if fd > _STDIO and os.get_inheritable(fd):
+                found.append(fd)
+        except OSError:  # the one that the folder was read with
+            continue
+    return found
+
+
+def pipe() -> tuple[int, int]:
+    """Open a pipe that never takes the place of a standard descriptor that is closed."""
+    ends = os.pipe()
+    if min(ends) > _STDIO:
+        return ends
+    import fcntl
+
+    try:
+        first = fcntl.fcntl(ends[0], fcntl.F_DUPFD_CLOEXEC, _STDIO + 1)
+        return first, fcntl.fcntl(ends[1], fcntl.F_DUPFD_CLOEXEC, _STDIO + 1)
+    finally:
+        os.close(ends[0])
+        os.close(ends[1])
+
+
+def _folder(folder: str) -> str:
+    _reach(folder, f"the folder to run in, {folder!r},")
+    if not os.path.isdir(folder):
+        raise CannotStart(f"the folder to run in, {folder!r}, is not a folder")
+    if not os.access(folder, os.X_OK):
+        raise CannotStart(f"the folder to run in, {folder!r}, may not be entered")
+    # A path that begins with a slash is no option of `cd`, and is not looked up in CDPATH.
+    return folder if folder.startswith("/") else os.path.join(os.getcwd(), folder)
+
+
+def _reach(path: str, name: str) -> None:
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        raise CannotStart(f"{name} does not exist") from None
+    except OSError as error:
+        raise CannotStart(f"{name} cannot be reached: {error.strerror}") from None
+
+
+def _find(program: str, folder: str, path: str) -> str:
+    """Find a program as a shell in that folder would."""
+    if "/" in program:
+        found = os.path.join(folder, program)
+        _reach(found, f"the program {program!r}")
+        return _executable(found)
+    refused = ""
+    for place in path.split(":") if program else ():
+        found = os.path.join(folder, place, program)
+        if os.path.isfile(found):
+            if os.access(found, os.X_OK):
+                return found
+            refused = refused or found
+    if refused:
+        return _executable(refused)
+    raise CannotStart(f"the program {program!r} was not found on the PATH")
+
+
+def _executable(path: str) -> str:
+    if os.path.isdir(path):
+        raise CannotStart(f"{path!r} is a folder, not a program")
+    if not os.access(path, os.X_OK):
+        raise CannotStart(f"{path!r} is not executable; chmod +x makes it so")
+    return path
+
+
+def _interpreter(path: str) -> tuple[str, ...]:
+    """Return the shell for a script whose first line names none, as shells themselves do."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:  # a program may be executable and not readable
+        return ()
+    try:
+        start = os.read(fd, _FIRST_LINE)
+    except OSError:
+        return ()
+    finally:
+        os.close(fd)
+    if not start.startswith(b"#!"):
+        return () if b"\0" in start else (SH,)
+    words = start[2:].split(b"\n")[0].strip(b" \t").replace(b"\t", b" ").split(b" ")
+    if words[0].startswith(b"/") and not os.path.exists(words[0]):
+        named = os.fsdecode(words[0])
+        raise CannotStart(f"the first line of {path!r} names {named!r}, which does not exist")
+    return ()
+
+
+def _keep_odd_names(environ: Mapping[str, str], program: str) -> list[str]:
+    """Hand variables past the shell that it would drop: bash's exported functions, say."""
+    odd = [f"{n}={v}" for n, v in environ.items() if not (n.isascii() and n.isidentifier())]
+    if not odd or "=" in program or not os.access(_ENV, os.X_OK):
+        return []
+    return [_ENV, "--", *odd]

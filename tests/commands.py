@@ -1,0 +1,57 @@
+"""What the tests of the runner share."""
+
+import os
+import sys
+import time
+
+from notyet.checks.command import Job, run_together, shell_argv
+
+ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C"}
+
+
+def script(text, folder=".", **fields):
+    """Make a job that runs a script in a shell."""
+    environ = ENVIRON | fields.pop("environ", {})
+    return Job(argv=shell_argv(text, "/bin/sh"), dir=str(folder), environ=environ, **fields)
+
+
+def program(*argv, folder=".", **fields):
+    """Make a job that runs a program without a shell."""
+    environ = ENVIRON | fields.pop("environ", {})
+    return Job(argv=argv, dir=str(folder), environ=environ, **fields)
+
+
+def python(code, *args, **fields):
+    """Make a job that runs this interpreter."""
+    return program(sys.executable, "-I", "-S", "-c", code, *args, **fields)
+
+
+def run(job, **options):
+    """Run one job."""
+    (ended,) = run_together([job], **options)
+    return ended
+
+
+def running(pid):
+    """Tell whether a process exists and is not only waiting to be collected."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def until(condition, seconds=20.0):
+    """Wait for something that happens soon; False when it does not."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def pids_in(folder):
+    """Return the process ids that commands wrote into files named *.pid."""
+    texts = [path.read_text().strip() for path in folder.glob("*.pid")]
+    return [int(text) for text in texts if text]

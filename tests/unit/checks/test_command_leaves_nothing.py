@@ -1,0 +1,273 @@
+"""What a command started is gone when we are done with it, and when we are killed (E2)."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from commands import pids_in, python, run, run_together, running, script, until
+from notyet.checks import command, process
+from notyet.checks.groups import Watchdog
+
+pytestmark = pytest.mark.rule("E2")
+
+PATHS = [path for path in sys.path if path]
+# Each leaves something in the background that would run for long, and writes down its number.
+LEFT = {
+    "in the background": "(echo 0; exec sh -c 'echo $$ > a.pid; exec sleep 1000') &",
+    "with its output elsewhere": "sh -c 'echo $$ > a.pid; exec sleep 1000' >/dev/null 2>&1 &",
+    "by a double fork": "(sh -c 'echo $$ > a.pid; exec sleep 1000' &) &",
+    "ignoring SIGTERM": "sh -c 'trap \"\" TERM; echo $$ > a.pid; while :; do sleep 0.1; done' &",
+    "with nohup": "nohup sh -c 'echo $$ > a.pid; exec sleep 1000' &",
+}
+WAIT = "until [ -s a.pid ]; do sleep 0.01; done;"
+# Gates of all sorts in a program of its own, which somebody then kills.
+VICTIM = """
+import sys
+sys.path[:0] = sys.argv[2:]
+from commands import run_together, script
+texts = [
+    "echo $$ > a.pid; exec sleep 1000",
+    "setsid sh -c 'echo $$ > b.pid; exec sleep 1000' & wait",
+    "trap '' TERM; echo $$ > c.pid; while :; do sleep 0.1; done",
+    "(setsid sh -c 'trap \\"\\" TERM; echo $$ > d.pid; while :; do sleep 0.1; done' &) & wait",
+    "sleep 0.01; echo $$ > e.pid; sleep 1000 | cat",
+]
+run_together([script(text, sys.argv[1]) for text in texts])
+"""
+
+
+@pytest.mark.parametrize("how", LEFT)
+@pytest.mark.parametrize("then", ["exit 0", "kill -9 $$"])
+def test_what_a_command_left_behind_is_gone_when_the_result_is_there(tmp_path, how, then):
+    run(script(f"{LEFT[how]} {WAIT} {then}", tmp_path))
+    (pid,) = pids_in(tmp_path)
+    assert not running(pid)
+
+
+def test_a_leftover_may_clean_up_after_itself(tmp_path):
+    left = "(trap 'sleep 0.01; echo x >&2; touch cleaned; exit' TERM; echo 1 > a.pid; sleep 9) &"
+    run(script(f"{left} {WAIT}", tmp_path))
+    assert (tmp_path / "cleaned").exists()
+
+
+def test_a_leftover_is_ended_while_another_command_goes_on(tmp_path):
+    first = script(f"{LEFT['with its output elsewhere']} {WAIT}", tmp_path)
+    gone = "while kill -0 $(cat a.pid); do sleep 0.01; done; echo gone"
+    ended = run_together([first, script(f"{WAIT} {gone}", tmp_path, timeout=20)])
+    assert ended[1].stdout == b"gone\n"
+
+
+@pytest.mark.parametrize("how", LEFT)
+def test_all_of_the_group_is_ended_when_the_time_is_over(tmp_path, how):
+    ended = run(script(f"{LEFT[how]} {WAIT} sleep 1000", tmp_path, timeout=0.5))
+    assert ended.timed_out
+    (pid,) = pids_in(tmp_path)
+    assert not running(pid)
+
+
+def test_the_last_moments_of_several_commands_pass_together():
+    stubborn = script("trap '' TERM; while :; do sleep 0.05; done", timeout=0.2)
+    started = time.monotonic()
+    assert {ended.signal for ended in run_together([stubborn] * 40)} == {signal.SIGKILL}
+    assert time.monotonic() - started < 15  # one after another they would take twenty and more
+
+
+def kill_itself(victim):
+    victim.kill()
+
+
+def kill_its_group(victim):
+    os.killpg(victim.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("kill", [kill_itself, kill_its_group])
+def test_everything_is_ended_when_we_are_killed(tmp_path, kill):
+    command = [sys.executable, "-c", VICTIM, str(tmp_path), *PATHS]
+    with subprocess.Popen(command, start_new_session=True) as victim:
+        assert until(lambda: len(pids_in(tmp_path)) == 5)
+        assert all(map(running, pids_in(tmp_path)))
+        kill(victim)
+    assert until(lambda: not any(map(running, pids_in(tmp_path))))
+
+
+def test_the_watchdog_holds_nothing_that_somebody_waits_for(tmp_path):
+    leaked, other = os.pipe()
+    command = [sys.executable, "-c", VICTIM, str(tmp_path), *PATHS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, pass_fds=[leaked]) as victim:
+        assert until(lambda: len(pids_in(tmp_path)) == 5)
+        with open(f"/proc/{victim.pid}/task/{victim.pid}/children") as file:
+            children = [Path("/proc", pid) for pid in file.read().split()]
+        (watchdog,) = [c for c in children if b"notyet-watchdog" in (c / "cmdline").read_bytes()]
+        held = {fd.name: str(fd.readlink()) for fd in (watchdog / "fd").iterdir()}
+        victim.kill()
+    os.close(leaked)
+    os.close(other)
+    assert held.pop("0").startswith("pipe:")
+    assert held == {"1": os.devnull, "2": os.devnull}
+    assert until(lambda: not any(map(running, pids_in(tmp_path))))
+
+
+def test_three_hundred_runs_leave_no_descriptor_and_no_process():
+    code = """
+import os, sys
+sys.path[:0] = sys.argv[1:]
+from commands import ENVIRON, program, run_together, script
+jobs = [
+    script("cat >/dev/null; exit 3", stdin=b"x"),
+    script("exit 0", "/"),
+    program("no-such-program"),
+    program("true", "x" * 3_000_000),
+]
+before = sorted(os.listdir("/dev/fd"))
+for _ in range(300):
+    assert [ended.code for ended in run_together(jobs)] == [3, 0, None, None]
+assert sorted(os.listdir("/dev/fd")) == before
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print("clean")
+"""
+    ended = run(python(code, *PATHS, timeout=50))
+    assert (ended.stdout, ended.stderr) == (b"clean\n", b"")
+
+
+def test_it_goes_on_without_a_watchdog(monkeypatch):
+    monkeypatch.setattr("notyet.checks.groups.SH", "/no/such/shell")
+    assert run(script("exit 3")).code == 3
+
+
+def test_no_group_is_forgotten_where_there_is_no_proc(tmp_path, monkeypatch):
+    def no_proc(path):
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr("notyet.checks.groups.read", no_proc)
+    run(script(f"{LEFT['ignoring SIGTERM']} {WAIT}", tmp_path))
+    (pid,) = pids_in(tmp_path)
+    assert until(lambda: not running(pid))
+
+
+def test_a_leftover_is_found_among_very_many_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr("notyet.checks.groups._MANY", 0)
+    left = "(trap 'sleep 0.01; touch cleaned; exit' TERM; echo 1 > a.pid; sleep 9) 2>&- >&- &"
+    run(script(f"{left} {WAIT}", tmp_path))
+    assert (tmp_path / "cleaned").exists()
+
+
+ESCAPE = """
+import os, sys
+sys.path[:0] = sys.argv[2:]
+from commands import run, running, script, pids_in
+from notyet.checks.orphans import adopt_orphans, sweep
+import pathlib
+here = pathlib.Path(sys.argv[1])
+HIDE
+assert sweep() == 0
+assert adopt_orphans() and "ctypes" not in sys.modules
+texts = ["exec sleep 1000", "trap '' TERM; while :; do sleep 0.1; done", "kill -STOP $$"]
+for n, text in enumerate(texts):
+    (here / f"{n}.sh").write_text(f"echo $$ > {n}.pid; " + text)
+    run(script(f"(setsid sh {n}.sh &) & until [ -s {n}.pid ]; do sleep 0.01; done", sys.argv[1]))
+pids = pids_in(here)
+assert len(pids) == 3 and all(map(running, pids)), pids
+print(sweep() >= 3, any(map(running, pids)), sweep())
+"""
+NO_LISTS = """
+import notyet.checks.orphans as orphans
+def no_lists(path):
+    raise FileNotFoundError(path)
+orphans.read = no_lists
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can adopt orphans")
+@pytest.mark.parametrize("hide", ["", NO_LISTS], ids=["with lists", "without lists"])
+def test_what_left_its_group_is_swept_by_a_process_that_adopts_orphans(tmp_path, hide):
+    code = ESCAPE.replace("HIDE", hide)
+    ended = run(python(code, str(tmp_path), *PATHS, timeout=30))
+    assert (ended.stdout, ended.stderr) == (b"True False 0\n", b"")
+
+
+def test_orphans_cannot_be_adopted_without_the_system_call(monkeypatch):
+    monkeypatch.setitem(sys.modules, "_ctypes", None)
+    from notyet.checks.orphans import adopt_orphans
+
+    assert adopt_orphans() is False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can adopt orphans")
+def test_a_sweep_ends_all_children_and_counts_them(tmp_path, monkeypatch):
+    import ctypes
+
+    from notyet.checks import orphans
+
+    monkeypatch.setattr(orphans, "_adopted", False)
+    assert orphans.sweep() == 0
+    try:
+        assert orphans.adopt_orphans()
+        text = "trap '' TERM; echo $$ > a.pid; while :; do sleep 0.1; done"
+        run(script(f"(setsid sh -c '{text.replace(chr(39), chr(34))}' &) & {WAIT}", tmp_path))
+        (pid,) = pids_in(tmp_path)
+        assert running(pid)
+        assert orphans.sweep() >= 1
+        assert not running(pid)
+    finally:
+        ctypes.CDLL(None).prctl(36, 0, 0, 0, 0)  # the other tests are no hook
+
+
+@pytest.mark.parametrize("wait", ["waitid", "waitpid"])
+def test_an_exit_code_that_somebody_else_took_is_a_problem(monkeypatch, wait):
+    if wait == "waitpid":
+        monkeypatch.delattr(os, "waitid")
+    monkeypatch.delattr(os, "pidfd_open")
+    launch = process.launch
+
+    def launch_and_take(*args):
+        pid = launch(*args)
+        os.waitpid(pid, 0)
+        return pid
+
+    monkeypatch.setattr(process, "launch", launch_and_take)
+    ended = run(script("echo said; exit 3"))
+    assert (ended.code, ended.stdout) == (None, b"said\n")
+    assert "its exit code was lost" in ended.problem
+
+
+def test_a_command_that_cannot_be_ended_does_not_hold_us_up(monkeypatch):
+    monkeypatch.setattr(command, "send", lambda target, number: None)  # as if it were root's
+    started = time.monotonic()
+    ended = run(script("echo $$; exec sleep 1000", timeout=0.2))
+    pid = int(ended.stdout)
+    assert ended.timed_out
+    assert running(pid)
+    assert time.monotonic() - started < 15
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def test_a_stopped_or_killed_watchdog_is_no_problem(monkeypatch):
+    class Killed(Watchdog):
+        def watch(self, groups):
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            super().watch(groups)
+
+    monkeypatch.setattr(command, "Watchdog", Killed)
+    assert run(script("exit 3")).code == 3
+
+
+def test_a_bug_in_the_loop_still_ends_everything(tmp_path, monkeypatch):
+    def bug(*_):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(command._Stage, "_read", bug)
+    before = sorted(os.listdir("/dev/fd"))
+    with pytest.raises(RuntimeError, match="a bug"):
+        run(script("echo $$ > a.pid; echo x; trap '' TERM; while :; do sleep 0.1; done", tmp_path))
+    (pid,) = pids_in(tmp_path)
+    assert not running(pid)
+    assert sorted(os.listdir("/dev/fd")) == before
