@@ -3,6 +3,10 @@ import subprocess
 import pytest
 
 
+def pytest_addoption(parser):
+    parser.addoption("--write-golden", action="store_true", help="write golden files anew")
+
+
 @pytest.fixture(autouse=True)
 def _nothing_of_the_user(tmp_path_factory, monkeypatch):
     """No test reads or writes the user's own files."""
@@ -11,7 +15,11 @@ def _nothing_of_the_user(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
-    monkeypatch.delenv("NOTYET_LEDGER", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    for name in ("LEDGER", "DISABLE", "INSIDE", "SUPERVISED"):
+        monkeypatch.delenv(f"NOTYET_{name}", raising=False)
+    for name in ("CODEX_HOME", "CLAUDE_PROJECT_DIR", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "AI_AGENT"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ import sys
 from time import monotonic
 
 from notyet import workspace
+from notyet.asking import Asking, question_for
 from notyet.checks.drive import Call, drive_sync
-from notyet.checks.function import Question, asked_by, takes
+from notyet.checks.function import asked_by, takes
 from notyet.core.event import StopEvent
 from notyet.core.gate import Function, Gate
 from notyet.core.limits import History, Limits
@@ -21,9 +22,8 @@ from notyet.core.plan import missing_names, plan, select
 from notyet.core.record import replace
 from notyet.core.settle import holds, needs_tree, settle
 from notyet.core.verdict import Allow, Block, Decision, Problem
-from notyet.dialects import FACES, openclaw
 from notyet.errors import LedgerError
-from notyet.observers import OBSERVED, Observer, arguments, is_told, question_for
+from notyet.observers import OBSERVED, Observer, Watch, is_told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.checks.drive import Line
+    from notyet.checks.function import Question
     from notyet.core.verdict import Report
     from notyet.ledger import AnyLedger, Begun
 
@@ -38,13 +39,15 @@ if TYPE_CHECKING:
 
 _FIRST_ANSWER = 600.0  # seconds that the second of two equal stops waits for the first
 _ONE_WAIT = 1.0
+_LONGEST_OUTPUT = 1_200  # characters of a failed gate that its agent can be told; more gets a log
 
 
 class Engine:
     """Asks gates whether an agent may stop, and remembers what came of it.
 
     `gates` are `Gate`s or plain functions, which become gates for the main agent. Without a
-    `ledger`, send-backs are counted in memory.
+    `ledger`, send-backs are counted in memory. What somebody should know goes to `warn`, or to
+    the logger "notyet".
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class Engine:
         observers: Iterable[Observer] = (),
         limits: Limits = Limits(),  # noqa: B008  # a record cannot be changed
         ledger: AnyLedger | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         if ledger is None:
             from notyet.ledger.memory import MemoryLedger
@@ -64,11 +68,13 @@ class Engine:
         if not isinstance(limits, Limits):
             raise TypeError("limits are Limits, like Limits(max_blocks=5)")
         self._ledger = ledger
+        self._warn = warn or _warn
         self._limits = limits
-        self._observers: list[tuple[Observer, Question]] = []
+        self._observers: list[Watch] = []
         for observer in observers:
             self._watch(observer)
         self._gates: list[Gate] = []
+        self._names: set[str] = set()
         self._questions: dict[str, Question] = {}
         for gate in gates:
             self._add(gate if isinstance(gate, Gate) else _as_gate(gate))
@@ -79,6 +85,8 @@ class Engine:
         "subagent_stopping" and "stopping" decide, one after another, higher priority first.
         "stop", "subagent_stop" and "subagent_ended" are told, in order of registration.
         """
+        from notyet.dialects import openclaw
+
         if name in openclaw.DECIDING:
             self._add(openclaw.gate(name, handler, priority, step=len(self._gates)))
             return
@@ -99,65 +107,71 @@ class Engine:
 
         return await drive(self._decide_only(event, history))
 
-    async def check(self, event: StopEvent) -> Decision:
-        """Decide, count and record a stop, then tell the observers unless it was blocked."""
+    async def check(self, event: StopEvent, *, within: float | None = None) -> Decision:
+        """Decide, count and record a stop, then tell the observers unless it was blocked.
+
+        `within` so many seconds there is a decision: a gate that is still at work by then is
+        ended, has a problem and never blocks.
+        """
         from notyet.checks.drive_async import drive
         from notyet.checks.threads import run_or_do
 
         # Nobody waits on the loop's thread for a ledger that is locked.
-        return await drive(self._check(event, _FIRST_ANSWER, run_or_do))
+        return await drive(self._check(event, _deadline(within), _FIRST_ANSWER, run_or_do))
 
-    def check_sync(self, event: StopEvent) -> Decision:
+    def check_sync(self, event: StopEvent, *, within: float | None = None) -> Decision:
         """Do what `check` does from code that is not async, inside a running loop or not."""
         # What a running loop of this thread is asking cannot be answered while we wait for it.
         patience = 0.0 if _in_a_running_loop() else _FIRST_ANSWER
-        return drive_sync(self._check(event, patience, _at_once))
+        return drive_sync(self._check(event, _deadline(within), patience, _at_once))
 
     def _watch(self, observer: object) -> None:
         if not isinstance(observer, Observer):
             kind = type(observer).__name__
             raise TypeError(f"an observer is an Observer, not {kind}; or use engine.on()")
-        _expect(observer.call, ("event", "ctx"), f"an observer of {observer.on!r}")
-        self._observers.append((observer, question_for(observer)))
+        if callable(observer.call):
+            _expect(observer.call, ("event", "ctx"), f"an observer of {observer.on!r}")
+        self._observers.append(Watch(observer))
 
     def _add(self, gate: Gate) -> None:
-        if gate.name in self._questions:
+        if gate.name in self._names:
             raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
-        shape = ("event",) if gate.native else ("event", "ctx")
-        _expect(gate.check.call, shape, f"the gate {gate.name!r}")
+        question = question_for(gate, engine=id(self))
+        if question is not None:
+            shape = ("event",) if gate.native else ("event", "ctx")
+            _expect(question.call, shape, f"the gate {gate.name!r}")
+            self._questions[gate.name] = question
+        self._names.add(gate.name)
         self._gates.append(gate)
-        self._questions[gate.name] = Question(
-            gate.name,
-            gate.check.call,
-            FACES[gate.check.speaks].read_reply,
-            timeout=gate.timeout,
-            observed=gate.observe,
-            engine=id(self),
-        )
 
-    def _check(self, event: StopEvent, patience: float, aside: Aside) -> Line[Decision]:
+    def _check(
+        self, event: StopEvent, deadline: float | None, patience: float, aside: Aside
+    ) -> Line[Decision]:
         decision, gates = self._look(event)
         if decision is None and not event.session_id.strip():
             decision = _skipped("no-session", "the event has no session_id, so nothing was asked")
+            yield from self._write_down(event, decision)
         if decision is None:
             try:
-                entered = yield from self._enter(event, patience)
+                entered = yield from self._enter(event, _left(deadline, patience))
             except LedgerError as error:
                 decision = _skipped("ledger", f"{error} (nothing was asked)")
             else:
                 if isinstance(entered, Decision):
-                    _log(entered)
+                    self._log(entered)
                     return entered  # the observers are told of the stop that it repeats
-                decision = yield from self._decide_and_record(event, gates, entered, aside)
-        _log(decision)
-        if decision.outcome != "blocked" and decision.why != "inside":
-            yield from self._tell(event, decision)
+                decision = yield from self._decide_and_record(
+                    event, gates, entered, deadline, aside
+                )
+        self._log(decision)
+        if decision.why != "inside":
+            yield from self._tell(event, decision, deadline)
         return decision
 
     def _decide_only(self, event: StopEvent, history: History) -> Line[Decision]:
         decision, gates = self._look(event)
         if decision is None:
-            decision = yield from self._decide(event, gates, history)
+            decision = yield from self._decide(event, gates, history, None, _keep_nothing)
         return decision
 
     def _look(self, event: StopEvent) -> tuple[Decision | None, tuple[Gate, ...]]:
@@ -188,10 +202,18 @@ class Engine:
                 return _skipped("duplicate", "an equal stop is still being checked")
 
     def _decide_and_record(
-        self, event: StopEvent, gates: tuple[Gate, ...], begun: Begun, aside: Aside
+        self,
+        event: StopEvent,
+        gates: tuple[Gate, ...],
+        begun: Begun,
+        deadline: float | None,
+        aside: Aside,
     ) -> Line[Decision]:
+        def keep(report: Report) -> str:
+            return self._ledger.keep_output(begun, report)
+
         try:
-            decision = yield from self._decide(event, gates, begun.history)
+            decision = yield from self._decide(event, gates, begun.history, deadline, keep)
             if begun.warnings:
                 decision = replace(decision, warnings=(*begun.warnings, *decision.warnings))
             try:
@@ -206,29 +228,45 @@ class Engine:
         return recorded
 
     def _decide(
-        self, event: StopEvent, gates: tuple[Gate, ...], history: History
+        self,
+        event: StopEvent,
+        gates: tuple[Gate, ...],
+        history: History,
+        deadline: float | None,
+        keep: Callable[[Report], str],
     ) -> Line[Decision]:
         planned = plan(event, gates, history, self._limits)
-        spoken = {gate.check.speaks for gate in gates}
-        write = {speaks: FACES[speaks].write_event(planned.event) for speaks in spoken}
-        questions = self._questions
+        asking = Asking(planned.event, self._questions, deadline)
         reports: list[Report] = []
         tree = ""
         for stage in planned.stages:
-            answers = yield [(questions[gate.name], write[gate.check.speaks]()) for gate in stage]
-            reports += answers
-            if any(map(holds, stage, answers)):
+            answers = yield asking.stage(stage)
+            held = [holds(gate, report) for gate, report in zip(stage, answers, strict=True)]
+            for report, is_holding in zip(answers, held, strict=True):
+                if is_holding and len(report.output) > _LONGEST_OUTPUT:
+                    path = yield Call(keep, (report,))
+                    report = replace(report, log=path)  # noqa: PLW2901  # the same, with its log
+                reports.append(report)
+            if any(held):
                 if needs_tree(planned, stage, answers):
-                    tree = yield Call(workspace.fingerprint, (event.cwd,))
+                    wait = _left(deadline, workspace.PATIENCE)
+                    tree = yield Call(workspace.fingerprint, (event.cwd, wait))
                 break
         return settle(planned, reports, tree)
 
-    def _tell(self, event: StopEvent, decision: Decision) -> Line[None]:
-        for observer, question in tuple(self._observers):
-            if is_told(observer, event):
-                (report,) = yield [(question, arguments(observer.on, event, decision))]
+    def _tell(self, event: StopEvent, decision: Decision, deadline: float | None) -> Line[None]:
+        for watch in tuple(self._observers):
+            if is_told(watch.observer, event, decision):
+                (report,) = yield watch.stage(event, decision, deadline)
                 if isinstance(report.answer, Problem):
-                    _warn(f"{report.gate} {report.answer} (ignored)")
+                    self._warn(f"{report.gate} {report.answer} (ignored)")
+
+    def _write_down(self, event: StopEvent, decision: Decision) -> Line[None]:
+        """Record a stop that was let go for a cause (A10)."""
+        try:
+            yield from self._keep(self._ledger.skip, event, decision)
+        except LedgerError as error:
+            self._warn(f"{error} (that the stop was skipped was not recorded)")
 
     def _keep(
         self, call: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None
@@ -238,13 +276,30 @@ class Engine:
             return call(*args)
         return (yield Call(call, args, undo))
 
+    def _log(self, decision: Decision) -> None:
+        for warning in decision.warnings:
+            self._warn(warning)
+
     def _give_up(self, begun: Begun) -> None:
         if begun.repeats:
             return  # another's stop
         try:
             self._ledger.give_up(begun)
         except LedgerError as error:
-            _warn(f"{error} (that this check was cancelled was not recorded)")
+            self._warn(f"{error} (that this check was cancelled was not recorded)")
+
+
+def _deadline(within: float | None) -> float | None:
+    return None if within is None else monotonic() + within
+
+
+def _left(deadline: float | None, patience: float) -> float:
+    """Return how long we may wait for something of our own."""
+    return patience if deadline is None else max(0.0, min(patience, deadline - monotonic()))
+
+
+def _keep_nothing(_report: Report) -> str:
+    return ""
 
 
 def _at_once(job: Callable[[], None]) -> None:
@@ -288,11 +343,6 @@ def _unrecorded(decision: Decision, error: LedgerError) -> Decision:
         why=f"{decision.why} blocked, but the ledger failed",
         warnings=warnings,
     )
-
-
-def _log(decision: Decision) -> None:
-    for warning in decision.warnings:
-        _warn(warning)
 
 
 def _warn(message: str) -> None:

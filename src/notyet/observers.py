@@ -2,55 +2,108 @@
 
 from __future__ import annotations
 
+from notyet.checks.drive import Stage
 from notyet.checks.function import Question
+from notyet.core.command import Command
 from notyet.core.gate import check_timeout, name_of
 from notyet.core.record import Record
-from notyet.core.verdict import Allow
+from notyet.core.verdict import OUTCOMES, Allow, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from notyet.checks.question import CommandQuestion
+    from notyet.core.command import Exit
     from notyet.core.event import StopEvent
     from notyet.core.verdict import Decision
+    from notyet.dialects.reply import Reading
 
 _SCOPES = {"stop": "agent", "subagent_stop": "subagent", "subagent_ended": "subagent"}
-OBSERVED = tuple(_SCOPES)
+EVERY_DECISION = "decision"  # sent-back agents included
+OBSERVED = (*_SCOPES, EVERY_DECISION)
 
 
 class Observer(Record):
-    """A handler `(event, ctx)` for "stop", "subagent_stop" or "subagent_ended"."""
+    """A handler `(event, ctx)` for "stop", "subagent_stop", "subagent_ended" or "decision".
+
+    One for "decision" is told of every decision, also of those that send an agent back; it gets
+    `(event, decision)`, and may be a `Command`. `outcomes` narrows down which.
+    """
 
     on: str
-    call: Callable[..., Any]
+    call: Callable[..., Any] | Command
     timeout: float | None = 30.0
+    name: str = ""
+    folder: str = ""  # of the file that it is written in
+    outcomes: tuple[str, ...] = OUTCOMES
 
     def _validate(self) -> None:
-        if self.on not in _SCOPES:
+        if self.on not in OBSERVED:
             raise ValueError(f"an observer is told of {', '.join(OBSERVED)}, not of {self.on!r}")
-        if not callable(self.call):
+        is_command = isinstance(self.call, Command) and self.on == EVERY_DECISION
+        if not is_command and not callable(self.call):
             raise TypeError(f"an observer is a function, not {type(self.call).__name__}")
         check_timeout(self.timeout)
 
 
-def question_for(observer: Observer) -> Question:
-    """Return how an observer is told."""
-    name = f"{observer.on} observer {name_of(observer.call)}"
-    return Question(name, observer.call, _ignore, timeout=observer.timeout)
+class Watch:
+    """An observer, and how it is told; made once."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+        self.name = observer.name
+        self._question: Question | None = None
+        if not isinstance(observer.call, Command):
+            name = self.name or f"{observer.on} observer {name_of(observer.call)}"
+            self._question = Question(name, observer.call, _ignore, timeout=observer.timeout)
+
+    def stage(self, event: StopEvent, decision: Decision, deadline: float | None) -> Stage:
+        """Return what tells the observer of an ending."""
+        if self._question is not None:
+            arguments = _arguments(self.observer.on, event, decision)
+            return Stage({0: (self._question, arguments)}, {}, deadline)
+        return Stage({}, {0: self._command(event, decision)}, deadline)
+
+    def _command(self, event: StopEvent, decision: Decision) -> CommandQuestion:
+        from notyet.checks.question import CommandQuestion, job_for
+        from notyet.core.json_text import dumps
+        from notyet.core.record import as_dict
+        from notyet.dialects.native import write_event
+
+        observer = self.observer
+        assert isinstance(observer.call, Command)
+        payload, environ = write_event(event, observer.folder)
+        told = {"event": payload, "decision": as_dict(decision) | _kind_of(decision)}
+        job = job_for(
+            observer.call,
+            folder=observer.folder or event.cwd,
+            cwd=event.cwd,
+            stdin=dumps(told).encode(),
+            environ=environ | {"NOTYET_OUTCOME": decision.outcome},
+            timeout=observer.timeout,
+        )
+        return CommandQuestion(name=f"observer {self.name}", job=job, read=_ended)
 
 
-def is_told(observer: Observer, event: StopEvent) -> bool:
+def is_told(observer: Observer, event: StopEvent, decision: Decision) -> bool:
     """Tell whether an ending is one that this observer is told of."""
-    return _SCOPES[observer.on] == event.scope and not event.internal
+    if event.internal or decision.outcome not in observer.outcomes:
+        return False
+    if observer.on == EVERY_DECISION:
+        return True
+    return decision.outcome != "blocked" and _SCOPES[observer.on] == event.scope
 
 
-def arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]:
-    """Return what an observer is told, in a copy that is its alone."""
+def _arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]:
+    """Return what a function is told, in a copy that is its alone."""
     from notyet.core.event import private_copy
     from notyet.dialects import neovate, openclaw
 
     event = private_copy(event)
+    if on == EVERY_DECISION:
+        return event, decision
     if on == "stop":
         return neovate.write_stop(event, decision)
     if on == "subagent_stop":
@@ -58,5 +111,21 @@ def arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]:
     return openclaw.write_ended(event, decision)
 
 
+def _kind_of(decision: Decision) -> dict[str, str]:
+    """Say which verdict it was: its fields alone do not."""
+    return {"verdict": type(decision.verdict).__name__.lower()}
+
+
 def _ignore(_returned: object) -> tuple[Allow, str]:
     return Allow(), ""
+
+
+def _ended(exit: Exit) -> Reading:  # noqa: A002  # its name in our words
+    """An observer says nothing; but that it failed is worth a line."""
+    from notyet.dialects.reply import Reading
+
+    if exit.code == 0:
+        return Reading(answer=Allow())
+    from notyet.checks.question import how
+
+    return Reading(answer=Problem("crashed", exit.problem or how(exit)))

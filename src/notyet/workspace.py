@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PATIENCE = 20.0  # seconds for git
+PATIENCE = 20.0  # seconds for git
 _DEEPEST = 4  # repositories inside repositories
 _MOST_BYTES = 64 * 1024 * 1024  # of content read; beyond, size and time stand for it
 # As `git rev-parse --local-env-vars` lists them.
@@ -34,10 +34,13 @@ _OF_ANOTHER_REPOSITORY = frozenset(
 _TRACKED_FIELDS = {"1": 8, "2": 9, "u": 10}  # spaces before the path in porcelain v2
 
 
-def fingerprint(cwd: str) -> str:
+def fingerprint(cwd: str, patience: float = PATIENCE) -> str:
     """Return a short text that changes when the files do; empty when that cannot be told."""
+    from time import monotonic
+
+    ends = monotonic() + patience
     try:
-        return _fingerprint(_root(cwd), _DEEPEST) if cwd else ""
+        return _fingerprint(_root(cwd, ends), _DEEPEST, ends) if cwd else ""
     except (_Unknown, OSError, ValueError):
         return ""
 
@@ -46,23 +49,23 @@ class _Unknown(Exception):  # noqa: N818  # never leaves this module
     """Git cannot tell."""
 
 
-def _root(folder: str) -> str:
+def _root(folder: str, ends: float) -> str:
     import os
 
-    return os.fsdecode(_git(folder, "rev-parse", "--show-toplevel").removesuffix(b"\n"))
+    return os.fsdecode(_git(folder, ends, "rev-parse", "--show-toplevel").removesuffix(b"\n"))
 
 
-def _fingerprint(root: str, depth: int) -> str:
+def _fingerprint(root: str, depth: int, ends: float) -> str:
     import hashlib
     import os
 
     if not depth:
         raise _Unknown
-    status = _git(root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
+    status = _git(root, ends, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
     seen = hashlib.blake2b(status, digest_size=12)
     left = _MOST_BYTES
     for path in _changed(status):
-        content = _content(os.path.join(root, os.fsdecode(path)), left, depth)
+        content = _content(os.path.join(root, os.fsdecode(path)), left, depth, ends)
         left -= len(content)
         seen.update(b"%d " % len(content) + content)
     return seen.hexdigest()
@@ -81,7 +84,7 @@ def _changed(status: bytes) -> Iterator[bytes]:
                 next(entries, None)  # where it was renamed from
 
 
-def _content(path: str, most: int, depth: int) -> bytes:
+def _content(path: str, most: int, depth: int, ends: float) -> bytes:
     """Return what stands for a file: its mode and content, or its size and time where too big."""
     import os
     import stat
@@ -92,9 +95,9 @@ def _content(path: str, most: int, depth: int) -> bytes:
             return b"link " + os.fsencode(os.readlink(path))
         if stat.S_ISDIR(info.st_mode):
             # A submodule, or a repository inside this one; else its files are listed themselves.
-            if os.path.realpath(_root(path)) != os.path.realpath(path):
+            if os.path.realpath(_root(path, ends)) != os.path.realpath(path):
                 return b"folder"
-            return b"repository " + _fingerprint(path, depth - 1).encode()
+            return b"repository " + _fingerprint(path, depth - 1, ends).encode()
         if not stat.S_ISREG(info.st_mode) or info.st_size > most:
             return f"{info.st_mode} {info.st_size} {info.st_mtime_ns}".encode()
         with open(path, "rb") as file:
@@ -103,8 +106,9 @@ def _content(path: str, most: int, depth: int) -> bytes:
         return type(error).__name__.encode()
 
 
-def _git(cwd: str, *args: str) -> bytes:
+def _git(cwd: str, ends: float, *args: str) -> bytes:
     import subprocess
+    from time import monotonic
 
     try:
         done = subprocess.run(
@@ -115,7 +119,7 @@ def _git(cwd: str, *args: str) -> bytes:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=_PATIENCE,
+            timeout=max(0.01, ends - monotonic()),
             check=False,
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):

@@ -19,7 +19,7 @@ from notyet import (
     Report,
 )
 from notyet.engine import Engine as EngineHome
-from support import EVERY_SCOPE, gate, stop, substop
+from support import EVERY_SCOPE, gate, recorded, rows, stop, substop
 
 
 @pytest.fixture(params=["sync", "async", "sync inside a loop"])
@@ -130,12 +130,15 @@ def test_a_stop_skipped_for_a_cause_leaves_one_record(check, tmp_path):
 
 @pytest.mark.rule("B9")
 @pytest.mark.parametrize("session", ["", "  "])
-def test_without_a_session_id_nothing_is_asked_or_stored(check, tmp_path, session, caplog):
+def test_without_a_session_id_nothing_is_asked_and_that_is_written_down(
+    check, tmp_path, session, caplog
+):
     ledger = Ledger(tmp_path / "ledger.db")
     decision = check(Engine([gate("g", Block("x"))], ledger=ledger), stop(session_id=session))
     assert (decision.verdict, decision.outcome, decision.why) == (Allow(), "skipped", "no-session")
     assert "no session_id" in caplog.text
-    assert list(tmp_path.iterdir()) == []
+    assert recorded(ledger) == [("skipped", "no-session")]
+    assert rows(ledger, "SELECT count(*) FROM agents") == [(0,)]  # nothing under an empty key
 
 
 @pytest.mark.rule("B1", "B3", "B5")

@@ -187,13 +187,13 @@ def test_a_check_cancelled_while_the_ledger_is_opened_leaves_no_stop_asking(tmp_
 
 def test_a_gate_whose_loop_was_taken_away_is_cleared_away_quietly():
     from notyet.checks.function import Question, guarded_async
-    from notyet.dialects.native import read_reply
+    from notyet.dialects.native import read_return
 
     async def slow(event):
         await asyncio.Future()
 
     async def ask():
-        asking = guarded_async(Question("g", slow, read_reply, timeout=None), (stop(),), print, 0)
+        asking = guarded_async(Question("g", slow, read_return, timeout=None), (stop(),), print, 0)
         task = asyncio.ensure_future(asking)
         await asyncio.sleep(0)
         return asking, task

@@ -233,7 +233,8 @@ def test_observers_are_told_although_no_gate_applies():
 
 
 def test_an_observer_of_nothing_known_is_refused():
-    with pytest.raises(ValueError, match="told of stop, subagent_stop, subagent_ended, not of 'x'"):
+    told = "told of stop, subagent_stop, subagent_ended, decision, not of 'x'"
+    with pytest.raises(ValueError, match=told):
         Observer("x", print)
 
 

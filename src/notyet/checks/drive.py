@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet.checks.function import Question, asked_by, cannot_start, guarded, timed_out
+from notyet.checks.function import (
+    asked_by,
+    cannot_start,
+    guarded,
+    out_of_time,
+    timed_out,
+)
 from notyet.core.record import Record
 from notyet.errors import NotyetError
 
@@ -19,12 +25,38 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
     from typing import Any, TypeVar
 
+    from notyet.checks.function import Question
+    from notyet.checks.question import CommandQuestion
     from notyet.core.verdict import Report
 
     T = TypeVar("T")
     Asking = tuple[Question, tuple[Any, ...]]  # and its arguments
-    Stage = list[Asking]
     Line = Generator["Stage | Call", Any, T]
+
+
+class Stage(Record):
+    """What is asked together: functions and commands, each with its place among the reports.
+
+    Nobody is waited for beyond `deadline`, a time of the monotonic clock (E9).
+    """
+
+    functions: dict[int, Asking]
+    commands: dict[int, CommandQuestion]
+    deadline: float | None = None
+
+    def ends(self, question: Question, started: float) -> float | None:
+        """Return when a function's time is up; None when it may take as long as it likes."""
+        own = None if question.timeout is None else started + question.timeout
+        if own is None or self.deadline is None:
+            return self.deadline if own is None else own
+        return min(own, self.deadline)
+
+    def late(self, question: Question, started: float) -> Report:
+        """Write down that a function's own time, or the host's, was up."""
+        own = None if question.timeout is None else started + question.timeout
+        if self.deadline is not None and (own is None or self.deadline < own):
+            return out_of_time(question, self.deadline - started)
+        return timed_out(question)
 
 
 class Call(Record):
@@ -61,6 +93,8 @@ def drive_sync(line: Line[T]) -> T:
 
 def ask_together(stage: Stage) -> list[Report]:
     """Ask all questions of a stage at once; those without an answer in time are left behind."""
+    if not stage.functions:  # as in a hook: no thread is needed
+        return _ask_commands(stage)
     from queue import Empty, SimpleQueue
 
     from notyet.checks.threads import run_in_thread
@@ -68,28 +102,39 @@ def ask_together(stage: Stage) -> list[Report]:
     started = monotonic()
     answers: SimpleQueue[tuple[int, Report]] = SimpleQueue()
     reports: dict[int, Report] = {}
-    outside = asked_by.set(asked_by.get() | {stage[0][0].engine})
+    engines = frozenset(question.engine for question, _ in stage.functions.values())
+    outside = asked_by.set(asked_by.get() | engines)
     try:
-        for place, asking in enumerate(stage):
+        for place, asking in stage.functions.items():
             try:
                 run_in_thread(_job(place, asking, answers))
             except RuntimeError as error:  # the system has no thread left
                 reports[place] = cannot_start(asking[0], error)
     finally:
         asked_by.reset(outside)
-    while len(reports) < len(stage):
-        waiting = {place: q for place, (q, _) in enumerate(stage) if place not in reports}
-        ends = [started + q.timeout for q in waiting.values() if q.timeout is not None]
+    if stage.commands:
+        reports |= zip(stage.commands, _ask_commands(stage), strict=True)
+    while len(reports) < len(stage.functions) + len(stage.commands):
+        waiting = {p: question for p, (question, _) in stage.functions.items() if p not in reports}
+        ends = {place: stage.ends(question, started) for place, question in waiting.items()}
+        soonest = min((end for end in ends.values() if end is not None), default=None)
         try:
-            place, report = answers.get(timeout=max(0.0, min(ends) - monotonic()) if ends else None)
+            patience = None if soonest is None else max(0.0, soonest - monotonic())
+            place, report = answers.get(timeout=patience)
         except Empty:
             now = monotonic()
-            for place, question in waiting.items():
-                if question.timeout is not None and started + question.timeout <= now:
-                    reports[place] = timed_out(question)
+            for place, end in ends.items():
+                if end is not None and end <= now:
+                    reports[place] = stage.late(waiting[place], started)
         else:
             reports.setdefault(place, report)
-    return [reports[place] for place in range(len(stage))]
+    return [reports[place] for place in sorted(reports)]
+
+
+def _ask_commands(stage: Stage) -> list[Report]:
+    from notyet.checks.question import ask_commands
+
+    return ask_commands(list(stage.commands.values()), stage.deadline)
 
 
 def _job(

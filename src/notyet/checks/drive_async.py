@@ -7,6 +7,7 @@ cannot hold anybody up; and what one does to its task or its context concerns no
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from functools import partial
 
@@ -17,7 +18,6 @@ from notyet.checks.function import (
     ended_early,
     guarded,
     guarded_async,
-    timed_out,
 )
 from notyet.checks.threads import run_in_thread, run_or_do
 
@@ -64,8 +64,9 @@ class _Asked:
     def __init__(self, loop: asyncio.AbstractEventLoop, stage: Stage) -> None:
         self.loop = loop
         self.stage = stage
-        self.reports: list[Any] = [None] * len(stage)
-        self.missing = len(stage)
+        self.missing = len(stage.functions) + len(stage.commands)
+        self.reports: list[Any] = [None] * self.missing
+        self.cancelled = -1  # a pipe that ends the commands when it is closed
         self.complete: asyncio.Future[None] = loop.create_future()
         self.tasks: dict[int, asyncio.Task[None]] = {}
         self.started = loop.time()
@@ -84,17 +85,23 @@ class _Asked:
             if self.missing:  # we were cancelled, or interrupted
                 for task in self.tasks.values():
                     _leave_behind(task)
+            if self.cancelled >= 0:
+                os.close(self.cancelled)
         return self.reports
 
     def _ask(self) -> None:
-        outside = asked_by.set(asked_by.get() | {self.stage[0][0].engine})
+        functions = self.stage.functions
+        engines = frozenset(question.engine for question, _ in functions.values())
+        outside = asked_by.set(asked_by.get() | engines)
         try:
-            for place, (question, args) in enumerate(self.stage):
+            for place, (question, args) in functions.items():
                 if question.is_async:
                     coroutine = guarded_async(question, args, self._deliver, place)
                     task = _start_task(coroutine, loop=self.loop, name=question.name)
                     self.tasks[place] = task
-                    if question.timeout is None:  # else the timer wakes us up in any case
+                    if (
+                        self.stage.ends(question, 0.0) is None
+                    ):  # else the timer wakes us up in any case
                         task.add_done_callback(self._ended_silently(place, question))
                     continue
                 try:
@@ -103,6 +110,28 @@ class _Asked:
                     self._deliver(place, cannot_start(question, error))
         finally:
             asked_by.reset(outside)
+        if self.stage.commands:
+            self._run_commands()
+
+    def _run_commands(self) -> None:
+        """Run the commands in a thread of their own; closing our end of a pipe ends them."""
+        from notyet.checks.question import ask_commands
+
+        heard, self.cancelled = os.pipe()
+
+        def job() -> None:
+            try:
+                questions = list(self.stage.commands.values())
+                reports = ask_commands(questions, self.stage.deadline, heard)
+            finally:
+                os.close(heard)
+            _tell(self.loop, self._deliver_all, list(self.stage.commands), reports)
+
+        run_or_do(job)
+
+    def _deliver_all(self, places: list[int], reports: list[Report]) -> None:
+        for place, report in zip(places, reports, strict=True):
+            self._deliver(place, report)
 
     def _job(self, place: int, question: Question, args: tuple[Any, ...]) -> Callable[[], None]:
         def job() -> None:
@@ -130,23 +159,22 @@ class _Asked:
 
     def _set_timer(self) -> None:
         """Wake up when the next question is out of time: one timer for all of them."""
-        timeouts = [
-            question.timeout
-            for (question, _), report in zip(self.stage, self.reports, strict=True)
-            if report is None and question.timeout is not None
+        ends = [
+            end
+            for place, (question, _) in self.stage.functions.items()
+            if self.reports[place] is None
+            and (end := self.stage.ends(question, self.started)) is not None
         ]
-        if timeouts:
-            ends = self.started + min(timeouts)
-            self.timer = self.loop.call_at(ends, self._ring, ends)
+        if ends:
+            self.timer = self.loop.call_at(min(ends), self._ring, min(ends))
 
     def _ring(self, now: float) -> None:
-        for place, (question, _) in enumerate(self.stage):
-            if self.reports[place] is not None or question.timeout is None:
-                continue
-            if self.started + question.timeout <= now:
+        for place, (question, _) in self.stage.functions.items():
+            end = self.stage.ends(question, self.started)
+            if self.reports[place] is None and end is not None and end <= now:
                 if place in self.tasks:
                     _leave_behind(self.tasks[place])
-                self._deliver(place, timed_out(question))
+                self._deliver(place, self.stage.late(question, self.started))
         if self.missing:
             self._set_timer()
 

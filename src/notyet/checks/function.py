@@ -127,6 +127,13 @@ def timed_out(question: Question) -> Report:
     return _report(question, Problem("timeout", f"no answer after {seconds:g} s"), seconds)
 
 
+def out_of_time(question: Question, seconds: float) -> Report:
+    """Write down that the host waits no longer, whatever the gate may take."""
+    waited = max(0.0, seconds)
+    problem = Problem("deadline", f"the host waits no longer than {waited:.1f} s")
+    return _report(question, problem, waited)
+
+
 def ended_early(question: Question) -> Report:
     """Write down that a gate's task was cancelled by somebody before it began."""
     return _report(question, Problem("crashed", "its task was cancelled before it began"), 0.0)

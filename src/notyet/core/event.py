@@ -30,6 +30,7 @@ _TEXTS_IF_KNOWN = (
     "agent_transcript_path",
     "model",
     "permission_mode",
+    "host_version",
 )
 _NUMBERS_IF_KNOWN = ("turns", "tool_calls", "duration_ms")
 _NOTHING = type(None)
@@ -106,6 +107,7 @@ class StopEvent(Record, kw_only=True):
     result: Any = None
     background_tasks: tuple[BackgroundTask, ...] = ()
     permission_mode: str | None = None
+    host_version: str | None = None  # where what we may answer depends on it (G1)
     host_cap: int = 0  # blocks in a row after which the host overrides us; 0: none known (B8)
     # Filled in by the engine before a gate is asked (B5).
     block_count: int = 0
@@ -128,6 +130,22 @@ class StopEvent(Record, kw_only=True):
             values[name] = tuple(values[name])
             if not all(isinstance(item, kind) for item in values[name]):
                 raise TypeError(f"{name} holds {kind.__name__} only")
+
+
+class StartEvent(Record, kw_only=True):
+    """An agent or subagent begins: it can be told which gates it will meet."""
+
+    scope: Scope = "agent"
+    host: str = "embedded"
+    session_id: str = ""
+    agent_id: str | None = None
+    agent_type: str | None = None
+    cwd: str = ""
+    source: str | None = None  # "startup", "resume", ...
+    turn_id: str | None = None
+    transcript_path: str | None = None
+    model: str | None = None
+    permission_mode: str | None = None
 
 
 def _kind(value: object) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from notyet.core.command import Command
 from notyet.core.event import SCOPES
-from notyet.core.glob import glob_error, glob_matches
+from notyet.core.matcher import KINDS, matches, pattern_error
 from notyet.core.record import Record
 
 TYPE_CHECKING = False
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from notyet.core.event import Ending, Scope, StopEvent
+    from notyet.core.matcher import Kind
 
     Speaks = Literal["notyet", "openclaw"]
 
@@ -21,6 +23,7 @@ DIALECTS = (NATIVE, "openclaw")
 # more, unable to block: we give up on bouncing, never on checking (B1).
 NOT_ASKED_AT_LIMIT = frozenset({"openclaw", "mux"})
 EVERY_AGENT = ("*",)
+CODEX_DEFAULT = "default"  # the type of a child that was spawned without one (D5)
 GATED_ENDINGS: tuple[Ending, ...] = ("done", "error", "timeout")  # others were ended by people
 
 
@@ -45,23 +48,28 @@ class Source(Record):
 
 
 class Match(Record, kw_only=True):
-    """Where a gate applies. Patterns are globs on a subagent's type, id and name (D1, D2)."""
+    """Where a gate applies. Patterns are tried on a subagent's type, id and name (D1, D2)."""
 
     events: tuple[Scope, ...] = ("agent",)
     agents: tuple[str, ...] = EVERY_AGENT
+    kind: Kind = "glob"  # or how Claude Code or Codex read the patterns in `agents` (D4, D5)
     never: tuple[str, ...] = ()
     endings: tuple[Ending, ...] = ("done",)
 
     def _validate(self) -> None:
-        for field in self._fields:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind is one of {', '.join(KINDS)}, not {self.kind!r}")
+        for field in ("events", "agents", "never", "endings"):
             value = getattr(self, field)  # one text stands for a tuple of one
             self.__dict__[field] = (value,) if isinstance(value, str) else tuple(value)
         for field, known in (("events", SCOPES), ("endings", GATED_ENDINGS)):
             strange = [name for name in getattr(self, field) if name not in known]
             if strange or not getattr(self, field):
                 raise ValueError(f"{field} are some of {', '.join(known)}, not {strange or ()!r}")
-        for pattern in (*self.agents, *self.never):
-            problem = glob_error(pattern)
+        patterns = [(self.kind, pattern) for pattern in self.agents]
+        patterns += [("glob", pattern) for pattern in self.never]
+        for kind, pattern in patterns:
+            problem = pattern_error(kind, pattern)
             if problem:
                 raise ValueError(problem)
         if not self.agents:
@@ -72,7 +80,7 @@ class Gate(Record, kw_only=True):
     """A named rule. Gates with the same priority and step are asked together (A1)."""
 
     name: str
-    check: Function
+    check: Function | Command
     match: Match = Match()
     priority: int = 0
     step: int = 0
@@ -87,8 +95,8 @@ class Gate(Record, kw_only=True):
         if self.if_broken not in {"allow", "block"}:
             raise ValueError(f"if_broken is 'allow' or 'block', not {self.if_broken!r}")
         check_timeout(self.timeout)
-        if not isinstance(self.check, Function):
-            raise TypeError(f"check is a Function, not {type(self.check).__name__}")
+        if not isinstance(self.check, Function | Command):
+            raise TypeError(f"check is a Function or Command, not {type(self.check).__name__}")
         for field in ("priority", "step"):
             if not isinstance(getattr(self, field), int):
                 raise TypeError(f"{field} is a whole number, not {getattr(self, field)!r}")
@@ -120,24 +128,23 @@ def why_not(gate: Gate, event: StopEvent) -> str:
     if event.ending not in match.endings:
         return f"it is not for an ending by {event.ending}"
     if event.scope == "subagent":
-        excluded = fits(match.never, event)
+        excluded = fits("glob", match.never, event)
         if excluded:
             return f"never: {excluded}"
-        if match.agents != EVERY_AGENT and not fits(match.agents, event):
+        if match.agents != EVERY_AGENT and not fits(match.kind, match.agents, event):
             return f"no pattern fits ({', '.join(match.agents)})"
     return ""
 
 
-def fits(patterns: tuple[str, ...], event: StopEvent) -> str:
+def fits(kind: Kind, patterns: tuple[str, ...], event: StopEvent) -> str:
     """Say which of a subagent's names fits which pattern; empty when none does (D2)."""
-    names = (
-        ("agent_type", event.agent_type),
-        ("agent_id", event.agent_id),
-        ("agent_name", event.agent_name),
-    )
+    kind_of_agent = event.agent_type or (CODEX_DEFAULT if kind == "codex" else None)
+    names = [("agent_type", kind_of_agent)]
+    if kind == "glob":  # the other hosts match the type only
+        names += [("agent_id", event.agent_id), ("agent_name", event.agent_name)]
     for pattern in patterns:
         for field, name in names:
-            if name and glob_matches(pattern, name):
+            if name and matches(kind, pattern, name):
                 return f"{field} {name} fits {pattern}"
         if pattern == "*":
             return "every subagent fits *"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import repeat
-from zlib import crc32
 
 from notyet.core.gate import EVERY_AGENT, fits
 from notyet.core.limits import limit_in_force
@@ -71,7 +70,7 @@ def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
         ordered = tuple(map(_with_match, ordered, plan.gates, repeat(plan.event)))
     tally = _count(plan.gates, ordered)
     repeat_key = _repeat_key(plan, tally, tree)
-    verdict, outcome, why = _verdict(plan, tally, repeat_key)
+    verdict, outcome, why = _verdict(plan, tally, repeat_key, ordered)
     return Decision(
         verdict=verdict,
         outcome=outcome,
@@ -91,7 +90,7 @@ def _with_match(report: Report, gate: Gate, event: StopEvent) -> Report:
     """Add which of the agent's names made the gate apply (D2)."""
     if gate.match.agents == EVERY_AGENT:
         return report
-    return replace(report, matched=fits(gate.match.agents, event))
+    return replace(report, matched=fits(gate.match.kind, gate.match.agents, event))
 
 
 def holds(gate: Gate, report: Report) -> bool:
@@ -138,7 +137,7 @@ def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
 
 
 def _verdict(
-    plan: Plan, tally: _Tally, repeat_key: str
+    plan: Plan, tally: _Tally, repeat_key: str, reports: tuple[Report, ...]
 ) -> tuple[Allow | Block | Halt, Outcome, str]:
     if plan.skipped:
         return Allow(), "skipped", plan.skipped
@@ -153,10 +152,20 @@ def _verdict(
     repeats = plan.history.repeats + 1 if repeat_key == plan.history.repeat_key else 1
     if repeat_key and repeats >= plan.limits.stuck_after:
         return Allow(), "stuck", f"{names} failed {repeats} times alike, and no file changed"
-    blocks = [block for _, block in tally.blocks]
+    from notyet.core.message import Held, compose  # most stops end without a word
+
+    by_gate = {report.gate: report for report in reports}
+    held = Held(
+        blocks=tuple((gate, block, by_gate[gate.name]) for gate, block in tally.blocks),
+        reports=reports,
+        is_subagent=plan.event.scope == "subagent",
+        count=plan.history.blocks + 1,
+        limit=plan.limit.number,
+        is_same=bool(repeat_key) and repeats > 1,
+    )
     verdict = Block(
-        prompt=bounded(joined([block.prompt for block in blocks]), _MOST_WORDS),
-        reason=bounded(joined([block.because for block in blocks]), _MOST_WORDS),
+        prompt=bounded(compose(held), _MOST_WORDS),
+        reason=bounded(joined([block.because for _, block in tally.blocks]), _MOST_WORDS),
         extend=tally.extend,
     )
     return verdict, "blocked", names
@@ -184,6 +193,8 @@ def _repeat_key(plan: Plan, tally: _Tally, tree: str) -> str:
         return ""
     if not all(gate.native for gate, _ in tally.blocks):
         return ""
+    from zlib import crc32
+
     said = joined([block.because for _, block in tally.blocks])
     words = masked(bounded(said, _MOST_COMPARED))
     names = "\n".join(gate.name for gate, _ in tally.blocks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 _UNITS = ("ns", "us", "µs", "ms", "s", "sec", "secs", "seconds", "second", "m", "min", "h")
 _HEX = frozenset("0123456789abcdefABCDEF")
 _SHORTEST_HEX = 7  # as git abbreviates
+_LONGEST_LINE = 160
 _KEPT = frozenset("\n\t")
 _ESC = "\x1b"
 _BEL = "\x07"
@@ -71,6 +72,21 @@ def bounded(text: str, limit: int) -> str:
         return text[: max(0, limit)]
     head = room // 3
     return text[:head] + mark + text[len(text) - (room - head) :]
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the beginning of a text in at most so many bytes of UTF-8."""
+    content = text.encode("utf-8", "replace")
+    if len(content) <= most:
+        return text
+    return content[: max(0, most - 3)].decode("utf-8", "ignore") + "..."[: max(0, most)]
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text, bounded, and whether there is more."""
+    lines = text.strip().splitlines() or [""]
+    more = " ..." if len(lines) > 1 else ""
+    return bounded(lines[0], _LONGEST_LINE).replace("\n", " ") + more
 
 
 def joined(parts: list[str]) -> str:

@@ -102,6 +102,10 @@ class Report(Record, kw_only=True):
     matched: str = ""  # which of the agent's names fitted which pattern (D2)
     observed: bool = False  # the gate only watches
     warning: str = ""  # something its author should know
+    tell_user: str = ""  # what a hook wants its user to read (F14)
+    hidden: bool = False  # a hook wants its output shown to nobody (F12)
+    exit: str = ""  # how a command ended, in words
+    log: str = ""  # the file with all of its output, where that was too long to be told
 
     @property
     def status(self) -> str:

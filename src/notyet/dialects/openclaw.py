@@ -101,7 +101,7 @@ def gate(name: str, handler: Callable[..., Any], priority: int, step: int) -> Ga
     )
 
 
-def write_event(event: StopEvent) -> Callable[[], tuple[SubagentStopping, Context]]:
+def write_call(event: StopEvent) -> Callable[[], tuple[SubagentStopping, Context]]:
     """Return what gives the arguments of a `subagent_stopping` handler, anew for each."""
     ctx = _context(event)
     stopping = SubagentStopping(
@@ -141,7 +141,7 @@ def write_ended(event: StopEvent, decision: Decision) -> tuple[SubagentEnded, Co
     return ended, ctx
 
 
-def read_reply(returned: object) -> tuple[Allow | Block | Halt | Problem, str]:
+def read_return(returned: object) -> tuple[Allow | Block | Halt | Problem, str]:
     """Read what a `subagent_stopping` handler returned."""
     if returned is None:
         return _ALLOW, ""

@@ -41,7 +41,7 @@ def test_a_match_that_can_never_match_is_refused(fields, words):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Gate(name="g", check=print), "check is a Function, not builtin"),
+        (lambda: Gate(name="g", check=print), "check is a Function or Command, not builtin"),
         (lambda: Gate(name="g", check=Function(print), priority="high"), "priority is a whole"),
         (lambda: Gate(name="g", check=Function(print), step=None), "step is a whole number"),
         (lambda: Function("print"), "calls a function, not str"),
@@ -97,14 +97,14 @@ def test_a_native_gate_is_asked_after_other_endings_only_if_it_says_so(ending):
     ],
 )
 def test_patterns_are_tried_on_type_id_and_name_and_the_match_is_named(pattern, matched):
-    assert fits((pattern,), substop(agent_name="Big Job")) == matched
+    assert fits("glob", (pattern,), substop(agent_name="Big Job")) == matched
 
 
 @pytest.mark.rule("D2")
 def test_a_subagent_without_names_still_fits_a_star_and_nothing_else():
     nameless = substop(agent_id=None, agent_type=None)
-    assert fits(("*",), nameless) == "every subagent fits *"
-    assert fits(("?*",), nameless) == ""
+    assert fits("glob", ("*",), nameless) == "every subagent fits *"
+    assert fits("glob", ("?*",), nameless) == ""
 
 
 @pytest.mark.rule("D2")
@@ -122,3 +122,10 @@ def test_a_gate_says_which_patterns_did_not_fit():
 def test_patterns_are_about_subagents_so_the_main_agent_passes_them():
     both = gate(match=Match(events=("agent", "subagent"), agents=("coder",), never=("lead",)))
     assert why_not(both, stop(agent_type="lead")) == ""
+
+
+@pytest.mark.rule("D5")
+def test_a_child_without_a_type_has_codex_default_type_for_codex_matchers_only():
+    nameless = substop(agent_type=None, agent_id="x")
+    assert fits("codex", ("default",), nameless) == "agent_type default fits default"
+    assert fits("claude", ("default",), nameless) == ""

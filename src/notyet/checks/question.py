@@ -1,0 +1,137 @@
+"""Asking commands: what a gate's command is given, and the report on how it ended."""
+
+from __future__ import annotations
+
+import os
+from time import monotonic
+
+from notyet.checks.command import Job, run_together, shell_argv
+from notyet.checks.function import crashed
+from notyet.core.record import Record, variant
+from notyet.core.text import clean
+from notyet.core.verdict import Problem, Report
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from notyet.core.command import Command, Exit
+    from notyet.dialects.reply import Reading
+
+    Reader = Callable[[Exit], Reading]
+
+_LONGEST_VALUE = 100_000  # bytes of one variable; the system refuses more than 128 KiB
+INSIDE = "NOTYET_INSIDE"  # marks what a gate started: its own agents are not gated (E11)
+
+
+class CommandQuestion(Record, kw_only=True):
+    """A command that is asked at one stop, and who reads its answer."""
+
+    name: str
+    job: Job
+    read: Reader
+    observed: bool = False
+
+    def report(self, exit: Exit, *, cut: bool) -> Report:  # noqa: A002  # its name in our words
+        """Return what the command said; `cut` when the host's deadline ended it, not its own."""
+        blank = Report(gate=self.name, observed=self.observed)
+        known = {"seconds": exit.seconds, "output": _output(exit), "exit": how(exit)}
+        if exit.timed_out and cut:
+            ended = f"the host waits no longer; it was ended after {exit.seconds:.1f} s"
+            return variant(blank, known | {"answer": Problem("deadline", ended)})
+        try:
+            reading = self.read(exit)
+        except Exception as error:  # noqa: BLE001  # whatever a command printed, it must not hang us
+            return variant(blank, known | {"answer": crashed(error)})
+        told = {
+            "answer": reading.answer,
+            "warning": reading.warning,
+            "tell_user": reading.tell_user,
+            "hidden": reading.hidden,
+        }
+        return variant(blank, known | told)
+
+
+def job_for(
+    command: Command,
+    *,
+    folder: str,
+    cwd: str,
+    stdin: bytes,
+    environ: Mapping[str, str],
+    timeout: float | None,
+) -> Job:
+    """Return what is to be run: where, with what on its stdin and in its environment."""
+    return Job(
+        argv=_argv(command, folder),
+        dir=command.dir or cwd or os.getcwd(),
+        environ=inherited() | _tidy(environ) | _tidy(dict(command.env)) | {INSIDE: "1"},
+        stdin=stdin,
+        timeout=timeout,
+    )
+
+
+def inherited() -> dict[str, str]:
+    """Return our own environment, as what we start gets it."""
+    return dict(os.environ)
+
+
+def _tidy(environ: Mapping[str, Any]) -> dict[str, str]:
+    """Return variables that the system takes: without NUL, and not too long."""
+    return {name: _fit(value.replace("\0", "")) for name, value in environ.items()}
+
+
+def _fit(value: str) -> str:
+    if value.isascii():
+        return value[:_LONGEST_VALUE]
+    try:
+        content = os.fsencode(value)
+    except UnicodeEncodeError:  # half a character, as JSON can hold it
+        content = value.encode("utf-8", "replace")
+    return os.fsdecode(content[:_LONGEST_VALUE])
+
+
+def _argv(command: Command, folder: str) -> tuple[str, ...]:
+    if "python" in command.options:
+        from notyet.checks.python_gate import argv_for
+
+        return argv_for(command.options, folder)
+    if command.script:
+        return shell_argv(command.script, command.shell)
+    return command.argv
+
+
+def ask_commands(
+    questions: Sequence[CommandQuestion], deadline: float | None, cancel: int | None = None
+) -> list[Report]:
+    """Run the commands of a stage together, in this thread, and read their answers."""
+    started = monotonic()
+    exits = run_together([q.job for q in questions], deadline=deadline, cancel=cancel)
+    return [
+        question.report(ended, cut=_is_cut(question.job.timeout, started, deadline))
+        for question, ended in zip(questions, exits, strict=True)
+    ]
+
+
+def _is_cut(timeout: float | None, started: float, deadline: float | None) -> bool:
+    if deadline is None:
+        return False
+    return timeout is None or started + timeout > deadline
+
+
+def how(exit: Exit) -> str:  # noqa: A002  # its name in our words
+    """Say in a word or two how a command ended."""
+    if exit.problem:
+        return "not started"
+    if exit.timed_out:
+        return "timed out"
+    if exit.cancelled:
+        return "cancelled"
+    return f"signal {exit.signal}" if exit.code is None else f"exit {exit.code}"
+
+
+def _output(exit: Exit) -> str:  # noqa: A002  # its name in our words
+    """Return all that a command printed, as text that breaks nothing (E5)."""
+    parts = [clean(part.decode("utf-8", "replace")).rstrip() for part in (exit.stdout, exit.stderr)]
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,57 @@
+"""What passes through a dialect's faces: what we answer, and what a command answered."""
+
+from __future__ import annotations
+
+from notyet.core.record import Record
+from notyet.core.text import bounded, clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from notyet.core.verdict import Allow, Block, Halt, Problem
+
+
+class Reply(Record, kw_only=True):
+    """What a host gets to see of us, and nothing else."""
+
+    stdout: str = ""
+    stderr: str = ""
+    code: int = 0
+
+
+class Reading(Record, kw_only=True):
+    """What a hook command answered."""
+
+    answer: Allow | Block | Halt | Problem
+    warning: str = ""  # for the command's author
+    tell_user: str = ""  # its `systemMessage` (F14)
+    hidden: bool = False  # its `suppressOutput` (F12)
+    context: str = ""  # its `additionalContext`, at a start event (F13)
+
+
+def presentable(text: str) -> str:
+    """Return text that no host stumbles over: some refuse a reply with half a character in it."""
+    return text if text.replace("\n", "").isprintable() else clean(text)
+
+
+def prompt_for(text: str, most: int, size: Callable[[str], int] = len) -> str:
+    """Return what an agent is sent back with: never blank, and not more than its host shows.
+
+    `size` measures as the host does.
+    """
+    text = presentable(text)
+    limit = most
+    while size(bounded(text, limit)) > most:
+        limit -= limit // 4
+    return bounded(text, limit) if text.strip() else "Not yet."
+
+
+def utf8_size(text: str) -> int:
+    """Count bytes, as Codex does."""
+    return len(text.encode())
+
+
+def utf16_size(text: str) -> int:
+    """Count as JavaScript does, where some characters are two."""
+    return len(text.encode("utf-16-le")) // 2

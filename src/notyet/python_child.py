@@ -1,0 +1,75 @@
+"""The child that calls a gate or observer function of a project; run by path, never imported.
+
+It runs in the project's own interpreter, which need not have notyet installed: it is given this
+copy of the package, and nothing else of our environment.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import sys
+import traceback
+
+
+def main() -> None:
+    """Read an event from stdin, call the function, and print the answer as one JSON object."""
+    folder, target = sys.argv[1:3]
+    answer_to = os.dup(1)
+    os.dup2(2, 1)  # what the function prints is output, not an answer
+    try:
+        answer = _call(folder, target, json.loads(sys.stdin.buffer.read()))
+    except BaseException as error:  # noqa: BLE001  # foreign code; SystemExit is no answer either
+        traceback.print_exc()
+        answer = {"problem": f"{type(error).__name__}: {error}"[:2000]}
+    sys.stdout.flush()
+    os.write(answer_to, json.dumps(answer).encode())
+
+
+def _call(folder: str, target: str, payload: dict[str, object]) -> dict[str, object]:
+    sys.path[0] = folder  # instead of this file's own folder
+    _use_our_notyet()
+    from notyet.dialects.native import read_return, write_reply
+    from notyet.dialects.native_payload import read
+
+    module, _, name = target.partition(":")
+    function = importlib.import_module(module)
+    for part in name.split("."):
+        function = getattr(function, part)
+    told = payload.get("event", payload)
+    event = read(told)  # type: ignore[arg-type]  # whatever it is, it is tidied up
+    args = (event,) if told is payload else (event, payload["decision"])
+    returned = function(*args)  # type: ignore[operator]  # if it cannot be called, that is said
+    if inspect.isawaitable(returned):
+        import asyncio
+
+        returned = asyncio.run(_finished(returned))
+    answer, _ = read_return(returned)
+    if type(answer).__name__ == "Problem":
+        return {"problem": str(answer.detail)}  # type: ignore[union-attr]  # as just seen
+    reply: dict[str, object] = json.loads(write_reply(answer, "", event, {}).stdout)  # type: ignore[arg-type]  # a verdict
+    return reply
+
+
+async def _finished(awaitable: object) -> object:
+    return await awaitable  # type: ignore[misc]  # as just seen
+
+
+def _use_our_notyet() -> None:
+    """Make `import notyet` mean this copy: another version may not understand our payload."""
+    home = os.path.dirname(os.path.abspath(__file__))
+    spec = importlib.util.spec_from_file_location(
+        "notyet", os.path.join(home, "__init__.py"), submodule_search_locations=[home]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["notyet"] = package
+    spec.loader.exec_module(package)
+
+
+if __name__ == "__main__":
+    main()

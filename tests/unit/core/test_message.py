@@ -1,0 +1,211 @@
+"""What agents are told, as golden files that a person can read; and the line for their user."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from notyet import Allow, Block, Decision, Gate, Halt, Problem, Report
+from notyet.core.command import Command
+from notyet.core.message import Held, briefing, compose
+from notyet.core.note import note
+from support import gate
+
+GOLDEN = Path(__file__).parent.parent.parent / "golden" / "messages"
+PYTEST = """\
+============================= test session starts ==============================
+collected 3 items
+
+tests/test_shop.py F..                                                   [100%]
+
+=================================== FAILURES ===================================
+_________________________ test_an_empty_basket_is_free _________________________
+
+    def test_an_empty_basket_is_free():
+>       assert total([]) == 0
+E       IndexError: list index out of range
+
+tests/test_shop.py:9: IndexError
+=========================== short test summary info ============================
+FAILED tests/test_shop.py::test_an_empty_basket_is_free - IndexError: list in...
+========================= 1 failed, 2 passed in 0.02s ==========================
+"""
+
+
+def command(name, run="uv run pytest -q", **options):
+    return Gate(name=name, check=Command(script=run, options=options))
+
+
+def failed(name, output=PYTEST, run="uv run pytest -q", log="", **options):
+    """Return what is held against an agent by one of our own gates."""
+    block = Block(output)
+    report = Report(gate=name, answer=block, seconds=12.345, exit="exit 1", log=log)
+    return command(name, run, **options), block, report
+
+
+def passed(name):
+    return Report(gate=name, answer=Allow(), seconds=0.1, exit="exit 0")
+
+
+def held(*blocks, others=(), **fields):
+    defaults = {"is_subagent": False, "count": 1, "limit": 3, "is_same": False}
+    reports = (*(report for _, _, report in blocks), *others)
+    return Held(blocks=blocks, reports=reports, **(defaults | fields))
+
+
+TESTS = failed(
+    "tests",
+    log="/home/u/.local/state/notyet/logs/stop-7-tests.log",
+    hint="Fix the cause, not the assertion.",
+)
+LINT = failed("lint", "shop.py:3:5: T201 `print` found", run="ruff check .")
+OTHERS = (passed("mypy"), Report(gate="e2e"))
+CASES = {
+    "main-first": held(TESTS, others=OTHERS),
+    "main-repeated": held(TESTS, others=OTHERS, count=2, is_same=True),
+    "main-last": held(TESTS, others=OTHERS, count=3),
+    "main-two-gates": held(TESTS, LINT, others=OTHERS),
+    "main-says-nothing": held(failed("quiet", "It exited with code 1 and said nothing.")),
+    "sub-first": held(TESTS, others=OTHERS, is_subagent=True),
+    "sub-repeated": held(TESTS, others=OTHERS, is_subagent=True, count=2, is_same=True),
+    "sub-last": held(TESTS, others=OTHERS, is_subagent=True, count=3),
+    "sub-hook-of-claude": held(
+        (
+            Gate(name="claude", check=Command(script="x", speaks="claude")),
+            Block("Update the changelog."),
+            Report(gate="claude"),
+        ),
+        is_subagent=True,
+    ),
+}
+
+
+@pytest.mark.rule("N2", "K12")
+@pytest.mark.parametrize("name", CASES)
+def test_the_message_reads_as_its_golden_file(name, request):
+    text = compose(CASES[name]) + "\n"
+    file = GOLDEN / f"{name}.txt"
+    if request.config.getoption("--write-golden"):
+        file.write_text(text)
+    assert text == file.read_text()
+
+
+def test_every_golden_file_belongs_to_a_message():
+    assert {path.stem for path in GOLDEN.iterdir()} == set(CASES)
+
+
+@pytest.mark.rule("N2")
+@given(
+    st.lists(
+        st.tuples(st.text(min_size=1, max_size=80), st.text(max_size=3000), st.text(max_size=500)),
+        min_size=1,
+        max_size=12,
+    ),
+    st.booleans(),
+    st.integers(1, 4),
+)
+def test_whatever_fails_the_message_stays_below_3_kb_and_names_the_gate(gates, is_subagent, count):
+    blocks = [
+        failed(f"g{at} {name}".strip(), output or "nothing", log="/l" * 99, hint=hint)
+        for at, (name, output, hint) in enumerate(gates)
+        if (output or "nothing").strip()
+    ]
+    if not blocks:
+        return
+    text = compose(held(*blocks, is_subagent=is_subagent, count=count, is_same=True))
+    assert len(text.encode("utf-8", "replace")) < 3_000
+    assert "FAILED g" in text
+
+
+@pytest.mark.rule("N2")
+def test_the_end_of_a_long_output_is_kept_in_whole_lines():
+    output = "\n".join(f"line {n}" for n in range(10_000))
+    text = compose(held(failed("tests", output)))
+    assert "  line 9999\n" in text
+    assert "lines left out ..." in text
+    assert "line 1\n" not in text
+
+
+@pytest.mark.rule("K12")
+@pytest.mark.parametrize("speaks", ["openclaw", "mux"])
+def test_what_plugins_and_mux_say_to_a_subagent_is_not_touched(speaks):
+    theirs = gate(speaks=speaks) if speaks == "openclaw" else command("x")
+    if speaks == "mux":
+        theirs = Gate(name="x", check=Command(script="x", speaks="mux"))
+    block = (theirs, Block("Exactly this."), Report(gate="x"))
+    assert compose(held(block, is_subagent=True)) == "Exactly this."
+
+
+def test_what_hooks_say_stands_between_our_own_words_as_it_is():
+    theirs = (
+        Gate(name="hook", check=Command(script="x", speaks="codex")),
+        Block("  Their words.\n\nIn two paragraphs."),
+        Report(gate="hook", answer=Block("x")),
+    )
+    text = compose(held(LINT, theirs))
+    assert "\n\nTheir words.\n\nIn two paragraphs.\n\n" in text
+    assert text.startswith("notyet: 1 of 2 checks failed")
+
+
+def test_a_starting_agent_is_told_which_checks_wait_for_it():
+    python = Gate(name="p", check=Command(argv=("python", "m:f"), options={"python": "m:f"}))
+    text = briefing([command("tests"), python, gate("function")], "agent")
+    assert text.splitlines()[:4] == [
+        "Before you may finish, notyet runs these checks:",
+        "- tests: uv run pytest -q",
+        "- p: m:f",
+        "- function",
+    ]
+    assert "deliver your report" in briefing([command("tests")], "subagent")
+    assert "- and 70 more" in briefing([command(f"g{n}") for n in range(100)], "agent")
+    assert briefing([], "agent") == ""
+
+
+def decided(outcome, why="", *reports, **fields):
+    return Decision(verdict=Allow(), outcome=outcome, why=why, reports=reports, **fields)
+
+
+@pytest.mark.rule("N3")
+@pytest.mark.parametrize(
+    ("decision", "line"),
+    [
+        (decided("passed"), ""),
+        (decided("passed", count=1), "notyet: passed after 1 send-back"),
+        (decided("passed", count=2), "notyet: passed after 2 send-backs"),
+        (
+            decided("blocked", "tests", TESTS[2], count=2, limit=3),
+            "notyet: sent back 2/3: tests (exit 1)",
+        ),
+        (
+            decided(
+                "blocked", "g", Report(gate="g", answer=Block("Say more.\nMuch more.")), limit=3
+            ),
+            "notyet: sent back 0/3: g (Say more. ...)",
+        ),
+        (
+            decided("blocked", "g", Report(gate="o", answer=Block("x"), observed=True), limit=3),
+            "notyet: sent back 0/3: g",
+        ),
+        (decided("capped", "tests still fails"), "notyet: let go, capped: tests still fails"),
+        (decided("stuck", "no file changed"), "notyet: let go, stuck: no file changed"),
+        (decided("handed_back"), "notyet: let go: the agent says it needs you"),
+        (
+            decided("failed_open", "g", Report(gate="g", answer=Problem("timeout", "no answer"))),
+            "notyet: let go unchecked: g: timeout: no answer",
+        ),
+        (decided("failed_open", "x gave no answer"), "notyet: let go unchecked: x gave no answer"),
+        (decided("observed", "g would have blocked"), ""),
+        (decided("skipped", "background"), ""),
+        (
+            decided("passed", "", Report(gate="g", answer=Allow(), tell_user="Be\n  careful.")),
+            "Be careful.",
+        ),
+    ],
+)
+def test_the_user_reads_one_line(decision, line):
+    assert note(decision) == line
+
+
+def test_a_halt_is_for_the_host_to_tell():
+    assert note(Decision(verdict=Halt("enough"), outcome="halted", why="enough")) == ""

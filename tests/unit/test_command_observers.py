@@ -1,0 +1,110 @@
+"""Observers that are commands: told of every decision, and unable to change it."""
+
+import asyncio
+import json
+
+import pytest
+
+from hook_runs import ask, new_project, payload, run_hook, stops
+from notyet import Command, Engine, Gate
+from notyet.observers import EVERY_DECISION, Observer
+from support import both_ways, gate, stop
+
+SEE = "cat > seen; env > environ"
+
+
+def watching(tmp_path, script=SEE, **fields):
+    fields = {"timeout": 10.0, "name": "o", "folder": str(tmp_path)} | fields
+    return Observer(EVERY_DECISION, Command(script=script, dir=str(tmp_path)), **fields)
+
+
+@both_ways
+def test_an_observer_is_told_the_event_and_the_decision(tmp_path, run):
+    engine = Engine([gate("g", None)], observers=[watching(tmp_path)])
+    run(engine, stop(last_message="é", cwd=str(tmp_path)))
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert (seen["event"]["session_id"], seen["event"]["last_message"]) == ("s1", "é")
+    assert seen["decision"]["outcome"] == "passed"
+    assert seen["decision"]["verdict"] == "allow"
+    assert seen["decision"]["reports"][0]["gate"] == "g"
+    environ = (tmp_path / "environ").read_text()
+    assert "NOTYET_OUTCOME=passed\n" in environ
+    assert "NOTYET_INSIDE=1\n" in environ
+    assert f"NOTYET_PROJECT_DIR={tmp_path}\n" in environ
+
+
+@both_ways
+def test_an_observer_of_decisions_is_told_of_a_block_too(tmp_path, run):
+    from notyet import Block
+
+    engine = Engine([gate("g", Block("no"))], observers=[watching(tmp_path)])
+    assert run(engine).outcome == "blocked"
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert (seen["decision"]["outcome"], seen["decision"]["verdict"]) == ("blocked", "block")
+
+
+@both_ways
+@pytest.mark.parametrize(
+    "script",
+    [
+        "exit 2",
+        'echo \'{"decision": "block", "reason": "no"}\'',
+        "kill -9 $$",
+        "no-such",
+        "sleep 9",
+    ],
+)
+def test_an_observer_cannot_change_anything(tmp_path, run, script):
+    engine = Engine([gate("g", None)], observers=[watching(tmp_path, script, timeout=0.3)])
+    assert run(engine).outcome == "passed"
+
+
+@both_ways
+def test_an_observer_is_told_of_the_outcomes_it_asked_for(tmp_path, run):
+    observer = watching(tmp_path, "cat > seen", outcomes=("capped", "stuck"))
+    run(Engine([gate("g", None)], observers=[observer]))
+    assert not (tmp_path / "seen").exists()
+
+
+def test_observers_run_one_after_another(tmp_path):
+    script = "echo {0} >> order; sleep 0.1; echo {0} >> order"
+    observers = [watching(tmp_path, script.format(n)) for n in "ab"]
+    asyncio.run(Engine([gate("g", None)], observers=observers).check(stop()))
+    assert (tmp_path / "order").read_text().split() == ["a", "a", "b", "b"]
+
+
+def test_an_observer_in_a_file_is_told_of_a_block_and_its_failure_is_only_said(tmp_path):
+    text = '[gates]\ng = "exit 1"\n[observers.see]\nrun = "cat > seen"\n'
+    text += '[observers.bad]\nrun = "exit 3"\n'
+    project = new_project(tmp_path / "p", text)
+    done = run_hook(payload("claude", project))
+    assert json.loads(done.stdout)["decision"] == "block"
+    assert b"observer bad crashed: exit 3 (ignored)" in done.stderr
+    assert json.loads((project / "seen").read_text())["decision"]["outcome"] == "blocked"
+
+
+def test_an_observer_in_a_file_is_cut_off_by_the_hosts_deadline(tmp_path):
+    text = '[gates.g]\nrun = "true"\nwhen = "always"\n[observers.slow]\nrun = "sleep 60"\n'
+    project = new_project(tmp_path / "p", text)
+    done = run_hook(payload("claude", project), "--timeout", "2")
+    assert b"observer slow" in done.stderr
+    assert stops() == [("passed", "")]
+
+
+def test_an_observer_in_a_file_can_ask_for_outcomes(tmp_path):
+    text = '[gates.g]\nrun = "true"\nwhen = "always"\n'
+    text += '[observers.o]\nrun = "cat > seen"\non = ["blocked"]\n'
+    project = new_project(tmp_path / "p", text)
+    ask(payload("claude", project))
+    assert not (project / "seen").exists()
+
+
+def test_only_decisions_are_told_to_commands():
+    with pytest.raises(TypeError, match="an observer is a function"):
+        Observer("stop", Command(script="x"))
+
+
+def test_a_command_is_no_gate_by_itself():
+    with pytest.raises(TypeError, match="a gate is a Gate or a function"):
+        Engine([Command(script="x")])
+    assert Gate(name="g", check=Command(script="x")).native

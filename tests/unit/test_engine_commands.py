@@ -1,0 +1,160 @@
+"""Command gates in an embedded engine: mixed with functions, cut by a deadline, cancelled."""
+
+import asyncio
+import os
+import time
+
+import pytest
+
+from notyet import Allow, Block, Command, Engine, Gate, Match, Source
+from notyet.core.verdict import Problem
+from support import both_ways, gate, run_async, run_sync, stop, substop, wait_for
+
+
+def command(name, script, **fields):
+    return Gate(name=name, check=Command(script=script), **fields)
+
+
+def within(seconds):
+    """Both ways of checking with so many seconds to go."""
+
+    def sync(engine):
+        return engine.check_sync(stop(), within=seconds)
+
+    def loop(engine):
+        return asyncio.run(engine.check(stop(), within=seconds))
+
+    return sync, loop
+
+
+@both_ways
+@pytest.mark.rule("E10")
+def test_commands_and_functions_of_a_stage_are_asked_together(run, tmp_path):
+    fifo = tmp_path / "meet"
+    os.mkfifo(fifo)
+
+    def meets(_event):  # opens only when the command writes, so neither can go first
+        return Allow(note=fifo.read_text())
+
+    decision = run(Engine([gate("f", meets), command("c", f"echo hello > {fifo}")]))
+    assert [report.status for report in decision.reports] == ["allowed", "allowed"]
+    assert decision.reports[0].answer.note == "hello\n"
+    assert decision.reports[1].exit == "exit 0"
+
+
+@both_ways
+@pytest.mark.rule("E10", "A11")
+def test_a_command_that_fails_sends_the_agent_back_with_its_output(run):
+    decision = run(Engine([command("tests", "echo one failed; echo badly >&2; exit 3")]))
+    assert isinstance(decision.verdict, Block)
+    assert "FAILED tests (exit 3, " in decision.verdict.prompt
+    assert "  one failed\n  badly\n" in decision.verdict.prompt
+    assert decision.reports[0].output == "one failed\nbadly"
+
+
+@pytest.mark.rule("E9")
+@pytest.mark.parametrize("check", within(0.3))
+def test_what_is_still_at_work_at_the_deadline_is_ended_and_never_blocks(check):
+    gates = [
+        command("slow", "sleep 60", if_broken="block"),
+        gate("thread", lambda _: time.sleep(2), timeout=None, if_broken="block"),
+        gate("timed", lambda _: time.sleep(2), timeout=60, if_broken="block"),
+    ]
+    started = time.monotonic()
+    decision = check(Engine(gates))
+    assert time.monotonic() - started < 20
+    assert (decision.outcome, decision.verdict) == ("failed_open", Allow())
+    assert [report.answer.kind for report in decision.reports] == ["deadline"] * 3
+
+
+@pytest.mark.rule("E9")
+@pytest.mark.parametrize("check", within(30))
+def test_a_gate_whose_own_time_is_up_before_the_deadline_is_broken_as_ever(check):
+    gates = [
+        command("slow", "sleep 60", timeout=0.2, if_broken="block"),
+        gate("thread", lambda _: time.sleep(2), timeout=0.2),
+    ]
+    decision = check(Engine(gates))
+    assert [report.answer.kind for report in decision.reports] == ["timeout", "timeout"]
+    assert decision.outcome == "blocked"
+
+
+@pytest.mark.rule("E9")
+def test_an_async_gate_is_cut_by_the_deadline_too():
+    async def slow(_event):
+        await asyncio.sleep(60)
+
+    engine = Engine([gate("slow", slow, timeout=None)])
+    decision = asyncio.run(engine.check(stop(), within=0.2))
+    assert decision.reports[0].answer.kind == "deadline"
+
+
+@pytest.mark.rule("E9")
+@pytest.mark.parametrize("check", within(0))
+def test_with_no_time_left_nothing_is_started(check, tmp_path):
+    decision = check(Engine([command("c", f"touch {tmp_path}/ran")]))
+    assert decision.reports[0].answer.kind == "deadline"
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.rule("E2")
+def test_cancelling_a_check_ends_its_commands(tmp_path):
+    async def cancelled():
+        script = f"echo $$ > {tmp_path}/pid; sleep 60"
+        checking = asyncio.ensure_future(Engine([command("c", script)]).check(stop()))
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
+            await asyncio.sleep(0.01)
+        checking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await checking
+
+    asyncio.run(cancelled())
+    pid = (tmp_path / "pid").read_text().strip()
+    wait_for(lambda: not os.path.exists(f"/proc/{pid}"))
+
+
+@both_ways
+def test_an_observing_command_is_recorded_and_blocks_nobody(run):
+    decision = run(Engine([command("c", "exit 1", observe=True)]))
+    assert decision.outcome == "observed"
+
+
+@both_ways
+@pytest.mark.rule("E7")
+def test_a_command_runs_where_the_agent_works_unless_it_has_a_folder(run, tmp_path):
+    (tmp_path / "there").mkdir()
+    there = Command(argv=("pwd",), dir=str(tmp_path / "there"))
+    gates = [command("here", "pwd; exit 1"), Gate(name="there", check=there)]
+    decision = run(Engine(gates), stop(cwd=str(tmp_path)))
+    assert [report.output for report in decision.reports] == [str(tmp_path), f"{tmp_path}/there"]
+
+
+@both_ways
+@pytest.mark.rule("H5")
+def test_a_gate_of_a_file_knows_its_folder(run, tmp_path):
+    from_file = command(
+        "c", 'echo "$NOTYET_PROJECT_DIR $NOTYET_EVENT"', source=Source(str(tmp_path / "x.toml"), 1),
+        match=Match(events=("subagent",)),
+    )  # fmt: skip  # one gate
+    assert run(Engine([from_file]), substop()).reports[0].output == f"{tmp_path} subagent_stop"
+
+
+@both_ways
+def test_a_long_output_of_a_failed_gate_is_kept_in_a_log(run, tmp_path):
+    from notyet import Ledger
+
+    engine = Engine([command("loud", "seq 1 5000; exit 1")], ledger=Ledger(tmp_path / "ledger.db"))
+    (report,) = run(engine).reports
+    assert report.log == str(tmp_path / "logs" / "stop-1-loud.log")
+    with open(report.log) as file:
+        assert file.read().split("\n")[:5000] == [str(n) for n in range(1, 5001)]
+    assert os.stat(report.log).st_mode & 0o777 == 0o600
+
+
+def test_a_reader_that_fails_is_a_problem_of_the_gate(monkeypatch):
+    from notyet.dialects import native
+
+    monkeypatch.setattr(native, "read_reply", lambda *_: 1 / 0)
+    for run in (run_sync, run_async):
+        (report,) = run(Engine([command("c", "true")])).reports
+        assert report.answer == Problem("crashed", "ZeroDivisionError: division by zero")
