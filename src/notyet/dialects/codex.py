@@ -1,0 +1,199 @@
+"""Codex: hook commands written for it, and Codex itself when it calls us."""
+
+from __future__ import annotations
+
+from notyet.core.event import StartEvent, StopEvent
+from notyet.core.gate import CODEX_DEFAULT
+from notyet.core.json_text import dumps, loads_strictly
+from notyet.core.text import bounded
+from notyet.core.verdict import Allow, Block, Halt, Problem
+from notyet.dialects import answers
+from notyet.dialects.claude import event_name, read_start, start_name
+from notyet.dialects.payload import flag, path, text
+from notyet.dialects.reply import Reading, Reply, presentable, prompt_for, utf8_size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from notyet.core.command import Exit
+    from notyet.core.event import Scope
+    from notyet.core.gate import Gate
+
+_STOPS: dict[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}
+_STARTS: dict[str, Scope] = {"SessionStart": "agent", "SubagentStart": "subagent"}
+_MOST_REASON = 9_000  # bytes; from 10,000 on Codex shows a preview and a file
+# What a hook may answer, and of which type; Codex refuses everything else.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "continue": (bool,),
+    "stopReason": (str, type(None)),
+    "suppressOutput": (bool,),
+    "systemMessage": (str, type(None)),
+    "decision": (str, type(None)),
+    "reason": (str, type(None)),
+}
+_STOP_KEYS = ("decision", "reason")  # the others may be answered to every event
+_START_KINDS = {name: kind for name, kind in _KINDS.items() if name not in _STOP_KEYS} | {
+    "hookSpecificOutput": (dict, type(None))
+}
+_OUTPUT_KINDS: dict[str, tuple[type, ...]] = {
+    "hookEventName": (str,),
+    "additionalContext": (str, type(None)),
+}
+
+
+def read_event(
+    payload: Mapping[str, Any],
+    environ: Mapping[str, str],  # noqa: ARG001  # Codex says everything in its payload
+) -> StopEvent | StartEvent | None:
+    """Read a payload of Codex (W2)."""
+    name = text(payload, "hook_event_name") or ""
+    if name in _STARTS:
+        start = read_start(payload, "codex", _STARTS[name])
+        return start if start.scope == "agent" else _typed(start)
+    if name not in _STOPS:
+        return None
+    is_child = _STOPS[name] == "subagent"
+    return StopEvent(
+        scope=_STOPS[name],
+        host="codex",
+        session_id=text(payload, "session_id") or "",  # the root's, for a child too
+        turn_id=text(payload, "turn_id"),
+        agent_id=text(payload, "agent_id"),
+        agent_type=text(payload, "agent_type") or (CODEX_DEFAULT if is_child else None),
+        cwd=path(payload, "cwd") or "",
+        last_message=text(payload, "last_assistant_message"),
+        transcript_path=path(payload, "transcript_path"),
+        agent_transcript_path=path(payload, "agent_transcript_path"),
+        stop_hook_active=flag(payload, "stop_hook_active"),
+        model=text(payload, "model"),
+        permission_mode=text(payload, "permission_mode"),
+        raw=payload,
+    )
+
+
+def _typed(start: StartEvent) -> StartEvent:
+    from notyet.core.record import replace
+
+    return replace(start, agent_type=start.agent_type or CODEX_DEFAULT)
+
+
+def write_reply(
+    verdict: Allow | Block | Halt,
+    note: str,
+    event: StopEvent,  # noqa: ARG001  # of the protocol
+    settings: Mapping[str, str],  # noqa: ARG001  # as above
+) -> Reply:
+    """Answer Codex, which drops an answer with a key that it does not know (G2)."""
+    said: dict[str, Any] = {}
+    if isinstance(verdict, Block):
+        said = {"decision": "block", "reason": prompt_for(verdict.prompt, _MOST_REASON, utf8_size)}
+    elif isinstance(verdict, Halt):
+        said = {"continue": False}
+        if verdict.reason.strip():
+            said["stopReason"] = bounded(presentable(verdict.reason), _MOST_REASON)
+    if note:
+        said["systemMessage"] = presentable(note)
+    return Reply(stdout=dumps(said))
+
+
+def write_context(told: str, event: StartEvent) -> Reply:
+    """Put a text before a starting agent's first request (F13)."""
+    context = prompt_for(told, _MOST_REASON, utf8_size)
+    output = {"hookEventName": start_name(event.scope), "additionalContext": context}
+    return Reply(stdout=dumps({"hookSpecificOutput": output}))
+
+
+def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:  # noqa: ARG001  # of the protocol
+    """Return stdin of a hook written for Codex: exactly its keys, all of them (W2, H4)."""
+    payload: dict[str, Any] = {
+        "session_id": event.session_id,
+        "turn_id": event.turn_id or "",
+        "transcript_path": event.transcript_path,
+        "cwd": event.cwd,
+        "hook_event_name": event_name(event),
+        "model": event.model or "",
+        "permission_mode": event.permission_mode or "default",
+        "stop_hook_active": event.stop_hook_active is True,
+        "last_assistant_message": event.last_message,
+    }
+    if event.scope == "subagent":
+        payload |= {
+            "agent_id": event.agent_id or "",
+            "agent_type": event.agent_type or CODEX_DEFAULT,
+            "agent_transcript_path": event.agent_transcript_path,
+        }
+    return payload, {}
+
+
+def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return stdin of a start hook written for Codex: exactly its keys (W2, F13)."""
+    payload: dict[str, Any] = {
+        "session_id": event.session_id,
+        "transcript_path": event.transcript_path,
+        "cwd": event.cwd,
+        "hook_event_name": start_name(event.scope),
+        "model": event.model or "",
+        "permission_mode": event.permission_mode or "default",
+    }
+    if event.scope == "agent":
+        return payload | {"source": event.source or "startup"}, {}
+    child = {"agent_id": event.agent_id or "", "agent_type": event.agent_type or CODEX_DEFAULT}
+    return payload | {"turn_id": event.turn_id or ""} | child, {}
+
+
+def read_context(exit: Exit, scope: Scope = "agent") -> str:  # noqa: A002  # its name in our words
+    """Return what a start hook gives the agent: a JSON answer, or just what it printed (F13)."""
+    printed = answers.words(exit.stdout)
+    if answers.ended_badly(exit):
+        return ""
+    if not printed.startswith(("{", "[")):
+        return printed
+    said, _ = _strictly(exit.stdout, _START_KINDS)
+    output = said.get("hookSpecificOutput") or {}
+    is_ours = output.get("hookEventName") == start_name(scope)
+    return answers.context(said) if is_ours and not _wrong(output, _OUTPUT_KINDS) else ""
+
+
+def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
+    """Read what a hook written for Codex answered (F, column codex)."""
+    by_exit = answers.by_exit(gate, exit)
+    if by_exit is not None:
+        return Reading(answer=by_exit)
+    if not exit.stdout.strip():
+        return Reading(answer=Allow())
+    said, wrong = _strictly(exit.stdout, _KINDS)
+    if wrong:
+        return Reading(answer=Problem("bad_answer", wrong))
+    # suppressOutput is ignored (F12).
+    return Reading(answer=answers.decided(said), tell_user=answers.extras(said)["tell_user"])
+
+
+def _strictly(stdout: bytes, kinds: Mapping[str, tuple[type, ...]]) -> tuple[dict[str, Any], str]:
+    """Return an answer as Codex would accept it, or what Codex would refuse it for."""
+    try:
+        said = loads_strictly(stdout.decode("utf-8", "replace"))
+    except ValueError as error:
+        return {}, f"it did not print one JSON object: {error}"
+    if not isinstance(said, dict):
+        return {}, f"it did not print a JSON object, but a {type(said).__name__}"
+    wrong = _wrong(said, kinds)
+    if wrong:
+        return {}, wrong
+    if said.get("decision") not in {None, "block"}:
+        strange = bounded(repr(said["decision"]), 80)
+        return {}, f"it printed the decision {strange}; Codex knows only 'block'"
+    return said, ""
+
+
+def _wrong(said: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> str:
+    for key, value in said.items():
+        if key not in kinds:
+            return f"it printed the key {bounded(repr(key), 80)}, which Codex refuses"
+        if isinstance(value, str):
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                return f"it printed half a character in {key}, which Codex refuses"
+    return answers.wrong_type(said, kinds)

@@ -1,0 +1,74 @@
+"""Which host wrote a payload (G6).
+
+One committed settings file is run by five hosts, so the payload tells, not the file and not the
+environment: agents started inside another's terminal inherit its variables.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    Payload = Mapping[str, Any]
+
+_MUX_SESSIONS = ("/.mux/sessions/", "/.xum/sessions/")
+
+
+def _is_mux(payload: Payload) -> bool:
+    path = payload.get("transcript_path")
+    return isinstance(path, str) and any(place in path for place in _MUX_SESSIONS)
+
+
+def _has(*names: str) -> Callable[[Payload], bool]:
+    return lambda payload: all(name in payload for name in names)
+
+
+def _event(payload: Payload) -> object:
+    return payload.get("hook_event_name")
+
+
+# In this order; the first that fits. What comes last speaks as Claude Code does.
+_SIGNS: tuple[tuple[str, Callable[[Payload], bool]], ...] = (
+    ("notyet", _has("scope", "host")),
+    ("cursor", _has("cursor_version")),
+    ("cursor", _has("conversation_id", "generation_id")),
+    ("gemini", lambda payload: _event(payload) == "AfterAgent"),
+    ("codex", _has("turn_id")),
+    ("copilot", lambda p: "hook_event_name" not in p and _has("stopReason", "sessionId")(p)),
+    ("copilot", _has("stop_reason", "timestamp")),
+    ("antigravity", _has("conversationId", "workspacePaths")),
+    ("letta", _has("event_type", "working_directory")),
+    ("goose", lambda payload: "event" in payload and "hook_event_name" not in payload),
+    ("auggie", _has("agent_stop_cause")),
+    ("windsurf", _has("agent_action_name")),
+    ("junie", _has("project_path")),
+    ("qwen", _has("crons")),
+    ("qwen", _has("context_limit")),
+    ("qwen", _has("timestamp", "prompt_id")),
+    ("droid", _has("tool_execution_count")),
+    ("droid", _has("task_name")),
+    ("vscode", _has("hookEventName", "sessionId")),
+    ("vscode", _has("timestamp", "stop_hook_active")),
+    ("mux", _is_mux),
+    # Codex says nothing in a start event that Claude Code does not; but it says the model.
+    # (A tuple: whatever stands there, it need not be hashable.)
+    ("codex", lambda p: _event(p) in ("SessionStart", "SessionEnd") and _is_codex_session(p)),
+    ("kimi", lambda p: "stop_hook_active" in p and "transcript_path" not in p),
+    ("kiro", lambda p: "hook_event_name" in p and "session_id" not in p),
+)
+
+
+def _is_codex_session(payload: Payload) -> bool:
+    path = payload.get("transcript_path")
+    rollout = isinstance(path, str) and "/rollout-" in path
+    return rollout or {"model", "permission_mode", "source"} <= payload.keys()
+
+
+def detect(payload: Payload) -> str:
+    """Return the name of the host; some of them are known here but not spoken to."""
+    for host, fits in _SIGNS:
+        if fits(payload):
+            return host
+    return "claude"

@@ -1,0 +1,120 @@
+"""Gates from the hooks block that Claude Code, Codex and Mux keep in their settings (J1, J2, J4).
+
+    {"hooks": {"Stop": [{"matcher": "...", "hooks": [{"type": "command", "command": "..."}]}]}}
+
+The block is validated before it comes here; what a host would skip is skipped, and said.
+"""
+
+from __future__ import annotations
+
+from notyet.core.command import Command
+from notyet.core.gate import EVERY_AGENT, Gate, Match, Source
+from notyet.core.matcher import pattern_error
+from notyet.core.text import bounded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from notyet.core.event import Scope
+    from notyet.core.matcher import Kind
+
+    Path = tuple[str | int, ...]
+    Complain = Callable[[Path, str], None]
+
+_SCOPES: dict[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}
+_TIMEOUTS = {"claude": 600.0, "codex": 600.0, "mux": 10.0}  # seconds (E6)
+_KINDS: dict[str, Kind] = {"claude": "claude", "codex": "codex", "mux": "claude"}
+_PUNCTUATION = str.maketrans(dict.fromkeys(";&|(){}\\", " "))  # what may stand next to a word
+_SHELLS = {"claude": "/bin/sh", "codex": "bash", "mux": "bash"}
+
+
+def gates(
+    speaks: str,
+    settings: Mapping[str, Any],
+    file: str,
+    line_of: Callable[[Path], int],
+    complain: Complain,
+) -> list[Gate]:
+    """Return a gate for every command that the host would run at a stop, in its order."""
+    found: list[Gate] = []
+    for path, event, matcher, handler in _handlers(settings):
+        if handler.get("type") != "command":
+            complain(path, f"a hook of type {handler.get('type')!r} is not run; only commands are")
+            continue
+        if is_ours(_line(speaks, handler)):
+            continue
+        if "if" in handler and speaks != "codex":  # which does not know the key
+            complain(path, "a hook with `if` is never run at a stop; leave `if` out")
+            continue
+        kind = _KINDS[speaks]
+        problem = pattern_error(kind, matcher) if event == "SubagentStop" else ""
+        if problem:
+            complain(path, f"{problem}; the host would never run this hook")
+            continue
+        first = handler["command"].strip().splitlines()[0]
+        found.append(
+            Gate(
+                name=bounded(f"{speaks} {event}[{len(found)}] {first}", 80),
+                check=_command(speaks, handler),
+                match=Match(
+                    events=(_SCOPES[event],),
+                    agents=EVERY_AGENT if event == "Stop" else (matcher,),
+                    kind=kind if event == "SubagentStop" else "glob",
+                ),
+                timeout=_timeout(speaks, handler),
+                observe=handler.get("async") is True,  # nobody waits for its answer
+                source=Source(file, line_of(path)),
+            )
+        )
+    return found
+
+
+def _handlers(
+    settings: Mapping[str, Any],
+) -> Iterator[tuple[Path, str, str, dict[str, Any]]]:
+    hooks = settings.get("hooks", {})
+    if settings.get("disableAllHooks") is True:
+        return
+    for event in _SCOPES:
+        for i, group in enumerate(hooks.get(event, ())):
+            for j, handler in enumerate(group.get("hooks", ())):
+                path = ("hooks", event, i, "hooks", j)
+                yield path, event, group.get("matcher") or "*", handler
+
+
+def _command(speaks: str, handler: dict[str, Any]) -> Command:
+    arguments = _arguments(speaks, handler)
+    if arguments is not None:  # without a shell
+        return Command(argv=(handler["command"], *arguments), speaks=speaks)
+    shell = "bash" if handler.get("shell") == "bash" else _SHELLS[speaks]
+    return Command(script=handler["command"], shell=shell, speaks=speaks)
+
+
+def _arguments(speaks: str, handler: dict[str, Any]) -> list[str] | None:
+    return None if speaks == "codex" else handler.get("args")  # Codex does not know the key
+
+
+def _line(speaks: str, handler: dict[str, Any]) -> str:
+    return " ".join([handler["command"], *(_arguments(speaks, handler) or ())])
+
+
+def _timeout(speaks: str, handler: dict[str, Any]) -> float:
+    timeout = handler.get("timeout")
+    if timeout is None:
+        return _TIMEOUTS[speaks]
+    if speaks == "codex":
+        return max(1.0, float(timeout))
+    return float(timeout) if timeout > 0 else _TIMEOUTS[speaks]
+
+
+def is_ours(command: str) -> bool:
+    """Tell whether a command is notyet's own hook, whatever path or quotes it is written with."""
+    words = [word.strip("\"'") for word in command.translate(_PUNCTUATION).split()]
+    for at, word in enumerate(words):
+        name = word.rsplit("/", 1)[-1]
+        is_program = name == "notyet" or word.endswith("notyet/__main__.py")
+        if is_program and "hook" in words[at + 1 : at + 2]:
+            return True
+    return False

@@ -1,0 +1,185 @@
+"""The last thing an agent said, from the JSONL file in which its host writes the conversation (L).
+
+Hosts are recognised line by line: Claude Code, Codex, OpenClaw and Pi, and Mux. The file is read
+backwards, so the cost depends on how far back the answer is, and not on the size of the file.
+Another process may be writing it, and it may be anything but a transcript: nothing here raises,
+waits, or keeps more than one line in memory.
+"""
+
+from __future__ import annotations
+
+import os
+
+from notyet.core.json_text import loads
+from notyet.core.text import bounded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from notyet.core.event import StopEvent
+
+_BLOCK = 64 * 1024
+_MOST_SCANNED = 64 * 1024 * 1024  # bytes from the end
+_LONGEST_LINE = 8 * 1024 * 1024
+_SHORTEST_LINE = len('{"role":"assistant","parts":"x"}')
+_MOST_PARSED = 50_000  # lines that look like a message; only a made-up file has so many in vain
+_LONGEST_MESSAGE = 1_000_000  # characters
+_HEAD = 256 * 1024  # bytes in which the first message of a file begins
+_HINTS = (b"assistant", b"agent_message")  # one of them stands in every line we look for
+_AROUND_JSON = b" \t\r\0"  # a crash can leave NULs where a line was never written
+_TEXT_TYPES = ("text", "output_text")
+_FILE_KINDS = 0o170000
+_REGULAR_FILE = 0o100000
+
+
+def last_message_of(event: StopEvent) -> str | None:
+    """Return what the stopping agent said last: as its host says, else as its transcript does."""
+    if event.last_message and event.last_message.strip():
+        return event.last_message
+    path = event.transcript_path
+    if event.scope == "subagent":
+        # Everywhere but in Mux, `transcript_path` is the parent's file.
+        path = event.agent_transcript_path or (path if event.host == "mux" else None)
+    return last_message(path) if path else None
+
+
+def last_message(path: str) -> str | None:
+    """Return the text of the last assistant message that has text; None when there is none."""
+    try:
+        # Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
+        handle = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        try:
+            about = os.fstat(handle)
+            is_file = about.st_mode & _FILE_KINDS == _REGULAR_FILE
+            return _search(handle, about.st_size) if is_file else None
+        finally:
+            os.close(handle)
+    except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate in the path
+        return None
+
+
+def _search(handle: int, size: int) -> str | None:
+    of_subagent: bool | None = None  # found out when it matters
+    for _, line in zip(range(_MOST_PARSED), _lines(handle, size), strict=False):
+        entry = _entry(line)
+        text = _text_of(entry)
+        if not text.strip():
+            continue
+        if entry.get("isSidechain") is True:
+            if of_subagent is None:
+                of_subagent = _is_of_subagent(os.pread(handle, _HEAD, 0))
+            if not of_subagent:
+                continue
+        return _presentable(text)
+    return None
+
+
+def _lines(handle: int, size: int) -> Iterator[bytes]:
+    """Yield the lines that may hold a message, the last one first."""
+    end = size
+    floor = max(0, size - _MOST_SCANNED)
+    later: list[bytes] = []  # what follows of the line that `end` stands in, last piece first
+    held = 0
+    while end > floor:
+        start = max(floor, end - _BLOCK)
+        block = os.pread(handle, end - start, start)
+        if len(block) < end - start:  # truncated since: what we hold no longer follows
+            later, held = [], 0
+        end = start
+        last = block.rfind(b"\n")
+        if last >= 0:
+            tail = block[last + 1 :]
+            if held + len(tail) <= _LONGEST_LINE:
+                yield from _promising(b"".join([tail, *reversed(later)]))
+            first = block.find(b"\n")
+            yield from _promising(block[first + 1 : last])
+            block = block[:first]
+            later, held = [], 0
+        held += len(block)
+        later.append(block)
+        if held > _LONGEST_LINE:
+            later = []  # too long already: only its length counts from here on
+    if end == 0 and held <= _LONGEST_LINE:
+        yield from _promising(b"".join(reversed(later)))
+
+
+def _promising(lines: bytes) -> Iterator[bytes]:
+    """Yield those of some lines that are worth parsing, the last one first."""
+    if not any(hint in lines for hint in _HINTS):
+        return  # as it mostly is; and splitting is what costs
+    for line in reversed([line for line in lines.split(b"\n") if len(line) >= _SHORTEST_LINE]):
+        bare = line.strip(_AROUND_JSON)
+        # A half-written line ends anyhow, and finding that out by parsing is dear.
+        if bare[:1] == b"{" and bare[-1:] == b"}" and any(hint in bare for hint in _HINTS):
+            yield bare
+
+
+def _entry(line: bytes) -> dict[str, Any]:
+    try:
+        return _dict(loads(line.decode("utf-8", "replace")))
+    except ValueError:
+        return {}
+
+
+def _text_of(entry: dict[str, Any]) -> str:
+    """Return the text of an assistant's message, in whichever host's shape; else nothing (L4)."""
+    kind = entry.get("type")
+    if kind == "event_msg":  # Codex, what its user is shown
+        shown = _dict(entry.get("payload"))
+        return _joined(shown.get("message")) if shown.get("type") == "agent_message" else ""
+    if kind == "response_item":  # Codex, what its model said
+        message = _dict(entry.get("payload"))
+        if message.get("type") != "message":
+            return ""
+    elif kind in ("assistant", "message") and "message" in entry:  # Claude Code; OpenClaw, Pi
+        message = _dict(entry["message"])
+        if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
+            return ""  # words of Claude Code itself
+    else:
+        message = entry  # Mux, with `parts`; Codex of old, with `content`
+    if message.get("role") != "assistant":
+        return ""
+    return _joined(message["parts"] if "parts" in message else message.get("content"))
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _joined(content: object) -> str:
+    """Return a message's text blocks, joined by newlines."""
+    if isinstance(content, str):
+        return content
+    texts: list[str] = []
+    was_piece = False
+    for block in content if isinstance(content, list) else ():
+        text = block.get("text") if _dict(block).get("type") in _TEXT_TYPES else None
+        if not isinstance(text, str) or not text:
+            was_piece = False
+            continue
+        # Mux keeps a text in the pieces that it arrived in, each with its time.
+        is_piece = "timestamp" in block
+        if texts and not (is_piece and was_piece):
+            texts.append("\n")
+        texts.append(text)
+        was_piece = is_piece
+    return "".join(texts)
+
+
+def _is_of_subagent(head: bytes) -> bool:
+    """Tell a subagent's own file, a side chain from its first line on, from its parent's.
+
+    Older versions of Claude Code wrote subagents into the file of their parent.
+    """
+    # With its quote it cannot stand inside a text, where quotes are escaped.
+    _, found, rest = head.partition(b'isSidechain":')
+    return bool(found) and rest.lstrip()[:4] == b"true"
+
+
+def _presentable(text: str) -> str:
+    """Return a message as text that can be written anywhere, and is of a sensible size."""
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates have no bytes
+    return bounded(text, _LONGEST_MESSAGE)

@@ -1,0 +1,75 @@
+"""What the answers of hook commands have in common, and what every reply does."""
+
+import pytest
+
+from notyet.core.command import Exit
+from notyet.core.json_text import loads
+from notyet.core.verdict import Problem
+from notyet.dialects import answers
+from notyet.dialects.reply import presentable, prompt_for, utf8_size, utf16_size
+from wire import gate_of
+
+GATE = gate_of("claude", {})
+
+
+@pytest.mark.parametrize(
+    ("exit_", "problem"),
+    [
+        (Exit(problem="there is no bash"), Problem("cannot_start", "there is no bash")),
+        (Exit(timed_out=True, signal=15), Problem("timeout", "no answer in 30 s")),
+        (Exit(cancelled=True), Problem("crashed", "it was ended before it could answer")),
+        (Exit(signal=9), Problem("crashed", "it was ended by signal 9")),
+        (Exit(code=0), None),
+        (Exit(code=2), None),
+    ],
+)
+def test_what_kept_a_command_from_answering_is_said(exit_, problem):
+    assert answers.problem_of(GATE, exit_) == problem
+
+
+def test_a_command_without_a_timeout_of_its_own_names_the_time_it_took():
+    gate = GATE.__replace__(timeout=None)
+    ended = Exit(timed_out=True, seconds=12.345)
+    assert answers.problem_of(gate, ended) == Problem("timeout", "no answer in 12.3 s")
+
+
+def test_a_failure_names_the_code_and_some_of_stderr():
+    assert answers.failed(Exit(code=7), "") == Problem("crashed", "it exited with code 7")
+    assert answers.failed(Exit(code=7), "oops").detail == "it exited with code 7: oops"
+    assert len(answers.failed(Exit(code=7), "x" * 9999).detail) < 400
+
+
+@pytest.mark.rule("E5")
+def test_words_are_clean_text_whatever_was_printed():
+    assert answers.words(b"\xff\x00\x1b[31mred\x1b[0m\r\n\x9b ") == "\ufffdred\n\ufffd"
+
+
+def test_one_json_object_is_an_answer_and_nothing_else_is():
+    assert answers.json_object(b'\xef\xbb\xbf {"a": 1}\n') == {"a": 1}
+    for printed in (b"", b"x", b"[1]", b"{", b'{"a":1} x', b'{"a":"\n"}', b"{" * 99_999):
+        assert answers.json_object(printed) is None
+    assert answers.json_object(b'{"a":"\n"}', loads) == {"a": "\n"}
+
+
+@pytest.mark.parametrize(
+    "bad", [{"code": 1}, {"code": None}, {"timed_out": True}, {"cancelled": True}, {"problem": "x"}]
+)
+def test_only_a_command_that_ended_with_0_ended_well(bad):
+    assert not answers.ended_badly(Exit(code=0))
+    assert answers.ended_badly(Exit(**({"code": 0} | bad)))
+
+
+@pytest.mark.rule("E5")
+def test_presentable_text_has_no_escapes_and_no_half_characters():
+    assert presentable("one\n\ttwo") == "one\n\ttwo"
+    assert presentable("a\x1b[1mb\ud800\0\r\nc") == "ab\nc"
+
+
+@pytest.mark.parametrize(("size", "letter"), [(len, "a"), (utf8_size, "😀"), (utf16_size, "😀")])
+def test_a_prompt_is_never_blank_and_never_larger_than_its_host_shows(size, letter):
+    assert prompt_for(letter, 9_000, size) == letter
+    assert prompt_for(" \x07", 9_000, size) == "Not yet."
+    for count in (2_000, 2_500, 9_001, 30_000):
+        assert size(prompt_for(letter * count, 9_000, size)) <= 9_000
+    mixed = "a" * 20_000 + "😀" * 20_000
+    assert size(prompt_for(mixed, 9_000, size)) <= 9_000

@@ -1,0 +1,203 @@
+"""Claude Code: what its hooks answer, what it sends us, and what we tell it."""
+
+import json
+
+import pytest
+
+from notyet import Allow, Block, Halt
+from notyet.core.event import BackgroundTask, StartEvent
+from notyet.dialects import claude
+from support import stop, substop
+from wire import (
+    check_reading,
+    check_reply,
+    ended,
+    gate_of,
+    name_of,
+    replies,
+    starts,
+    vectors,
+    verdict_of,
+)
+
+CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+VERDICTS = [Allow(), Allow(note="x"), Block("p"), Block("p", "r"), Halt(), Halt("why")]
+
+
+@pytest.mark.parametrize("vector", replies("claude"), ids=name_of)
+def test_a_hook_is_understood_as_claude_code_understands_it(vector):
+    reading = claude.read_reply(gate_of("claude", vector), ended(vector["exit"]))
+    check_reading(reading, vector["expect"])
+
+
+@pytest.mark.parametrize("vector", starts("claude"), ids=name_of)
+def test_a_start_hook_gives_the_agent_what_claude_code_would_give_it(vector):
+    context = claude.read_context(ended(vector["exit"]), vector["start"])
+    assert context == vector["expect"]["context"]
+
+
+@pytest.mark.parametrize("vector", vectors("claude", "hosts.json"), ids=name_of)
+def test_claude_code_is_answered_in_its_words(vector):
+    event = stop(**vector.get("event", {}))
+    verdict = verdict_of(vector["verdict"])
+    reply = claude.write_reply(verdict, vector.get("note", ""), event, vector.get("settings", {}))
+    check_reply(reply, vector["expect"])
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize("version", [None, "2.1.325", "1.0.0"])
+@pytest.mark.parametrize("settings", [{}, {"claude": "block"}])
+@pytest.mark.parametrize("note", ["", "a note"])
+@pytest.mark.parametrize("verdict", VERDICTS, ids=repr)
+def test_no_reply_blocks_and_halts_at_once_or_exits_with_a_code(verdict, note, settings, version):
+    for event in (stop(host_version=version), substop(host_version=version)):
+        reply = claude.write_reply(verdict, note, event, settings)
+        assert (reply.code, reply.stderr) == (0, "")
+        said = json.loads(reply.stdout or "{}")
+        holds = "decision" in said or "hookSpecificOutput" in said
+        assert holds == isinstance(verdict, Block)
+        assert ("continue" in said) == isinstance(verdict, Halt)
+        assert said.get("systemMessage", "") == note
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize("letter", ["a", "é", "漢", "😀"])
+def test_a_long_prompt_is_cut_to_what_claude_code_shows_whole(letter):
+    event = stop(host_version="2.1.325")
+    said = json.loads(claude.write_reply(Block(letter * 100_000), "", event, {}).stdout)
+    context = said["hookSpecificOutput"]["additionalContext"]
+    assert 4_000 < len(context.encode("utf-16-le")) // 2 <= 9_000
+    assert "characters left out" in context
+    said = json.loads(claude.write_reply(Block(letter * 100_000), "", stop(), {}).stdout)
+    assert len(said["reason"]) == 30_000
+
+
+@pytest.mark.rule("G1")
+def test_the_version_is_read_from_the_variable_that_claude_code_sets():
+    payload = {"hook_event_name": "Stop", "session_id": "s"}
+    for value, version in (
+        ("claude-code_2-1-325_agent", "2.1.325"),
+        ("claude-code_2-1-197", "2.1.197"),
+        ("claude-code_", None),
+        ("claude-code", None),
+        ("codex_1-2-3", None),
+        ("", None),
+    ):
+        assert claude.read_event(payload, {"AI_AGENT": value}).host_version == version
+    assert claude.read_event(payload, {}).host_version is None
+    inherited = {"AI_AGENT": "claude-code_2-1-325_agent", CAP: "5"}
+    other = claude.read_event(payload, inherited, "mux")
+    assert (other.host_version, other.host_cap) == (None, 0)
+
+
+@pytest.mark.rule("B8")
+@pytest.mark.parametrize(
+    ("value", "cap"),
+    [(None, 8), ("2", 2), (" 12 ", 12), ("0", 0), ("-1", 0), ("", 8), ("many", 8), ("9" * 5000, 8)],
+)
+def test_the_hosts_own_cap_is_eight_or_what_its_variable_says(value, cap):
+    environ = {} if value is None else {CAP: value}
+    event = claude.read_event({"hook_event_name": "Stop", "session_id": "s"}, environ)
+    assert event.host_cap == cap
+
+
+@pytest.mark.rule("W1")
+def test_all_but_the_session_and_the_events_name_may_be_missing():
+    event = claude.read_event({"session_id": "s", "hook_event_name": "Stop"}, {})
+    assert event.__replace__(raw=None) == stop(session_id="s", host="claude", host_cap=8)
+    assert claude.read_event({"hook_event_name": "Stop"}, {}).session_id == ""
+    assert claude.read_event({"hook_event_name": "SessionStart"}, {}) == StartEvent(host="claude")
+    environ = {"CLAUDE_PROJECT_DIR": "/p"}
+    event = claude.read_event({"session_id": "s", "hook_event_name": "SubagentStop"}, environ)
+    assert (event.scope, event.cwd, event.stop_hook_active) == ("subagent", "/p", None)
+
+
+@pytest.mark.rule("W1")
+def test_a_subagents_type_may_come_by_its_older_name():
+    told = {"session_id": "s", "hook_event_name": "SubagentStop", "subagent_type": "coder"}
+    assert claude.read_event(told, {}).agent_type == "coder"
+    assert claude.read_event(told | {"agent_type": "tester"}, {}).agent_type == "tester"
+
+
+def test_a_failed_turn_is_a_subagents_only_if_it_names_the_subagent():
+    failure = {"session_id": "s", "hook_event_name": "StopFailure", "error": "rate_limit"}
+    for agent_id, scope in ((None, "agent"), ("", "agent"), (7, "agent"), ("a1", "subagent")):
+        event = claude.read_event(failure | {"agent_id": agent_id}, {})
+        assert (event.scope, event.ending, event.error) == (scope, "error", "rate_limit")
+
+
+@pytest.mark.rule("W1", "H1")
+def test_a_hook_is_told_what_claude_code_would_tell_it():
+    event = substop(
+        session_id="s",
+        parent_session_id=None,
+        run_id=None,
+        turn_id="p1",
+        cwd="/w",
+        last_message="Done.",
+        transcript_path="/t/main.jsonl",
+        agent_transcript_path="/t/agent.jsonl",
+        stop_hook_active=True,
+        permission_mode="plan",
+        background_tasks=(BackgroundTask(id="b1", type="shell"),),
+    )
+    assert claude.write_event(event, "/elsewhere") == (
+        {
+            "session_id": "s",
+            "transcript_path": "/t/main.jsonl",
+            "cwd": "/w",
+            "prompt_id": "p1",
+            "permission_mode": "plan",
+            "agent_id": "a1",
+            "agent_type": "coder",
+            "hook_event_name": "SubagentStop",
+            "stop_hook_active": True,
+            "agent_transcript_path": "/t/agent.jsonl",
+            "last_assistant_message": "Done.",
+            "background_tasks": [{"id": "b1", "type": "shell", "status": "running"}],
+            "session_crons": [],
+        },
+        {"CLAUDE_PROJECT_DIR": "/w"},
+    )
+
+
+@pytest.mark.rule("W1", "C8")
+def test_a_main_agent_may_have_a_type_but_never_an_id():
+    payload, _ = claude.write_event(stop(agent_id="a1", agent_type="reviewer"), "")
+    assert payload == {
+        "session_id": "s1",
+        "cwd": "",
+        "permission_mode": "default",
+        "agent_type": "reviewer",
+        "hook_event_name": "Stop",
+        "stop_hook_active": False,
+        "background_tasks": [],
+        "session_crons": [],
+    }
+
+
+@pytest.mark.rule("F13-claude", "C8", "H1")
+def test_a_start_hook_is_told_what_claude_code_would_tell_it():
+    main = StartEvent(session_id="s", cwd="/w", source="resume", agent_id="x")
+    assert claude.write_start(main) == (
+        {"session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "resume"},
+        {"CLAUDE_PROJECT_DIR": "/w"},
+    )
+    assert claude.write_start(StartEvent())[0]["source"] == "startup"
+    child = StartEvent(scope="subagent", session_id="s", agent_id="a", agent_type="Explore")
+    assert claude.write_start(child)[0] == {
+        "session_id": "s",
+        "cwd": "",
+        "agent_id": "a",
+        "agent_type": "Explore",
+        "hook_event_name": "SubagentStart",
+    }
+
+
+@pytest.mark.rule("F13-claude")
+def test_what_we_tell_a_starting_agent_is_read_as_context():
+    for scope in ("agent", "subagent"):
+        reply = claude.write_context("Tests first.", StartEvent(scope=scope))
+        given = claude.read_context(ended({"code": reply.code, "stdout": reply.stdout}), scope)
+        assert given == "Tests first."
+    assert claude.read_context(ended({"code": 0, "stdout": "Tests first."})) == "Tests first."

@@ -1,0 +1,164 @@
+"""Codex: what its hooks answer, what it sends us, and what we tell it."""
+
+import json
+
+import pytest
+
+from notyet import Allow, Block, Halt
+from notyet.core.event import StartEvent
+from notyet.dialects import codex
+from support import stop, substop
+from wire import (
+    check_reading,
+    check_reply,
+    ended,
+    gate_of,
+    name_of,
+    replies,
+    starts,
+    vectors,
+    verdict_of,
+)
+
+KNOWN = {"continue", "stopReason", "suppressOutput", "systemMessage", "decision", "reason"}
+COMMON = {"session_id", "transcript_path", "cwd", "hook_event_name", "model", "permission_mode"}
+STOP = COMMON | {"turn_id", "stop_hook_active", "last_assistant_message"}
+SUBAGENT_STOP = STOP | {"agent_id", "agent_type", "agent_transcript_path"}
+
+
+@pytest.mark.parametrize("vector", replies("codex"), ids=name_of)
+def test_a_hook_is_understood_as_codex_understands_it(vector):
+    reading = codex.read_reply(gate_of("codex", vector), ended(vector["exit"]))
+    check_reading(reading, vector["expect"])
+
+
+@pytest.mark.parametrize("vector", starts("codex"), ids=name_of)
+def test_a_start_hook_gives_the_agent_what_codex_would_give_it(vector):
+    context = codex.read_context(ended(vector["exit"]), vector["start"])
+    assert context == vector["expect"]["context"]
+
+
+@pytest.mark.parametrize("vector", vectors("codex", "hosts.json"), ids=name_of)
+def test_codex_is_answered_in_its_words(vector):
+    event = stop(**vector.get("event", {}))
+    verdict = verdict_of(vector["verdict"])
+    reply = codex.write_reply(verdict, vector.get("note", ""), event, vector.get("settings", {}))
+    check_reply(reply, vector["expect"])
+
+
+@pytest.mark.rule("G2")
+@pytest.mark.parametrize("note", ["", "a note"])
+@pytest.mark.parametrize(
+    "verdict",
+    [Allow(), Allow(3, "x"), Block("p"), Block("p", "r", 4), Halt(), Halt("why")],
+    ids=repr,
+)
+def test_no_reply_has_a_key_that_codex_does_not_know_or_an_exit_code(verdict, note):
+    for event in (stop(), substop()):
+        reply = codex.write_reply(verdict, note, event, {})
+        assert (reply.code, reply.stderr) == (0, "")
+        said = json.loads(reply.stdout)
+        assert said.keys() <= KNOWN
+        assert not {"decision", "continue"} <= said.keys()
+
+
+@pytest.mark.rule("G2")
+@pytest.mark.parametrize("letter", ["a", "é", "漢", "😀"])
+def test_a_long_prompt_is_cut_to_what_codex_shows_whole(letter):
+    said = json.loads(codex.write_reply(Block(letter * 100_000), "", stop(), {}).stdout)
+    assert 6_000 < len(said["reason"].encode()) <= 9_000
+    assert "characters left out" in said["reason"]
+
+
+@pytest.mark.rule("W2", "H4")
+def test_a_hook_gets_exactly_the_keys_of_codex_and_no_variable():
+    full = substop(
+        session_id="root",
+        turn_id="t1",
+        cwd="/w",
+        model="m",
+        transcript_path="/t/parent.jsonl",
+        agent_transcript_path="/t/child.jsonl",
+        last_message="Done.",
+        stop_hook_active=True,
+        permission_mode="bypassPermissions",
+    )
+    payload, environ = codex.write_event(full, "/elsewhere")
+    assert environ == {}
+    assert payload == {
+        "session_id": "root",
+        "turn_id": "t1",
+        "transcript_path": "/t/parent.jsonl",
+        "cwd": "/w",
+        "hook_event_name": "SubagentStop",
+        "model": "m",
+        "permission_mode": "bypassPermissions",
+        "stop_hook_active": True,
+        "last_assistant_message": "Done.",
+        "agent_id": "a1",
+        "agent_type": "coder",
+        "agent_transcript_path": "/t/child.jsonl",
+    }
+    for event, keys in (
+        (stop(agent_id="x", background_tasks=()), STOP),
+        (substop(agent_id=None, agent_type=None), SUBAGENT_STOP),
+    ):
+        payload, environ = codex.write_event(event, "")
+        assert (payload.keys(), environ) == (keys, {})
+
+
+@pytest.mark.rule("W2", "D5")
+def test_what_codex_always_says_is_there_even_when_nobody_knows_it():
+    payload, _ = codex.write_event(substop(agent_id=None, agent_type=None), "")
+    assert payload["agent_type"] == "default"
+    assert (payload["agent_id"], payload["turn_id"], payload["model"]) == ("", "", "")
+    assert payload["last_assistant_message"] is None
+    assert payload["transcript_path"] is None
+    assert (payload["permission_mode"], payload["stop_hook_active"]) == ("default", False)
+
+
+@pytest.mark.rule("W2", "F13-codex", "C8", "H4")
+def test_a_start_hook_gets_exactly_the_keys_of_codex():
+    payload, environ = codex.write_start(StartEvent(session_id="s", cwd="/w", source="clear"))
+    assert environ == {}
+    assert payload.keys() == COMMON | {"source"}
+    assert (payload["hook_event_name"], payload["source"]) == ("SessionStart", "clear")
+    assert (payload["permission_mode"], payload["model"]) == ("default", "")
+    assert payload["transcript_path"] is None
+    assert codex.write_start(StartEvent())[0]["source"] == "startup"
+    child = StartEvent(scope="subagent", session_id="s", agent_id="c")
+    payload, environ = codex.write_start(child)
+    assert environ == {}
+    assert payload.keys() == COMMON | {"turn_id", "agent_id", "agent_type"}
+    assert (payload["hook_event_name"], payload["agent_id"]) == ("SubagentStart", "c")
+    assert payload["agent_type"] == "default"
+    payload, _ = codex.write_start(StartEvent(scope="subagent", agent_type="worker"))
+    assert (payload["agent_type"], payload["agent_id"]) == ("worker", "")
+
+
+@pytest.mark.rule("D5")
+def test_a_child_without_a_type_has_the_default_type():
+    for name in ("SubagentStop", "SubagentStart"):
+        for said in ({}, {"agent_type": ""}, {"agent_type": None}):
+            event = codex.read_event({"hook_event_name": name, "session_id": "s"} | said, {})
+            assert event.agent_type == "default"
+        named = {"hook_event_name": name, "agent_type": "worker"}
+        assert codex.read_event(named, {}).agent_type == "worker"
+        assert codex.read_event(named, {}).session_id == ""
+    for name in ("Stop", "SessionStart"):
+        event = codex.read_event({"hook_event_name": name, "session_id": "s"}, {})
+        assert event.agent_type is None
+
+
+@pytest.mark.rule("F13-codex")
+def test_what_we_tell_a_starting_agent_is_read_as_context():
+    for scope in ("agent", "subagent"):
+        reply = codex.write_context("Tests first.", StartEvent(scope=scope))
+        given = codex.read_context(ended({"code": reply.code, "stdout": reply.stdout}), scope)
+        assert given == "Tests first."
+    given = codex.read_context(ended({"code": 0, "stdout": reply.stdout}))
+    assert given == ""  # it was for a subagent
+    reply = codex.write_context("Tests first.", StartEvent())
+    assert codex.read_context(ended({"code": 0, "stdout": reply.stdout})) == "Tests first."
+    long = json.loads(codex.write_context("漢" * 9_000, StartEvent()).stdout)
+    assert len(long["hookSpecificOutput"]["additionalContext"].encode()) <= 9_000

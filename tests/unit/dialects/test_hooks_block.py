@@ -1,0 +1,117 @@
+"""Gates from the hooks block of Claude Code's, Codex's and Mux's settings."""
+
+import pytest
+
+from notyet.core.gate import Source, why_not
+from notyet.dialects.hooks_block import gates, is_ours
+from support import stop, substop
+from wire import name_of, vectors
+
+
+def read(speaks, settings):
+    complaints = []
+    found = gates(
+        speaks,
+        settings,
+        "/p/settings.json",
+        lambda path: path[-1] + 1,
+        lambda path, words: complaints.append((list(path), words)),
+    )
+    return found, complaints
+
+
+def seen(gate):
+    return {
+        "name": gate.name,
+        "script": gate.check.script,
+        "argv": list(gate.check.argv),
+        "shell": gate.check.shell,
+        "timeout": gate.timeout,
+        "observe": gate.observe,
+        "events": list(gate.match.events),
+        "agents": list(gate.match.agents),
+        "kind": gate.match.kind,
+        "line": gate.source.line,
+    }
+
+
+@pytest.mark.parametrize("vector", vectors("hooks", "gates.json"), ids=name_of)
+def test_a_hooks_block_gives_the_gates_that_its_host_would_run(vector):
+    found, complaints = read(vector["speaks"], vector["settings"])
+    assert len(found) == len(vector["gates"])
+    for gate, expected in zip(found, vector["gates"], strict=True):
+        assert seen(gate) | expected == seen(gate)
+        assert gate.check.speaks == vector["speaks"]
+        assert (gate.priority, gate.step, gate.if_broken) == (0, 0, "allow")
+        assert gate.source == Source("/p/settings.json", gate.source.line)
+        assert len(gate.name) <= 80
+    assert len(complaints) == len(vector["complaints"])
+    for (path, words), (where, what) in zip(complaints, vector["complaints"], strict=True):
+        assert path == where
+        assert what in words
+
+
+@pytest.mark.rule("D4", "D5")
+@pytest.mark.parametrize(
+    ("speaks", "matcher", "kind", "applies"),
+    [
+        ("claude", "general", "general-purpose", False),
+        ("claude", "general-purpose", "general-purpose", True),
+        ("mux", "general|Explore", "Explore", True),
+        ("codex", "code-reviewer", "my-code-reviewer2", True),
+        ("codex", "default", "default", True),
+        ("codex", "def", "default", False),
+        ("codex", "", None, True),
+        ("claude", "*", None, True),
+        ("claude", "Explore", None, False),
+    ],
+)
+def test_a_matcher_chooses_subagents_and_says_nothing_about_the_main_agent(
+    speaks, matcher, kind, applies
+):
+    command = {"matcher": matcher, "hooks": [{"type": "command", "command": "lint"}]}
+    (main, sub), _ = read(speaks, {"hooks": {"Stop": [command], "SubagentStop": [command]}})
+    assert (why_not(sub, substop(agent_type=kind)) == "") == applies
+    assert why_not(main, stop()) == ""
+    assert why_not(main, substop(agent_type=kind)) != ""
+    assert why_not(sub, stop()) != ""
+
+
+OURS = [
+    "notyet hook",
+    "notyet hook --host claude --timeout 600",
+    "/usr/local/bin/notyet hook",
+    '"/home/u/my tools/bin/notyet" hook',
+    "'/home/u/my tools/bin/notyet' 'hook' --host codex",
+    '"$HOME"/.local/bin/notyet hook',
+    "uvx notyet hook",
+    "python3 -m notyet hook",
+    "/old/checkout/.venv/bin/python -I -S /old/checkout/src/notyet/__main__.py hook --host mux",
+    "cd /w && notyet hook",
+    "cd /w;notyet hook;true",
+    "notyet hook||true",
+    "(notyet hook)",
+    "NOTYET_LEDGER=/x notyet hook",
+    "exec notyet \\\n  hook",
+]
+FOREIGN = [
+    "lint",
+    "notyet",
+    "notyet check",
+    "echo notyet; run hook",
+    "notyet-hook",
+    "mynotyet hook",
+    "/opt/notyet/run hook",
+    "hook notyet",
+    "",
+]
+
+
+@pytest.mark.parametrize("command", OURS)
+def test_our_own_hook_is_known_however_it_is_written(command):
+    assert is_ours(command)
+
+
+@pytest.mark.parametrize("command", FOREIGN)
+def test_other_commands_are_not_ours(command):
+    assert not is_ours(command)

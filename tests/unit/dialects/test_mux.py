@@ -1,0 +1,97 @@
+"""Mux: what its hooks answer, what it sends us, and what we tell it."""
+
+import pytest
+
+from notyet import Allow
+from notyet.core.event import StartEvent
+from notyet.dialects import mux
+from notyet.dialects.reply import Reply
+from support import stop, substop
+from wire import (
+    check_reading,
+    check_reply,
+    ended,
+    gate_of,
+    name_of,
+    replies,
+    vectors,
+    verdict_of,
+)
+
+
+@pytest.mark.parametrize("vector", replies("mux"), ids=name_of)
+def test_a_hook_is_understood_as_mux_understands_it(vector):
+    reading = mux.read_reply(gate_of("mux", vector), ended(vector["exit"]))
+    check_reading(reading, vector["expect"])
+
+
+@pytest.mark.parametrize("vector", vectors("mux", "hosts.json"), ids=name_of)
+def test_mux_is_answered_in_its_words(vector):
+    event = stop(**vector.get("event", {}))
+    verdict = verdict_of(vector["verdict"])
+    reply = mux.write_reply(verdict, vector.get("note", ""), event, {})
+    check_reply(reply, vector["expect"])
+
+
+@pytest.mark.rule("W3", "H2")
+def test_a_hook_gets_exactly_six_keys_and_the_variables_of_both_names():
+    event = stop(cwd="/w", transcript_path="/t/chat.jsonl", stop_hook_active=True, agent_id="x")
+    payload, environ = mux.write_event(event, "/elsewhere")
+    assert payload == {
+        "session_id": "s1",
+        "transcript_path": "/t/chat.jsonl",
+        "cwd": "/w",
+        "permission_mode": "default",
+        "hook_event_name": "Stop",
+        "stop_hook_active": True,
+    }
+    assert environ == {
+        "CLAUDE_PROJECT_DIR": "/w",
+        "MUX_PROJECT_DIR": "/w",
+        "MUX_STOP_HOOK_ACTIVE": "true",
+        "MUX_TRANSCRIPT_PATH": "/t/chat.jsonl",
+        "XUM_PROJECT_DIR": "/w",
+        "XUM_STOP_HOOK_ACTIVE": "true",
+        "XUM_TRANSCRIPT_PATH": "/t/chat.jsonl",
+    }
+
+
+@pytest.mark.rule("W3", "H2")
+def test_a_subagents_session_is_its_task_and_its_transcript_its_own():
+    event = substop(task_id="task-7", transcript_path="/t/main", agent_transcript_path="/t/child")
+    payload, environ = mux.write_event(event, "")
+    assert (payload["session_id"], payload["transcript_path"]) == ("task-7", "/t/child")
+    assert payload["hook_event_name"] == "SubagentStop"
+    assert environ["MUX_TRANSCRIPT_PATH"] == environ["XUM_TRANSCRIPT_PATH"] == "/t/child"
+    assert environ["MUX_STOP_HOOK_ACTIVE"] == "false"
+    assert mux.write_event(substop(), "")[0]["session_id"] == "a1"
+    payload, _ = mux.write_event(substop(agent_id=None, transcript_path="/t/own"), "")
+    assert (payload["session_id"], payload["transcript_path"]) == ("child-1", "/t/own")
+
+
+@pytest.mark.rule("W3")
+def test_nothing_known_is_six_keys_all_the_same():
+    payload, environ = mux.write_event(stop(session_id=""), "")
+    assert len(payload) == 6
+    assert payload["transcript_path"] == environ["MUX_TRANSCRIPT_PATH"] == ""
+    assert payload["stop_hook_active"] is False
+    payload, _ = mux.write_event(stop(permission_mode="plan"), "")
+    assert payload["permission_mode"] == "plan"
+
+
+@pytest.mark.rule("W3")
+def test_mux_is_read_as_the_host_that_it_is():
+    event = mux.read_event({"session_id": "w1", "hook_event_name": "Stop"}, {})
+    assert (event.host, event.host_cap, event.session_id) == ("mux", 0, "w1")
+
+
+@pytest.mark.rule("G3")
+def test_mux_has_no_start_hooks_to_put_words_into():
+    assert mux.write_context("Tests first.", StartEvent()) == Reply()
+
+
+@pytest.mark.rule("F5-mux")
+def test_plain_text_is_kept_but_not_without_end():
+    reading = mux.read_reply(gate_of("mux", {}), ended({"code": 0, "stdout": "x" * 1_000_000}))
+    assert isinstance(reading.answer, Allow)
+    assert 10_000 < len(reading.answer.note) <= 30_000
