@@ -1,0 +1,1 @@
+"""Configuration: files are read with positions, checked against one schema, and compiled."""

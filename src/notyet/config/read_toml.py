@@ -1,0 +1,198 @@
+"""Reads TOML. `tomllib` gives the values but no positions; a locator of our own finds those."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from notyet.config.document import DEEPEST, TOO_DEEP, BadSyntax, Document, Finding, Lines
+from notyet.config.scalars import name_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from notyet.config.document import Path, Place
+
+BYTE_ORDER_MARK = "\ufeff"
+_AT = re.compile(r"(.*?),? \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
+_TUPLE = re.compile(r"\((?:'[^']*+',? ?)++\)")  # how `tomllib` names a key: ('gates', 'tests')
+_KEY = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
+_ENDLESS_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+((?:{_KEY}\.[ \t]*+){{{DEEPEST}}})", re.MULTILINE)
+
+
+def read(text: str) -> Document:
+    """Return what a TOML text says, and where. Raises BadSyntax."""
+    findings: tuple[Finding, ...] = ()
+    if text.startswith(BYTE_ORDER_MARK):
+        text = text[1:]
+        message = "the file begins with a byte order mark, which TOML does not allow"
+        findings = (Finding(1, 1, message, "save it as UTF-8 without one"),)
+    text = text.replace("\r\n", "\n")
+    endless = _ENDLESS_KEY.search(text)  # `tomllib` would take hours for one of a megabyte
+    if endless:
+        raise BadSyntax(TOO_DEEP, *Lines(text).place(endless.start(1)))
+    try:
+        value = tomllib.loads(text)
+        places = _Locator(text).places()
+    except RecursionError:
+        raise BadSyntax(TOO_DEEP) from None
+    except BadSyntax:
+        raise
+    except ValueError as error:
+        raise _syntax(str(error), text) from None
+    return Document(value=value, places=places, findings=findings)
+
+
+def _syntax(said: str, text: str) -> BadSyntax:
+    match = _AT.fullmatch(said)
+    if not match:
+        return BadSyntax(f"this is not TOML: {said}")
+    message, line, column = match.groups()
+    if line is None:
+        line, column = Lines(text).place(len(text.rstrip()))
+    message = _TUPLE.sub(_dotted, message[:1].lower() + message[1:])
+    return BadSyntax(f"this is not TOML: {message}", int(line), int(column))
+
+
+def _dotted(names: re.Match[str]) -> str:
+    return name_of(tuple(re.findall("'([^']*)'", names[0])))
+
+
+_BLANK = re.compile(r"[ \t]*+")
+_BLANK_LINES = re.compile(r"(?:[ \t\n]++|#[^\n]*+)*+")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]++")
+_SCALAR = re.compile(r"[^,\]}\n#]++")
+_STRINGS = {
+    '"""': re.compile(r'"""(?:[^"\\]++|\\[\s\S]|"{1,2}(?!"))*+"{3,5}'),
+    "'''": re.compile(r"'''(?:[^']++|'{1,2}(?!'))*+'{3,5}"),
+    '"': re.compile(r'"(?:[^"\\]++|\\.)*+"'),
+    "'": re.compile(r"'[^']*+'"),
+}
+
+
+class _Locator:
+    """Walks through a text that `tomllib` has accepted, and notes where its keys stand."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._offsets: dict[Path, int] = {}
+        self._counts: dict[Path, int] = {}  # of the tables in each [[array of tables]] so far
+
+    def places(self) -> Mapping[Path, Place]:
+        table: Path = ()
+        while True:
+            self._skip(_BLANK_LINES)
+            if self._at >= len(self._text):
+                break
+            if self._text.startswith("[[", self._at):
+                table = self._next_of_array()
+            elif self._text.startswith("[", self._at):
+                table = self._header()
+            else:
+                self._assignment(table)
+        lines = Lines(self._text)
+        return {path: lines.place(offset) for path, offset in self._offsets.items()}
+
+    def _skip(self, pattern: re.Pattern[str]) -> int:
+        match = pattern.match(self._text, self._at)
+        assert match
+        self._at = match.end()
+        return match.start()
+
+    def _header(self) -> Path:
+        self._at += 1
+        *around, (name, offset) = self._dotted_key()
+        self._at += 1
+        path = (*self._inside(around), name)
+        self._offsets[path] = offset  # its own header says more than a mention before it
+        return path
+
+    def _next_of_array(self) -> Path:
+        self._at += 2
+        *around, (name, offset) = self._dotted_key()
+        self._at += 2
+        array = (*self._inside(around), name)
+        self._offsets.setdefault(array, offset)
+        number = self._counts.get(array, 0)
+        self._counts[array] = number + 1
+        self._offsets[*array, number] = offset
+        return (*array, number)
+
+    def _inside(self, keys: list[tuple[str, int]]) -> Path:
+        """Return the path that a header's keys lead to: in an array, to its latest table."""
+        path: Path = ()
+        for name, offset in keys:
+            path = (*path, name)
+            self._offsets.setdefault(path, offset)
+            if path in self._counts:
+                path = (*path, self._counts[path] - 1)
+        return path
+
+    def _assignment(self, table: Path) -> None:
+        path = table
+        for name, offset in self._dotted_key():
+            path = (*path, name)
+            self._offsets.setdefault(path, offset)
+        self._at += 1  # the equals sign
+        self._skip(_BLANK)
+        self._value(path)
+
+    def _dotted_key(self) -> list[tuple[str, int]]:
+        """Return the parts of a key with their offsets; stops at what follows it."""
+        keys = []
+        while True:
+            self._skip(_BLANK)
+            keys.append(self._key())
+            self._skip(_BLANK)
+            if self._text[self._at] != ".":
+                return keys
+            self._at += 1
+
+    def _key(self) -> tuple[str, int]:
+        quote = self._text[self._at]
+        start = self._skip(_STRINGS.get(quote, _BARE_KEY))
+        written = self._text[start : self._at]
+        if quote == '"' and "\\" in written:
+            return tomllib.loads(f"key = {written}")["key"], start
+        return (written[1:-1] if quote in "\"'" else written), start
+
+    def _value(self, path: Path) -> None:
+        if len(path) > DEEPEST:
+            raise BadSyntax(TOO_DEEP, *Lines(self._text).place(self._at))
+        start = self._text[self._at]
+        triple = self._text[self._at : self._at + 3]
+        if start == "[":
+            self._array(path)
+        elif start == "{":
+            self._inline_table(path)
+        else:
+            self._skip(_STRINGS.get(triple) or _STRINGS.get(start) or _SCALAR)
+
+    def _array(self, path: Path) -> None:
+        self._at += 1
+        number = 0
+        while True:
+            self._skip(_BLANK_LINES)
+            if self._text[self._at] == "]":
+                self._at += 1
+                return
+            if self._text[self._at] == ",":
+                self._at += 1
+                continue
+            self._offsets[*path, number] = self._at
+            self._value((*path, number))
+            number += 1
+
+    def _inline_table(self, path: Path) -> None:
+        self._at += 1
+        while True:
+            self._skip(_BLANK_LINES)  # newer TOML allows line breaks here
+            if self._text[self._at] == "}":
+                self._at += 1
+                return
+            if self._text[self._at] == ",":
+                self._at += 1
+                continue
+            self._assignment(path)

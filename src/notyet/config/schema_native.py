@@ -1,0 +1,280 @@
+"""The shape of `notyet.toml`: every key, its type, its default and what it does."""
+
+from __future__ import annotations
+
+from posixpath import isabs, normpath
+
+from notyet.config.quantities import Seconds, Whole
+from notyet.config.scalars import (
+    BROKEN,
+    Choice,
+    Flag,
+    Glob,
+    Text,
+    name_of,
+    said,
+)
+from notyet.config.shape import Either, Field, ListOf, MapOf, Table
+from notyet.core.gate import GATED_ENDINGS
+from notyet.core.limits import Limits
+from notyet.core.verdict import OUTCOMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from notyet.config.document import Path
+    from notyet.config.scalars import Found
+
+MAIN, SUBAGENTS, ALL = "main", "subagents", "all"
+_WHOM = (MAIN, SUBAGENTS, ALL)
+_MANY = 1_000_000
+_PATTERNS = ListOf(item=Glob())
+
+
+class Below(Text, kw_only=True):
+    """A path that stays below the file's folder."""
+
+    says: str = "a path below the file's folder"
+
+    def check(self, value: Any, path: Path, found: Found) -> Any:
+        clean = super().check(value, path, found)
+        if clean is BROKEN:
+            return BROKEN
+        if isabs(clean) or clean.startswith("~") or normpath(clean).split("/")[0] == "..":
+            found.append((path, f"{name_of(path)} is {self.says}, not {said(value)}", ""))
+            return BROKEN
+        return clean
+
+
+class Kind(Glob, kw_only=True):
+    """A pattern in a list: the words for everybody mean nothing there."""
+
+    def check(self, value: Any, path: Path, found: Found) -> Any:
+        if value in _WHOM:
+            hint = 'write for = "main", "subagents" or "all", without a list'
+            message = f"{name_of(path)} is {said(value)}; a list holds kinds of subagents"
+            found.append((path, message, hint))
+            return BROKEN
+        return super().check(value, path, found)
+
+
+NAME = Text(most=80, line=True, says="a name")
+_RUN = Field(
+    shape=Either((Text(), ListOf(item=Text(blank=True), least=1))),
+    vital=True,
+    also=("command", "cmd", "script", "exec", "commands"),
+    doc="What to run: a text is one script for one shell, of as many lines as you like; "
+    "a list is a program and its arguments, without a shell.",
+)
+_PYTHON = Field(
+    shape=Text(
+        pattern=r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
+        r":[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*",
+        says='text like "module:function"',
+    ),
+    vital=True,
+    also=("function", "call"),
+    doc="Instead of `run`: a Python function, called in a process of its own with the project "
+    "on its path.",
+)
+_INTERPRETER = Field(
+    shape=Text(line=True),
+    vital=True,
+    doc="The Python that calls the function; without it the project's `.venv/bin/python` "
+    "where there is one, else the one that runs notyet.",
+)
+_DIR = Field(
+    shape=Below(),
+    vital=True,
+    also=("cwd", "directory", "folder", "workdir"),
+    doc="The folder it runs in, below the folder of this file. Without it: that folder.",
+)
+_ENV = Field(
+    shape=MapOf(
+        item=Text(blank=True),
+        key=Text(pattern="[A-Za-z_][A-Za-z0-9_]*", says="the name of a variable"),
+        whole=True,
+    ),
+    vital=True,
+    also=("environment",),
+    doc="Environment variables for it, on top of those it inherits.",
+)
+
+GATE = Table(
+    one_of=("run", "python"),
+    needs=(("interpreter", "python"),),
+    apart=(("slow", "priority"),),
+    fields={
+        "run": _RUN,
+        "python": _PYTHON,
+        "interpreter": _INTERPRETER,
+        "slow": Field(
+            shape=Flag(), default=False, doc="`true`: asked only when the quick ones passed."
+        ),
+        "priority": Field(
+            shape=Whole(least=-1000, most=1000),
+            default=0,
+            doc="Gates with a higher one are asked first, those with the same together. "
+            "`slow` is -1.",
+        ),
+        "paths": Field(
+            shape=_PATTERNS,
+            default=[],
+            also=("files",),
+            doc="What it depends on. Accepted already, and not yet used: see `when`.",
+        ),
+        "when": Field(
+            shape=Choice(("changed", "always")),
+            default="changed",
+            doc='`"always"`: asked at every stop. `"changed"` will leave out stops at which no '
+            "file changed; until then it means the same.",
+        ),
+        "timeout": Field(
+            shape=Seconds(), default=600, doc="How long it may take. Later, it is broken."
+        ),
+        "pass_codes": Field(
+            shape=ListOf(item=Whole(least=0, most=255), least=1),
+            default=[0],
+            doc="Exit codes that let the agent finish.",
+        ),
+        "hint": Field(
+            shape=Text(blank=True, most=2000),
+            default="",
+            also=("message",),
+            doc="What the agent should know when it is sent back.",
+        ),
+        "if_broken": Field(
+            shape=Choice(("allow", "block")),
+            default="allow",
+            doc="What happens when it cannot start, crashes or takes too long.",
+        ),
+        "for": Field(
+            shape=Either(
+                (Choice(_WHOM), Glob(unlike=_WHOM), ListOf(item=Kind(), least=1)),
+            ),
+            default=MAIN,
+            vital=True,
+            also=("agents", "matcher"),
+            doc='Who is asked: `"main"` the main agent, `"subagents"`, `"all"` both, or patterns '
+            "for kinds of subagents.",
+        ),
+        "never": Field(
+            shape=_PATTERNS,
+            default=[],
+            vital=True,
+            also=("except", "exclude"),
+            doc="Patterns for subagents that are left in peace.",
+        ),
+        "dir": _DIR,
+        "observe": Field(
+            shape=Flag(),
+            default=False,
+            vital=True,
+            doc="`true`: it is asked and recorded, and never sends anybody back.",
+        ),
+        "endings": Field(
+            shape=ListOf(item=Choice(GATED_ENDINGS), least=1),
+            default=["done"],
+            doc="How the agent must have ended for the gate to be asked.",
+        ),
+        "env": _ENV,
+    },
+)
+
+OBSERVER = Table(
+    one_of=("run", "python"),
+    needs=(("interpreter", "python"),),
+    fields={
+        "run": _RUN,
+        "python": _PYTHON,
+        "interpreter": _INTERPRETER,
+        "timeout": Field(shape=Seconds(), default=10, doc="How long it may take."),
+        "on": Field(
+            shape=ListOf(item=Choice(OUTCOMES), least=1),
+            vital=True,
+            also=("outcomes",),
+            doc="The outcomes it is told of. Without it: all.",
+        ),
+        "dir": _DIR,
+        "env": _ENV,
+    },
+)
+
+_GIVEN = Limits()
+LIMITS = Table(
+    fields={
+        "max_blocks": Field(
+            shape=Whole(most=_MANY),
+            default=_GIVEN.max_blocks,
+            doc="How often an agent is sent back in one turn; a passing stop refills it.",
+        ),
+        "session_ceiling": Field(
+            shape=Whole(most=_MANY),
+            default=_GIVEN.session_ceiling,
+            doc="How often in one session, never refilled. 0 is off.",
+        ),
+        "stuck_after": Field(
+            shape=Whole(most=_MANY, never=1, because="nobody would ever be sent back"),
+            default=_GIVEN.stuck_after,
+            doc="The same failure this often in a row is let go. 0 is off.",
+        ),
+        "wait_for_background": Field(
+            shape=Flag(),
+            default=_GIVEN.wait_for_background,
+            doc="Whether the main agent is left alone while other agents of its session work.",
+        ),
+    }
+)
+START = Table(
+    fields={
+        "tell": Field(
+            shape=Flag(),
+            default=False,
+            doc="Whether an agent is told at its start which gates it will meet.",
+        )
+    }
+)
+READ = Table(
+    fields={
+        "hosts": Field(
+            shape=ListOf(item=Choice(("claude", "codex", "mux", "conclaude"))),
+            default=[],
+            doc="Whose own files are read too: the hooks that people wrote for these hosts "
+            "become gates.",
+        ),
+        "openclaw": Field(
+            shape=Text(line=True),
+            doc="Path of an `openclaw.json`: its "
+            "`agents.defaults.subagents.maxSteerRestarts` sets `max_blocks`.",
+        ),
+    }
+)
+REPLY = Table(
+    fields={
+        "claude": Field(
+            shape=Choice(("context", "block")),
+            default="context",
+            doc='How Claude Code is told to go on: `"context"` as added context, which keeps its '
+            'final answer, or `"block"` as a blocking decision.',
+        )
+    }
+)
+
+NATIVE = Table(
+    fields={
+        "$schema": Field(shape=Text(), doc="Where editors find the schema of this file."),
+        "limits": Field(shape=LIMITS, doc="How much patience the gates have."),
+        "gates": Field(
+            shape=MapOf(item=Either((Text(), GATE)), key=NAME),
+            doc='The gates by name. `NAME = "script"` is short for a table with `run`.',
+        ),
+        "observers": Field(
+            shape=MapOf(item=OBSERVER, key=NAME),
+            doc="Commands that are told of decisions and cannot change them, by name.",
+        ),
+        "start": Field(shape=START, doc="What happens when an agent starts."),
+        "read": Field(shape=READ, doc="Which other files are read."),
+        "reply": Field(shape=REPLY, doc="How hosts are answered."),
+    }
+)

@@ -1,0 +1,40 @@
+"""`Settings`: what one configuration file comes to. Loaded on the hook's way, so it is light."""
+
+from __future__ import annotations
+
+from notyet.core.record import Record
+from notyet.core.verdict import OUTCOMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from notyet.config.mistakes import Mistake
+    from notyet.core.command import Command
+    from notyet.core.gate import Gate, Source
+
+
+class FileObserver(Record, kw_only=True):
+    """A command that is told of decisions with the outcomes in `on`, and cannot change them."""
+
+    name: str
+    check: Command
+    timeout: float = 10.0
+    on: tuple[str, ...] = OUTCOMES
+    source: Source | None = None
+
+
+class Settings(Record, kw_only=True):
+    """One file's gates and settings; only what it says, so that files can be layered."""
+
+    file: str
+    gates: tuple[Gate, ...] = ()
+    limits: Mapping[str, Any] = {}
+    observers: tuple[FileObserver, ...] = ()
+    start_tell: bool | None = None
+    read_hosts: tuple[str, ...] = ()
+    openclaw: str = ""  # the path of a file that sets `max_blocks` (J9)
+    reply: Mapping[str, str] = {}  # by host
+    notifications: Mapping[str, Any] = {}  # of a `.conclaude.yaml`
+    mistakes: tuple[Mistake, ...] = ()

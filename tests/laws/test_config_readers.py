@@ -1,0 +1,95 @@
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from config_texts import json_texts, toml_texts, yaml_texts
+from notyet.config import read_json, read_toml, read_yaml
+from notyet.config.document import BadSyntax
+from notyet.config.schema import FORMATS, examine
+
+READERS = {"toml": read_toml.read, "json": read_json.read, "yaml": read_yaml.read}
+PIECES = (
+    "a", "b.c", "é", "1", "-", "0x1f", "1e5", "true", "null", "nan", ".inf", "~", " ", "\t", "\n",
+    "\r\n", "\r", "=", ":", ": ", "- ", ",", "[", "]", "[[", "]]", "{", "}", '"', "'", '"""', "'''",
+    "\\", "\\u0041", "\\UFFFFFFFF", "#", "//", "/*", "&x ", "*x", "!!int ", "!!binary ", "!!set ",
+    "!y ", "|", ">", "%YAML 1.1\n", "---\n", "...", "? ", "<<: ", "@", "`", "\0", "\x85", "\ufeff",
+    "\u2028", "1979-05-27T07:32:00Z", "\ud800", "\U00010000", "gates", "run", "hooks",
+)  # fmt: skip
+TEXTS = st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES)).map("".join))
+
+
+@pytest.mark.parametrize("syntax", READERS)
+@given(text=TEXTS)
+@example(text="[" * 5000)
+@example(text="a = " + "[" * 5000)
+@example(text="a = " + "[" * 200 + "]" * 200)
+@example(text="- " * 3000)
+@example(text='{"a":' * 3000)
+@example(text="a = " + "1" * 5000)
+@example(text="1" * 5000)
+@example(text='"\\U00110000"')
+@example(text='"\\UFFFFFFFF"')
+@example(text="a: &a [*a]")
+@example(text="a." * 3000 + "b = 1")
+@example(text="[x]\na = {'a'." + '"a" . ' * 3000 + "b = 1}")
+@example(text="a." * 1_000_000 + "b = 1")
+def test_whatever_the_text_a_reader_reads_it_or_raises_bad_syntax(syntax, text):
+    lines = sum(text.count(end) for end in ("\n", "\r", "\x85", "\u2028", "\u2029")) + 1
+    bad = document = None
+    try:
+        document = READERS[syntax](text)
+    except BadSyntax as error:
+        bad = error
+    if bad:
+        assert bad.message
+        assert 0 <= bad.line <= lines
+    else:
+        for path in paths_in(document.value):
+            line, column = document.places[path]
+            assert 1 <= line <= lines
+            assert column >= 1
+
+
+@pytest.mark.rule("J7")
+@pytest.mark.parametrize("name", FORMATS)
+@given(text=TEXTS)
+def test_whatever_the_text_examining_it_gives_mistakes_and_never_raises(name, text):
+    examined = examine(text, "FILE", name)
+    assert isinstance(examined.value, dict)
+    for mistake in examined.mistakes:
+        assert str(mistake).startswith("FILE")
+        assert "\n" not in mistake.message or "this is not" in mistake.message
+
+
+def paths_in(value, path=()):
+    if path:
+        yield path
+    items = value.items() if isinstance(value, dict) else ()
+    for key, inner in enumerate(value) if isinstance(value, list) else items:
+        yield from paths_in(inner, (*path, key))
+
+
+def assert_places(document, expected):
+    assert {path: document.places.get(path) for path in expected} == expected
+    assert set(paths_in(document.value)) == set(document.places)
+
+
+@pytest.mark.rule("J7")
+@given(toml_texts())
+def test_every_key_and_item_of_a_toml_text_is_found_where_it_stands(written):
+    text, expected = written
+    assert_places(read_toml.read(text), expected)
+
+
+@pytest.mark.rule("J7")
+@given(json_texts())
+def test_every_key_and_item_of_a_json_text_is_found_where_it_stands(written):
+    text, expected = written
+    assert_places(read_json.read(text), expected)
+
+
+@pytest.mark.rule("J7")
+@given(yaml_texts())
+def test_every_key_and_item_of_a_yaml_text_is_found_where_it_stands(written):
+    text, expected = written
+    assert_places(read_yaml.read(text), expected)

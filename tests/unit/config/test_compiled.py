@@ -1,0 +1,110 @@
+import subprocess
+import sys
+
+import pytest
+
+from notyet.config.compiled import FORMAT, freeze, thaw
+from notyet.config.native import read_native
+from notyet.config.settings import FileObserver, Settings
+from notyet.core.command import Command
+from notyet.core.gate import Function, Gate, Match, Source
+from notyet.core.json_text import dumps, loads
+from notyet.core.record import replace
+
+TEXT = """
+[limits]
+max_blocks = 5
+[gates]
+a = "x"
+[gates.b]
+run = ["x", "y"]
+for = ["c*"]
+never = ["d"]
+env = { A = "b" }
+timeout = "1m"
+[gates.c]
+python = "m:f"
+slow = true
+[observers.o]
+run = "z"
+on = ["capped"]
+[observers.p]
+run = "z"
+[start]
+tell = false
+[read]
+hosts = ["mux"]
+openclaw = "o.json"
+[reply]
+claude = "block"
+[wrong]
+"""
+
+
+def test_settings_come_back_from_their_compiled_form_as_they_were():
+    settings = read_native(TEXT, "/p/notyet.toml")
+    assert len(settings.mistakes) == 1
+    assert thaw(loads(dumps(freeze(settings)))) == replace(settings, mistakes=())
+
+
+def test_gates_of_other_hosts_come_back_too():
+    gate = Gate(
+        name="g",
+        check=Command(script="x", speaks="conclaude", env=(("A", "b"),), options={"a": [1, {}]}),
+        match=Match(events=("subagent",), agents=("a|b",), kind="codex", endings=("error",)),
+        priority=3,
+        step=4,
+        timeout=None,
+        if_broken="block",
+        observe=True,
+    )
+    bare = Gate(name="h", check=Command(argv=("x",)))
+    observer = FileObserver(name="o", check=Command(script="x"), source=Source("f", 3))
+    settings = Settings(file="f", gates=(gate, bare), observers=(observer,))
+    assert thaw(loads(dumps(freeze(settings)))) == settings
+
+
+def test_the_same_settings_always_have_the_same_compiled_form():
+    many = "".join(f'[gates.g{n}]\nrun = "true"\n' for n in range(200))
+    first = dumps(freeze(read_native(many, "/p/notyet.toml")))
+    assert first == dumps(freeze(read_native(many, "/p/notyet.toml")))
+
+
+def test_a_function_cannot_be_compiled():
+    gate = Gate(name="g", check=Function(print))
+    with pytest.raises(ValueError, match="gate g calls a function"):
+        freeze(Settings(file="f", gates=(gate,)))
+
+
+@pytest.mark.parametrize(
+    "frozen",
+    [
+        {},
+        [],
+        None,
+        {"format": FORMAT + 1, "file": "f"},
+        {"format": FORMAT},
+        {"format": FORMAT, "file": "f", "surprise": 1},
+        {"format": FORMAT, "file": "f", "gates": 1},
+        {"format": FORMAT, "file": "f", "gates": [{"name": "g"}]},
+        {"format": FORMAT, "file": "f", "gates": [[]]},
+        {"format": FORMAT, "file": "f", "gates": [{"name": "", "check": {"script": "x"}}]},
+        {"format": FORMAT, "file": "f", "gates": [{"name": "g", "check": {"script": 1}}]},
+        {"format": FORMAT, "file": "f", "observers": [{"name": "g", "check": {}}]},
+    ],
+)
+def test_what_is_no_compiled_form_of_ours_is_a_value_error(frozen):
+    with pytest.raises(ValueError):
+        thaw(frozen)
+
+
+def test_thawing_loads_nothing_heavy():
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "from notyet.config.compiled import thaw\n"
+        "thaw({'format': 1, 'file': 'f', 'gates': [{'name': 'g', 'check': {'script': 'x'}}]})\n"
+        "print(*sorted(m for m in set(sys.modules) - before if not m.startswith('notyet')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"re", "json", "typing", "tomllib", "yaml", "dataclasses", "enum", "collections"}
+    assert heavy.isdisjoint(done.stdout.split())

@@ -1,0 +1,247 @@
+import time
+
+import pytest
+
+from notyet.config.native import read_native
+from notyet.core.command import Command
+from notyet.core.gate import Gate, Match, Source
+from notyet.core.limits import Limits
+from notyet.core.verdict import OUTCOMES
+
+FILE = "/project/notyet.toml"
+DEFAULTS = {"pass_codes": [0], "hint": "", "paths": [], "when": "changed"}
+
+
+def gates_of(text):
+    settings = read_native(text, FILE)
+    assert settings.mistakes == ()
+    return settings.gates
+
+
+def gate_of(text):
+    (gate,) = gates_of(f"[gates.g]\n{text}")
+    return gate
+
+
+def mistakes_of(text):
+    return [mistake.message for mistake in read_native(text, FILE).mistakes]
+
+
+@pytest.mark.rule("E6", "E7", "E8")
+def test_the_short_form_is_a_script_run_in_the_folder_of_its_file_for_ten_minutes():
+    assert gates_of('[gates]\nmypy = "uv run mypy src"\n') == (
+        Gate(
+            name="mypy",
+            check=Command(script="uv run mypy src", dir="/project", options=DEFAULTS),
+            timeout=600.0,
+            source=Source(FILE, 2),
+        ),
+    )
+
+
+def test_a_gate_with_every_key_becomes_a_gate_with_every_field():
+    text = """
+[gates.tests]
+run = "uv run pytest -q"
+slow = true
+paths = ["src/**", "tests/**"]
+when = "always"
+timeout = "10m30s"
+pass_codes = [0, 5]
+hint = "Fix the cause, not the assertion."
+if_broken = "block"
+for = "all"
+never = ["Explore"]
+dir = "apps/./web"
+observe = true
+endings = ["done", "error"]
+env = { CI = "1", EMPTY = "" }
+"""
+    (gate,) = gates_of(text)
+    assert gate == Gate(
+        name="tests",
+        check=Command(
+            script="uv run pytest -q",
+            dir="/project/apps/web",
+            env=(("CI", "1"), ("EMPTY", "")),
+            options={
+                "pass_codes": [0, 5],
+                "hint": "Fix the cause, not the assertion.",
+                "paths": ["src/**", "tests/**"],
+                "when": "always",
+            },
+        ),
+        match=Match(events=("agent", "subagent"), never=("Explore",), endings=("done", "error")),
+        priority=-1,
+        timeout=630.0,
+        if_broken="block",
+        observe=True,
+        source=Source(FILE, 2),
+    )
+
+
+@pytest.mark.rule("E8")
+def test_a_list_is_a_program_and_its_arguments_and_a_text_one_script_of_many_lines():
+    assert gate_of('run = ["ruff", "check", ""]').check.argv == ("ruff", "check", "")
+    assert gate_of('run = """\ncd x\nmake\n"""').check.script == "cd x\nmake\n"
+
+
+@pytest.mark.rule("N4")
+def test_a_python_function_is_kept_by_name_for_whoever_runs_it():
+    check = gate_of('python = "my.gates:tests_ran"\ninterpreter = ".venv/bin/python"').check
+    assert check.argv == ("python", "my.gates:tests_ran")
+    assert check.options["python"] == "my.gates:tests_ran"
+    assert check.options["interpreter"] == ".venv/bin/python"
+    assert gate_of('python = "gates:f"').check.options["interpreter"] == ""
+
+
+@pytest.mark.parametrize(
+    ("whom", "match"),
+    [
+        ('"main"', Match()),
+        ('"subagents"', Match(events=("subagent",))),
+        ('"all"', Match(events=("agent", "subagent"))),
+        ('"coder-*"', Match(events=("subagent",), agents=("coder-*",))),
+        ('["coder", "impl-*"]', Match(events=("subagent",), agents=("coder", "impl-*"))),
+    ],
+)
+def test_a_gate_is_for_the_main_agent_for_subagents_or_for_kinds_of_them(whom, match):
+    assert gate_of(f'run = "x"\nfor = {whom}').match == match
+
+
+@pytest.mark.rule("D1")
+@pytest.mark.parametrize("pattern", ["", " ", "[a", "{a,b}", "[z-a]"])
+def test_a_bad_or_empty_pattern_is_a_mistake_and_never_a_silent_no_match(pattern):
+    for key in (f'for = ["{pattern}"]', f'never = ["{pattern}"]'):
+        settings = read_native(f'[gates.g]\nrun = "x"\n{key}\n', FILE)
+        assert len(settings.mistakes) == 1
+        assert settings.mistakes[0].line == 3
+        assert settings.gates == ()
+
+
+@pytest.mark.rule("E7")
+@pytest.mark.parametrize("folder", ["/etc", "..", "a/../../b", "~", "~/x", "./../x"])
+def test_a_gate_cannot_run_outside_the_folder_of_its_file(folder):
+    settings = read_native(f'[gates.g]\nrun = "x"\ndir = "{folder}"\n', FILE)
+    assert settings.gates == ()
+    assert "below the file's folder" in settings.mistakes[0].message
+
+
+def test_a_blank_folder_is_a_mistake():
+    assert mistakes_of('[gates.g]\nrun = "x"\ndir = ""\n') == ["`gates.g.dir` is blank"]
+
+
+@pytest.mark.rule("E7")
+@pytest.mark.parametrize(("folder", "where"), [("a/../b", "/project/b"), (".", "/project")])
+def test_a_folder_may_be_written_in_any_way_that_stays_below(folder, where):
+    assert gate_of(f'run = "x"\ndir = "{folder}"').check.dir == where
+
+
+def test_a_priority_of_ones_own_is_kept():
+    assert gate_of('run = "x"\npriority = 7').priority == 7
+    assert gate_of('run = "x"\nslow = false').priority == 0
+
+
+def test_a_priority_beside_slow_is_a_mistake_and_the_number_counts():
+    settings = read_native('[gates.g]\nrun = "x"\nslow = true\npriority = 7\n', FILE)
+    assert settings.gates[0].priority == 7
+    assert [mistake.line for mistake in settings.mistakes] == [3]
+
+
+@pytest.mark.rule("E10")
+def test_pass_codes_are_exit_codes_and_there_is_at_least_one():
+    assert gate_of('run = "x"\npass_codes = [0, 255]').check.options["pass_codes"] == [0, 255]
+    text = '[gates.g]\nrun = "x"\npass_codes = {}\n'
+    assert mistakes_of(text.format("[]")) == ["`gates.g.pass_codes` is empty"]
+    assert len(mistakes_of(text.format("[-1, 256, true]"))) == 3
+
+
+@pytest.mark.parametrize("name", ['""', '"  "', '"a\\nb"', f'"{"x" * 81}"', '"\\u0000"'])
+def test_a_gate_has_a_name_that_fits_on_a_line(name):
+    settings = read_native(f'[gates]\n{name} = "x"\ngood = "y"\n', FILE)
+    assert [gate.name for gate in settings.gates] == ["good"]
+    assert len(settings.mistakes) == 1
+
+
+def test_only_the_limits_that_are_given_are_kept_so_that_files_can_be_layered():
+    assert read_native("", FILE).limits == {}
+    text = "[limits]\nmax_blocks = 0\nstuck_after = 2\nwait_for_background = false\n"
+    limits = read_native(text, FILE).limits
+    assert limits == {"max_blocks": 0, "stuck_after": 2, "wait_for_background": False}
+    assert Limits(**limits).session_ceiling == 50
+
+
+def test_an_observer_is_told_of_all_outcomes_or_of_those_it_names():
+    text = """
+[observers.all]
+run = "logger"
+[observers.some]
+python = "m:f"
+timeout = "2s"
+on = ["capped", "stuck"]
+dir = "x"
+env = { A = "b" }
+"""
+    everything, some = read_native(text, FILE).observers
+    assert everything.name == "all"
+    assert everything.check == Command(script="logger", dir="/project")
+    assert everything.timeout == 10.0
+    assert everything.on == OUTCOMES
+    assert everything.source == Source(FILE, 2)
+    assert some.on == ("capped", "stuck")
+    assert some.timeout == 2.0
+    assert some.check.options == {"python": "m:f", "interpreter": ""}
+
+
+@pytest.mark.rule("J8", "J9")
+def test_the_other_tables_say_what_else_is_read_told_and_answered(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    text = """
+"$schema" = "https://example.com/x.json"
+[start]
+tell = true
+[read]
+hosts = ["claude", "mux", "claude"]
+openclaw = "conf/openclaw.json"
+[reply]
+claude = "block"
+"""
+    settings = read_native(text, FILE)
+    assert settings.mistakes == ()
+    assert settings.start_tell is True
+    assert settings.read_hosts == ("claude", "mux")
+    assert settings.openclaw == "/project/conf/openclaw.json"
+    assert settings.reply == {"claude": "block"}
+    at_home = read_native('[read]\nopenclaw = "~/o.json"\n', FILE)
+    assert at_home.openclaw == "/home/me/o.json"
+
+
+def test_an_empty_file_says_nothing():
+    settings = read_native("", FILE)
+    assert settings.start_tell is None
+    assert (settings.gates, settings.observers, settings.mistakes) == ((), (), ())
+
+
+def test_a_file_that_is_no_toml_is_one_mistake_with_its_place():
+    settings = read_native("[gates]\nx = \n", "notyet.toml")
+    assert [str(mistake) for mistake in settings.mistakes] == [
+        "notyet.toml:2:5: this is not TOML: invalid value"
+    ]
+    assert settings.gates == ()
+
+
+def test_mistakes_come_in_the_order_of_the_file():
+    text = "\ufeffa = 1\n[gates.g]\nx = 1\n[limits]\ny = 1\n"
+    assert [mistake.line for mistake in read_native(text, FILE).mistakes] == [1, 1, 2, 3, 5]
+
+
+def test_ten_thousand_gates_are_read_without_delay():
+    text = "".join(
+        f'[gates.g{n}]\nrun = "true"\ntimeout = "5s"\npaths = ["a", "b"]\nwrong = 1\n'
+        for n in range(10_000)
+    )
+    started = time.monotonic()
+    settings = read_native(text, FILE)
+    assert time.monotonic() - started < 30
+    assert len(settings.gates) == len(settings.mistakes) == 10_000
+    assert settings.gates[-1].source.line == 49_996

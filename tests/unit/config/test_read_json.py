@@ -1,0 +1,73 @@
+import pytest
+
+from notyet.config.document import BadSyntax
+from notyet.config.read_json import read
+
+
+@pytest.mark.rule("J7")
+def test_keys_and_items_are_found_where_they_stand():
+    document = read('{\r\n  "a": [1, {"é": 2}],\n\t"b" : {"c\\n": -1.5e3}, "d": [true, null]\n}')
+    assert document.value == {"a": [1, {"é": 2}], "b": {"c\n": -1500.0}, "d": [True, None]}
+    assert document.locate(("a",)) == (2, 3)
+    assert document.locate(("a", 0)) == (2, 9)
+    assert document.locate(("a", 1, "é")) == (2, 13)
+    assert document.locate(("b", "c\n")) == (3, 9)
+    assert document.locate(("b", "nothing")) == (3, 2)
+
+
+def test_a_byte_order_mark_is_accepted():
+    document = read('\ufeff{"a": 1}')
+    assert document.value == {"a": 1}
+    assert document.locate(("a",)) == (1, 2)
+
+
+@pytest.mark.rule("J7")
+def test_a_key_written_twice_is_a_mistake_and_the_last_one_counts():
+    document = read('{"a": {"x": 1},\n "a": {"y": 2}}')
+    assert document.value == {"a": {"y": 2}}
+    finding = document.findings[0]
+    assert (finding.line, finding.column) == (2, 2)
+    assert "`a` is written twice" in finding.message
+    assert document.locate(("a",)) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message", "hint"),
+    [
+        ("", (1, 1), "a value should stand here, not the end of the file", ""),
+        ("\n // hi\n{}", (2, 2), "JSON has no comments", "remove the comment"),
+        ('{"a": 1, /* x */ "b": 2}', (1, 10), "JSON has no comments", "remove the comment"),
+        ('{"a": 1,}', (1, 8), 'a comma stands before "}"', "remove the last comma"),
+        ("[1,\n]", (1, 3), 'a comma stands before "]"', "remove the last comma"),
+        ("{a: 1}", (1, 2), 'a key should stand here, not "a"', "keys stand in double quotes"),
+        ("{'a': 1}", (1, 2), 'a key should stand here, not "\'"', "keys stand in double quotes"),
+        (
+            "{\"a\": 'b'}",
+            (1, 7),
+            'a value should stand here, not "\'"',
+            "texts stand in double quotes",
+        ),
+        ('{"a" 1}', (1, 6), 'a colon should follow the key "a", not "1"', ""),
+        ('{"a": 1 "b": 2}', (1, 9), 'a comma or "}" should stand here, not """', ""),
+        ("[1 2]", (1, 4), 'a comma or "]" should stand here, not "2"', ""),
+        ("[NaN]", (1, 2), 'a value should stand here, not "NaN"', ""),
+        ("[trueish]", (1, 2), 'a value should stand here, not "trueish"', ""),
+        ("[01]", (1, 3), 'a comma or "]" should stand here, not "1"', ""),
+        ("{} {}", (1, 4), 'after the end of the value comes "{"', ""),
+        ('["a', (1, 2), "this text is never closed", ""),
+        ('["a\n"]', (1, 4), "a line break or control character stands in a text", ""),
+        ('["\\x"]', (1, 3), "a backslash stands before something it cannot stand before", ""),
+        ("1" * 5000, (1, 1), "this number is too long", ""),
+    ],
+)
+def test_what_is_no_json_is_said_in_plain_words_with_its_place(text, place, message, hint):
+    with pytest.raises(BadSyntax) as caught:
+        read(text)
+    assert caught.value.message == f"this is not JSON: {message}"
+    assert (caught.value.line, caught.value.column) == place
+    assert caught.value.hint == hint
+
+
+def test_endless_nesting_is_refused():
+    with pytest.raises(BadSyntax, match="deep"):
+        read("[" * 100_000)

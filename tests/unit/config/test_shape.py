@@ -1,0 +1,245 @@
+import math
+
+import pytest
+
+from notyet.config.quantities import Number, Seconds, Whole
+from notyet.config.scalars import Anything, Choice, Flag, Glob, Shape, Text, name_of, quoted, said
+from notyet.config.shape import Either, Field, ListOf, MapOf, Table, check, json_schema, rows
+
+BOOK = Table(
+    fields={
+        "title": Field(shape=Text(), required=True, doc="Its name."),
+        "pages": Field(shape=Whole(least=1), default=100, doc="How | many."),
+        "tags": Field(shape=ListOf(item=Text(), least=1), default=["new"], also=("labels",)),
+        "lent": Field(shape=Flag()),
+    }
+)
+
+
+def messages(value, shape):
+    return [message for _path, message, _hint in check(value, shape)[1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        (90, 90.0),
+        (0.5, 0.5),
+        ("90s", 90.0),
+        ("1.5s", 1.5),
+        ("10m", 600.0),
+        ("1h30m", 5400.0),
+        ("1h1m1s1ms", 3661.001),
+        ("500ms", 0.5),
+    ],
+)
+def test_a_time_span_is_a_number_of_seconds_or_text_with_units(text, seconds):
+    clean, found = check(text, Seconds())
+    assert found == []
+    assert isinstance(clean, float)
+    assert clean == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *("", "s", "10", "10 m", "m10", "30m1h", "-5s", "1d", "0s", "25h", "9" * 5000 + "s"),
+        *(True, None, [], 0, -1, math.nan, math.inf, 10**400),
+    ],
+)
+def test_what_is_no_time_span_is_refused(wrong):
+    clean, found = check(wrong, Seconds())
+    assert clean is None
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "shape", "message"),
+    [
+        (3, Text(), "the file is text, not 3"),
+        ("a\0b", Text(), "the file contains a character that no program can be given"),
+        ("\ud800", Text(), "the file contains a character that no program can be given"),
+        ("a\nb", Text(line=True), "the file contains a line break or control character"),
+        ("abc", Text(most=2), "the file is longer than 2 characters"),
+        ("abc", Text(pattern="[0-9]+", says="digits"), 'the file is digits, not the text "abc"'),
+        ("true", Flag(), 'the file is true or false, not the text "true"'),
+        (1, Flag(), "the file is true or false, not 1"),
+        (True, Whole(), "the file is a whole number from 0 up, not true"),
+        (1.0, Whole(), "the file is a whole number from 0 up, not 1.0"),
+        (-1, Number(), "the file is a number from 0 up, not -1"),
+        (math.nan, Number(), "the file is a number from 0 up, not no number at all (nan)"),
+        ({}, Choice(("a", "b", "c")), 'the file is "a", "b" or "c", not a table'),
+        ("x", Choice(("a",)), 'the file is "a", not the text "x"'),
+        (None, Glob(), "the file is a pattern, not nothing"),
+        ("\0", Glob(), "the file is no pattern: it is not readable text"),
+        ({}, ListOf(item=Text()), "the file is a list of texts, not a table"),
+        ([], MapOf(item=Text()), "the file is a table of texts, not a list"),
+        ("x", BOOK, 'the file is a table, not the text "x"'),
+        (5, Either((Text(), BOOK)), "the file is text, or a table, not 5"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_words_that_fit_every_format(value, shape, message):
+    assert messages(value, shape) == [message]
+
+
+@pytest.mark.parametrize(
+    ("value", "shape", "hint"),
+    [
+        ("true", Flag(), "write it without quotes"),
+        ("yes", Flag(), "write true"),
+        ("Off", Flag(), "write false"),
+        ("12", Whole(), "write it without quotes"),
+        ("-", Whole(), ""),
+        (12, Text(), "write it in quotes"),
+        ("alow", Choice(("allow", "block")), "did you mean `allow`?"),
+        ({"title": "x", "labels": []}, BOOK, "did you mean `tags`?"),
+        ({"title": "x", "Pages": 1}, BOOK, "did you mean `pages`?"),
+        ({"title": "x", "isbn": 1}, BOOK, "known here: title, pages, tags, lent"),
+    ],
+)
+def test_a_mistake_comes_with_a_hint_where_one_is_known(value, shape, hint):
+    assert [said for _path, _message, said in check(value, shape)[1]] == [hint]
+
+
+def test_every_mistake_is_found_at_every_level_and_never_only_the_first():
+    shape = MapOf(item=ListOf(item=BOOK, whole=False))
+    value = {"a": [{"titel": 1, "pages": 0}, {"title": "good"}, 7], "b": [], "c": {}}
+    clean, found = check(value, shape)
+    assert [path for path, _message, _hint in found] == [
+        ("a", 0, "titel"),
+        ("a", 0, "pages"),
+        ("a", 2),
+        ("c",),
+    ]
+    assert clean == {"a": [{"title": "good"}], "b": []}
+
+
+def test_a_broken_optional_key_is_dropped_and_a_broken_vital_one_takes_its_table_along():
+    shape = Table(fields={"a": Field(shape=Flag()), "b": Field(shape=Flag(), vital=True)})
+    assert check({"a": 1, "b": True}, shape)[0] == {"b": True}
+    assert check({"a": True, "b": 1}, shape)[0] is None
+
+
+def test_one_broken_item_breaks_a_list_whose_rest_would_mean_something_else():
+    assert check(["a", 1], ListOf(item=Text()))[0] is None
+    assert check(["a", 1], ListOf(item=Text(), whole=False))[0] == ["a"]
+    assert check({"a": 1, "b": "x"}, MapOf(item=Text(), whole=True))[0] is None
+
+
+def test_a_key_that_is_only_misspelt_is_not_missing_as_well():
+    assert messages({"titel": "x"}, BOOK) == ["`titel` is not a known key"]
+    assert check({"titel": "x"}, BOOK)[0] is None
+    assert messages({}, BOOK) == ["the file has no `title`"]
+
+
+def test_keys_may_depend_on_each_other():
+    shape = Table(
+        fields={key: Field(shape=Text()) for key in "abcde"},
+        one_of=("a", "b"),
+        apart=(("c", "d"),),
+        needs=(("e", "b"),),
+        if_is=(("c", "x", "d"),),
+    )
+    assert messages({}, shape) == ["the file has neither `a` nor `b`"]
+    assert messages({"b": "", "a": "1"}, shape) == ["`b` is blank", "the file has both `b` and `a`"]
+    assert messages({"b": "1", "c": "y", "d": "1"}, shape) == ["the file has both `d` and `c`"]
+    assert messages({"a": "1", "e": "1"}, shape) == ["`e` means nothing without `b`"]
+    assert messages({"a": "1", "c": "x"}, shape) == ["the file has no `d`"]
+    assert messages({"b": "1", "e": "1"}, shape) == []
+
+
+def test_an_open_table_keeps_what_it_does_not_know():
+    assert check({"x": 1}, Table(open=True)) == ({"x": 1}, [])
+    assert check({"x": object()}, Table(fields={"x": Field(shape=Anything())}))[1] == []
+
+
+def test_nothing_is_as_good_as_no_key_where_the_format_says_so():
+    fields = {"a": Field(shape=Flag()), "b": Field(shape=Flag(), required=True)}
+    assert check({"a": None, "b": True}, Table(fields=fields, nulls=True)) == ({"b": True}, [])
+    assert messages({"b": None}, Table(fields=fields, nulls=True)) == ["the file has no `b`"]
+    assert messages({"b": None}, Table(fields=fields)) == ["`b` is true or false, not nothing"]
+
+
+def test_either_takes_the_first_shape_that_fits_and_blames_the_last_of_the_right_type():
+    shape = Either((Choice(("a",)), Glob(), ListOf(item=Glob())))
+    assert check("a", shape) == ("a", [])
+    assert check("x*", shape) == ("x*", [])
+    assert check(["x"], shape) == (["x"], [])
+    assert messages("{", shape)[0].startswith("the file is no pattern: braces")
+
+
+def test_a_pattern_that_looks_like_a_word_was_meant_to_be_that_word():
+    assert messages("Mian", Glob(unlike=("main",))) == [
+        'the file is "Mian", which looks like "main"'
+    ]
+    assert messages("main*", Glob(unlike=("main",))) == []
+    assert messages("coder", Glob(unlike=("main",))) == []
+
+
+def test_a_path_is_written_as_people_write_it_and_never_breaks_the_line():
+    assert name_of(("gates", "a b", 2, "x\ny")) == '`gates."a b"[2]."x\\x0ay"`'
+    assert len(name_of(("k" * 10_000,))) < 100
+    assert quoted("\ud800") == '"\ufffd"'
+
+
+def test_values_are_named_shortly_whatever_they_are():
+    assert said("x" * 1000) == f'the text "{"x" * 39}…"'
+    assert said(10**5000) == "a huge number"
+    assert said(-math.inf) == "a huge number"
+    assert said([1]) == "a list"
+    assert said(object()) == "a date or time"
+
+
+def test_defaults_are_filled_in_only_when_asked_for():
+    clean, _found = check({"title": "x"}, BOOK)
+    assert clean == {"title": "x"}
+    assert BOOK.filled(clean) == {"title": "x", "pages": 100, "tags": ["new"]}
+
+
+def test_the_json_schema_says_what_the_shape_says():
+    assert json_schema(BOOK) == {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "pattern": r"\S", "description": "Its name."},
+            "pages": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "How | many.",
+                "default": 100,
+            },
+            "tags": {
+                "type": "array",
+                "items": {"type": "string", "pattern": r"\S"},
+                "minItems": 1,
+                "default": ["new"],
+            },
+            "lent": {"type": "boolean"},
+        },
+        "additionalProperties": False,
+        "required": ["title"],
+    }
+
+
+def test_the_docs_of_a_table_are_rows_of_key_type_default_and_meaning():
+    assert rows(BOOK)[2:] == [
+        "| `title` | text | required | Its name. |",
+        "| `pages` | a whole number from 1 up | `100` | How \\| many. |",
+        '| `tags` | a list of texts | `["new"]` |  |',
+        "| `lent` | true or false |  |  |",
+    ]
+
+
+def test_several_of_a_shape_have_words_too():
+    nested = ListOf(item=ListOf(item=Either((Whole(most=3), Glob()))))
+    assert nested.words() == "a list of lists of whole numbers from 0 to 3 or patterns"
+    assert MapOf(item=MapOf(item=Flag())).words() == "a table of tables of true or false"
+    assert Text(says="a name").many() == "a name"
+    assert Anything().words() == "anything"
+    assert ListOf(item=Seconds()).words() == 'a list of seconds, or text like "10m"'
+
+
+def test_a_shape_of_ones_own_must_say_everything():
+    for method in (Shape().words, Shape().schema, lambda: Shape().takes(1)):
+        with pytest.raises(NotImplementedError):
+            method()
