@@ -1,0 +1,57 @@
+"""`notyet off`: let every agent go, here or everywhere, for a while."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from notyet.cli.person import refuse, why_refused, write_down
+from notyet.config.files import NAME, above
+from notyet.config.quantities import Seconds
+from notyet.config.shape import check
+from notyet.config.switch import switch_off
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+_LONGEST = 365 * 86_400
+SUMMARY = "stop gating, here or everywhere, for a while"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "duration", nargs="?", help="for how long, like 30m or 2h (default: until on)"
+    )
+    parser.add_argument("--global", dest="everywhere", action="store_true", help="in every project")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Switch off, and write it down."""
+    why = why_refused()
+    if why:
+        return refuse("off", why)
+    until = 0.0
+    if args.duration is not None:
+        seconds, wrong = check(args.duration, Seconds(most=_LONGEST))
+        if wrong:
+            return refuse("off", f"{args.duration!r} is no duration; write 90s, 30m or 2h")
+        until = time.time() + seconds
+    place = "" if args.everywhere else project_of(os.getcwd())
+    try:
+        off = switch_off(place, until, os.environ)
+    except OSError as error:
+        return refuse("off", f"it cannot be remembered: {error}")
+    write_down("off", place, args.duration or "")
+    print(f"notyet is {off}")
+    return 0
+
+
+def project_of(cwd: str) -> str:
+    """Return the folder that a switch is about: the one with the nearest notyet.toml, or this."""
+    cwd = os.path.realpath(cwd)
+    for folder in above(cwd):
+        if os.path.lexists(os.path.join(folder, NAME)):
+            return folder
+    return cwd

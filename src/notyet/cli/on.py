@@ -1,0 +1,40 @@
+"""`notyet on`: undo `notyet off`."""
+
+from __future__ import annotations
+
+import os
+
+from notyet.cli.off import project_of
+from notyet.cli.person import refuse, write_down
+from notyet.config.switch import switch_on, switched_off
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "gate again after `notyet off`"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "--global", dest="everywhere", action="store_true", help="what was switched off everywhere"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Switch on whatever is off for this folder, and write it down."""
+    place = "" if args.everywhere else project_of(os.getcwd())
+    try:
+        switched = switch_on(place, os.environ)
+    except OSError as error:
+        return refuse("on", f"the switch cannot be removed: {error}")
+    for folder in switched:
+        write_down("on", folder, "")
+        print(f"notyet is on again {'in ' + folder if folder else 'everywhere'}")
+    if not switched:
+        print("notyet was not off here")
+    left = switched_off(place, os.environ)
+    if left:
+        print(f"notyet is still {left}")
+    return 0

@@ -1,0 +1,39 @@
+"""What `trust`, `off` and `on` have in common: only a person may do them, and they are recorded."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from notyet.config.inside import inside_agent
+from notyet.config.store import state_folder
+
+
+def why_refused() -> str:
+    """Say why this command must not run here; empty when a person may go on."""
+    who = inside_agent(os.environ)
+    if who:
+        return f"an agent cannot do this ({who}); run it yourself, in a terminal of your own"
+    if not state_folder(os.environ):
+        return "there is no home folder to remember it in; set XDG_STATE_HOME"
+    return ""
+
+
+def refuse(command: str, why: str) -> int:
+    """Say why not, and return the exit code."""
+    print(f"notyet {command}: {why}", file=sys.stderr)
+    return 1
+
+
+def write_down(what: str, place: str, detail: str) -> None:
+    """Record what a person did; without a ledger it is still done."""
+    from notyet.errors import LedgerError
+    from notyet.ledger.sqlite import Ledger
+
+    ledger = Ledger()
+    try:
+        ledger.act(what, place, detail)
+    except LedgerError as error:
+        print(f"notyet: {error} (that was not recorded)", file=sys.stderr)
+    finally:
+        ledger.close()

@@ -1,0 +1,98 @@
+"""Whether an agent is calling: `trust` and `off` are for people (N5).
+
+This keeps honest agents honest, and no more: a program that wants to hide can.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# Variables that agents set for the commands they run.
+_VARIABLES = (
+    "AI_AGENT",
+    "CLAUDECODE",
+    "CLAUDE_CODE_SESSION_ID",
+    "CODEX_SANDBOX",
+    "CODEX_THREAD_ID",
+    "COPILOT_CLI",
+    "CRUSH",
+    "CURSOR_AGENT",
+    "GEMINI_CLI",
+    "NOTYET_INSIDE",
+    "NOTYET_SUPERVISED",
+    "OPENCODE",
+    "QWEN_CODE",
+)
+_PROGRAMS = frozenset(
+    {
+        "amp",
+        "claude",
+        "codex",
+        "copilot",
+        "crush",
+        "cursor-agent",
+        "droid",
+        "gemini",
+        "goose",
+        "opencode",
+        "qwen",
+    }
+)
+_MOST_ANCESTORS = 64
+
+
+def inside_agent(environ: Mapping[str, str]) -> str:
+    """Say which agent runs this process, or by which sign one does; empty for a person."""
+    for name in _VARIABLES:
+        if environ.get(name):
+            return f"{name} is set"
+    for program in _ancestors(os.getpid()):
+        if program.split("-")[0] in _PROGRAMS or program in _PROGRAMS:  # as in claude-2.1
+            return f"{program} is among the programs that started this one"
+    return ""
+
+
+def _ancestors(pid: int) -> Iterator[str]:
+    """Yield the names of the programs above a process, nearest first."""
+    for _ in range(_MOST_ANCESTORS):
+        parent, names = _parent(pid)
+        if parent <= 1:
+            return
+        yield from names
+        pid = parent
+
+
+def _parent(pid: int) -> tuple[int, list[str]]:
+    """Return a process's parent, and the names that program goes by."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name in brackets may hold anything; the state and the parent come after it.
+            parent = int(file.read().rpartition(b")")[2].split()[1])
+        with open(f"/proc/{parent}/cmdline", "rb") as file:
+            words = file.read(65_536).split(b"\0")[:2]  # a script's name comes second
+    except (OSError, ValueError, IndexError):
+        return _parent_by_ps(pid)
+    return parent, [os.path.basename(os.fsdecode(word)) for word in words]
+
+
+def _parent_by_ps(pid: int) -> tuple[int, list[str]]:
+    """Ask `ps`, where there is no /proc."""
+    import subprocess
+
+    def ask(number: int, what: str) -> str:
+        try:
+            asked = ["ps", "-o", f"{what}=", "-p", str(number)]
+            done = subprocess.run(asked, capture_output=True, text=True, timeout=5, check=False)  # noqa: S603  # ps, with numbers
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        return done.stdout.strip()
+
+    parent = ask(pid, "ppid")
+    if not parent.isdecimal():
+        return 0, []
+    words = ask(int(parent), "command").split()[:2]
+    return int(parent), [os.path.basename(word) for word in words]

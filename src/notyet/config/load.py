@@ -1,0 +1,205 @@
+"""What applies at a place, now: trusted files, compiled, merged. On the hook's way, so light."""
+
+from __future__ import annotations
+
+import os
+
+from notyet.config.compiled import thaw
+from notyet.config.files import ConfigFile, host_files, known_as, native_files, real_folder
+from notyet.config.store import (
+    Trusted,
+    read_record,
+    record_path,
+    state_folder,
+    text_of,
+    write_record,
+)
+from notyet.core.record import Record, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from notyet.config.settings import FileObserver, Settings
+    from notyet.core.gate import Gate
+
+# Hosts that do not run their own files themselves, so that we do it for them (J8).
+_READ_FOR = {"mux": ("mux",), "conclaude": ("conclaude",)}
+
+
+class Setup(Record, kw_only=True):
+    """Everything that is in force at a place, and what its user should know about it."""
+
+    gates: tuple[Gate, ...] = ()
+    limits: Mapping[str, Any] = {}
+    observers: tuple[FileObserver, ...] = ()
+    notifications: tuple[Mapping[str, Any], ...] = ()
+    reply: Mapping[str, str] = {}
+    start_tell: bool = False
+    untrusted: tuple[ConfigFile, ...] = ()  # nobody trusted these, so nothing of them applies
+    unreadable: tuple[str, ...] = ()  # files of which nothing can be known
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def distrust(self) -> list[str]:
+        """What is said of the files that nobody trusted."""
+        return [f"{file.path} is not trusted; run: {file.command}" for file in self.untrusted]
+
+
+def load(cwd: str, host: str, environ: Mapping[str, str], only: str = "") -> Setup:
+    """Return what is in force for a host's agent that works in this folder.
+
+    `only` is a file to use instead of those that are found.
+    """
+    state = state_folder(environ)
+    cwd = real_folder(cwd)
+    files = [ConfigFile(path=known_as(only), kind="notyet")] if only else []
+    loaded = _Loaded(state)
+    for file in files or native_files(cwd, environ, loaded.is_trusted):
+        loaded.add(file)
+    wanted = dict.fromkeys((*_READ_FOR.get(host, ()), *loaded.read_hosts))
+    for name in wanted:
+        if cwd and (name != host or host in _READ_FOR):
+            for file in host_files(name, cwd, environ, loaded.is_trusted):
+                loaded.add(file)
+    return loaded.setup()
+
+
+def load_vouched(files: Sequence[ConfigFile]) -> Setup:
+    """Return what files say whom the caller vouches for; nothing is looked up or remembered."""
+    loaded = _Loaded("")
+    for file in files:
+        loaded.add(replace(file, own=True))
+    return loaded.setup()
+
+
+class _Loaded:
+    """Files as they are added, one layer over the other."""
+
+    def __init__(self, state: str) -> None:
+        self._state = state
+        self._layers: list[tuple[ConfigFile, Settings]] = []
+        self._seen: set[str] = set()
+        self._untrusted: list[ConfigFile] = []
+        self._unreadable: list[str] = []
+        self._warnings: list[str] = []
+        self.read_hosts: tuple[str, ...] = ()
+
+    def is_trusted(self, path: str) -> bool:
+        """Tell whether there is a record about a file, which need not be there itself."""
+        return bool(self._state) and os.path.exists(record_path(self._state, path))
+
+    def add(self, file: ConfigFile) -> None:
+        """Take a file's compiled settings: of this version, or of the last one trusted."""
+        if file.path in self._seen:  # a project in the user's home: their own file
+            return
+        self._seen.add(file.path)
+        text = self._text_of(file)
+        known = read_record(self._state, file.path) if self._state else None
+        if known is not None and not known.at and not file.own:
+            known = None  # it was the user's own once; nobody was asked about it
+        if text is not None and (known is None or known.content != text) and file.own:
+            known = self._compiled_anew(file, text)
+        if known is None:
+            if text is None:
+                self._unreadable.append(file.path)
+            else:
+                self._untrusted.append(file)
+            return
+        if text is not None and known.content != text:
+            if file.kind.startswith("mux-"):
+                self._untrusted.append(file)
+                return  # the file is the command itself, and this text of it nobody has seen
+            self._warnings.append(
+                f"{file.path} changed since it was trusted; that version stays in force until "
+                f"you run: {file.command}"
+            )
+        try:
+            settings = thaw(dict(known.compiled))
+        except ValueError:  # of another version, or damaged
+            settings = self._thawed_anew(file, known)
+        self._layers.append((file, settings))
+        self.read_hosts = (*self.read_hosts, *settings.read_hosts)
+
+    def _text_of(self, file: ConfigFile) -> str | None:
+        if file.is_gone:
+            self._warnings.append(
+                f"{file.path} was removed since it was trusted; that version stays in force until "
+                f"you run: {file.command} --revoke"
+            )
+            return None
+        try:
+            return text_of(file.path)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            self._warnings.append(f"{file.path} cannot be read: {reason}")
+            return None
+
+    def _compiled_anew(self, file: ConfigFile, text: str) -> Trusted | None:
+        """Compile a file of the user's own, and keep that for the next stop."""
+        from notyet.config.compile import compile_text
+        from notyet.config.compiled import freeze
+
+        settings = compile_text(text, file.path, file.kind)
+        self._warnings += [str(mistake) for mistake in settings.mistakes]
+        record = Trusted(path=file.path, content=text, compiled=freeze(settings))
+        if self._state and not settings.mistakes:  # else they are to be said again
+            try:
+                write_record(self._state, record)
+            except OSError as error:
+                self._warnings.append(f"{self._state} cannot be written: {error.strerror}")
+        return record
+
+    def _thawed_anew(self, file: ConfigFile, known: Trusted) -> Settings:
+        """Compile the trusted text again: another version of notyet wrote the record."""
+        from notyet.config.compile import compile_text
+
+        settings = compile_text(known.content, file.path, file.kind)
+        self._warnings += [str(mistake) for mistake in settings.mistakes]
+        return settings
+
+    def setup(self) -> Setup:
+        """Merge the layers: what comes later wins."""
+        limits: dict[str, Any] = {}
+        reply: dict[str, str] = {}
+        tell = False
+        for _, settings in self._layers:
+            limits |= settings.limits
+            reply |= settings.reply
+            tell = tell if settings.start_tell is None else settings.start_tell
+        observers = {o.name: o for _, settings in self._layers for o in settings.observers}
+        notifications = [s.notifications for _, s in self._layers if s.notifications]
+        return Setup(
+            gates=self._gates(),
+            limits=limits,
+            observers=tuple(observers.values()),
+            notifications=tuple(notifications),
+            reply=reply,
+            start_tell=tell,
+            untrusted=tuple(self._untrusted),
+            unreadable=tuple(self._unreadable),
+            warnings=tuple(self._warnings),
+        )
+
+    def _gates(self) -> tuple[Gate, ...]:
+        """Return all gates once: ours by name (J6), Claude's and Mux's by command (J1, J2)."""
+        merged: dict[object, Gate] = {}
+        for file, settings in self._layers:
+            for gate in settings.gates:
+                key: object = gate.name
+                if file.kind in {"claude", "mux"}:
+                    key = (file.kind, gate.match, gate.check.line)  # type: ignore[union-attr]  # a Command
+                elif file.kind != "notyet":
+                    key = (file.path, gate.name)
+                if key in merged and file.kind == "claude":
+                    continue
+                merged[key] = gate
+        unique: dict[str, Gate] = {}
+        for gate in merged.values():
+            name, twins = gate.name, 1
+            while name in unique:
+                twins += 1
+                name = f"{gate.name} ({twins})"
+            unique[name] = gate if twins == 1 else replace(gate, name=name)
+        return tuple(unique.values())

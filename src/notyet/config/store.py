@@ -1,0 +1,110 @@
+"""What people trusted: for each file its text as it was then, and what that text compiles to.
+
+Trust and compiled form are one record, so a hook parses neither TOML nor YAML: it reads a file,
+compares it with the record, and takes the compiled gates. Records lie in the XDG state folder,
+under the path of the file they are about.
+"""
+
+from __future__ import annotations
+
+import os
+from errno import EFBIG, EINVAL
+
+from notyet.core.json_text import dumps, loads
+from notyet.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+MOST_BYTES = 4 * 1024 * 1024  # of a configuration file
+_KIND, _REGULAR = 0o170000, 0o100000  # S_IFMT and S_IFREG, without importing stat
+_MOST_RECORD = 64 * 1024 * 1024
+
+
+class Trusted(Record, kw_only=True):
+    """One record: a file as it was trusted."""
+
+    path: str
+    content: str
+    compiled: Mapping[str, Any]
+    at: float = 0.0  # when a person trusted it; 0: the user's own file, which needs no trust
+
+
+def state_folder(environ: Mapping[str, str]) -> str:
+    """Return our folder below the XDG state folder; empty where there is no home."""
+    from notyet.ledger.place import state_home
+
+    home = state_home(environ)
+    return os.path.join(home, "notyet") if home else ""
+
+
+def text_of(path: str) -> str:
+    """Return a file's text, whatever bytes it holds. Raises OSError."""
+    # Not blocking, because opening a pipe that nobody writes to would wait for ever.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not _is_regular(descriptor):
+            raise OSError(EINVAL, "it is not a regular file", path)
+        content = b""
+        while len(content) <= MOST_BYTES:
+            part = os.read(descriptor, MOST_BYTES + 1)
+            if not part:
+                return content.decode("utf-8", "surrogateescape")
+            content += part
+    finally:
+        os.close(descriptor)
+    raise OSError(EFBIG, f"it is larger than {MOST_BYTES // 1024 // 1024} MB", path)
+
+
+def _is_regular(descriptor: int) -> bool:
+    return os.fstat(descriptor).st_mode & _KIND == _REGULAR
+
+
+def record_path(state: str, path: str) -> str:
+    """Return where the record about a file lies."""
+    return os.path.join(state, "trust", path.lstrip("/")) + ".json"
+
+
+def read_record(state: str, path: str) -> Trusted | None:
+    """Return the record about a file; None when there is none that can be read."""
+    try:
+        with open(record_path(state, path), "rb") as file:
+            record = loads(file.read(_MOST_RECORD).decode("ascii", "replace"))
+        content, compiled, at = record["content"], record["compiled"], record["at"]
+        is_sound = isinstance(content, str) and isinstance(compiled, dict)
+        if record["path"] != path or not is_sound or not isinstance(at, int | float):
+            return None
+        return Trusted(path=path, content=content, compiled=compiled, at=at)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_record(state: str, record: Trusted) -> None:
+    """Write a record, so that a reader sees the old one or the new one. Raises OSError."""
+    from notyet.ledger.place import make_private
+
+    place = record_path(state, record.path)
+    beside = f"{place}.{os.getpid()}"
+    make_private(beside)
+    fields = {name: record.__dict__[name] for name in record._fields}
+    try:
+        with open(beside, "wb") as file:
+            file.write(dumps(fields).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, place)
+    except BaseException:
+        if os.path.exists(beside):  # else it was put into its place just before
+            os.unlink(beside)
+        raise
+
+
+def remove_record(state: str, path: str) -> bool:
+    """Forget a file; False when nothing was known of it."""
+    try:
+        os.unlink(record_path(state, path))
+    except FileNotFoundError:
+        return False
+    return True

@@ -1,0 +1,97 @@
+"""The kill switch: `NOTYET_DISABLE`, and `notyet off` for a while, here or everywhere."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from notyet.config.files import above, real_folder
+from notyet.config.store import state_folder
+from notyet.core.json_text import dumps, loads
+from notyet.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VARIABLE = "NOTYET_DISABLE"
+_LONGEST_SAID = 1e9  # seconds; a damaged file may hold any number
+_OFF = frozenset({"1", "true", "yes", "on"})
+
+
+class Off(Record, kw_only=True):
+    """Somebody switched notyet off: where, and until when (0: until it is switched on)."""
+
+    place: str  # empty: everywhere
+    until: float = 0.0
+
+    def __str__(self) -> str:
+        where = f"in {self.place}" if self.place else "everywhere"
+        if not self.until:
+            return f"off {where} until you run: notyet on"
+        left = min(self.until - time.time(), _LONGEST_SAID)
+        return f"off {where} for another {max(1, round(left / 60))} min"
+
+
+def switched_off(cwd: str, environ: Mapping[str, str]) -> str:
+    """Say why nothing is gated here; empty when the switch is on."""
+    if environ.get(VARIABLE, "").lower() in _OFF:
+        return f"off because {VARIABLE} is set"
+    state = state_folder(environ)
+    switches = os.path.join(state, "off") if state else ""
+    if not switches or not os.path.isdir(switches):  # as nearly always
+        return ""
+    folder = real_folder(cwd)
+    for place in (*(above(folder) if folder else ()), ""):
+        off = _read(switches, place)
+        if off is not None:
+            return str(off)
+    return ""
+
+
+def switch_off(place: str, until: float, environ: Mapping[str, str]) -> Off:
+    """Switch off a folder, or everything. Raises OSError."""
+    from notyet.ledger.place import make_private
+
+    off = Off(place=place, until=until)
+    file = _file(os.path.join(state_folder(environ), "off"), place)
+    make_private(file)
+    with open(file, "wb") as opened:
+        opened.write(dumps({"until": until}).encode())
+    return off
+
+
+def switch_on(place: str, environ: Mapping[str, str]) -> list[str]:
+    """Switch on again what is off for a folder; return the places that were off. Raises OSError."""
+    state = state_folder(environ)
+    if not state:
+        return []
+    switches = os.path.join(state, "off")
+    found = []
+    for folder in (*(above(place) if place else ()), ""):
+        try:
+            os.unlink(_file(switches, folder))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        found.append(folder)
+    return found
+
+
+def _file(switches: str, place: str) -> str:
+    if not place:
+        return os.path.join(switches, "everywhere.json")
+    return os.path.join(switches, "places", place.lstrip("/"), "off.json")
+
+
+def _read(switches: str, place: str) -> Off | None:
+    try:
+        with open(_file(switches, place), "rb") as file:
+            until = loads(file.read(1000).decode("ascii", "replace"))["until"]
+        until = float(until)
+    except OSError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        until = 0.0  # damaged: what a person meant by it was "off"
+    if until and until < time.time():
+        return None
+    return Off(place=place, until=until)

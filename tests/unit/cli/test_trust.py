@@ -1,0 +1,316 @@
+"""`notyet trust`: a person looks, and says yes (N5)."""
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hook_runs import ENTRY, clean_environ, new_project, payload, query, stops
+from hook_runs import ask as ask_hook
+from hook_runs import trust as trust_file
+from notyet.cli import person
+from notyet.cli.main import main
+
+pytestmark = pytest.mark.rule("N5")
+TEXT = '[gates]\nmypy = "mypy src"\n[gates.tests]\nrun = "line one\\nline two"\n'
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project that nobody trusted, with a person before it."""
+    monkeypatch.setattr(person, "inside_agent", lambda _environ: "")
+    folder = new_project(tmp_path / "p", TEXT, trusted=False)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_person_says_yes_and_the_gates_are_in_force(project, capsys):
+    assert main(["trust", "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert f"{project}/notyet.toml  (not trusted)" in said
+    assert "trusted: these gates are in force now" in said
+    ask_hook(payload("claude", project))
+    assert [outcome for outcome, _ in stops()] != ["skipped"]
+    assert query("SELECT what, place, detail FROM acts") == [
+        ("trust", f"{project}/notyet.toml", "2 gates")
+    ]
+
+
+def test_every_line_of_every_command_is_shown(project, capsys):
+    main(["trust", "--show"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["mypy", "mypy", "src"] in lines
+    assert ["tests", "line", "one"] in lines
+    assert ["line", "two"] in lines
+
+
+def test_what_a_gate_adds_to_its_environment_is_shown_too(project, capsys):
+    text = '[gates.g]\npython = "m:f"\ninterpreter = "/evil/python"\nenv = { PATH = "/evil" }\n'
+    (project / "notyet.toml").write_text(text + '[observers.o]\nrun = "tell"\n')
+    main(["trust", "--show"])
+    said = capsys.readouterr().out
+    assert "PATH=/evil" in said
+    assert "interpreter: /evil/python" in said
+    assert "m:f" in said
+    assert "observer o  tell" in said
+
+
+def test_nothing_can_hide_from_the_eye(project, capsys):
+    text = '[gates]\ng = "evil \\u001b[2K\\u202e\\rgood"\n'
+    (project / "notyet.toml").write_text(text)
+    main(["trust", "--show"])
+    said = capsys.readouterr().out
+    assert "evil \\x1b[2K\\u202e" in said
+    assert not {"\x1b", "\u202e", "\r"} & set(said)
+
+
+def test_show_changes_nothing_and_says_whether_all_is_trusted(project, capsys):
+    assert main(["trust", "--show"]) == 1
+    assert main(["trust", "--yes"]) == 0
+    capsys.readouterr()
+    assert main(["trust", "--show"]) == 0
+    assert "(trusted)" in capsys.readouterr().out
+    assert main(["trust"]) == 0
+    assert query("SELECT count(*) FROM acts") == [(1,)]
+
+
+def test_a_changed_file_is_shown_with_its_difference(project, capsys):
+    main(["trust", "--yes"])
+    capsys.readouterr()
+    (project / "notyet.toml").write_text(TEXT.replace("mypy src", "true"))
+    assert main(["trust", "--show"]) == 1
+    said = capsys.readouterr().out
+    assert "(changed since it was trusted)" in said
+    assert '  -mypy = "mypy src"\n  +mypy = "true"\n' in said
+    assert main(["trust", "--yes"]) == 0
+
+
+def test_a_file_with_mistakes_is_refused_and_all_of_them_are_shown(project, capsys):
+    (project / "notyet.toml").write_text('[gates]\na = 5\n[gates.b]\nrun = "x"\ntimeuot = 3\n')
+    assert main(["trust", "--yes"]) == 1
+    said = capsys.readouterr().out
+    assert "notyet.toml:2:1: " in said
+    assert "notyet.toml:5:1: " in said
+    assert "did you mean `timeout`?" in said
+    assert main(["trust", "--show"]) == 1
+
+
+def test_trust_can_be_taken_back(project, capsys):
+    main(["trust", "--yes"])
+    assert main(["trust", "--revoke"]) == 0
+    assert "no longer trusted" in capsys.readouterr().out
+    ask_hook(payload("claude", project))
+    assert stops() == [("skipped", "untrusted")]
+    assert [what for (what,) in query("SELECT what FROM acts")] == ["trust", "revoke"]
+    assert main(["trust", "--revoke"]) == 1
+    assert "nothing here is trusted" in capsys.readouterr().err
+
+
+def test_trust_in_a_file_that_is_gone_can_be_taken_back(project, capsys):
+    main(["trust", "--yes"])
+    (project / "notyet.toml").unlink()
+    assert main(["trust"]) == 1
+    assert "No such file" in capsys.readouterr().err
+    assert main(["trust", "--revoke"]) == 0
+    assert main(["trust"]) == 1
+    assert "no notyet.toml in " in capsys.readouterr().err
+
+
+def test_taking_trust_back_leaves_the_file_further_up_trusted(project):
+    main(["trust", "--yes"])
+    inner = new_project(project / "inner", TEXT, trusted=False)
+    assert main(["trust", "--revoke", str(inner)]) == 1
+    assert main(["trust", "--show", str(project)]) == 0
+
+
+def test_a_file_or_a_folder_can_be_named(project, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to(project)
+    other = tmp_path / "other.toml"
+    other.write_text(TEXT)
+    assert main(["trust", "--yes", "link/notyet.toml"]) == 0
+    assert main(["trust", "--show", "p"]) == 0
+    assert main(["trust", "--yes", "other.toml"]) == 0
+    ask_hook(payload("claude", tmp_path), "--config", str(other))
+    assert [why for _, why in stops()] != ["untrusted"]
+    assert main(["trust", "missing.toml"]) == 1
+
+
+def test_files_of_other_hosts_are_trusted_where_they_are_read(project, capsys):
+    hooks = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "theirs"}]}]}}
+    (project / ".claude").mkdir()
+    settings = project / ".claude" / "settings.json"
+    settings.write_text(json.dumps(hooks))
+    main(["trust", "--show"])
+    assert "theirs" not in capsys.readouterr().out
+    main(["trust", "--show", "--read", "claude"])
+    assert "theirs" in capsys.readouterr().out
+    (project / "notyet.toml").write_text('[read]\nhosts = ["claude"]\n')
+    main(["trust", "--show"])
+    assert "theirs" in capsys.readouterr().out
+    assert main(["trust", "--yes", str(settings)]) == 0
+    assert main(["trust", "--show", str(settings)]) == 0
+
+
+def test_an_executable_of_mux_is_shown_as_what_it_is(project, capsys):
+    (project / ".mux").mkdir()
+    stop = project / ".mux" / "stop"
+    stop.write_text("#!/bin/sh\nrm -rf /tmp/x\n")
+    stop.chmod(0o755)
+    main(["trust", "--show", str(stop)])
+    assert "rm -rf /tmp/x" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("bad", ["mkdir", "mkfifo"])
+def test_a_file_that_is_none_is_refused(project, capsys, bad):
+    (project / "notyet.toml").unlink()
+    getattr(os, bad)(project / "notyet.toml")
+    assert main(["trust", "--yes"]) == 1
+    assert "notyet trust: " in capsys.readouterr().err
+
+
+def test_without_a_terminal_nobody_is_asked(project, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: SIM115  # closed with the process
+    assert main(["trust"]) == 1
+    said = capsys.readouterr()
+    assert "add --yes" in said.err
+    assert "nothing was changed" in said.out
+    sys.stdin.close()
+
+
+def test_what_cannot_be_remembered_is_said(project, capsys, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert main(["trust", "--yes"]) == 1
+    assert "cannot be remembered" in capsys.readouterr().err
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "nowhere")
+    assert main(["trust", "--yes"]) == 1
+    assert "there is no home folder" in capsys.readouterr().err
+
+
+def test_without_a_ledger_it_is_still_trusted_and_that_is_said(project, capsys, monkeypatch):
+    monkeypatch.setenv("NOTYET_LEDGER", str(project))
+    assert main(["trust", "--yes"]) == 0
+    assert "that was not recorded" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command", [["trust", "--yes"], ["trust", "--revoke"], ["off"], ["off", "1h"]]
+)
+def test_an_agent_is_refused_by_its_variables(tmp_path, command):
+    project = new_project(tmp_path / "p", TEXT)
+    for variable in ("CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI", "NOTYET_INSIDE"):
+        done = subprocess.run(
+            [sys.executable, ENTRY, *command],
+            cwd=project,
+            env=clean_environ(**{variable: "1"}),
+            capture_output=True,
+            timeout=60,
+        )
+        assert done.returncode == 1
+        assert f"an agent cannot do this ({variable} is set)".encode() in done.stderr
+    assert query("SELECT count(*) FROM acts") in ([], [(0,)])
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+@pytest.mark.parametrize("command", [["trust", "--yes"], ["off"]])
+def test_an_agent_is_refused_by_its_ancestors(tmp_path, name, command):
+    project = new_project(tmp_path / "p", TEXT, trusted=False)
+    agent = tmp_path / name
+    agent.symlink_to("/bin/sh")
+    deep = f"sh -c '{sys.executable} {ENTRY} {' '.join(command)}; exit $?'; exit $?"
+    done = subprocess.run(
+        [agent, "-c", deep], cwd=project, env=clean_environ(), capture_output=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert b"an agent cannot do this" in done.stderr
+    assert b"is among the programs that started this one" in done.stderr
+
+
+def test_an_agent_may_look(tmp_path):
+    project = new_project(tmp_path / "p", TEXT)
+    done = subprocess.run(
+        [sys.executable, ENTRY, "trust", "--show"],
+        cwd=project,
+        env=clean_environ(CLAUDECODE="1"),
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == 0
+
+
+def converse(project, answer, before=lambda: None):
+    """Run `notyet trust` on a terminal; return its exit code and all that stood there."""
+    code = "from notyet.cli import person; person.inside_agent = lambda _: ''\n"
+    code += "import sys; from notyet.cli.main import main; sys.exit(main(['trust']))"
+    master, slave = pty.openpty()
+    started = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=project,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=clean_environ(PYTHONPATH=str(ENTRY.parent.parent), TERM="xterm"),
+    )
+    os.close(slave)
+    seen = b""
+    while b"[y/N]" not in seen and select.select([master], [], [], 30)[0]:
+        seen += os.read(master, 65_536)
+    before()
+    os.write(master, answer)
+    while True:
+        try:
+            part = os.read(master, 65_536)
+        except OSError:  # the terminal's other end is closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(master)
+    return started.wait(30), re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen.decode())
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"), [(b"y\n", 0), (b"YES\n", 0), (b"n\n", 1), (b"\n", 1), (b"\x04", 1)]
+)
+def test_on_a_terminal_the_person_is_asked(tmp_path, answer, code):
+    project = new_project(tmp_path / "p", TEXT, trusted=False)
+    exited, seen = converse(project, answer)
+    assert exited == code
+    assert "mypy src" in seen
+    assert ("nothing was changed" in seen) == bool(code)
+    ask_hook(payload("claude", project))
+    assert (stops()[-1] == ("skipped", "untrusted")) == bool(code)
+
+
+def test_what_was_shown_is_what_is_trusted(tmp_path):
+    project = new_project(tmp_path / "p", '[gates]\na = "touch shown"\n', trusted=False)
+    evil = '[gates]\na = "touch evil"\n'
+    exited, _ = converse(project, b"y\n", lambda: (project / "notyet.toml").write_text(evil))
+    assert exited == 0
+    reply = ask_hook(payload("claude", project))
+    assert "changed since it was trusted" in reply.stdout
+    assert (project / "shown").exists()
+    assert not (project / "evil").exists()
+
+
+def test_two_people_can_trust_at_once(tmp_path):
+    code = "import sys; sys.path[:0] = sys.argv[2:4]\n"
+    code += "from hook_runs import trust\nfor _ in range(50): trust(sys.argv[1])"
+    project = new_project(tmp_path / "p", TEXT, trusted=False)
+    file = str(project / "notyet.toml")
+    tests = Path(trust_file.__code__.co_filename).parent
+    both = [
+        subprocess.Popen([sys.executable, "-c", code, file, str(ENTRY.parent.parent), str(tests)])
+        for _ in range(2)
+    ]
+    assert [started.wait(60) for started in both] == [0, 0]
+    ask_hook(payload("claude", project))
+    assert stops()[0] != ("skipped", "untrusted")

@@ -1,0 +1,82 @@
+import json
+import os
+
+import pytest
+
+from notyet.config.compile import compile_text
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("notyet", '[gates]\na = "x"\n'),
+        ("claude", '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}'),
+        ("codex", '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}'),
+        ("mux", '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}'),
+        ("codex-toml", '[[hooks.Stop]]\nhooks = [{ type = "command", command = "x" }]\n'),
+        ("conclaude", "stop:\n  commands:\n    - run: x\n"),
+    ],
+)
+def test_every_kind_of_file_comes_to_gates(kind, text):
+    if kind == "conclaude":
+        pytest.importorskip("yaml")
+    settings = compile_text(text, "/p/f", kind)
+    assert [gate.check.line for gate in settings.gates] == ["x"]
+    assert settings.mistakes == ()
+    assert all(gate.source.file == "/p/f" for gate in settings.gates)
+
+
+@pytest.mark.parametrize("kind", ["notyet", "claude", "codex", "codex-toml", "mux", "conclaude"])
+@pytest.mark.parametrize(
+    "text", ["\0", "{", "[[[", "a: b: c", "\udcff", "5", '"x"', "[1]", "\ufeff"]
+)
+def test_no_text_raises(kind, text):
+    if kind == "conclaude":
+        pytest.importorskip("yaml")
+    compile_text(text, "/p/f", kind)
+
+
+@pytest.mark.rule("J7")
+def test_a_matcher_that_is_wrong_is_a_mistake_with_its_place():
+    handlers = [{"type": "command", "command": "x"}]
+    groups = [{"matcher": "(", "hooks": handlers}, {"matcher": "ok", "hooks": handlers}]
+    text = json.dumps({"hooks": {"SubagentStop": groups}}, indent=1)
+    settings = compile_text(text, "/p/f", "codex")
+    assert [gate.match.agents for gate in settings.gates] == [("ok",)]
+    (mistake,) = settings.mistakes
+    assert mistake.line > 1
+    assert "never run this hook" in mistake.message
+
+
+@pytest.mark.rule("J3")
+def test_an_executable_is_its_own_gate(tmp_path):
+    path = tmp_path / ".mux" / "stop"
+    path.parent.mkdir()
+    path.touch(0o644)
+    (mistake,) = compile_text("", str(path), "mux-stop").mistakes
+    assert (mistake.hint, mistake.file) == ("run chmod +x stop", str(path))
+    path.chmod(0o755)
+    (gate,) = compile_text("", str(path), "mux-stop").gates
+    assert (gate.name, gate.timeout, gate.check.speaks) == ("mux .mux/stop", 10.0, "mux")
+
+
+@pytest.mark.rule("J9")
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "No such file"),
+        ("{", "o.json:1:2: "),
+        ("[]", "it has no whole number at agents.defaults.subagents.maxSteerRestarts"),
+        ('{"agents": {"defaults": {"subagents": {"maxSteerRestarts": true}}}}', "no whole number"),
+        ('{"agents": {"defaults": {"subagents": {"maxSteerRestarts": -1}}}}', "no whole number"),
+    ],
+)
+def test_an_openclaw_file_without_the_number_is_a_mistake(tmp_path, content, words):
+    if content is not None:
+        (tmp_path / "o.json").write_text(content)
+    text = '[read]\nopenclaw = "o.json"\n'
+    settings = compile_text(text, os.path.join(tmp_path, "notyet.toml"), "notyet")
+    (mistake,) = settings.mistakes
+    assert mistake.file == str(tmp_path / "o.json")
+    assert words in str(mistake)
+    assert settings.limits == {}

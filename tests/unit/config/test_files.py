@@ -1,0 +1,62 @@
+import os
+
+import pytest
+
+from notyet.config.files import above, host_files, known_as, native_files, real_folder, user_folder
+
+
+def test_a_folder_lies_in_all_that_are_above_it():
+    assert above("/a/b") == ["/a/b", "/a", "/"]
+    assert above("/") == ["/"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "folder"),
+    [
+        ({"XDG_CONFIG_HOME": "/c", "HOME": "/h"}, "/c/notyet"),
+        ({"XDG_CONFIG_HOME": "relative", "HOME": "/h"}, "/h/.config/notyet"),
+        ({"HOME": "/h"}, "/h/.config/notyet"),
+        ({"HOME": "relative"}, ""),
+        ({}, ""),
+    ],
+)
+def test_where_the_users_own_configuration_lies(environ, folder):
+    assert user_folder(environ) == folder
+
+
+def test_a_folder_that_cannot_be_has_no_files():
+    assert real_folder("a\0b") == real_folder("\ud800") == real_folder("") == ""
+    assert native_files("", {}, lambda _path: True) == []
+
+
+def test_a_file_is_known_by_one_name(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path)
+    (tmp_path / "file").symlink_to("/etc/passwd")
+    assert known_as(str(tmp_path / "link" / "file")) == str(tmp_path / "file")
+
+
+@pytest.mark.rule("J6", "N5")
+def test_the_walk_up_ends_at_the_first_trusted_file(tmp_path):
+    deep = tmp_path / "a" / "b" / "c"
+    deep.mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "a", tmp_path / "a" / "b", deep):
+        (folder / "notyet.toml").touch()
+    trusted = str(tmp_path / "a" / "notyet.toml")
+    found = native_files(str(deep), {}, lambda path: path == trusted)
+    assert [file.path for file in found] == [str(deep / "notyet.toml"), trusted]
+
+
+@pytest.mark.rule("N5")
+def test_a_trusted_file_that_is_gone_counts_as_there(tmp_path):
+    path = str(tmp_path / "notyet.toml")
+    (found,) = native_files(str(tmp_path), {}, lambda known: known == path)
+    assert (found.path, found.is_gone, found.own) == (path, True, False)
+
+
+@pytest.mark.parametrize("host", ["claude", "codex", "mux", "conclaude"])
+def test_without_a_home_only_the_projects_files_count(tmp_path, host):
+    for name in (".claude/settings.json", ".codex/hooks.json", ".mux/stop", ".conclaude.yaml"):
+        os.makedirs(os.path.dirname(tmp_path / name), exist_ok=True)
+        (tmp_path / name).touch()
+    (found,) = host_files(host, str(tmp_path), {})
+    assert not found.own

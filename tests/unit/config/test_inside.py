@@ -1,0 +1,66 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from notyet.config import inside
+
+CODE = "import os; from notyet.config.inside import inside_agent; print(inside_agent({}))"
+
+
+def environ():
+    home = os.path.dirname(os.path.dirname(os.path.dirname(inside.__file__)))
+    return {"PYTHONPATH": home, "PATH": os.environ["PATH"]}
+
+
+@pytest.mark.rule("N5")
+@pytest.mark.parametrize("variable", inside._VARIABLES)
+def test_a_variable_of_an_agent_gives_it_away(variable):
+    assert inside.inside_agent({variable: "1"}) == f"{variable} is set"
+
+
+def test_an_empty_variable_gives_nobody_away(monkeypatch):
+    monkeypatch.setattr(inside, "_ancestors", lambda _pid: iter(()))
+    assert inside.inside_agent({"CLAUDECODE": ""}) == ""
+
+
+@pytest.mark.rule("N5")
+def test_a_program_among_the_ancestors_gives_itself_away(tmp_path):
+    agent = tmp_path / "claude"
+    agent.symlink_to("/bin/sh")
+    shell = f"sh -c '{sys.executable} -c \"{CODE}\"; true'; true"
+    done = subprocess.run(
+        [agent, "-c", shell], env=environ(), capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "claude is among the programs that started this one\n"
+
+
+@pytest.mark.rule("N5")
+def test_a_script_among_the_ancestors_gives_itself_away_by_its_second_word(tmp_path):
+    agent = tmp_path / "gemini"
+    agent.write_text(f"#!/bin/sh\n{sys.executable} -c '{CODE}'\ntrue\n")
+    agent.chmod(0o755)
+    done = subprocess.run([agent], env=environ(), capture_output=True, text=True, timeout=60)
+    assert done.stdout == "gemini is among the programs that started this one\n"
+
+
+def test_without_proc_ps_is_asked():
+    parent, names = inside._parent_by_ps(os.getpid())
+    assert parent == os.getppid()
+    assert names
+
+
+def test_where_nothing_can_be_found_out_there_is_no_ancestor(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert inside._parent_by_ps(os.getpid()) == (0, [])
+    assert inside._parent(2**22 + 5) == (0, [])
+
+
+def test_the_programs_above_a_process_are_named_nearest_first(monkeypatch):
+    names = list(inside._ancestors(os.getpid()))
+    assert names
+    monkeypatch.setattr(inside, "_PROGRAMS", frozenset(names[:1]))
+    assert inside.inside_agent({}) == f"{names[0]} is among the programs that started this one"
+    monkeypatch.setattr(inside, "_PROGRAMS", frozenset())
+    assert inside.inside_agent({}) == ""

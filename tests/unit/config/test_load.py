@@ -1,0 +1,228 @@
+"""What is in force at a place: which files count, in which order, and how they are merged (J)."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from config_places import READS, commands, hooks, setup, write, write_own, write_user_toml
+
+
+@pytest.mark.rule("J6")
+def test_the_project_wins_over_the_user_for_a_gate_of_the_same_name(tmp_path):
+    write_user_toml('[gates]\na = "user a"\nb = "user b"\n[limits]\nmax_blocks = 7\n')
+    write(tmp_path, "notyet.toml", '[gates]\nb = "project b"\nc = "project c"\n')
+    assert commands(tmp_path) == ["user a", "project b", "project c"]
+    assert setup(tmp_path).limits["max_blocks"] == 7
+
+
+@pytest.mark.rule("J6")
+def test_settings_are_layered_one_by_one(tmp_path):
+    own = '[limits]\nmax_blocks = 7\nstuck_after = 9\n[reply]\nclaude = "block"\n'
+    own += "[start]\ntell = true\n"
+    write_user_toml(own + '[observers.o]\nrun = "user"\n[observers.p]\nrun = "p"\n')
+    project = '[limits]\nmax_blocks = 2\n[start]\ntell = false\n[observers.o]\nrun = "project"\n'
+    write(tmp_path, "notyet.toml", project)
+    found = setup(tmp_path)
+    assert dict(found.limits) == {"max_blocks": 2, "stuck_after": 9}
+    assert (dict(found.reply), found.start_tell) == ({"claude": "block"}, False)
+    assert [observer.check.line for observer in found.observers] == ["project", "p"]
+
+
+@pytest.mark.rule("J6")
+def test_the_nearest_file_upwards_is_the_projects(tmp_path):
+    write(tmp_path, "notyet.toml", '[gates]\na = "outer"\n')
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    assert commands(deep) == ["outer"]
+    write(tmp_path / "a", "notyet.toml", '[gates]\na = "inner"\n')
+    assert commands(deep) == ["inner"]
+    assert commands(tmp_path) == ["outer"]
+
+
+def test_the_users_file_is_not_a_projects_where_the_user_edits_it(tmp_path):
+    path = write_user_toml('[gates]\na = "user"\n')
+    link = tmp_path / "link"
+    link.symlink_to(path.parent)
+    for place in (path.parent, link):
+        found = setup(place)
+        assert [gate.name for gate in found.gates] == ["a"]
+        assert (found.untrusted, found.warnings) == ((), ())
+
+
+def test_a_record_of_the_users_own_file_is_no_trust_elsewhere(tmp_path, monkeypatch):
+    path = write_user_toml('[gates]\na = "user"\n')
+    assert commands(path.parent) == ["user"]
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    found = setup(path.parent)
+    assert (found.gates, [file.path for file in found.untrusted]) == ((), [str(path)])
+
+
+@pytest.mark.rule("J1", "J8")
+def test_claudes_files_add_up_and_the_same_command_counts_once(tmp_path):
+    write_own(".claude/settings.json", hooks("user", "both"))
+    write(tmp_path, ".claude/settings.json", hooks("project", "both"))
+    write(tmp_path, ".claude/settings.local.json", hooks("local", "project"))
+    assert commands(tmp_path) == []
+    write(tmp_path, "notyet.toml", READS.format("claude"))
+    assert commands(tmp_path) == ["user", "both", "project", "local"]
+
+
+@pytest.mark.rule("J2", "J8")
+def test_muxs_files_add_up_and_a_later_entry_replaces_the_same_command(tmp_path):
+    write_own(".mux/settings.json", hooks("user", "both", timeout=1))
+    write(tmp_path, ".mux/settings.json", hooks("project", "both", timeout=2))
+    write(tmp_path, ".mux/settings.local.json", hooks("local", "both", timeout=3))
+    assert commands(tmp_path, "claude") == []
+    found = {gate.check.line: gate.timeout for gate in setup(tmp_path, "mux").gates}
+    assert found == {"user": 1, "both": 3, "project": 2, "local": 3}
+
+
+@pytest.mark.rule("J2")
+def test_a_settings_file_of_muxs_new_name_comes_before_the_old_one(tmp_path):
+    write(tmp_path, ".mux/settings.json", hooks("old"))
+    assert commands(tmp_path, "mux") == ["old"]
+    write(tmp_path, ".xum/settings.json", hooks("new"))
+    assert commands(tmp_path, "mux") == ["new"]
+
+
+@pytest.mark.rule("J3")
+def test_muxs_executables_are_found_project_first_and_new_name_first(tmp_path):
+    home = Path(os.environ["HOME"])
+    own = write_own(".mux/stop", "#!/bin/sh\n")
+    old = tmp_path / ".mux" / "stop"
+    new = tmp_path / ".xum" / "stop"
+    assert commands(tmp_path, "mux") == [f'bash -c exec "$0" {own}']
+    write(tmp_path, ".mux/stop", "#!/bin/sh\n")
+    assert commands(tmp_path, "mux") == [f'bash -c exec "$0" {old}']
+    write(tmp_path, ".xum/stop", "#!/bin/sh\n")
+    assert commands(tmp_path, "mux") == [f'bash -c exec "$0" {new}']
+    write(tmp_path, ".mux/subagent_stop", "#!/bin/sh\n")
+    scopes = [gate.match.events for gate in setup(tmp_path, "mux").gates]
+    assert scopes == [("agent",), ("subagent",)]
+    assert setup(home, "mux").gates[0].check.line.endswith(str(own))
+    assert setup(home, "mux").untrusted == ()
+
+
+@pytest.mark.rule("J3")
+def test_an_executable_that_is_not_executable_is_a_warning(tmp_path):
+    write_own(".mux/stop", "#!/bin/sh\n").chmod(0o644)
+    found = setup(tmp_path, "mux")
+    assert found.gates == ()
+    assert "it is not executable, so it is not run" in found.warnings[0]
+
+
+@pytest.mark.rule("J3", "N5")
+def test_an_executable_that_changed_since_it_was_trusted_is_not_run(tmp_path):
+    path = write(tmp_path, ".mux/stop", "#!/bin/sh\n")
+    path.write_text("#!/bin/sh\nrm -rf .\n")
+    found = setup(tmp_path, "mux")
+    assert found.gates == ()
+    assert [file.path for file in found.untrusted] == [str(path)]
+    assert found.distrust == [f"{path} is not trusted; run: notyet trust --read mux"]
+
+
+@pytest.mark.rule("J3")
+def test_a_hook_that_is_no_command_is_a_warning_and_its_neighbours_count(tmp_path):
+    handlers = [{"type": "prompt", "prompt": "x"}, {"type": "command", "command": "good"}]
+    write_own(".mux/settings.json", json.dumps({"hooks": {"Stop": [{"hooks": handlers}]}}))
+    found = setup(tmp_path, "mux")
+    assert [gate.check.line for gate in found.gates] == ["good"]
+    assert "settings.json:1:" in found.warnings[0]
+
+
+@pytest.mark.rule("J4", "J8")
+def test_codexs_files_add_up_and_duplicates_all_run(tmp_path):
+    toml = '[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = "command"\ncommand = "{}"\n'
+    write_own(".codex/hooks.json", hooks("both"))
+    write_own(".codex/config.toml", toml.format("user toml"))
+    write(tmp_path, ".codex/hooks.json", hooks("both"))
+    write(tmp_path, ".codex/config.toml", toml.format("project toml"))
+    write(tmp_path, "notyet.toml", READS.format("codex"))
+    assert commands(tmp_path) == ["both", "user toml", "both", "project toml"]
+    names = [gate.name for gate in setup(tmp_path).gates]
+    assert len(set(names)) == 4
+
+
+@pytest.mark.rule("J4")
+def test_codexs_home_is_where_it_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    write(tmp_path / "codex" / "x", "notyet.toml", "", trusted=False)
+    (tmp_path / "codex" / "hooks.json").write_text(hooks("elsewhere"))
+    write(tmp_path, "notyet.toml", READS.format("codex"))
+    assert commands(tmp_path) == ["elsewhere"]
+
+
+@pytest.mark.rule("J5", "J8")
+def test_the_nearest_conclaude_file_is_the_only_one_within_twelve_levels(tmp_path):
+    pytest.importorskip("yaml")
+    yaml = "stop:\n  commands:\n    - run: {}\n"
+    write(tmp_path, ".conclaude.yml", yaml.format("outer"))
+    deep = tmp_path
+    for _ in range(13):
+        deep = deep / "d"
+    deep.mkdir(parents=True)
+    assert commands(deep.parent, "conclaude") == ["outer"]
+    assert commands(deep, "conclaude") == []
+    assert commands(deep.parent, "claude") == []
+    write(tmp_path / "d", ".conclaude.yaml", yaml.format("inner"))
+    assert commands(deep, "conclaude") == ["inner"]
+    write(tmp_path / "d", ".conclaude.yml", yaml.format("not this"))
+    assert commands(deep, "conclaude") == ["inner"]
+
+
+@pytest.mark.rule("J8")
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_the_files_of_a_host_that_runs_them_itself_are_never_read(tmp_path, host):
+    write(tmp_path, ".claude/settings.json", hooks("claude's"))
+    write(tmp_path, ".codex/hooks.json", hooks("codex's"))
+    write(tmp_path, "notyet.toml", '[read]\nhosts = ["claude", "codex"]\n')
+    other = {"claude": "codex's", "codex": "claude's"}[host]
+    assert commands(tmp_path, host) == [other]
+    assert commands(tmp_path, "mux") == ["claude's", "codex's"]
+
+
+@pytest.mark.rule("J8")
+@pytest.mark.parametrize(
+    "ours",
+    [
+        "notyet hook",
+        '"/opt/a b/notyet" hook --host claude',
+        "/usr/bin/python3 -I -S /x/notyet/__main__.py hook",
+        "uvx notyet hook",
+    ],
+)
+def test_our_own_entries_are_dropped(tmp_path, ours):
+    write(tmp_path, ".claude/settings.json", hooks(ours, "other"))
+    write(tmp_path, "notyet.toml", READS.format("claude"))
+    assert commands(tmp_path, "codex") == ["other"]
+
+
+@pytest.mark.rule("J7")
+def test_a_broken_entry_does_not_take_its_neighbours_down(tmp_path):
+    write_user_toml('[gates]\ngood = "true"\nbad = 5\n[gates.odd]\nrun = "x"\ntimeuot = 3\n')
+    found = setup(tmp_path)
+    assert [gate.name for gate in found.gates] == ["good", "odd"]
+    assert len(found.warnings) == 2
+    assert "notyet.toml:3:1: " in found.warnings[0]
+
+
+@pytest.mark.rule("J7")
+def test_a_broken_file_does_not_take_other_files_down(tmp_path):
+    write_own(".claude/settings.json", '{"hooks": ')
+    write(tmp_path, ".claude/settings.json", hooks("good"))
+    write(tmp_path, "notyet.toml", READS.format("claude"))
+    assert commands(tmp_path) == ["good"]
+    assert "settings.json:1:" in setup(tmp_path).warnings[0]
+
+
+@pytest.mark.rule("J9")
+def test_openclaws_limit_is_taken_where_its_file_is_given(tmp_path):
+    inner = {"agents": {"defaults": {"subagents": {"maxSteerRestarts": 5}}}}
+    (tmp_path / "openclaw.json").write_text(json.dumps(inner))
+    write(tmp_path, "notyet.toml", '[read]\nopenclaw = "openclaw.json"\n')
+    assert setup(tmp_path).limits == {"max_blocks": 5}
+    text = '[read]\nopenclaw = "openclaw.json"\n[limits]\nmax_blocks = 2\n'
+    write(tmp_path, "notyet.toml", text)
+    assert setup(tmp_path).limits == {"max_blocks": 2}

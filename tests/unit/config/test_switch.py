@@ -1,0 +1,76 @@
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from notyet.config.store import state_folder
+from notyet.config.switch import Off, switch_off, switch_on, switched_off
+
+
+def is_off(cwd):
+    return bool(switched_off(str(cwd), os.environ))
+
+
+def test_a_switch_is_for_a_folder_and_all_below(tmp_path):
+    switch_off(str(tmp_path / "a"), 0.0, os.environ)
+    assert is_off(tmp_path / "a")
+    assert is_off(tmp_path / "a" / "b" / "c")
+    assert not is_off(tmp_path)
+    assert not is_off(tmp_path / "ab")
+
+
+def test_without_a_folder_only_the_switch_for_everything_counts(tmp_path):
+    switch_off("/", 0.0, os.environ)
+    assert is_off(tmp_path)
+    assert not is_off("")
+    assert not is_off("a\0b")
+    switch_off("", 0.0, os.environ)
+    assert is_off("")
+    assert is_off("a\0b")
+
+
+def test_switching_on_undoes_every_switch_above_and_the_one_for_everything(tmp_path):
+    inner = tmp_path / "a"
+    for place in ("", str(tmp_path), str(inner), str(tmp_path / "other")):
+        switch_off(place, 0.0, os.environ)
+    assert switch_on(str(inner), os.environ) == [str(inner), str(tmp_path), ""]
+    assert not is_off(inner)
+    assert is_off(tmp_path / "other")
+
+
+def test_an_expired_switch_is_none(tmp_path):
+    switch_off(str(tmp_path), time.time() - 1, os.environ)
+    assert not is_off(tmp_path)
+    switch_off(str(tmp_path), time.time() + 100, os.environ)
+    assert "for another 2 min" in switched_off(str(tmp_path), os.environ)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b'{"until": null}', b'{"until": "x"}', b"\xff", b'{"until":1e999}'],
+)
+def test_a_damaged_switch_is_still_off(tmp_path, content):
+    switch_off("", 0.0, os.environ)
+    Path(state_folder(os.environ), "off", "everywhere.json").write_bytes(content)
+    assert is_off(tmp_path)
+
+
+def test_a_switch_is_for_its_user_only(tmp_path):
+    switch_off("", 0.0, os.environ)
+    switch = Path(state_folder(os.environ), "off", "everywhere.json")
+    assert stat.S_IMODE(switch.stat().st_mode) == 0o600
+    assert stat.S_IMODE(switch.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    ("value", "off"), [("1", True), ("Yes", True), ("on", True), ("0", False), ("no", False)]
+)
+def test_the_variable_speaks_for_itself(value, off):
+    assert bool(switched_off("/", {"NOTYET_DISABLE": value})) == off
+
+
+def test_what_is_off_is_said_in_words():
+    assert str(Off(place="/p")) == "off in /p until you run: notyet on"
+    assert str(Off(place="", until=time.time() + 3600)) == "off everywhere for another 60 min"
