@@ -23,12 +23,29 @@ if TYPE_CHECKING:
         def run(self, args: argparse.Namespace) -> int: ...
 
 
-COMMANDS = {"demo": "notyet.cli.demo"}
+COMMANDS = {
+    "trust": "notyet.cli.trust",
+    "off": "notyet.cli.off",
+    "on": "notyet.cli.on",
+    "hook": "notyet.cli.hook",
+    "conclaude": "notyet.cli.conclaude",
+    "demo": "notyet.cli.demo",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code is ours."""
-    args = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
+        from notyet.cli.hook import serve
+
+        return serve(words[1:])
+    try:
+        args = _parser().parse_args(words)
+    except SystemExit as error:
+        if error.code and words[:1] == ["conclaude"]:
+            return 1  # argparse exits 2, which sends an agent back
+        raise
     command: Command = import_module(COMMANDS[args.command])
     try:
         return command.run(args)

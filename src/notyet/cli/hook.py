@@ -1,0 +1,247 @@
+"""`notyet hook`: what an agent's host calls when the agent wants to stop.
+
+The straight line from a payload on stdin to a reply on stdout. It never raises, never exits 2
+for a reason of our own, and whatever is wrong ends in a reply that lets the agent go. Every stop
+is a cold start, so what is not needed on the way is not imported.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import monotonic
+
+from notyet.cli.hook_input import Options, unusable
+from notyet.core.json_text import loads
+from notyet.core.text import clean
+from notyet.dialects import HOSTS, host_face
+from notyet.dialects.reply import Reply
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from notyet.config.load import Setup
+    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.verdict import Decision
+
+SUMMARY = "answer an agent's stop event, read from stdin (hosts call this)"
+_MOST_BYTES = 32 * 1024 * 1024  # of a payload; real ones have a few kilobytes
+_PATIENCE = {"mux": 10.0}  # seconds a host waits for us, where it is not ten minutes
+_USUAL_PATIENCE = 600.0
+_MARGIN = 3.0  # seconds before the host's deadline at which we must have answered (E9)
+
+
+def _prepared() -> None:
+    """Prepare for the gates, where there is nothing to prepare."""
+
+
+def main(
+    argv: Sequence[str],
+    read: Callable[[], bytes],
+    environ: Mapping[str, str],
+    prepare: Callable[[], None] = _prepared,
+) -> Reply:
+    """Answer one event; whatever happens, with a reply that the host understands."""
+    hook = _Hook(Options(argv), environ, prepare)
+    try:
+        reply = hook.answer(read)
+    except Exception as error:  # noqa: BLE001  # an agent must not meet a fault of ours
+        reply = hook.recover(error)
+    if reply.code:  # then the agent reads all of stderr, and it is not for its user
+        return reply
+    lines = [f"notyet: {line}" for line in dict.fromkeys((*hook.options.warnings, *hook.said))]
+    if not lines:
+        return reply
+    from notyet.core.record import replace
+
+    return replace(reply, stderr="\n".join([*lines, reply.stderr] if reply.stderr else lines))
+
+
+class _Hook:
+    """One call of ours by a host."""
+
+    def __init__(
+        self, options: Options, environ: Mapping[str, str], prepare: Callable[[], None]
+    ) -> None:
+        self.options = options
+        self.prepare = prepare
+        self.environ = environ
+        self.started = monotonic()
+        self.host = options.host or "claude"
+        self.said: list[str] = []  # for stderr, where hosts show or log it
+        self.event: StopEvent | None = None
+
+    def answer(self, read: Callable[[], bytes]) -> Reply:
+        """Follow the line from payload to reply."""
+        if self.environ.get("NOTYET_INSIDE"):  # a gate's own agent is never gated (E11)
+            return self._nothing()
+        payload = self._payload(read)
+        if isinstance(payload, Reply):
+            return payload
+        if not self.options.host:
+            from notyet.dialects.detect import detect
+
+            self.host = detect(payload)
+            if self.host not in HOSTS:
+                stranger, self.host = self.host, "claude"
+                return self.let_go("host", f"{stranger} is not spoken yet; nothing was checked")
+        payload = payload | self._said_by_options()
+        event = host_face(self.host).read_event(payload, self.environ)
+        if event is None:
+            return self._not_ours(payload)
+        from notyet.core.event import StopEvent
+
+        self.said += unusable(payload, event, self.host)
+        if isinstance(event, StopEvent):
+            self.event = event
+            return self._stopping(event)
+        return self._starting(event)
+
+    def _said_by_options(self) -> dict[str, Any]:
+        said = {"hook_event_name": self.options.event, "agent_name": self.options.agent}
+        return {name: value for name, value in said.items() if value}
+
+    def _payload(self, read: Callable[[], bytes]) -> dict[str, Any] | Reply:
+        """Read what the host sent; a reply when it cannot be read."""
+        content = read()
+        if len(content) > _MOST_BYTES:
+            most = _MOST_BYTES // 1024 // 1024
+            return self.let_go("unreadable", f"the payload is larger than {most} MB")
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            self.said.append(
+                f"the payload is not UTF-8 at byte {error.start}; read as well as can be"
+            )
+            text = content.decode("utf-8", "replace")
+        if text.startswith("\ufeff"):
+            self.said.append("the payload starts with a byte order mark, which was ignored")
+            text = text[1:]
+        if not text.strip():
+            return self.let_go("unreadable", "no event on stdin")
+        try:
+            payload = loads(text)
+        except ValueError as error:
+            return self.let_go("unreadable", f"the event on stdin is not JSON: {error}")
+        if not isinstance(payload, dict):
+            kind = type(payload).__name__
+            return self.let_go("unreadable", f"the event on stdin is a {kind}, not an object")
+        return payload
+
+    def _not_ours(self, payload: Mapping[str, Any]) -> Reply:
+        """Let an event go that is not about starting or stopping."""
+        name = payload.get("hook_event_name")
+        if not isinstance(name, str) or not name.strip():
+            return self.let_go("unreadable", "the event on stdin has no hook_event_name")
+        self.said.append(f"{name[:80]} is not about a stop; use notyet for Stop and SubagentStop")
+        return self._nothing()
+
+    def _stopping(self, event: StopEvent) -> Reply:
+        from notyet.config.switch import switched_off
+
+        off = switched_off(event.cwd, self.environ)
+        if off:
+            return self.let_go("off", off)
+        setup = self._setup(event.cwd)
+        if setup.gates or setup.observers or setup.notifications:
+            from notyet.cli.hook_check import check
+
+            self.prepare()
+            decision = check(event, setup, self._time_left(), self.environ, self.said)
+            if decision.why != "no-gate":
+                return self._reply(event, decision, setup)
+        return self._without_gates(event, setup)
+
+    def _setup(self, cwd: str) -> Setup:
+        from notyet.config.load import load
+
+        return load(cwd, self.host, self.environ, self.options.config)
+
+    def _without_gates(self, event: StopEvent, setup: Setup) -> Reply:
+        if setup.untrusted:
+            return self.let_go("untrusted", *setup.distrust, *setup.warnings)
+        if setup.unreadable:
+            return self.let_go("config", *setup.warnings)
+        if not event.cwd:
+            return self.let_go("unreadable", "the event has no cwd, so no project was found")
+        self.said += setup.warnings
+        return self._nothing("notyet: " + "; ".join(setup.warnings) if setup.warnings else "")
+
+    def _reply(self, event: StopEvent, decision: Decision, setup: Setup) -> Reply:
+        from notyet.core.note import note
+
+        told = [note(decision)]
+        told += [f"notyet: {line}" for line in (*setup.warnings, *setup.distrust)]
+        line = clean(" | ".join(part for part in told if part))
+        return host_face(self.host).write_reply(decision.verdict, line, event, setup.reply)
+
+    def _time_left(self) -> float:
+        patience = self.options.timeout or _PATIENCE.get(self.host, _USUAL_PATIENCE)
+        margin = min(_MARGIN, 0.2 * patience)
+        return max(0.0, patience - margin - (monotonic() - self.started))
+
+    def _starting(self, event: StartEvent) -> Reply:
+        from notyet.config.switch import switched_off
+
+        if switched_off(event.cwd, self.environ):
+            return self._nothing()
+        setup = self._setup(event.cwd)
+        if not setup.start_tell:
+            return self._nothing()
+        from notyet.cli.hook_check import briefing
+
+        told = briefing(event, setup)
+        return host_face(self.host).write_context(told, event) if told else self._nothing()
+
+    def recover(self, error: Exception) -> Reply:
+        """Let the agent go after a fault of ours, even if that fault is in our way again."""
+        said = f"internal error: {type(error).__name__}: {error}"
+        try:
+            return self.let_go("internal", said)
+        except Exception:  # noqa: BLE001  # nothing at all is an answer that every host takes
+            self.said.append(said)
+            return Reply()
+
+    def let_go(self, cause: str, *words: str) -> Reply:
+        """Allow, say why on stderr and to the user, and write it down (G5)."""
+        self.said += words
+        try:
+            from notyet.cli.hook_check import write_down
+
+            write_down(self.event, self.host, cause, words)
+        except Exception as error:  # noqa: BLE001  # without a record, but with an answer
+            self.said.append(f"that was not recorded: {error}")
+        is_news = cause in {"untrusted", "config", "internal"}  # what a user can mend
+        return self._nothing(" | ".join(f"notyet: {line}" for line in words) if is_news else "")
+
+    def _nothing(self, note: str = "") -> Reply:
+        """Return the reply that lets an agent go in its host's words."""
+        from notyet.core.event import StopEvent
+        from notyet.core.verdict import Allow
+
+        event = self.event or StopEvent(host=self.host)
+        return host_face(self.host).write_reply(Allow(), clean(note), event, {})
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options, for `--help` only: the hook reads its own command line."""
+    parser.add_argument("--host", choices=HOSTS, help="who calls; else the payload tells")
+    parser.add_argument("--config", metavar="FILE", help="a notyet.toml to use instead of others")
+    parser.add_argument("--timeout", metavar="S", help="seconds the host waits for an answer")
+    parser.add_argument("--event", metavar="NAME", help="what the payload is about: Stop, ...")
+    parser.add_argument("--agent", metavar="NAME", help="the name of the agent that is stopping")
+
+
+def run(_args: argparse.Namespace) -> int:
+    """Answer a host."""
+    return serve(sys.argv[2:])
+
+
+def serve(argv: Sequence[str]) -> int:
+    """Read stdin, answer on stdout, and return the exit code."""
+    from notyet.cli.hook_process import adopt, answer_host
+
+    return answer_host(lambda read: main(argv, read, os.environ, adopt))

@@ -1,0 +1,119 @@
+"""The part of `notyet hook` that is needed only where a gate applies, or something is wrong."""
+
+from __future__ import annotations
+
+import os
+
+from notyet.core.event import StopEvent
+from notyet.core.limits import Limits
+from notyet.core.plan import missing_names, select
+from notyet.core.record import replace
+from notyet.core.verdict import Allow, Decision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from notyet.config.load import Setup
+    from notyet.config.settings import FileObserver
+    from notyet.core.event import StartEvent
+    from notyet.ledger.sqlite import Ledger
+    from notyet.observers import Observer
+
+
+_ledger: Ledger | None = None
+
+
+def check(
+    event: StopEvent,
+    setup: Setup,
+    within: float,
+    environ: Mapping[str, str],
+    said: list[str],
+) -> Decision:
+    """Ask the gates that are in force, and write down what came of it.
+
+    `said` gets what belongs on stderr.
+    """
+    if not select(event, setup.gates) and not setup.observers and not setup.notifications:
+        said += missing_names(event, setup.gates)
+        return Decision(verdict=Allow(), outcome="skipped", why="no-gate")
+    from notyet.engine import Engine
+    from notyet.ledger.sqlite import Ledger
+
+    if event.last_message is None:
+        from notyet.dialects.transcript import last_message_of
+
+        event = replace(event, last_message=last_message_of(event))
+    # Kept open for the rest of the process: closing costs a checkpoint, before our answer.
+    global _ledger  # noqa: PLW0603  # one per process
+    _ledger = Ledger()
+    engine = Engine(
+        setup.gates,
+        observers=[_observer(observer) for observer in setup.observers],
+        limits=Limits(**setup.limits),
+        ledger=_ledger,
+        warn=said.append,
+    )
+    decision = engine.check_sync(event, within=within)
+    for settings in setup.notifications:
+        said += _notify(settings, event, decision, setup, environ)
+    return decision
+
+
+def _observer(observer: FileObserver) -> Observer:
+    from notyet.observers import EVERY_DECISION, Observer
+
+    folder = os.path.dirname(observer.source.file) if observer.source is not None else ""
+    return Observer(
+        EVERY_DECISION,
+        observer.check,
+        timeout=observer.timeout,
+        name=observer.name,
+        folder=folder,
+        outcomes=observer.on,
+    )
+
+
+def _notify(
+    settings: Mapping[str, object],
+    event: StopEvent,
+    decision: Decision,
+    setup: Setup,
+    environ: Mapping[str, str],
+) -> list[str]:
+    """Send conclaude's notifications; that one cannot be sent is only logged (003)."""
+    from notyet.dialects.conclaude import notifications
+    from notyet.notify import notify
+
+    sent = notifications(settings, event, decision, setup.gates)
+    failed = [notify(title, body, environ) for title, body in sent]
+    return [f"notification not sent: {why}" for why in failed if why]
+
+
+def write_down(event: StopEvent | None, host: str, cause: str, words: Sequence[str]) -> None:
+    """Record a stop that was let go unchecked. Raises LedgerError."""
+    from notyet.ledger.sqlite import Ledger
+
+    decision = Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=tuple(words))
+    ledger = Ledger()
+    try:
+        ledger.skip(event or StopEvent(host=host), decision)
+    finally:
+        ledger.close()
+
+
+def briefing(event: StartEvent, setup: Setup) -> str:
+    """Return what an agent is told at its start: the gates that it will meet."""
+    from notyet.core.message import briefing as compose
+
+    stop = StopEvent(
+        scope=event.scope,
+        host=event.host,
+        session_id=event.session_id,
+        agent_id=event.agent_id,
+        agent_type=event.agent_type,
+        cwd=event.cwd,
+    )
+    gates = [gate for gate in select(stop, setup.gates) if not gate.observe]
+    return compose(gates, event.scope)

@@ -1,0 +1,81 @@
+"""What `notyet hook` is given, and what of it cannot be used."""
+
+from __future__ import annotations
+
+from notyet.dialects import HOSTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from notyet.core.event import StartEvent, StopEvent
+
+_OPTIONS = ("--host", "--config", "--timeout", "--event", "--agent")
+_TEXTS = (
+    "hook_event_name session_id cwd transcript_path agent_transcript_path last_assistant_message"
+    " agent_id agent_type prompt_id turn_id permission_mode model source"
+)
+_KINDS = dict.fromkeys(_TEXTS.split(), str) | {"stop_hook_active": bool, "background_tasks": list}
+
+
+class Options:
+    """The command line, read leniently: a wrong option must not cost an agent its answer."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self.host = ""
+        self.config = ""
+        self.timeout = 0.0
+        self.event = ""  # what a payload is about, whatever it says itself
+        self.agent = ""
+        self.warnings: list[str] = []
+        words = list(argv)
+        while words:
+            name, has_value, value = words.pop(0).partition("=")
+            if name not in _OPTIONS:
+                self.warnings.append(f"unknown option {name!r}; see notyet hook --help")
+                continue
+            if not has_value and not words:
+                self.warnings.append(f"{name} needs a value")
+                continue
+            self._take(name, value if has_value else words.pop(0))
+
+    def _take(self, name: str, value: str) -> None:
+        if name in {"--config", "--event", "--agent"}:
+            setattr(self, name.removeprefix("--"), value)
+        elif name == "--host":
+            if value in HOSTS:
+                self.host = value
+            else:
+                self.warnings.append(f"unknown host {value!r}; there is {', '.join(HOSTS)}")
+        else:
+            try:
+                self.timeout = float(value)
+            except ValueError:
+                self.timeout = 0.0
+            if not self.timeout > 0:
+                self.timeout = 0.0
+                self.warnings.append(f"--timeout is a number of seconds, not {value!r}")
+
+
+def unusable(payload: Mapping[str, Any], event: StopEvent | StartEvent, host: str) -> list[str]:
+    """Say which fields have a type that cannot be used, so that they count as missing."""
+    if host == "notyet":  # its fields are the event's own
+        wrong = [
+            name
+            for name, default in event._defaults.items()  # noqa: SLF001  # our own record
+            if not _is_nothing(payload.get(name), default) and getattr(event, name) == default
+        ]
+    else:
+        wrong = [
+            name
+            for name, kind in _KINDS.items()
+            if payload.get(name) is not None and not isinstance(payload[name], kind)
+        ]
+    return [f"the event's {name} is a {type(payload[name]).__name__}; not used" for name in wrong]
+
+
+def _is_nothing(value: object, default: object) -> bool:
+    if isinstance(value, str) and not value.strip():
+        return True
+    return value is None or value in (default, [])

@@ -1,0 +1,136 @@
+"""What the tests of `notyet hook` share: projects, payloads, runs and a look at the ledger."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from notyet.cli import hook
+from notyet.config.files import ConfigFile
+from notyet.config.trust import candidate, grant
+
+ENTRY = Path(hook.__file__).parent.parent / "__main__.py"
+VECTORS = Path(__file__).parent / "vectors" / "hook"
+HOSTS = ("claude", "codex", "mux", "conclaude", "notyet")
+PASSING = '[gates.ok]\nrun = "echo ran >> ran"\nwhen = "always"\n'
+FAILING = '[gates.bad]\nrun = "echo it is broken; exit 1"\nwhen = "always"\n'
+
+
+def new_project(folder, text=PASSING, *, trusted=True):
+    """Make a project with a notyet.toml; return its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "notyet.toml").write_text(text)
+    if trusted:
+        trust(folder / "notyet.toml")
+    return folder
+
+
+def gate(command, **fields):
+    """Write a notyet.toml with one gate."""
+    lines = [f"{name} = {json.dumps(value)}" for name, value in fields.items()]
+    return "\n".join(["[gates.g]", f"run = {json.dumps(command)}", 'when = "always"', *lines])
+
+
+def trust(path, kind="notyet"):
+    """Trust a file, as a person would."""
+    grant(candidate(ConfigFile(path=str(path), kind=kind), os.environ), os.environ)
+
+
+def payload(host, folder, /, **fields):
+    """Return a stop as a host would send it."""
+    if host == "notyet":
+        return {"scope": "agent", "host": "notyet", "session_id": "s1", "cwd": str(folder)} | fields
+    known = {
+        "session_id": "s1",
+        "transcript_path": f"{folder}/.{host}/sessions/t.jsonl",
+        "cwd": str(folder),
+        "hook_event_name": "Stop",
+        "stop_hook_active": False,
+        "last_assistant_message": "done",
+    }
+    if host == "codex":
+        known |= {"turn_id": "t1", "model": "m", "permission_mode": "default"}
+    return known | fields
+
+
+def in_bytes(content):
+    """Return what goes to stdin: bytes as they are, all else as JSON."""
+    return content if isinstance(content, bytes) else json.dumps(content).encode()
+
+
+def ask(content, *argv, environ=None):
+    """Run the hook in this process; return its reply."""
+    return hook.main(argv, lambda: in_bytes(content), os.environ if environ is None else environ)
+
+
+def clean_environ(**more):
+    """Return the least environment that a hook needs not to touch the user's files."""
+    names = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PATH")
+    return {name: os.environ[name] for name in names} | more
+
+
+def command_line(*argv):
+    """Return how an installed hook is run."""
+    return [sys.executable, "-I", "-S", str(ENTRY), "hook", *argv]
+
+
+def run_hook(content, *argv, environ=None, **options):
+    """Run the hook as hosts do; return the finished process."""
+    return subprocess.run(
+        command_line(*argv),
+        input=in_bytes(content),
+        capture_output=True,
+        timeout=60,
+        env=clean_environ() if environ is None else environ,
+        **options,
+    )
+
+
+def start_hook(content, *argv, **options):
+    """Start the hook and give it its payload."""
+    started = subprocess.Popen(
+        command_line(*argv),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean_environ(),
+        **options,
+    )
+    started.stdin.write(in_bytes(content))
+    started.stdin.close()
+    started.stdin = None
+    return started
+
+
+def ledger_path():
+    return os.path.join(os.environ["XDG_STATE_HOME"], "notyet", "ledger.db")
+
+
+def query(sql):
+    if not os.path.exists(ledger_path()):
+        return []
+    with closing(sqlite3.connect(ledger_path())) as db:
+        return db.execute(sql).fetchall()
+
+
+def stops():
+    """Return the outcome and the cause of every recorded stop."""
+    return query("SELECT outcome, why FROM stops ORDER BY id")
+
+
+def assert_allows(host, code, stdout):
+    """Check that a reply lets the agent go, in words that this host takes."""
+    assert code == 0
+    if isinstance(stdout, bytes):
+        stdout = stdout.decode("ascii")
+    said = json.loads(stdout) if stdout.strip() else {}
+    json.dumps(said, ensure_ascii=False).encode()  # strict readers refuse halves of characters
+    if host in {"claude", "codex"}:
+        assert set(said) <= {"systemMessage"}
+    elif host == "notyet":
+        assert said["decision"] == "allow"
+    else:
+        assert not stdout

@@ -1,0 +1,286 @@
+"""`notyet hook` from a payload to a reply: which files count, who is told what, what is kept."""
+
+import json
+import os
+import time
+
+import pytest
+
+from hook_runs import (
+    FAILING,
+    HOSTS,
+    ask,
+    assert_allows,
+    gate,
+    new_project,
+    payload,
+    query,
+    run_hook,
+    stops,
+    trust,
+)
+from notyet.config.switch import switch_off
+
+every_host = pytest.mark.parametrize("host", HOSTS)
+
+
+def told(reply):
+    """Return what the user is told, wherever the host has a place for it."""
+    return reply.stderr + (
+        json.loads(reply.stdout).get("systemMessage", "") if reply.stdout else ""
+    )
+
+
+def is_block(host, reply):
+    if host == "conclaude":
+        return reply.code == 2 and not reply.stdout
+    return reply.code == 0 and json.loads(reply.stdout)["decision"] == "block"
+
+
+@every_host
+def test_a_failing_gate_sends_the_agent_back_in_its_hosts_words(tmp_path, host):
+    project = new_project(tmp_path / "p", FAILING)
+    reply = ask(payload(host, project), "--host", host)
+    assert is_block(host, reply)
+    assert "it is broken" in reply.stdout + reply.stderr
+    assert stops() == [("blocked", "bad")]
+
+
+@every_host
+def test_a_passing_gate_lets_the_agent_go(tmp_path, host):
+    project = new_project(tmp_path / "p")
+    reply = ask(payload(host, project), "--host", host)
+    assert_allows(host, reply.code, reply.stdout)
+    assert (reply.stderr, (project / "ran").read_text()) == ("", "ran\n")
+    assert stops() == [("passed", "")]
+
+
+@pytest.mark.rule("G6")
+@pytest.mark.parametrize("host", ["claude", "codex", "mux", "notyet"])
+def test_the_host_is_recognised_from_its_payload(tmp_path, host):
+    project = new_project(tmp_path / "p")
+    ask(payload(host, project))
+    assert query("SELECT host FROM agents") == [(host,)]
+
+
+def test_a_host_that_is_not_spoken_yet_is_let_go_and_recorded(tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    reply = ask(payload("claude", project, cursor_version="1"))
+    assert_allows("claude", reply.code, reply.stdout)
+    assert "cursor is not spoken yet" in reply.stderr
+    assert stops() == [("skipped", "host")]
+
+
+@every_host
+@pytest.mark.rule("A10")
+def test_without_configuration_nothing_is_started_opened_or_written(tmp_path, host):
+    project = tmp_path / "p"
+    project.mkdir()
+    reply = ask(payload(host, project), "--host", host)
+    assert_allows(host, reply.code, reply.stdout)
+    assert reply.stderr == ""
+    assert not os.path.exists(os.environ["XDG_STATE_HOME"])
+
+
+@pytest.mark.rule("A10")
+def test_a_gate_for_others_costs_a_stop_nothing(tmp_path):
+    project = new_project(tmp_path / "p", gate("touch ran", **{"for": "subagents"}))
+    assert ask(payload("claude", project)).stderr == ""
+    assert not (project / "ran").exists()
+    assert stops() == []
+
+
+@every_host
+def test_off_lets_every_agent_go_and_is_recorded(tmp_path, host):
+    project = new_project(tmp_path / "p", FAILING)
+    switch_off(str(tmp_path), time.time() + 100, os.environ)
+    reply = ask(payload(host, project / "below"), "--host", host)
+    assert_allows(host, reply.code, reply.stdout)
+    assert f"off in {tmp_path}" in reply.stderr
+    assert stops() == [("skipped", "off")]
+
+
+@pytest.mark.parametrize(
+    ("value", "is_off"), [("1", True), ("TRUE", True), ("0", False), ("", False)]
+)
+def test_the_variable_switches_off(tmp_path, value, is_off):
+    project = new_project(tmp_path / "p", FAILING)
+    ask(payload("claude", project), environ=os.environ | {"NOTYET_DISABLE": value})
+    assert stops() == [("skipped", "off") if is_off else ("blocked", "bad")]
+
+
+@every_host
+@pytest.mark.rule("E11")
+def test_a_hook_inside_a_gate_allows(tmp_path, host):
+    project = new_project(tmp_path / "p", FAILING)
+    inside = os.environ | {"NOTYET_INSIDE": "1"}
+    reply = ask(payload(host, project), "--host", host, environ=inside)
+    assert_allows(host, reply.code, reply.stdout)
+    assert stops() == []
+
+
+@pytest.mark.rule("E7", "H5")
+def test_a_gate_runs_in_the_folder_of_its_file_with_its_variables(tmp_path):
+    project = new_project(
+        tmp_path / "p", gate('pwd > where; env > seen; test "$MINE" = yes', env={})
+    )
+    text = (project / "notyet.toml").read_text().replace("env = {}", 'env = { MINE = "yes" }')
+    new_project(tmp_path / "p", text)
+    (project / "below").mkdir()
+    here = os.getcwd()
+    ask(payload("claude", project / "below", agent_type="x"))
+    assert os.getcwd() == here
+    assert (project / "where").read_text() == f"{project}\n"
+    seen = dict(line.partition("=")[::2] for line in (project / "seen").read_text().splitlines())
+    assert seen["NOTYET_CWD"] == f"{project}/below"
+    assert seen["NOTYET_PROJECT_DIR"] == str(project)
+    assert (seen["NOTYET_EVENT"], seen["NOTYET_HOST"]) == ("stop", "claude")
+    assert (seen["NOTYET_BLOCK_COUNT"], seen["NOTYET_MAX_BLOCKS"]) == ("0", "3")
+    assert (seen["NOTYET_SESSION_ID"], seen["NOTYET_AGENT_TYPE"]) == ("s1", "x")
+    assert (seen["NOTYET_AGENT_ID"], seen["NOTYET_STOP_HOOK_ACTIVE"]) == ("", "false")
+    assert stops() == [("passed", "")]
+
+
+@pytest.mark.rule("E7")
+def test_a_gate_of_another_host_runs_where_the_agent_works(tmp_path):
+    project = tmp_path / "p"
+    (project / "below" / ".mux").mkdir(parents=True)
+    hooks = {"Stop": [{"hooks": [{"type": "command", "command": "pwd > where"}]}]}
+    settings_file = project / "below" / ".mux" / "settings.json"
+    settings_file.write_text(json.dumps({"hooks": hooks}))
+    trust(settings_file, "mux")
+    ask(payload("mux", project / "below"))
+    assert (project / "below" / "where").read_text() == f"{project}/below\n"
+
+
+@pytest.mark.rule("E8")
+def test_a_script_is_one_shells_and_a_list_has_none(tmp_path):
+    script = "x=1\nif [ $x = 1 ]; then\n  echo '$HOME' > script\nfi\n"
+    new_project(tmp_path / "p", gate(script))
+    ask(payload("claude", tmp_path / "p"))
+    new_project(tmp_path / "p", gate(["touch", "a b;c $HOME"]))
+    ask(payload("claude", tmp_path / "p"))
+    assert (tmp_path / "p" / "script").read_text() == "$HOME\n"
+    assert (tmp_path / "p" / "a b;c $HOME").exists()
+
+
+@pytest.mark.rule("E10")
+@pytest.mark.parametrize(
+    ("command", "fields", "outcome"),
+    [
+        ("exit 0", {}, "passed"),
+        ("exit 5", {}, "blocked"),
+        ("exit 5", {"pass_codes": [0, 5]}, "passed"),
+        ("exit 126", {}, "failed_open"),
+        ("exit 127", {}, "failed_open"),
+        ("kill -9 $$", {}, "failed_open"),
+        ("kill -9 $$", {"if_broken": "block"}, "blocked"),
+        ("sleep 30", {"timeout": "1s"}, "failed_open"),
+        ('echo \'{"decision": "block", "reason": "no"}\'', {}, "blocked"),
+        ('echo \'{"decision": "allow"}\'; exit 1', {}, "passed"),
+        ("echo '{\"continue\": false}'", {}, "halted"),
+        ('echo \'{"decision": "perhaps"}\'', {}, "failed_open"),
+        ("exit 1", {"observe": True}, "observed"),
+    ],
+)
+def test_how_a_native_gate_answers(tmp_path, command, fields, outcome):
+    project = new_project(tmp_path / "p", gate(command, **fields))
+    ask(payload("claude", project))
+    assert [recorded for recorded, _ in stops()] == [outcome]
+
+
+@pytest.mark.rule("N3")
+def test_the_user_is_told_in_one_line_what_happened(tmp_path):
+    project = new_project(tmp_path / "p", gate("test -e fixed"))
+    first = ask(payload("claude", project))
+    (project / "fixed").touch()
+    second = ask(payload("claude", project, stop_hook_active=True))
+    assert told(first) == "notyet: sent back 1/3: g (exit 1)"
+    assert told(second) == "notyet: passed after 1 send-back"
+
+
+def test_an_agent_that_reads_stderr_reads_its_prompt_and_nothing_else(tmp_path):
+    text = gate("exit 1") + '\n[gates.odd]\nrun = "exit 127"\nwhen = "always"\n'
+    project = new_project(tmp_path / "p", text)
+    done = run_hook(payload("conclaude", project), "--host", "conclaude", "--nonsense")
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert b"nonsense" not in done.stderr
+    assert done.stderr.startswith(b"notyet: 1 of 2 checks failed")
+
+
+def test_a_missing_agent_id_is_said_where_a_pattern_asks_for_it(tmp_path):
+    project = new_project(tmp_path / "p", gate("exit 1", **{"for": ["coder"]}))
+    reply = ask(payload("claude", project, hook_event_name="SubagentStop", agent_type="other"))
+    assert "no agent_id" in reply.stderr
+
+
+def test_the_last_message_comes_from_the_transcript_where_the_host_gives_none(tmp_path):
+    project = new_project(tmp_path / "p", gate("cat > seen"))
+    line = {
+        "type": "assistant",
+        "message": {"role": "assistant", "content": [{"type": "text", "text": "hi"}]},
+    }
+    (tmp_path / "t.jsonl").write_text(json.dumps(line) + "\n")
+    event = payload("claude", project, transcript_path=str(tmp_path / "t.jsonl"))
+    del event["last_assistant_message"]
+    ask(event)
+    assert json.loads((project / "seen").read_text())["last_message"] == "hi"
+
+
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_a_starting_agent_is_told_which_gates_it_will_meet(tmp_path, host):
+    project = new_project(tmp_path / "p", gate("exit 1") + "\n[start]\ntell = true\n")
+    event = payload(host, project, hook_event_name="SessionStart")
+    context = json.loads(ask(event, "--host", host).stdout)["hookSpecificOutput"]
+    assert context["hookEventName"] == "SessionStart"
+    assert "g: exit 1" in context["additionalContext"]
+    event["hook_event_name"] = "SubagentStart"
+    assert_allows(host, 0, ask(event, "--host", host).stdout)
+    switch_off("", 0.0, os.environ)
+    event["hook_event_name"] = "SessionStart"
+    assert_allows(host, 0, ask(event, "--host", host).stdout)
+    assert stops() == []
+
+
+def test_a_starting_agent_is_told_nothing_unless_the_file_says_so(tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    reply = ask(payload("claude", project, hook_event_name="SessionStart"))
+    assert (reply.stdout, reply.stderr, reply.code) == ("", "", 0)
+
+
+@pytest.mark.rule("A10")
+def test_an_observer_is_told_also_where_no_gate_applies(tmp_path):
+    project = new_project(tmp_path / "p", '[observers.o]\nrun = "cat > seen"\n')
+    ask(payload("claude", project))
+    assert json.loads((project / "seen").read_text())["decision"]["outcome"] == "skipped"
+    assert stops() == []
+
+
+def test_words_of_a_gate_that_are_no_unicode_reach_every_host_whole(tmp_path):
+    odd = r"""printf '{"decision": "block", "reason": "a\\ud800b", "systemMessage": "\\udfff"}' """
+    for host in ("claude", "codex", "mux", "notyet"):
+        project = new_project(tmp_path / host, gate(odd))
+        reply = ask(payload(host, project), "--host", host)
+        said = json.loads(reply.stdout)
+        assert said["decision"] == "block"
+        json.dumps(said, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--host", "nobody"], "unknown host 'nobody'; there is claude, codex"),
+        (["--timeout", "soon"], "--timeout is a number of seconds, not 'soon'"),
+        (["--timeout=0"], "--timeout is a number of seconds, not '0'"),
+        (["--config"], "--config needs a value"),
+        (["--verbose"], "unknown option '--verbose'"),
+        (["--timeout=30"], ""),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_said_in_words(tmp_path, argv, words):
+    project = new_project(tmp_path / "p")
+    reply = ask(payload("claude", project), *argv)
+    assert words in reply.stderr
+    assert bool(words) == bool(reply.stderr)
+    assert stops() == [("passed", "")]

@@ -1,0 +1,264 @@
+"""Whatever is wrong on this machine: the agent is let go, and it is said (G5)."""
+
+import json
+import os
+import resource
+import subprocess
+
+import pytest
+
+from hook_runs import (
+    HOSTS,
+    PASSING,
+    ask,
+    assert_allows,
+    clean_environ,
+    command_line,
+    gate,
+    ledger_path,
+    new_project,
+    payload,
+    run_hook,
+    stops,
+    trust,
+)
+from notyet.cli.main import main
+
+pytestmark = pytest.mark.rule("G5")
+every_host = pytest.mark.parametrize("host", HOSTS)
+
+
+def _directory(path):
+    path.mkdir()
+
+
+def _fifo(path):
+    os.mkfifo(path)
+
+
+def _huge(path):
+    path.write_bytes(b"#" * 5_000_000)
+
+
+def _binary(path):
+    path.write_bytes(os.urandom(10_000))
+
+
+def _broken(path):
+    path.write_text("[gates\nx = ")
+
+
+def _unreadable(path):
+    if os.geteuid() == 0:
+        pytest.skip("root can read everything")
+    path.touch(0o000)
+
+
+def _dangling(path):
+    path.symlink_to(path.parent / "nowhere")
+
+
+def _loop(path):
+    path.symlink_to(path)
+
+
+def _device(path):
+    path.symlink_to("/dev/zero")
+
+
+BAD_FILES = [_directory, _fifo, _unreadable, _huge, _binary, _broken, _dangling, _loop, _device]
+
+
+@every_host
+@pytest.mark.parametrize("bad", BAD_FILES)
+def test_a_bad_configuration_file_lets_the_agent_go_and_is_recorded(tmp_path, host, bad):
+    project = tmp_path / "p"
+    project.mkdir()
+    bad(project / "notyet.toml")
+    reply = ask(payload(host, project), "--host", host)
+    assert_allows(host, reply.code, reply.stdout)
+    assert "notyet.toml" in reply.stderr
+    assert stops() in ([("skipped", "config")], [("skipped", "untrusted")])
+
+
+@pytest.mark.rule("N5")
+@pytest.mark.parametrize("bad", BAD_FILES)
+def test_what_was_trusted_stays_in_force_when_the_file_turns_bad(tmp_path, bad):
+    project = new_project(tmp_path / "p")
+    (project / "notyet.toml").unlink()
+    bad(project / "notyet.toml")
+    reply = ask(payload("claude", project))
+    assert "notyet.toml" in json.loads(reply.stdout)["systemMessage"]
+    assert stops() == [("passed", "")]
+    assert (project / "ran").exists()
+
+
+@pytest.mark.parametrize("bad", BAD_FILES)
+def test_a_bad_file_of_the_user_does_not_take_the_project_down(tmp_path, bad):
+    project = new_project(tmp_path / "p")
+    own = os.path.join(os.environ["XDG_CONFIG_HOME"], "notyet")
+    os.makedirs(own)
+    bad(tmp_path.__class__(own) / "notyet.toml")
+    reply = ask(payload("claude", project))
+    assert own in reply.stdout
+    assert stops() == [("passed", "")]
+
+
+def test_of_ten_thousand_gates_the_one_that_applies_is_asked(tmp_path):
+    many = "".join(f'[gates.g{n}]\nrun = "false"\nfor = ["x{n}"]\n' for n in range(10_000))
+    project = new_project(tmp_path / "p", many + PASSING)
+    done = run_hook(payload("claude", project))
+    assert_allows("claude", done.returncode, done.stdout)
+    assert stops() == [("passed", "")]
+
+
+@every_host
+@pytest.mark.rule("E10")
+@pytest.mark.parametrize(
+    "command", [["/no/such/program"], ["no-such-program"], "no-such-program", ["/etc/passwd"]]
+)
+def test_a_program_that_is_missing_is_a_problem_and_not_a_block(tmp_path, host, command):
+    project = new_project(tmp_path / "p", gate(command))
+    reply = ask(payload(host, project), "--host", host)
+    assert_allows(host, reply.code, reply.stdout)
+    assert "gate g" in reply.stderr
+    assert stops() == [("failed_open", "g gave no answer")]
+
+
+def _ledger_is_a_directory():
+    os.makedirs(ledger_path())
+
+
+def _ledger_is_no_database():
+    os.makedirs(os.path.dirname(ledger_path()))
+    with open(ledger_path(), "wb") as file:
+        file.write(b"SQLite format 3\0" + b"not of ours" * 1000)
+
+
+def _state_is_a_file():
+    os.makedirs(os.path.dirname(os.environ["XDG_STATE_HOME"]), exist_ok=True)
+    with open(os.environ["XDG_STATE_HOME"], "wb"):
+        pass
+
+
+@every_host
+@pytest.mark.parametrize("spoil", [_ledger_is_a_directory, _ledger_is_no_database])
+def test_a_ledger_that_cannot_be_opened_blocks_nobody(tmp_path, host, spoil):
+    project = new_project(tmp_path / "p", gate("exit 1"), trusted=False)
+    spoil()
+    trust(project / "notyet.toml")
+    done = run_hook(payload(host, project), "--host", host)
+    assert_allows(host, done.returncode, done.stdout)
+    assert b"ledger" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@every_host
+def test_a_state_folder_that_cannot_be_made_blocks_nobody(tmp_path, host):
+    project = new_project(tmp_path / "p", trusted=False)
+    _state_is_a_file()
+    done = run_hook(payload(host, project), "--host", host)
+    assert_allows(host, done.returncode, done.stdout)
+    assert b"not trusted" in done.stderr
+    assert b"not recorded" in done.stderr
+
+
+@every_host
+def test_without_a_home_there_is_an_answer(tmp_path, host, monkeypatch):
+    project = new_project(tmp_path / "p", trusted=False)
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setenv("HOME", "nowhere")
+    reply = ask(payload(host, project), "--host", host)
+    assert_allows(host, reply.code, reply.stdout)
+    assert "not trusted" in reply.stderr
+    assert "no home folder" in reply.stderr
+    assert os.listdir(project) == ["notyet.toml"]
+
+
+def test_a_full_disk_blocks_nobody(tmp_path):
+    project = new_project(tmp_path / "p", gate("exit 1"))
+
+    def no_room():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    done = run_hook(payload("claude", project), preexec_fn=no_room)
+    assert_allows("claude", done.returncode, done.stdout)
+    assert b"ledger" in done.stderr
+
+
+@every_host
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--nonsense"],
+        ["--nonsense=1", "words", "-x"],
+        ["--timeout", "x"],
+        ["--timeout", "-1"],
+        ["--timeout", "nan"],
+        ["--timeout"],
+        ["--config"],
+        [""],
+        ["--", "--host"],
+    ],
+)
+def test_a_wrong_option_is_said_and_the_gates_are_asked(tmp_path, host, argv):
+    project = new_project(tmp_path / "p")
+    done = run_hook(payload(host, project), "--host", host, *argv)
+    assert_allows(host, done.returncode, done.stdout)
+    assert done.stderr.startswith(b"notyet: ")
+    assert stops() == [("passed", "")]
+
+
+def test_an_unknown_host_is_said_and_recognised_from_the_payload(tmp_path):
+    project = new_project(tmp_path / "p")
+    done = run_hook(payload("codex", project), "--host", "nonsense")
+    assert_allows("codex", done.returncode, done.stdout)
+    assert done.stdout == b"{}\n"
+    assert b"unknown host 'nonsense'" in done.stderr
+
+
+@every_host
+def test_a_named_configuration_that_is_missing_is_said_and_recorded(tmp_path, host):
+    project = new_project(tmp_path / "p")
+    done = run_hook(payload(host, project), "--host", host, "--config", "missing.toml")
+    assert_allows(host, done.returncode, done.stdout)
+    assert b"missing.toml cannot be read" in done.stderr
+    assert stops() == [("skipped", "config")]
+
+
+@pytest.mark.parametrize("argv", [["--nonsense"], ["--host", "nonsense"], ["--timeout"]])
+def test_the_installed_command_never_exits_with_2_either(tmp_path, argv):
+    code = "import sys; from notyet.cli.main import main; sys.exit(main())"
+    done = subprocess.run(
+        [command_line()[0], "-c", code, "hook", *argv],
+        input=b"{}",
+        capture_output=True,
+        timeout=60,
+        env=clean_environ(PYTHONPATH=os.path.dirname(os.path.dirname(command_line()[3]))),
+    )
+    assert_allows("claude", done.returncode, done.stdout)
+    assert done.stderr.startswith(b"notyet: ")
+
+
+@pytest.mark.rule("G4")
+@pytest.mark.parametrize("argv", [["--nonsense"], [], ["Stop", "--agent"], ["Stop", "Stop"]])
+def test_conclaudes_command_line_never_exits_with_2_for_a_mistake_in_it(capsys, argv):
+    assert main(["conclaude", *argv]) == 1
+    assert capsys.readouterr().err
+
+
+def test_a_fault_of_our_own_lets_the_agent_go(tmp_path, monkeypatch):
+    project = new_project(tmp_path / "p")
+    monkeypatch.setattr("notyet.config.load.load", lambda *_: 1 / 0)
+    reply = ask(payload("codex", project))
+    assert_allows("codex", reply.code, reply.stdout)
+    assert "internal error: ZeroDivisionError" in reply.stderr
+    assert stops() == [("skipped", "internal")]
+
+
+def test_a_fault_that_is_everywhere_still_lets_the_agent_go(monkeypatch):
+    monkeypatch.setattr("notyet.cli.hook.host_face", lambda _: 1 / 0)
+    reply = ask(payload("claude", "/"))
+    assert (reply.code, reply.stdout) == (0, "")
+    assert "internal error" in reply.stderr

@@ -1,0 +1,263 @@
+"""The process of a hook: its time, its signals, what it leaves behind and what it loads."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from commands import pids_in, running, until
+from hook_runs import (
+    ENTRY,
+    PASSING,
+    assert_allows,
+    clean_environ,
+    gate,
+    new_project,
+    payload,
+    query,
+    run_hook,
+    start_hook,
+    stops,
+)
+
+HEAVY = {
+    *("json", "re", "subprocess", "asyncio", "typing", "dataclasses", "enum", "pathlib"),
+    *("logging", "tomllib", "yaml", "sqlite3", "hashlib", "random", "collections", "functools"),
+    *("contextlib", "signal", "threading", "inspect", "argparse", "tempfile", "shutil"),
+}
+
+
+@pytest.mark.rule("E9")
+@pytest.mark.parametrize(
+    ("command", "patience"), [("sleep 60", 3), ("trap '' TERM; sleep 60 & wait; sleep 60", 4)]
+)
+def test_an_answer_comes_before_the_host_stops_waiting(tmp_path, command, patience):
+    project = new_project(tmp_path / "p", gate(f"echo $$ > a.pid; {command}", if_broken="block"))
+    started = time.monotonic()
+    done = run_hook(payload("claude", project), "--timeout", str(patience))
+    assert time.monotonic() - started < patience
+    assert_allows("claude", done.returncode, done.stdout)
+    assert b"deadline" in done.stderr
+    assert stops() == [("failed_open", "g gave no answer")]
+    assert not any(running(pid) for pid in pids_in(project))
+
+
+@pytest.mark.rule("E9")
+def test_the_last_gate_of_many_is_cut_off_by_the_same_deadline(tmp_path):
+    text = "".join(
+        f'[gates.g{n}]\nrun = "sleep 0.9"\npriority = {n}\nwhen = "always"\n' for n in range(4)
+    )
+    project = new_project(tmp_path / "p", text)
+    started = time.monotonic()
+    done = run_hook(payload("claude", project), "--timeout", "3")
+    assert time.monotonic() - started < 3
+    assert b"deadline" in done.stderr
+    assert [outcome for outcome, _ in stops()] == ["failed_open"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_hook_that_is_told_to_go_ends_its_gates_and_says_so_in_the_ledger(tmp_path, number):
+    project = new_project(tmp_path / "p", gate("echo $$ > a.pid; sleep 60 & sleep 60"))
+    started = start_hook(payload("claude", project))
+    assert until(lambda: pids_in(project))
+    started.send_signal(number)
+    begun = time.monotonic()
+    stdout, stderr = started.communicate(timeout=30)
+    assert time.monotonic() - begun < 5
+    assert (started.returncode, stdout) == (0, b"")
+    assert b"Traceback" not in stderr
+    assert stops() == [("skipped", "cancelled")]
+    assert not any(running(pid) for pid in pids_in(project))
+
+
+def test_a_signal_that_was_to_be_ignored_stays_ignored(tmp_path):
+    project = new_project(tmp_path / "p", gate("echo $$ > a.pid; sleep 1"))
+    ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    started = start_hook(payload("claude", project), preexec_fn=ignore)
+    assert until(lambda: pids_in(project))
+    started.send_signal(signal.SIGHUP)
+    started.communicate(timeout=30)
+    assert stops() == [("passed", "")]
+
+
+def test_a_hook_that_is_killed_leaves_nothing_running_and_the_next_stop_works(tmp_path):
+    project = new_project(tmp_path / "p", gate("echo $$ > a.pid; test -e go || sleep 60"))
+    started = start_hook(payload("claude", project))
+    assert until(lambda: pids_in(project))
+    started.kill()
+    started.communicate(timeout=30)
+    assert until(lambda: not any(running(pid) for pid in pids_in(project)))
+    (project / "go").touch()
+    done = run_hook(payload("claude", project))
+    assert_allows("claude", done.returncode, done.stdout)
+    assert stops() == [("skipped", "lost"), ("passed", "")]
+
+
+@pytest.mark.rule("E2")
+@pytest.mark.parametrize(
+    "leave",
+    [
+        "sleep 60 >/dev/null 2>&1 & echo $! > a.pid",
+        "sleep 60 & echo $! > a.pid",
+        "setsid sh -c 'echo $$ > a.pid; exec sleep 60' >/dev/null 2>&1 & sleep 0.3",
+        "setsid sh -c '(echo $$ > a.pid; trap \"\" TERM; sleep 60; sleep 60) &' & sleep 0.3",
+    ],
+)
+def test_what_a_gate_leaves_in_the_background_is_gone_afterwards(tmp_path, leave):
+    project = new_project(tmp_path / "p", gate(leave))
+    begun = time.monotonic()
+    done = run_hook(payload("claude", project))
+    assert time.monotonic() - begun < 20
+    assert_allows("claude", done.returncode, done.stdout)
+    assert pids_in(project)
+    assert not any(running(pid) for pid in pids_in(project))
+
+
+def test_a_gate_that_prints_without_end_is_bounded(tmp_path):
+    project = new_project(tmp_path / "p", gate("head -c 100000000 /dev/zero; exit 1"))
+    done = run_hook(payload("claude", project))
+    assert len(done.stdout) < 100_000
+    assert json.loads(done.stdout)["decision"] == "block"
+    assert b"\\u0000" not in done.stdout
+
+
+@pytest.mark.rule("E1")
+def test_a_gate_that_reads_nothing_of_a_megabyte_is_fine(tmp_path):
+    project = new_project(tmp_path / "p", gate("exec 0<&-; sleep 0.2"))
+    done = run_hook(payload("claude", project, last_assistant_message="x" * 1_000_000))
+    assert_allows("claude", done.returncode, done.stdout)
+    assert stops() == [("passed", "")]
+
+
+@pytest.mark.rule("E1")
+def test_a_gate_gets_the_whole_event_on_stdin_and_then_its_end(tmp_path):
+    project = new_project(tmp_path / "p", gate("cat > seen"))
+    run_hook(payload("claude", project, last_assistant_message="é" * 500_000))
+    seen = json.loads((project / "seen").read_text())
+    assert seen["last_message"] == "é" * 500_000
+    assert (seen["session_id"], seen["host"], "raw" in seen) == ("s1", "claude", False)
+
+
+@pytest.mark.rule("E11")
+def test_a_gate_that_calls_the_hook_itself_is_not_gated_again(tmp_path):
+    inner = f"{sys.executable} -I -S {ENTRY} hook > inner.out 2> inner.err; echo $? > inner.code"
+    project = new_project(tmp_path / "p", gate(f"env > inner.env; cat > event; {inner} < event"))
+    event = payload("notyet", project)
+    done = run_hook(event, "--host", "notyet")
+    assert_allows("notyet", done.returncode, done.stdout)
+    assert (project / "inner.code").read_text() == "0\n"
+    assert "NOTYET_INSIDE=1\n" in (project / "inner.env").read_text()
+    assert stops() == [("passed", "")]
+
+
+@pytest.mark.rule("B12")
+def test_two_hooks_at_once_for_one_stop_get_one_answer_and_one_count(tmp_path):
+    project = new_project(tmp_path / "p", gate("echo x >> asked; sleep 1; exit 1"))
+    both = [start_hook(payload("claude", project)) for _ in range(2)]
+    answers = [started.communicate(timeout=60)[0] for started in both]
+    assert json.loads(answers[0])["decision"] == "block"
+    assert json.loads(answers[0])["reason"] == json.loads(answers[1])["reason"]
+    assert (project / "asked").read_text() == "x\n"
+    assert stops() == [("blocked", "g")]
+    assert query("SELECT blocks FROM agents") == [(1,)]
+
+
+def test_the_reply_is_all_that_is_on_stdout(tmp_path):
+    noisy = gate("echo out; echo err >&2; echo '{\"x\": 1}'; exit 1")
+    observer = '[observers.o]\nrun = "echo observer; echo observer >&2"\n'
+    project = new_project(tmp_path / "p", f"{noisy}\n{observer}")
+    done = run_hook(payload("codex", project))
+    assert done.stdout.count(b"\n") == 1
+    assert set(json.loads(done.stdout)) == {"decision", "reason", "systemMessage"}
+
+
+def loaded(project, **environ):
+    """Return the modules that a real run of the hook has loaded at its end."""
+    code = (
+        "import sys\n"
+        f"sys.argv = ['notyet', 'hook']; sys.path.insert(0, {str(ENTRY.parent.parent)!r})\n"
+        "from notyet.cli.hook import serve\n"
+        "code = serve([])\n"
+        "import os; os.write(2, ('modules: ' + ' '.join(sys.modules)).encode())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code],
+        input=json.dumps(payload("claude", project)).encode(),
+        capture_output=True,
+        check=True,
+        timeout=60,
+        env=clean_environ(**environ),
+    )
+    return set(done.stderr.decode().partition("modules: ")[2].split())
+
+
+@pytest.mark.rule("A10")
+def test_a_stop_without_gates_loads_and_writes_nothing(tmp_path):
+    (tmp_path / "p").mkdir()
+    modules = loaded(tmp_path / "p")
+    assert modules.isdisjoint(HEAVY | {"_sqlite3", "notyet.engine", "notyet.cli.hook_check"})
+    assert not os.path.exists(os.environ["XDG_STATE_HOME"])
+
+
+@pytest.mark.parametrize("text", [PASSING, PASSING + '[observers.o]\nrun = "true"\n'])
+def test_a_stop_with_a_gate_loads_nothing_heavy(tmp_path, text):
+    project = new_project(tmp_path / "p", text)
+    assert loaded(project).isdisjoint(HEAVY)
+    assert len(stops()) == 1
+
+
+@pytest.mark.rule("J6")
+def test_the_users_own_file_is_compiled_once(tmp_path):
+    own = os.path.join(os.environ["XDG_CONFIG_HOME"], "notyet")
+    os.makedirs(own)
+    with open(os.path.join(own, "notyet.toml"), "w") as file:
+        file.write('[gates.mine]\nrun = "true"\nwhen = "always"\n')
+    (tmp_path / "other").mkdir()
+    assert "tomllib" in loaded(tmp_path / "other")
+    assert loaded(tmp_path / "other").isdisjoint(HEAVY)
+    assert stops() == [("passed", "")] * 2
+
+
+def test_a_long_reply_is_written_whole_to_a_slow_reader(tmp_path):
+    reason = "x" * 200_000
+    script = f"import json; print(json.dumps(dict(decision='halt', reason='{reason}')))"
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "g.py").write_text(script)
+    project = new_project(tmp_path / "p", gate([sys.executable, "g.py"]))
+    started = start_hook(payload("notyet", project), "--host", "notyet")
+    time.sleep(1)
+    stdout, _ = started.communicate(timeout=30)
+    assert json.loads(stdout)["decision"] == "halt"
+
+
+@pytest.mark.rule("E2")
+def test_a_host_that_is_killed_takes_the_gates_with_it(tmp_path):
+    project = new_project(tmp_path / "p", gate("echo $$ > a.pid; sleep 60"))
+    host = f"""
+import subprocess, sys
+hook = subprocess.Popen({[sys.executable, "-I", "-S", str(ENTRY), "hook"]!r}, stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE, start_new_session=True)
+hook.stdin.write(sys.stdin.buffer.read())
+hook.stdin.close()
+print(hook.pid, flush=True)
+hook.wait()
+"""
+    running_host = subprocess.Popen(
+        [sys.executable, "-c", host],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=clean_environ(),
+    )
+    running_host.stdin.write(json.dumps(payload("claude", project)).encode())
+    running_host.stdin.close()
+    hook = int(running_host.stdout.readline())
+    until(lambda: pids_in(project))
+    running_host.kill()
+    running_host.wait()
+    running_host.stdout.close()
+    assert until(lambda: not running(hook) and not any(running(pid) for pid in pids_in(project)))
+    assert stops() == [("skipped", "cancelled")]

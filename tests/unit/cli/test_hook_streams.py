@@ -1,0 +1,196 @@
+"""The streams and signals of a hook, seen from inside one process."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from hook_runs import in_bytes, new_project, payload, stops
+from notyet.cli import hook, hook_process
+from notyet.cli.main import main
+from notyet.dialects.reply import Reply
+
+
+class Streams:
+    """Stands in for a host: its payload in a file, our answers in two others."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __enter__(self):
+        self.saved = [os.dup(number) for number in range(3)]
+        numbers = (*hook_process._ENDING, signal.SIGALRM)
+        self.handlers = {number: signal.getsignal(number) for number in numbers}
+        for number in (1, 2):
+            descriptor = os.open(self.folder / str(number), os.O_WRONLY | os.O_CREAT)
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        return self
+
+    def __exit__(self, *_):
+        for number, descriptor in enumerate(self.saved):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler)
+
+    def give(self, descriptor):
+        os.dup2(descriptor, 0)
+        os.close(descriptor)
+
+    def say(self, content):
+        (self.folder / "in").write_bytes(in_bytes(content))
+        self.give(os.open(self.folder / "in", os.O_RDONLY))
+
+    def heard(self):
+        return (self.folder / "1").read_bytes(), (self.folder / "2").read_bytes()
+
+
+@pytest.fixture
+def streams(tmp_path):
+    return Streams(tmp_path)
+
+
+def test_a_reply_goes_to_its_streams_and_its_code_is_ours(streams):
+    with streams:
+        streams.say(b"payload")
+        code = hook_process.answer_host(
+            lambda read: Reply(stdout=read().decode(), stderr="e", code=2)
+        )
+        assert (code, *streams.heard()) == (2, b"payload\n", b"e\n")
+
+
+def test_an_empty_reply_writes_not_even_a_line(streams):
+    with streams:
+        streams.say(b"")
+        assert hook_process.answer_host(lambda read: Reply(stdout=read().decode())) == 0
+        assert streams.heard() == (b"", b"")
+
+
+@pytest.mark.parametrize("number", hook_process._ENDING)
+def test_a_signal_ends_the_question_and_a_second_one_is_ignored(streams, number):
+    with streams:
+
+        def answer(_read):
+            try:
+                signal.raise_signal(number)
+            finally:
+                signal.raise_signal(number)
+
+        assert hook_process.answer_host(answer) == 0
+        assert streams.heard() == (b"", b"")
+
+
+def test_a_signal_after_the_answer_does_not_cost_it(streams, monkeypatch):
+    with streams:
+        monkeypatch.setattr(hook_process, "_sweep", lambda: signal.raise_signal(signal.SIGTERM))
+        assert hook_process.answer_host(lambda _read: Reply(stdout="said")) == 0
+        assert streams.heard()[0] == b"said\n"
+
+
+def test_what_cannot_be_read_is_nothing(streams):
+    with streams:
+        master, slave = pty.openpty()
+        streams.give(slave)
+        assert hook_process._read_stdin() == b""
+        os.close(master)
+        streams.give(os.open("/", os.O_RDONLY))
+        assert hook_process._read_stdin() == b""
+        os.close(0)
+        assert hook_process._read_stdin() == b""
+
+
+def test_more_than_is_kept_is_read_all_the_same(streams, monkeypatch):
+    with streams:
+        monkeypatch.setattr(hook_process, "_KEPT", 100_000)
+        streams.say(b"x" * 200_000)
+        assert 0 < len(hook_process._read_stdin()) <= 100_000
+        assert os.read(0, 1) == b""
+
+
+def test_a_host_that_says_no_more_and_does_not_close_has_said_all(streams, monkeypatch):
+    with streams:
+        monkeypatch.setattr(hook_process, "_SILENCE", 0.2)
+        reads, writes = os.pipe()
+        streams.give(reads)
+        os.write(writes, b"all of it")
+        assert hook_process._read_stdin() == b"all of it"
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+        os.close(writes)
+
+
+def test_pipes_that_do_not_wait_are_waited_for(streams):
+    with streams:
+        reads, writes = os.pipe()
+        os.set_blocking(reads, False)
+        streams.give(reads)
+        threading.Timer(0.1, lambda: (os.write(writes, b"late"), os.close(writes))).start()
+        assert hook_process._read_stdin() == b"late"
+        reads, writes = os.pipe()
+        os.set_blocking(writes, False)
+        taken = []
+        reader = threading.Timer(0.1, lambda: taken.append(_all_of(reads)))
+        reader.start()
+        hook_process._write(writes, "x" * 200_000)
+        os.close(writes)
+        reader.join(30)
+        assert taken == [b"x" * 200_000 + b"\n"]
+
+
+def _all_of(descriptor):
+    with open(descriptor, "rb") as file:
+        return file.read()
+
+
+def test_a_host_that_does_not_listen_is_no_error():
+    reads, writes = os.pipe()
+    os.close(reads)
+    hook_process._write(writes, "x")
+    os.close(writes)
+    hook_process._write(writes, "x")
+
+
+def test_nothing_of_ours_gets_the_number_of_a_closed_stream(streams, monkeypatch):
+    with streams:
+        os.close(0)
+        hook_process._occupy_standard_descriptors()
+        opened = os.open("/", os.O_RDONLY)
+        assert opened > 2
+        os.close(opened)
+        monkeypatch.setattr(hook_process.os, "open", lambda *_: (_ for _ in ()).throw(OSError))
+        hook_process._occupy_standard_descriptors()
+
+
+def test_the_command_answers_through_its_streams(streams, tmp_path):
+    with streams:
+        project = new_project(tmp_path / "p")
+        streams.say(payload("codex", project))
+        assert main(["hook", "--nonsense"]) == 0
+        said, warned = streams.heard()
+        assert said == b"{}\n"
+        assert b"unknown option '--nonsense'" in warned
+        assert stops() == [("passed", "")]
+
+
+def test_a_hook_explains_itself(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["hook", "--help"])
+    assert ended.value.code == 0
+    assert "--host" in capsys.readouterr().out
+
+
+def test_the_module_is_run_as_a_program(tmp_path):
+    home = os.path.dirname(os.path.dirname(os.path.dirname(hook.__file__)))
+    done = subprocess.run(
+        [sys.executable, "-m", "notyet", "hook"],
+        input=b"",
+        capture_output=True,
+        env=os.environ | {"PYTHONPATH": home},
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr == b"notyet: no event on stdin\n"

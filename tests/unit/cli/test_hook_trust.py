@@ -1,0 +1,117 @@
+"""A hook obeys what a person trusted, and tells of all else (N5)."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from hook_runs import (
+    FAILING,
+    HOSTS,
+    PASSING,
+    ask,
+    assert_allows,
+    gate,
+    new_project,
+    payload,
+    stops,
+    trust,
+)
+
+every_host = pytest.mark.parametrize("host", HOSTS)
+
+
+def told(reply):
+    """Return what the user is told, wherever the host has a place for it."""
+    return reply.stderr + (
+        json.loads(reply.stdout).get("systemMessage", "") if reply.stdout else ""
+    )
+
+
+@every_host
+@pytest.mark.rule("N5", "N3", "A10")
+def test_nothing_of_an_untrusted_file_runs_and_the_user_is_told(tmp_path, host):
+    project = new_project(tmp_path / "p", trusted=False)
+    reply = ask(payload(host, project), "--host", host)
+    assert_allows(host, reply.code, reply.stdout)
+    assert f"{project}/notyet.toml is not trusted" in told(reply)
+    assert not (project / "ran").exists()
+    assert stops() == [("skipped", "untrusted")]
+
+
+@pytest.mark.rule("N5", "A10")
+def test_an_untrusted_file_is_recorded_also_where_other_gates_are_for_others(tmp_path):
+    own = os.path.join(os.environ["XDG_CONFIG_HOME"], "notyet")
+    os.makedirs(own)
+    with open(os.path.join(own, "notyet.toml"), "w") as file:
+        file.write(gate("true", **{"for": "subagents"}))
+    project = new_project(tmp_path / "p", trusted=False)
+    assert "is not trusted" in told(ask(payload("claude", project)))
+    assert stops() == [("skipped", "untrusted")]
+
+
+@pytest.mark.rule("N5")
+def test_an_untrusted_file_is_told_of_beside_gates_that_are_in_force(tmp_path):
+    own = os.path.join(os.environ["XDG_CONFIG_HOME"], "notyet")
+    os.makedirs(own)
+    with open(os.path.join(own, "notyet.toml"), "w") as file:
+        file.write('[gates.mine]\nrun = "true"\nwhen = "always"\n')
+    project = new_project(tmp_path / "p", trusted=False)
+    assert "is not trusted" in told(ask(payload("claude", project)))
+    assert stops() == [("passed", "")]
+    assert not (project / "ran").exists()
+
+
+@pytest.mark.rule("N5")
+@pytest.mark.parametrize("change", ["[gates]\n", "[gates\n", FAILING, "", None])
+def test_the_last_trusted_version_stays_in_force_and_the_user_is_told(tmp_path, change):
+    project = new_project(tmp_path / "p", gate("echo trusted; exit 1"))
+    if change is None:
+        (project / "notyet.toml").unlink()
+    else:
+        (project / "notyet.toml").write_text(change)
+    reply = ask(payload("claude", project))
+    assert "trusted" in json.loads(reply.stdout)["reason"]
+    assert "since it was trusted" in told(reply)
+    assert stops() == [("blocked", "g")]
+
+
+@pytest.mark.rule("N5")
+def test_a_nearer_file_that_nobody_trusted_does_not_hide_the_gates_in_force(tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    inner = new_project(project / "inner", "", trusted=False)
+    reply = ask(payload("claude", inner))
+    assert json.loads(reply.stdout)["decision"] == "block"
+    assert f"{inner}/notyet.toml is not trusted" in told(reply)
+
+
+@pytest.mark.rule("N5")
+def test_a_copied_or_moved_project_is_not_trusted(tmp_path):
+    project = new_project(tmp_path / "p")
+    shutil.copytree(project, tmp_path / "copy")
+    ask(payload("claude", tmp_path / "copy"))
+    os.rename(project, tmp_path / "moved")
+    ask(payload("claude", tmp_path / "moved"))
+    assert stops() == [("skipped", "untrusted")] * 2
+
+
+@pytest.mark.rule("N5")
+def test_a_project_is_the_same_by_every_name(tmp_path):
+    project = new_project(tmp_path / "p")
+    (tmp_path / "link").symlink_to(project)
+    ask(payload("claude", tmp_path / "link"))
+    ask(payload("claude", tmp_path / "link" / ".." / "p" / "."))
+    ask(payload("claude", project), "--config", str(tmp_path / "link" / "notyet.toml"))
+    assert stops() == [("passed", "")] * 3
+
+
+@pytest.mark.rule("N5")
+def test_a_named_file_needs_trust_too_and_is_used_alone(tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    other = tmp_path / "other.toml"
+    other.write_text(PASSING)
+    ask(payload("claude", project), "--config", str(other))
+    trust(other)
+    ask(payload("claude", project), f"--config={other}")
+    assert stops() == [("skipped", "untrusted"), ("passed", "")]
