@@ -1,0 +1,1 @@
+"""Ways into notyet for programs that have their own agents; one small file each."""

@@ -1,0 +1,95 @@
+"""Mux's Stop and SubagentStop hooks, for a program that runs them itself.
+
+    result = await run_stop_hooks(project, {"session_id": "w1", "hook_event_name": "Stop", ...})
+    if not result.should_stop:
+        queue(continuation("Stop", result.continue_reason))
+
+The caller decides when to ask, and counts: Mux allows three continuations in a turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from notyet.config.files import host_files
+from notyet.config.load import load
+from notyet.core.event import StopEvent
+from notyet.core.record import Record, replace
+from notyet.core.verdict import Block
+from notyet.dialects import mux
+from notyet.engine import Engine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal
+
+    from notyet.core.gate import Gate
+
+MOST_CONTINUATIONS = 3  # in a turn
+
+
+class StopHooksResult(Record, kw_only=True):
+    """What Mux's hooks came to."""
+
+    should_stop: bool
+    continue_reason: str | None = None  # for the agent, where it should not stop
+    warnings: tuple[str, ...] = ()
+
+
+async def run_stop_hooks(
+    project_dir: str,
+    input: Mapping[str, Any],  # noqa: A002  # its name in Mux
+    cancel: asyncio.Event | None = None,
+    *,
+    trust: Literal["asked", "given"] = "asked",
+) -> StopHooksResult:
+    """Run the hooks of Mux's settings and its executables in a project, all at once.
+
+    A project's hooks run only if a person trusted them (`notyet trust --read mux`); `trust =
+    "given"` says that the calling program has asked its user itself. Setting `cancel` ends the
+    hooks, and then the agent stops.
+    """
+    project_dir = os.path.realpath(project_dir)  # noqa: ASYNC240  # a few stats, then we wait
+    gates, warnings = _gates(project_dir, trust)
+    event = mux.read_event({"cwd": project_dir} | dict(input), os.environ)
+    if not isinstance(event, StopEvent):
+        name = input.get("hook_event_name")
+        raise ValueError(f"hook_event_name is 'Stop' or 'SubagentStop', not {name!r}")  # noqa: TRY004  # a value, of the right type
+    event = replace(event, session_id=event.session_id or "-", cwd=event.cwd or project_dir)
+    checking = asyncio.ensure_future(Engine(gates).decide(event))
+    if cancel is None:
+        decision = await checking
+    else:
+        waiting = asyncio.ensure_future(cancel.wait())
+        try:
+            await asyncio.wait({checking, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                checking.cancel()
+                return StopHooksResult(should_stop=True, warnings=(*warnings, "cancelled"))
+            decision = await checking
+        finally:
+            waiting.cancel()
+            checking.cancel()
+    warnings += decision.warnings
+    if not isinstance(decision.verdict, Block):
+        return StopHooksResult(should_stop=True, warnings=warnings)
+    reason = decision.verdict.prompt
+    return StopHooksResult(should_stop=False, continue_reason=reason, warnings=warnings)
+
+
+def continuation(hook_event_name: str, reason: str) -> str:
+    """Return the message that continues an agent: a main agent's is marked as a hook's (K17)."""
+    return f"{mux.CONTINUATION}\n{reason}" if hook_event_name == "Stop" else reason
+
+
+def _gates(project: str, trust: str) -> tuple[tuple[Gate, ...], tuple[str, ...]]:
+    if trust == "given":
+        from notyet.config.load import load_vouched
+
+        setup = load_vouched(host_files("mux", project, os.environ))
+    else:
+        setup = load(project, "mux", os.environ)
+    gates = [gate for gate in setup.gates if gate.check.speaks == "mux"]
+    return tuple(gates), (*setup.warnings, *setup.distrust)

@@ -1,0 +1,77 @@
+"""`notyet conclaude`: what hosts call where conclaude was installed before, with its command line.
+
+notyet conclaude SubagentStop < payload.json
+notyet conclaude Hooks Stop --agent coder < payload.json
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from notyet.config.mistakes import did_you_mean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "run the commands of a .conclaude.yaml, with conclaude's own command line"
+_STOPS = ("Stop", "SubagentStop", "StopFailure")
+_OTHERS = (
+    "ConfigChange",
+    "CwdChanged",
+    "Elicitation",
+    "ElicitationResult",
+    "FileChanged",
+    "InstructionsLoaded",
+    "MessageDisplay",
+    "Notification",
+    "PermissionDenied",
+    "PermissionRequest",
+    "PostCompact",
+    "PostToolBatch",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PreCompact",
+    "PreToolUse",
+    "SessionEnd",
+    "SessionStart",
+    "Setup",
+    "SubagentStart",
+    "TaskCompleted",
+    "TaskCreated",
+    "TeammateIdle",
+    "UserPromptExpansion",
+    "UserPromptSubmit",
+    "WorktreeCreate",
+    "WorktreeRemove",
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Take conclaude's command line as it is."""
+    parser.add_argument(
+        "event", metavar="EVENT", nargs="+", help="Stop, SubagentStop, Hooks SubagentStop, ..."
+    )
+    parser.add_argument("--agent", help="the name of the agent that is stopping")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer by the exit code: 2 sends the agent back, everything else lets it go (G4)."""
+    words = [word for word in args.event if word != "Hooks"]
+    if len(words) != 1:
+        print("notyet conclaude: say one event, like: Hooks SubagentStop", file=sys.stderr)
+        return 1
+    if words[0] in _OTHERS:
+        return 0  # they are not about stopping
+    if words[0] not in _STOPS:
+        near = did_you_mean(words[0], (*_STOPS, *_OTHERS))
+        print(f"notyet conclaude: no event is called {words[0]!r}; {near}", file=sys.stderr)
+        return 1
+    from notyet.cli.hook import main
+    from notyet.cli.hook_process import adopt, answer_host
+
+    argv = ["--host", "conclaude", "--event", words[0]]
+    if args.agent:
+        argv += ["--agent", args.agent]
+    return answer_host(lambda read: main(argv, read, os.environ, adopt))

@@ -1,0 +1,358 @@
+"""Mux's Stop and SubagentStop hooks: each bullet of its "Testing" chapter, by its own name."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from notyet import Ledger
+from notyet.adapters.mux import MOST_CONTINUATIONS, continuation, run_stop_hooks
+from notyet.cli import hook
+from notyet.config.files import host_files
+from notyet.config.trust import candidate, grant
+from support import recorded
+
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def settings(project, name="settings.json", home=None, **hooks):
+    """Write Mux settings with one command per event."""
+    folder = (home or project) / ".mux"
+    folder.mkdir(parents=True, exist_ok=True)
+    block = {
+        event: [{"hooks": [handler if isinstance(handler, dict) else command(handler)]}]
+        for event, handler in hooks.items()
+    }
+    (folder / name).write_text(json.dumps({"hooks": block}))
+
+
+def command(script, **fields):
+    return {"type": "command", "command": script} | fields
+
+
+def executable(project, name, script):
+    folder = project / ".mux"
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(script)
+    (folder / name).chmod(0o755)
+
+
+def run(project, event="Stop", **fields):
+    payload = {
+        "session_id": "workspace-abc123",
+        "transcript_path": str(project / "chat.jsonl"),
+        "cwd": str(project),
+        "permission_mode": "default",
+        "hook_event_name": event,
+        "stop_hook_active": False,
+    }
+    return asyncio.run(run_stop_hooks(str(project), payload | fields, trust="given"))
+
+
+class TestTheExecutor:
+    def test_exit_0_without_json_stops(self, project):
+        settings(project, Stop="exit 0")
+        assert run(project).should_stop
+
+    def test_exit_0_with_decision_block_and_a_reason_continues_with_it(self, project):
+        settings(project, Stop="""echo '{"decision": "block", "reason": "Run the tests."}'""")
+        result = run(project)
+        assert (result.should_stop, result.continue_reason) == (False, "Run the tests.")
+
+    def test_exit_0_with_continue_false_stops_whatever_else_it_says(self, project):
+        settings(project, Stop="""echo '{"continue": false, "decision": "block", "reason": "x"}'""")
+        result = run(project)
+        assert (result.should_stop, result.continue_reason) == (True, None)
+
+    def test_exit_2_continues_with_stderr_as_the_reason(self, project):
+        settings(project, Stop="echo 'Error: Tests not run.' >&2; exit 2")
+        result = run(project)
+        assert (result.should_stop, result.continue_reason) == (False, "Error: Tests not run.")
+
+    def test_exit_1_stops_with_a_warning(self, project):
+        settings(project, Stop="echo oh no >&2; exit 1")
+        result = run(project)
+        assert result.should_stop
+        assert "exited with code 1: oh no" in result.warnings[0]
+
+    def test_a_timeout_stops_with_a_warning(self, project):
+        settings(project, Stop=command("sleep 60", timeout=0.2))
+        result = run(project)
+        assert result.should_stop
+        assert "timeout: no answer in 0.2 s" in result.warnings[0]
+
+    def test_invalid_json_is_plain_text_and_stops(self, project):
+        settings(project, Stop="echo '{not json'")
+        assert run(project).should_stop
+        assert not run(project).warnings
+
+    def test_hooks_run_together_and_all_reasons_are_joined(self, project):
+        block = [
+            {"hooks": [command("echo one >&2; exit 2"), command("echo two >&2; exit 2")]},
+            {"hooks": [command("true")]},
+        ]
+        (project / ".mux").mkdir()
+        (project / ".mux" / "settings.json").write_text(json.dumps({"hooks": {"Stop": block}}))
+        assert run(project).continue_reason == "one\n\ntwo"
+
+    def test_cancelling_ends_the_hook_and_lets_the_agent_stop(self, project):
+        settings(project, Stop=f"echo $$ > {project}/pid; sleep 60; echo x >&2; exit 2")
+
+        async def interrupted():
+            cancel = asyncio.Event()
+            payload = {"session_id": "w", "hook_event_name": "Stop"}
+            running = asyncio.ensure_future(
+                run_stop_hooks(str(project), payload, cancel, trust="given")
+            )
+            while not (project / "pid").exists() or not (project / "pid").read_text():
+                await asyncio.sleep(0.01)
+            cancel.set()
+            return await running
+
+        result = asyncio.run(interrupted())
+        assert (result.should_stop, result.warnings) == (True, ("cancelled",))
+        pid = int((project / "pid").read_text())
+        for _ in range(500):
+            if not os.path.exists(f"/proc/{pid}"):
+                return
+            asyncio.run(asyncio.sleep(0.01))
+        raise AssertionError("the hook outlived its cancellation")
+
+    def test_a_cancel_that_never_comes_changes_nothing(self, project):
+        settings(project, Stop="echo go on >&2; exit 2")
+
+        async def patient():
+            payload = {"session_id": "w", "hook_event_name": "Stop"}
+            return await run_stop_hooks(str(project), payload, asyncio.Event(), trust="given")
+
+        assert asyncio.run(patient()).continue_reason == "go on"
+
+    def test_an_event_that_is_no_stop_is_refused(self, project):
+        with pytest.raises(ValueError, match="'Stop' or 'SubagentStop', not 'PreToolUse'"):
+            run(project, "PreToolUse")
+
+    def test_without_trust_nothing_runs_and_that_is_said(self, project):
+        settings(project, Stop=f"touch {project}/ran")
+        payload = {"session_id": "w", "hook_event_name": "Stop"}
+        result = asyncio.run(run_stop_hooks(str(project), payload))
+        assert result.should_stop
+        assert "is not trusted; run: notyet trust --read mux" in result.warnings[0]
+        assert not (project / "ran").exists()
+
+
+class TestTheSettingsLoader:
+    def test_stop_hooks_are_loaded_from_settings(self, project):
+        settings(project, Stop="echo from settings >&2; exit 2")
+        assert run(project).continue_reason == "from settings"
+        assert run(project, "SubagentStop").should_stop
+
+    def test_subagent_stop_hooks_are_loaded_from_settings(self, project):
+        settings(project, SubagentStop="echo for subagents >&2; exit 2")
+        assert run(project, "SubagentStop").continue_reason == "for subagents"
+        assert run(project).should_stop
+
+    @pytest.mark.rule("J2")
+    def test_user_project_and_local_settings_are_merged(self, project, tmp_path, monkeypatch):
+        home = tmp_path / "user"
+        monkeypatch.setenv("HOME", str(home))
+        settings(project, home=home, Stop="echo user >&2; exit 2")
+        settings(project, Stop="echo project >&2; exit 2")
+        settings(project, "settings.local.json", Stop="echo local >&2; exit 2")
+        assert run(project).continue_reason == "user\n\nproject\n\nlocal"
+
+    @pytest.mark.rule("J2")
+    def test_the_same_command_in_a_later_file_replaces_the_earlier(self, project):
+        settings(project, Stop=command("echo once >&2; exit 2", timeout=99))
+        settings(project, "settings.local.json", Stop=command("echo once >&2; exit 2", timeout=5))
+        assert run(project).continue_reason == "once"
+
+
+def stops(project, flags, event="Stop"):
+    """Let an agent stop several times in a turn, as Mux calls our hook; return the replies."""
+    replies = []
+    for flag in flags:
+        payload = {
+            "session_id": "workspace-abc123",
+            "transcript_path": str(project / "chat.jsonl"),
+            "cwd": str(project),
+            "permission_mode": "default",
+            "hook_event_name": event,
+            "stop_hook_active": flag,
+        }
+        raw = json.dumps(payload).encode()
+        replies.append(hook.main(["--host", "mux"], lambda raw=raw: raw, os.environ))
+    return [json.loads(reply.stdout) if reply.stdout else {} for reply in replies]
+
+
+def trust(project):
+    for file in host_files("mux", str(project), os.environ):
+        grant(candidate(file, os.environ), os.environ)
+
+
+class TestAnAgentSession:
+    def test_the_agent_stops_when_no_hook_is_configured(self, project):
+        assert stops(project, [False]) == [{}]
+
+    def test_the_agent_stops_when_a_hook_exits_0(self, project):
+        settings(project, Stop="exit 0")
+        trust(project)
+        assert stops(project, [False]) == [{}]
+
+    def test_the_agent_continues_when_a_hook_exits_2_with_the_right_message(self, project):
+        settings(project, Stop="echo 'Please run tests before stopping' >&2; exit 2")
+        trust(project)
+        (reply,) = stops(project, [False])
+        assert reply == {"decision": "block", "reason": "Please run tests before stopping"}
+        assert continuation("Stop", reply["reason"]) == (
+            "[Stop hook requested continuation]\nPlease run tests before stopping"
+        )
+        assert continuation("SubagentStop", "Go on.") == "Go on."
+
+    def test_the_agent_continues_when_a_hook_returns_decision_block(self, project):
+        settings(project, Stop="""echo '{"decision": "block", "reason": "Go on."}'""")
+        trust(project)
+        assert stops(project, [False]) == [{"decision": "block", "reason": "Go on."}]
+
+    @pytest.mark.rule("B5", "H2")
+    def test_loop_prevention_the_hook_is_told_that_it_is_active(self, project):
+        script = f'cat >> {project}/seen; echo " $MUX_STOP_HOOK_ACTIVE" >> {project}/seen'
+        settings(project, Stop=f"{script}; echo go on >&2; exit 2")
+        trust(project)
+        stops(project, [False, True])
+        lines = (project / "seen").read_text().splitlines()
+        assert [json.loads(line.rpartition(" ")[0])["stop_hook_active"] for line in lines] == [
+            False,
+            True,
+        ]
+        assert [line.rpartition(" ")[2] for line in lines] == ["false", "true"]
+
+    @pytest.mark.rule("B1")
+    def test_three_continuations_at_most_prevent_infinite_loops(self, project):
+        settings(project, Stop=f"echo x >> {project}/asked; echo go on >&2; exit 2")
+        trust(project)
+        replies = stops(project, [False, True, True, True])
+        assert [bool(reply) for reply in replies] == [True] * MOST_CONTINUATIONS + [False]
+        assert len((project / "asked").read_text().splitlines()) == 3  # at the limit not asked
+        assert recorded(Ledger())[-1][0] == "capped"
+
+    @pytest.mark.rule("C4")
+    def test_a_user_interrupt_bypasses_the_hook(self, project):
+        from notyet import Engine, StopEvent
+        from notyet.config.load import load
+
+        settings(project, Stop=f"touch {project}/asked; echo go on >&2; exit 2")
+        trust(project)
+        gates = load(str(project), "mux", os.environ).gates
+        event = StopEvent(host="mux", session_id="w", cwd=str(project), ending="interrupted")
+        decision = Engine(gates).check_sync(event)
+        assert (decision.outcome, decision.why) == ("skipped", "no-gate")
+        assert not (project / "asked").exists()
+
+
+# The scripts of the chapters "Forcing Agent to Continue" and "Use Cases", as they stand there.
+FORCING = """\
+#!/usr/bin/env bash
+# .mux/stop
+
+# Don't stop if tests haven't been run
+if [[ "$MUX_STOP_HOOK_ACTIVE" == "true" ]]; then
+  # Already continuing from a stop hook - don't loop
+  exit 0
+fi
+
+# Check if tests were run in this session
+if ! grep -q '"tool_name":"bash".*"script":".*test' "$MUX_TRANSCRIPT_PATH" 2>/dev/null; then
+  echo "Please run tests before stopping" >&2
+  exit 2
+fi
+
+exit 0
+"""
+TEST_VERIFICATION = """\
+# .mux/stop
+if ! grep -q 'test.*pass' "$MUX_TRANSCRIPT_PATH"; then
+  echo "Run and verify tests pass before stopping" >&2
+  exit 2
+fi
+"""
+LINT_CHECK = """\
+# .mux/stop
+if make lint 2>&1 | grep -q 'error'; then
+  echo "Fix lint errors before stopping" >&2
+  exit 2
+fi
+"""
+COMMIT_REMINDER = """\
+# .mux/stop
+if [[ -n "$(git status --porcelain)" ]]; then
+  echo "You have uncommitted changes. Please commit or stash." >&2
+  exit 2
+fi
+"""
+SUBAGENT_CHECK = """\
+# .mux/subagent_stop
+# Ensure subagent actually did something
+if ! grep -q 'tool_name' "$MUX_TRANSCRIPT_PATH"; then
+  echo "Subagent should use tools to complete the task" >&2
+  exit 2
+fi
+"""
+
+
+class TestTheScriptsOfTheDocument:
+    @pytest.mark.rule("J3", "H2", "E7")
+    def test_forcing_an_agent_to_continue(self, project):
+        executable(project, "stop", FORCING)
+        assert run(project).continue_reason == "Please run tests before stopping"
+        assert run(project, stop_hook_active=True).should_stop
+        line = {"tool_name": "bash", "input": {"script": "make test"}}
+        (project / "chat.jsonl").write_text(json.dumps(line, separators=(",", ":")))
+        assert run(project).should_stop
+
+    def test_use_case_1_test_verification(self, project):
+        executable(project, "stop", TEST_VERIFICATION)
+        (project / "chat.jsonl").write_text("nothing yet\n")
+        assert run(project).continue_reason == "Run and verify tests pass before stopping"
+        (project / "chat.jsonl").write_text("12 tests pass\n")
+        assert run(project).should_stop
+
+    def test_use_case_2_lint_check(self, project):
+        executable(project, "stop", LINT_CHECK)
+        (project / "Makefile").write_text("lint:\n\t@echo error: bad\n")
+        assert run(project).continue_reason == "Fix lint errors before stopping"
+        (project / "Makefile").write_text("lint:\n\t@echo fine\n")
+        assert run(project).should_stop
+
+    def test_use_case_3_commit_reminder(self, git_project):
+        git_project = Path(git_project)
+        executable(git_project, "stop", COMMIT_REMINDER)
+        (git_project / ".gitignore").write_text(".mux\n.gitignore\n")
+        assert run(git_project).should_stop
+        (git_project / "file.txt").write_text("changed\n")
+        reason = "You have uncommitted changes. Please commit or stash."
+        assert run(git_project).continue_reason == reason
+
+    def test_use_case_4_subagent_completion_check(self, project):
+        executable(project, "subagent_stop", SUBAGENT_CHECK)
+        (project / "chat.jsonl").write_text('{"role":"assistant"}\n')
+        reason = "Subagent should use tools to complete the task"
+        assert run(project, "SubagentStop").continue_reason == reason
+        assert run(project).should_stop
+        (project / "chat.jsonl").write_text('{"tool_name":"bash"}\n')
+        assert run(project, "SubagentStop").should_stop
+
+    def test_they_are_executables_that_bash_can_run(self, project):
+        executable(project, "stop", FORCING)
+        done = subprocess.run([project / ".mux" / "stop"], env={"PATH": os.environ["PATH"]})
+        assert done.returncode == 2
