@@ -10,12 +10,13 @@ import subprocess
 import sys
 import tempfile
 
-from notyet.cli.demo_cast import STORIES, ScriptedSession, make_project
+from notyet.cli.demo_cast import CONFIG, STORIES, ScriptedSession, make_project
 from notyet.cli.demo_timeline import Timeline
+from notyet.config.files import NAME, NATIVE, ConfigFile
+from notyet.config.load import load_vouched
 from notyet.core.event import StopEvent
-from notyet.core.gate import Function, Gate
-from notyet.core.text import bounded, clean
-from notyet.core.verdict import Allow, Block
+from notyet.core.limits import Limits
+from notyet.core.verdict import Block
 from notyet.engine import Engine
 from notyet.ledger.sqlite import Ledger
 
@@ -57,19 +58,15 @@ def run(args: argparse.Namespace) -> int:
 
 async def _tell_all(folder: str) -> int:
     show = Timeline()
-    show.opening()
+    show.opening(CONFIG)
     ledger = Ledger(os.path.join(folder, "ledger.db"))
-    engine = Engine(
-        [
-            Gate(name="tests", check=Function(tests_pass)),
-            Gate(name="no-prints", check=Function(no_prints_left)),
-        ],
-        ledger=ledger,
-    )
     told = {}
     for story in STORIES:
         project = os.path.join(folder, story.name)
         make_project(project)
+        # The demo wrote this file itself; a project's own is obeyed only when you trust it.
+        setup = load_vouched([ConfigFile(path=os.path.join(project, NAME), kind=NATIVE)])
+        engine = Engine(setup.gates, limits=Limits(**setup.limits), ledger=ledger)
         show.story(story)
         told[story] = await _tell(story, project, engine, show)
     ledger.close()
@@ -97,34 +94,3 @@ async def _tell(story: Story, project: str, engine: Engine, show: Timeline) -> t
         if not isinstance(decision.verdict, Block):
             return tuple(outcomes)
         prompt = decision.verdict.prompt
-
-
-def tests_pass(event: StopEvent) -> Allow | Block:
-    """Run the project's tests."""
-    done = subprocess.run(  # this interpreter, fixed arguments
-        [sys.executable, "-m", "unittest", "--quiet"],
-        cwd=event.cwd,
-        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    if done.returncode == 0:
-        return Allow()
-    failures = [
-        line for line in clean(done.stderr).splitlines() if line.startswith(("FAIL:", "ERROR:"))
-    ]
-    return Block(
-        "The tests fail:\n" + bounded("\n".join(failures), 1000) + "\nFix the cause, then finish.",
-        reason=f"{len(failures)} failing test(s)",
-    )
-
-
-def no_prints_left(event: StopEvent) -> Block | None:
-    """Look for debugging that the agent left behind."""
-    with open(os.path.join(event.cwd, "shop.py"), encoding="utf-8") as file:
-        if "print(" in file.read():
-            return Block("shop.py still prints its prices. Remove that.", reason="a print is left")
-    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 
 from notyet.core.record import Record
 from notyet.core.session import Turn
@@ -20,6 +21,17 @@ class TotalTest(unittest.TestCase):
 
     def test_an_empty_basket_is_free(self):
         self.assertEqual(total([]), 0)
+"""
+CONFIG = f"""\
+[limits]
+max_blocks = 3
+
+[gates.tests]
+run = ['{sys.executable}', "-B", "-m", "unittest", "--quiet"]
+hint = "Fix the cause, not the test."
+
+[gates.no-prints]
+run = "! grep -n 'print(' shop.py"
 """
 _WRONG = "def total(prices):\n    return prices[0] + prices[1]\n"
 _NOISY = "def total(prices):\n    print('prices:', prices)\n    return sum(prices)\n"
@@ -116,6 +128,7 @@ def make_project(project: str) -> None:
     os.mkdir(project)
     write(project, "shop.py", _WRONG)
     write(project, "test_shop.py", _TEST)
+    write(project, "notyet.toml", CONFIG)
     write(project, ".gitignore", "__pycache__/\n")
     _git(project, "init", "--quiet")
     _git(project, "add", ".")
@@ -133,7 +146,7 @@ def _git(project: str, *args: str) -> None:
     options = [
         part for setting in (*settings, "core.hooksPath=/dev/null") for part in ("-c", setting)
     ]
-    environ = own_environ() | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    environ = own_environ() | {"GITCONFIG_GLOBAL": os.devnull, "GITCONFIG_SYSTEM": os.devnull}
     subprocess.run(  # noqa: S603  # git, with fixed arguments
         ["git", *options, *args],  # noqa: S607  # as the user has it
         cwd=project,

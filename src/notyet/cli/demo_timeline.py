@@ -14,20 +14,39 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Decision
 
 
+_NEWS = (
+    "FAILED",
+    "It is the same",
+    "This is the last",
+)  # lines that differ from send-back to send-back
+
+
 class Timeline:
     """Prints what happens, as it happens."""
 
     def __init__(self) -> None:
         self._paint = Style(sys.stdout).paint
         self._started = time.monotonic()
+        self._has_shown_all = False
 
-    def opening(self) -> None:
+    def _worth_showing(self, prompt: str) -> list[str]:
+        """Return what an agent is told: all of it once, then what is new."""
+        lines = prompt.splitlines()
+        if not self._has_shown_all:
+            self._has_shown_all = True
+            return lines
+        return [line for line in lines if line.startswith(_NEWS)]
+
+    def opening(self, config: str) -> None:
         """Say what is going to happen."""
         self._line(self._paint("Agents say done. notyet checks.", "bold"))
         self._line()
         self._line("Three scripted agents get the same task: make total() work for every basket.")
-        self._line("Each time one wants to stop, two gates are asked: do the tests pass, and is")
-        self._line("no print left over? A gate that blocks sends the agent back, with the reason.")
+        self._line("Each time one wants to stop, the gates of the project's notyet.toml are asked.")
+        self._line("One that fails sends the agent back, with its output:")
+        self._line()
+        for line in config.splitlines():
+            self._line(f"    {self._paint(line, 'dim')}".rstrip())
 
     def story(self, story: Story) -> None:
         """Begin a story."""
@@ -47,8 +66,8 @@ class Timeline:
         if isinstance(decision.verdict, Block):
             count = f"send-back {decision.count} of {decision.limit}"
             self._event("notyet", f"{self._paint('not yet', 'bold', 'red')} ({count})")
-            for line in decision.verdict.prompt.splitlines():
-                self._event("", self._paint(f"| {line}", "dim"))
+            for line in self._worth_showing(decision.verdict.prompt):
+                self._event("", self._paint(f"| {line}".rstrip(), "dim"))
         else:
             colour = "green" if decision.outcome == "passed" else "yellow"
             word = self._paint(f"may stop: {decision.outcome}", "bold", colour)
