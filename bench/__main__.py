@@ -8,12 +8,21 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import engine, imports, ledger
+from bench import commands, engine, hook, imports, ledger
 
 if TYPE_CHECKING:
     from bench.measure import Row
 
-AREAS = {"decisions in process": engine, "ledger": ledger, "imports": imports}
+AREAS = {
+    "notyet hook": hook,
+    "commands": commands,
+    "decisions in process": engine,
+    "ledger": ledger,
+    "imports": imports,
+}
+
+
+MOST_MEMORY = 64  # MB
 
 
 def main() -> int:
@@ -26,6 +35,10 @@ def main() -> int:
         results[area] = [
             row._asdict() | {"ratio": row.ratio, "reached": row.reached} for row in rows
         ]
+    memory = hook.peak_memory()
+    results["peak memory with a gate that prints 1 GB"] = memory
+    mark = "reached" if memory < MOST_MEMORY else "MISSED"
+    print(f"peak memory with a gate that prints 1 GB: {memory:.0f} MB (< {MOST_MEMORY}) {mark}\n")
     crowd = ledger.saturate()
     results["8 writers, saturated"] = crowd
     print("8 writer processes, saturated")
