@@ -35,6 +35,8 @@ soak: $(VENV)/ready
 docs: $(VENV)/ready
 	@$(BIN)/python tools/rules_index.py --write
 	@$(BIN)/python tools/api_reference.py --write
+	@$(BIN)/python tools/config_reference.py --write
+	@$(BIN)/python tools/wire_reference.py --write
 
 clean:
 	rm -rf $(VENV) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -19,7 +19,7 @@ HEAD = """\
 Generated from the code by `make docs`. The [tutorial](../tutorial.md) shows how it fits together.
 """
 GROUPS = {
-    "Asking": ("Engine", "Gate", "Function", "Match", "Observer", "Source"),
+    "Asking": ("Engine", "Gate", "Function", "Command", "Match", "Observer", "Source"),
     "The event": ("StopEvent", "Usage", "BackgroundTask"),
     "Verdicts": ("Allow", "Block", "Halt"),
     "What came of it": ("Decision", "Report", "Problem"),

@@ -19,6 +19,8 @@ LINT = {
     "layers": ["lint-imports", "--no-logo"],
     "rules index": ["python", "tools/rules_index.py"],
     "API reference": ["python", "tools/api_reference.py"],
+    "config reference": ["python", "tools/config_reference.py"],
+    "wire reference": ["python", "tools/wire_reference.py"],
 }
 TEST = {
     "tests": ["pytest", "-q", "-n", "auto", "--cov", "--cov-report="],

@@ -6,6 +6,7 @@ Without arguments it checks; with --write it rewrites the index at the end of th
 from __future__ import annotations
 
 import ast
+import json
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -20,6 +21,42 @@ def rules(page: str) -> list[str]:
     """Return the ids of the rules in the page's tables, in order."""
     rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
     return [cell for cell in rows if cell[:1].isupper() and cell[1:].isdigit()]
+
+
+def cells(page: str) -> list[str]:
+    """Return the ids of the cells of tables whose columns are dialects, like `F5-codex`."""
+    found = []
+    columns: list[str] = []
+    for line in page.split(MARK, maxsplit=1)[0].splitlines():
+        parts = [part.strip() for part in line.split("|")[1:-1]]
+        if parts[:2] == ["id", "case"]:
+            columns = parts[2:]
+        elif parts and parts[0][:1] == "F" and parts[0][1:].isdigit():
+            found += [
+                f"{parts[0]}-{column}"
+                for column, cell in zip(columns, parts[2:], strict=True)
+                if cell != "–"  # noqa: RUF001  # as the page writes "does not apply"
+            ]
+    return found
+
+
+def vectors() -> dict[str, list[str]]:
+    """Return the vectors that name each rule or cell, as `file::id`."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((TESTS / "vectors").rglob("*.json")):
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            continue  # broken on purpose
+        for vector in data if isinstance(data, list) else ():
+            if isinstance(vector, dict) and "id" in vector:
+                cell = vector["id"].split(" ")[0]
+                rule = cell.split("-")[0]
+                if not (rule[:1].isupper() and rule[1:].isdigit()):
+                    continue  # a vector that is named in words
+                for name in {cell, rule}:
+                    found[name].append(f"{path.relative_to(ROOT)}::vector_{vector['id']}")
+    return found
 
 
 def proofs() -> dict[str, list[str]]:
@@ -70,8 +107,12 @@ def main(write: bool) -> int:  # noqa: FBT001
     """Check or rewrite the page."""
     page = PAGE.read_text(encoding="utf-8")
     ids, found = rules(page), proofs()
-    complaints = [f"rule {rule} has no test" for rule in ids if not found[rule]]
-    complaints += [f"{found[r][0]} names {r}, which no page knows" for r in found if r not in ids]
+    for name, files in vectors().items():
+        found[name] += files
+    complaints = [f"cell {cell} has no vector" for cell in cells(page) if not found[cell]]
+    complaints += [f"rule {rule} has no test" for rule in ids if not found[rule]]
+    strange = [r for r in found if r.split("-")[0] not in ids and found[r]]
+    complaints += [f"{found[r][0]} names {r}, which no page knows" for r in strange]
     complaints += [f"rule {rule} stands twice" for rule in set(ids) if ids.count(rule) > 1]
     fresh = page.split(MARK)[0] + index(ids, found)
     if write:

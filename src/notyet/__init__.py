@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from notyet.core.command import Command
     from notyet.core.event import BackgroundTask, StopEvent, Usage
     from notyet.core.gate import Function, Gate, Match, Source
     from notyet.core.limits import History, Limits
@@ -30,6 +31,7 @@ __all__ = [
     "Allow",
     "BackgroundTask",
     "Block",
+    "Command",
     "Decision",
     "Engine",
     "Function",
@@ -57,6 +59,7 @@ __all__ = [
 
 # Where each name lives; loaded when it is first asked for, so that `import notyet` costs nothing.
 _HOMES = {
+    "notyet.core.command": ("Command",),
     "notyet.core.event": ("BackgroundTask", "StopEvent", "Usage"),
     "notyet.core.gate": ("Function", "Gate", "Match", "Source"),
     "notyet.core.limits": ("History", "Limits"),
