@@ -129,8 +129,7 @@ def test_without_pyyaml_the_message_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
     (mistake,) = examine("a: 1", ".conclaude.yaml", "conclaude").mistakes
     assert str(mistake) == (
-        ".conclaude.yaml: reading .conclaude.yaml needs PyYAML; "
-        "install it with: pip install PyYAML"
+        ".conclaude.yaml: reading .conclaude.yaml needs PyYAML; install it with: pip install PyYAML"
     )
 
 

@@ -129,3 +129,8 @@ def test_a_child_without_a_type_has_codex_default_type_for_codex_matchers_only()
     nameless = substop(agent_type=None, agent_id="x")
     assert fits("codex", ("default",), nameless) == "agent_type default fits default"
     assert fits("claude", ("default",), nameless) == ""
+
+
+def test_a_match_of_an_unknown_kind_is_refused():
+    with pytest.raises(ValueError, match="kind is one of glob, claude, codex, not 'regex'"):
+        Match(kind="regex")

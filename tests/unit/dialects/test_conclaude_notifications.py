@@ -82,6 +82,9 @@ def test_what_became_of_a_stop_is_notified():
     assert bodies(LOUD, stop(), going_on, endless) == ["Continuing: Go on."]
     capped = decided(outcome="capped", why="g still fails")
     assert bodies(only_errors, stop(), capped) == ["capped: g still fails"]
+    assert bodies(only_errors, substop(), capped) == [
+        "Subagent 'a1' was let go, capped: g still fails"
+    ]
     skipped = decided(outcome="skipped", why="background")
     assert bodies(only_errors, stop(), skipped) == []
     assert bodies(LOUD, stop(), skipped) == ["skipped: background"]
