@@ -1,7 +1,11 @@
 """Command gates in an embedded engine: mixed with functions, cut by a deadline, cancelled."""
 
 import asyncio
+import errno
 import os
+import subprocess
+import sys
+import threading
 import time
 
 import pytest
@@ -145,7 +149,7 @@ def test_a_long_output_of_a_failed_gate_is_kept_in_a_log(run, tmp_path):
 
     engine = Engine([command("loud", "seq 1 5000; exit 1")], ledger=Ledger(tmp_path / "ledger.db"))
     (report,) = run(engine).reports
-    assert report.log == str(tmp_path / "logs" / "stop-1-loud.log")
+    assert report.log.startswith(str(tmp_path / "logs" / "stop-1-loud"))
     with open(report.log) as file:
         assert file.read().split("\n")[:5000] == [str(n) for n in range(1, 5001)]
     assert os.stat(report.log).st_mode & 0o777 == 0o600
@@ -158,3 +162,87 @@ def test_a_reader_that_fails_is_a_problem_of_the_gate(monkeypatch):
     for run in (run_sync, run_async):
         (report,) = run(Engine([command("c", "true")])).reports
         assert report.answer == Problem("crashed", "ZeroDivisionError: division by zero")
+
+
+@both_ways
+@pytest.mark.rule("A9")
+def test_a_functions_answer_that_comes_too_late_is_dropped_while_a_command_goes_on(run):
+    def late(_event):
+        time.sleep(0.6)
+        return Block("late")
+
+    decision = run(Engine([gate("f", late, timeout=0.2), command("c", "sleep 1.2")]))
+    assert [report.status for report in decision.reports][1] == "allowed"
+    assert decision.reports[0].answer.kind == "timeout"
+
+
+@pytest.mark.rule("E2")
+def test_cancelling_ends_the_commands_also_while_a_fork_of_the_program_lives(tmp_path):
+    code = f"""
+import asyncio, os, sys, time
+sys.path[:0] = sys.argv[1:]
+from notyet import Command, Engine, Gate, StopEvent
+async def main():
+    check = Command(script="echo $$ > {tmp_path}/pid; exec sleep 1000")
+    engine = Engine([Gate(name="c", check=check)])
+    checking = asyncio.ensure_future(engine.check(StopEvent(session_id="s")))
+    while not os.path.exists("{tmp_path}/pid") or not open("{tmp_path}/pid").read().strip():
+        await asyncio.sleep(0.01)
+    fork = os.fork()
+    if not fork:
+        time.sleep(60)
+        os._exit(0)
+    checking.cancel()
+    await asyncio.wait([checking])
+    pid = open("{tmp_path}/pid").read().strip()
+    ends = time.monotonic() + 20
+    while os.path.exists(f"/proc/{{pid}}") and time.monotonic() < ends:
+        await asyncio.sleep(0.01)
+    print(os.path.exists(f"/proc/{{pid}}"))
+    os.kill(fork, 9)
+    os.waitpid(fork, 0)
+asyncio.run(main())
+"""
+    paths = [path for path in sys.path if path]
+    done = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, timeout=60)
+    assert (done.stdout, done.stderr) == (b"False\n", b"")
+
+
+def test_without_a_pipe_a_command_cannot_start_and_functions_are_still_asked(monkeypatch):
+    def no_pipe():
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async def check():
+        engine = Engine([gate("f", Allow()), command("c", "true", if_broken="block")])
+        monkeypatch.setattr("notyet.checks.drive_async.os.pipe", no_pipe)
+        try:
+            return await asyncio.wait_for(engine.check(stop()), 30)
+        finally:
+            monkeypatch.undo()
+
+    decision = asyncio.run(check())
+    assert [report.status for report in decision.reports] == ["allowed", "problem"]
+    assert decision.reports[1].answer.kind == "cannot_start"
+    assert decision.outcome == "blocked"
+
+
+def test_a_fault_of_the_runner_is_a_problem_of_its_commands_and_nobody_hangs(monkeypatch):
+    def fault(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("notyet.checks.question.run_processes", fault)
+    engine = Engine([command("c", "true"), command("d", "true", observe=True)])
+    decision = asyncio.run(asyncio.wait_for(engine.check(stop()), 30))
+    assert [report.answer for report in decision.reports] == [Problem("crashed", "MemoryError")] * 2
+    assert [report.observed for report in decision.reports] == [False, True]
+
+
+@pytest.mark.parametrize("limits", [{"within": 0.1}, {}])
+def test_a_runner_that_never_comes_back_is_left_behind(monkeypatch, limits):
+    released = threading.Event()
+    monkeypatch.setattr("notyet.checks.drive_async._LAST_RESORT", 0.3)
+    monkeypatch.setattr("notyet.checks.question.run_processes", lambda *_, **__: released.wait(60))
+    engine = Engine([command("c", "true", timeout=0.1)])
+    decision = asyncio.run(asyncio.wait_for(engine.check(stop(), **limits), 30))
+    released.set()
+    assert decision.reports[0].answer == Problem("timeout", "it was not ended in time")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
     Asking = tuple[Question, tuple[Any, ...]]  # and its arguments
+    Answered = tuple[int, Report, float]  # its place, what it said, and when
     Line = Generator["Stage | Call", Any, T]
 
 
@@ -95,12 +96,12 @@ def ask_together(stage: Stage) -> list[Report]:
     """Ask all questions of a stage at once; those without an answer in time are left behind."""
     if not stage.functions:  # as in a hook: no thread is needed
         return _ask_commands(stage)
-    from queue import Empty, SimpleQueue
+    from queue import SimpleQueue
 
     from notyet.checks.threads import run_in_thread
 
     started = monotonic()
-    answers: SimpleQueue[tuple[int, Report]] = SimpleQueue()
+    answers: SimpleQueue[Answered] = SimpleQueue()
     reports: dict[int, Report] = {}
     engines = frozenset(question.engine for question, _ in stage.functions.values())
     outside = asked_by.set(asked_by.get() | engines)
@@ -114,21 +115,33 @@ def ask_together(stage: Stage) -> list[Report]:
         asked_by.reset(outside)
     if stage.commands:
         reports |= zip(stage.commands, _ask_commands(stage), strict=True)
+    _await_answers(stage, started, answers, reports)
+    return [reports[place] for place in sorted(reports)]
+
+
+def _await_answers(
+    stage: Stage, started: float, answers: SimpleQueue[Answered], reports: dict[int, Report]
+) -> None:
+    """Add a report for each function that has none; after the commands, so some may be late."""
+    from queue import Empty
+
     while len(reports) < len(stage.functions) + len(stage.commands):
         waiting = {p: question for p, (question, _) in stage.functions.items() if p not in reports}
         ends = {place: stage.ends(question, started) for place, question in waiting.items()}
         soonest = min((end for end in ends.values() if end is not None), default=None)
         try:
             patience = None if soonest is None else max(0.0, soonest - monotonic())
-            place, report = answers.get(timeout=patience)
+            place, report, came = answers.get(timeout=patience)
         except Empty:
             now = monotonic()
             for place, end in ends.items():
                 if end is not None and end <= now:
                     reports[place] = stage.late(waiting[place], started)
         else:
+            end = ends.get(place)
+            if end is not None and came > end:  # a late answer is dropped (A9)
+                report = stage.late(waiting[place], started)
             reports.setdefault(place, report)
-    return [reports[place] for place in sorted(reports)]
 
 
 def _ask_commands(stage: Stage) -> list[Report]:
@@ -137,7 +150,5 @@ def _ask_commands(stage: Stage) -> list[Report]:
     return ask_commands(list(stage.commands.values()), stage.deadline)
 
 
-def _job(
-    place: int, asking: Asking, answers: SimpleQueue[tuple[int, Report]]
-) -> Callable[[], None]:
-    return lambda: answers.put((place, guarded(*asking)))
+def _job(place: int, asking: Asking, answers: SimpleQueue[Answered]) -> Callable[[], None]:
+    return lambda: answers.put((place, guarded(*asking), monotonic()))

@@ -15,11 +15,13 @@ from notyet.checks.drive import Call
 from notyet.checks.function import (
     asked_by,
     cannot_start,
+    crashed,
     ended_early,
     guarded,
     guarded_async,
 )
 from notyet.checks.threads import run_in_thread, run_or_do
+from notyet.core.verdict import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Report
 
     T = TypeVar("T")
+
+_FOREVER = 1e7  # seconds; the clocks of event loops overflow somewhere above
+_LAST_RESORT = 10.0  # seconds that the runner gets to end commands whose time is up
 
 
 async def drive(line: Line[T]) -> T:
@@ -66,7 +71,7 @@ class _Asked:
         self.stage = stage
         self.missing = len(stage.functions) + len(stage.commands)
         self.reports: list[Any] = [None] * self.missing
-        self.cancelled = -1  # a pipe that ends the commands when it is closed
+        self.cancelled = -1  # a pipe that ends the commands when it is written to
         self.complete: asyncio.Future[None] = loop.create_future()
         self.tasks: dict[int, asyncio.Task[None]] = {}
         self.started = loop.time()
@@ -86,7 +91,7 @@ class _Asked:
                 for task in self.tasks.values():
                     _leave_behind(task)
             if self.cancelled >= 0:
-                os.close(self.cancelled)
+                self._end_commands()
         return self.reports
 
     def _ask(self) -> None:
@@ -114,20 +119,50 @@ class _Asked:
             self._run_commands()
 
     def _run_commands(self) -> None:
-        """Run the commands in a thread of their own; closing our end of a pipe ends them."""
+        """Run the commands in a thread of their own; a pipe is there to end them."""
         from notyet.checks.question import ask_commands
 
-        heard, self.cancelled = os.pipe()
+        questions = list(self.stage.commands.values())
+        try:
+            heard, self.cancelled = os.pipe()
+        except OSError as error:  # too many files are open
+            self._deliver_broken(Problem("cannot_start", f"no pipe to run it with: {error}"))
+            return
 
         def job() -> None:
             try:
-                questions = list(self.stage.commands.values())
                 reports = ask_commands(questions, self.stage.deadline, heard)
+            except BaseException as error:  # noqa: BLE001  # somebody waits for it, and not here
+                _tell(self.loop, self._deliver_broken, crashed(error))
+            else:
+                _tell(self.loop, self._deliver_all, list(self.stage.commands), reports)
             finally:
                 os.close(heard)
-            _tell(self.loop, self._deliver_all, list(self.stage.commands), reports)
 
         run_or_do(job)
+
+    def _end_commands(self) -> None:
+        """End the commands that still run, and close our end of their pipe."""
+        from notyet.checks.process import hold_sigpipe, release_sigpipe
+
+        if self._asks_commands():
+            # Not the closing alone: a fork of this program may hold the same end for long.
+            held = hold_sigpipe()
+            try:
+                os.write(self.cancelled, b".")
+            except OSError:  # they have ended just now
+                pass
+            finally:
+                release_sigpipe(held)
+        os.close(self.cancelled)
+        self.cancelled = -1
+
+    def _asks_commands(self) -> bool:
+        return any(self.reports[place] is None for place in self.stage.commands)
+
+    def _deliver_broken(self, problem: Problem) -> None:
+        for place, question in self.stage.commands.items():
+            self._deliver(place, question.broken(problem))
 
     def _deliver_all(self, places: list[int], reports: list[Report]) -> None:
         for place, report in zip(places, reports, strict=True):
@@ -165,6 +200,8 @@ class _Asked:
             if self.reports[place] is None
             and (end := self.stage.ends(question, self.started)) is not None
         ]
+        if self._asks_commands() and (end := self._last_resort()) is not None:
+            ends.append(end)
         if ends:
             self.timer = self.loop.call_at(min(ends), self._ring, min(ends))
 
@@ -175,8 +212,23 @@ class _Asked:
                 if place in self.tasks:
                     _leave_behind(self.tasks[place])
                 self._deliver(place, self.stage.late(question, self.started))
+        end = self._last_resort()
+        if self._asks_commands() and end is not None and end <= now:
+            self._end_commands()
+            self._deliver_broken(Problem("timeout", "it was not ended in time"))
         if self.missing:
             self._set_timer()
+
+    def _last_resort(self) -> float | None:
+        """Return when even the runner, which knows the commands' times itself, is too late."""
+        if self.stage.deadline is not None:
+            return self.stage.deadline + _LAST_RESORT
+        # They run together, or at worst one after another.
+        timeouts = [question.job.timeout for question in self.stage.commands.values()]
+        known = [timeout for timeout in timeouts if timeout is not None]
+        if len(known) < len(timeouts) or sum(known) > _FOREVER:
+            return None
+        return self.started + sum(known) + _LAST_RESORT
 
 
 _left_behind: set[asyncio.Task[None]] = set()  # a loop itself holds its tasks only weakly

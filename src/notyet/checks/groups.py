@@ -34,6 +34,8 @@ _MANY = 1000  # to look at so many process ids one by one is quicker than to lis
 class Watchdog:
     """A small shell that ends the groups it was told of when this process dies.
 
+    It is there before the first command is, and goes by our mark until it is told of the groups
+    (where there is no /proc, that little while is not covered).
     It has a session of its own, so it outlives a SIGKILL to our group. If a fork of this program
     also holds the pipe, it is only late: it acts when the last holder is gone.
     """

@@ -1,7 +1,10 @@
-"""Ending what left its process group: only for a process that owns all its children, as `hook`.
+"""Ending what left its process group: only for a process that starts nothing but gates, as `hook`.
 
 On Linux a process can ask to become the parent of every orphan among its descendants. What a
 gate started then cannot get away, not with a double fork and not with a session of its own.
+
+Such a process can have children all the same: `bash -c 'server & notyet hook'` starts a server
+and then becomes the hook. They are somebody else's, and are left alone.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import os
 import time
 
 from notyet.checks.groups import read, send, status
+from notyet.checks.spawn import MARK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,45 +27,52 @@ _C_CALLS = 1  # FUNCFLAG_CDECL
 
 _GRACE = 0.3
 _AT_MOST = 2.0
+_AT_LEAST = 0.05
 _adopted = False
+_theirs: frozenset[int] = frozenset()  # children that were there before the first gate
 
 
 def adopt_orphans() -> bool:
     """Become the parent of all our orphaned descendants; False where that is impossible."""
-    global _adopted  # noqa: PLW0603  # it is a property of the process
+    global _adopted, _theirs  # noqa: PLW0603  # it is a property of the process
     try:
+        _theirs = frozenset() if _is_childless() else frozenset(_children())
         _adopted = _become_subreaper()
     except (ImportError, AttributeError, OSError, TypeError, ValueError):
         return False
     return _adopted
 
 
-def sweep() -> int:
-    """End and collect every child of this process that is left; return how many there were.
+def sweep(at_most: float = _AT_MOST) -> int:
+    """End and collect every child of this process that is ours; return how many there were.
 
+    Takes at most so many seconds, and never long.
     Does nothing unless `adopt_orphans` succeeded: a program that embeds us has its own children.
     """
     if not _adopted:
         return 0
+    at_most = max(_AT_LEAST, min(at_most, _AT_MOST))
+    grace = min(_GRACE, at_most / 3)
     started = time.monotonic()
     told: set[int] = set()
     ended = 0
-    while True:
-        collected = _collect()
-        if collected is None:
-            return ended
-        ended += collected
+    while not _is_childless():
+        left = [pid for pid in _children() if pid in told or _is_ours(pid)]
+        collected = [pid for pid in left if _collect(pid)]
+        ended += len(collected)
         waited = time.monotonic() - started
-        if waited > _AT_MOST:
-            return ended
-        for pid in _children():
-            if waited > _GRACE:
+        if waited > at_most or (_theirs and not left):
+            break
+        for pid in left:
+            if waited > grace:
                 send(pid, signal.SIGKILL)
             elif pid not in told:
                 told.add(pid)
                 send(pid, signal.SIGTERM)
                 send(pid, signal.SIGCONT)
-        time.sleep(0.002)
+        if not collected:  # else its own children are ours now: look again at once
+            time.sleep(0.002)
+    return ended
 
 
 def _become_subreaper() -> bool:
@@ -82,17 +93,41 @@ def _become_subreaper() -> bool:
     return bool(now.value == 1)
 
 
-def _collect() -> int | None:
-    """Collect the children that have exited and count them; None when no child is left."""
-    count = 0
-    while True:
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return count or None
-        if not pid:
-            return count
-        count += 1
+def _is_childless() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def _is_ours(pid: int) -> bool:
+    """Tell whether a child comes from a gate.
+
+    Next to children of somebody else, whose orphans come to us as well, only our mark tells.
+    """
+    if not _theirs:
+        return True
+    return pid not in _theirs and _mark_of(pid) not in (None, os.environ.get(MARK, "").encode())
+
+
+def _mark_of(pid: int) -> bytes | None:
+    """Return the mark that a process carries; None when it has no environment any more."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            environ = file.read()
+    except OSError:
+        return None
+    _, _, value = (b"\0" + environ).partition(b"\0" + MARK.encode() + b"=")
+    return value.partition(b"\0")[0] if environ else None
+
+
+def _collect(pid: int) -> bool:
+    """Collect a child if it has exited."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return False
 
 
 def _children() -> list[int]:

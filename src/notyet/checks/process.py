@@ -18,8 +18,8 @@ else:
     import _signal as signal  # without the enum that `signal` imports
 
 _NEVER = float("inf")
-_HEAD = 256 * 1024  # of each stream, bytes that are kept
-_TAIL = 768 * 1024
+_HEAD = 64 * 1024  # of each stream, bytes that are kept; as text they take many times as much
+_TAIL = 192 * 1024
 _LOST = (
     "its exit code was lost: this program ignores SIGCHLD, or another part of it collects "
     "processes that it did not start"
@@ -75,6 +75,7 @@ class Process:
         self.next: Callable[[Process], None] | None = None
         self.exited = self.reaped = self.over = False  # over: nothing is left of its group
         self.forced = self.timed_out = self.cancelled = False
+        self.cut = False  # its time ends with the deadline, not with its own timeout
         self.keeping = True
         self.code: int | None = None
         self.signal = 0
@@ -103,6 +104,10 @@ class Process:
             self.pidfd = os.pidfd_open(self.pid)
         except (AttributeError, OSError):  # no such call here, or too many files
             self.pidfd = -1
+
+    def forget_output(self) -> None:
+        """Give back what its output takes."""
+        self.wrote = (Kept(), Kept())
 
     def exit(self) -> Exit:
         """Return how it ended."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from time import monotonic
 
-from notyet.checks.command import Job, run_together, shell_argv
+from notyet.checks.command import Job, run_processes, shell_argv
 from notyet.checks.function import crashed
 from notyet.core.record import Record, variant
 from notyet.core.text import clean
@@ -32,6 +31,10 @@ class CommandQuestion(Record, kw_only=True):
     job: Job
     read: Reader
     observed: bool = False
+
+    def broken(self, problem: Problem) -> Report:
+        """Write down that the command could not even be asked."""
+        return Report(gate=self.name, observed=self.observed, answer=problem)
 
     def report(self, exit: Exit, *, cut: bool) -> Report:  # noqa: A002  # its name in our words
         """Return what the command said; `cut` when the host's deadline ended it, not its own."""
@@ -106,18 +109,12 @@ def ask_commands(
     questions: Sequence[CommandQuestion], deadline: float | None, cancel: int | None = None
 ) -> list[Report]:
     """Run the commands of a stage together, in this thread, and read their answers."""
-    started = monotonic()
-    exits = run_together([q.job for q in questions], deadline=deadline, cancel=cancel)
-    return [
-        question.report(ended, cut=_is_cut(question.job.timeout, started, deadline))
-        for question, ended in zip(questions, exits, strict=True)
-    ]
-
-
-def _is_cut(timeout: float | None, started: float, deadline: float | None) -> bool:
-    if deadline is None:
-        return False
-    return timeout is None or started + timeout > deadline
+    ended = run_processes([q.job for q in questions], deadline=deadline, cancel=cancel)
+    reports = []
+    for question, process in zip(questions, ended, strict=True):
+        reports.append(question.report(process.exit(), cut=process.cut))
+        process.forget_output()  # a hundred gates may have printed much
+    return reports
 
 
 def how(exit: Exit) -> str:  # noqa: A002  # its name in our words

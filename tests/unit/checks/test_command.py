@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from commands import ENVIRON, program, python, run, script, until
-from notyet.checks.command import Job, run_together, shell_argv
+from commands import program, python, run, script, until
+from notyet.checks.command import run_together, shell_argv
 
 pytestmark = pytest.mark.rule("E1", "E8")
 
@@ -43,10 +43,10 @@ def test_a_command_reads_its_whole_input_and_then_its_end():
 
 
 def test_a_long_input_goes_through_while_output_comes_back():
-    sent = os.urandom(1 << 19)
-    ended = run(script("cat; head -c 300000 /dev/zero >&2", stdin=sent))
+    sent = os.urandom(200_000)
+    ended = run(script("cat; head -c 200000 /dev/zero >&2", stdin=sent))
     assert ended.stdout == sent
-    assert len(ended.stderr) == 300_000
+    assert len(ended.stderr) == 200_000
 
 
 def test_fifty_megabytes_of_input_are_read_by_one_that_reads():
@@ -95,14 +95,14 @@ def test_of_a_long_output_the_beginning_and_the_end_are_kept():
     ended = run(python("print('first'); print('x' * 5_000_000); print('last')"))
     assert ended.stdout.startswith(b"first\nxxx")
     assert ended.stdout.endswith(b"xxx\nlast\n")
-    assert ended.left_out == 5_000_012 - 1024 * 1024
+    assert ended.left_out == 5_000_012 - 256 * 1024
     assert b"\n... %d bytes left out ...\n" % ended.left_out in ended.stdout
 
 
 @pytest.mark.rule("E4")
 def test_an_output_of_exactly_the_bound_is_whole():
-    ended = run(script(f"head -c {1024 * 1024} /dev/zero"))
-    assert (ended.stdout, ended.left_out) == (bytes(1024 * 1024), 0)
+    ended = run(script(f"head -c {256 * 1024} /dev/zero"))
+    assert (ended.stdout, ended.left_out) == (bytes(256 * 1024), 0)
 
 
 @pytest.mark.rule("E4")
@@ -289,11 +289,3 @@ print(ended.code, ended.stdout, ended.problem)
 """
     ended = run(python(code, *(path for path in sys.path if path), timeout=30))
     assert b"None b'said\\n' its exit code was lost: this program ignores SIGCHLD" in ended.stdout
-
-
-def test_a_wrong_kind_of_argument_is_an_exception_and_leaves_nothing_running():
-    wrong = Job(argv=("sleep", 5), dir=".", environ=ENVIRON)
-    with pytest.raises(TypeError):
-        run_together([script("sleep 1000"), wrong])
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)

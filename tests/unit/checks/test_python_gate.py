@@ -208,3 +208,10 @@ def test_the_child_tells_an_observer_the_decision_too(monkeypatch, tmp_path):
     code = "def gate(event, decision): assert decision == {'outcome': 'passed'}"
     told = {"event": {"session_id": "s"}, "decision": {"outcome": "passed"}}
     assert call(monkeypatch, tmp_path, code, told) == {"decision": "allow"}
+
+
+def test_the_project_is_on_the_path_also_when_the_agent_works_below_it(tmp_path):
+    project = project_with(tmp_path, "def gate(event):\n    return None\n")
+    (project / "sub").mkdir()
+    ask(payload("claude", project / "sub"))
+    assert stops() == [("passed", "")]

@@ -151,7 +151,7 @@ def test_a_gate_that_calls_the_hook_itself_is_not_gated_again(tmp_path):
     assert_allows("notyet", done.returncode, done.stdout)
     assert (project / "inner.code").read_text() == "0\n"
     assert "NOTYET_INSIDE=1\n" in (project / "inner.env").read_text()
-    assert stops() == [("passed", "")]
+    assert sorted(stops()) == [("passed", ""), ("skipped", "inside")]
 
 
 @pytest.mark.rule("B12")
@@ -261,3 +261,16 @@ hook.wait()
     running_host.stdout.close()
     assert until(lambda: not running(hook) and not any(running(pid) for pid in pids_in(project)))
     assert stops() == [("skipped", "cancelled")]
+
+
+@pytest.mark.rule("E9", "E6")
+def test_muxs_ten_seconds_are_known_without_being_told():
+    from notyet.cli.hook import _Hook
+    from notyet.cli.hook_input import Options
+
+    left = {
+        host: _Hook(Options(["--host", host]), {}, lambda: None)._time_left()
+        for host in ("claude", "codex", "mux", "conclaude", "notyet")
+    }
+    assert 7.9 < left.pop("mux") <= 8
+    assert all(596 < seconds <= 597 for seconds in left.values())

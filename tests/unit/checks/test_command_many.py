@@ -1,0 +1,164 @@
+"""More commands than can run at once get their turns; an interrupted run leaves nothing."""
+
+import os
+import sys
+import time
+
+import pytest
+
+from commands import pids_in, python, run, run_together, running, script, until
+from notyet.checks import command
+from notyet.checks.question import CommandQuestion, ask_commands
+from notyet.core.verdict import Allow
+from notyet.dialects.reply import Reading
+
+pytestmark = pytest.mark.rule("E2", "E9")
+
+
+def question(job):
+    return CommandQuestion(name="g", job=job, read=lambda _: Reading(answer=Allow()))
+
+
+def test_no_more_than_the_width_run_at_a_time_and_all_have_their_turn(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "_WIDTH", 3)
+    text = "touch here-$$; ls | grep -c here-; sleep 0.02; rm here-$$; exit 7"
+    ended = run_together([script(text, tmp_path)] * 20)
+    assert [one.code for one in ended] == [7] * 20
+    assert max(int(one.stdout) for one in ended) <= 3
+
+
+def test_the_time_of_one_that_waited_begins_when_it_starts(monkeypatch):
+    monkeypatch.setattr(command, "_WIDTH", 1)
+    ended = run_together([script("sleep 0.7; exit 3", timeout=1.2)] * 3)
+    assert [(one.code, one.timed_out) for one in ended] == [(3, False)] * 3
+
+
+def test_the_deadline_is_the_same_for_all_also_for_those_that_still_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "_WIDTH", 1)
+    texts = ["exec sleep 1000", "touch ran"]
+    started = time.monotonic()
+    asked = [question(script(text, tmp_path, timeout=600)) for text in texts]
+    reports = ask_commands(asked, started + 0.3)
+    assert time.monotonic() - started < 15
+    assert [report.answer.kind for report in reports] == ["deadline"] * 2
+    assert not (tmp_path / "ran").exists()
+
+
+def test_one_that_waited_is_cut_by_the_deadline_and_not_by_its_own_time(monkeypatch):
+    monkeypatch.setattr(command, "_WIDTH", 1)
+    jobs = [script("sleep 1"), script("sleep 1000", timeout=1.5)]
+    first, second = ask_commands([question(job) for job in jobs], time.monotonic() + 2)
+    assert first.exit == "exit 0"
+    assert second.answer.kind == "deadline"
+
+
+def test_nothing_more_is_started_once_it_is_cancelled(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "_WIDTH", 1)
+    heard, tells = os.pipe()
+    first = script(f"echo $$ > a.pid; echo x > /dev/fd/{tells}; exec sleep 1000", tmp_path)
+    os.set_inheritable(tells, True)
+    jobs = [script("touch ran", tmp_path)] * 2
+    monkeypatch.setattr(command, "inherited", list)  # so that the command has the pipe
+    ended = run_together([first, *jobs], cancel=heard)
+    os.close(heard)
+    os.close(tells)
+    assert [one.cancelled for one in ended] == [True] * 3
+    assert not (tmp_path / "ran").exists()
+    assert not any(map(running, pids_in(tmp_path)))
+
+
+@pytest.mark.parametrize("most", [26, 40])
+def test_with_few_descriptors_all_run_a_few_at_a_time(most):
+    code = f"""
+import os, resource, sys
+sys.path[:0] = sys.argv[1:]
+from commands import run_together, script
+resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most}))
+before = sorted(os.listdir("/dev/fd"))
+ended = run_together([script("ulimit -n; exit 7")] * 60)
+assert sorted(os.listdir("/dev/fd")) == before
+print({{(one.code, one.problem, one.stdout) for one in ended}})
+"""
+    ended = run(python(code, *(path for path in sys.path if path), timeout=50))
+    assert (ended.stdout.decode(), ended.stderr) == (f"{{(7, '', b'{most}\\n')}}\n", b"")
+
+
+def test_leftovers_that_hold_descriptors_are_waited_for():
+    code = """
+import resource, sys
+sys.path[:0] = sys.argv[1:]
+from commands import run_together, script
+resource.setrlimit(resource.RLIMIT_NOFILE, (14, 14))
+left = script("(trap '' TERM; while :; do sleep 0.1; done) & exit 7")
+print({(one.code, one.problem) for one in run_together([left] * 4)})
+"""
+    ended = run(python(code, *(path for path in sys.path if path), timeout=50))
+    assert (ended.stdout, ended.stderr) == (b"{(7, '')}\n", b"")
+
+
+def test_an_interruption_right_after_a_start_ends_what_was_started(tmp_path, monkeypatch):
+    def interrupted(*_):
+        assert until(lambda: pids_in(tmp_path))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command._Stage, "_listen_to", interrupted)
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run(script("echo $$ > a.pid; exec sleep 1000", tmp_path))
+    assert time.monotonic() - started < 15
+    assert not any(map(running, pids_in(tmp_path)))
+
+
+def test_a_bug_in_the_loop_still_ends_everything(tmp_path, monkeypatch):
+    def bug(*_):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(command._Stage, "_read", bug)
+    before = sorted(os.listdir("/dev/fd"))
+    with pytest.raises(RuntimeError, match="a bug"):
+        run(script("echo $$ > a.pid; echo x; trap '' TERM; while :; do sleep 0.1; done", tmp_path))
+    (pid,) = pids_in(tmp_path)
+    assert not running(pid)
+    assert sorted(os.listdir("/dev/fd")) == before
+
+
+def test_a_wrong_kind_of_argument_is_an_exception_and_leaves_nothing_running():
+    code = """
+import os, sys
+sys.path[:0] = sys.argv[1:]
+from commands import ENVIRON, Job, run_together, script
+wrong = Job(argv=("sleep", 5), dir=".", environ=ENVIRON)
+try:
+    run_together([script("sleep 1000"), wrong])
+except TypeError:
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        print("clean")
+"""
+    ended = run(python(code, *(path for path in sys.path if path), timeout=30))
+    assert (ended.stdout, ended.stderr) == (b"clean\n", b"")
+
+
+KILLED_AT_ONCE = """
+import os, sys
+sys.path[:0] = sys.argv[2:]
+from commands import run_together, script
+from notyet.checks import process
+launch = process.launch
+def launch_and_die(*args):
+    launch(*args)
+    while not os.path.exists(sys.argv[1] + "/a.pid"):
+        pass
+    os.kill(os.getpid(), 9)
+process.launch = launch_and_die
+run_together([script("echo $$ > a.pid; exec sleep 1000", sys.argv[1])])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a mark is found in /proc only")
+def test_a_command_ends_also_when_we_are_killed_right_after_its_start(tmp_path):
+    paths = (path for path in sys.path if path)
+    ended = run(python(KILLED_AT_ONCE, str(tmp_path), *paths, timeout=30))
+    assert ended.signal == 9
+    assert until(lambda: pids_in(tmp_path) and not any(map(running, pids_in(tmp_path))))

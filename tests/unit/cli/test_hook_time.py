@@ -1,0 +1,215 @@
+"""A hook answers in time, whatever takes long; and whatever it inherits from its host."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+
+import pytest
+
+from commands import pids_in, running, until
+from hook_runs import (
+    ENTRY,
+    PASSING,
+    assert_allows,
+    clean_environ,
+    command_line,
+    gate,
+    ledger_path,
+    new_project,
+    payload,
+    run_hook,
+    stops,
+)
+from notyet.cli import hook_process
+
+
+def start(*argv, **options):
+    """Start a hook whose stdin stays open."""
+    return subprocess.Popen(
+        command_line(*argv),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean_environ(),
+        **options,
+    )
+
+
+@pytest.mark.rule("E9")
+def test_an_event_that_trickles_in_is_not_waited_for_too_long(tmp_path):
+    content = json.dumps(payload("claude", new_project(tmp_path / "p"))).encode()
+    with start("--timeout", "6") as hook:
+        begun = time.monotonic()
+        while hook.poll() is None and time.monotonic() - begun < 12:
+            try:
+                hook.stdin.write(content[:5])
+                hook.stdin.flush()
+            except BrokenPipeError:
+                break
+            content = content[5:] or b"."
+            time.sleep(0.25)
+        code = hook.wait(10)
+        assert time.monotonic() - begun < 6
+        assert_allows("claude", code, hook.stdout.read())
+        assert b"not JSON" in hook.stderr.read()
+        with suppress(BrokenPipeError):
+            hook.stdin.close()
+
+
+def test_a_whole_event_is_answered_although_the_host_leaves_the_pipe_open(tmp_path):
+    project = new_project(tmp_path / "p", gate("exit 1"))
+    with start() as hook:
+        begun = time.monotonic()
+        hook.stdin.write(json.dumps(payload("claude", project)).encode() + b"\n")
+        hook.stdin.flush()
+        hook.wait(30)
+        assert time.monotonic() - begun < 4  # it used to wait for five seconds of silence
+        assert json.loads(hook.stdout.read())["decision"] == "block"
+
+
+@pytest.mark.parametrize("text", ['{"a": {}', '{"a": {}}}', "x}", "[1, {}", "{" * 5000 + "}"])
+def test_what_only_looks_like_the_end_of_an_event_is_not_taken_for_it(text):
+    reading = hook_process._Reading()
+    reading.add(text.encode())
+    reading.look()
+    reading.look()
+
+
+def test_an_event_with_a_byte_order_mark_is_complete_too():
+    reading = hook_process._Reading()
+    reading.add(b"\xef\xbb\xbf{} ")
+    with pytest.raises(hook_process._SaidAll):
+        reading.look()
+
+
+def test_a_host_that_ignores_and_blocks_signals_is_answered_all_the_same(tmp_path):
+    def odd_host():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
+
+    project = new_project(tmp_path / "p", gate("exit 1"))
+    done = run_hook(payload("claude", project), preexec_fn=odd_host)
+    assert json.loads(done.stdout)["decision"] == "block"
+    assert done.stderr == b""
+    assert stops() == [("blocked", "g")]
+
+
+def test_a_hook_can_be_told_to_go_although_its_host_blocks_signals(tmp_path):
+    block = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
+    project = new_project(tmp_path / "p", gate("echo $$ > a.pid; sleep 60"))
+    with start(preexec_fn=block) as hook:
+        hook.stdin.write(json.dumps(payload("claude", project)).encode())
+        hook.stdin.close()
+        assert until(lambda: pids_in(project))
+        hook.terminate()
+        assert hook.wait(20) == 0
+    assert not any(map(running, pids_in(project)))
+
+
+@pytest.mark.rule("E2")
+def test_a_child_that_the_hook_got_from_the_shell_before_it_is_left_alone(tmp_path):
+    project = new_project(tmp_path / "p", gate("exit 1"))
+    hook = f"exec {sys.executable} -I -S {ENTRY} hook"
+    done = subprocess.run(
+        ["sh", "-c", f"sleep 1000 >/dev/null 2>&1 & echo $! > {tmp_path}/server.pid; {hook}"],
+        input=json.dumps(payload("claude", project)).encode(),
+        capture_output=True,
+        timeout=60,
+        env=clean_environ(),
+    )
+    (server,) = pids_in(tmp_path)
+    was_running = running(server)
+    if was_running:
+        os.kill(server, signal.SIGKILL)
+    assert json.loads(done.stdout)["decision"] == "block"
+    assert was_running
+
+
+@pytest.mark.rule("E9")
+@pytest.mark.parametrize(
+    "hang", ["time.sleep(60)", "re.match('(a+)+$', 'a' * 60 + 'b')", "while True: pass"]
+)
+def test_whatever_takes_too_long_in_the_hook_itself_the_host_is_answered(tmp_path, hang):
+    project = new_project(tmp_path / "p")
+    code = f"""
+import re, sys, time
+sys.path.insert(0, {str(ENTRY.parent.parent)!r})
+from notyet.cli.hook import serve
+import notyet.config.load as load
+def hangs(*_, **__):
+    while True:
+        try:
+            {hang}
+        except Exception:
+            pass
+load.load = hangs
+sys.exit(serve(["--timeout", "6"]))
+"""
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code],
+        input=json.dumps(payload("claude", project)).encode(),
+        capture_output=True,
+        timeout=60,
+        env=clean_environ(),
+    )
+    assert time.monotonic() - begun < 6
+    assert_allows("claude", done.returncode, done.stdout)
+    assert b"no answer within the 6 s that the host waits" in done.stderr
+    assert "let go unchecked" in json.loads(done.stdout)["systemMessage"]
+    assert stops() == [("skipped", "deadline")]
+
+
+@pytest.mark.rule("E9")
+def test_a_ledger_that_somebody_locks_does_not_cost_the_answer(tmp_path):
+    project = new_project(tmp_path / "p", PASSING)
+    run_hook(payload("claude", project))
+    with closing(sqlite3.connect(ledger_path(), isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        begun = time.monotonic()
+        done = run_hook(payload("claude", project, session_id="s2"), "--timeout", "6")
+        taken = time.monotonic() - begun
+        db.execute("ROLLBACK")
+    assert taken < 6
+    assert_allows("claude", done.returncode, done.stdout)
+
+
+def test_a_host_that_reads_no_warnings_still_gets_its_answer(tmp_path):
+    project = new_project(tmp_path / "p", gate("exit 1"))
+    warned = [f"--unknown-{n}-{'x' * 1000}" for n in range(100)]
+    with start("--timeout", "6", *warned) as hook:
+        begun = time.monotonic()
+        hook.stdin.write(json.dumps(payload("claude", project)).encode())
+        hook.stdin.close()
+        assert hook.wait(20) == 0
+        assert time.monotonic() - begun < 6
+        assert json.loads(hook.stdout.read())["decision"] == "block"
+
+
+def test_one_gate_that_prints_hostile_bytes_on_both_streams_takes_little_memory(tmp_path):
+    project = tmp_path / "p"
+    project.mkdir()
+    text = "import sys; sys.stdout.buffer.write({0}); sys.stderr.buffer.write({0}); sys.exit(1)"
+    (project / "g.py").write_text(text.format("b'\\xff' * 30_000_000"))
+    new_project(project, gate([sys.executable, "g.py"]))
+    code = (
+        f"import os, sys; sys.path.insert(0, {str(ENTRY.parent.parent)!r})\n"
+        "from notyet.cli.hook import serve\n"
+        "serve([])\n"
+        "status = open('/proc/self/status').read()\n"
+        "os.write(2, status.partition('VmHWM:')[2].split()[0].encode())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code],
+        input=json.dumps(payload("claude", project)).encode(),
+        capture_output=True,
+        timeout=60,
+        env=clean_environ(),
+    )
+    assert json.loads(done.stdout)["decision"] == "block"
+    assert int(done.stderr) < 64 * 1024
