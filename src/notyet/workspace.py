@@ -1,14 +1,21 @@
-"""What the files look like now: one fingerprint for HEAD, index, worktree and untracked content."""
+"""What the files look like now: one fingerprint for HEAD, index, worktree and untracked content.
+
+A repository can name commands that git runs when it looks at the files: a file system monitor,
+filters, hooks. An agent can write such a repository, so none of them may run here. What we cannot
+switch off makes the files unknown, and inside other repositories git is not run at all.
+"""
 
 from __future__ import annotations
+
+from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PATIENCE = 20.0  # seconds for git
-_DEEPEST = 4  # repositories inside repositories
 _MOST_BYTES = 64 * 1024 * 1024  # of content read; beyond, size and time stand for it
+_MOST_ENTRIES = 20_000  # of the repositories inside this one
 # As `git rev-parse --local-env-vars` lists them.
 _OF_ANOTHER_REPOSITORY = frozenset(
     f"GIT_{name}"
@@ -31,44 +38,145 @@ _OF_ANOTHER_REPOSITORY = frozenset(
         "WORK_TREE",
     )
 )
+_HARMLESS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_QUIET = {
+    "GIT_OPTIONAL_LOCKS": "0",  # so we never get in the way of a git command the agent runs
+    "GIT_NO_LAZY_FETCH": "1",  # a partial clone would run what fetches the rest
+    "GIT_ALLOW_PROTOCOL": "none",
+}
+_STATUS = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all")
+_FILTERS = ("--show-scope", "--includes", "-z", "--get-regexp", r"^filter\..*\.(clean|process)$")
+_OF_THE_REPOSITORY = frozenset({b"local", b"worktree"})
+_NOTHING_FOUND = 1  # how `git config` exits when no name fits
+_SUBMODULE = b"160000 "
 _TRACKED_FIELDS = {"1": 8, "2": 9, "u": 10}  # spaces before the path in porcelain v2
 
 
 def fingerprint(cwd: str, patience: float = PATIENCE) -> str:
     """Return a short text that changes when the files do; empty when that cannot be told."""
-    from time import monotonic
-
-    ends = monotonic() + patience
     try:
-        return _fingerprint(_root(cwd, ends), _DEEPEST, ends) if cwd else ""
+        return _Look(monotonic() + patience).fingerprint(cwd) if cwd else ""
     except (_Unknown, OSError, ValueError):
         return ""
 
 
 class _Unknown(Exception):  # noqa: N818  # never leaves this module
-    """Git cannot tell."""
+    """What the files look like cannot be told, or not in time."""
 
 
-def _root(folder: str, ends: float) -> str:
+class _Look:
+    """One look at the files, with bounds on what it may take."""
+
+    def __init__(self, ends: float) -> None:
+        self._ends = ends
+        self._bytes = _MOST_BYTES
+        self._entries = _MOST_ENTRIES
+
+    def fingerprint(self, cwd: str) -> str:
+        import hashlib
+        import os
+
+        root = os.fsdecode(self._git(cwd, "rev-parse", "--show-toplevel").removesuffix(b"\n"))
+        self._refuse_filters(root)
+        # What submodules look like inside, git would find out by running itself in them.
+        status = self._git(root, "status", *_STATUS, "--ignore-submodules=dirty")
+        seen = hashlib.blake2b(status, digest_size=12)
+        submodules = _submodules(self._git(root, "ls-files", "--stage", "-z"))
+        for path in dict.fromkeys((*_changed(status), *submodules)):
+            self._expect_time()
+            content = self._content(os.path.join(root, os.fsdecode(path)))
+            self._bytes = max(0, self._bytes - len(content))
+            seen.update(b"%d " % len(content) + content)
+        return seen.hexdigest()
+
+    def _expect_time(self) -> None:
+        if monotonic() >= self._ends:
+            raise _Unknown
+
+    def _refuse_filters(self, root: str) -> None:
+        """Filters that the user set up may run; those that the repository names may not."""
+        found = self._git(root, "config", *_FILTERS, fine=(0, _NOTHING_FOUND))
+        if _OF_THE_REPOSITORY.intersection(found.split(b"\0")[::2]):
+            raise _Unknown
+
+    def _content(self, path: str) -> bytes:
+        """Return what stands for a file: its mode and content, or its size and time if too big."""
+        import os
+        import stat
+
+        try:
+            info = os.lstat(path)
+            if stat.S_ISLNK(info.st_mode):
+                return b"link " + os.fsencode(os.readlink(path))
+            if stat.S_ISDIR(info.st_mode):
+                # A submodule, or a repository inside this one; else its files are listed.
+                if os.path.lexists(os.path.join(path, ".git")):
+                    return b"repository " + b"\0".join(self._walk(path))
+                return b"folder"
+            if not stat.S_ISREG(info.st_mode) or info.st_size > self._bytes:
+                return f"{info.st_mode} {info.st_size} {info.st_mtime_ns}".encode()
+            with open(path, "rb") as file:
+                return b"%o " % info.st_mode + file.read(self._bytes)
+        except OSError as error:  # gone, or not ours to read: that too is a state
+            return type(error).__name__.encode()
+
+    def _walk(self, top: str) -> Iterator[bytes]:
+        """Yield name, size and time of all that is below a folder, but for what git keeps."""
+        import os
+
+        folders = [top]
+        while folders:
+            folder = folders.pop()
+            with os.scandir(folder) as entries:
+                inside = sorted(entries, key=lambda entry: entry.name)
+            for entry in inside:
+                self._expect_time()
+                self._entries -= 1
+                if self._entries < 0:
+                    raise _Unknown
+                if entry.name == ".git":
+                    continue
+                info = entry.stat(follow_symlinks=False)
+                name = os.path.relpath(entry.path, top)
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                    yield os.fsencode(name)
+                else:
+                    yield os.fsencode(f"{name} {info.st_mode} {info.st_size} {info.st_mtime_ns}")
+
+    def _git(self, cwd: str, *args: str, fine: tuple[int, ...] = (0,)) -> bytes:
+        import subprocess
+
+        environ = own_environ()
+        program, path = _find_git(environ.get("PATH", ""))
+        try:
+            done = subprocess.run(
+                [program, *_HARMLESS, *args],
+                cwd=cwd,
+                env=environ | _QUIET | {"PATH": path},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=max(0.01, self._ends - monotonic()),
+                check=False,
+            )
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            raise _Unknown from None
+        if done.returncode not in fine:
+            raise _Unknown
+        return done.stdout
+
+
+def _find_git(path: str) -> tuple[str, str]:
+    """Return git, and a PATH without relative folders: those lie in the agent's project."""
     import os
 
-    return os.fsdecode(_git(folder, ends, "rev-parse", "--show-toplevel").removesuffix(b"\n"))
-
-
-def _fingerprint(root: str, depth: int, ends: float) -> str:
-    import hashlib
-    import os
-
-    if not depth:
-        raise _Unknown
-    status = _git(root, ends, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
-    seen = hashlib.blake2b(status, digest_size=12)
-    left = _MOST_BYTES
-    for path in _changed(status):
-        content = _content(os.path.join(root, os.fsdecode(path)), left, depth, ends)
-        left -= len(content)
-        seen.update(b"%d " % len(content) + content)
-    return seen.hexdigest()
+    folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
+    for folder in folders:
+        program = os.path.join(folder, "git")
+        if os.path.isfile(program) and os.access(program, os.X_OK):
+            return program, os.pathsep.join(folders)
+    raise _Unknown
 
 
 def _changed(status: bytes) -> Iterator[bytes]:
@@ -84,49 +192,9 @@ def _changed(status: bytes) -> Iterator[bytes]:
                 next(entries, None)  # where it was renamed from
 
 
-def _content(path: str, most: int, depth: int, ends: float) -> bytes:
-    """Return what stands for a file: its mode and content, or its size and time where too big."""
-    import os
-    import stat
-
-    try:
-        info = os.lstat(path)
-        if stat.S_ISLNK(info.st_mode):
-            return b"link " + os.fsencode(os.readlink(path))
-        if stat.S_ISDIR(info.st_mode):
-            # A submodule, or a repository inside this one; else its files are listed themselves.
-            if os.path.realpath(_root(path, ends)) != os.path.realpath(path):
-                return b"folder"
-            return b"repository " + _fingerprint(path, depth - 1, ends).encode()
-        if not stat.S_ISREG(info.st_mode) or info.st_size > most:
-            return f"{info.st_mode} {info.st_size} {info.st_mtime_ns}".encode()
-        with open(path, "rb") as file:
-            return b"%o " % info.st_mode + file.read(most)
-    except OSError as error:  # gone, or not ours to read: that too is a state
-        return type(error).__name__.encode()
-
-
-def _git(cwd: str, ends: float, *args: str) -> bytes:
-    import subprocess
-    from time import monotonic
-
-    try:
-        done = subprocess.run(
-            ["git", *args],
-            cwd=cwd,
-            # Without optional locks we never get in the way of a git command the agent runs.
-            env=own_environ() | {"GIT_OPTIONAL_LOCKS": "0"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=max(0.01, ends - monotonic()),
-            check=False,
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        raise _Unknown from None
-    if done.returncode:
-        raise _Unknown
-    return done.stdout
+def _submodules(index: bytes) -> list[bytes]:
+    """Return the paths in the index that stand for other repositories."""
+    return [entry.partition(b"\t")[2] for entry in index.split(b"\0") if entry[:7] == _SUBMODULE]
 
 
 def own_environ() -> dict[str, str]:

@@ -216,15 +216,3 @@ def test_a_submodule_that_was_never_fetched_is_no_riddle(git_project):
     git(project, "update-index", "--add", "--cacheinfo", commit)
     (project / "sub").mkdir()
     assert fingerprint(git_project) == fingerprint(git_project) != ""
-
-
-def test_repositories_nested_without_end_are_not_followed_without_end(git_project, monkeypatch):
-    from notyet import workspace
-
-    monkeypatch.setattr(workspace, "_DEEPEST", 2)
-    inner = Path(git_project)
-    for _ in range(3):
-        inner = inner / "nested"
-        inner.mkdir()
-        git(inner, "init", "--quiet")
-    assert fingerprint(git_project) == ""
