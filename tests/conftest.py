@@ -12,10 +12,11 @@ def _nothing_of_the_user(tmp_path_factory, monkeypatch):
     """No test reads or writes the user's own files."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr("notyet.config.files.real_home", lambda: str(home))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
     for name in ("LEDGER", "DISABLE", "INSIDE", "SUPERVISED"):
         monkeypatch.delenv(f"NOTYET_{name}", raising=False)
     for name in ("CODEX_HOME", "CLAUDE_PROJECT_DIR", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "AI_AGENT"):

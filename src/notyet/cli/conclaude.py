@@ -66,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
         return 0  # they are not about stopping
     if words[0] not in _STOPS:
         near = did_you_mean(words[0], (*_STOPS, *_OTHERS))
-        print(f"notyet conclaude: no event is called {words[0]!r}; {near}", file=sys.stderr)
+        hint = f"; {near}" if near else ""
+        print(f"notyet conclaude: no event is called {words[0]!r}{hint}", file=sys.stderr)
         return 1
     from notyet.cli.hook import main
     from notyet.cli.hook_process import adopt, answer_host

@@ -146,7 +146,7 @@ def _git(project: str, *args: str) -> None:
     options = [
         part for setting in (*settings, "core.hooksPath=/dev/null") for part in ("-c", setting)
     ]
-    environ = own_environ() | {"GITCONFIG_GLOBAL": os.devnull, "GITCONFIG_SYSTEM": os.devnull}
+    environ = own_environ() | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     subprocess.run(  # noqa: S603  # git, with fixed arguments
         ["git", *options, *args],  # noqa: S607  # as the user has it
         cwd=project,

@@ -11,10 +11,11 @@ import os
 import sys
 from time import monotonic
 
-from notyet.cli.hook_input import Options, unusable
+from notyet.cli.hook_input import Options, is_stop, unusable
+from notyet.cli.hook_process import OutOfTime, host_waits
 from notyet.core.json_text import loads
-from notyet.core.text import clean
-from notyet.dialects import HOSTS, host_face
+from notyet.core.text import clean, visible
+from notyet.dialects import HOSTS, PATIENCE, host_face
 from notyet.dialects.reply import Reply
 
 TYPE_CHECKING = False
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 SUMMARY = "answer an agent's stop event, read from stdin (hosts call this)"
 _MOST_BYTES = 32 * 1024 * 1024  # of a payload; real ones have a few kilobytes
-_PATIENCE = {"mux": 10.0}  # seconds a host waits for us, where it is not ten minutes
-_USUAL_PATIENCE = 600.0
+# They copied Claude Code's format, and take its `decision: block` at a stop.
+_LIKE_CLAUDE = frozenset({"vscode", "qwen", "droid", "junie"})
 _MARGIN = 3.0  # seconds before the host's deadline at which we must have answered (E9)
 
 
@@ -48,16 +49,21 @@ def main(
     hook = _Hook(Options(argv), environ, prepare)
     try:
         reply = hook.answer(read)
+    except OutOfTime:
+        reply = hook.give_up()
     except Exception as error:  # noqa: BLE001  # an agent must not meet a fault of ours
         reply = hook.recover(error)
     if reply.code:  # then the agent reads all of stderr, and it is not for its user
         return reply
-    lines = [f"notyet: {line}" for line in dict.fromkeys((*hook.options.warnings, *hook.said))]
+    said = [" ".join(clean(line).splitlines()) for line in (*hook.options.warnings, *hook.said)]
+    lines = [f"notyet: {line}" for line in dict.fromkeys(said)]
     if not lines:
         return reply
     from notyet.core.record import replace
 
-    return replace(reply, stderr="\n".join([*lines, reply.stderr] if reply.stderr else lines))
+    # Hosts without a place for notes get them on stderr, where they may have been said already.
+    notes = [part for part in reply.stderr.split(" | ") if part and part.strip() not in lines]
+    return replace(reply, stderr="\n".join([*lines, " | ".join(notes)]).strip())
 
 
 class _Hook:
@@ -77,7 +83,10 @@ class _Hook:
     def answer(self, read: Callable[[], bytes]) -> Reply:
         """Follow the line from payload to reply."""
         if self.environ.get("NOTYET_INSIDE"):  # a gate's own agent is never gated (E11)
-            return self._nothing()
+            return self.let_go("inside", "NOTYET_INSIDE is set: a gate's own agent is not gated")
+        # Until we know who it is, it may be the least patient of all.
+        least = self.options.timeout or min(PATIENCE.values())
+        host_waits(self._patience() if self.options.host else least)
         payload = self._payload(read)
         if isinstance(payload, Reply):
             return payload
@@ -87,7 +96,11 @@ class _Hook:
             self.host = detect(payload)
             if self.host not in HOSTS:
                 stranger, self.host = self.host, "claude"
-                return self.let_go("host", f"{stranger} is not spoken yet; nothing was checked")
+                if stranger not in _LIKE_CLAUDE or not is_stop(payload):
+                    words = f"{stranger} is not spoken yet, so nothing was checked"
+                    return self.let_go("host", words)
+                self.said.append(f"this looks like {stranger}; it is answered as Claude Code")
+        host_waits(self._patience())
         payload = payload | self._said_by_options()
         event = host_face(self.host).read_event(payload, self.environ)
         if event is None:
@@ -158,17 +171,22 @@ class _Hook:
     def _setup(self, cwd: str) -> Setup:
         from notyet.config.load import load
 
-        return load(cwd, self.host, self.environ, self.options.config)
+        project = ""
+        if self.host in {"claude", "conclaude"}:
+            project = self.environ.get("CLAUDE_PROJECT_DIR", "")
+        only = self.options.config
+        return load(cwd, self.host, self.environ, only=only, project=project)
 
     def _without_gates(self, event: StopEvent, setup: Setup) -> Reply:
         if setup.untrusted:
             return self.let_go("untrusted", *setup.distrust, *setup.warnings)
-        if setup.unreadable:
+        if setup.unreadable or setup.warnings:
             return self.let_go("config", *setup.warnings)
         if not event.cwd:
             return self.let_go("unreadable", "the event has no cwd, so no project was found")
-        self.said += setup.warnings
-        return self._nothing("notyet: " + "; ".join(setup.warnings) if setup.warnings else "")
+        if not os.path.isdir(event.cwd):
+            return self.let_go("unreadable", f"the folder {visible(event.cwd)} is gone")
+        return self._nothing()
 
     def _reply(self, event: StopEvent, decision: Decision, setup: Setup) -> Reply:
         from notyet.core.note import note
@@ -178,8 +196,11 @@ class _Hook:
         line = clean(" | ".join(part for part in told if part))
         return host_face(self.host).write_reply(decision.verdict, line, event, setup.reply)
 
+    def _patience(self) -> float:
+        return self.options.timeout or PATIENCE[self.host]
+
     def _time_left(self) -> float:
-        patience = self.options.timeout or _PATIENCE.get(self.host, _USUAL_PATIENCE)
+        patience = self._patience()
         margin = min(_MARGIN, 0.2 * patience)
         return max(0.0, patience - margin - (monotonic() - self.started))
 
@@ -195,6 +216,19 @@ class _Hook:
 
         told = briefing(event, setup)
         return host_face(self.host).write_context(told, event) if told else self._nothing()
+
+    def give_up(self) -> Reply:
+        """Let the agent go because the host waits no longer."""
+        said = f"no answer within the {self._patience():g} s that the host waits; let go unchecked"
+        try:
+            # A stop that was begun in the ledger is written down there as cancelled.
+            begun = getattr(sys.modules.get("notyet.cli.hook_check"), "_ledger", None)
+            if begun is None:
+                return self.let_go("deadline", said)
+        except OutOfTime:  # not even written down in time
+            pass
+        self.said.append(said)
+        return self._nothing(f"notyet: {said}")
 
     def recover(self, error: Exception) -> Reply:
         """Let the agent go after a fault of ours, even if that fault is in our way again."""
@@ -214,7 +248,7 @@ class _Hook:
             write_down(self.event, self.host, cause, words)
         except Exception as error:  # noqa: BLE001  # without a record, but with an answer
             self.said.append(f"that was not recorded: {error}")
-        is_news = cause in {"untrusted", "config", "internal"}  # what a user can mend
+        is_news = cause not in {"inside", "unreadable"}  # else something that a user can mend
         return self._nothing(" | ".join(f"notyet: {line}" for line in words) if is_news else "")
 
     def _nothing(self, note: str = "") -> Reply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from time import monotonic
 
 from notyet.core.event import StopEvent
 from notyet.core.limits import Limits
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from notyet.observers import Observer
 
 
+_LAST = 1.0  # seconds for what comes after the answer is known
+_NOTIFIED = 5.0  # seconds for one notification, where there is time
+_LEAST = 0.2
 _ledger: Ledger | None = None
 
 
@@ -35,6 +39,7 @@ def check(
 
     `said` gets what belongs on stderr.
     """
+    started = monotonic()
     if not select(event, setup.gates) and not setup.observers and not setup.notifications:
         said += missing_names(event, setup.gates)
         return Decision(verdict=Allow(), outcome="skipped", why="no-gate")
@@ -56,8 +61,9 @@ def check(
         warn=said.append,
     )
     decision = engine.check_sync(event, within=within)
+    ends = started + within + min(_LAST, within / 8)
     for settings in setup.notifications:
-        said += _notify(settings, event, decision, setup, environ)
+        said += _notify(settings, event, decision, setup, environ, ends=ends)
     return decision
 
 
@@ -81,13 +87,18 @@ def _notify(
     decision: Decision,
     setup: Setup,
     environ: Mapping[str, str],
+    *,
+    ends: float,
 ) -> list[str]:
     """Send conclaude's notifications; that one cannot be sent is only logged (003)."""
     from notyet.dialects.conclaude import notifications
     from notyet.notify import notify
 
     sent = notifications(settings, event, decision, setup.gates)
-    failed = [notify(title, body, environ) for title, body in sent]
+    failed = [
+        notify(title, body, environ, patience=max(_LEAST, min(_NOTIFIED, ends - monotonic())))
+        for title, body in sent
+    ]
     return [f"notification not sent: {why}" for why in failed if why]
 
 
@@ -98,7 +109,7 @@ def write_down(event: StopEvent | None, host: str, cause: str, words: Sequence[s
     decision = Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=tuple(words))
     ledger = Ledger()
     try:
-        ledger.skip(event or StopEvent(host=host), decision)
+        ledger.skip(event or StopEvent(host=host), decision, patience=_LAST)
     finally:
         ledger.close()
 

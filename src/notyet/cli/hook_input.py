@@ -79,3 +79,8 @@ def _is_nothing(value: object, default: object) -> bool:
     if isinstance(value, str) and not value.strip():
         return True
     return value is None or value in (default, [])
+
+
+def is_stop(payload: Mapping[str, Any]) -> bool:
+    """Tell whether a payload says, in Claude Code's words, that an agent stops."""
+    return payload.get("hook_event_name") in ("Stop", "SubagentStop")

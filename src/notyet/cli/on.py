@@ -7,6 +7,7 @@ import os
 from notyet.cli.off import project_of
 from notyet.cli.person import refuse, write_down
 from notyet.config.switch import switch_on, switched_off
+from notyet.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         return refuse("on", f"the switch cannot be removed: {error}")
     for folder in switched:
         write_down("on", folder, "")
-        print(f"notyet is on again {'in ' + folder if folder else 'everywhere'}")
+        print(f"notyet is on again {'in ' + visible(folder) if folder else 'everywhere'}")
     if not switched:
         print("notyet was not off here")
     left = switched_off(place, os.environ)

@@ -6,11 +6,19 @@ import os
 import sys
 
 from notyet.cli.person import refuse, why_refused, write_down
-from notyet.cli.style import Style
-from notyet.config.files import NAME, ConfigFile, host_files, known_as, native_files
+from notyet.cli.trust_show import Show
+from notyet.config.files import (
+    NAME,
+    NATIVE,
+    READABLE,
+    ConfigFile,
+    host_files,
+    known_as,
+    native_files,
+)
 from notyet.config.store import read_record, record_path, remove_record, state_folder
-from notyet.config.trust import Candidate, candidate, grant
-from notyet.core.command import Command
+from notyet.config.trust import candidate, grant
+from notyet.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SUMMARY = "look at the gates of this project and put them into force"
-_OTHERS = ("claude", "codex", "mux", "conclaude")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,21 +36,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--revoke", action="store_true", help="take trust back")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
-        "--read", action="append", choices=_OTHERS, default=[], help="also files of this host"
+        "--read", action="append", choices=READABLE, default=[], help="also files of this host"
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Show, trust or revoke; exit 0 when all that was found is trusted."""
     environ = os.environ
-    show = _Show()
+    show = Show()
     why = "" if args.show else why_refused()
     if why:
         return refuse("trust", why)
     files = _files(args.path, args.read, environ)
     if not files:
         if not os.path.exists(args.path):
-            return refuse("trust", f"there is no {args.path}")
+            return refuse("trust", f"there is no {visible(args.path)}")
         others = "files of other hosts are found with --read"
         return refuse("trust", f"no {NAME} in {os.path.abspath(args.path)} or above; {others}")
     if args.revoke:
@@ -75,7 +82,7 @@ def _named(path: str, environ: Mapping[str, str]) -> list[ConfigFile]:
     """Return a file of another host that was named itself."""
     folder = os.path.dirname(path)
     for place in (folder, os.path.dirname(folder)):
-        for host in _OTHERS:
+        for host in READABLE:
             for file in host_files(host, place, environ):
                 if file.path == path:
                     return [file]
@@ -94,7 +101,7 @@ def _hosts_read(files: list[ConfigFile], environ: Mapping[str, str]) -> list[str
 
 
 def _one(
-    file: ConfigFile, args: argparse.Namespace, environ: Mapping[str, str], show: _Show
+    file: ConfigFile, args: argparse.Namespace, environ: Mapping[str, str], show: Show
 ) -> bool:
     """Show one file, and trust it if a person says so."""
     try:
@@ -116,8 +123,11 @@ def _one(
     except OSError as error:
         show.problem(file.path, f"that cannot be remembered: {error.strerror or error}")
         return False
-    write_down("trust", file.path, f"{len(found.settings.gates)} gates")
-    show.done("trusted: these gates are in force now")
+    count = len(found.settings.gates)
+    write_down("trust", file.path, f"{count} gates")
+    gates = f"{count} gate{'' if count == 1 else 's'} of this file"
+    whose = "" if file.kind == NATIVE else ", for hosts that read it"
+    show.done(f"trusted: {gates} in force now{whose}" if count else "trusted: it has no gates")
     return True
 
 
@@ -134,74 +144,11 @@ def _agreed() -> bool:
         return False
 
 
-def _revoke(files: list[ConfigFile], environ: Mapping[str, str], show: _Show) -> int:
+def _revoke(files: list[ConfigFile], environ: Mapping[str, str], show: Show) -> int:
     state = state_folder(environ)
     known = [file.path for file in files if read_record(state, file.path) is not None]
     for path in known:
         remove_record(state, path)
         write_down("revoke", path, "")
-        show.done(f"no longer trusted: {path}")
+        show.done(f"no longer trusted: {visible(path)}")
     return 0 if known else refuse("trust", "nothing here is trusted")
-
-
-class _Show:
-    """Prints what a person should see before saying yes."""
-
-    def __init__(self) -> None:
-        self._paint = Style(sys.stdout).paint
-
-    def problem(self, path: str, why: str) -> None:
-        print(f"notyet trust: {_visible(path)}: {why}", file=sys.stderr)
-
-    def done(self, words: str) -> None:
-        print(self._paint(words, "green"))
-
-    def file(self, found: Candidate) -> None:
-        state = "not trusted"
-        if found.is_trusted:
-            state = "trusted"
-        elif found.before is not None:
-            state = "changed since it was trusted"
-        print(f"{self._paint(_visible(found.file.path), 'bold')}  ({state})")
-        for mistake in found.settings.mistakes:
-            print(f"  {self._paint(_visible(str(mistake)), 'red')}")
-        entries = [(gate.name, gate.check) for gate in found.settings.gates]
-        entries += [(f"observer {o.name}", o.check) for o in found.settings.observers]
-        width = max((len(_visible(name)) for name, _ in entries), default=0)
-        for name, check in entries:
-            first, *others = _commands(check, found)
-            print(f"  {_visible(name):<{width}}  {self._paint(first, 'dim')}")
-            for line in others:
-                print(f"  {'':<{width}}  {self._paint(line, 'dim')}")
-        if found.before is not None and not found.is_trusted:
-            self._difference(found.before.content, found.text)
-
-    def _difference(self, before: str, now: str) -> None:
-        from difflib import unified_diff
-
-        lines = unified_diff(
-            before.splitlines(), now.splitlines(), "trusted", "now", lineterm="", n=1
-        )
-        for line in lines:
-            colour = {"+": "green", "-": "red"}.get(line[:1], "dim")
-            print(f"  {self._paint(_visible(line), colour)}")
-
-
-def _commands(check: object, found: Candidate) -> list[str]:
-    """Return all that would be run, line by line: what is not shown cannot be trusted."""
-    assert isinstance(check, Command)
-    options = check.options
-    text = str(options.get("python") or check.line)
-    if found.file.kind.startswith("mux-"):
-        text = found.text  # the file itself is what is run
-    before = [f"{name}={value}" for name, value in check.env]
-    if options.get("interpreter"):
-        before.append(f"interpreter: {options['interpreter']}")
-    return [_visible(line) for line in (*before, *text.splitlines())] or [""]
-
-
-def _visible(text: str) -> str:
-    """Return a text in which nothing can hide: a terminal obeys escapes instead of showing them."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

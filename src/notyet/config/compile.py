@@ -11,6 +11,7 @@ from notyet.config.schema import examine
 from notyet.config.settings import Settings
 from notyet.core.command import Command
 from notyet.core.gate import Gate, Match, Source
+from notyet.dialects import PATIENCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,13 +27,15 @@ _HOOKS: dict[str, tuple[str, FormatName]] = {
     "codex-toml": ("codex", "hooks-toml"),
     "mux": ("mux", "hooks"),
 }
+_SHELLS = ("bash", "sh", "dash", "zsh", "ksh")
+_LONGEST_SCRIPT = 100_000  # bytes; the system refuses an argument of 128 KiB
 _EXECUTABLES = {"mux-stop": "agent", "mux-subagent-stop": "subagent"}
 
 
 def compile_text(text: str, path: str, kind: str) -> Settings:
     """Return what a file of this kind says, with every mistake in it."""
     if kind in _EXECUTABLES:
-        return _executable(path, kind)
+        return _executable(text, path, kind)
     if kind == "conclaude":
         return _conclaude(text, path)
     if kind in _HOOKS:
@@ -45,13 +48,15 @@ def _hooks(text: str, path: str, speaks: str, form: FormatName) -> Settings:
     from notyet.dialects.hooks_block import gates
 
     examined = examine(text, path, form)
-    mistakes = list(examined.mistakes)
+    warnings: list[Mistake] = []
 
     def complain(where: Path, message: str) -> None:
-        mistakes.append(_mistake(examined, path, where, message))
+        warnings.append(_mistake(examined, path, where, message))
 
     found = gates(speaks, examined.value, path, lambda where: _line(examined, where), complain)
-    return Settings(file=path, gates=tuple(found), mistakes=tuple(mistakes))
+    return Settings(
+        file=path, gates=tuple(found), mistakes=examined.mistakes, warnings=tuple(warnings)
+    )
 
 
 def _conclaude(text: str, path: str) -> Settings:
@@ -67,52 +72,78 @@ def _conclaude(text: str, path: str) -> Settings:
     )
 
 
-def _executable(path: str, kind: str) -> Settings:
-    """Return the gate for Mux's `.mux/stop`: it is run itself, by a shell that can (J3)."""
-    if not os.access(path, os.X_OK):
+def _executable(text: str, path: str, kind: str) -> Settings:
+    """Return the gate for Mux's `.mux/stop` (J3).
+
+    A shell script is run as the text that was trusted, whatever the file says by then. Another
+    program can only be run by its path, so that one which changed is not run at all.
+    """
+    if not os.access(path, os.X_OK) and os.path.lexists(path):
         hint = f"run chmod +x {os.path.basename(path)}"
         mistake = Mistake(file=path, message="it is not executable, so it is not run", hint=hint)
-        return Settings(file=path, mistakes=(mistake,))
+        return Settings(file=path, warnings=(mistake,))
+    shell = _shell_of(text)
+    by_text = Command(argv=(shell or "bash", "-c", text, path), speaks="mux") if shell else None
     gate = Gate(
         name=f"mux {os.path.relpath(path, os.path.dirname(os.path.dirname(path)))}",
-        # bash runs a file without a first line that names its interpreter, as hosts do.
-        check=Command(argv=("bash", "-c", 'exec "$0"', path), speaks="mux"),
+        check=by_text or Command(argv=(path,), speaks="mux", options={"by_path": True}),
         match=Match(events=(_EXECUTABLES[kind],)),  # type: ignore[arg-type]  # a scope
-        timeout=10.0,
+        timeout=PATIENCE["mux"],
         source=Source(path, 1),
     )
     return Settings(file=path, gates=(gate,))
 
 
+def _shell_of(text: str) -> str:
+    """Return the shell that a script is for; empty for another program, or one too long to hand on.
+
+    A file without a first line that says so is run by bash, as hosts do.
+    """
+    if len(text.encode("utf-8", "surrogateescape")) > _LONGEST_SCRIPT or "\0" in text:
+        return ""
+    first = text.partition("\n")[0]
+    if not first.startswith("#!"):
+        return "bash"
+    words = first[2:].split()
+    names = [os.path.basename(word) for word in words]
+    if names[:1] == ["env"]:
+        names = names[1:]
+    return names[0] if len(names) == 1 and names[0] in _SHELLS else ""
+
+
 def _with_openclaw(settings: Settings) -> Settings:
-    """Take the limit of steer-restarts from OpenClaw's own file (J9)."""
+    """Take the limit of steer-restarts from OpenClaw's own file, as it is now (J9)."""
     from notyet.config.read_file import read_file
-    from notyet.config.read_json import read
     from notyet.core.record import replace
 
     text, mistake = read_file(settings.openclaw)
-    value: Any = None
-    if text is not None:
-        try:
-            value = read(text).value
-        except BadSyntax as error:
-            mistake = Mistake(
-                file=settings.openclaw,
-                line=error.line,
-                column=error.column,
-                message=error.message,
-                hint=error.hint,
-            )
-    for key in ("agents", "defaults", "subagents", "maxSteerRestarts"):
-        value = value.get(key) if isinstance(value, dict) else None
+    number = None if text is None else _steer_restarts(text)
     limits = dict(settings.limits)
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        limits.setdefault("max_blocks", value)
+    if number is not None:
+        limits.setdefault("max_blocks", number)
     elif mistake is None:
         where = "agents.defaults.subagents.maxSteerRestarts"
         mistake = Mistake(file=settings.openclaw, message=f"it has no whole number at {where}")
     mistakes = settings.mistakes if mistake is None else (*settings.mistakes, mistake)
     return replace(settings, limits=limits, mistakes=mistakes)
+
+
+def _steer_restarts(text: str) -> int | None:
+    """Return the one number that we want of OpenClaw's file, which may be JSON5."""
+    from notyet.config.read_json import read
+
+    try:
+        value: Any = read(text).value
+    except BadSyntax:
+        import re
+
+        bare = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+        found = re.findall(r"""\bmaxSteerRestarts["']?\s*:\s*(\d{1,9})\b""", bare)
+        return int(found[0]) if len(found) == 1 else None
+    for key in ("agents", "defaults", "subagents", "maxSteerRestarts"):
+        value = value.get(key) if isinstance(value, dict) else None
+    is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return int(value) if is_number else None
 
 
 def _line(examined: Examined, where: Path) -> int:

@@ -17,7 +17,8 @@ FORMAT = 1  # to be raised with every change that an older `thaw` would misread
 def freeze(settings: Settings) -> dict[str, Any]:
     """Return settings as plain JSON types; mistakes are left out. Raises ValueError."""
     frozen = _said(settings)
-    frozen.pop("mistakes", None)
+    for said in ("mistakes", "warnings"):  # when the file was read
+        frozen.pop(said, None)
     for gate in settings.gates:
         if not isinstance(gate.check, Command):
             raise ValueError(f"gate {gate.name} calls a function, which no file can hold")  # noqa: TRY004  # as documented

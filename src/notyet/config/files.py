@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 NATIVE = "notyet"
 NAME = "notyet.toml"
+READABLE = ("claude", "codex", "mux", "conclaude")  # hosts whose files can hold gates for us
+_USERS = (".config", ".claude", ".codex", ".mux", ".xum")  # where hosts and we keep a user's files
 _LEVELS = 12  # as far up as conclaude looks (J5)
+_LOCAL = "settings.local.json"
 _CONCLAUDE = (".conclaude.yaml", ".conclaude.yml")
 
 
@@ -68,6 +71,36 @@ def above(folder: str) -> list[str]:
     return folders
 
 
+def root_of(cwd: str) -> str:
+    """Return the project that a folder belongs to: the nearest repository around it, or itself."""
+    for folder in above(cwd):
+        if _exists(os.path.join(folder, ".git")):
+            return folder
+    return cwd
+
+
+def _is_own(path: str, cwd: str) -> bool:
+    """Tell whether a file is the user's: a project cannot pass off one of its own as theirs.
+
+    A variable such as HOME may point into the project; the system's list of users does not.
+    """
+    root = root_of(cwd) if cwd else ""
+    if not root or not path.startswith(root.rstrip("/") + "/"):
+        return True
+    home = real_home()
+    return bool(home) and path.startswith(tuple(f"{home}/{name}/" for name in _USERS))
+
+
+def real_home() -> str:
+    """Return the user's home as the system knows it; empty for nobody's."""
+    import pwd
+
+    try:
+        return os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
+    except (KeyError, OSError):
+        return ""
+
+
 def native_files(
     cwd: str, environ: Mapping[str, str], is_trusted: Callable[[str], bool]
 ) -> list[ConfigFile]:
@@ -80,7 +113,8 @@ def native_files(
     found = []
     user = user_folder(environ)
     if user and _exists(os.path.join(user, NAME)):
-        found.append(ConfigFile(path=os.path.join(user, NAME), kind=NATIVE, own=True))
+        path = os.path.join(user, NAME)
+        found.append(ConfigFile(path=path, kind=NATIVE, own=_is_own(path, cwd)))
     is_hidden = False
     for folder in above(cwd) if cwd else ():
         path = os.path.join(folder, NAME)
@@ -112,20 +146,18 @@ def host_files(
         for folder in above(cwd)[: _LEVELS + 1]:
             paths = [os.path.join(folder, name) for name in _CONCLAUDE]
             candidates += [ConfigFile(path=path, kind="conclaude") for path in paths]
-        return _there(candidates, is_trusted)[:1]
+        return _first(candidates, is_trusted)
     if host == "codex":
         user = environ.get("CODEX_HOME") or (os.path.join(home, ".codex") if home else "")
+        user = user if os.path.isabs(user) else ""
         for folder, own in ((user, True), (os.path.join(cwd, ".codex"), False)):
             for name, kind in (("hooks.json", "codex"), ("config.toml", "codex-toml")):
                 path = os.path.join(folder, name) if folder else ""
-                candidates.append(ConfigFile(path=path, kind=kind, own=own))
+                candidates.append(ConfigFile(path=path, kind=kind, own=own and _is_own(path, cwd)))
     else:
-        for folder, name, own in (
-            (home, "settings.json", True),
-            (cwd, "settings.json", False),
-            (cwd, "settings.local.json", False),
-        ):
+        for folder, name in ((home, "settings.json"), (cwd, "settings.json"), (cwd, _LOCAL)):
             path = os.path.join(folder, ".claude", name) if folder else ""
+            own = folder == home and _is_own(path, cwd)
             candidates.append(ConfigFile(path=path, kind="claude", own=own))
     return _there(candidates, is_trusted)
 
@@ -135,19 +167,35 @@ def _mux(cwd: str, home: str, is_trusted: Callable[[str], bool]) -> list[ConfigF
     found = []
     for folder, names, own in (
         (home, ("settings.json",), True),
-        (cwd, ("settings.json", "settings.local.json"), False),
+        (cwd, ("settings.json", _LOCAL), False),
     ):
         for name in names if folder else ():
             paths = [os.path.join(folder, base, name) for base in (".xum", ".mux")]
-            files = [ConfigFile(path=path, kind="mux", own=own) for path in paths]
-            found += _there(files, is_trusted)[:1]
+            files = [
+                ConfigFile(path=path, kind="mux", own=own and _is_own(path, cwd)) for path in paths
+            ]
+            found += _first(files, is_trusted)
     for name, kind in (("stop", "mux-stop"), ("subagent_stop", "mux-subagent-stop")):
         places = [(folder, base) for folder in (cwd, home) if folder for base in (".xum", ".mux")]
-        executables = [
-            ConfigFile(path=os.path.join(folder, base, name), kind=kind, own=folder == home)
-            for folder, base in places
-        ]
-        found += _there(executables, lambda _path: False)[:1]  # a removed one cannot be run
+        executables = []
+        for folder, base in places:
+            path = os.path.join(folder, base, name)
+            own = folder == home and _is_own(path, cwd)
+            executables.append(ConfigFile(path=path, kind=kind, own=own))
+        found += _first(executables, is_trusted)
+    return found
+
+
+def _first(files: list[ConfigFile], is_trusted: Callable[[str], bool]) -> list[ConfigFile]:
+    """Return the first file that counts, after those before it that nobody trusted.
+
+    Those are told of, and hide nothing: else an agent could put one before a trusted one.
+    """
+    found = []
+    for file in _there(files, is_trusted):
+        found.append(file)
+        if file.own or is_trusted(file.path):
+            break
     return found
 
 

@@ -22,10 +22,13 @@ _VARIABLES = (
     "CRUSH",
     "CURSOR_AGENT",
     "GEMINI_CLI",
+    "MUX_WORKSPACE_ID",
     "NOTYET_INSIDE",
     "NOTYET_SUPERVISED",
     "OPENCODE",
     "QWEN_CODE",
+    "XUM_RUNTIME",
+    "XUM_WORKSPACE_ID",
 )
 _PROGRAMS = frozenset(
     {
@@ -38,8 +41,11 @@ _PROGRAMS = frozenset(
         "droid",
         "gemini",
         "goose",
+        "mux",
+        "neovate",
         "opencode",
         "qwen",
+        "xum",
     }
 )
 _MOST_ANCESTORS = 64

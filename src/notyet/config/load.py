@@ -5,16 +5,26 @@ from __future__ import annotations
 import os
 
 from notyet.config.compiled import thaw
-from notyet.config.files import ConfigFile, host_files, known_as, native_files, real_folder
+from notyet.config.files import (
+    ConfigFile,
+    host_files,
+    known_as,
+    native_files,
+    real_folder,
+    root_of,
+)
 from notyet.config.store import (
     Trusted,
+    folder_id,
     read_record,
     record_path,
     state_folder,
     text_of,
     write_record,
 )
+from notyet.core.command import Command
 from notyet.core.record import Record, replace
+from notyet.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +34,10 @@ if TYPE_CHECKING:
     from notyet.config.settings import FileObserver, Settings
     from notyet.core.gate import Gate
 
-# Hosts that do not run their own files themselves, so that we do it for them (J8).
+# Hosts that do not run their own files themselves, so that we do it for them; and those that do,
+# whose files we leave alone (J8). What calls us as conclaude is Claude Code.
 _READ_FOR = {"mux": ("mux",), "conclaude": ("conclaude",)}
+_LEFT_TO = {"claude": ("claude",), "codex": ("codex",), "conclaude": ("claude",)}
 
 
 class Setup(Record, kw_only=True):
@@ -44,24 +56,37 @@ class Setup(Record, kw_only=True):
     @property
     def distrust(self) -> list[str]:
         """What is said of the files that nobody trusted."""
-        return [f"{file.path} is not trusted; run: {file.command}" for file in self.untrusted]
+        return [
+            f"{visible(file.path)} is not trusted; run: {file.command}" for file in self.untrusted
+        ]
 
 
-def load(cwd: str, host: str, environ: Mapping[str, str], only: str = "") -> Setup:
+def load(
+    cwd: str, host: str, environ: Mapping[str, str], *, only: str = "", project: str = ""
+) -> Setup:
     """Return what is in force for a host's agent that works in this folder.
 
-    `only` is a file to use instead of those that are found.
+    `only` is a file to use instead of those that are found; `project` is where the host says
+    that its project is, which counts where the folder itself belongs to none.
     """
-    state = state_folder(environ)
-    cwd = real_folder(cwd)
-    files = [ConfigFile(path=known_as(only), kind="notyet")] if only else []
-    loaded = _Loaded(state)
-    for file in files or native_files(cwd, environ, loaded.is_trusted):
-        loaded.add(file)
+    loaded = _Loaded(state_folder(environ))
+    place = real_folder(cwd)
+    if only:
+        loaded.add(ConfigFile(path=known_as(only), kind="notyet"))
+    else:
+        # A folder may have been replaced by a link to another one since it was trusted.
+        given = os.path.abspath(cwd) if place else ""
+        for start in dict.fromkeys((place, given, real_folder(project))):
+            files = native_files(start, environ, loaded.is_trusted)
+            for file in files:
+                loaded.add(file)
+            if any(not file.own for file in files):
+                break
+    place = loaded.project or (root_of(place) if place else "")
     wanted = dict.fromkeys((*_READ_FOR.get(host, ()), *loaded.read_hosts))
     for name in wanted:
-        if cwd and (name != host or host in _READ_FOR):
-            for file in host_files(name, cwd, environ, loaded.is_trusted):
+        if place and name not in _LEFT_TO.get(host, ()):
+            for file in host_files(name, place, environ, loaded.is_trusted):
                 loaded.add(file)
     return loaded.setup()
 
@@ -72,6 +97,11 @@ def load_vouched(files: Sequence[ConfigFile]) -> Setup:
     for file in files:
         loaded.add(replace(file, own=True))
     return loaded.setup()
+
+
+def _is_by_path(gate: Gate) -> bool:
+    """Tell whether a gate runs its own file, as it is at that moment."""
+    return isinstance(gate.check, Command) and bool(gate.check.options.get("by_path"))
 
 
 class _Loaded:
@@ -85,6 +115,7 @@ class _Loaded:
         self._unreadable: list[str] = []
         self._warnings: list[str] = []
         self.read_hosts: tuple[str, ...] = ()
+        self.project = ""  # the folder of the project's own file that is in force
 
     def is_trusted(self, path: str) -> bool:
         """Tell whether there is a record about a file, which need not be there itself."""
@@ -96,44 +127,72 @@ class _Loaded:
             return
         self._seen.add(file.path)
         text = self._text_of(file)
+        known = self._known(file, text)
+        if known is None and text is None:
+            self._unreadable.append(file.path)
+        elif known is None or (known.content != text and not self._stays(file, known)):
+            self._untrusted.append(file)
+        else:
+            self._put_in_force(file, known, text)
+
+    def _known(self, file: ConfigFile, text: str | None) -> Trusted | None:
+        """Return the record that counts for a file; of the user's own, one made just now."""
         known = read_record(self._state, file.path) if self._state else None
+        if file.own and text is not None and (known is None or known.content != text):
+            return self._compiled_anew(file, text)
         if known is not None and not known.at and not file.own:
-            known = None  # it was the user's own once; nobody was asked about it
-        if text is not None and (known is None or known.content != text) and file.own:
-            known = self._compiled_anew(file, text)
-        if known is None:
-            if text is None:
-                self._unreadable.append(file.path)
-            else:
-                self._untrusted.append(file)
+            return None  # it was the user's own once; nobody was asked about it
+        return known
+
+    def _put_in_force(self, file: ConfigFile, known: Trusted, text: str | None) -> None:
+        settings = self._thawed(file, known)
+        if settings is None:
+            return
+        if known.content != text and any(map(_is_by_path, settings.gates)):
+            self._untrusted.append(file)  # the file is the command, and nobody has seen this one
             return
         if text is not None and known.content != text:
-            if file.kind.startswith("mux-"):
-                self._untrusted.append(file)
-                return  # the file is the command itself, and this text of it nobody has seen
             self._warnings.append(
-                f"{file.path} changed since it was trusted; that version stays in force until "
-                f"you run: {file.command}"
+                f"{visible(file.path)} changed since it was trusted; that version stays in force "
+                f"until you run: {file.command}"
             )
-        try:
-            settings = thaw(dict(known.compiled))
-        except ValueError:  # of another version, or damaged
-            settings = self._thawed_anew(file, known)
+        if file.kind == "notyet" and not file.own:
+            self.project = os.path.dirname(file.path)
         self._layers.append((file, settings))
         self.read_hosts = (*self.read_hosts, *settings.read_hosts)
+
+    def _stays(self, file: ConfigFile, known: Trusted) -> bool:
+        """Tell whether the last trusted version may stay in force, now that the file differs.
+
+        Another folder under the same name is another project: nobody trusted it.
+        """
+        return file.own or not known.folder or known.folder == folder_id(file.path)
+
+    def _thawed(self, file: ConfigFile, known: Trusted) -> Settings | None:
+        try:
+            return thaw(dict(known.compiled))
+        except ValueError:  # of another version of notyet, or damaged
+            if file.kind != "conclaude":
+                return self._thawed_anew(file, known)
+        # Reading YAML needs a package that a hook does not look for.
+        self._unreadable.append(file.path)
+        self._warnings.append(
+            f"{visible(file.path)} was trusted with another version of notyet; run: {file.command}"
+        )
+        return None
 
     def _text_of(self, file: ConfigFile) -> str | None:
         if file.is_gone:
             self._warnings.append(
-                f"{file.path} was removed since it was trusted; that version stays in force until "
-                f"you run: {file.command} --revoke"
+                f"{visible(file.path)} was removed since it was trusted; that version stays in "
+                f"force until you run: {file.command} --revoke"
             )
             return None
         try:
             return text_of(file.path)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            self._warnings.append(f"{file.path} cannot be read: {reason}")
+            self._warnings.append(f"{visible(file.path)} cannot be read: {reason}")
             return None
 
     def _compiled_anew(self, file: ConfigFile, text: str) -> Trusted | None:
@@ -142,7 +201,7 @@ class _Loaded:
         from notyet.config.compiled import freeze
 
         settings = compile_text(text, file.path, file.kind)
-        self._warnings += [str(mistake) for mistake in settings.mistakes]
+        self._warnings += [str(said) for said in (*settings.mistakes, *settings.warnings)]
         record = Trusted(path=file.path, content=text, compiled=freeze(settings))
         if self._state and not settings.mistakes:  # else they are to be said again
             try:

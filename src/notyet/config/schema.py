@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     FormatName = Literal["notyet", "conclaude", "hooks", "hooks-toml"]
 
 
+_MOST_MISTAKES = 200
+
+
 class Format(Record, kw_only=True):
     """A kind of file. `page` names its JSON Schema; two formats may share one."""
 
@@ -68,6 +71,9 @@ def examine(text: str, file: str, format_name: FormatName) -> Examined:
         line, column = document.locate(path)
         mistakes.append(Mistake(file=file, line=line, column=column, message=message, hint=hint))
     mistakes.sort(key=lambda mistake: (mistake.line, mistake.column))
+    if len(mistakes) > _MOST_MISTAKES:
+        more = f"and {len(mistakes) - _MOST_MISTAKES} more mistakes"
+        mistakes[_MOST_MISTAKES:] = [Mistake(file=file, message=more)]
     return Examined(value=clean or {}, document=document, mistakes=tuple(mistakes))
 
 

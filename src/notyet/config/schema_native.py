@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from posixpath import isabs, normpath
 
+from notyet.config.files import READABLE
 from notyet.config.quantities import Seconds, Whole
 from notyet.config.scalars import (
     BROKEN,
@@ -238,7 +239,7 @@ START = Table(
 READ = Table(
     fields={
         "hosts": Field(
-            shape=ListOf(item=Choice(("claude", "codex", "mux", "conclaude"))),
+            shape=ListOf(item=Choice(READABLE)),
             default=[],
             doc="Whose own files are read too: the hooks that people wrote for these hosts "
             "become gates.",

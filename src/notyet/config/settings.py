@@ -38,3 +38,4 @@ class Settings(Record, kw_only=True):
     reply: Mapping[str, str] = {}  # by host
     notifications: Mapping[str, Any] = {}  # of a `.conclaude.yaml`
     mistakes: tuple[Mistake, ...] = ()
+    warnings: tuple[Mistake, ...] = ()  # of what is right for its host, and left out by us

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from notyet.config.document import Path
     from notyet.config.scalars import Found, Schema
 
+_HINTED = 200
 _LISTED = 12  # more known keys than these would be no help
 
 
@@ -125,7 +126,9 @@ class Table(Shape, kw_only=True):
                 if self.open:
                     clean[key] = item
                 else:
-                    found.append(self._unknown(key, path))
+                    # A hint for each of very many would take minutes, and nobody would read it.
+                    known = self if len(found) < _HINTED else Table()
+                    found.append(known._unknown(key, path))  # noqa: SLF001  # our own
                 continue
             kept = field.shape.check(item, (*path, key), found)
             if kept is not BROKEN:

@@ -30,6 +30,7 @@ class Trusted(Record, kw_only=True):
     content: str
     compiled: Mapping[str, Any]
     at: float = 0.0  # when a person trusted it; 0: the user's own file, which needs no trust
+    folder: str = ""  # tells the file's folder from another that took its name
 
 
 def state_folder(environ: Mapping[str, str]) -> str:
@@ -62,6 +63,15 @@ def _is_regular(descriptor: int) -> bool:
     return os.fstat(descriptor).st_mode & _KIND == _REGULAR
 
 
+def folder_id(path: str) -> str:
+    """Return what tells a file's folder from another that took its name; empty when it is gone."""
+    try:
+        info = os.stat(os.path.dirname(path))
+    except OSError:
+        return ""
+    return f"{info.st_dev}:{info.st_ino}"
+
+
 def record_path(state: str, path: str) -> str:
     """Return where the record about a file lies."""
     return os.path.join(state, "trust", path.lstrip("/")) + ".json"
@@ -76,25 +86,30 @@ def read_record(state: str, path: str) -> Trusted | None:
         is_sound = isinstance(content, str) and isinstance(compiled, dict)
         if record["path"] != path or not is_sound or not isinstance(at, int | float):
             return None
-        return Trusted(path=path, content=content, compiled=compiled, at=at)
+        folder = str(record.get("folder", ""))
+        return Trusted(path=path, content=content, compiled=compiled, at=at, folder=folder)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def write_record(state: str, record: Trusted) -> None:
     """Write a record, so that a reader sees the old one or the new one. Raises OSError."""
+    fields = {name: record.__dict__[name] for name in record._fields}
+    write_private(record_path(state, record.path), dumps(fields))
+
+
+def write_private(path: str, text: str) -> None:
+    """Write a file of our own whole or not at all, for nobody else to read. Raises OSError."""
     from notyet.ledger.place import make_private
 
-    place = record_path(state, record.path)
-    beside = f"{place}.{os.getpid()}"
-    make_private(beside)
-    fields = {name: record.__dict__[name] for name in record._fields}
+    beside = f"{path}.{os.getpid()}"
     try:
+        make_private(beside)
         with open(beside, "wb") as file:
-            file.write(dumps(fields).encode())
+            file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, place)
+        os.replace(beside, path)
     except BaseException:
         if os.path.exists(beside):  # else it was put into its place just before
             os.unlink(beside)

@@ -6,9 +6,10 @@ import os
 import time
 
 from notyet.config.files import above, real_folder
-from notyet.config.store import state_folder
+from notyet.config.store import state_folder, write_private
 from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
+from notyet.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Off(Record, kw_only=True):
     until: float = 0.0
 
     def __str__(self) -> str:
-        where = f"in {self.place}" if self.place else "everywhere"
+        where = f"in {visible(self.place)}" if self.place else "everywhere"
         if not self.until:
             return f"off {where} until you run: notyet on"
         left = min(self.until - time.time(), _LONGEST_SAID)
@@ -51,13 +52,9 @@ def switched_off(cwd: str, environ: Mapping[str, str]) -> str:
 
 def switch_off(place: str, until: float, environ: Mapping[str, str]) -> Off:
     """Switch off a folder, or everything. Raises OSError."""
-    from notyet.ledger.place import make_private
-
     off = Off(place=place, until=until)
     file = _file(os.path.join(state_folder(environ), "off"), place)
-    make_private(file)
-    with open(file, "wb") as opened:
-        opened.write(dumps({"until": until}).encode())
+    write_private(file, dumps({"until": until}))
     return off
 
 

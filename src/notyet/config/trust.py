@@ -6,7 +6,14 @@ import time
 
 from notyet.config.compile import compile_text
 from notyet.config.compiled import freeze
-from notyet.config.store import Trusted, read_record, state_folder, text_of, write_record
+from notyet.config.store import (
+    Trusted,
+    folder_id,
+    read_record,
+    state_folder,
+    text_of,
+    write_record,
+)
 from notyet.core.record import Record
 
 TYPE_CHECKING = False
@@ -49,5 +56,6 @@ def grant(chosen: Candidate, environ: Mapping[str, str]) -> None:
         content=chosen.text,
         compiled=freeze(chosen.settings),
         at=time.time(),
+        folder=folder_id(chosen.file.path),
     )
     write_record(state_folder(environ), record)

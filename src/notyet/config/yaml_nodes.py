@@ -68,7 +68,8 @@ class NodeReader:
     def _value(self, node: Node, path: Path) -> Any:
         self._nodes += 1
         if self._nodes > _MOST_NODES:
-            raise BadSyntax("its aliases stand for far too much", *_start(node))
+            most = f"it stands for more than {_MOST_NODES} entries, aliases included"
+            raise BadSyntax(most, *_start(node))
         if node in self._around:
             raise BadSyntax("an alias stands inside what it is an alias for", *_start(node))
         if len(self._around) > DEEPEST:

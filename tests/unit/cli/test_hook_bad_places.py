@@ -250,7 +250,7 @@ def test_conclaudes_command_line_never_exits_with_2_for_a_mistake_in_it(capsys, 
 
 def test_a_fault_of_our_own_lets_the_agent_go(tmp_path, monkeypatch):
     project = new_project(tmp_path / "p")
-    monkeypatch.setattr("notyet.config.load.load", lambda *_: 1 / 0)
+    monkeypatch.setattr("notyet.config.load.load", lambda *_, **__: 1 / 0)
     reply = ask(payload("codex", project))
     assert_allows("codex", reply.code, reply.stdout)
     assert "internal error: ZeroDivisionError" in reply.stderr

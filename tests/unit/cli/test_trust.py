@@ -34,7 +34,7 @@ def test_a_person_says_yes_and_the_gates_are_in_force(project, capsys):
     assert main(["trust", "--yes"]) == 0
     said = capsys.readouterr().out
     assert f"{project}/notyet.toml  (not trusted)" in said
-    assert "trusted: these gates are in force now" in said
+    assert "trusted: 2 gates of this file in force now" in said
     ask_hook(payload("claude", project))
     assert [outcome for outcome, _ in stops()] != ["skipped"]
     assert query("SELECT what, place, detail FROM acts") == [

@@ -37,13 +37,14 @@ def test_no_text_raises(kind, text):
 
 
 @pytest.mark.rule("J7")
-def test_a_matcher_that_is_wrong_is_a_mistake_with_its_place():
+def test_a_matcher_that_is_wrong_is_warned_of_with_its_place():
     handlers = [{"type": "command", "command": "x"}]
     groups = [{"matcher": "(", "hooks": handlers}, {"matcher": "ok", "hooks": handlers}]
     text = json.dumps({"hooks": {"SubagentStop": groups}}, indent=1)
     settings = compile_text(text, "/p/f", "codex")
     assert [gate.match.agents for gate in settings.gates] == [("ok",)]
-    (mistake,) = settings.mistakes
+    assert settings.mistakes == ()  # it is right for Codex, which skips it too
+    (mistake,) = settings.warnings
     assert mistake.line > 1
     assert "never run this hook" in mistake.message
 
@@ -53,11 +54,34 @@ def test_an_executable_is_its_own_gate(tmp_path):
     path = tmp_path / ".mux" / "stop"
     path.parent.mkdir()
     path.touch(0o644)
-    (mistake,) = compile_text("", str(path), "mux-stop").mistakes
+    (mistake,) = compile_text("", str(path), "mux-stop").warnings
     assert (mistake.hint, mistake.file) == ("run chmod +x stop", str(path))
     path.chmod(0o755)
     (gate,) = compile_text("", str(path), "mux-stop").gates
     assert (gate.name, gate.timeout, gate.check.speaks) == ("mux .mux/stop", 10.0, "mux")
+
+
+@pytest.mark.rule("J3", "N5")
+@pytest.mark.parametrize(
+    ("text", "shell"),
+    [
+        ("exit 2\n", "bash"),
+        ("#!/bin/sh\nexit 2\n", "sh"),
+        ("#! /usr/bin/env bash\nexit 2\n", "bash"),
+        ("#!/usr/bin/env python3\n", ""),
+        ("#!/bin/sh -e\n", ""),
+        ("x" * 200_000, ""),
+        ("\0", ""),
+    ],
+)
+def test_a_shell_script_is_run_as_its_text_and_another_program_by_its_path(tmp_path, text, shell):
+    path = tmp_path / ".mux" / "stop"
+    path.parent.mkdir()
+    path.touch(0o755)
+    (gate,) = compile_text(text, str(path), "mux-stop").gates
+    expected = (shell, "-c", text, str(path)) if shell else (str(path),)
+    assert gate.check.argv == expected
+    assert bool(gate.check.options.get("by_path")) is not bool(shell)
 
 
 @pytest.mark.rule("J9")
@@ -65,7 +89,8 @@ def test_an_executable_is_its_own_gate(tmp_path):
     ("content", "words"),
     [
         (None, "No such file"),
-        ("{", "o.json:1:2: "),
+        ("{", "it has no whole number at agents.defaults.subagents.maxSteerRestarts"),
+        ("{a: {maxSteerRestarts: 1}, b: {maxSteerRestarts: 2}}", "no whole number"),
         ("[]", "it has no whole number at agents.defaults.subagents.maxSteerRestarts"),
         ('{"agents": {"defaults": {"subagents": {"maxSteerRestarts": true}}}}', "no whole number"),
         ('{"agents": {"defaults": {"subagents": {"maxSteerRestarts": -1}}}}', "no whole number"),
@@ -80,3 +105,13 @@ def test_an_openclaw_file_without_the_number_is_a_mistake(tmp_path, content, wor
     assert mistake.file == str(tmp_path / "o.json")
     assert words in str(mistake)
     assert settings.limits == {}
+
+
+@pytest.mark.rule("J9")
+def test_an_openclaw_file_may_have_comments_and_bare_keys(tmp_path):
+    (tmp_path / "o.json5").write_text(
+        "// maxSteerRestarts: 9\n{agents: {defaults: {subagents: {maxSteerRestarts: 5,},},},}\n"
+    )
+    text = '[read]\nopenclaw = "o.json5"\n'
+    settings = compile_text(text, os.path.join(tmp_path, "notyet.toml"), "notyet")
+    assert (settings.mistakes, settings.limits) == ((), {"max_blocks": 5})

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from config_places import READS, commands, hooks, setup, write, write_own, write_user_toml
+from notyet.config.files import host_files
+from notyet.config.load import load
 
 
 @pytest.mark.rule("J6")
@@ -93,11 +95,11 @@ def test_muxs_executables_are_found_project_first_and_new_name_first(tmp_path):
     own = write_own(".mux/stop", "#!/bin/sh\n")
     old = tmp_path / ".mux" / "stop"
     new = tmp_path / ".xum" / "stop"
-    assert commands(tmp_path, "mux") == [f'bash -c exec "$0" {own}']
+    assert commands(tmp_path, "mux") == [f"sh -c #!/bin/sh\n {own}"]
     write(tmp_path, ".mux/stop", "#!/bin/sh\n")
-    assert commands(tmp_path, "mux") == [f'bash -c exec "$0" {old}']
+    assert commands(tmp_path, "mux") == [f"sh -c #!/bin/sh\n {old}"]
     write(tmp_path, ".xum/stop", "#!/bin/sh\n")
-    assert commands(tmp_path, "mux") == [f'bash -c exec "$0" {new}']
+    assert commands(tmp_path, "mux") == [f"sh -c #!/bin/sh\n {new}"]
     write(tmp_path, ".mux/subagent_stop", "#!/bin/sh\n")
     scopes = [gate.match.events for gate in setup(tmp_path, "mux").gates]
     assert scopes == [("agent",), ("subagent",)]
@@ -114,13 +116,85 @@ def test_an_executable_that_is_not_executable_is_a_warning(tmp_path):
 
 
 @pytest.mark.rule("J3", "N5")
-def test_an_executable_that_changed_since_it_was_trusted_is_not_run(tmp_path):
+def test_a_script_that_changed_since_it_was_trusted_is_run_as_it_was(tmp_path):
     path = write(tmp_path, ".mux/stop", "#!/bin/sh\n")
     path.write_text("#!/bin/sh\nrm -rf .\n")
     found = setup(tmp_path, "mux")
+    assert [gate.check.argv[2] for gate in found.gates] == ["#!/bin/sh\n"]
+    assert "that version stays in force until you run: notyet trust --read mux" in found.warnings[0]
+    path.unlink()
+    assert [gate.check.argv[2] for gate in setup(tmp_path, "mux").gates] == ["#!/bin/sh\n"]
+
+
+@pytest.mark.rule("J3", "N5")
+def test_another_program_that_changed_since_it_was_trusted_is_not_run(tmp_path):
+    path = write(tmp_path, ".mux/stop", "#!/usr/bin/env python3\n")
+    path.write_text("#!/usr/bin/env python3\nprint()\n")
+    found = setup(tmp_path, "mux")
     assert found.gates == ()
-    assert [file.path for file in found.untrusted] == [str(path)]
     assert found.distrust == [f"{path} is not trusted; run: notyet trust --read mux"]
+
+
+@pytest.mark.rule("N5")
+@pytest.mark.parametrize("name", [".mux/stop", ".conclaude.yml"])
+def test_a_file_that_nobody_trusted_does_not_hide_a_trusted_one(tmp_path, name):
+    host = "mux" if "mux" in name else "conclaude"
+    text = "#!/bin/sh\n" if host == "mux" else "stop: {commands: [{run: kept}]}\n"
+    write(tmp_path, name, text)
+    nearer = tmp_path / (".xum/stop" if host == "mux" else ".conclaude.yaml")
+    nearer.parent.mkdir(exist_ok=True)
+    nearer.write_text("# nothing\n")
+    nearer.chmod(0o755)
+    found = setup(tmp_path, host)
+    assert len(found.gates) == 1
+    assert [file.path for file in found.untrusted] == [str(nearer)]
+
+
+@pytest.mark.rule("N5")
+def test_another_folder_under_the_same_name_does_not_inherit_trust(tmp_path):
+    path = write(tmp_path / "p", "notyet.toml", '[gates]\na = "make test"\n')
+    assert commands(path.parent) == ["make test"]
+    path.parent.rename(tmp_path / "old")
+    path.parent.mkdir()
+    assert commands(path.parent) == []
+    path.write_text('[gates]\na = "make test"\n')  # the same text is what was trusted
+    assert commands(path.parent) == ["make test"]
+
+
+@pytest.mark.rule("J8")
+def test_a_subfolder_and_the_hosts_project_lead_to_the_same_files(tmp_path):
+    project = tmp_path / "p"
+    write(project, ".claude/settings.json", hooks("hook"))
+    write(project, "notyet.toml", READS.format("claude"))
+    (project / "sub").mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert commands(project / "sub") == ["hook"]
+    assert commands(elsewhere) == []
+    found = load(str(elsewhere), "codex", os.environ, project=str(project))
+    assert [gate.check.line for gate in found.gates] == ["hook"]
+
+
+@pytest.mark.rule("N5")
+def test_a_project_replaced_by_a_link_to_an_empty_folder_keeps_its_gates(tmp_path):
+    write(tmp_path / "p", "notyet.toml", '[gates]\na = "kept"\n')
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "p").rename(tmp_path / "q")
+    (tmp_path / "p").symlink_to(tmp_path / "empty")
+    found = setup(tmp_path / "p")
+    assert found.distrust == [f"{tmp_path}/p/notyet.toml is not trusted; run: notyet trust"]
+
+
+@pytest.mark.rule("N5")
+def test_a_file_that_a_variable_puts_into_the_project_is_not_the_users(tmp_path, monkeypatch):
+    project = tmp_path / "p"
+    (project / ".config" / "notyet").mkdir(parents=True)
+    (project / ".config" / "notyet" / "notyet.toml").write_text('[gates]\na = "evil"\n')
+    for name, value in (("HOME", project), ("XDG_CONFIG_HOME", project / ".config")):
+        monkeypatch.setenv(name, str(value))
+        assert commands(project) == []
+    monkeypatch.setenv("CODEX_HOME", ".codex")
+    assert [file.path for file in host_files("codex", str(project), os.environ)] == []
 
 
 @pytest.mark.rule("J3")
@@ -148,10 +222,10 @@ def test_codexs_files_add_up_and_duplicates_all_run(tmp_path):
 @pytest.mark.rule("J4")
 def test_codexs_home_is_where_it_says(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
-    write(tmp_path / "codex" / "x", "notyet.toml", "", trusted=False)
+    (tmp_path / "codex").mkdir()
     (tmp_path / "codex" / "hooks.json").write_text(hooks("elsewhere"))
-    write(tmp_path, "notyet.toml", READS.format("codex"))
-    assert commands(tmp_path) == ["elsewhere"]
+    write(tmp_path / "p", "notyet.toml", READS.format("codex"))
+    assert commands(tmp_path / "p") == ["elsewhere"]
 
 
 @pytest.mark.rule("J5", "J8")
