@@ -11,27 +11,27 @@ from __future__ import annotations
 import sys
 from time import monotonic
 
-from notyet import workspace
-from notyet.asking import Asking, question_for
+from notyet.asking import Asking
 from notyet.checks.drive import Call, drive_sync
-from notyet.checks.function import asked_by, takes
+from notyet.checks.function import asked_by
 from notyet.core.event import StopEvent
-from notyet.core.gate import Function, Gate
-from notyet.core.limits import History, Limits
+from notyet.core.limits import History, Limits, uncounted
 from notyet.core.plan import missing_names, plan, select
-from notyet.core.record import replace
-from notyet.core.settle import holds, needs_tree, settle
-from notyet.core.verdict import Allow, Block, Decision, Problem
+from notyet.core.record import replace, variant
+from notyet.core.verdict import Allow, Decision, Problem
+from notyet.deadline import Deadline
 from notyet.errors import LedgerError
-from notyet.observers import OBSERVED, Observer, Watch, is_told
+from notyet.observers import OBSERVED, Observer, is_told
+from notyet.roster import Roster
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from notyet.asking import Keep
     from notyet.checks.drive import Line
-    from notyet.checks.function import Question
+    from notyet.core.gate import Gate
     from notyet.core.verdict import Report
     from notyet.ledger import AnyLedger, Begun
 
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 _FIRST_ANSWER = 600.0  # seconds that the second of two equal stops waits for the first
 _ONE_WAIT = 1.0
-_LONGEST_OUTPUT = 1_200  # characters of a failed gate that its agent can be told; more gets a log
+_PATIENCE_OF_LEDGER = 60.0  # seconds at most; a ledger of files has a patience of its own
+_MOST_WARNINGS = 10  # of one decision
 
 
 class Engine:
@@ -70,14 +71,11 @@ class Engine:
         self._ledger = ledger
         self._warn = warn or _warn
         self._limits = limits
-        self._observers: list[Watch] = []
+        self._roster = Roster(engine=id(self))
         for observer in observers:
-            self._watch(observer)
-        self._gates: list[Gate] = []
-        self._names: set[str] = set()
-        self._questions: dict[str, Question] = {}
+            self._roster.watch(observer)
         for gate in gates:
-            self._add(gate if isinstance(gate, Gate) else _as_gate(gate))
+            self._roster.add(gate)
 
     def on(self, name: str, handler: Callable[..., Any], priority: int = 0) -> None:
         """Register a handler `(event, ctx)`, plain or async.
@@ -88,14 +86,15 @@ class Engine:
         from notyet.dialects import openclaw
 
         if name in openclaw.DECIDING:
-            self._add(openclaw.gate(name, handler, priority, step=len(self._gates)))
+            step = len(self._roster.gates)
+            self._roster.add(openclaw.gate(name, handler, priority, step=step))
             return
         try:
             observer = Observer(name, handler)
         except ValueError:
             known = ", ".join((*openclaw.DECIDING, *OBSERVED))
             raise ValueError(f"no event is called {name!r}; there is {known}") from None
-        self._watch(observer)
+        self._roster.watch(observer)
 
     async def decide(
         self,
@@ -111,49 +110,31 @@ class Engine:
         """Decide, count and record a stop, then tell the observers unless it was blocked.
 
         `within` so many seconds there is a decision: a gate that is still at work by then is
-        ended, has a problem and never blocks.
+        ended, has a problem and never blocks. Recording it and telling observers may take
+        another second, or an eighth of that time where that is less.
         """
         from notyet.checks.drive_async import drive
         from notyet.checks.threads import run_or_do
 
         # Nobody waits on the loop's thread for a ledger that is locked.
-        return await drive(self._check(event, _deadline(within), _FIRST_ANSWER, run_or_do))
+        return await drive(self._check(event, Deadline(within), _FIRST_ANSWER, run_or_do))
 
     def check_sync(self, event: StopEvent, *, within: float | None = None) -> Decision:
         """Do what `check` does from code that is not async, inside a running loop or not."""
         # What a running loop of this thread is asking cannot be answered while we wait for it.
         patience = 0.0 if _in_a_running_loop() else _FIRST_ANSWER
-        return drive_sync(self._check(event, _deadline(within), patience, _at_once))
-
-    def _watch(self, observer: object) -> None:
-        if not isinstance(observer, Observer):
-            kind = type(observer).__name__
-            raise TypeError(f"an observer is an Observer, not {kind}; or use engine.on()")
-        if callable(observer.call):
-            _expect(observer.call, ("event", "ctx"), f"an observer of {observer.on!r}")
-        self._observers.append(Watch(observer))
-
-    def _add(self, gate: Gate) -> None:
-        if gate.name in self._names:
-            raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
-        question = question_for(gate, engine=id(self))
-        if question is not None:
-            shape = ("event",) if gate.native else ("event", "ctx")
-            _expect(question.call, shape, f"the gate {gate.name!r}")
-            self._questions[gate.name] = question
-        self._names.add(gate.name)
-        self._gates.append(gate)
+        return drive_sync(self._check(event, Deadline(within), patience, _at_once))
 
     def _check(
-        self, event: StopEvent, deadline: float | None, patience: float, aside: Aside
+        self, event: StopEvent, deadline: Deadline, patience: float, aside: Aside
     ) -> Line[Decision]:
         decision, gates = self._look(event)
         if decision is None and not event.session_id.strip():
             decision = _skipped("no-session", "the event has no session_id, so nothing was asked")
-            yield from self._write_down(event, decision)
+            yield from self._write_down(event, decision, deadline)
         if decision is None:
             try:
-                entered = yield from self._enter(event, _left(deadline, patience))
+                entered = yield from self._enter(event, deadline, patience)
             except LedgerError as error:
                 decision = _skipped("ledger", f"{error} (nothing was asked)")
             else:
@@ -171,7 +152,8 @@ class Engine:
     def _decide_only(self, event: StopEvent, history: History) -> Line[Decision]:
         decision, gates = self._look(event)
         if decision is None:
-            decision = yield from self._decide(event, gates, history, None, _keep_nothing)
+            forever = Deadline(None)
+            decision = yield from self._decide(event, gates, history, forever, _keep_nothing)
         return decision
 
     def _look(self, event: StopEvent) -> tuple[Decision | None, tuple[Gate, ...]]:
@@ -181,16 +163,21 @@ class Engine:
         if id(self) in asked_by.get():
             said = "a gate, or what it started, wanted to stop; a gate's own work is not gated"
             return _skipped("inside", said), ()
-        gates = select(event, self._gates)
+        gates = select(event, self._roster.gates)
         if not gates:
-            return _skipped("no-gate", *missing_names(event, self._gates)), ()
+            return _skipped("no-gate", *missing_names(event, self._roster.gates)), ()
         return None, gates
 
-    def _enter(self, event: StopEvent, patience: float) -> Line[Begun | Decision]:
+    def _enter(
+        self, event: StopEvent, deadline: Deadline, patience: float
+    ) -> Line[Begun | Decision]:
         """Enter a stop in the ledger, or return the answer that an equal one gets (B12)."""
-        ends = monotonic() + patience
+        ends = monotonic() + deadline.left(patience)
         while True:
-            begun: Begun = yield from self._keep(self._ledger.begin, event, undo=self._give_up)
+            wait = deadline.left(_PATIENCE_OF_LEDGER)
+            begun: Begun = yield from self._keep(
+                self._ledger.begin, event, wait, undo=lambda begun: self._give_up(begun, deadline)
+            )
             if not begun.repeats:
                 return begun
             # In short waits, so that nobody is left waiting when this check is cancelled.
@@ -206,7 +193,7 @@ class Engine:
         event: StopEvent,
         gates: tuple[Gate, ...],
         begun: Begun,
-        deadline: float | None,
+        deadline: Deadline,
         aside: Aside,
     ) -> Line[Decision]:
         def keep(report: Report) -> str:
@@ -217,13 +204,14 @@ class Engine:
             if begun.warnings:
                 decision = replace(decision, warnings=(*begun.warnings, *decision.warnings))
             try:
+                wait = deadline.left_at_last(_PATIENCE_OF_LEDGER)
                 recorded: Decision = yield from self._keep(
-                    self._ledger.record, begun, decision, self._limits.session_ceiling
+                    self._ledger.record, begun, decision, self._limits.session_ceiling, wait
                 )
             except LedgerError as error:
-                return _unrecorded(decision, error)
+                return uncounted(decision, str(error))
         except BaseException:  # cancelled, interrupted: the stop must not look asked for ever
-            aside(lambda: self._give_up(begun))
+            aside(lambda: self._give_up(begun, deadline))
             raise
         return recorded
 
@@ -232,39 +220,26 @@ class Engine:
         event: StopEvent,
         gates: tuple[Gate, ...],
         history: History,
-        deadline: float | None,
-        keep: Callable[[Report], str],
+        deadline: Deadline,
+        keep: Keep,
     ) -> Line[Decision]:
-        planned = plan(event, gates, history, self._limits)
-        asking = Asking(planned.event, self._questions, deadline)
-        reports: list[Report] = []
-        tree = ""
-        for stage in planned.stages:
-            answers = yield asking.stage(stage)
-            held = [holds(gate, report) for gate, report in zip(stage, answers, strict=True)]
-            for report, is_holding in zip(answers, held, strict=True):
-                if is_holding and len(report.output) > _LONGEST_OUTPUT:
-                    path = yield Call(keep, (report,))
-                    report = replace(report, log=path)  # noqa: PLW2901  # the same, with its log
-                reports.append(report)
-            if any(held):
-                if needs_tree(planned, stage, answers):
-                    wait = _left(deadline, workspace.PATIENCE)
-                    tree = yield Call(workspace.fingerprint, (event.cwd, wait))
-                break
-        return settle(planned, reports, tree)
+        planned = plan(event, gates, history, self._limits, self._roster.gates)
+        asking = Asking(planned.event, self._roster.questions, deadline)
+        return (yield from asking.decide(planned, keep))
 
-    def _tell(self, event: StopEvent, decision: Decision, deadline: float | None) -> Line[None]:
-        for watch in tuple(self._observers):
+    def _tell(self, event: StopEvent, decision: Decision, deadline: Deadline) -> Line[None]:
+        told = variant(event, {"block_count": decision.count, "max_blocks": decision.limit})
+        for watch in tuple(self._roster.watches):
             if is_told(watch.observer, event, decision):
-                (report,) = yield watch.stage(event, decision, deadline)
+                (report,) = yield watch.stage(told, decision, deadline.last)
                 if isinstance(report.answer, Problem):
                     self._warn(f"{report.gate} {report.answer} (ignored)")
 
-    def _write_down(self, event: StopEvent, decision: Decision) -> Line[None]:
+    def _write_down(self, event: StopEvent, decision: Decision, deadline: Deadline) -> Line[None]:
         """Record a stop that was let go for a cause (A10)."""
         try:
-            yield from self._keep(self._ledger.skip, event, decision)
+            wait = deadline.left_at_last(_PATIENCE_OF_LEDGER)
+            yield from self._keep(self._ledger.skip, event, decision, wait)
         except LedgerError as error:
             self._warn(f"{error} (that the stop was skipped was not recorded)")
 
@@ -277,25 +252,19 @@ class Engine:
         return (yield Call(call, args, undo))
 
     def _log(self, decision: Decision) -> None:
-        for warning in decision.warnings:
+        for warning in decision.warnings[:_MOST_WARNINGS]:
             self._warn(warning)
+        more = len(decision.warnings) - _MOST_WARNINGS
+        if more > 0:
+            self._warn(f"and {more} more warnings about this stop")
 
-    def _give_up(self, begun: Begun) -> None:
+    def _give_up(self, begun: Begun, deadline: Deadline) -> None:
         if begun.repeats:
             return  # another's stop
         try:
-            self._ledger.give_up(begun)
+            self._ledger.give_up(begun, deadline.left_at_last(_PATIENCE_OF_LEDGER))
         except LedgerError as error:
             self._warn(f"{error} (that this check was cancelled was not recorded)")
-
-
-def _deadline(within: float | None) -> float | None:
-    return None if within is None else monotonic() + within
-
-
-def _left(deadline: float | None, patience: float) -> float:
-    """Return how long we may wait for something of our own."""
-    return patience if deadline is None else max(0.0, min(patience, deadline - monotonic()))
 
 
 def _keep_nothing(_report: Report) -> str:
@@ -313,36 +282,8 @@ def _in_a_running_loop() -> bool:
     return asyncio._get_running_loop() is not None  # noqa: SLF001  # public, but for its name
 
 
-def _as_gate(call: Callable[..., Any]) -> Gate:
-    if not callable(call):
-        raise TypeError(f"a gate is a Gate or a function, not {type(call).__name__}")
-    name = getattr(call, "__name__", type(call).__name__)
-    return Gate(name=name, check=Function(call))
-
-
-def _expect(call: Callable[..., Any], names: tuple[str, ...], who: str) -> None:
-    """Refuse a function that could only fail once an agent stops."""
-    if not takes(call, len(names)):
-        raise TypeError(f"{who} is called with ({', '.join(names)}), which it does not take")
-
-
 def _skipped(cause: str, *warnings: str) -> Decision:
     return Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=warnings)
-
-
-def _unrecorded(decision: Decision, error: LedgerError) -> Decision:
-    """A send-back that was not counted must not happen: it could go on for ever (B3)."""
-    warnings = (*decision.warnings, f"{error} (this decision was not recorded)")
-    if not isinstance(decision.verdict, Block):
-        return replace(decision, warnings=warnings)
-    return replace(
-        decision,
-        verdict=Allow(),
-        outcome="failed_open",
-        count=decision.count - 1,
-        why=f"{decision.why} blocked, but the ledger failed",
-        warnings=warnings,
-    )
 
 
 def _warn(message: str) -> None:

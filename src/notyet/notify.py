@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_PATIENCE = 5.0  # seconds
+PATIENCE = 5.0  # seconds
 _MOST_TITLE = 200  # characters
 _MOST_BODY = 2_000
 _KILL = 9
@@ -29,9 +29,12 @@ _APPLESCRIPT = (
 )
 
 
-def notify(title: str, body: str, environ: Mapping[str, str]) -> str:
-    """Show a notification. Return why that failed, or nothing; never raise."""
-    return send(command_for(sys.platform, title, body), environ)
+def notify(title: str, body: str, environ: Mapping[str, str], patience: float = PATIENCE) -> str:
+    """Show a notification. Return why that failed, or nothing; never raise.
+
+    The notifier is ended when it does not finish within `patience` seconds.
+    """
+    return send(command_for(sys.platform, title, body), environ, patience)
 
 
 def command_for(platform: str, title: str, body: str) -> list[str]:
@@ -47,7 +50,7 @@ def command_for(platform: str, title: str, body: str) -> list[str]:
     return ["notify-send", "--app-name=notyet", "--", title, body]
 
 
-def send(command: list[str], environ: Mapping[str, str]) -> str:
+def send(command: list[str], environ: Mapping[str, str], patience: float = PATIENCE) -> str:
     """Run a notifier for a few seconds at most. Return why it failed, or nothing."""
     name = command[0]
     program = _find(name, environ.get("PATH", ""))
@@ -55,11 +58,11 @@ def send(command: list[str], environ: Mapping[str, str]) -> str:
         return f"{name} is not on the PATH; install it, or switch notifications off"
     try:
         pid = _spawn(program, command, dict(environ))
-        status = _wait(pid)
+        status = _wait(pid, patience)
     except (OSError, ValueError) as error:
         return f"{name} cannot be run: {error}"
     if status is None:
-        return f"{name} did not finish in {_PATIENCE:g} s and was ended"
+        return f"{name} did not finish in {patience:.2g} s and was ended"
     code = os.waitstatus_to_exitcode(status)
     return f"{name} failed with exit code {code}" if code else ""
 
@@ -80,9 +83,9 @@ def _spawn(program: str, command: list[str], environ: dict[str, str]) -> int:
         return os.posix_spawn(program, command, environ, file_actions=_NOWHERE, setpgroup=0)
 
 
-def _wait(pid: int) -> int | None:
+def _wait(pid: int, patience: float) -> int | None:
     """Return how a process ended; None when its time was up and it had to be ended."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + patience
     pause = 0.001
     while True:
         try:

@@ -158,8 +158,8 @@ def test_a_check_cancelled_while_the_ledger_is_opened_leaves_no_stop_asking(tmp_
     begin = ledger.begin
     begun, release = threading.Event(), threading.Event()
 
-    def slow_begin(event):
-        result = begin(event)
+    def slow_begin(event, patience):
+        result = begin(event, patience)
         begun.set()
         release.wait(30)
         return result

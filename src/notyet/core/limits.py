@@ -122,5 +122,23 @@ def within_limit(history: History, decision: Decision, ceiling: int) -> Decision
         decision = replace(decision, count=history.blocks + (not full))
     if not full:
         return decision
-    why = f"{decision.why} still fails; other stops at the same time used the last send-back"
+    why = f"{decision.why} still holds; other stops at the same time used the last send-back"
     return replace(decision, verdict=Allow(), outcome="capped", why=why, repeat_key="")
+
+
+def uncounted(decision: Decision, problem: str) -> Decision:
+    """Return a decision that could not be recorded as it may stand.
+
+    A send-back that was not counted must not happen: it could go on for ever (B3).
+    """
+    warnings = (*decision.warnings, f"{problem} (this decision was not recorded)")
+    if decision.outcome != "blocked":
+        return replace(decision, warnings=warnings)
+    return replace(
+        decision,
+        verdict=Allow(),
+        outcome="failed_open",
+        count=decision.count - 1,
+        why=f"{decision.why} blocked, but the ledger failed",
+        warnings=warnings,
+    )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from notyet.core.command import Command
 from notyet.core.record import Record
-from notyet.core.text import bounded, first_line, joined, shortened
-from notyet.core.verdict import Allow
+from notyet.core.text import bounded, first_line, joined, listed, shortened
+from notyet.core.verdict import Allow, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 2_950  # of a message with nothing in it but our own gates
 _MOST_SECTIONS = 6
-_MOST_NAMES = 8
+_MOST_NAMES = 5
 _MOST_BRIEFED = 30
 _LONGEST_PATH = 300  # bytes; half a path would be of no use
 _LEAST_TAIL = 80
@@ -59,56 +59,90 @@ class Held(Record, kw_only=True):
 
 def compose(held: Held) -> str:
     """Return the prompt that continues a held agent."""
-    ours = [block for block in held.blocks if _is_ours(block[0])]
+    ours = _ours(held)
     theirs = [block.prompt for gate, block, _ in held.blocks if not _is_ours(gate)]
     if not ours:
         asks_again = held.is_subagent and any(
             gate.check.speaks not in _VERBATIM for gate, _, _ in held.blocks
         )
         return joined([*theirs, _REPORT_AGAIN] if asks_again else theirs)
-    before = [_opening(held, len(ours))]
-    after = [
-        *_others(held.reports),
-        *([_SAME] if held.is_same else []),
-        _ADVICE,
-        _WAY_OUT,
-        *([_LAST] if held.count >= held.limit else []),
-        *([_REPORT_AGAIN] if held.is_subagent else []),
-    ]
-    fixed = sum(_size(part) + 2 for part in (*before, *after))
-    sections = _sections(ours, _MOST_BYTES - fixed)
-    return joined([*before, *sections, *theirs, *after])
+    before, after = _around(held)
+    shown, rest = _sections(ours, _room(held))
+    sections = ["\n".join([head, tail, *foot]) for head, tail, foot in shown]
+    return joined([before, *sections, *rest, *theirs, *after])
+
+
+def left_out(held: Held) -> tuple[str, ...]:
+    """Return our gates of whose output `compose` tells only a part, or nothing."""
+    ours = _ours(held)
+    if not ours:
+        return ()
+    shown, _ = _sections(ours, _room(held))
+    whole = {
+        gate.name
+        for (gate, block, _), (_, tail, _) in zip(ours, shown, strict=False)
+        if tail == "\n".join(_lines(block.prompt))
+    }
+    return tuple(gate.name for gate, _, _ in ours if gate.name not in whole)
+
+
+def _ours(held: Held) -> list[tuple[Gate, Block, Report]]:
+    return [block for block in held.blocks if _is_ours(block[0])]
 
 
 def _is_ours(gate: Gate) -> bool:
     return gate.native and isinstance(gate.check, Command)
 
 
-def _opening(held: Held, failed: int) -> str:
-    asked = sum(report.answer is not None for report in held.reports)
-    checks = f"{failed} of {asked} checks failed" if asked > 1 else "a check failed"
+def _room(held: Held) -> int:
+    """Return how many bytes are left for what our gates say."""
+    before, after = _around(held)
+    return _MOST_BYTES - sum(_size(part) + 2 for part in (before, *after))
+
+
+def _around(held: Held) -> tuple[str, list[str]]:
+    """Return what is said before and after the words of the gates."""
+    return _opening(held), [
+        *_others(held),
+        *([_SAME] if held.is_same else []),
+        _ADVICE,
+        _WAY_OUT,
+        *([_LAST] if held.count >= held.limit else []),
+        *([_REPORT_AGAIN] if held.is_subagent else []),
+    ]
+
+
+def _opening(held: Held) -> str:
+    asked = sum(report.answer is not None for report in held.reports if not report.observed)
+    checks = f"{len(held.blocks)} of {asked} checks failed" if asked > 1 else "a check failed"
     said = f"notyet: {checks} (send-back {held.count} of {held.limit})."
     return f"{said} Your report was not delivered." if held.is_subagent else said
 
 
-def _others(reports: Sequence[Report]) -> list[str]:
-    passed = [report.gate for report in reports if isinstance(report.answer, Allow)]
-    waiting = [report.gate for report in reports if report.answer is None]
-    lines = []
-    if passed:
-        lines.append(f"Passed: {_names(passed)}.")
-    if waiting:
-        lines.append(f"Not run yet: {_names(waiting)}.")
-    return lines
+def _others(held: Held) -> list[str]:
+    """Return what became of the gates that do not hold the agent; observers are nobody's matter."""
+    holding = {gate.name for gate, _, _ in held.blocks}
+    others = [r for r in held.reports if not r.observed and r.gate not in holding]
+    said = {
+        # One that failed but cannot block allows, with a warning.
+        "Passed": [r for r in others if isinstance(r.answer, Allow) and not r.warning],
+        "Could not run": [r for r in others if isinstance(r.answer, Problem)],
+        "Not run yet": [r for r in others if r.answer is None],
+    }
+    return [f"{what}: {_names([r.gate for r in which])}." for what, which in said.items() if which]
 
 
 def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(shortened(name, 40) for name in names[:_MOST_NAMES]) + more
+    return listed([shortened(name, 40) for name in names], _MOST_NAMES)
 
 
-def _sections(ours: list[tuple[Gate, Block, Report]], room: int) -> list[str]:
-    """Return what failed: as many gates as there is room for, the others by name."""
+def _sections(
+    ours: list[tuple[Gate, Block, Report]], room: int
+) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
+    """Return what failed: as many gates as there is room for, the others by name.
+
+    Each of the former is its first line, as much of its output as fits, and its last lines.
+    """
     count = min(len(ours), _MOST_SECTIONS)
     while True:
         frames = [_frame(gate, report) for gate, _, report in ours[:count]]
@@ -119,16 +153,21 @@ def _sections(ours: list[tuple[Gate, Block, Report]], room: int) -> list[str]:
         if each >= _LEAST_TAIL or count == 1:
             break
         count -= 1
-    sections = []
-    for (_, block, _), (head, *foot) in zip(ours[:count], frames, strict=True):
-        sections.append("\n".join([head, _tail(block.prompt, each), *foot]))
-    return sections + rest
+    sections = [
+        (head, _tail(block.prompt, each), foot)
+        for (_, block, _), (head, *foot) in zip(ours[:count], frames, strict=True)
+    ]
+    return sections, rest
 
 
 def _frame(gate: Gate, report: Report) -> list[str]:
     assert isinstance(gate.check, Command)
-    command = shortened(first_line(gate.check.options.get("python") or gate.check.line), 160)
-    how = f"{report.exit}, {report.seconds:.1f} s"
+    command = first_line(gate.check.options.get("python") or gate.check.line)
+    how = f"{report.seconds:.1f} s"
+    passing = [f"exit {code}" for code in gate.check.options.get("pass_codes", (0,))]
+    # One that ended as if it passed has answered in words: its exit is not the reason.
+    if report.exit and report.exit not in passing:
+        how = f"{report.exit}, {how}"
     lines = [f"FAILED {shortened(gate.name, 80)} ({how}): {command}"]
     if report.log and _size(report.log) <= _LONGEST_PATH:
         lines.append(f"Full output: {report.log}")
@@ -140,20 +179,23 @@ def _frame(gate: Gate, report: Report) -> list[str]:
 
 def _tail(text: str, most: int) -> str:
     """Return the end of an output, whole lines of it, indented; what matters comes last."""
-    lines = [f"  {line}".rstrip() for line in text.strip().splitlines()]
+    lines = _lines(text)
+    if sum(_size(line) + 1 for line in lines) <= most:
+        return "\n".join(lines)
     kept: list[str] = []
     room = most - 34  # for the line that says how much is left out
-    for line in reversed(lines):
-        if _size(line) + 1 > room:
-            if not kept:
-                kept.append(shortened(line, room))
-            break
-        kept.append(line)
-        room -= _size(line) + 1
-    left_out = len(lines) - len(kept)
-    if left_out:
-        kept.append(f"  ... {left_out} lines left out ...")
+    while _size(lines[-1]) < room:  # they do not all fit
+        kept.append(lines.pop())
+        room -= _size(kept[-1]) + 1
+    if not kept:
+        kept.append(shortened(lines.pop(), room))
+    if lines:
+        kept.append(f"  ... {len(lines)} lines left out ...")
     return "\n".join(reversed(kept))
+
+
+def _lines(text: str) -> list[str]:
+    return [f"  {line}".rstrip() for line in text.strip().splitlines()]
 
 
 def _size(text: str) -> int:

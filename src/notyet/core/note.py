@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from notyet.core.text import first_line
-from notyet.core.verdict import Problem
+from notyet.core.text import first_line, listed
+from notyet.core.verdict import Block, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from notyet.core.verdict import Decision
+    from notyet.core.verdict import Decision, Report
 
-_MOST_BROKEN = 8
+# Causes of a skipped stop that somebody should look into; the others are meant to be quiet.
+_UNMEANT = frozenset({"ledger", "no-session", "duplicate"})
 
 
 def note(decision: Decision) -> str:
@@ -22,35 +23,49 @@ def note(decision: Decision) -> str:
 def _note(decision: Decision) -> str:
     outcome = decision.outcome
     if outcome == "blocked":
-        return f"notyet: sent back {decision.count}/{decision.limit}: {_why_blocked(decision)}"
+        sent_back = f"notyet: sent back {decision.count}/{decision.limit}"
+        return f"{sent_back}: {_why_blocked(decision)}{_also_broken(decision)}"
     if outcome == "passed" and decision.count:
         times = "1 send-back" if decision.count == 1 else f"{decision.count} send-backs"
         return f"notyet: passed after {times}"
     if outcome in {"capped", "stuck"}:
-        return f"notyet: let go, {outcome}: {decision.why}"
+        return f"notyet: let go, {outcome}: {decision.why}{_also_broken(decision)}"
     if outcome == "handed_back":
         return "notyet: let go: the agent says it needs you"
     if outcome == "failed_open":
-        return f"notyet: let go unchecked: {_broken(decision)}"
+        broken = listed([f"{report.gate}: {_words(report)}" for report in _broken(decision)])
+        return f"notyet: let go unchecked: {broken or decision.why}"
+    if outcome == "skipped" and decision.why in _UNMEANT:
+        return f"notyet: let go unchecked: {listed(decision.warnings) or decision.why}"
     return ""
 
 
 def _why_blocked(decision: Decision) -> str:
-    reasons = []
-    for report in decision.reports:
-        if report.status != "blocked" or report.observed:
-            continue
-        words = report.exit
-        if not words or words == "exit 0":
-            words = first_line(report.answer.because)  # type: ignore[union-attr]  # a Block
-        reasons.append(f"{report.gate} ({words})")
-    return ", ".join(reasons) or decision.why
-
-
-def _broken(decision: Decision) -> str:
-    broken = [
-        f"{report.gate}: {first_line(str(report.answer))}"
+    holding = [
+        report
         for report in decision.reports
-        if isinstance(report.answer, Problem) and not report.observed
+        if report.held or (isinstance(report.answer, Block) and not report.observed)
     ]
-    return ", ".join(broken[:_MOST_BROKEN]) or decision.why
+    return listed([f"{report.gate} ({_words(report)})" for report in holding]) or decision.why
+
+
+def _words(report: Report) -> str:
+    """Say in a few words why a gate holds an agent, or what was wrong with it."""
+    if not isinstance(report.answer, Block):
+        return first_line(str(report.answer))
+    # A command that answers in words exits with 0, which would say nothing.
+    return report.exit if report.exit not in {"", "exit 0"} else first_line(report.answer.because)
+
+
+def _also_broken(decision: Decision) -> str:
+    broken = [report.gate for report in _broken(decision)]
+    return f"; broken: {listed(broken)}" if broken else ""
+
+
+def _broken(decision: Decision) -> list[Report]:
+    """Return the gates that could not answer and held nobody."""
+    return [
+        report
+        for report in decision.reports
+        if isinstance(report.answer, Problem) and not report.observed and not report.held
+    ]

@@ -6,6 +6,7 @@ from notyet.core.event import child_key
 from notyet.core.gate import EVERY_AGENT, NOT_ASKED_AT_LIMIT, why_not
 from notyet.core.limits import History, Limit, Limits, limit_in_force
 from notyet.core.record import Record, variant
+from notyet.core.text import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,8 +44,17 @@ def select(event: StopEvent, gates: Sequence[Gate]) -> tuple[Gate, ...]:
     return tuple([gate for gate in gates if not why_not(gate, event)])
 
 
-def plan(event: StopEvent, gates: tuple[Gate, ...], history: History, limits: Limits) -> Plan:
-    """Plan the questions for an event that these selected gates apply to."""
+def plan(
+    event: StopEvent,
+    gates: tuple[Gate, ...],
+    history: History,
+    limits: Limits,
+    declared: Sequence[Gate] = (),
+) -> Plan:
+    """Plan the questions for an event that these selected gates apply to.
+
+    `declared` are all gates, also those that do not apply because the event does not say enough.
+    """
     limit = limit_in_force(limits, history, event.host_cap)
     at_limit = history.blocks >= limit.number
     skipped = "background" if limits.wait_for_background and _others_at_work(event) else ""
@@ -72,7 +82,9 @@ def plan(event: StopEvent, gates: tuple[Gate, ...], history: History, limits: Li
         at_limit=at_limit,
         handed_back=handed_back,
         skipped=skipped,
-        warnings=() if skipped else _warnings(event, gates, asked, limit),
+        warnings=()
+        if skipped
+        else (*missing_names(event, declared or gates), *_at_limit(event, gates, asked, limit)),
     )
 
 
@@ -93,25 +105,26 @@ def _stages(gates: tuple[Gate, ...]) -> tuple[Stage, ...]:
     return tuple(tuple(stage) for stage in stages.values())
 
 
-def _warnings(
+def _at_limit(
     event: StopEvent, gates: tuple[Gate, ...], asked: tuple[Gate, ...], limit: Limit
 ) -> tuple[str, ...]:
-    warnings = list(missing_names(event, gates))
-    if event.block_count >= event.max_blocks:
-        left_out = [gate.name for gate in gates if gate not in asked]
-        not_asked = f"; not asked: {', '.join(left_out)}" if left_out else ""
-        warnings.append(
-            f"limit reached: {event.block_count} of {event.max_blocks} send-backs used "
-            f"({limit.source}) in run {event.run_id or '-'} of session {child_key(event)}; "
-            f"the agent is not sent back again{not_asked}"
-        )
-    return tuple(warnings)
+    if event.block_count < event.max_blocks:
+        return ()
+    left_out = [gate.name for gate in gates if gate not in asked]
+    not_asked = f"; not asked: {listed(left_out)}" if left_out else ""
+    said = (
+        f"limit reached: {event.block_count} of {event.max_blocks} send-backs used "
+        f"({limit.source}) in run {event.run_id or '-'} of session {child_key(event)}; "
+        f"the agent is not sent back again{not_asked}"
+    )
+    return (said,)
 
 
 def missing_names(event: StopEvent, gates: Sequence[Gate]) -> tuple[str, ...]:
     """Say that a subagent has no id, where patterns would have been tried on it (D2)."""
     if event.scope == "agent" or event.agent_id:
         return ()
-    if all(gate.match.agents == EVERY_AGENT and not gate.match.never for gate in gates):
+    matches = [gate.match for gate in gates if "subagent" in gate.match.events]
+    if all(match.agents == EVERY_AGENT and not match.never for match in matches):
         return ()
     return ("the event names no agent_id; only its type and name can match a pattern",)

@@ -7,7 +7,7 @@ from itertools import repeat
 from notyet.core.gate import EVERY_AGENT, fits
 from notyet.core.limits import limit_in_force
 from notyet.core.record import replace
-from notyet.core.text import bounded, joined, masked
+from notyet.core.text import bounded, joined, listed, masked
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
 
 TYPE_CHECKING = False
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
+    from notyet.core.message import Held
     from notyet.core.plan import Plan
     from notyet.core.verdict import Answer, Outcome
 
@@ -59,13 +60,7 @@ def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
 
     `tree` is the fingerprint of the files as they are now; empty when it is not known.
     """
-    by_gate = {report.gate: report for report in reports}
-    ordered = tuple(
-        [
-            by_gate.get(gate.name) or Report(gate=gate.name, observed=gate.observe)
-            for gate in plan.gates
-        ]
-    )
+    ordered = _ordered(plan, reports)
     if plan.event.scope == "subagent":
         ordered = tuple(map(_with_match, ordered, plan.gates, repeat(plan.event)))
     tally = _count(plan.gates, ordered)
@@ -84,6 +79,29 @@ def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
         repeat_key=repeat_key,
         warnings=(*plan.warnings, *tally.warnings, *_clipped(plan, tally.extend)),
     )
+
+
+def too_long(plan: Plan, reports: Sequence[Report], tree: str = "") -> tuple[str, ...]:
+    """Return the gates of whose output an agent that is held would read only a part."""
+    from notyet.core.message import left_out
+
+    ordered = _ordered(plan, reports)
+    tally = _count(plan.gates, ordered)
+    return left_out(_held(plan, tally, _repeats(plan, _repeat_key(plan, tally, tree)), ordered))
+
+
+def _ordered(plan: Plan, reports: Sequence[Report]) -> tuple[Report, ...]:
+    """Return a report for each gate, in declared order."""
+    by_gate = {report.gate: report for report in reports}
+    return tuple([_completed(gate, by_gate.get(gate.name)) for gate in plan.gates])
+
+
+def _completed(gate: Gate, report: Report | None) -> Report:
+    if report is None:
+        return Report(gate=gate.name, observed=gate.observe)
+    if isinstance(report.answer, Problem) and holds(gate, report):
+        return replace(report, held=True)
+    return report
 
 
 def _with_match(report: Report, gate: Gate, event: StopEvent) -> Report:
@@ -146,40 +164,51 @@ def _verdict(
         return Halt(reason), "halted", reason
     if not tally.blocks:
         return Allow(), *_outcome_of_allow(plan, tally)
-    names = ", ".join(gate.name for gate, _ in tally.blocks)
+    names = listed([gate.name for gate, _ in tally.blocks])
     if plan.at_limit:
-        return Allow(), "capped", f"{names} still fails; {_used(plan)}"
-    repeats = plan.history.repeats + 1 if repeat_key == plan.history.repeat_key else 1
+        return Allow(), "capped", f"{names} still holds; {_used(plan)}"
+    repeats = _repeats(plan, repeat_key)
     if repeat_key and repeats >= plan.limits.stuck_after:
         return Allow(), "stuck", f"{names} failed {repeats} times alike, and no file changed"
-    from notyet.core.message import Held, compose  # most stops end without a word
+    from notyet.core.message import compose  # most stops end without a word
 
-    by_gate = {report.gate: report for report in reports}
-    held = Held(
-        blocks=tuple((gate, block, by_gate[gate.name]) for gate, block in tally.blocks),
-        reports=reports,
-        is_subagent=plan.event.scope == "subagent",
-        count=plan.history.blocks + 1,
-        limit=plan.limit.number,
-        is_same=bool(repeat_key) and repeats > 1,
-    )
     verdict = Block(
-        prompt=bounded(compose(held), _MOST_WORDS),
+        prompt=bounded(compose(_held(plan, tally, repeats, reports)), _MOST_WORDS),
         reason=bounded(joined([block.because for _, block in tally.blocks]), _MOST_WORDS),
         extend=tally.extend,
     )
     return verdict, "blocked", names
 
 
+def _repeats(plan: Plan, repeat_key: str) -> int:
+    """Return how many stops in a row failed alike, this one included."""
+    is_same = repeat_key and repeat_key == plan.history.repeat_key
+    return plan.history.repeats + 1 if is_same else 1
+
+
+def _held(plan: Plan, tally: _Tally, repeats: int, reports: tuple[Report, ...]) -> Held:
+    from notyet.core.message import Held
+
+    by_gate = {report.gate: report for report in reports}
+    return Held(
+        blocks=tuple((gate, block, by_gate[gate.name]) for gate, block in tally.blocks),
+        reports=reports,
+        is_subagent=plan.event.scope == "subagent",
+        count=plan.history.blocks + 1,
+        limit=plan.limit.number,
+        is_same=repeats > 1,
+    )
+
+
 def _outcome_of_allow(plan: Plan, tally: _Tally) -> tuple[Outcome, str]:
     if plan.handed_back and any(gate.native for gate in plan.gates):
         return "handed_back", "the agent handed the matter to its user"
     if plan.at_limit and tally.not_asked:
-        return "capped", f"{', '.join(tally.not_asked)} not asked; {_used(plan)}"
+        return "capped", f"{listed(tally.not_asked)} not asked; {_used(plan)}"
     if tally.broken or tally.not_asked:
-        return "failed_open", f"{', '.join(tally.broken + tally.not_asked)} gave no answer"
+        return "failed_open", f"{listed(tally.broken + tally.not_asked)} gave no answer"
     if tally.would_block:
-        return "observed", f"{', '.join(tally.would_block)} would have blocked"
+        return "observed", f"{listed(tally.would_block)} would have blocked"
     return "passed", ""
 
 

@@ -2,64 +2,76 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _UNITS = ("ns", "us", "µs", "ms", "s", "sec", "secs", "seconds", "second", "m", "min", "h")
 _HEX = frozenset("0123456789abcdefABCDEF")
 _SHORTEST_HEX = 7  # as git abbreviates
 _LONGEST_LINE = 160
-_KEPT = frozenset("\n\t")
 _ESC = "\x1b"
 _BEL = "\x07"
+# After an ESC: what begins a string for the terminal, and what stands before a final byte.
+_STRINGS = frozenset("]PX^_")
+_PARAMETERS = " !\"#$%&'()*+,-./0123456789:;<=>?"
+_BETWEEN = " !\"#$%&'()*+,-./"
+_HIDDEN: dict[int, str | None] = {}  # what `clean` replaces, and by what; made at its first need
 
 
 def clean(text: str) -> str:
-    """Return the text without terminal escapes, control characters and lone surrogates."""
+    """Return the text without terminal escapes, and without characters that show nothing.
+
+    Those are control characters, lone surrogates, zero-width ones, and those that turn the
+    direction of what follows: with them a text reads differently from what it says.
+    """
     if _ESC in text:
         text = _without_escapes(text)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if text.isprintable():
-        return text
-    return "".join(c for c in text if c in _KEPT or not (_is_control(c) or _is_surrogate(c)))
+    return text if text.isprintable() else text.translate(_hidden())
 
 
-def _is_control(character: str) -> bool:
-    return character < " " or "\x7f" <= character <= "\x9f"
-
-
-def _is_surrogate(character: str) -> bool:
-    return "\ud800" <= character <= "\udfff"
+def _hidden() -> dict[int, str | None]:
+    if not _HIDDEN:
+        spans = (
+            (0x00, 0x08),
+            (0x0B, 0x1F),
+            (0x7F, 0x9F),
+            (0x61C, 0x61C),
+            (0x200B, 0x200F),
+            (0x202A, 0x202E),
+            (0x2060, 0x2069),
+            (0xD800, 0xDFFF),
+            (0xFEFF, 0xFEFF),
+        )
+        for first, last in spans:
+            _HIDDEN.update(dict.fromkeys(range(first, last + 1)))
+        _HIDDEN.update(dict.fromkeys((0x2028, 0x2029), "\n"))  # which part lines and paragraphs
+    return _HIDDEN
 
 
 def _without_escapes(text: str) -> str:
-    kept: list[str] = []
-    at = 0
-    last_close = max(text.rfind(_BEL), text.rfind(_ESC + "\\"))
-    while True:
-        start = text.find(_ESC, at)
-        if start < 0:
-            kept.append(text[at:])
-            return "".join(kept)
-        kept.append(text[at:start])
-        at = _end_of_escape(text, start, last_close)
+    # Each part is looked at once, so that the whole costs no more than its length.
+    first, *parts = text.split(_ESC)
+    kept = [first]
+    for part, following in zip(parts, (*parts[1:], ""), strict=True):
+        if part:
+            kept.append(_after_escape(part, following))
+    return "".join(kept)
 
 
-def _end_of_escape(text: str, start: int, last_close: int) -> int:
-    """Return where the escape sequence that starts here is over."""
-    kind = text[start + 1 : start + 2]
-    at = start + 2
-    if kind == "[":  # a control sequence: parameters, then one final byte
-        while at < len(text) and not "@" <= text[at] <= "~":
-            at += 1
-        return at + 1
-    if kind in ("]", "P", "^", "_"):  # a string that BEL or ESC \ closes
-        if last_close < at:
-            return start + 1
-        bell = text.find(_BEL, at)
-        closing = text.find(_ESC + "\\", at)
-        ends = [end for end in (bell + 1, closing + 2 if closing >= 0 else 0) if end > 0]
-        return min(ends)
-    while at <= len(text) and " " <= text[at - 1 : at] <= "/":  # e.g. the choice of a charset
-        at += 1
-    return at
+def _after_escape(part: str, following: str) -> str:
+    """Return what is left of the text after an ESC, up to the next ESC and what follows that."""
+    if part[0] in _STRINGS:  # closed by BEL, or ESC and a backslash; never closed, it is text
+        _, bell, rest = part.partition(_BEL)
+        if bell:
+            return rest
+        return "" if following.startswith("\\") else part
+    if part[0] == "[":  # a control sequence: parameters, then one final byte
+        rest, lowest = part[1:].lstrip(_PARAMETERS), "@"
+    else:  # e.g. the choice of a charset
+        rest, lowest = part.lstrip(_BETWEEN), "0"
+    return rest[1:] if lowest <= rest[:1] <= "~" else rest
 
 
 def bounded(text: str, limit: int) -> str:
@@ -86,7 +98,20 @@ def first_line(text: str) -> str:
     """Return the first line of a text, bounded, and whether there is more."""
     lines = text.strip().splitlines() or [""]
     more = " ..." if len(lines) > 1 else ""
-    return bounded(lines[0], _LONGEST_LINE).replace("\n", " ") + more
+    return shortened(lines[0], _LONGEST_LINE) + more
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Return some names with commas between, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def visible(text: str) -> str:
+    """Return a text in which nothing can hide: a terminal obeys escapes instead of showing them."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def joined(parts: list[str]) -> str:

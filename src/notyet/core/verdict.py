@@ -106,6 +106,7 @@ class Report(Record, kw_only=True):
     hidden: bool = False  # a hook wants its output shown to nobody (F12)
     exit: str = ""  # how a command ended, in words
     log: str = ""  # the file with all of its output, where that was too long to be told
+    held: bool = False  # a problem that held the agent, because `if_broken` is block
 
     @property
     def status(self) -> str:

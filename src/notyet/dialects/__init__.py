@@ -76,7 +76,8 @@ _MODULES = {
     "mux": "mux",
     "conclaude": "conclaude",
 }
-FUNCTION_DIALECTS = ("notyet", "openclaw")
+# Seconds that each host waits for a hook that does not say how long it takes (E6, E9).
+PATIENCE = {"claude": 600.0, "codex": 600.0, "mux": 10.0, "conclaude": 600.0, "notyet": 600.0}
 HOSTS = ("claude", "codex", "mux", "conclaude", "notyet")
 
 

@@ -75,7 +75,8 @@ def read_event(
         background_tasks=background_tasks(payload),
         permission_mode=text(payload, "permission_mode"),
         host_version=_version(environ) if host == "claude" else None,
-        host_cap=_cap(environ) if host == "claude" else 0,
+        # What calls us as conclaude is Claude Code, too.
+        host_cap=_cap(environ) if host in {"claude", "conclaude"} else 0,
         raw=payload,
     )
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from notyet.core.command import Exit
     from notyet.core.event import StartEvent, StopEvent
-    from notyet.core.verdict import Decision, Report
+    from notyet.core.verdict import Decision
 
     Path = tuple[str | int, ...]
     Entry = tuple[Path, Mapping[str, Any], Match]
@@ -38,8 +38,6 @@ _MOST_COMMAND = 500  # characters of a command in a message
 _MOST_NAME = 60  # the same, in a gate's name
 _MOST_PAYLOAD = 100_000  # bytes; the system refuses variables of 128 KiB
 _MOST_VALUE = 10_000  # bytes of any other variable: names and paths
-_MOST_BODY = 300  # characters of a notification
-_CALM = frozenset({"passed", "observed", "skipped"})  # outcomes that are nobody's failure
 
 
 def write_reply(
@@ -73,7 +71,7 @@ def write_context(told: str, event: StartEvent) -> Reply:  # noqa: ARG001  # of 
 def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return stdin and environment of a command: Claude Code's payload, and variables (W4, H3)."""
     payload, _ = claude.write_event(event, folder)
-    payload["hook_event_name"] = _hook(event)
+    payload["hook_event_name"] = hook_name(event)
     if event.ending == "error":
         payload["error"] = event.error or "unknown"
     variables = {
@@ -95,7 +93,8 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
     return payload, environ
 
 
-def _hook(event: StopEvent) -> str:
+def hook_name(event: StopEvent) -> str:
+    """Return what conclaude calls the hook of an event."""
     return "StopFailure" if event.ending == "error" else claude.event_name(event)
 
 
@@ -130,7 +129,7 @@ def _shortened(value: Any, most: int) -> Any:
 
 def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
     """Read how a command ended (F, both columns conclaude)."""
-    options = _options(gate)
+    options = options_of(gate)
     if exit.cancelled or (exit.timed_out and gate.timeout is None):
         # Not its own time was up, but ours; that holds nobody (E9).
         return Reading(answer=Problem("deadline", "it was ended before it could answer"))
@@ -144,7 +143,8 @@ def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in 
     return Reading(answer=Allow(), warning=failure)
 
 
-def _options(gate: Gate) -> Mapping[str, Any]:
+def options_of(gate: Gate) -> Mapping[str, Any]:
+    """Return what the file says about a command, and in which section."""
     assert isinstance(gate.check, Command)
     return gate.check.options
 
@@ -161,8 +161,8 @@ def _failure(gate: Gate, exit: Exit) -> str:  # noqa: A002  # as above
         what = f"Command failed with exit code {exit.code}"
     else:
         return ""
-    options = _options(gate)
-    words = [(options.get("message") or "").strip() or what + _shown(gate)]
+    options = options_of(gate)
+    words = [(options.get("message") or "").strip() or what + shown_command(gate)]
     for label, output in (("Stdout", exit.stdout), ("Stderr", exit.stderr)):
         text = answers.words(output) if options.get(f"show{label}") is True else ""
         if text:
@@ -170,7 +170,7 @@ def _failure(gate: Gate, exit: Exit) -> str:  # noqa: A002  # as above
     return "\n".join(words)
 
 
-def _shown(gate: Gate) -> str:
+def shown_command(gate: Gate) -> str:
     """Return the command, as far as `showCommand` lets us."""
     assert isinstance(gate.check, Command)
     if gate.check.options.get("showCommand") is False:
@@ -204,6 +204,7 @@ def gates(settings: Mapping[str, Any], file: str, line_of: Callable[[Path], int]
             timeout=entry.get("timeout"),
             if_broken="block" if holds else "allow",
             observe=section == "stopFailure",
+            always=not holds,
             source=Source(file, line_of(path)),
         )
     return list(found.values())
@@ -263,52 +264,7 @@ def notifications(
     """Return title and body of what the user is to be notified of, once all is decided.
 
     `wishes` is the section `notifications` of the file, and `gates` are those that were asked.
-    `showErrors` and `showSuccess` choose among what commands did; that a stop is over is a system
-    event, told unless `showSystemEvents` is off.
     """
-    hook = _hook(event)
-    hooks = wishes.get("hooks") or ()
-    if wishes.get("enabled") is not True or not ("*" in hooks or hook in hooks):
-        return []
-    ours = {gate.name: gate for gate in gates if gate.check.speaks == "conclaude"}
-    bodies = [body for failed, body in _of_commands(ours, decision) if _wants(wishes, failed)]
-    failed, body = _of_event(ours, event, decision)
-    if wishes.get("showSystemEvents") is not False or _wants(wishes, failed):
-        bodies.append(body)
-    return [(f"notyet - {hook}", bounded(clean(body), _MOST_BODY)) for body in bodies]
+    from notyet.dialects import conclaude_notifications
 
-
-def _wants(wishes: Mapping[str, Any], failed: bool) -> bool:  # noqa: FBT001  # which of two wishes
-    return wishes.get("showErrors" if failed else "showSuccess") is True
-
-
-def _of_commands(ours: Mapping[str, Gate], decision: Decision) -> Iterator[tuple[bool, str]]:
-    """Yield what `notifyPerCommand` asks for: whether it failed, and the words."""
-    for report in decision.reports:
-        gate = ours.get(report.gate)
-        if gate and report.answer and _options(gate).get("notifyPerCommand") is True:
-            failed = _has_failed(report)
-            yield failed, f"Command {'failed' if failed else 'passed'}{_shown(gate)}"
-
-
-def _has_failed(report: Report) -> bool:
-    return bool(report.warning) or not isinstance(report.answer, Allow)
-
-
-def _of_event(ours: Mapping[str, Gate], event: StopEvent, decision: Decision) -> tuple[bool, str]:
-    if event.ending == "error":
-        return True, f"The turn ended with an error: {event.error or 'unknown'}"
-    blocked = isinstance(decision.verdict, Block)
-    if event.scope == "subagent":
-        name = event.agent_id or event.agent_name or event.agent_type or "unknown"
-        if blocked or decision.outcome in _CALM:
-            return blocked, f"Subagent '{name}' {'was sent back' if blocked else 'completed'}"
-        return True, f"Subagent '{name}' was let go, {decision.outcome}: {decision.why}"
-    if isinstance(decision.verdict, Block):
-        held = [ours.get(r.gate) for r in decision.reports if r.status == "blocked"]
-        if held and all(gate and _options(gate)["section"] == "infinite" for gate in held):
-            return False, f"Continuing: {decision.verdict.prompt}"
-        return True, decision.verdict.prompt
-    if decision.outcome == "passed":
-        return False, "All commands passed"
-    return decision.outcome not in _CALM, f"{decision.outcome}: {decision.why}"
+    return conclaude_notifications.notifications(wishes, event, decision, gates)

@@ -31,7 +31,7 @@ def _event(payload: Payload) -> object:
 
 # In this order; the first that fits. What comes last speaks as Claude Code does.
 _SIGNS: tuple[tuple[str, Callable[[Payload], bool]], ...] = (
-    ("notyet", _has("scope", "host")),
+    ("notyet", _has("scope", "session_id")),
     ("cursor", _has("cursor_version")),
     ("cursor", _has("conversation_id", "generation_id")),
     ("gemini", lambda payload: _event(payload) == "AfterAgent"),

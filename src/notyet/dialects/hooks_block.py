@@ -11,6 +11,7 @@ from notyet.core.command import Command
 from notyet.core.gate import EVERY_AGENT, Gate, Match, Source
 from notyet.core.matcher import pattern_error
 from notyet.core.text import bounded
+from notyet.dialects import PATIENCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     Complain = Callable[[Path, str], None]
 
 _SCOPES: dict[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}
-_TIMEOUTS = {"claude": 600.0, "codex": 600.0, "mux": 10.0}  # seconds (E6)
 _KINDS: dict[str, Kind] = {"claude": "claude", "codex": "codex", "mux": "claude"}
 _PUNCTUATION = str.maketrans(dict.fromkeys(";&|(){}\\", " "))  # what may stand next to a word
 _SHELLS = {"claude": "/bin/sh", "codex": "bash", "mux": "bash"}
@@ -103,10 +103,10 @@ def _line(speaks: str, handler: dict[str, Any]) -> str:
 def _timeout(speaks: str, handler: dict[str, Any]) -> float:
     timeout = handler.get("timeout")
     if timeout is None:
-        return _TIMEOUTS[speaks]
+        return PATIENCE[speaks]
     if speaks == "codex":
         return max(1.0, float(timeout))
-    return float(timeout) if timeout > 0 else _TIMEOUTS[speaks]
+    return float(timeout) if timeout > 0 else PATIENCE[speaks]
 
 
 def is_ours(command: str) -> bool:
@@ -115,6 +115,6 @@ def is_ours(command: str) -> bool:
     for at, word in enumerate(words):
         name = word.rsplit("/", 1)[-1]
         is_program = name == "notyet" or word.endswith("notyet/__main__.py")
-        if is_program and "hook" in words[at + 1 : at + 2]:
+        if is_program and words[at + 1 : at + 2] in (["hook"], ["conclaude"]):
             return True
     return False

@@ -1,7 +1,7 @@
 import pytest
 
-from notyet import Allow, Decision, History, Limits
-from notyet.core.limits import after, limit_in_force, open_turn
+from notyet import Allow, Block, Decision, History, Limits
+from notyet.core.limits import after, limit_in_force, open_turn, uncounted
 from support import stop
 
 
@@ -154,3 +154,15 @@ def test_a_row_of_equal_failures_is_broken_by_any_other_stop(between):
     history = after(History(turn=1), decided("blocked", repeat_key="k"))
     history = after(history, decided(between))
     assert (history.repeats, history.repeat_key) == (0, "")
+
+
+@pytest.mark.rule("B3")
+def test_a_send_back_that_could_not_be_counted_does_not_happen():
+    blocked = Decision(verdict=Block("no"), outcome="blocked", count=2, limit=3, why="g")
+    let_go = uncounted(blocked, "the disk is full")
+    assert (let_go.verdict, let_go.outcome, let_go.count) == (Allow(), "failed_open", 1)
+    assert let_go.why == "g blocked, but the ledger failed"
+    assert let_go.warnings == ("the disk is full (this decision was not recorded)",)
+    passed = Decision(verdict=Allow(), outcome="passed", count=2)
+    assert uncounted(passed, "x").outcome == "passed"
+    assert uncounted(passed, "x").warnings == ("x (this decision was not recorded)",)

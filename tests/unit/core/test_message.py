@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from notyet import Allow, Block, Decision, Gate, Halt, Problem, Report
 from notyet.core.command import Command
-from notyet.core.message import Held, briefing, compose
+from notyet.core.message import Held, briefing, compose, left_out
 from notyet.core.note import note
+from notyet.core.record import replace
 from support import gate
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "messages"
@@ -48,10 +49,12 @@ def passed(name):
     return Report(gate=name, answer=Allow(), seconds=0.1, exit="exit 0")
 
 
+SENT_BACK = {"is_subagent": False, "count": 1, "limit": 3, "is_same": False}
+
+
 def held(*blocks, others=(), **fields):
-    defaults = {"is_subagent": False, "count": 1, "limit": 3, "is_same": False}
     reports = (*(report for _, _, report in blocks), *others)
-    return Held(blocks=blocks, reports=reports, **(defaults | fields))
+    return Held(blocks=blocks, reports=reports, **(SENT_BACK | fields))
 
 
 TESTS = failed(
@@ -66,6 +69,43 @@ CASES = {
     "main-repeated": held(TESTS, others=OTHERS, count=2, is_same=True),
     "main-last": held(TESTS, others=OTHERS, count=3),
     "main-two-gates": held(TESTS, LINT, others=OTHERS),
+    "main-and-others": held(
+        TESTS,
+        (
+            Gate(name="hook", check=Command(script="x", speaks="codex")),
+            Block("Update the changelog."),
+            Report(gate="hook", answer=Block("Update the changelog."), exit="exit 2"),
+        ),
+        others=(
+            *OTHERS,
+            Report(gate="types", answer=Problem("timeout", "no answer in 5 s")),
+            Report(gate="watch", answer=Block("x"), observed=True),
+            Report(gate="sees", observed=True),
+            Report(gate="log", answer=Allow(), warning="Command failed with exit code 1"),
+        ),
+    ),
+    "main-broken": held(
+        (
+            command("tests"),
+            Block(
+                "The gate tests could not be asked (cannot_start: no such file). Mend that first."
+            ),
+            Report(
+                gate="tests",
+                answer=Problem("cannot_start", "no such file"),
+                exit="not started",
+                held=True,
+            ),
+        ),
+        others=OTHERS,
+    ),
+    "main-answers": held(
+        (
+            command("review", "review --json"),
+            Block("Say what you tested."),
+            Report(gate="review", answer=Block("x"), seconds=2.0, exit="exit 0"),
+        )
+    ),
     "main-says-nothing": held(failed("quiet", "It exited with code 1 and said nothing.")),
     "sub-first": held(TESTS, others=OTHERS, is_subagent=True),
     "sub-repeated": held(TESTS, others=OTHERS, is_subagent=True, count=2, is_same=True),
@@ -113,7 +153,12 @@ def test_whatever_fails_the_message_stays_below_3_kb_and_names_the_gate(gates, i
     ]
     if not blocks:
         return
-    text = compose(held(*blocks, is_subagent=is_subagent, count=count, is_same=True))
+    others = [
+        Report(gate=f"{name} {at}" * 9, answer=answer)
+        for name in gates[0][0]
+        for at, answer in enumerate([Allow(), Problem("timeout", "x"), None] * 3)
+    ]
+    text = compose(held(*blocks, others=others, is_subagent=is_subagent, count=count, is_same=True))
     assert len(text.encode("utf-8", "replace")) < 3_000
     assert "FAILED g" in text
 
@@ -125,6 +170,16 @@ def test_the_end_of_a_long_output_is_kept_in_whole_lines():
     assert "  line 9999\n" in text
     assert "lines left out ..." in text
     assert "line 1\n" not in text
+
+
+@pytest.mark.rule("N2")
+def test_of_one_endless_line_the_beginning_is_told():
+    endless = failed("tests", "x" * 10_000)
+    text = compose(held(endless))
+    assert "x" * 1000 in text
+    assert "xxx...\n" in text
+    assert "lines left out" not in text
+    assert left_out(held(endless)) == ("tests",)
 
 
 @pytest.mark.rule("K12")
@@ -145,7 +200,42 @@ def test_what_hooks_say_stands_between_our_own_words_as_it_is():
     )
     text = compose(held(LINT, theirs))
     assert "\n\nTheir words.\n\nIn two paragraphs.\n\n" in text
-    assert text.startswith("notyet: 1 of 2 checks failed")
+    assert text.startswith("notyet: 2 of 2 checks failed")
+
+
+@pytest.mark.rule("N2")
+def test_a_long_command_is_cut_at_its_end():
+    text = compose(held(failed("tests", "x", run="run-it " * 100)))
+    (line,) = [line for line in text.splitlines() if line.startswith("FAILED")]
+    assert line.startswith("FAILED tests (exit 1, 12.3 s): run-it run-it")
+    assert line.endswith("...")
+    assert "left out" not in line
+
+
+@pytest.mark.rule("N2")
+def test_an_exit_code_is_told_where_it_is_the_reason():
+    def told(exit_words, **options):
+        report = Report(gate="g", answer=Block("x"), seconds=1.0, exit=exit_words)
+        return compose(held((command("g", "cmd", **options), Block("x"), report)))
+
+    assert "FAILED g (1.0 s): cmd" in told("exit 0")
+    assert "FAILED g (exit 0, 1.0 s): cmd" in told("exit 0", pass_codes=(5,))
+    assert "FAILED g (1.0 s): cmd" in told("exit 5", pass_codes=(0, 5))
+    assert "FAILED g (exit 1, 1.0 s): cmd" in told("exit 1")
+
+
+@pytest.mark.rule("N2")
+def test_what_is_left_out_is_known_before_it_is_said():
+    theirs = (Gate(name="hook", check=Command(script="x", speaks="codex")), Block("x"), None)
+    assert left_out(held(LINT)) == ()
+    assert left_out(Held(blocks=(theirs,), reports=(), **SENT_BACK)) == ()
+    long = [failed(f"g{n}", "\n".join(f"line {m}" for m in range(40 * n))) for n in range(1, 9)]
+    cut = left_out(held(*long))
+    text = compose(held(*long))
+    assert set(cut) >= {"g7", "g8"}  # which are only named
+    for n in range(1, 9):
+        section = text.partition(f"FAILED g{n} ")[2].partition("FAILED")[0]
+        assert ("lines left out" in section or not section) == (f"g{n}" in cut)
 
 
 def test_a_starting_agent_is_told_which_checks_wait_for_it():
@@ -160,6 +250,9 @@ def test_a_starting_agent_is_told_which_checks_wait_for_it():
     assert "deliver your report" in briefing([command("tests")], "subagent")
     assert "- and 70 more" in briefing([command(f"g{n}") for n in range(100)], "agent")
     assert briefing([], "agent") == ""
+
+
+BROKEN = Report(gate="g", answer=Problem("timeout", "no answer"))
 
 
 def decided(outcome, why="", *reports, **fields):
@@ -187,7 +280,36 @@ def decided(outcome, why="", *reports, **fields):
             decided("blocked", "g", Report(gate="o", answer=Block("x"), observed=True), limit=3),
             "notyet: sent back 0/3: g",
         ),
-        (decided("capped", "tests still fails"), "notyet: let go, capped: tests still fails"),
+        (
+            decided("blocked", "g", BROKEN, replace(BROKEN, gate="b", held=True), limit=3),
+            "notyet: sent back 0/3: b (timeout: no answer); broken: g",
+        ),
+        (
+            decided("blocked", "t", TESTS[2], *(replace(BROKEN, gate=f"g{n}") for n in range(5))),
+            "notyet: sent back 0/0: tests (exit 1); broken: g0, g1, g2 and 2 more",
+        ),
+        (
+            decided("blocked", "t", *(replace(TESTS[2], gate=f"g{n}") for n in range(5))),
+            "notyet: sent back 0/0: g0 (exit 1), g1 (exit 1), g2 (exit 1) and 2 more",
+        ),
+        (
+            decided("blocked", "t", TESTS[2], replace(BROKEN, observed=True)),
+            "notyet: sent back 0/0: tests (exit 1)",
+        ),
+        (
+            decided("skipped", "ledger", warnings=("ledger /l: busy (nothing was asked)",)),
+            "notyet: let go unchecked: ledger /l: busy (nothing was asked)",
+        ),
+        (decided("skipped", "duplicate"), "notyet: let go unchecked: duplicate"),
+        (
+            decided("skipped", "no-session", warnings=("no session_id",)),
+            "notyet: let go unchecked: no session_id",
+        ),
+        (
+            decided("capped", "tests still holds", BROKEN),
+            "notyet: let go, capped: tests still holds; broken: g",
+        ),
+        (decided("capped", "tests still holds"), "notyet: let go, capped: tests still holds"),
         (decided("stuck", "no file changed"), "notyet: let go, stuck: no file changed"),
         (decided("handed_back"), "notyet: let go: the agent says it needs you"),
         (

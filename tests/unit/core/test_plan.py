@@ -119,5 +119,10 @@ def test_a_missing_agent_id_is_said_when_patterns_need_names():
     picky = gate(match=Match(events=("subagent",), agents=("cod*",)))
     (warning,) = planned(substop(agent_id=None), [picky]).warnings
     assert "names no agent_id" in warning
-    assert planned(substop(agent_id=None), [gate()]).warnings == ()
+    star = gate("star", scopes=("subagent",))
+    assert planned(substop(agent_id=None), [star]).warnings == ()
+    among = plan(substop(agent_id=None), (star,), History(), Limits(), (star, picky))
+    assert among.warnings == (warning,)
+    main = gate("main", match=Match(agents=("a-*",)))
+    assert plan(substop(agent_id=None), (star,), History(), Limits(), (star, main)).warnings == ()
     assert planned(substop(), [picky]).warnings == ()

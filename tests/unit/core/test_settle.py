@@ -99,7 +99,7 @@ def test_at_the_limit_a_failing_gate_is_capped_and_a_passing_one_passed():
     full = History(turn=1, blocks=3)
     capped = settled({"a": Block("x")}, history=full)
     assert (capped.verdict, capped.outcome, capped.count) == (Allow(), "capped", 3)
-    assert capped.why == "a still fails; 3 of 3 send-backs used (max_blocks)"
+    assert capped.why == "a still holds; 3 of 3 send-backs used (max_blocks)"
     assert settled({"a": Allow()}, history=full).outcome == "passed"
 
 
@@ -244,3 +244,29 @@ def test_a_gates_own_warning_reaches_the_decision():
 def test_an_observing_gate_cannot_extend_a_limit():
     gates = [gate("watch", observe=True)]
     assert settled({"watch": Allow(extend=9)}, gates=gates).extend == 0
+
+
+@pytest.mark.rule("A6")
+def test_a_problem_that_counts_as_a_block_is_marked_in_its_report():
+    gates = (
+        gate("blocks", if_broken="block"),
+        gate("allows"),
+        gate("watches", if_broken="block", observe=True),
+        gate("late", if_broken="block"),
+    )
+    planned = plan(stop(), gates, History(turn=1), Limits())
+    reports = [
+        Report(gate=each.name, answer=Problem("timeout", "x"), observed=each.observe)
+        for each in gates[:3]
+    ]
+    reports.append(Report(gate="late", answer=Problem("deadline", "x")))
+    decision = settle(planned, reports)
+    assert [report.held for report in decision.reports] == [True, False, False, False]
+    assert decision.outcome == "blocked"
+
+
+def test_many_names_are_few_words():
+    gates = tuple(gate(f"g{n}") for n in range(9))
+    reports = [Report(gate=each.name, answer=Block("x")) for each in gates]
+    decision = settle(plan(stop(), gates, History(turn=1), Limits()), reports)
+    assert decision.why == "g0, g1, g2 and 6 more"

@@ -133,6 +133,7 @@ def test_a_command_gets_the_payload_of_claude_code_and_it_reads_back():
         turn_id="p1",
         cwd="/home/u/proj",
         permission_mode="plan",
+        host_cap=8,  # of Claude Code, which calls us
         stop_hook_active=True,
         last_message="Done.",
         transcript_path="/t/main.jsonl",

@@ -184,3 +184,15 @@ def test_names_of_gates_are_short_and_never_the_same():
     assert len(set(names)) == 3
     assert all(len(name) < 200 for name in names)
     assert all(name.isprintable() for name in names)
+
+
+@pytest.mark.rule("D3")
+def test_commands_that_cannot_block_run_whatever_other_gates_say():
+    found = gates(
+        {
+            "stop": {"commands": [{"run": "a"}], "infinite": True},
+            "stopFailure": {"commands": [{"run": "b"}]},
+            "subagentStop": {"commands": {"*": [{"run": "c"}, {"run": "d", "block": True}]}},
+        }
+    )
+    assert [gate.always for gate in found] == [False, False, True, True, False]

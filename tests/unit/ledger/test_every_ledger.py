@@ -216,7 +216,7 @@ def test_stops_at_the_same_time_cannot_use_more_than_the_limit_together(ledger):
     assert [each.count for each in recorded] == [1, 2, 3, 3, 3, 3]
     assert recorded[-1].verdict == Allow()
     assert recorded[-1].why == (
-        "tests still fails; other stops at the same time used the last send-back"
+        "tests still holds; other stops at the same time used the last send-back"
     )
     assert ledger.begin(stop()).history.blocks == 3
 

@@ -3,6 +3,7 @@
 import os
 import stat
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -14,7 +15,7 @@ from support import stop
 
 def test_a_log_holds_all_and_is_for_its_user_only(tmp_path):
     path = Path(keep(str(tmp_path / "state" / "ledger.db"), 7, "unit tests/é", "out\né\udc80"))
-    assert path.name == "stop-7-unit-tests--.log"
+    assert path.name == f"stop-7-unit-tests---{crc32('unit tests/é'.encode()):08x}.log"
     assert path.read_text() == "out\né?\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -27,17 +28,61 @@ def test_no_name_of_a_gate_leads_out_of_the_folder(tmp_path, name):
     assert os.listdir(tmp_path / "logs") == [os.path.basename(path)]
 
 
-def test_old_logs_make_room_and_foreign_files_stay(tmp_path):
+def test_gates_whose_names_differ_only_in_odd_letters_have_logs_of_their_own(tmp_path):
+    names = ["a b", "a/b", "x" * 70 + "1", "x" * 70 + "2", "\udc80", "\udc81"]
+    paths = [keep(str(tmp_path / "ledger.db"), 1, name, name[-1]) for name in names]
+    assert len(set(paths)) == len(names)
+
+
+FOREIGN = [
+    "mine.txt",
+    "stop-1-g.log",
+    "stop-1-g-0123456.log",
+    "stop-1-g-0123456G.log",
+    "stop-x-g-01234567.log",
+    "stop--g-01234567.log",
+    "stop-1-01234567.log",
+    "stop-1-g-01234567.log.gz",
+    "stop-1-g-01234567",
+    "halt-1-g-01234567.log",
+    "stop-²-g-01234567.log",
+]
+
+
+def test_logs_of_older_stops_make_room_and_foreign_files_stay(tmp_path):
     (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "mine.txt").touch()
+    for name in FOREIGN:
+        (tmp_path / "logs" / name).touch()
     for number in range(105):
         path = keep(str(tmp_path / "ledger.db"), number, "g", "out")
-        os.utime(path, (number, number))
-    names = os.listdir(tmp_path / "logs")
-    assert len(names) == 101
-    assert "mine.txt" in names
-    assert "stop-104-g.log" in names
-    assert "stop-3-g.log" not in names
+        os.utime(path, (1000 - number, 1000 - number))  # their times tell nothing
+    names = set(os.listdir(tmp_path / "logs")) - set(FOREIGN)
+    assert {int(name.split("-")[1]) for name in names} == set(range(5, 105))
+    assert set(FOREIGN) <= set(os.listdir(tmp_path / "logs"))
+
+
+def test_the_log_just_written_stays_also_where_a_new_ledger_counts_anew(tmp_path):
+    for number in (*range(1000, 1100), 1):
+        path = keep(str(tmp_path / "ledger.db"), number, "g", "out")
+    assert os.path.exists(path)
+    assert len(os.listdir(tmp_path / "logs")) == 100
+
+
+@pytest.mark.parametrize("kind", ["link", "broken link", "pipe", "folder"])
+def test_a_log_is_written_to_a_file_and_nowhere_else(tmp_path, kind):
+    path = Path(keep(str(tmp_path / "ledger.db"), 1, "g", "out"))
+    path.unlink()
+    elsewhere = tmp_path / "elsewhere"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(elsewhere)
+    if kind == "link":
+        elsewhere.write_text("precious")
+    assert keep(str(tmp_path / "ledger.db"), 1, "g", "out") == ""
+    assert not elsewhere.exists() or elsewhere.read_text() == "precious"
 
 
 def test_a_log_that_cannot_be_written_is_none(tmp_path):
@@ -64,3 +109,20 @@ def test_a_short_output_gets_no_log(tmp_path):
     project = new_project(tmp_path / "p", gate("echo short; exit 1"))
     ask(payload("claude", project))
     assert query("SELECT log FROM reports") == [("",)]
+
+
+@pytest.mark.rule("N2")
+@pytest.mark.parametrize("line", ["x", "é" * 30, "日本語 " * 40, "word " * 30])
+def test_lines_are_never_left_out_without_saying_where_the_rest_is(tmp_path, line):
+    for number in (1, 2, 4, 9):
+        names = "".join(
+            f'[gates.g{n}]\nrun = """yes "{line}" | head -{n * 12 + 3}; exit 1"""\n'
+            f'hint = "{"h" * 40 * n}"\n'
+            for n in range(number)
+        )
+        project = new_project(tmp_path / f"p{number}", names)
+        ask(payload("claude", project, session_id=f"s{number}"))
+        ((prompt,),) = query("SELECT prompt FROM stops ORDER BY id DESC LIMIT 1")
+        for section in prompt.split("FAILED ")[1:]:
+            assert ("lines left out" not in section) or "Full output: " in section
+        assert len(prompt.encode()) < 3_000

@@ -21,8 +21,9 @@ from notyet import (
     Usage,
 )
 from notyet.ledger.migrations import VERSION, migrate, version_of
+from notyet.ledger.owner import is_gone, own_start
 from notyet.ledger.rows import HISTORY_COLUMNS, REPORT_COLUMNS, STOP_COLUMNS
-from support import decide, rows, stop, substop
+from support import decide, recorded, rows, stop, substop
 
 
 @pytest.fixture
@@ -138,11 +139,11 @@ def test_a_stop_that_is_asked_for_over_a_day_is_lost(ledger):
 
 
 @pytest.mark.rule("B12")
-def test_a_stop_that_this_process_could_not_record_holds_no_later_one_up(ledger, monkeypatch):
+def test_a_stop_that_this_process_could_not_record_holds_no_later_one_up(ledger):
     begun = ledger.begin(stop())
     other = sqlite3.connect(ledger.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    monkeypatch.setattr(ledger._file, "_patience", 0.05)
+    ledger.patience = 0.05
     with pytest.raises(LedgerBusy):
         ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1))
     other.close()
@@ -333,3 +334,60 @@ def test_a_stop_whose_asker_was_interrupted_anywhere_is_asked_by_nobody(ledger):
     assert ledger.begin(stop()).repeats == begun.stop
     del begun
     assert not ledger.begin(stop()).repeats
+
+
+def test_a_stop_whose_process_is_only_waiting_to_be_collected_is_lost(ledger):
+    child = os.fork()
+    if not child:
+        Ledger(ledger.path).begin(stop())
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    try:
+        assert ledger.answer(1, 20) is None
+        assert not ledger.begin(stop()).repeats
+    finally:
+        os.waitpid(child, 0)
+    assert recorded(ledger) == [("skipped", "lost"), ("asking", "")]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="nobody says when it started")
+def test_a_stop_whose_process_id_was_given_to_another_program_is_lost(ledger):
+    ledger.begin(stop())
+    parent = os.getppid()
+    rows(ledger, "UPDATE stops SET pid = ?", parent)  # alive, but it started at another time
+    assert not ledger.begin(stop()).repeats
+    assert recorded(ledger)[0] == ("skipped", "lost")
+
+
+def test_where_nobody_says_when_a_process_started_its_number_has_to_do(ledger):
+    ledger.begin(stop())
+    rows(ledger, "UPDATE stops SET pid = ?, pid_start = ''", os.getppid())
+    assert ledger.begin(stop()).repeats == 1
+
+
+def test_processes_that_cannot_be_are_gone():
+    assert is_gone(2**40, "")
+    assert is_gone(2**31 - 2, "")
+    assert not is_gone(1, "")
+    assert not is_gone(os.getpid(), own_start())
+
+
+def test_a_call_can_be_given_less_patience_than_the_ledger_has(ledger):
+    begun = ledger.begin(stop())
+    ledger.patience = 60.0
+    assert ledger.patience == 60.0
+    other = sqlite3.connect(ledger.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    passed = Decision(verdict=Allow(), outcome="passed", turn=1)
+    calls = (
+        lambda: ledger.begin(stop(session_id="s2"), 0.05),
+        lambda: ledger.skip(stop(), passed, 0.05),
+        lambda: ledger.record(begun, passed, 0, 0.05),
+        lambda: ledger.give_up(begun, 0.05),
+    )
+    started = time.monotonic()
+    for call in calls:
+        with pytest.raises(LedgerBusy, match=r"held it for over 0\.05 s"):
+            call()
+    assert time.monotonic() - started < 30
+    other.close()

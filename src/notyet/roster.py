@@ -1,0 +1,64 @@
+"""Who is asked and who is told: the gates and observers of an engine, refused where they cannot be.
+
+A function that could only fail once an agent stops is found out when it is registered.
+"""
+
+from __future__ import annotations
+
+from notyet.asking import question_for
+from notyet.checks.function import takes
+from notyet.core.gate import Function, Gate
+from notyet.observers import Observer, Watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from notyet.checks.function import Question
+
+
+class Roster:
+    """The gates and observers, in the order in which they were added."""
+
+    def __init__(self, engine: int) -> None:
+        self._engine = engine
+        self.gates: list[Gate] = []
+        self.questions: dict[str, Question] = {}  # for the gates that are functions
+        self.watches: list[Watch] = []
+        self._names: set[str] = set()
+
+    def add(self, gate: Gate | Callable[..., Any]) -> None:
+        """Add a gate; a plain function becomes one for the main agent."""
+        if not isinstance(gate, Gate):
+            gate = _as_gate(gate)
+        if gate.name in self._names:
+            raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
+        question = question_for(gate, engine=self._engine)
+        if question is not None:
+            shape = ("event",) if gate.native else ("event", "ctx")
+            _expect(question.call, shape, f"the gate {gate.name!r}")
+            self.questions[gate.name] = question
+        self._names.add(gate.name)
+        self.gates.append(gate)
+
+    def watch(self, observer: object) -> None:
+        """Add an observer."""
+        if not isinstance(observer, Observer):
+            kind = type(observer).__name__
+            raise TypeError(f"an observer is an Observer, not {kind}; or use engine.on()")
+        if callable(observer.call):
+            _expect(observer.call, ("event", "ctx"), f"an observer of {observer.on!r}")
+        self.watches.append(Watch(observer))
+
+
+def _as_gate(call: Callable[..., Any]) -> Gate:
+    if not callable(call):
+        raise TypeError(f"a gate is a Gate or a function, not {type(call).__name__}")
+    name = getattr(call, "__name__", type(call).__name__)
+    return Gate(name=name, check=Function(call))
+
+
+def _expect(call: Callable[..., Any], names: tuple[str, ...], who: str) -> None:
+    if not takes(call, len(names)):
+        raise TypeError(f"{who} is called with ({', '.join(names)}), which it does not take")
