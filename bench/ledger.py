@@ -44,7 +44,9 @@ def filled(folder: str, rows: int) -> Ledger:
             ((n % 100, time.time() - n, event) for n in range(rows - 1)),
         )
         db.executemany(
-            "INSERT INTO reports VALUES (?, 0, 'tests', 'blocked', 'go on', '', 0, 1.0, '', '', 0, '')",
+            "INSERT INTO reports (stop, position, gate, status, said, reason, extend, seconds, output,"
+            " matched, observed, warning)"
+            " VALUES (?, 0, 'tests', 'blocked', 'go on', '', 0, 1.0, '', '', 0, '')",
             ((n + 2,) for n in range(rows - 1)),
         )
 

@@ -26,20 +26,25 @@ class Begun(Record, kw_only=True):
 
 
 class AnyLedger(Protocol):
-    """What the engine needs of a ledger. Methods raise LedgerError and nothing else."""
+    """What the engine needs of a ledger. Methods raise LedgerError and nothing else.
+
+    `patience` is how many seconds a caller can wait, where that may be less than the ledger would.
+    """
 
     instant: bool  # False: calls may wait for a disk or a lock
 
-    def begin(self, event: StopEvent) -> Begun:
+    def begin(self, event: StopEvent, patience: float | None = None) -> Begun:
         """Number the turn, find out what became of the last stop, and enter this one."""
 
-    def record(self, begun: Begun, decision: Decision, ceiling: int = 0) -> Decision:
+    def record(
+        self, begun: Begun, decision: Decision, ceiling: int = 0, patience: float | None = None
+    ) -> Decision:
         """Count a decision and write it down; return it as it may stand (`within_limit`)."""
 
-    def give_up(self, begun: Begun) -> None:
+    def give_up(self, begun: Begun, patience: float | None = None) -> None:
         """Say that a stop which is still asking will not be answered; count nothing."""
 
-    def skip(self, event: StopEvent, decision: Decision) -> None:
+    def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:
         """Write down a stop that was let go for a cause, without counting anything."""
 
     def keep_output(self, begun: Begun, report: Report) -> str:

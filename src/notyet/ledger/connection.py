@@ -37,7 +37,7 @@ class Connection:
 
     def __init__(self, path: str, patience: float) -> None:
         self.path = path
-        self._patience = patience
+        self.patience = patience
         self._lock = RLock()  # a signal handler may fork, or close us, in the midst of anything
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -46,13 +46,16 @@ class Connection:
         with _forking:
             _all[id(self)] = ref(self)
 
-    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do some work in one transaction that no other writer can come between."""
-        return self._transact("BEGIN IMMEDIATE", work)
+    def write(self, work: Callable[[sqlite3.Connection], T], patience: float | None = None) -> T:
+        """Do some work in one transaction that no other writer can come between.
 
-    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        Others are waited for as long as `patience` says, and never longer than our own.
+        """
+        return self._transact("BEGIN IMMEDIATE", work, patience)
+
+    def read(self, work: Callable[[sqlite3.Connection], T], patience: float | None = None) -> T:
         """Do some reading in one transaction, which holds nobody up."""
-        return self._transact("BEGIN", work)
+        return self._transact("BEGIN", work, patience)
 
     def take_warnings(self) -> tuple[str, ...]:
         """Return, once, what happened to the file that its user should know."""
@@ -92,8 +95,11 @@ class Connection:
         if db is not None:
             db.close()
 
-    def _transact(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
-        ends = time.monotonic() + self._patience
+    def _transact(
+        self, begin: str, work: Callable[[sqlite3.Connection], T], patience: float | None
+    ) -> T:
+        patience = self.patience if patience is None else min(self.patience, patience)
+        ends = time.monotonic() + patience
         may_mend = True
         while True:
             with self._lock:  # but not while we wait: a fork must not wait for other processes
@@ -109,7 +115,7 @@ class Connection:
                     elif not _is_busy(error) or time.monotonic() >= ends:
                         # Whatever it is, a value SQLite cannot hold or a fault of ours: an agent
                         # must not meet it. The cause is kept for whoever looks.
-                        raise self._fault(error) from error
+                        raise self._fault(error, patience) from error
                 finally:
                     self._in_transaction = False
             time.sleep(_PAUSE * (0.5 + os.urandom(1)[0] / 255))
@@ -156,15 +162,15 @@ class Connection:
         try:
             moved = set_aside(self.path)
         except OSError as fault:
-            raise self._fault(fault) from error
+            raise self._fault(fault, 0.0) from error
         if moved:
             self._warnings.append(
                 f"ledger {self.path} was corrupt; it was moved to {moved} and a new one begun"
             )
 
-    def _fault(self, error: Exception) -> LedgerError:
+    def _fault(self, error: Exception, patience: float) -> LedgerError:
         if _is_busy(error):
-            return LedgerBusy(self.path, f"other processes held it for over {self._patience:g} s")
+            return LedgerBusy(self.path, f"other processes held it for over {patience:.2g} s")
         if isinstance(error, sqlite3.Error | OSError):
             return LedgerError(self.path, f"{error}; {_CANNOT_WRITE}")
         return LedgerError(self.path, f"{type(error).__name__}: {error}")

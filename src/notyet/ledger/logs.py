@@ -3,41 +3,59 @@
 from __future__ import annotations
 
 import os
+from zlib import crc32
 
 from notyet.ledger.place import make_private
 
-_KEPT = 100  # files; older ones make room
+_KEPT = 100  # files; those of older stops make room
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+_HEX = frozenset("0123456789abcdef")
+_DIGITS = frozenset("0123456789")
+_HASH = 8  # characters
 
 
 def keep(ledger: str, stop: int, gate: str, output: str) -> str:
     """Write a log and return its path; empty when it cannot be written."""
     folder = os.path.join(os.path.dirname(ledger), "logs")
-    name = "".join(letter if letter in _LETTERS else "-" for letter in gate)[:60]
-    path = os.path.join(folder, f"stop-{stop}-{name}.log")
+    readable = "".join(letter if letter in _LETTERS else "-" for letter in gate)[:60]
+    # Names that differ only in odd letters, or far behind, must not share a file.
+    name = f"stop-{stop}-{readable}-{crc32(gate.encode('utf-8', 'surrogatepass')):08x}.log"
+    path = os.path.join(folder, name)
     try:
         make_private(path)
-        with open(path, "wb") as file:
+        # A link in its place could lead anywhere, and a pipe would make us wait.
+        flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with open(os.open(path, flags), "wb") as file:
             file.write(output.encode("utf-8", "replace") + b"\n")
-        _make_room(folder)
+        _make_room(folder, name)
     except OSError:
         return ""
     return path
 
 
-def _make_room(folder: str) -> None:
-    names = [name for name in os.listdir(folder) if name.startswith("stop-")]
-    if len(names) <= _KEPT:
-        return
-    paths = [os.path.join(folder, name) for name in names]
-    dated = []
-    for path in paths:
+def _make_room(folder: str, newest: str) -> None:
+    """Remove the logs of the oldest stops; nothing but logs, and never the one just written."""
+    others = [(_stop_of(name), name) for name in os.listdir(folder) if name != newest]
+    logs = sorted((stop, name) for stop, name in others if stop is not None)
+    for _, name in logs[: max(0, len(logs) + 1 - _KEPT)]:
         try:
-            dated.append((os.stat(path).st_mtime_ns, path))
+            os.unlink(os.path.join(folder, name))
         except FileNotFoundError:  # another process made room too
             continue
-    for _, path in sorted(dated)[: max(0, len(dated) - _KEPT)]:
-        try:
-            os.unlink(path)
-        except FileNotFoundError:
-            continue
+
+
+def _stop_of(name: str) -> int | None:
+    """Return the number in the name of a log; None for a file that is not one of ours."""
+    kind, _, rest = name.removesuffix(".log").partition("-")
+    number, _, rest = rest.partition("-")
+    _, dash, hashed = rest.rpartition("-")
+    is_ours = (
+        name.endswith(".log")
+        and kind == "stop"
+        and number
+        and _DIGITS.issuperset(number)
+        and dash
+        and len(hashed) == _HASH
+        and _HEX.issuperset(hashed)
+    )
+    return int(number) if is_ours else None

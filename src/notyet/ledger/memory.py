@@ -59,7 +59,7 @@ class MemoryLedger:
         with _forking:
             _all.add(self)
 
-    def begin(self, event: StopEvent) -> Begun:
+    def begin(self, event: StopEvent, patience: float | None = None) -> Begun:  # noqa: ARG002  # it never waits
         """Number the turn and enter the stop, or find the one it repeats."""
         agent = (event.host, event.session_id, event.agent_id or "")
         event = _remembered(event)
@@ -74,7 +74,13 @@ class MemoryLedger:
             self._asking[self._stops] = _Stop(agent, event)
             return Begun(stop=self._stops, history=history)
 
-    def record(self, begun: Begun, decision: Decision, ceiling: int = 0) -> Decision:
+    def record(
+        self,
+        begun: Begun,
+        decision: Decision,
+        ceiling: int = 0,
+        patience: float | None = None,  # noqa: ARG002  # it never waits
+    ) -> Decision:
         """Count the decision and keep it for whoever waits for it."""
         with self._changed:
             stop = self._asking.pop(begun.stop, None)
@@ -88,14 +94,14 @@ class MemoryLedger:
             self._remember(stop.agent, after(history, decision))
             return decision
 
-    def give_up(self, begun: Begun) -> None:
+    def give_up(self, begun: Begun, patience: float | None = None) -> None:  # noqa: ARG002  # it never waits
         """Let those who wait for a stop that is still asking know that no answer will come."""
         with self._changed:
             stop = self._asking.pop(begun.stop, None)
             if stop is not None:
                 self._decide(begun.stop, stop, None)
 
-    def skip(self, event: StopEvent, decision: Decision) -> None:
+    def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:
         """Remember nothing: nobody could ask for it."""
 
     def keep_output(self, begun: Begun, report: Report) -> str:  # noqa: ARG002  # of the protocol

@@ -56,6 +56,7 @@ REPORT_COLUMNS = (
     "log",
     "tell_user",
     "hidden",
+    "held",
 )
 
 
@@ -194,6 +195,7 @@ def report_row(stop: int, position: int, report: Report) -> tuple[Any, ...]:
         _words(report.log),
         _words(report.tell_user),
         int(report.hidden),
+        int(report.held),
     )
 
 
@@ -233,6 +235,7 @@ def report_of(row: tuple[Any, ...]) -> Report:
         log=columns["log"],
         tell_user=columns["tell_user"],
         hidden=bool(columns["hidden"]),
+        held=bool(columns["held"]),
     )
 
 

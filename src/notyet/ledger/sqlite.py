@@ -13,12 +13,11 @@ from _weakref import ref
 from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.record import Record, replace, variant
 from notyet.errors import LedgerError
-from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun, is_given_up
+from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun, is_given_up, sql
 from notyet.ledger.connection import Connection
+from notyet.ledger.owner import is_gone, own_start
 from notyet.ledger.place import default_path
 from notyet.ledger.rows import (
-    HISTORY_COLUMNS,
-    REPORT_COLUMNS,
     STOP_COLUMNS,
     decision_of,
     event_row,
@@ -36,67 +35,10 @@ if TYPE_CHECKING:
     from notyet.core.event import StopEvent
     from notyet.core.verdict import Decision, Report
 
+_LEAST_PATIENCE = 0.1  # seconds for reading an answer that may be there already
 _LOST_AFTER = 86_400.0  # no gate runs for a day; a process id may have been given away by then
 _FORGOTTEN_AFTER = 30 * 86_400.0  # an agent that was sent back and never came again
 _PRUNED_AT_ONCE = 500  # stops in one transaction, so that pruning starves nobody
-
-
-def _marks(columns: tuple[str, ...]) -> str:
-    return ", ".join("?" * len(columns))
-
-
-def _settings(columns: tuple[str, ...]) -> str:
-    return ", ".join(f"{name} = ?" for name in columns)
-
-
-_FIND_AGENT = (
-    f"SELECT id, last_stop, {', '.join(HISTORY_COLUMNS)} FROM agents"
-    " WHERE host = ? AND session_id = ? AND agent_id = ?"
-)
-_AGENT_OF_STOP = (
-    f"SELECT agents.id, last_stop, {', '.join('agents.' + name for name in HISTORY_COLUMNS)}"
-    " FROM stops JOIN agents ON agents.id = stops.agent WHERE stops.id = ? AND token = ?"
-    " AND (outcome = 'asking' OR (outcome = 'skipped' AND why = 'lost'))"
-)
-_NEW_AGENT = (
-    f"INSERT INTO agents (last_stop, host, session_id, agent_id, seen_at,"
-    f" {', '.join(HISTORY_COLUMNS)}) VALUES (0, ?, ?, ?, ?, {_marks(HISTORY_COLUMNS)})"
-)
-_SEE_AGENT = f"UPDATE agents SET seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
-_COUNT = f"UPDATE agents SET last_stop = ?, seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
-_NEW_STOP = (
-    "INSERT INTO stops (agent, turn, begun_at, pid, token, digest, event, outcome)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, 'asking')"
-)
-_DECIDE = f"UPDATE stops SET ended_at = ?, {_settings(STOP_COLUMNS)} WHERE id = ?"
-_NEW_REPORT = f"INSERT INTO reports ({', '.join(REPORT_COLUMNS)}) VALUES ({_marks(REPORT_COLUMNS)})"
-_READ_STOP = f"SELECT token, pid, begun_at, {', '.join(STOP_COLUMNS)} FROM stops WHERE id = ?"
-_READ_REPORTS = f"SELECT {', '.join(REPORT_COLUMNS)} FROM reports WHERE stop = ? ORDER BY position"
-_ASKING = (
-    "SELECT id, digest, token, pid, begun_at FROM stops WHERE agent = ? AND outcome = 'asking'"
-)
-_ANSWER_AGAIN = (
-    "UPDATE stops SET repeated = repeated + 1"
-    " WHERE id = ? AND digest = ? AND ended_at > ? AND repeated < ?"
-)
-_GIVE_UP = (
-    "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'cancelled', ended_at = ?"
-    " WHERE id = ? AND token = ? AND outcome = 'asking'"
-)
-_SKIP = (
-    "INSERT INTO stops (agent, turn, begun_at, ended_at, pid, token, digest, event, outcome,"
-    " verdict, why, warnings) VALUES (ifnull((SELECT id FROM agents WHERE host = ?"
-    " AND session_id = ? AND agent_id = ?), 0), 0, ?, ?, ?, ?, ?, ?, 'skipped', 'allow', ?, ?)"
-)
-_OLD_ASKING = "SELECT id, token, pid, begun_at FROM stops WHERE outcome = 'asking' AND begun_at < ?"
-_OLD_STOPS = (
-    "SELECT id FROM stops WHERE begun_at < ? AND outcome != 'asking' AND id NOT IN"
-    " (SELECT last_stop FROM agents WHERE blocked AND seen_at >= ?) LIMIT ?"
-)
-_OLD_AGENTS = (
-    "DELETE FROM agents WHERE seen_at < ? AND (session_blocks = 0 OR seen_at < ?) AND NOT EXISTS"
-    " (SELECT 1 FROM stops WHERE stops.agent = agents.id)"
-)
 
 
 # The stops that this process is asking, by token: its own process id cannot tell them apart from
@@ -117,7 +59,7 @@ class Ledger:
     """The durable ledger. Opened at its first use; safe in many threads and processes.
 
     `path` defaults to `$NOTYET_LEDGER` or the XDG state folder; `patience` is how many seconds
-    to wait for other processes before LedgerBusy is raised.
+    to wait for other processes before LedgerBusy is raised. A call can be given less.
     """
 
     instant = False
@@ -126,7 +68,16 @@ class Ledger:
         self.path = os.path.abspath(path) if path is not None else default_path(os.environ)
         self._file = Connection(self.path, patience)
 
-    def begin(self, event: StopEvent) -> Begun:
+    @property
+    def patience(self) -> float:
+        """How many seconds to wait for other processes."""
+        return self._file.patience
+
+    @patience.setter
+    def patience(self, seconds: float) -> None:
+        self._file.patience = seconds
+
+    def begin(self, event: StopEvent, patience: float | None = None) -> Begun:
         """Number the turn, find out what became of the last stop, and enter this one (B11)."""
         digest, stored = event_row(event)
         key = _key(event)
@@ -135,7 +86,7 @@ class Ledger:
             event = variant(event, {"turn_id": key_text(event.turn_id)})  # as it is stored
 
         def enter(db: sqlite3.Connection) -> Begun:
-            row = db.execute(_FIND_AGENT, key).fetchone()
+            row = db.execute(sql.FIND_AGENT, key).fetchone()
             known = _Known()
             if row:
                 known = _Known(id=row[0], last_stop=row[1], history=history_of(row[2:]))
@@ -147,25 +98,27 @@ class Ledger:
                 _override(db, known.last_stop)
             now = time.time()
             if known.id is None:
-                agent = db.execute(_NEW_AGENT, (*key, now, *history_row(opened))).lastrowid
+                agent = db.execute(sql.NEW_AGENT, (*key, now, *history_row(opened))).lastrowid
             else:
                 agent = known.id
-                db.execute(_SEE_AGENT, (now, *history_row(opened), agent))
-            new = (agent, opened.turn, now, os.getpid(), token, digest, stored)
-            stop = db.execute(_NEW_STOP, new).lastrowid or 0
+                db.execute(sql.SEE_AGENT, (now, *history_row(opened), agent))
+            new = (agent, opened.turn, now, os.getpid(), own_start(), token, digest, stored)
+            stop = db.execute(sql.NEW_STOP, new).lastrowid or 0
             warnings = self._file.take_warnings()
             begun = Begun(stop=stop, token=token, history=opened, warnings=warnings)
             # Before others can see the row.
             _asked_here[token] = ref(begun, lambda _: _forget(token))
             return begun
 
-        return self._file.write(enter)
+        return self._file.write(enter, patience)
 
-    def record(self, begun: Begun, decision: Decision, ceiling: int = 0) -> Decision:
+    def record(
+        self, begun: Begun, decision: Decision, ceiling: int = 0, patience: float | None = None
+    ) -> Decision:
         """Count a decision and write it down, in one transaction (B3)."""
 
         def count(db: sqlite3.Connection) -> Decision:
-            row = db.execute(_AGENT_OF_STOP, (begun.stop, begun.token)).fetchone()
+            row = db.execute(sql.AGENT_OF_STOP, (begun.stop, begun.token)).fetchone()
             if row is None:
                 raise LedgerError(self.path, f"stop {begun.stop} is gone; was the file replaced?")
             # Counted on what the row says now: another stop of this agent may have come between.
@@ -176,39 +129,38 @@ class Ledger:
             counted = history_row(after(history, final))
             if final.turn == history.turn:
                 last_stop = begun.stop
-            db.execute(_COUNT, (last_stop, now, *counted, agent))
-            db.execute(_DECIDE, (now, *stop_row(final), begun.stop))
+            db.execute(sql.COUNT, (last_stop, now, *counted, agent))
+            db.execute(sql.DECIDE, (now, *stop_row(final), begun.stop))
             reports = [report_row(begun.stop, n, r) for n, r in enumerate(final.reports)]
-            db.executemany(_NEW_REPORT, reports)
+            db.executemany(sql.NEW_REPORT, reports)
             return final
 
         try:
-            final = self._file.write(count)
+            final = self._file.write(count, patience)
         finally:
             _asked_here.pop(begun.token, None)
         warnings = self._file.take_warnings()
         return final if not warnings else replace(final, warnings=(*final.warnings, *warnings))
 
-    def give_up(self, begun: Begun) -> None:
+    def give_up(self, begun: Begun, patience: float | None = None) -> None:
         """Say that a stop which is still asking will not be answered."""
         _asked_here.pop(begun.token, None)
         given_up = (time.time(), begun.stop, begun.token)
-        self._file.write(lambda db: db.execute(_GIVE_UP, given_up))
+        self._file.write(lambda db: db.execute(sql.GIVE_UP, given_up), patience)
 
-    def skip(self, event: StopEvent, decision: Decision) -> None:
+    def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:
         """Write down a stop that was let go for a cause, without asking and without counting."""
         digest, stored = event_row(event)
         now = time.time()
         row = stop_row(decision)
         why, warnings = row[STOP_COLUMNS.index("why")], row[STOP_COLUMNS.index("warnings")]
         new = (now, now, os.getpid(), os.urandom(8), digest, stored, why, warnings)
-        self._file.write(lambda db: db.execute(_SKIP, (*_key(event), *new)))
+        self._file.write(lambda db: db.execute(sql.SKIP, (*_key(event), *new)), patience)
 
     def act(self, what: str, place: str, detail: str) -> None:
         """Write down what a person did: trust, revoke, off, on."""
         done = (time.time(), what, key_text(place), key_text(detail))
-        sql = "INSERT INTO acts (at, what, place, detail) VALUES (?, ?, ?, ?)"
-        self._file.write(lambda db: db.execute(sql, done))
+        self._file.write(lambda db: db.execute(sql.ACT, done))
 
     def keep_output(self, begun: Begun, report: Report) -> str:
         """Write a report's whole output to a log beside the ledger; return its path, or ''."""
@@ -223,17 +175,18 @@ class Ledger:
         while True:
             row, reports = self._file.read(
                 lambda db: (
-                    db.execute(_READ_STOP, (stop,)).fetchone(),
-                    db.execute(_READ_REPORTS, (stop,)).fetchall(),
-                )
+                    db.execute(sql.READ_STOP, (stop,)).fetchone(),
+                    db.execute(sql.READ_REPORTS, (stop,)).fetchall(),
+                ),
+                max(_LEAST_PATIENCE, ends - time.monotonic()),
             )
             if row is None:
                 return None
-            token, pid, begun_at, outcome = row[:4]
-            if outcome != "asking":
-                decision = decision_of(row[3:], reports)
+            asker, known = row[:4], row[4:]
+            if known[0] != "asking":
+                decision = decision_of(known, reports)
                 return None if is_given_up(decision) else decision
-            if self._is_lost(token, pid, begun_at) or time.monotonic() >= ends:
+            if _is_lost(*asker) or time.monotonic() >= ends:
                 return None
             time.sleep(pause)
             pause = min(0.2, pause * 1.5)
@@ -260,43 +213,38 @@ class Ledger:
         """Return the stop that answers this one too (B12); 0 when it stands for itself."""
         if known.id is None:
             return 0
-        for stop, other, token, pid, begun_at in db.execute(_ASKING, (known.id,)).fetchall():
-            if self._is_lost(token, pid, begun_at):
+        for stop, other, *asker in db.execute(sql.ASKING, (known.id,)).fetchall():
+            if _is_lost(*asker):
                 _lose(db, stop)
             elif other == digest:
                 return int(stop)
         if event.stop_hook_active is False and known.history.blocked:
             since = time.time() - REPEATED_WITHIN
             answered = (known.last_stop, digest, since, REPEATED_AT_MOST)
-            if db.execute(_ANSWER_AGAIN, answered).rowcount:
+            if db.execute(sql.ANSWER_AGAIN, answered).rowcount:
                 return known.last_stop
         return 0
 
-    def _is_lost(self, token: bytes, pid: int, begun_at: float) -> bool:
-        """Tell whether the process that was asking is gone, so that no answer will come."""
-        if time.time() - begun_at > _LOST_AFTER:
-            return True
-        if pid == os.getpid():
-            return token not in _asked_here
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return False  # somebody else's, and alive
-        return False
-
     def _prune_some(self, db: sqlite3.Connection, cutoff: float) -> int:
-        for stop, token, pid, begun_at in db.execute(_OLD_ASKING, (cutoff,)).fetchall():
-            if self._is_lost(token, pid, begun_at):
+        for stop, *asker in db.execute(sql.OLD_ASKING, (cutoff,)).fetchall():
+            if _is_lost(*asker):
                 _lose(db, stop)
         at_work_since = min(cutoff, time.time() - _FORGOTTEN_AFTER)
-        old = db.execute(_OLD_STOPS, (cutoff, at_work_since, _PRUNED_AT_ONCE)).fetchall()
+        old = db.execute(sql.OLD_STOPS, (cutoff, at_work_since, _PRUNED_AT_ONCE)).fetchall()
         db.executemany("DELETE FROM reports WHERE stop = ?", old)
         db.executemany("DELETE FROM stops WHERE id = ?", old)
         if len(old) < _PRUNED_AT_ONCE:
-            db.execute(_OLD_AGENTS, (cutoff, at_work_since))
+            db.execute(sql.OLD_AGENTS, (cutoff, at_work_since))
         return len(old)
+
+
+def _is_lost(token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:
+    """Tell whether the process that was asking is gone, so that no answer will come."""
+    if time.time() - begun_at > _LOST_AFTER:
+        return True
+    if pid == os.getpid():
+        return token not in _asked_here
+    return is_gone(pid, pid_start)
 
 
 def _forget(token: bytes) -> None:

@@ -1,0 +1,44 @@
+"""Who asks the gates of a stop, and whether that process still lives.
+
+A process id alone does not tell: a dead process may wait to be collected, and its number may
+have been given to another program. Where the system says when a process started, that tells.
+"""
+
+from __future__ import annotations
+
+import os
+
+_DEAD = frozenset({"Z", "X", "x"})
+_STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted after the name of the program
+
+_own: dict[int, str] = {}  # asked once; a forked child has another number
+
+
+def own_start() -> str:
+    """Return when this process started, in the system's own words; empty where it does not say."""
+    process = os.getpid()
+    if process not in _own:
+        _own.clear()
+        _own[process] = _stat(process)[1]
+    return _own[process]
+
+
+def is_gone(process: int, started: str) -> bool:
+    """Tell whether a process that started then is no more."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except PermissionError:
+        pass  # somebody else's, and alive; or not the one we mean
+    state, now = _stat(process)
+    return state in _DEAD or bool(started and now and started != now)
+
+
+def _stat(process: int) -> tuple[str, str]:
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].decode("ascii", "replace").split()
+        return fields[_STATE], fields[_STARTED]
+    except (OSError, IndexError):
+        return "", ""
