@@ -63,12 +63,8 @@ _BLANK = re.compile(r"[ \t]*+")
 _BLANK_LINES = re.compile(r"(?:[ \t\n]++|#[^\n]*+)*+")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]++")
 _SCALAR = re.compile(r"[^,\]}\n#]++")
-_STRINGS = {
-    '"""': re.compile(r'"""(?:[^"\\]++|\\[\s\S]|"{1,2}(?!"))*+"{3,5}'),
-    "'''": re.compile(r"'''(?:[^']++|'{1,2}(?!'))*+'{3,5}"),
-    '"': re.compile(r'"(?:[^"\\]++|\\.)*+"'),
-    "'": re.compile(r"'[^']*+'"),
-}
+_QUOTES = ('"""', "'''", '"', "'")
+_SPECIAL = {'"': re.compile(r'["\\]'), "'": re.compile("'")}
 
 
 class _Locator:
@@ -100,6 +96,23 @@ class _Locator:
         assert match
         self._at = match.end()
         return match.start()
+
+    def _skip_string(self, quote: str) -> int:
+        """Skip a string that `tomllib` has accepted; return where it begins."""
+        start = self._at
+        self._at += len(quote)
+        while True:
+            match = _SPECIAL[quote[0]].search(self._text, self._at)
+            assert match
+            self._at = match.end()
+            if match[0] == "\\":
+                self._at += 1  # whatever it escapes
+            elif self._text.startswith(quote, match.start()):
+                break
+        self._at = match.start() + len(quote)
+        while len(quote) > 1 and self._text.startswith(quote[0], self._at):
+            self._at += 1  # up to two more quotes belong to a long string
+        return start
 
     def _header(self) -> Path:
         self._at += 1
@@ -152,7 +165,7 @@ class _Locator:
 
     def _key(self) -> tuple[str, int]:
         quote = self._text[self._at]
-        start = self._skip(_STRINGS.get(quote, _BARE_KEY))
+        start = self._skip_string(quote) if quote in "\"'" else self._skip(_BARE_KEY)
         written = self._text[start : self._at]
         if quote == '"' and "\\" in written:
             return tomllib.loads(f"key = {written}")["key"], start
@@ -162,13 +175,15 @@ class _Locator:
         if len(path) > DEEPEST:
             raise BadSyntax(TOO_DEEP, *Lines(self._text).place(self._at))
         start = self._text[self._at]
-        triple = self._text[self._at : self._at + 3]
+        quote = next((q for q in _QUOTES if self._text.startswith(q, self._at)), "")
         if start == "[":
             self._array(path)
         elif start == "{":
             self._inline_table(path)
+        elif quote:
+            self._skip_string(quote)
         else:
-            self._skip(_STRINGS.get(triple) or _STRINGS.get(start) or _SCALAR)
+            self._skip(_SCALAR)
 
     def _array(self, path: Path) -> None:
         self._at += 1
