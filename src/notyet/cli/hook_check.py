@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _LAST = 1.0  # seconds for what comes after the answer is known
-_NOTIFIED = 5.0  # seconds for one notification, where there is time
+_NOTIFIED = 2.0  # seconds for one notification, where there is time
 _LEAST = 0.2
 _ledger: Ledger | None = None
 
@@ -61,7 +61,7 @@ def check(
         warn=said.append,
     )
     decision = engine.check_sync(event, within=within)
-    ends = started + within + min(_LAST, within / 8)
+    ends = min(started + within + min(_LAST, within / 8), monotonic() + _NOTIFIED)
     for settings in setup.notifications:
         said += _notify(settings, event, decision, setup, environ, ends=ends)
     return decision
@@ -95,10 +95,11 @@ def _notify(
     from notyet.notify import notify
 
     sent = notifications(settings, event, decision, setup.gates)
-    failed = [
-        notify(title, body, environ, patience=max(_LEAST, min(_NOTIFIED, ends - monotonic())))
-        for title, body in sent
-    ]
+    failed = []
+    for title, body in sent:
+        left = min(_NOTIFIED, ends - monotonic())
+        # One that hangs must not cost the agent its answer, nor may many together.
+        failed.append(notify(title, body, environ, patience=left) if left > _LEAST else "no time")
     return [f"notification not sent: {why}" for why in failed if why]
 
 

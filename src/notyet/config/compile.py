@@ -101,6 +101,8 @@ def _shell_of(text: str) -> str:
     """
     if len(text.encode("utf-8", "surrogateescape")) > _LONGEST_SCRIPT or "\0" in text:
         return ""
+    if "BASH_SOURCE" in text:  # it asks where its file lies, which a text cannot know
+        return ""
     first = text.partition("\n")[0]
     if not first.startswith("#!"):
         return "bash"

@@ -85,7 +85,8 @@ def _is_own(path: str, cwd: str) -> bool:
     A variable such as HOME may point into the project; the system's list of users does not.
     """
     root = root_of(cwd) if cwd else ""
-    if not root or not path.startswith(root.rstrip("/") + "/"):
+    inside = root.rstrip("/") + "/"
+    if not root or not (path.startswith(inside) or os.path.realpath(path).startswith(inside)):
         return True
     home = real_home()
     return bool(home) and path.startswith(tuple(f"{home}/{name}/" for name in _USERS))

@@ -80,14 +80,15 @@ def load(
             files = native_files(start, environ, loaded.is_trusted)
             for file in files:
                 loaded.add(file)
-            if any(not file.own for file in files):
+            if loaded.project:  # a file that nobody trusted hides no other project
                 break
-    place = loaded.project or (root_of(place) if place else "")
+    places = [root_of(place) if place else "", loaded.project]
     wanted = dict.fromkeys((*_READ_FOR.get(host, ()), *loaded.read_hosts))
     for name in wanted:
-        if place and name not in _LEFT_TO.get(host, ()):
-            for file in host_files(name, place, environ, loaded.is_trusted):
-                loaded.add(file)
+        for folder in dict.fromkeys(filter(None, places)):
+            if name not in _LEFT_TO.get(host, ()):
+                for file in host_files(name, folder, environ, loaded.is_trusted):
+                    loaded.add(file)
     return loaded.setup()
 
 

@@ -65,11 +65,13 @@ def _is_regular(descriptor: int) -> bool:
 
 def folder_id(path: str) -> str:
     """Return what tells a file's folder from another that took its name; empty when it is gone."""
+    folder = os.path.dirname(path)
+    if os.path.basename(folder).startswith("."):  # .mux and the like come and go with branches
+        folder = os.path.dirname(folder)
     try:
-        info = os.stat(os.path.dirname(path))
+        return str(os.stat(folder).st_ino)  # without the device, which a remount changes
     except OSError:
         return ""
-    return f"{info.st_dev}:{info.st_ino}"
 
 
 def record_path(state: str, path: str) -> str:

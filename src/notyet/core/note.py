@@ -32,6 +32,8 @@ def _note(decision: Decision) -> str:
         return f"notyet: let go, {outcome}: {decision.why}{_also_broken(decision)}"
     if outcome == "handed_back":
         return "notyet: let go: the agent says it needs you"
+    if outcome == "failed_open" and _holding(decision):  # and yet it was let go
+        return f"notyet: let go unchecked: {decision.why}{_also_broken(decision)}"
     if outcome == "failed_open":
         broken = listed([f"{report.gate}: {_words(report)}" for report in _broken(decision)])
         return f"notyet: let go unchecked: {broken or decision.why}"
@@ -41,12 +43,16 @@ def _note(decision: Decision) -> str:
 
 
 def _why_blocked(decision: Decision) -> str:
-    holding = [
+    holding = [f"{report.gate} ({_words(report)})" for report in _holding(decision)]
+    return listed(holding) or decision.why
+
+
+def _holding(decision: Decision) -> list[Report]:
+    return [
         report
         for report in decision.reports
         if report.held or (isinstance(report.answer, Block) and not report.observed)
     ]
-    return listed([f"{report.gate} ({_words(report)})" for report in holding]) or decision.why
 
 
 def _words(report: Report) -> str:

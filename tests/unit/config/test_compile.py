@@ -70,6 +70,7 @@ def test_an_executable_is_its_own_gate(tmp_path):
         ("#! /usr/bin/env bash\nexit 2\n", "bash"),
         ("#!/usr/bin/env python3\n", ""),
         ("#!/bin/sh -e\n", ""),
+        ('cd "$(dirname "${BASH_SOURCE[0]}")"\n', ""),
         ("x" * 200_000, ""),
         ("\0", ""),
     ],

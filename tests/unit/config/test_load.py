@@ -300,3 +300,31 @@ def test_openclaws_limit_is_taken_where_its_file_is_given(tmp_path):
     text = '[read]\nopenclaw = "openclaw.json"\n[limits]\nmax_blocks = 2\n'
     write(tmp_path, "notyet.toml", text)
     assert setup(tmp_path).limits == {"max_blocks": 2}
+
+
+@pytest.mark.rule("N5", "J3")
+def test_a_trusted_file_of_ours_elsewhere_does_not_hide_the_repositorys_hooks(tmp_path):
+    project = tmp_path / "p"
+    (project / ".git").mkdir(parents=True)
+    (project / "pkg").mkdir()
+    write(project, ".mux/stop", "#!/bin/sh\n")
+    write(project / "pkg", "notyet.toml", '[gates]\nok = "true"\n')
+    write(tmp_path, "notyet.toml", '[gates]\nouter = "true"\n')
+    for place in (project, project / "pkg"):
+        assert "mux .mux/stop" in [gate.name for gate in setup(place, "mux").gates]
+
+
+@pytest.mark.rule("N5")
+def test_a_file_that_nobody_trusted_does_not_hide_the_hosts_project(tmp_path):
+    write(tmp_path / "p", "notyet.toml", '[gates]\na = "kept"\n')
+    write(tmp_path / "else", "notyet.toml", "", trusted=False)
+    found = load(str(tmp_path / "else"), "claude", os.environ, project=str(tmp_path / "p"))
+    assert [gate.check.line for gate in found.gates] == ["kept"]
+
+
+@pytest.mark.rule("N5")
+def test_a_dot_folder_that_goes_takes_no_trusted_hook_with_it(tmp_path):
+    path = write(tmp_path, ".mux/stop", "#!/bin/sh\n")
+    path.unlink()
+    path.parent.rmdir()
+    assert [gate.name for gate in setup(tmp_path, "mux").gates] == ["mux .mux/stop"]

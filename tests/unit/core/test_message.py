@@ -331,3 +331,12 @@ def test_the_user_reads_one_line(decision, line):
 
 def test_a_halt_is_for_the_host_to_tell():
     assert note(Decision(verdict=Halt("enough"), outcome="halted", why="enough")) == ""
+
+
+@pytest.mark.rule("N3")
+def test_a_block_that_could_not_be_counted_is_not_hidden_by_a_broken_gate():
+    blocked = Report(gate="a", answer=Block("x"))
+    broken = Report(gate="b", answer=Problem("crashed", "boom"))
+    decision = decided("failed_open", "a blocked, but the ledger failed", blocked, broken)
+    line = "notyet: let go unchecked: a blocked, but the ledger failed; broken: b"
+    assert note(decision) == line
