@@ -64,7 +64,7 @@ class Asking:
         tree = ""
         is_held = False
         for stage in planned.stages:
-            # A gate that cannot block does not mind that another one did (A2, D3).
+            # Some run in any case, whatever another one said (A2, D3).
             asked = tuple(gate for gate in stage if gate.always) if is_held else stage
             if not asked:
                 continue

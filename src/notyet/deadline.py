@@ -15,6 +15,8 @@ class Deadline:
     """
 
     def __init__(self, within: float | None) -> None:
+        if within is not None and within != within:  # noqa: PLR0124  # NaN is not equal to itself
+            raise ValueError("within is a number of seconds, not NaN")
         self.ends = None if within is None else monotonic() + within
         self.last = self.ends
         if within is not None and self.ends is not None:
@@ -25,8 +27,10 @@ class Deadline:
         return _within(patience, self.ends)
 
     def left_at_last(self, patience: float) -> float:
-        """Return how long to wait once they have."""
-        return _within(patience, self.last)
+        """Return how long to wait once they have; observers are left the rest of the time."""
+        if self.ends is None or self.last is None:
+            return patience
+        return _within(patience, (self.ends + self.last) / 2)
 
 
 def _within(patience: float, ends: float | None) -> float:

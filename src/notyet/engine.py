@@ -69,7 +69,7 @@ class Engine:
         if not isinstance(limits, Limits):
             raise TypeError("limits are Limits, like Limits(max_blocks=5)")
         self._ledger = ledger
-        self._warn = warn or _warn
+        self._warn = _guarded(warn) if warn else _warn
         self._limits = limits
         self._roster = Roster(engine=id(self))
         for observer in observers:
@@ -81,7 +81,8 @@ class Engine:
         """Register a handler `(event, ctx)`, plain or async.
 
         "subagent_stopping" and "stopping" decide, one after another, higher priority first.
-        "stop", "subagent_stop" and "subagent_ended" are told, in order of registration.
+        "stop", "subagent_stop" and "subagent_ended" are told, in order of registration, and so is
+        "decision", with `(event, decision)`, also when an agent is sent back.
         """
         from notyet.dialects import openclaw
 
@@ -107,11 +108,11 @@ class Engine:
         return await drive(self._decide_only(event, history))
 
     async def check(self, event: StopEvent, *, within: float | None = None) -> Decision:
-        """Decide, count and record a stop, then tell the observers unless it was blocked.
+        """Decide, count and record a stop, and tell the observers; of a block those of "decision".
 
         `within` so many seconds there is a decision: a gate that is still at work by then is
-        ended, has a problem and never blocks. Recording it and telling observers may take
-        another second, or an eighth of that time where that is less.
+        ended, has a problem and never blocks. Recording it and telling observers may take a
+        second more, or an eighth of that time if that is less.
         """
         from notyet.checks.drive_async import drive
         from notyet.checks.threads import run_or_do
@@ -197,7 +198,14 @@ class Engine:
         aside: Aside,
     ) -> Line[Decision]:
         def keep(report: Report) -> str:
-            return self._ledger.keep_output(begun, report)
+            try:
+                path = self._ledger.keep_output(begun, report)
+            except LedgerError as error:
+                self._warn(f"{error} (the whole output of {report.gate} was not kept)")
+                return ""
+            if not path and not self._ledger.instant:
+                self._warn(f"the whole output of {report.gate} could not be kept")
+            return path
 
         try:
             decision = yield from self._decide(event, gates, begun.history, deadline, keep)
@@ -284,6 +292,18 @@ def _in_a_running_loop() -> bool:
 
 def _skipped(cause: str, *warnings: str) -> Decision:
     return Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=warnings)
+
+
+def _guarded(warn: Callable[[str], None]) -> Callable[[str], None]:
+    """Return a function that cannot cost a caller the verdict."""
+
+    def guarded(message: str) -> None:
+        try:
+            warn(message)
+        except Exception:  # noqa: BLE001  # foreign code
+            _warn(message)
+
+    return guarded
 
 
 def _warn(message: str) -> None:

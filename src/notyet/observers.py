@@ -7,7 +7,7 @@ from notyet.checks.function import Question
 from notyet.core.command import Command
 from notyet.core.gate import check_timeout, name_of
 from notyet.core.record import Record
-from notyet.core.verdict import OUTCOMES, Allow, Problem
+from notyet.core.verdict import OUTCOMES, Allow, Block, Halt, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ class Observer(Record):
         is_command = isinstance(self.call, Command) and self.on == EVERY_DECISION
         if not is_command and not callable(self.call):
             raise TypeError(f"an observer is a function, not {type(self.call).__name__}")
+        given: Any = self.outcomes  # one text stands for a tuple of one
+        self.__dict__["outcomes"] = (given,) if isinstance(given, str) else tuple(given)
+        strange = [name for name in self.outcomes if name not in OUTCOMES]
+        if strange:
+            raise ValueError(f"outcomes are some of {', '.join(OUTCOMES)}, not {strange[0]!r}")
         check_timeout(self.timeout)
 
 
@@ -75,7 +80,9 @@ class Watch:
         observer = self.observer
         assert isinstance(observer.call, Command)
         payload, environ = write_event(event, observer.folder)
-        told = {"event": payload, "decision": as_dict(decision) | _kind_of(decision)}
+        reports = [as_dict(report) | {"status": report.status} for report in decision.reports]
+        settled = as_dict(decision) | _kind_of(decision) | {"reports": reports}
+        told = {"event": payload, "decision": settled}
         job = job_for(
             observer.call,
             folder=observer.folder or event.cwd,
@@ -112,8 +119,14 @@ def _arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]
 
 
 def _kind_of(decision: Decision) -> dict[str, str]:
-    """Say which verdict it was: its fields alone do not."""
-    return {"verdict": type(decision.verdict).__name__.lower()}
+    """Say which verdict it was, in words: its fields alone do not."""
+    verdict = decision.verdict
+    said = {"verdict": type(verdict).__name__.lower()}
+    if isinstance(verdict, Block):
+        said |= {"prompt": verdict.prompt, "reason": verdict.because}
+    elif isinstance(verdict, Halt):
+        said["reason"] = verdict.reason
+    return said
 
 
 def _ignore(_returned: object) -> tuple[Allow, str]:

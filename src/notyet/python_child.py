@@ -15,7 +15,7 @@ import sys
 import traceback
 
 
-def main() -> None:
+def main() -> int:
     """Read an event from stdin, call the function, and print the answer as one JSON object."""
     folder, target = sys.argv[1:3]
     answer_to = os.dup(1)
@@ -27,6 +27,7 @@ def main() -> None:
         answer = {"problem": f"{type(error).__name__}: {error}"[:2000]}
     sys.stdout.flush()
     os.write(answer_to, json.dumps(answer).encode())
+    return 1 if "problem" in answer else 0  # of an observer, nobody reads the answer
 
 
 def _call(folder: str, target: str, payload: dict[str, object]) -> dict[str, object]:
@@ -72,4 +73,4 @@ def _use_our_notyet() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -12,6 +12,7 @@ from notyet.core.event import ENDINGS, SCOPES, BackgroundTask, StartEvent, Usage
 from notyet.core.gate import Gate, Match
 from notyet.core.json_text import dumps, loads
 from notyet.core.record import replace
+from notyet.core.text import clean
 from notyet.dialects import HOSTS, command_face, dialect, host_face
 from notyet.dialects.detect import detect
 from notyet.dialects.reply import Reading
@@ -19,7 +20,7 @@ from notyet.dialects.reply import Reading
 # Text as it passes through a host: not blank, and what `clean` and `strip` leave as it is.
 LETTERS = st.characters(exclude_categories=["Cs", "Cc"])
 WORDS = st.text(LETTERS | st.sampled_from("\n\t"), min_size=1, max_size=30).filter(
-    lambda text: text == text.strip() != ""
+    lambda text: text == clean(text).strip() != ""
 )
 ANY_TEXT = st.text(max_size=30).filter(lambda text: text.strip() != "")
 PATHS = ANY_TEXT.filter(lambda text: "\0" not in text)

@@ -108,3 +108,25 @@ def test_a_command_is_no_gate_by_itself():
     with pytest.raises(TypeError, match="a gate is a Gate or a function"):
         Engine([Command(script="x")])
     assert Gate(name="g", check=Command(script="x")).native
+
+
+def test_an_observer_reads_what_was_said_and_how_each_gate_answered(tmp_path):
+    from notyet import Block, Halt
+
+    for verdict, said in ((Block("no", "why"), "why"), (Halt("enough"), "enough")):
+        engine = Engine([gate("g", verdict)], observers=[watching(tmp_path)])
+        engine.check_sync(stop(cwd=str(tmp_path)))
+        decision = json.loads((tmp_path / "seen").read_text())["decision"]
+        assert decision["reason"] == said
+        assert decision["reports"][0]["status"] in {"blocked", "halted"}
+
+
+def test_a_python_observer_that_fails_is_told_of(tmp_path):
+    project = new_project(
+        tmp_path / "p",
+        '[gates]\ng = "true"\n[observers.o]\npython = "watch:told"\n',
+    )
+    (project / "watch.py").write_text("def told(event, decision):\n    raise ValueError('oh')\n")
+    reply = ask(payload("claude", project))
+    assert "observer o crashed: exit 1 (ignored)" in reply.stderr
+    assert stops() == [("passed", "")]

@@ -246,3 +246,34 @@ def test_a_runner_that_never_comes_back_is_left_behind(monkeypatch, limits):
     decision = asyncio.run(asyncio.wait_for(engine.check(stop(), **limits), 30))
     released.set()
     assert decision.reports[0].answer == Problem("timeout", "it was not ended in time")
+
+
+def test_a_length_of_time_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="not NaN"):
+        Engine([gate("g", None)]).check_sync(stop(), within=float("nan"))
+
+
+def test_a_warning_that_cannot_be_told_costs_nobody_the_verdict(caplog):
+    def warn(message):
+        raise OSError(message)
+
+    engine = Engine([command("c", "exit 126")], warn=warn)
+    assert engine.check_sync(stop()).outcome == "failed_open"
+    assert "the shell could not execute it" in caplog.text
+
+
+def test_output_that_cannot_be_kept_is_said_and_changes_nothing(tmp_path):
+    from notyet import Ledger, LedgerError
+
+    class Full(Ledger):
+        def keep_output(self, begun, report):
+            raise LedgerError(self.path, "full")
+
+    said = []
+    (tmp_path / "logs").write_text("in the way")
+    for ledger in (Full(tmp_path / "a.db"), Ledger(tmp_path / "b.db")):
+        engine = Engine([command("loud", "seq 1 5000; exit 1")], ledger=ledger, warn=said.append)
+        assert engine.check_sync(stop()).outcome == "blocked"
+        ledger.close()
+    assert any("full (the whole output of loud was not kept)" in line for line in said)
+    assert "the whole output of loud could not be kept" in said

@@ -122,12 +122,12 @@ def test_one_stop_warns_in_a_dozen_lines_at_most(run):
 
 @both_ways
 @pytest.mark.rule("A2", "D3")
-def test_commands_that_cannot_block_run_although_a_gate_of_an_earlier_stage_blocked(run, tmp_path):
+def test_all_commands_of_conclaude_run_although_a_gate_of_an_earlier_stage_blocked(run, tmp_path):
     commands = [{"run": f"echo {n} >> {tmp_path}/ran"} for n in range(3)]
     settings = {
         "subagentStop": {
             "commands": {
-                "*": [*commands, {"run": f"echo never >> {tmp_path}/ran", "block": True}],
+                "*": [*commands, {"run": f"echo 3 >> {tmp_path}/ran; exit 1", "block": True}],
                 "coder": [{"run": f"echo 4 >> {tmp_path}/ran; exit 1"}],
             }
         }
@@ -135,10 +135,10 @@ def test_commands_that_cannot_block_run_although_a_gate_of_an_earlier_stage_bloc
     theirs = conclaude.gates(settings, str(tmp_path / ".conclaude.yaml"), lambda _: 1)
     ours = gate("native", Block("no"), scopes=("subagent",))
     decision = run(Engine([ours, *theirs]), substop())
-    assert (tmp_path / "ran").read_text().split() == ["0", "1", "2", "4"]
+    assert (tmp_path / "ran").read_text().split() == ["0", "1", "2", "3", "4"]
     assert decision.outcome == "blocked"
     statuses = [report.status for report in decision.reports]
-    assert statuses == ["blocked", "allowed", "allowed", "allowed", "not_asked", "allowed"]
+    assert statuses == ["blocked", "allowed", "allowed", "allowed", "blocked", "allowed"]
     assert decision.verdict.prompt == "no\n\n" + decision.verdict.prompt.split("\n\n", 1)[1]
 
 

@@ -243,3 +243,9 @@ def test_every_scope_has_its_observers():
     run(engine, stop())
     run(engine, substop())
     assert len(told) == 2
+
+
+def test_outcomes_that_do_not_exist_are_refused_and_one_word_stands_for_itself():
+    assert Observer("decision", print, outcomes="blocked").outcomes == ("blocked",)
+    with pytest.raises(ValueError, match="outcomes are some of passed, blocked"):
+        Observer("decision", print, outcomes=("bloked",))

@@ -87,7 +87,7 @@ class Gate(Record, kw_only=True):
     timeout: float | None = 600.0
     if_broken: Literal["allow", "block"] = "allow"
     observe: bool = False
-    always: bool = False  # it cannot block, and is asked although an earlier stage did (D3)
+    always: bool = False  # asked although an earlier stage blocked (D3)
     source: Source | None = None
 
     def _validate(self) -> None:

@@ -23,6 +23,7 @@ _MOST_BYTES = 2_950  # of a message with nothing in it but our own gates
 _MOST_SECTIONS = 6
 _MOST_NAMES = 5
 _MOST_BRIEFED = 30
+_CUT = " bytes left out ..."  # the runner's mark in an output that was too long to keep
 _LONGEST_PATH = 300  # bytes; half a path would be of no use
 _LEAST_TAIL = 80
 _VERBATIM = frozenset({"openclaw", "mux"})  # nothing is added to what these say (K12)
@@ -113,7 +114,8 @@ def _around(held: Held) -> tuple[str, list[str]]:
 
 
 def _opening(held: Held) -> str:
-    asked = sum(report.answer is not None for report in held.reports if not report.observed)
+    counted = [r for r in held.reports if not r.observed and not r.failed_lightly]
+    asked = sum(report.answer is not None for report in counted)
     checks = f"{len(held.blocks)} of {asked} checks failed" if asked > 1 else "a check failed"
     said = f"notyet: {checks} (send-back {held.count} of {held.limit})."
     return f"{said} Your report was not delivered." if held.is_subagent else said
@@ -124,8 +126,8 @@ def _others(held: Held) -> list[str]:
     holding = {gate.name for gate, _, _ in held.blocks}
     others = [r for r in held.reports if not r.observed and r.gate not in holding]
     said = {
-        # One that failed but cannot block allows, with a warning.
-        "Passed": [r for r in others if isinstance(r.answer, Allow) and not r.warning],
+        "Passed": [r for r in others if isinstance(r.answer, Allow) and not r.failed_lightly],
+        "Failed, but cannot hold you": [r for r in others if r.failed_lightly],
         "Could not run": [r for r in others if isinstance(r.answer, Problem)],
         "Not run yet": [r for r in others if r.answer is None],
     }
@@ -170,7 +172,8 @@ def _frame(gate: Gate, report: Report) -> list[str]:
         how = f"{report.exit}, {how}"
     lines = [f"FAILED {shortened(gate.name, 80)} ({how}): {command}"]
     if report.log and _size(report.log) <= _LONGEST_PATH:
-        lines.append(f"Full output: {report.log}")
+        label = "Its beginning and end" if _CUT in report.output else "Full output"
+        lines.append(f"{label}: {report.log}")
     hint = gate.check.options.get("hint")
     if hint:
         lines.append(f"Hint: {shortened(hint, 300)}")

@@ -27,11 +27,16 @@ def _note(decision: Decision) -> str:
         return f"{sent_back}: {_why_blocked(decision)}{_also_broken(decision)}"
     if outcome == "passed" and decision.count:
         times = "1 send-back" if decision.count == 1 else f"{decision.count} send-backs"
-        return f"notyet: passed after {times}"
+        return f"notyet: passed after {times}{_failed_lightly(decision)}"
+    if outcome == "passed" and _failed_lightly(decision):
+        return f"notyet: passed{_failed_lightly(decision)}"
     if outcome in {"capped", "stuck"}:
         return f"notyet: let go, {outcome}: {decision.why}{_also_broken(decision)}"
     if outcome == "handed_back":
-        return "notyet: let go: the agent says it needs you"
+        return f"notyet: let go: the agent says it needs you{_also_broken(decision)}"
+    if outcome == "halted":
+        broken = _also_broken(decision)
+        return f"notyet: ended by a gate{broken}" if broken else ""
     if outcome == "failed_open" and _holding(decision):  # and yet it was let go
         return f"notyet: let go unchecked: {decision.why}{_also_broken(decision)}"
     if outcome == "failed_open":
@@ -53,6 +58,11 @@ def _holding(decision: Decision) -> list[Report]:
         for report in decision.reports
         if report.held or (isinstance(report.answer, Block) and not report.observed)
     ]
+
+
+def _failed_lightly(decision: Decision) -> str:
+    failed = [report.gate for report in decision.reports if report.failed_lightly]
+    return f"; failed, but cannot hold: {listed(failed)}" if failed else ""
 
 
 def _words(report: Report) -> str:

@@ -145,6 +145,8 @@ def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
             tally.warnings.append(f"gate {gate.name}: {report.warning}")
         if isinstance(answer, Problem):
             then = "only observed" if gate.observe else f"if_broken = {gate.if_broken}"
+            if answer.kind == "deadline" and not gate.observe:
+                then = "it holds nobody"
             tally.warnings.append(f"gate {gate.name} {answer} ({then})")
             answer = _counted(gate, answer)
         if not gate.observe:

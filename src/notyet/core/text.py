@@ -37,12 +37,18 @@ def _hidden() -> dict[int, str | None]:
             (0x00, 0x08),
             (0x0B, 0x1F),
             (0x7F, 0x9F),
+            (0xAD, 0xAD),
             (0x61C, 0x61C),
+            (0x115F, 0x1160),
+            (0x180E, 0x180E),
             (0x200B, 0x200F),
             (0x202A, 0x202E),
             (0x2060, 0x2069),
             (0xD800, 0xDFFF),
+            (0x3164, 0x3164),
             (0xFEFF, 0xFEFF),
+            (0xFFF9, 0xFFFB),
+            (0xE0000, 0xE007F),
         )
         for first, last in spans:
             _HIDDEN.update(dict.fromkeys(range(first, last + 1)))

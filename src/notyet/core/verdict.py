@@ -109,6 +109,12 @@ class Report(Record, kw_only=True):
     held: bool = False  # a problem that held the agent, because `if_broken` is block
 
     @property
+    def failed_lightly(self) -> bool:
+        """Whether a command failed that cannot hold an agent, such as one of conclaude's."""
+        failed = self.exit not in {"", "exit 0"} and bool(self.warning)
+        return failed and isinstance(self.answer, Allow) and not self.observed
+
+    @property
     def status(self) -> str:
         """One word for logs: allowed, blocked, halted, problem or not_asked."""
         for kind, word in _STATUS:

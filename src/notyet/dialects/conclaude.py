@@ -204,7 +204,7 @@ def gates(settings: Mapping[str, Any], file: str, line_of: Callable[[Path], int]
             timeout=entry.get("timeout"),
             if_broken="block" if holds else "allow",
             observe=section == "stopFailure",
-            always=not holds,
+            always=section != "stop",  # of `stop`, the first failure ends the others
             source=Source(file, line_of(path)),
         )
     return list(found.values())

@@ -19,7 +19,9 @@ def keep(ledger: str, stop: int, gate: str, output: str) -> str:
     folder = os.path.join(os.path.dirname(ledger), "logs")
     readable = "".join(letter if letter in _LETTERS else "-" for letter in gate)[:60]
     # Names that differ only in odd letters, or far behind, must not share a file.
-    name = f"stop-{stop}-{readable}-{crc32(gate.encode('utf-8', 'surrogatepass')):08x}.log"
+    # So do the ledgers of one folder, each of which counts its stops for itself.
+    whose = f"{ledger}\n{gate}".encode("utf-8", "surrogatepass")
+    name = f"stop-{stop}-{readable}-{crc32(whose):08x}.log"
     path = os.path.join(folder, name)
     try:
         make_private(path)
@@ -27,20 +29,27 @@ def keep(ledger: str, stop: int, gate: str, output: str) -> str:
         flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with open(os.open(path, flags), "wb") as file:
             file.write(output.encode("utf-8", "replace") + b"\n")
-        _make_room(folder, name)
+        _make_room(folder, stop)
     except OSError:
         return ""
     return path
 
 
-def _make_room(folder: str, newest: str) -> None:
-    """Remove the logs of the oldest stops; nothing but logs, and never the one just written."""
-    others = [(_stop_of(name), name) for name in os.listdir(folder) if name != newest]
-    logs = sorted((stop, name) for stop, name in others if stop is not None)
-    for _, name in logs[: max(0, len(logs) + 1 - _KEPT)]:
+def _make_room(folder: str, newest: int) -> None:
+    """Remove the oldest logs; nothing but logs, and none of the stop that is being written."""
+    logs = []
+    for name in os.listdir(folder):
+        stop = _stop_of(name)
+        if stop is not None and stop != newest:
+            path = os.path.join(folder, name)
+            try:
+                logs.append((os.lstat(path).st_mtime_ns, stop, path))
+            except FileNotFoundError:  # another process makes room too
+                continue
+    for _, _, path in sorted(logs)[: max(0, len(logs) + 1 - _KEPT)]:
         try:
-            os.unlink(os.path.join(folder, name))
-        except FileNotFoundError:  # another process made room too
+            os.unlink(path)
+        except FileNotFoundError:
             continue
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from sqlite3 import Connection
 
-VERSION = 2
+VERSION = 3
 
 
 def _create(db: Connection) -> None:
@@ -19,6 +19,11 @@ def _create(db: Connection) -> None:
 def _add_commands(db: Connection) -> None:
     """Version 2: how commands ended, and what people did (trust, off, on)."""
     _run(db, "version_2.sql")
+
+
+def _add_holding(db: Connection) -> None:
+    """Version 3: problems that hold an agent, and which process asks."""
+    _run(db, "version_3.sql")
 
 
 def _run(db: Connection, name: str) -> None:
@@ -34,7 +39,7 @@ def statements(script: str) -> list[str]:
 
 
 # The step at place n takes a file from version n to version n + 1.
-STEPS: tuple[Callable[[Connection], None], ...] = (_create, _add_commands)
+STEPS: tuple[Callable[[Connection], None], ...] = (_create, _add_commands, _add_holding)
 
 
 def version_of(db: Connection) -> int:

@@ -3,8 +3,6 @@ ALTER TABLE reports ADD COLUMN exit TEXT NOT NULL DEFAULT '';       -- how a com
 ALTER TABLE reports ADD COLUMN log TEXT NOT NULL DEFAULT '';        -- the file with its whole output
 ALTER TABLE reports ADD COLUMN tell_user TEXT NOT NULL DEFAULT '';
 ALTER TABLE reports ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE reports ADD COLUMN held INTEGER NOT NULL DEFAULT 0;     -- a problem that counts as a block
-ALTER TABLE stops ADD COLUMN pid_start TEXT NOT NULL DEFAULT '';    -- tells its process from a later one
 
 CREATE TABLE acts (
   id     INTEGER PRIMARY KEY,

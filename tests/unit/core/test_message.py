@@ -81,7 +81,7 @@ CASES = {
             Report(gate="types", answer=Problem("timeout", "no answer in 5 s")),
             Report(gate="watch", answer=Block("x"), observed=True),
             Report(gate="sees", observed=True),
-            Report(gate="log", answer=Allow(), warning="Command failed with exit code 1"),
+            Report(gate="log", answer=Allow(), warning="Command failed", exit="exit 1"),
         ),
     ),
     "main-broken": held(
@@ -340,3 +340,24 @@ def test_a_block_that_could_not_be_counted_is_not_hidden_by_a_broken_gate():
     decision = decided("failed_open", "a blocked, but the ledger failed", blocked, broken)
     line = "notyet: let go unchecked: a blocked, but the ledger failed; broken: b"
     assert note(decision) == line
+
+
+@pytest.mark.rule("N3")
+def test_broken_gates_and_failures_that_cannot_hold_are_named_whatever_came_of_the_stop():
+    broken = Report(gate="b", answer=Problem("crashed", "boom"))
+    lightly = Report(gate="log", answer=Allow(), warning="Command failed", exit="exit 1")
+    assert note(decided("handed_back", "", broken)).endswith("needs you; broken: b")
+    assert note(decided("halted", "x", broken)) == "notyet: ended by a gate; broken: b"
+    assert note(decided("halted", "x")) == ""
+    assert note(decided("passed", "", lightly)) == "notyet: passed; failed, but cannot hold: log"
+    after = "notyet: passed after 1 send-back; failed, but cannot hold: log"
+    assert note(decided("passed", "", lightly, count=1)) == after
+
+
+@pytest.mark.rule("N2")
+def test_a_log_of_an_output_that_was_cut_is_not_called_full():
+    gate_, block, report = TESTS
+    cut = replace(report, output="head\n... 5000 bytes left out ...\ntail")
+    text = compose(held((gate_, block, cut)))
+    assert "Its beginning and end: /home/u/.local" in text
+    assert "Full output" not in text

@@ -14,8 +14,10 @@ from support import stop
 
 
 def test_a_log_holds_all_and_is_for_its_user_only(tmp_path):
-    path = Path(keep(str(tmp_path / "state" / "ledger.db"), 7, "unit tests/é", "out\né\udc80"))
-    assert path.name == f"stop-7-unit-tests---{crc32('unit tests/é'.encode()):08x}.log"
+    ledger = str(tmp_path / "state" / "ledger.db")
+    path = Path(keep(ledger, 7, "unit tests/é", "out\né\udc80"))
+    whose = crc32(f"{ledger}\nunit tests/é".encode())
+    assert path.name == f"stop-7-unit-tests---{whose:08x}.log"
     assert path.read_text() == "out\né?\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -49,23 +51,30 @@ FOREIGN = [
 ]
 
 
-def test_logs_of_older_stops_make_room_and_foreign_files_stay(tmp_path):
+def test_older_logs_make_room_and_foreign_files_stay(tmp_path):
     (tmp_path / "logs").mkdir()
     for name in FOREIGN:
         (tmp_path / "logs" / name).touch()
     for number in range(105):
         path = keep(str(tmp_path / "ledger.db"), number, "g", "out")
-        os.utime(path, (1000 - number, 1000 - number))  # their times tell nothing
+        os.utime(path, (1000 + number, 1000 + number))
     names = set(os.listdir(tmp_path / "logs")) - set(FOREIGN)
     assert {int(name.split("-")[1]) for name in names} == set(range(5, 105))
     assert set(FOREIGN) <= set(os.listdir(tmp_path / "logs"))
 
 
-def test_the_log_just_written_stays_also_where_a_new_ledger_counts_anew(tmp_path):
-    for number in (*range(1000, 1100), 1):
+def test_the_logs_of_this_stop_stay_whatever_the_clock_and_the_numbers_say(tmp_path):
+    for number in range(1000, 1100):
         path = keep(str(tmp_path / "ledger.db"), number, "g", "out")
-    assert os.path.exists(path)
-    assert len(os.listdir(tmp_path / "logs")) == 100
+        os.utime(path, (4_000_000_000, 4_000_000_000))  # the clock went back since
+    mine = [keep(str(tmp_path / "ledger.db"), 1, name, "out") for name in ("a", "b")]
+    assert all(map(os.path.exists, mine))
+    assert len(os.listdir(tmp_path / "logs")) == 101  # one may stay beside those of this stop
+
+
+def test_two_ledgers_in_one_folder_share_no_log(tmp_path):
+    paths = {keep(str(tmp_path / name), 1, "g", name) for name in ("x.db", "y.db")}
+    assert len(paths) == 2
 
 
 @pytest.mark.parametrize("kind", ["link", "broken link", "pipe", "folder"])
