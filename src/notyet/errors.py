@@ -1,9 +1,12 @@
 """Everything notyet raises.
 
 NotyetError                 something outside our code is wrong; the message says what to do
-└─ LedgerError              the ledger cannot be used; a stop is then allowed, with a warning
-   ├─ LedgerBusy            other processes held it for too long
-   └─ LedgerNewer           it was written by a newer notyet, and is left alone
+├─ LedgerError              the ledger cannot be used; a stop is then allowed, with a warning
+│  ├─ LedgerBusy            other processes held it for too long
+│  └─ LedgerNewer           it was written by a newer notyet, and is left alone
+├─ Refused                  the supervisor does not do what it was asked; the message says why
+├─ SendError                a session could not hand its agent a prompt, which did not arrive
+└─ Undeliverable            raised by a consumer: trying to deliver this result again is hopeless
 
 LifecycleError and the ValueErrors of constructors are mistakes in code that uses notyet,
 so they are deliberately not NotyetErrors.
@@ -34,6 +37,18 @@ class LedgerBusy(LedgerError):  # noqa: N818  # named after what happened, like 
 
 class LedgerNewer(LedgerError):  # noqa: N818  # as above
     """The file was written by a newer version of notyet."""
+
+
+class Refused(NotyetError):  # noqa: N818  # named after what happened
+    """The supervisor does not do what it was asked."""
+
+
+class SendError(NotyetError):
+    """The prompt certainly did not reach the agent."""
+
+
+class Undeliverable(NotyetError):  # noqa: N818  # as above
+    """A consumer will never take this result; it is suspended until a person looks."""
 
 
 class LifecycleError(Exception):

@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from typing import Literal, Protocol
 
     StopReason = Literal["end_turn", "max_tokens", "max_turns", "refusal", "cancelled", "error"]
+    NewsKind = Literal[
+        "accepted",  # the agent has the prompt
+        "ref",  # what `ref` returns has changed
+        "text",  # the agent's words
+        "tool",  # it called a tool
+        "ended",  # a turn ended, seen on another way than by `send`
+    ]
 else:
     Protocol = object
 
@@ -28,8 +35,22 @@ class Turn(Record, kw_only=True):
     error: str | None = None
 
 
+class News(Record, kw_only=True):
+    """Something that happens within a turn: for whoever watches, and for recovery."""
+
+    kind: NewsKind
+    text: str = ""  # words, or a tool's input in one line
+    tool: str = ""
+    turn: Turn | None = None  # of "ended"
+
+
 class Session(Protocol):
-    """One conversation. The first `send` starts it, later ones continue with full history."""
+    """One conversation. The first `send` starts it, later ones continue with full history.
+
+    A session may have an attribute `on_news`, a function that takes `News` and is called in the
+    loop's thread: "accepted" tells when a steer has arrived, which is otherwise known only when
+    its turn has ended. It may have a method `discard`, which removes the files that it wrote.
+    """
 
     id: str | None
 
@@ -37,13 +58,20 @@ class Session(Protocol):
         """Return JSON from which the session can be reopened after a crash."""
 
     async def send(self, prompt: str, key: str) -> Turn:
-        """Send a prompt and wait for the turn to end; `key` names this very sending."""
+        """Send a prompt and wait for the turn to end; `key` names this very sending.
+
+        Raises SendError when the prompt certainly did not arrive. What goes wrong once it may
+        have arrived is a Turn with stop_reason 'error'.
+        """
 
     def knows(self, key: str) -> bool | None:
         """Tell whether a prompt with this key arrived; None when it cannot be known."""
 
     async def abort(self) -> None:
-        """End the running turn; its `send` returns with stop_reason 'cancelled'."""
+        """End the running turn; its `send` returns with stop_reason 'cancelled'.
+
+        A session reopened in another process ends the agent that was left behind, if it lives.
+        """
 
     def transcript(self) -> str | None:
         """Return the path of the conversation's transcript, where there is one."""
