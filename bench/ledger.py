@@ -50,7 +50,7 @@ def filled(folder: str, rows: int) -> Ledger:
             ((n + 2,) for n in range(rows - 1)),
         )
 
-    ledger._file.write(fill)
+    ledger.file.write(fill)
     return ledger
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from notyet.core.event import Usage
 from notyet.core.record import Record
+from notyet.core.session import Turn
+from notyet.core.text import bounded
+from notyet.core.verdict import Halt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,12 +14,16 @@ if TYPE_CHECKING:
 
     from notyet.core.event import Ending, Scope
     from notyet.core.lifecycle import State
-    from notyet.core.verdict import Outcome
+    from notyet.core.verdict import Decision, Outcome
 
     Cleanup = Literal["keep", "delete"]
     # Who continues an agent: only what gates ask for is counted (B7).
     Source = Literal["start", "gate", "manual", "user", "children"]
+    # What is known of a run's prompt: certainly not sent, perhaps, certainly.
+    Sent = Literal["reserved", "dispatched", "accepted"]
     Delivery = Literal["", "pending", "leased", "delivered", "suspended", "dismissed"]
+
+MOST_TEXT = 1_000_000  # characters of an answer that are kept
 
 
 class Task(Record, kw_only=True):
@@ -90,3 +97,85 @@ class TaskView(Record, kw_only=True):
     delivery: Delivery = ""
     delivery_error: str = ""
     attempts: int = 0
+
+
+class Run(Record, kw_only=True):
+    """One attempt at a task; each steer begins another, one generation on."""
+
+    id: str
+    task: str
+    generation: int
+    state: State
+    source: Source
+    key: str  # of its prompt
+    prompt: str
+    sent: Sent = "accepted"
+    started_at: float = 0.0
+    ending: Ending | None = None
+    turn: Turn | None = None
+
+
+class Steer(Record, kw_only=True):
+    """A prompt that continues an agent and has not arrived yet."""
+
+    key: str
+    run: str  # which it continues
+    source: Source
+    prompt: str
+    phase: Literal["reserved", "dispatched"]
+
+
+def conclude(
+    task: Task,
+    run: Run,
+    *,
+    ending: Ending,
+    session_id: str,
+    steers: int,
+    decision: Decision | None = None,
+    rejected: str = "",
+    unsent: tuple[str, ...] = (),
+    error: str | None = None,
+) -> Result:
+    """Return what a task came to, when its last run ends this way."""
+    turn = run.turn or Turn(text="", turns=0)
+    text = bounded(turn.text, MOST_TEXT)
+    return Result(
+        task_id=task.id,
+        run_id=run.id,
+        generation=run.generation,
+        session_id=session_id,
+        label=task.label,
+        agent_type=task.agent_type,
+        ending=ending,
+        outcome=decision.outcome if decision is not None else "skipped",
+        text=text,
+        error=error or turn.error,
+        stop_reason=_stop_reason(decision),
+        # Never in place of the answer: a gate has rejected it.
+        rejected="" if text.strip() else bounded(rejected, MOST_TEXT),
+        unsent=unsent,
+        steers=steers,
+        usage=turn.usage,
+        tools=turn.tools,
+        tool_calls=turn.tool_calls,
+        turns=turn.turns,
+        model=turn.model,
+        duration_ms=turn.duration_ms,
+        warnings=decision.warnings if decision is not None else (),
+    )
+
+
+def _stop_reason(decision: Decision | None) -> str | None:
+    if decision is None:
+        return None
+    if isinstance(decision.verdict, Halt):
+        return decision.verdict.reason or "halted by a gate"
+    return decision.why or None
+
+
+def ending_of(turn: Turn) -> Ending:
+    """Return how a turn that came back ended, where nobody ended it."""
+    if turn.stop_reason == "error":
+        return "error"
+    return "interrupted" if turn.stop_reason == "cancelled" else "done"

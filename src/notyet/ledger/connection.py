@@ -14,7 +14,7 @@ import time
 from _thread import RLock
 from _weakref import ref
 
-from notyet.errors import LedgerBusy, LedgerError
+from notyet.errors import LedgerBusy, LedgerError, NotyetError
 from notyet.ledger.driver import sqlite3
 from notyet.ledger.file import NOT_A_LEDGER, is_ours, open_file, set_aside
 
@@ -52,6 +52,10 @@ class Connection:
         Others are waited for as long as `patience` says, and never longer than our own.
         """
         return self._transact("BEGIN IMMEDIATE", work, patience)
+
+    def write_through(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do what `write` does, and be sure that it outlives a power cut too."""
+        return self._transact("BEGIN IMMEDIATE", work, None, flush=True)
 
     def read(self, work: Callable[[sqlite3.Connection], T], patience: float | None = None) -> T:
         """Do some reading in one transaction, which holds nobody up."""
@@ -96,7 +100,12 @@ class Connection:
             db.close()
 
     def _transact(
-        self, begin: str, work: Callable[[sqlite3.Connection], T], patience: float | None
+        self,
+        begin: str,
+        work: Callable[[sqlite3.Connection], T],
+        patience: float | None,
+        *,
+        flush: bool = False,
     ) -> T:
         patience = self.patience if patience is None else min(self.patience, patience)
         ends = time.monotonic() + patience
@@ -105,8 +114,8 @@ class Connection:
             with self._lock:  # but not while we wait: a fork must not wait for other processes
                 self._in_transaction = True
                 try:
-                    return self._attempt(begin, work)
-                except LedgerError:
+                    return self._attempt(begin, work, flush=flush)
+                except NotyetError:  # what the work itself has to say
                     raise
                 except Exception as error:
                     if isinstance(error, sqlite3.DatabaseError) and _is_corrupt(error) and may_mend:
@@ -120,10 +129,12 @@ class Connection:
                     self._in_transaction = False
             time.sleep(_PAUSE * (0.5 + os.urandom(1)[0] / 255))
 
-    def _attempt(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _attempt(self, begin: str, work: Callable[[sqlite3.Connection], T], *, flush: bool) -> T:
         db = self._opened()
         process = os.getpid()
         try:
+            if flush:
+                db.execute("PRAGMA synchronous = FULL")
             db.execute(begin)
             result = work(db)
             self._expect_process(process)
@@ -132,6 +143,9 @@ class Connection:
             if os.getpid() == process and db.in_transaction:
                 self._roll_back(db)
             raise
+        finally:
+            if flush and self._db is db and os.getpid() == process:
+                db.execute("PRAGMA synchronous = NORMAL")
         return result
 
     def _expect_process(self, process: int) -> None:

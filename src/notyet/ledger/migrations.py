@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from sqlite3 import Connection
 
-VERSION = 3
+VERSION = 4
 
 
 def _create(db: Connection) -> None:
@@ -26,6 +26,11 @@ def _add_holding(db: Connection) -> None:
     _run(db, "version_3.sql")
 
 
+def _add_tasks(db: Connection) -> None:
+    """Version 4: supervised agents, their runs and what is told of them."""
+    _run(db, "version_4.sql")
+
+
 def _run(db: Connection, name: str) -> None:
     with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
         script = file.read()
@@ -39,7 +44,12 @@ def statements(script: str) -> list[str]:
 
 
 # The step at place n takes a file from version n to version n + 1.
-STEPS: tuple[Callable[[Connection], None], ...] = (_create, _add_commands, _add_holding)
+STEPS: tuple[Callable[[Connection], None], ...] = (
+    _create,
+    _add_commands,
+    _add_holding,
+    _add_tasks,
+)
 
 
 def version_of(db: Connection) -> int:

@@ -66,16 +66,16 @@ class Ledger:
 
     def __init__(self, path: str | os.PathLike[str] | None = None, patience: float = 5.0) -> None:
         self.path = os.path.abspath(path) if path is not None else default_path(os.environ)
-        self._file = Connection(self.path, patience)
+        self.file = Connection(self.path, patience)
 
     @property
     def patience(self) -> float:
         """How many seconds to wait for other processes."""
-        return self._file.patience
+        return self.file.patience
 
     @patience.setter
     def patience(self, seconds: float) -> None:
-        self._file.patience = seconds
+        self.file.patience = seconds
 
     def begin(self, event: StopEvent, patience: float | None = None) -> Begun:
         """Number the turn, find out what became of the last stop, and enter this one (B11)."""
@@ -104,13 +104,13 @@ class Ledger:
                 db.execute(sql.SEE_AGENT, (now, *history_row(opened), agent))
             new = (agent, opened.turn, now, os.getpid(), own_start(), token, digest, stored)
             stop = db.execute(sql.NEW_STOP, new).lastrowid or 0
-            warnings = self._file.take_warnings()
+            warnings = self.file.take_warnings()
             begun = Begun(stop=stop, token=token, history=opened, warnings=warnings)
             # Before others can see the row.
             _asked_here[token] = ref(begun, lambda _: _forget(token))
             return begun
 
-        return self._file.write(enter, patience)
+        return self.file.write(enter, patience)
 
     def record(
         self, begun: Begun, decision: Decision, ceiling: int = 0, patience: float | None = None
@@ -118,35 +118,41 @@ class Ledger:
         """Count a decision and write it down, in one transaction (B3)."""
 
         def count(db: sqlite3.Connection) -> Decision:
-            row = db.execute(sql.AGENT_OF_STOP, (begun.stop, begun.token)).fetchone()
-            if row is None:
-                raise LedgerError(self.path, f"stop {begun.stop} is gone; was the file replaced?")
-            # Counted on what the row says now: another stop of this agent may have come between.
-            agent, last_stop = row[:2]
-            history = history_of(row[2:])
-            final = within_limit(history, decision, ceiling)
-            now = time.time()
-            counted = history_row(after(history, final))
-            if final.turn == history.turn:
-                last_stop = begun.stop
-            db.execute(sql.COUNT, (last_stop, now, *counted, agent))
-            db.execute(sql.DECIDE, (now, *stop_row(final), begun.stop))
-            reports = [report_row(begun.stop, n, r) for n, r in enumerate(final.reports)]
-            db.executemany(sql.NEW_REPORT, reports)
-            return final
+            return self.count(db, begun, decision, ceiling)
 
         try:
-            final = self._file.write(count, patience)
+            final = self.file.write(count, patience)
         finally:
             _asked_here.pop(begun.token, None)
-        warnings = self._file.take_warnings()
+        warnings = self.file.take_warnings()
         return final if not warnings else replace(final, warnings=(*final.warnings, *warnings))
+
+    def count(
+        self, db: sqlite3.Connection, begun: Begun, decision: Decision, ceiling: int
+    ) -> Decision:
+        """Count a decision in a transaction of the caller's, which may write more along with it."""
+        row = db.execute(sql.AGENT_OF_STOP, (begun.stop, begun.token)).fetchone()
+        if row is None:
+            raise LedgerError(self.path, f"stop {begun.stop} is gone; was the file replaced?")
+        # Counted on what the row says now: another stop of this agent may have come between.
+        agent, last_stop = row[:2]
+        history = history_of(row[2:])
+        final = within_limit(history, decision, ceiling)
+        now = time.time()
+        counted = history_row(after(history, final))
+        if final.turn == history.turn:
+            last_stop = begun.stop
+        db.execute(sql.COUNT, (last_stop, now, *counted, agent))
+        db.execute(sql.DECIDE, (now, *stop_row(final), begun.stop))
+        reports = [report_row(begun.stop, n, r) for n, r in enumerate(final.reports)]
+        db.executemany(sql.NEW_REPORT, reports)
+        return final
 
     def give_up(self, begun: Begun, patience: float | None = None) -> None:
         """Say that a stop which is still asking will not be answered."""
         _asked_here.pop(begun.token, None)
         given_up = (time.time(), begun.stop, begun.token)
-        self._file.write(lambda db: db.execute(sql.GIVE_UP, given_up), patience)
+        self.file.write(lambda db: db.execute(sql.GIVE_UP, given_up), patience)
 
     def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:
         """Write down a stop that was let go for a cause, without asking and without counting."""
@@ -155,12 +161,12 @@ class Ledger:
         row = stop_row(decision)
         why, warnings = row[STOP_COLUMNS.index("why")], row[STOP_COLUMNS.index("warnings")]
         new = (now, now, os.getpid(), os.urandom(8), digest, stored, why, warnings)
-        self._file.write(lambda db: db.execute(sql.SKIP, (*_key(event), *new)), patience)
+        self.file.write(lambda db: db.execute(sql.SKIP, (*_key(event), *new)), patience)
 
     def act(self, what: str, place: str, detail: str) -> None:
         """Write down what a person did: trust, revoke, off, on."""
         done = (time.time(), what, key_text(place), key_text(detail))
-        self._file.write(lambda db: db.execute(sql.ACT, done))
+        self.file.write(lambda db: db.execute(sql.ACT, done))
 
     def keep_output(self, begun: Begun, report: Report) -> str:
         """Write a report's whole output to a log beside the ledger; return its path, or ''."""
@@ -173,7 +179,7 @@ class Ledger:
         ends = time.monotonic() + patience
         pause = 0.01
         while True:
-            row, reports = self._file.read(
+            row, reports = self.file.read(
                 lambda db: (
                     db.execute(sql.READ_STOP, (stop,)).fetchone(),
                     db.execute(sql.READ_REPORTS, (stop,)).fetchall(),
@@ -198,14 +204,14 @@ class Ledger:
         """
         removed = 0
         while True:
-            some = self._file.write(lambda db: self._prune_some(db, time.time() - older_than))
+            some = self.file.write(lambda db: self._prune_some(db, time.time() - older_than))
             removed += some
             if some < _PRUNED_AT_ONCE:
                 return removed
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        self._file.close()
+        self.file.close()
 
     def _repeated(
         self, db: sqlite3.Connection, event: StopEvent, digest: bytes, known: _Known

@@ -6,7 +6,6 @@ import time
 import pytest
 
 from notyet import Allow, Decision, Ledger, LedgerError
-from notyet.ledger.memory import MemoryLedger
 from support import decide, recorded, rows, stop
 
 
@@ -49,22 +48,11 @@ def test_a_skipped_stop_belongs_to_its_agent_and_does_not_touch_its_count(ledger
     assert ledger.begin(stop(stop_hook_active=True)).history.blocks == 1
 
 
-def test_a_skipped_stop_is_nobodys_answer(ledger):
-    ledger.skip(stop(), skipped())
-    assert ledger.begin(stop()).repeats == 0
-
-
 def test_skipped_stops_are_pruned_like_others(ledger):
     for _ in range(3):
         ledger.skip(stop(), skipped())
     assert ledger.prune(-1) == 3
     assert recorded(ledger) == []
-
-
-def test_in_memory_a_skipped_stop_leaves_nothing():
-    ledger = MemoryLedger()
-    ledger.skip(stop(), skipped())
-    assert ledger.begin(stop()).history.turn == 1
 
 
 def test_what_people_did_is_kept_in_order(ledger):

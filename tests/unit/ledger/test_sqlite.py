@@ -285,7 +285,7 @@ class Interrupted:
 @pytest.mark.parametrize("statement", ["BEGIN", "INSERT INTO stops", "COMMIT"])
 def test_ctrl_c_in_the_midst_of_a_transaction_locks_nobody_out(ledger, statement):
     ledger.begin(stop(session_id="another"))
-    ledger._file._db = Interrupted(ledger._file._db, statement)
+    ledger.file._db = Interrupted(ledger.file._db, statement)
     with pytest.raises(KeyboardInterrupt):
         ledger.begin(stop())
     assert not ledger.begin(stop()).repeats
@@ -300,7 +300,7 @@ def test_a_child_forked_in_the_midst_of_a_transaction_leaves_it_to_its_parent(le
         return os.fork()
 
     try:
-        child = ledger._file.write(fork)
+        child = ledger.file.write(fork)
     except LedgerError as error:
         os._exit(0 if "forked in the midst" in str(error) else 1)
     assert os.waitpid(child, 0)[1] == 0

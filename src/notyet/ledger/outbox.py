@@ -1,0 +1,126 @@
+"""The outbox: results on their way to whoever asked for them (K8)."""
+
+from __future__ import annotations
+
+import time
+
+from notyet.errors import Refused
+from notyet.ledger.task_moves import delivery_key
+from notyet.ledger.task_rows import announcement_of, result_of, storable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    from notyet.core.task import Announcement, Result
+    from notyet.ledger.connection import Connection
+
+
+class Outbox:
+    """Rows are written with the end of their task, and stay until somebody has the result."""
+
+    def __init__(self, file: Connection) -> None:
+        self._file = file
+
+    def lease(self, task: str, owner: int) -> Announcement | None:
+        """Take a result that is to be delivered now; None when there is nothing to do."""
+
+        def take(db: sqlite3.Connection) -> Announcement | None:
+            row = db.execute(
+                "UPDATE outbox SET status = 'leased', attempts = attempts + 1"
+                " WHERE task = ? AND owner = ? AND status IN ('pending', 'leased')"
+                " RETURNING key, result, attempts",
+                (task, owner),
+            ).fetchone()
+            return announcement_of(*row) if row is not None else None
+
+        return self._file.write(take)
+
+    def due(self, owner: int) -> list[str]:
+        """Return the tasks whose results this owner should deliver by now."""
+        sql = "SELECT task FROM outbox WHERE owner = ? AND status = 'pending' AND next_at <= ?"
+        rows = self._file.read(lambda db: db.execute(sql, (owner, time.time())).fetchall())
+        return [task for (task,) in rows]
+
+    def read(self, task: str) -> tuple[Result, bool] | None:
+        """Return a task's result, and whether the observers were told; None while it works."""
+
+        def read(db: sqlite3.Connection) -> tuple[Result, bool] | None:
+            row = db.execute(
+                "SELECT result, told FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1",
+                (task,),
+            ).fetchone()
+            return (result_of(row[0]), bool(row[1])) if row is not None else None
+
+        return self._file.read(read)
+
+    def told(self, task: str) -> None:
+        """Say that the observers know."""
+        sql = "UPDATE outbox SET told = 1 WHERE task = ?"
+        self._file.write(lambda db: db.execute(sql, (task,)))
+
+    def acknowledge(self, task: str) -> None:
+        """Say that the consumer has the result."""
+        sql = (
+            "UPDATE outbox SET status = 'delivered', delivered_at = ?, error = ''"
+            " WHERE task = ? AND status IN ('pending', 'leased', 'suspended')"
+        )
+        self._file.write_through(lambda db: db.execute(sql, (time.time(), task)))
+
+    def postpone(self, key: str, error: str, pause: float) -> None:
+        """Try again later."""
+        sql = (
+            "UPDATE outbox SET status = 'pending', next_at = ?, error = ?"
+            " WHERE key = ? AND status = 'leased'"
+        )
+        later = (time.time() + pause, storable(error), key)
+        self._file.write(lambda db: db.execute(sql, later))
+
+    def suspend(self, key: str, error: str) -> None:
+        """Give up until a person looks at it."""
+        sql = (
+            "UPDATE outbox SET status = 'suspended', error = ?"
+            " WHERE key = ? AND status IN ('pending', 'leased')"
+        )
+        self._file.write(lambda db: db.execute(sql, (storable(error), key)))
+
+    def retry(self, task: str, owner: int) -> None:
+        """Deliver again, under the same key; what was delivered already, under a new one."""
+
+        def again(db: sqlite3.Connection) -> None:
+            row = self._newest(db, task)
+            now = time.time()
+            if row[1] in {"suspended", "pending", "leased"}:
+                db.execute(
+                    "UPDATE outbox SET status = 'pending', attempts = 0, next_at = ?, owner = ?"
+                    " WHERE key = ?",
+                    (now, owner, row[0]),
+                )
+                return
+            (count,) = db.execute("SELECT count(*) FROM outbox WHERE task = ?", (task,)).fetchone()
+            db.execute(
+                "INSERT INTO outbox"
+                " (key, task, parent, result, status, owner, told, next_at, created_at)"
+                " SELECT ?, task, parent, result, 'pending', ?, 1, ?, ? FROM outbox WHERE key = ?",
+                (delivery_key(task, count + 1), owner, now, now, row[0]),
+            )
+
+        self._file.write_through(again)
+
+    def dismiss(self, task: str) -> None:
+        """Say that nobody needs this result any more."""
+
+        def dismiss(db: sqlite3.Connection) -> None:
+            key = self._newest(db, task)[0]
+            db.execute("UPDATE outbox SET status = 'dismissed' WHERE key = ?", (key,))
+
+        self._file.write(dismiss)
+
+    def _newest(self, db: sqlite3.Connection, task: str) -> tuple[str, str]:
+        row: tuple[str, str] | None = db.execute(
+            "SELECT key, status FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1",
+            (task,),
+        ).fetchone()
+        if row is None:
+            raise Refused(f"task {task} has no result yet; list tasks with: notyet tasks")
+        return row

@@ -1,0 +1,312 @@
+"""The moves of supervised runs: each is one guarded transaction.
+
+A move returns False, or None, when the run was no longer where its caller saw it: somebody was
+faster, or another process owns it now. The caller then looks again.
+"""
+
+from __future__ import annotations
+
+import time
+
+from notyet.core.task import Run
+from notyet.core.verdict import Allow, Block, Decision
+from notyet.errors import Refused
+from notyet.ledger.task_moves import (
+    can,
+    freeze,
+    look,
+    move,
+    new_run,
+    reserve,
+    settle_messages,
+    take_messages,
+)
+from notyet.ledger.task_rows import json_of_turn, storable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+    from typing import Literal
+
+    from notyet.core.event import Ending
+    from notyet.core.lifecycle import Signal
+    from notyet.core.session import Turn
+    from notyet.core.task import Result
+    from notyet.core.verdict import Outcome
+    from notyet.ledger import Begun
+    from notyet.ledger.sqlite import Ledger
+    from notyet.ledger.task_moves import Seen
+
+_SIGNALS: Mapping[Ending, Signal] = {
+    "killed": "kill",
+    "reset": "reset",
+    "interrupted": "interrupt",
+}
+
+
+class Runs:
+    """Moves runs, and what belongs to them: steers, messages, results."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._file = ledger.file
+
+    def finish(self, run: str, turn: Turn, ending: Ending, owner: int) -> bool:
+        """Record that a run's turn has ended; a success replaces a transient error."""
+
+        def note(db: sqlite3.Connection) -> bool:
+            seen = _owned(db, run, owner)
+            if seen is None or not can(seen.run, "finish"):
+                return False
+            if seen.run.state == "settling" and not _heals(seen.run, ending):
+                return False
+            return move(
+                db,
+                seen.run,
+                "finish",
+                ending=ending,
+                turn=json_of_turn(turn),
+                finished_at=time.time(),
+            )
+
+        return self._file.write(note)
+
+    def settle(self, run: str, owner: int, key: str) -> bool:
+        """Let a settled run meet its gates; or, where messages wait for it, go on with those."""
+
+        def settle(db: sqlite3.Connection) -> bool:
+            seen = _owned(db, run, owner)
+            if seen is None or seen.run.state != "settling":
+                return False
+            waiting = take_messages(db, seen.task.id, key)
+            if waiting is None:
+                return move(db, seen.run, "settle")
+            reserve(db, seen, key, waiting[1], waiting[0])
+            return move(db, seen.run, "steer")
+
+        return self._file.write(settle)
+
+    def decide(
+        self,
+        run: str,
+        owner: int,
+        decision: Decision,
+        *,
+        begun: Begun | None,
+        ceiling: int,
+        key: str,
+    ) -> Decision | None:
+        """Record a decision together with what follows from it: a steer, or the end of the task.
+
+        None: the run is no longer gating, so that the decision was dropped (K6).
+        """
+
+        def settle(db: sqlite3.Connection) -> Decision | None:
+            seen = _owned(db, run, owner)
+            if seen is None or seen.run.state != "gating":
+                if begun is not None:
+                    _drop(db, begun)
+                return None
+            final = decision
+            if begun is not None:
+                final = self._ledger.count(db, begun, decision, ceiling)
+            if not isinstance(final.verdict, Block):
+                freeze(db, seen, "allow", seen.run.ending or "done", decision=final)
+                return final
+            stop = begun.stop if begun is not None else 0
+            reserve(db, seen, key, "gate", final.verdict.prompt, stop=stop)
+            answer = seen.run.turn.text if seen.run.turn is not None else ""
+            db.execute(
+                "UPDATE tasks SET steers = steers + 1, rejected = iif(?, ?, rejected) WHERE id = ?",
+                (bool(answer.strip()), storable(answer), seen.task.id),
+            )
+            move(db, seen.run, "block")
+            return final
+
+        return self._file.write_through(settle)
+
+    def steer(self, task: str, owner: int, key: str, prompt: str, pause: float) -> None:
+        """Reserve a steer by hand (K16). Raises Refused."""
+
+        def redirect(db: sqlite3.Connection) -> None:
+            seen = _active(db, task, owner)
+            if seen.run.state == "steering":
+                raise Refused(f"task {task} is being steered already; wait until that has arrived")
+            left = seen.steered_at + pause - time.time()
+            if 0 < left <= pause:
+                raise Refused(f"task {task} was steered just now; try again in {left:.1f} s")
+            reserve(db, seen, key, "manual", prompt)
+            move(db, seen.run, "steer")
+            db.execute("UPDATE tasks SET steered_at = ? WHERE id = ?", (time.time(), task))
+            db.execute(
+                "UPDATE messages SET state = 'cleared'"
+                " WHERE task = ? AND kind = 'machine' AND state = 'queued'",
+                (task,),
+            )
+
+        self._file.write_through(redirect)
+
+    def say(
+        self, task: str, kind: Literal["user", "machine"], key: str, text: str, steer: str
+    ) -> None:
+        """Keep a message for a task; one that comes while the gates are asked beats them (C9).
+
+        Raises Refused. `steer` is the key for that case.
+        """
+
+        def keep(db: sqlite3.Connection) -> None:
+            seen = _active(db, task, None)
+            db.execute(
+                "INSERT OR IGNORE INTO messages (task, kind, key, text, state, at)"
+                " VALUES (?, ?, ?, ?, 'queued', ?)",
+                (task, kind, key, storable(text), time.time()),
+            )
+            if seen.run.state == "gating" and kind == "user":
+                waiting = take_messages(db, task, steer)
+                if waiting is not None:
+                    reserve(db, seen, steer, waiting[1], waiting[0])
+                    move(db, seen.run, "steer")
+
+        self._file.write_through(keep)
+
+    def dispatch(self, key: str, owner: int) -> bool:
+        """Say that a steer is about to be sent: from now on it may have arrived."""
+
+        def mark(db: sqlite3.Connection) -> bool:
+            seen = _steered(db, key, owner)
+            if seen is not None:
+                db.execute("UPDATE steers SET phase = 'dispatched' WHERE key = ?", (key,))
+            return seen is not None
+
+        return self._file.write(mark)
+
+    def accept(self, key: str, owner: int) -> bool:
+        """A steer has arrived: a new run of the same task carries on (K2)."""
+
+        def carry_on(db: sqlite3.Connection) -> bool:
+            seen = _steered(db, key, owner)
+            if seen is None or seen.steer is None:
+                return False
+            now = time.time()
+            generation = seen.run.generation + 1
+            run = Run(
+                id=run_id(seen.task.id, generation),
+                task=seen.task.id,
+                generation=generation,
+                state="running",
+                source=seen.steer.source,
+                key=key,
+                prompt=seen.steer.prompt,
+                started_at=now,
+            )
+            db.execute("UPDATE steers SET phase = 'accepted' WHERE key = ?", (key,))
+            settle_messages(db, key, "sent")
+            move(db, seen.run, "accept", ended_at=now)
+            new_run(db, run)
+            db.execute(
+                "UPDATE tasks SET run = ?, generation = ?, user_turn = user_turn + ? WHERE id = ?",
+                (run.id, generation, int(run.source == "user"), seen.task.id),
+            )
+            return True
+
+        return self._file.write(carry_on)
+
+    def fail(self, key: str, owner: int, error: str) -> Result | None:
+        """A steer cannot be sent: the run ends as if no gate existed (K4)."""
+
+        def give_up(db: sqlite3.Connection) -> Result | None:
+            seen = _steered(db, key, owner)
+            if seen is None or seen.steer is None:
+                return None
+            db.execute(
+                "UPDATE steers SET phase = 'failed', error = ? WHERE key = ?",
+                (storable(error), key),
+            )
+            why = f"it could not be sent back: {error}"
+            _fail_stop(db, key, why)
+            outcome: Outcome = "failed_open" if seen.steer.source == "gate" else "skipped"
+            decision = Decision(verdict=Allow(), outcome=outcome, why=why, warnings=(why,))
+            return freeze(db, seen, "fail", seen.run.ending or "interrupted", decision=decision)
+
+        return self._file.write_through(give_up)
+
+    def end(
+        self,
+        task: str,
+        owner: int,
+        ending: Ending,
+        *,
+        turn: Turn | None = None,
+        error: str | None = None,
+        run: Run | None = None,
+    ) -> Result | None:
+        """End a task by hand, whatever it is doing; None when it had ended, or is not ours.
+
+        With `run`, only if the task is still as it was seen then.
+        """
+
+        def end(db: sqlite3.Connection) -> Result | None:
+            seen = look(db, task)
+            if seen is None or seen.owner != owner or not can(seen.run, _SIGNALS[ending]):
+                return None
+            if run is not None and (seen.run.id, seen.run.state) != (run.id, run.state):
+                return None
+            return freeze(db, seen, _SIGNALS[ending], ending, turn=turn, error=error)
+
+        return self._file.write_through(end)
+
+
+def run_id(task: str, generation: int) -> str:
+    """Return the id of a task's run."""
+    return f"{task}.{generation}"
+
+
+def _owned(db: sqlite3.Connection, run: str, owner: int) -> Seen | None:
+    """Return the task whose current run this is, if it is ours."""
+    row = db.execute("SELECT task FROM runs WHERE id = ?", (run,)).fetchone()
+    seen = look(db, row[0]) if row is not None else None
+    if seen is None or seen.run.id != run or seen.owner != owner:
+        return None
+    return seen
+
+
+def _steered(db: sqlite3.Connection, key: str, owner: int) -> Seen | None:
+    """Return the task that this steer, still in flight, belongs to."""
+    row = db.execute("SELECT task FROM steers WHERE key = ?", (key,)).fetchone()
+    seen = look(db, row[0]) if row is not None else None
+    if seen is None or seen.owner != owner or seen.run.state != "steering":
+        return None
+    return seen if seen.steer is not None and seen.steer.key == key else None
+
+
+def _active(db: sqlite3.Connection, task: str, owner: int | None) -> Seen:
+    seen = look(db, task)
+    if seen is None:
+        raise Refused(f"there is no task {task}; list them with: notyet tasks")
+    if not can(seen.run, "kill"):
+        raise Refused(f"task {task} has ended ({seen.run.ending or 'done'})")
+    if owner is not None and seen.owner != owner:
+        raise Refused(f"task {task} belongs to another process now")
+    return seen
+
+
+def _heals(run: Run, ending: Ending) -> bool:
+    return run.ending == "error" and ending == "done"
+
+
+def _drop(db: sqlite3.Connection, begun: Begun) -> None:
+    """The decision came too late: a person was faster."""
+    db.execute(
+        "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'overtaken', ended_at = ?"
+        " WHERE id = ? AND token = ? AND outcome = 'asking'",
+        (time.time(), begun.stop, begun.token),
+    )
+
+
+def _fail_stop(db: sqlite3.Connection, key: str, why: str) -> None:
+    db.execute(
+        "UPDATE stops SET outcome = 'failed_open', verdict = 'allow', why = ?"
+        " WHERE id = (SELECT stop FROM steers WHERE key = ?) AND outcome = 'blocked'",
+        (storable(why), key),
+    )

@@ -1,0 +1,217 @@
+"""The pieces that moves of a task are made of, each inside a transaction of its caller's."""
+
+from __future__ import annotations
+
+import time
+
+from notyet.core.lifecycle import TRANSITIONS
+from notyet.core.record import Record, replace
+from notyet.core.task import Run, Steer, Task, conclude
+from notyet.ledger.task_rows import (
+    RUN_COLUMNS,
+    STEER_COLUMNS,
+    json_of,
+    json_of_turn,
+    run_of,
+    steer_of,
+    storable,
+    task_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+    from typing import Any
+
+    from notyet.core.event import Ending
+    from notyet.core.lifecycle import Signal
+    from notyet.core.session import Turn
+    from notyet.core.task import Result, Source
+    from notyet.core.verdict import Decision
+
+_LOOK = f"""
+    SELECT about, owner, ref, session_id, user_turn, steers, steered_at, rejected,
+           {", ".join("runs." + name for name in RUN_COLUMNS)}
+    FROM tasks JOIN runs ON runs.id = tasks.run WHERE tasks.id = ?
+"""  # the names of our own columns
+_OPEN_STEER = (
+    f"SELECT {', '.join(STEER_COLUMNS)} FROM steers"  # as above
+    " WHERE task = ? AND phase IN ('reserved', 'dispatched')"
+)
+_NEW_RUN = (
+    f"INSERT INTO runs ({', '.join(RUN_COLUMNS)})"  # as above
+    f" VALUES ({', '.join('?' * len(RUN_COLUMNS))})"
+)
+
+
+class Seen(Record, kw_only=True):
+    """A task as it is at one moment: with its current run, and the steer that is in flight."""
+
+    task: Task
+    run: Run
+    owner: int
+    ref: Mapping[str, Any]
+    session_id: str
+    user_turn: int = 1
+    steers: int = 0
+    steered_at: float = 0.0
+    rejected: str = ""
+    steer: Steer | None = None
+
+
+def look(db: sqlite3.Connection, task: str) -> Seen | None:
+    """Return a task as it is; None for one that nobody knows."""
+    from notyet.core.json_text import loads
+
+    row = db.execute(_LOOK, (task,)).fetchone()
+    if row is None:
+        return None
+    about, owner, ref, session_id, user_turn, steers, steered_at, rejected = row[:8]
+    steer = db.execute(_OPEN_STEER, (task,)).fetchone()
+    return Seen(
+        task=task_of(about),
+        run=run_of(row[8:]),
+        owner=owner,
+        ref=loads(ref),
+        session_id=session_id,
+        user_turn=user_turn,
+        steers=steers,
+        steered_at=steered_at,
+        rejected=rejected,
+        steer=steer_of(steer) if steer is not None else None,
+    )
+
+
+def new_run(db: sqlite3.Connection, run: Run) -> None:
+    """Enter a run."""
+    known = {name: getattr(run, name) for name in RUN_COLUMNS}
+    known["prompt"] = storable(run.prompt)
+    known["turn"] = None
+    db.execute(_NEW_RUN, tuple(known.values()))
+
+
+def can(run: Run, signal: Signal) -> bool:
+    """Tell whether a run may be moved this way now."""
+    return signal in TRANSITIONS[run.state]
+
+
+def move(db: sqlite3.Connection, run: Run, signal: Signal, **columns: object) -> bool:
+    """Move a run from the state it was seen in; False when somebody was faster."""
+    target = TRANSITIONS[run.state].get(signal)
+    if target is None:
+        return False
+    names = "".join(f", {name} = ?" for name in columns)
+    moved = db.execute(
+        f"UPDATE runs SET state = ?{names} WHERE id = ? AND state = ?",  # our own names
+        (target, *columns.values(), run.id, run.state),
+    )
+    return moved.rowcount == 1
+
+
+def reserve(
+    db: sqlite3.Connection, seen: Seen, key: str, source: Source, prompt: str, *, stop: int = 0
+) -> None:
+    """Reserve the steer that continues a task; at most one is in flight."""
+    db.execute(
+        "INSERT INTO steers (key, task, run, source, prompt, phase, stop, reserved_at)"
+        " VALUES (?, ?, ?, ?, ?, 'reserved', ?, ?)",
+        (key, seen.task.id, seen.run.id, source, storable(prompt), stop, time.time()),
+    )
+
+
+def take_messages(db: sqlite3.Connection, task: str, steer: str) -> tuple[str, Source] | None:
+    """Give the waiting messages to a steer; return them as one prompt, and whose they are."""
+    rows = db.execute(
+        "SELECT id, kind, text FROM messages WHERE task = ? AND state = 'queued' ORDER BY id",
+        (task,),
+    ).fetchall()
+    if not rows:
+        return None
+    db.executemany(
+        "UPDATE messages SET state = 'taken', steer = ? WHERE id = ?", [(steer, r[0]) for r in rows]
+    )
+    is_user = any(kind == "user" for _, kind, _ in rows)
+    return "\n\n".join(text for _, _, text in rows), "user" if is_user else "children"
+
+
+def settle_messages(db: sqlite3.Connection, steer: str, state: str) -> None:
+    """Say what became of the messages that a steer took along."""
+    db.execute("UPDATE messages SET state = ? WHERE steer = ? AND state = 'taken'", (state, steer))
+
+
+def freeze(
+    db: sqlite3.Connection,
+    seen: Seen,
+    signal: Signal,
+    ending: Ending,
+    *,
+    decision: Decision | None = None,
+    turn: Turn | None = None,
+    error: str | None = None,
+) -> Result | None:
+    """End a task: its state, its frozen result and its row in the outbox, all or nothing."""
+    run = seen.run if turn is None else replace(seen.run, turn=turn)
+    now = time.time()
+    columns: dict[str, object] = {"ended_at": now, "ending": ending}
+    if turn is not None:
+        columns |= {"turn": json_of_turn(turn), "finished_at": now}
+    if not move(db, seen.run, signal, **columns):
+        return None
+    if seen.steer is not None:
+        db.execute(
+            "UPDATE steers SET phase = 'abandoned' WHERE key = ? AND phase != 'failed'",
+            (seen.steer.key,),
+        )
+    unsent = _close_messages(db, seen.task.id)
+    result = conclude(
+        seen.task,
+        run,
+        ending=ending,
+        session_id=seen.session_id,
+        steers=seen.steers,
+        decision=decision,
+        rejected=seen.rejected,
+        unsent=unsent,
+        error=error,
+    )
+    db.execute("UPDATE tasks SET ended_at = ? WHERE id = ?", (now, seen.task.id))
+    db.execute(
+        "UPDATE intents SET state = 'refused', answer = 'it has ended'"
+        " WHERE task = ? AND state = 'pending'",
+        (seen.task.id,),
+    )
+    db.execute(
+        "INSERT INTO outbox (key, task, parent, result, status, owner, next_at, created_at)"
+        " VALUES (?, ?, ?, ?, 'pending', ?, ?, ?)",
+        (
+            delivery_key(seen.task.id),
+            seen.task.id,
+            seen.task.parent,
+            json_of(result),
+            seen.owner,
+            now,
+            now,
+        ),
+    )
+    return result
+
+
+def _close_messages(db: sqlite3.Connection, task: str) -> tuple[str, ...]:
+    """Keep what the user said and nobody sent; what machines said is of no use any more."""
+    rows = db.execute(
+        "SELECT text FROM messages WHERE task = ? AND kind = 'user'"
+        " AND state IN ('queued', 'taken') ORDER BY id",
+        (task,),
+    ).fetchall()
+    db.execute(
+        "UPDATE messages SET state = iif(kind = 'user', 'unsent', 'cleared')"
+        " WHERE task = ? AND state IN ('queued', 'taken')",
+        (task,),
+    )
+    return tuple(text for (text,) in rows)
+
+
+def delivery_key(task: str, generation: int = 1) -> str:
+    """Return the key under which a task's result is delivered, however often that is tried."""
+    return f"{task}:{generation}"

@@ -1,0 +1,17 @@
+"""Our own host: agents whose endings are gated, steered, recorded and announced.
+
+    async with Supervisor(engine, Ledger(), reopen) as supervisor:
+        result = await supervisor.run(session, "Make the tests pass.")
+
+A task is driven by a loop over what the *ledger* says of it (`driver`), and every step of that
+loop is one guarded transaction. So a crash at any point, and recovery by another process, is
+nothing but the same loop begun again.
+"""
+
+from __future__ import annotations
+
+from notyet.supervise.handle import Handle
+from notyet.supervise.settings import Progress, SupervisorSettings
+from notyet.supervise.supervisor import Supervisor
+
+__all__ = ["Handle", "Progress", "Supervisor", "SupervisorSettings"]

@@ -1,0 +1,88 @@
+"""What all tasks of one supervisor share."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from notyet.core.task import ending_of
+from notyet.errors import LedgerError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+    from typing import Any
+
+    from notyet.core.session import Turn
+    from notyet.core.task import Announcement
+    from notyet.engine import Engine
+    from notyet.supervise.life import Life
+    from notyet.supervise.settings import Progress, SupervisorSettings
+    from notyet.supervise.store import Store
+
+    Deliver = Callable[[Announcement], Awaitable[None]]
+
+
+class Context:
+    """The engine, the ledger, the settings, and the tasks that live in this process."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        settings: SupervisorSettings,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.engine = engine
+        self.store = store
+        self.settings = settings
+        self.warn = engine.warn
+        self.owner = 0
+        self.deliver: Deliver | None = None
+        self.lives: dict[str, Life] = {}
+        self._on_progress = on_progress
+        self._asides: set[asyncio.Task[Any]] = set()
+
+    @property
+    def delivers(self) -> bool:
+        """Whether a consumer takes the results of subagents; else whoever awaits the handle."""
+        return self.deliver is not None
+
+    def tell(self, progress: Progress) -> None:
+        """Tell whoever watches; nothing that they do may harm a task."""
+        if self._on_progress is not None:
+            try:
+                self._on_progress(progress)
+            except Exception as error:  # noqa: BLE001  # foreign code
+                self.warn(f"on_progress failed: {type(error).__name__}: {error}")
+
+    def do(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Do something that nobody waits for."""
+        task = asyncio.ensure_future(self._guarded(work))
+        self._asides.add(task)
+        task.add_done_callback(self._asides.discard)
+
+    async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await work
+        except LedgerError as error:
+            self.warn(str(error))
+
+    async def finished_asides(self) -> None:
+        """Wait for what nobody waits for."""
+        if self._asides:
+            await asyncio.wait(set(self._asides))
+
+    async def finish(self, task_id: str, run_id: str, turn: Turn) -> bool:
+        """Take a signal that a run has ended; False when it is late, or of a superseded run."""
+        ending = ending_of(turn)
+        finished = await self.store.insist(self.store.runs.finish, run_id, turn, ending, self.owner)
+        life = self.lives.get(task_id)
+        if finished and life is not None:
+            life.poke()
+        return finished
+
+
+def new_key() -> str:
+    """Return a key for one sending of one prompt."""
+    return os.urandom(8).hex()

@@ -1,0 +1,111 @@
+"""One task in this process: its session, the prompt in flight, and who waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Literal
+
+from notyet.core.session import News, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from notyet.core.session import Session
+    from notyet.core.task import Result
+    from notyet.core.verdict import Decision
+
+    Origin = Literal["here", "recovered", "to end"]
+
+
+class Life:
+    """What the ledger cannot know of a task, because it ends with the process."""
+
+    def __init__(self, task_id: str, session: Session | None, origin: Origin) -> None:
+        loop = asyncio.get_running_loop()
+        self.task_id = task_id
+        self.parent = ""
+        self.session = session
+        self.origin: Origin = origin  # recovered: whatever is in flight was sent by the dead
+        self.poked = asyncio.Event()  # something about the task has changed
+        self.accepted = asyncio.Event()  # the agent has the prompt in flight
+        self.key = ""  # of the prompt in flight
+        self.sending: asyncio.Task[Turn] | None = None
+        self.decision: Decision | None = None  # the last one
+        self.result: asyncio.Future[Result] = loop.create_future()
+        self.driver: asyncio.Task[None] | None = None
+
+    def send(self, prompt: str, key: str, on_news: Callable[[News], None]) -> asyncio.Task[Turn]:
+        """Put a prompt to the session; what comes back is always a Turn, or SendError."""
+        self.key = key
+        self.accepted.clear()
+
+        def hear(news: News) -> None:
+            if news.kind == "accepted" and self.key == key:
+                self.accepted.set()
+            on_news(news)
+
+        session = self.session
+        assert session is not None
+        try:
+            session.on_news = hear  # type: ignore[attr-defined]  # not every session has news
+        except AttributeError:
+            self.accepted.clear()
+        self.sending = asyncio.ensure_future(_turn(session, prompt, key))
+        return self.sending
+
+    def poke(self) -> None:
+        """Let the driver look again."""
+        self.poked.set()
+
+    async def first_of(self, *others: asyncio.Future[Any], timeout: float | None = None) -> None:  # noqa: ASYNC109  # not an error
+        """Wait for one of these, for somebody to poke us, or until the time is over."""
+        poked = asyncio.ensure_future(self.poked.wait())
+        try:
+            await asyncio.wait(
+                {poked, *others}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            poked.cancel()
+
+    async def abort(self, patience: float) -> bool:
+        """End the turn in flight; False when the agent does not stop in time."""
+        sending, session = self.sending, self.session
+        if session is None:
+            return True
+        aborting = asyncio.ensure_future(_aborted(session))
+        waited_for = {aborting} if sending is None else {aborting, sending}
+        _, late = await asyncio.wait(waited_for, timeout=patience)
+        for one in late:
+            one.cancel()
+        if sending is not None and sending.done() and not sending.cancelled():
+            sending.exception()  # looked at, so that nobody is told that nobody did
+        self.sending = None
+        return not late
+
+
+async def _turn(session: Session, prompt: str, key: str) -> Turn:
+    """Wait for a turn; a session is foreign code, so whatever it raises is an ending too."""
+    from notyet.errors import SendError
+
+    try:
+        turn: object = await session.send(prompt, key)
+    except SendError:
+        raise
+    except Exception as error:  # noqa: BLE001  # foreign code
+        turn = _broken(f"the session failed: {type(error).__name__}: {error}")
+    if not isinstance(turn, Turn):
+        turn = _broken(f"the session returned {type(turn).__name__} instead of a Turn")
+    return turn
+
+
+def _broken(error: str) -> Turn:
+    return Turn(text="", stop_reason="error", error=error, turns=0)
+
+
+async def _aborted(session: Session) -> None:
+    try:
+        await session.abort()
+    except Exception as error:  # noqa: BLE001  # foreign code; that the agent still runs is seen
+        import logging
+
+        logging.getLogger("notyet").warning("a session could not be aborted: %s", error)

@@ -1,0 +1,116 @@
+"""What people do to a task: here directly, in another process through an intent (K16, K18)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from notyet.errors import Refused
+from notyet.supervise.context import new_key
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from notyet.core.event import Ending
+    from notyet.ledger.intents import Intent, What
+    from notyet.ledger.task_moves import Seen
+    from notyet.supervise.context import Context
+
+_ENDINGS: dict[What, Ending] = {"kill": "killed", "reset": "reset", "interrupt": "interrupted"}
+
+
+class People:
+    """Acts on tasks of this process, and asks the owners of others to."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._store = context.store
+
+    async def do(self, task: str, what: What, text: str = "") -> bool:
+        """Do something to a task; False when it had ended before. Raises Refused."""
+        seen = await self._look(task)
+        if seen.run.state in {"ended", "superseded"}:
+            if what in _ENDINGS:
+                return False
+            raise Refused(f"task {task} has ended ({seen.run.ending or 'done'})")
+        if seen.owner == self._context.owner:
+            return await self._act(task, what, text)
+        return await self._ask_owner(task, what, text)
+
+    async def obey(self) -> None:
+        """Do what other processes want of this one's tasks."""
+        intents = self._store.intents
+        for intent in await self._store(intents.waiting, self._context.owner):
+            state: Literal["done", "refused"] = "done"
+            answer = ""
+            try:
+                await self._obey(intent)
+            except Refused as error:
+                state, answer = "refused", str(error)
+            await self._store(intents.answer, intent.id, state, answer)
+
+    async def _obey(self, intent: Intent) -> None:
+        if not await self._act(intent.task, intent.what, intent.text):
+            raise Refused(f"task {intent.task} has ended")
+
+    async def _act(self, task: str, what: What, text: str) -> bool:
+        if what in _ENDINGS:
+            return await self._end(task, what)
+        store = self._store
+        if what == "steer":
+            pause = self._context.settings.steer_pause
+            owner = self._context.owner
+            await store.insist(store.runs.steer, task, owner, new_key(), text, pause)
+        else:
+            await store.insist(store.runs.say, task, "user", new_key(), text, new_key())
+        self._poke(task)
+        return True
+
+    async def _end(self, task: str, what: What) -> bool:
+        """End a task, and before it what it started."""
+        for child in await self._store.insist(self._store.tasks.children, task):
+            await self._end_child(child, what)
+        result = await self._store.insist(
+            self._store.runs.end, task, self._context.owner, _ENDINGS[what]
+        )
+        self._poke(task)
+        return result is not None
+
+    async def _end_child(self, child: str, what: What) -> None:
+        seen = await self._look(child)
+        if seen.owner == self._context.owner:
+            await self._end(child, what)
+        else:  # its owner will do it; the parent's end does not wait for that
+            await self._store.insist(self._store.intents.wish, child, what, "")
+
+    async def _ask_owner(self, task: str, what: What, text: str) -> bool:
+        settings, intents = self._context.settings, self._store.intents
+        intent = await self._store.insist(intents.wish, task, what, text)
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + settings.intent_patience
+        while loop.time() < ends:
+            state, answer = await self._store(intents.read, intent)
+            if state == "done":
+                return True
+            if state == "refused":
+                if what in _ENDINGS and (await self._look(task)).run.state == "ended":
+                    return False
+                raise Refused(answer)
+            await asyncio.sleep(settings.poll / 2)
+        if await self._store(intents.withdraw, intent):
+            raise Refused(
+                f"the process that owns task {task} does not answer; if it is gone, "
+                "`notyet tasks` takes over what it left"
+            )
+        return True
+
+    async def _look(self, task: str) -> Seen:
+        seen = await self._store.insist(self._store.tasks.look, task)
+        if seen is None:
+            raise Refused(f"there is no task {task}; list them with: notyet tasks")
+        return seen
+
+    def _poke(self, task: str) -> None:
+        life = self._context.lives.get(task)
+        if life is not None:
+            life.poke()

@@ -1,0 +1,411 @@
+"""`Supervisor`: starts agents, gates their endings, and loses no result."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from notyet.core.announce import announced
+from notyet.core.record import replace
+from notyet.core.task import Run, Task
+from notyet.errors import LedgerError, Refused, Undeliverable
+from notyet.ledger.runs import run_id
+from notyet.supervise.context import Context, new_key
+from notyet.supervise.delivery import Delivery
+from notyet.supervise.driver import Driver, Fenced
+from notyet.supervise.events import start_event
+from notyet.supervise.handle import Handle
+from notyet.supervise.life import Life
+from notyet.supervise.people import People
+from notyet.supervise.settings import SupervisorSettings
+from notyet.supervise.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Any, Literal, Self
+
+    from notyet.core.session import Session, Turn
+    from notyet.core.task import Announcement, Cleanup, Result, TaskView
+    from notyet.engine import Engine
+    from notyet.ledger.sqlite import Ledger
+    from notyet.supervise.context import Deliver
+    from notyet.supervise.life import Origin
+    from notyet.supervise.settings import Progress
+
+    Reopen = Callable[[Mapping[str, Any]], Session]
+
+_RENEWALS = 4  # in the time of one lease
+_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
+_ID_LENGTH = 10
+
+
+class Supervisor:
+    """Our own host. `async with` it, then `run` main agents and `spawn` subagents.
+
+    `reopen` makes a session again from what its `ref()` returned, for recovery. `deliver` gets
+    the results of subagents (as an `Announcement`); to return is to acknowledge. Without it,
+    whoever awaits a handle is the consumer.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        ledger: Ledger,
+        reopen: Reopen | None = None,
+        *,
+        deliver: Deliver | None = None,
+        settings: SupervisorSettings = SupervisorSettings(),  # noqa: B008  # a record cannot be changed
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        if not hasattr(ledger, "file"):
+            raise TypeError("a supervisor needs a durable ledger, like Ledger('tasks.db')")
+        self._reopen = reopen
+        store = Store(ledger, settings.ledger_patience, engine.warn)
+        self._context = Context(engine, store, settings, on_progress)
+        self._context.deliver = deliver
+        self._store = store
+        self._settings = settings
+        self._delivery = Delivery(self._context)
+        self._people = People(self._context)
+        self._pulse: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._store.open()
+        try:
+            self._context.owner = await self._store(self._store.leases.enrol, self._settings.lease)
+        except BaseException:
+            self._store.close()
+            raise
+        self._pulse = asyncio.ensure_future(self._beat())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def deliver(self) -> Deliver | None:
+        """The consumer of subagents' results."""
+        return self._context.deliver
+
+    @deliver.setter
+    def deliver(self, consumer: Deliver | None) -> None:
+        self._context.deliver = consumer
+
+    async def run(
+        self,
+        session: Session,
+        prompt: str,
+        *,
+        label: str | None = None,
+        cwd: str = "",
+        timeout: float | None = None,  # noqa: ASYNC109  # of the task, which is more than a wait
+    ) -> Result:
+        """Put a user's prompt to a main agent, and wait until it may stop."""
+        handle = await self.launch(session, prompt, label=label, cwd=cwd, timeout=timeout)
+        return await handle.result()
+
+    async def launch(
+        self,
+        session: Session,
+        prompt: str,
+        *,
+        label: str | None = None,
+        cwd: str = "",
+        timeout: float | None = None,  # noqa: ASYNC109  # as above
+    ) -> Handle:
+        """Do what `run` does, but return at once."""
+        task = Task(
+            id=_new_id(), prompt=prompt, scope="agent", label=label, cwd=cwd, timeout=timeout
+        )
+        return await self._start(session, task)
+
+    async def spawn(
+        self,
+        session: Session,
+        task: str,
+        *,
+        parent: Handle | str | None = None,
+        label: str | None = None,
+        agent_type: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109  # as above
+        cleanup: Cleanup = "keep",
+        internal: bool = False,
+        cwd: str = "",
+    ) -> Handle:
+        """Give a subagent a task. Raises Refused where it would be one too many, or too deep.
+
+        `parent` is a task of this supervisor, or the session of an agent it does not know.
+        """
+        if cleanup not in {"keep", "delete"}:
+            raise ValueError(f"cleanup is 'keep' or 'delete', not {cleanup!r}")
+        asked = Task(
+            id=_new_id(),
+            prompt=task,
+            label=label,
+            agent_type=agent_type,
+            cwd=cwd,
+            timeout=timeout,
+            cleanup=cleanup,
+            internal=internal,
+            depth=1,
+        )
+        return await self._start(session, await self._below(asked, parent))
+
+    async def say(self, task: Handle | str, text: str) -> None:
+        """Keep a user's message for a task: it is sent when the turn ends, and beats a block."""
+        await self._people.do(_id(task), "say", _words(text))
+
+    async def steer(self, task: Handle | str, prompt: str) -> None:
+        """Stop what an agent is doing and let it go on with this prompt. Raises Refused."""
+        await self._people.do(_id(task), "steer", _words(prompt))
+
+    async def kill(self, task: Handle | str) -> bool:
+        """End a task and what it started; no gate is asked. False: it had ended before."""
+        return await self._people.do(_id(task), "kill")
+
+    async def reset(self, task: Handle | str) -> bool:
+        """End a task because its session is begun anew."""
+        return await self._people.do(_id(task), "reset")
+
+    async def interrupt(self, task: Handle | str) -> bool:
+        """End a task for its user, who pressed Escape; messages that wait are kept."""
+        return await self._people.do(_id(task), "interrupt")
+
+    async def finish(self, run: str, turn: Turn) -> bool:
+        """Take a signal from elsewhere that a run has ended; False: too late, or superseded."""
+        return await self._context.finish(run.rpartition(".")[0], run, turn)
+
+    async def tasks(self, most: int = 1000) -> list[TaskView]:
+        """Return tasks, the newest first, with what became of them and of their results."""
+        return await self._store(self._store.tasks.views, "", most)
+
+    async def task(self, task: Handle | str) -> TaskView:
+        """Return one task. Raises Refused for one that nobody knows."""
+        views = await self._store(self._store.tasks.views, _id(task))
+        if not views:
+            raise Refused(f"there is no task {_id(task)}; list them with: notyet tasks")
+        return views[0]
+
+    async def retry(self, task: Handle | str) -> None:
+        """Deliver a result again."""
+        await self._store(self._store.outbox.retry, _id(task), self._context.owner)
+
+    async def dismiss(self, task: Handle | str) -> None:
+        """Say that nobody needs a task's result any more."""
+        await self._store(self._store.outbox.dismiss, _id(task))
+
+    async def recover(
+        self, unfinished: Literal["continue", "end"] = "continue"
+    ) -> tuple[Handle, ...]:
+        """Take over the tasks and results of processes that are gone (K18).
+
+        `unfinished = "end"` ends what they had not finished as interrupted, instead of going on
+        where that is safe.
+        """
+        claimed = await self._store(self._store.tasks.claim, self._context.owner)
+        origin: Origin = "recovered" if unfinished == "continue" else "to end"
+        handles = []
+        for task in dict.fromkeys(claimed):
+            seen = await self._store(self._store.tasks.look, task)
+            if seen is not None:
+                life = Life(task, self._reopened(seen.ref, task), origin)
+                life.parent = seen.task.parent
+                handles.append(self._live(life))
+        return tuple(handles)
+
+    async def tell_parent(self, announcement: Announcement) -> None:
+        """Deliver a result to its supervised parent's session; one of several ways to `deliver`.
+
+        A parent that has ended leaves it to its own parent; with nobody left, it is suspended.
+        """
+        result = announcement.result
+        key = f"announce {announcement.key}"
+        seen = await self._store(self._store.tasks.look, result.task_id)
+        parent = seen.task.parent if seen is not None else ""
+        while parent:
+            try:
+                told = (parent, "machine", key, announced(result), new_key())
+                await self._store(self._store.runs.say, *told)
+            except Refused:
+                above = await self._store(self._store.tasks.look, parent)
+                parent = above.task.parent if above is not None else ""
+            else:
+                life = self._context.lives.get(parent)
+                if life is not None:
+                    life.poke()
+                return
+        raise Undeliverable("nobody who asked for it is at work any more")
+
+    async def close(self) -> None:
+        """Stop; agents at work are ended, and their tasks are left to whoever recovers them."""
+        pulse, self._pulse = self._pulse, None
+        if pulse is None:
+            return
+        pulse.cancel()
+        lives = list(self._context.lives.values())
+        drivers = [life.driver for life in lives if life.driver is not None]
+        for driver in drivers:
+            driver.cancel()
+        if drivers:
+            await asyncio.wait(drivers)
+        busy = [life for life in lives if life.sending is not None]
+        await asyncio.gather(*(life.abort(self._settings.abort_patience) for life in busy))
+        await self._context.finished_asides()
+        try:
+            await self._store(self._store.leases.retire, self._context.owner)
+        except LedgerError as error:
+            self._context.warn(f"{error} (its lease runs out by itself)")
+        self._store.close()
+
+    async def _below(self, task: Task, parent: Handle | str | None) -> Task:
+        if parent is None:
+            return task
+        above = await self._store(self._store.tasks.look, _id(parent))
+        if above is None:
+            return replace(task, parent_session=_id(parent))
+        session = above.session_id or above.task.id
+        depth = above.task.depth + 1
+        return replace(task, parent=above.task.id, parent_session=session, depth=depth)
+
+    async def _start(self, session: Session, task: Task) -> Handle:
+        if self._pulse is None:
+            raise Refused("the supervisor is not running; use it in: async with Supervisor(...)")
+        for life in self._context.lives.values():
+            if life.session is session and not life.result.done():
+                raise Refused(f"this session is at work on task {life.task_id}")
+        task = replace(task, prompt=_words(task.prompt), cwd=task.cwd or os.getcwd())
+        run = Run(
+            id=run_id(task.id, 1),
+            task=task.id,
+            generation=1,
+            state="running",
+            source="start",
+            key=new_key(),
+            prompt=await self._with_context(session, task),
+            sent="reserved",
+        )
+        await self._store(
+            self._store.tasks.start,
+            task,
+            run,
+            self._context.owner,
+            session.ref(),
+            session.id or "",
+            max_depth=self._settings.max_depth,
+            max_children=self._settings.max_children,
+        )
+        life = Life(task.id, session, "here")
+        life.parent = task.parent
+        return self._live(life)
+
+    async def _with_context(self, session: Session, task: Task) -> str:
+        """Return the first prompt, after what start hooks have to say (K14)."""
+        if task.internal:
+            return task.prompt
+        is_new = session.id is None or not await self._store(
+            self._store.tasks.knows_session, session.id
+        )
+        if task.scope == "agent" and not is_new:
+            return task.prompt
+        told = await self._context.engine.start(start_event(task, session, is_new=is_new))
+        return f"{told}\n\n{task.prompt}" if told else task.prompt
+
+    def _live(self, life: Life) -> Handle:
+        self._context.lives[life.task_id] = life
+        life.result.add_done_callback(_looked_at)
+        life.driver = asyncio.ensure_future(self._drive(life))
+        return Handle(life.task_id, lambda: self._result(life))
+
+    async def _drive(self, life: Life) -> None:
+        try:
+            await Driver(self._context, life).drive()
+            await self._delivery.conclude(life)
+        except Fenced:
+            await life.abort(self._settings.abort_patience)
+            _break(life, Refused(f"another process took over task {life.task_id}"))
+        except asyncio.CancelledError:
+            _break(life, Refused(f"the supervisor of task {life.task_id} was closed"))
+            raise
+        except Exception as error:  # noqa: BLE001  # somebody waits for it, and not here
+            self._context.warn(f"task {life.task_id} is left to recovery: {error}")
+            await life.abort(self._settings.abort_patience)
+            _break(life, error)
+        finally:
+            self._context.lives.pop(life.task_id, None)
+
+    async def _result(self, life: Life) -> Result:
+        result = await asyncio.shield(life.result)
+        seen = await self._store(self._store.tasks.look, life.task_id)
+        if seen is not None and not self._delivery.is_ours(seen):
+            await self._store.insist(self._store.outbox.acknowledge, life.task_id)
+        return result
+
+    def _reopened(self, ref: Mapping[str, Any], task: str) -> Session | None:
+        if self._reopen is None:
+            return None
+        try:
+            return self._reopen(ref)
+        except Exception as error:  # noqa: BLE001  # foreign code
+            self._context.warn(f"the session of task {task} cannot be reopened: {error}")
+            return None
+
+    async def _beat(self) -> None:
+        """Renew the lease, obey other processes, and deliver what is due."""
+        loop = asyncio.get_running_loop()
+        renew_at = loop.time() + self._settings.lease / _RENEWALS
+        while True:
+            await asyncio.sleep(self._settings.poll)
+            try:
+                await self._people.obey()
+                if self._context.delivers:
+                    await self._deliver_due()
+                if loop.time() >= renew_at:
+                    renew_at = loop.time() + self._settings.lease / _RENEWALS
+                    await self._renew()
+            except LedgerError as error:
+                self._context.warn(f"{error} (trying again)")
+
+    async def _deliver_due(self) -> None:
+        for task in await self._store(self._store.outbox.due, self._context.owner):
+            if task not in self._context.lives:
+                self._context.do(self._delivery.deliver(task))
+
+    async def _renew(self) -> None:
+        owner, lease = self._context.owner, self._settings.lease
+        if await self._store(self._store.leases.renew, owner, lease):
+            return
+        self._context.warn("another process took this supervisor for dead, and took over its tasks")
+        for life in list(self._context.lives.values()):
+            life.poke()  # each finds out that it is fenced
+
+
+def _new_id() -> str:
+    return "t" + "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(_ID_LENGTH))
+
+
+def _id(task: Handle | str) -> str:
+    return task.task_id if isinstance(task, Handle) else task
+
+
+def _words(text: str) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("a prompt needs words")
+    return text
+
+
+def _break(life: Life, error: BaseException) -> None:
+    if not life.result.done():
+        life.result.set_exception(error)
+
+
+def _looked_at(result: asyncio.Future[Result]) -> None:
+    """Nobody has to wait for a task; so that nobody is told that nobody did."""
+    if not result.cancelled():
+        result.exception()
