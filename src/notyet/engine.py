@@ -14,7 +14,7 @@ from time import monotonic
 from notyet.asking import Asking
 from notyet.checks.drive import Call, drive_sync
 from notyet.checks.function import asked_by
-from notyet.core.event import StopEvent
+from notyet.core.event import StartEvent, StopEvent
 from notyet.core.limits import History, Limits, uncounted
 from notyet.core.plan import missing_names, plan, select
 from notyet.core.record import replace, variant
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from notyet.asking import Keep
     from notyet.checks.drive import Line
     from notyet.core.gate import Gate
+    from notyet.core.starter import Starter
     from notyet.core.verdict import Report
     from notyet.ledger import AnyLedger, Begun
 
@@ -46,9 +47,9 @@ _MOST_WARNINGS = 10  # of one decision
 class Engine:
     """Asks gates whether an agent may stop, and remembers what came of it.
 
-    `gates` are `Gate`s or plain functions, which become gates for the main agent. Without a
-    `ledger`, send-backs are counted in memory. What somebody should know goes to `warn`, or to
-    the logger "notyet".
+    `gates` are `Gate`s or plain functions, which become gates for the main agent. `starters` may
+    add words for an agent that starts. Without a `ledger`, send-backs are counted in memory. What
+    somebody should know goes to `warn`, or to the logger "notyet".
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Engine:
         gates: Iterable[Gate | Callable[..., Any]] = (),
         *,
         observers: Iterable[Observer] = (),
+        starters: Iterable[Starter] = (),
         limits: Limits = Limits(),  # noqa: B008  # a record cannot be changed
         ledger: AnyLedger | None = None,
         warn: Callable[[str], None] | None = None,
@@ -76,16 +78,36 @@ class Engine:
             self._roster.watch(observer)
         for gate in gates:
             self._roster.add(gate)
+        for starter in starters:
+            self._roster.begin(starter)
+
+    @property
+    def limits(self) -> Limits:
+        """How often this engine's gates may send an agent back."""
+        return self._limits
+
+    @property
+    def warn(self) -> Callable[[str], None]:
+        """Where what somebody should know goes; it never raises."""
+        return self._warn
 
     def on(self, name: str, handler: Callable[..., Any], priority: int = 0) -> None:
         """Register a handler `(event, ctx)`, plain or async.
 
         "subagent_stopping" and "stopping" decide, one after another, higher priority first.
         "stop", "subagent_stop" and "subagent_ended" are told, in order of registration, and so is
-        "decision", with `(event, decision)`, also when an agent is sent back.
+        "decision", with `(event, decision)`, also when an agent is sent back. "session_start" and
+        "subagent_start" are told too, and may return words for the agent, or a dict with
+        `additional_context`.
         """
         from notyet.dialects import openclaw
+        from notyet.dialects.starts import STARTING
 
+        if name in STARTING:
+            from notyet.starting import handler as starter_for
+
+            self._roster.begin(starter_for(name, handler, len(self._roster.starters)))
+            return
         if name in openclaw.DECIDING:
             step = len(self._roster.gates)
             self._roster.add(openclaw.gate(name, handler, priority, step=step))
@@ -93,7 +115,7 @@ class Engine:
         try:
             observer = Observer(name, handler)
         except ValueError:
-            known = ", ".join((*openclaw.DECIDING, *OBSERVED))
+            known = ", ".join((*openclaw.DECIDING, *OBSERVED, *STARTING))
             raise ValueError(f"no event is called {name!r}; there is {known}") from None
         self._roster.watch(observer)
 
@@ -101,11 +123,38 @@ class Engine:
         self,
         event: StopEvent,
         history: History = History(),  # noqa: B008  # a record cannot be changed
+        *,
+        keep: Keep | None = None,
     ) -> Decision:
-        """Ask the gates and settle their answers; count nothing, record nothing, tell nobody."""
+        """Ask the gates and settle their answers; count nothing, record nothing, tell nobody.
+
+        `keep` is called with a report whose output is too long for the agent, keeps that
+        somewhere and returns where; without it nothing is kept.
+        """
         from notyet.checks.drive_async import drive
 
-        return await drive(self._decide_only(event, history))
+        return await drive(self._decide_only(event, history, keep or _keep_nothing))
+
+    def asks(self, event: StopEvent) -> bool:
+        """Tell whether there is a gate for this event, so that it is worth a record."""
+        return self._look(event)[0] is None
+
+    async def tell(self, event: StopEvent, decision: Decision) -> None:
+        """Tell the observers of a decision that was made with `decide` and is in force now."""
+        from notyet.checks.drive_async import drive
+
+        await drive(self._tell(event, decision, Deadline(None)))
+
+    async def start(self, event: StartEvent) -> str:
+        """Tell the starters that an agent begins; return what they add for it, joined."""
+        if not isinstance(event, StartEvent):
+            raise TypeError(f"a start is a StartEvent, not {type(event).__name__}")
+        if not self._roster.starters or id(self) in asked_by.get():
+            return ""
+        from notyet.checks.drive_async import drive
+        from notyet.starting import begin
+
+        return await drive(begin(event, tuple(self._roster.starters), self._warn))
 
     async def check(self, event: StopEvent, *, within: float | None = None) -> Decision:
         """Decide, count and record a stop, and tell the observers; of a block those of "decision".
@@ -146,15 +195,14 @@ class Engine:
                     event, gates, entered, deadline, aside
                 )
         self._log(decision)
-        if decision.why != "inside":
-            yield from self._tell(event, decision, deadline)
+        yield from self._tell(event, decision, deadline)
         return decision
 
-    def _decide_only(self, event: StopEvent, history: History) -> Line[Decision]:
+    def _decide_only(self, event: StopEvent, history: History, keep: Keep) -> Line[Decision]:
         decision, gates = self._look(event)
         if decision is None:
             forever = Deadline(None)
-            decision = yield from self._decide(event, gates, history, forever, _keep_nothing)
+            decision = yield from self._decide(event, gates, history, forever, keep)
         return decision
 
     def _look(self, event: StopEvent) -> tuple[Decision | None, tuple[Gate, ...]]:
@@ -236,6 +284,8 @@ class Engine:
         return (yield from asking.decide(planned, keep))
 
     def _tell(self, event: StopEvent, decision: Decision, deadline: Deadline) -> Line[None]:
+        if decision.outcome == "skipped" and decision.why == "inside":
+            return  # a gate's own work is nobody's ending
         told = variant(event, {"block_count": decision.count, "max_blocks": decision.limit})
         for watch in tuple(self._roster.watches):
             if is_told(watch.observer, event, decision):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from notyet.asking import question_for
 from notyet.checks.function import takes
-from notyet.core.gate import Function, Gate
+from notyet.core.gate import NATIVE, Function, Gate
 from notyet.observers import Observer, Watch
 
 TYPE_CHECKING = False
@@ -16,16 +16,19 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.checks.function import Question
+    from notyet.core.starter import Starter
+    from notyet.starting import Entry
 
 
 class Roster:
-    """The gates and observers, in the order in which they were added."""
+    """The gates, observers and starters, in the order in which they were added."""
 
     def __init__(self, engine: int) -> None:
         self._engine = engine
         self.gates: list[Gate] = []
         self.questions: dict[str, Question] = {}  # for the gates that are functions
         self.watches: list[Watch] = []
+        self.starters: list[Entry] = []
         self._names: set[str] = set()
 
     def add(self, gate: Gate | Callable[..., Any]) -> None:
@@ -50,6 +53,18 @@ class Roster:
         if callable(observer.call):
             _expect(observer.call, ("event", "ctx"), f"an observer of {observer.on!r}")
         self.watches.append(Watch(observer))
+
+    def begin(self, starter: Starter) -> None:
+        """Add one who may add words for an agent that starts."""
+        from notyet.core.starter import Starter
+        from notyet.starting import entry_for
+
+        if not isinstance(starter, Starter):
+            raise TypeError(f"a starter is a Starter, not {type(starter).__name__}")
+        if isinstance(starter.check, Function):
+            shape = ("event",) if starter.check.speaks == NATIVE else ("event", "ctx")
+            _expect(starter.check.call, shape, f"the start handler {starter.name!r}")
+        self.starters.append(entry_for(starter, engine=self._engine))
 
 
 def _as_gate(call: Callable[..., Any]) -> Gate:

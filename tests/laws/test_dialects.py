@@ -127,7 +127,7 @@ def test_start_hooks_are_told_and_answer_what_is_read_as_it_was(host, data, told
     assert dialect(host).read_event(json.loads(dumps(payload)), {}) == event
     reply = dialect(host).write_context(told, event)
     given_ = dialect(host).read_context(Exit(code=0, stdout=reply.stdout.encode()), event.scope)
-    assert given_ == told
+    assert given_.context == told
 
 
 def read_back(host, verdict, note, event, settings=None):

@@ -246,6 +246,28 @@ class TestAnAgentSession:
         assert len((project / "asked").read_text().splitlines()) == 3  # at the limit not asked
         assert recorded(Ledger())[-1][0] == "capped"
 
+    @pytest.mark.rule("K17", "J8")
+    @pytest.mark.parametrize(
+        ("scope", "told"),
+        [
+            ("agent", "[Stop hook requested continuation]\nRun the tests."),
+            ("subagent", "Run the tests."),
+        ],
+    )
+    def test_a_supervised_agent_is_continued_as_mux_would(self, project, scope, told):
+        from notyet import StopEvent
+        from notyet.config.load import load
+        from notyet.configured import configured_engine
+
+        script = "echo 'Run the tests.' >&2; exit 2"
+        settings(project, Stop=script, SubagentStop=script)
+        trust(project)
+        engine = configured_engine(load(str(project), "notyet", os.environ, agent="scripted"))
+        event = StopEvent(scope=scope, host="notyet", session_id="s", cwd=str(project))
+        decision = asyncio.run(engine.decide(event))
+        assert decision.verdict.prompt == told
+        assert decision.verdict.because == "Run the tests."
+
     @pytest.mark.rule("C4")
     def test_a_user_interrupt_bypasses_the_hook(self, project):
         from notyet import Engine, StopEvent

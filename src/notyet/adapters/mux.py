@@ -15,6 +15,7 @@ import os
 from notyet.config.files import host_files
 from notyet.config.load import load
 from notyet.core.event import StopEvent
+from notyet.core.message import CONTINUATION
 from notyet.core.record import Record, replace
 from notyet.core.verdict import Block
 from notyet.dialects import mux
@@ -81,7 +82,7 @@ async def run_stop_hooks(
 
 def continuation(hook_event_name: str, reason: str) -> str:
     """Return the message that continues an agent: a main agent's is marked as a hook's (K17)."""
-    return f"{mux.CONTINUATION}\n{reason}" if hook_event_name == "Stop" else reason
+    return f"{CONTINUATION}\n{reason}" if hook_event_name == "Stop" else reason
 
 
 def _gates(project: str, trust: str) -> tuple[tuple[Gate, ...], tuple[str, ...]]:

@@ -108,10 +108,15 @@ class _Hook:
         from notyet.core.event import StopEvent
 
         self.said += unusable(payload, event, self.host)
+        # A supervisor gates the main agent and tells it of its gates; we do so for subagents.
+        is_others = event.scope == "agent" and bool(self.environ.get("NOTYET_SUPERVISED"))
         if isinstance(event, StopEvent):
             self.event = event
+            if is_others:
+                said = "NOTYET_SUPERVISED is set: the supervisor asks the gates itself"
+                return self.let_go("supervised", said)
             return self._stopping(event)
-        return self._starting(event)
+        return self._nothing() if is_others else self._starting(event)
 
     def _said_by_options(self) -> dict[str, Any]:
         said = {"hook_event_name": self.options.event, "agent_name": self.options.agent}
@@ -212,9 +217,9 @@ class _Hook:
         setup = self._setup(event.cwd)
         if not setup.start_tell:
             return self._nothing()
-        from notyet.cli.hook_check import briefing
+        from notyet.core.message import briefing_for
 
-        told = briefing(event, setup)
+        told = briefing_for(event, setup.gates)
         return host_face(self.host).write_context(told, event) if told else self._nothing()
 
     def give_up(self) -> Reply:
@@ -248,7 +253,8 @@ class _Hook:
             write_down(self.event, self.host, cause, words)
         except Exception as error:  # noqa: BLE001  # without a record, but with an answer
             self.said.append(f"that was not recorded: {error}")
-        is_news = cause not in {"inside", "unreadable"}  # else something that a user can mend
+        # Other causes are something that a user can mend.
+        is_news = cause not in {"inside", "supervised", "unreadable"}
         return self._nothing(" | ".join(f"notyet: {line}" for line in words) if is_news else "")
 
     def _nothing(self, note: str = "") -> Reply:

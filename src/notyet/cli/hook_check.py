@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from time import monotonic
 
 from notyet.core.event import StopEvent
-from notyet.core.limits import Limits
 from notyet.core.plan import missing_names, select
 from notyet.core.record import replace
 from notyet.core.verdict import Allow, Decision
@@ -16,10 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from notyet.config.load import Setup
-    from notyet.config.settings import FileObserver
-    from notyet.core.event import StartEvent
     from notyet.ledger.sqlite import Ledger
-    from notyet.observers import Observer
 
 
 _LAST = 1.0  # seconds for what comes after the answer is known
@@ -43,7 +38,7 @@ def check(
     if not select(event, setup.gates) and not setup.observers and not setup.notifications:
         said += missing_names(event, setup.gates)
         return Decision(verdict=Allow(), outcome="skipped", why="no-gate")
-    from notyet.engine import Engine
+    from notyet.configured import configured_engine
     from notyet.ledger.sqlite import Ledger
 
     if event.last_message is None:
@@ -53,32 +48,12 @@ def check(
     # Kept open for the rest of the process: closing costs a checkpoint, before our answer.
     global _ledger  # noqa: PLW0603  # one per process
     _ledger = Ledger()
-    engine = Engine(
-        setup.gates,
-        observers=[_observer(observer) for observer in setup.observers],
-        limits=Limits(**setup.limits),
-        ledger=_ledger,
-        warn=said.append,
-    )
+    engine = configured_engine(setup, _ledger, said.append)
     decision = engine.check_sync(event, within=within)
     ends = min(started + within + min(_LAST, within / 8), monotonic() + _NOTIFIED)
     for settings in setup.notifications:
         said += _notify(settings, event, decision, setup, environ, ends=ends)
     return decision
-
-
-def _observer(observer: FileObserver) -> Observer:
-    from notyet.observers import EVERY_DECISION, Observer
-
-    folder = os.path.dirname(observer.source.file) if observer.source is not None else ""
-    return Observer(
-        EVERY_DECISION,
-        observer.check,
-        timeout=observer.timeout,
-        name=observer.name,
-        folder=folder,
-        outcomes=observer.on,
-    )
 
 
 def _notify(
@@ -113,19 +88,3 @@ def write_down(event: StopEvent | None, host: str, cause: str, words: Sequence[s
         ledger.skip(event or StopEvent(host=host), decision, patience=_LAST)
     finally:
         ledger.close()
-
-
-def briefing(event: StartEvent, setup: Setup) -> str:
-    """Return what an agent is told at its start: the gates that it will meet."""
-    from notyet.core.message import briefing as compose
-
-    stop = StopEvent(
-        scope=event.scope,
-        host=event.host,
-        session_id=event.session_id,
-        agent_id=event.agent_id,
-        agent_type=event.agent_type,
-        cwd=event.cwd,
-    )
-    gates = [gate for gate in select(stop, setup.gates) if not gate.observe]
-    return compose(gates, event.scope)

@@ -63,6 +63,7 @@ class Show:
 
     def _commands(self, found: Candidate) -> None:
         entries = [(gate.name, gate.check) for gate in found.settings.gates]
+        entries += [(starter.name, starter.check) for starter in found.settings.starters]
         entries += [(f"observer {o.name}", o.check) for o in found.settings.observers]
         if not entries:
             return

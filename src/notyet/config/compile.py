@@ -45,7 +45,7 @@ def compile_text(text: str, path: str, kind: str) -> Settings:
 
 
 def _hooks(text: str, path: str, speaks: str, form: FormatName) -> Settings:
-    from notyet.dialects.hooks_block import gates
+    from notyet.dialects.hooks_block import gates, starters
 
     examined = examine(text, path, form)
     warnings: list[Mistake] = []
@@ -53,9 +53,17 @@ def _hooks(text: str, path: str, speaks: str, form: FormatName) -> Settings:
     def complain(where: Path, message: str) -> None:
         warnings.append(_mistake(examined, path, where, message))
 
-    found = gates(speaks, examined.value, path, lambda where: _line(examined, where), complain)
+    def line_of(where: Path) -> int:
+        return _line(examined, where)
+
+    stops = gates(speaks, examined.value, path, line_of, complain)
+    starts = starters(speaks, examined.value, path, line_of, complain)
     return Settings(
-        file=path, gates=tuple(found), mistakes=examined.mistakes, warnings=tuple(warnings)
+        file=path,
+        gates=tuple(stops),
+        starters=tuple(starts),
+        mistakes=examined.mistakes,
+        warnings=tuple(warnings),
     )
 
 

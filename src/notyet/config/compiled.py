@@ -17,7 +17,9 @@ FORMAT = 1  # to be raised with every change that an older `thaw` would misread
 def freeze(settings: Settings) -> dict[str, Any]:
     """Return settings as plain JSON types; mistakes are left out. Raises ValueError."""
     frozen = _said(settings)
-    for said in ("mistakes", "warnings"):  # when the file was read
+    # What was said when the file was read; and starters, which no hook asks for: a supervisor
+    # reads them from the trusted text, so that hooks need not carry them.
+    for said in ("mistakes", "warnings", "starters"):
         frozen.pop(said, None)
     for gate in settings.gates:
         if not isinstance(gate.check, Command):

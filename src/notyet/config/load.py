@@ -6,6 +6,7 @@ import os
 
 from notyet.config.compiled import thaw
 from notyet.config.files import (
+    READABLE,
     ConfigFile,
     host_files,
     known_as,
@@ -28,22 +29,25 @@ from notyet.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from notyet.config.settings import FileObserver, Settings
     from notyet.core.gate import Gate
+    from notyet.core.starter import Starter
 
 # Hosts that do not run their own files themselves, so that we do it for them; and those that do,
 # whose files we leave alone (J8). What calls us as conclaude is Claude Code.
 _READ_FOR = {"mux": ("mux",), "conclaude": ("conclaude",)}
 _LEFT_TO = {"claude": ("claude",), "codex": ("codex",), "conclaude": ("claude",)}
+_STARTING = ("claude", "codex", "codex-toml")  # kinds of files with hooks for starts
 
 
 class Setup(Record, kw_only=True):
     """Everything that is in force at a place, and what its user should know about it."""
 
     gates: tuple[Gate, ...] = ()
+    starters: tuple[Starter, ...] = ()  # only where an agent is supervised
     limits: Mapping[str, Any] = {}
     observers: tuple[FileObserver, ...] = ()
     notifications: tuple[Mapping[str, Any], ...] = ()
@@ -62,14 +66,22 @@ class Setup(Record, kw_only=True):
 
 
 def load(
-    cwd: str, host: str, environ: Mapping[str, str], *, only: str = "", project: str = ""
+    cwd: str,
+    host: str,
+    environ: Mapping[str, str],
+    *,
+    only: str = "",
+    project: str = "",
+    agent: str = "",
 ) -> Setup:
     """Return what is in force for a host's agent that works in this folder.
 
     `only` is a file to use instead of those that are found; `project` is where the host says
-    that its project is, which counts where the folder itself belongs to none.
+    that its project is, which counts where the folder itself belongs to none. `agent` names the
+    program that a supervisor runs: the files of all hosts are read for it, starters included,
+    but for those whose hooks that program runs itself (J8).
     """
-    loaded = _Loaded(state_folder(environ))
+    loaded = _Loaded(state_folder(environ), agent)
     place = real_folder(cwd)
     if only:
         loaded.add(ConfigFile(path=known_as(only), kind="notyet"))
@@ -83,10 +95,11 @@ def load(
             if loaded.project:  # a file that nobody trusted hides no other project
                 break
     places = [root_of(place) if place else "", loaded.project]
-    wanted = dict.fromkeys((*_READ_FOR.get(host, ()), *loaded.read_hosts))
-    for name in wanted:
+    read_for = READABLE if agent else _READ_FOR.get(host, ())
+    left_to = _LEFT_TO.get(agent or host, ())
+    for name in dict.fromkeys((*read_for, *loaded.read_hosts)):
         for folder in dict.fromkeys(filter(None, places)):
-            if name not in _LEFT_TO.get(host, ()):
+            if name not in left_to:
                 for file in host_files(name, folder, environ, loaded.is_trusted):
                     loaded.add(file)
     return loaded.setup()
@@ -105,11 +118,28 @@ def _is_by_path(gate: Gate) -> bool:
     return isinstance(gate.check, Command) and bool(gate.check.options.get("by_path"))
 
 
+def _says_something(file: ConfigFile, text: str | None) -> bool:
+    """Tell whether a file holds anything that would be run: most settings of hosts do not.
+
+    A supervisor looks at the files of every host, and should not ask to trust them for nothing.
+    """
+    settings = _read(file, text or "")
+    return bool(settings.gates or settings.starters or settings.mistakes or file.kind == "notyet")
+
+
+def _read(file: ConfigFile, text: str) -> Settings:
+    from notyet.config.compile import compile_text
+
+    return compile_text(text, file.path, file.kind)
+
+
 class _Loaded:
     """Files as they are added, one layer over the other."""
 
-    def __init__(self, state: str) -> None:
+    def __init__(self, state: str, agent: str = "") -> None:
         self._state = state
+        self._agent = agent
+        self._starters: list[tuple[ConfigFile, Starter]] = []
         self._layers: list[tuple[ConfigFile, Settings]] = []
         self._seen: set[str] = set()
         self._untrusted: list[ConfigFile] = []
@@ -132,7 +162,8 @@ class _Loaded:
         if known is None and text is None:
             self._unreadable.append(file.path)
         elif known is None or (known.content != text and not self._stays(file, known)):
-            self._untrusted.append(file)
+            if not self._agent or _says_something(file, text):
+                self._untrusted.append(file)
         else:
             self._put_in_force(file, known, text)
 
@@ -159,6 +190,9 @@ class _Loaded:
             )
         if file.kind == "notyet" and not file.own:
             self.project = os.path.dirname(file.path)
+        if self._agent and file.kind in _STARTING:
+            read = _read(file, known.content)
+            self._starters += [(file, starter) for starter in read.starters]
         self._layers.append((file, settings))
         self.read_hosts = (*self.read_hosts, *settings.read_hosts)
 
@@ -198,10 +232,9 @@ class _Loaded:
 
     def _compiled_anew(self, file: ConfigFile, text: str) -> Trusted | None:
         """Compile a file of the user's own, and keep that for the next stop."""
-        from notyet.config.compile import compile_text
         from notyet.config.compiled import freeze
 
-        settings = compile_text(text, file.path, file.kind)
+        settings = _read(file, text)
         self._warnings += [str(said) for said in (*settings.mistakes, *settings.warnings)]
         record = Trusted(path=file.path, content=text, compiled=freeze(settings))
         if self._state and not settings.mistakes:  # else they are to be said again
@@ -213,9 +246,7 @@ class _Loaded:
 
     def _thawed_anew(self, file: ConfigFile, known: Trusted) -> Settings:
         """Compile the trusted text again: another version of notyet wrote the record."""
-        from notyet.config.compile import compile_text
-
-        settings = compile_text(known.content, file.path, file.kind)
+        settings = _read(file, known.content)
         self._warnings += [str(mistake) for mistake in settings.mistakes]
         return settings
 
@@ -232,6 +263,7 @@ class _Loaded:
         notifications = [s.notifications for _, s in self._layers if s.notifications]
         return Setup(
             gates=self._gates(),
+            starters=self._unique_starters(),
             limits=limits,
             observers=tuple(observers.values()),
             notifications=tuple(notifications),
@@ -255,11 +287,25 @@ class _Loaded:
                 if key in merged and file.kind == "claude":
                     continue
                 merged[key] = gate
-        unique: dict[str, Gate] = {}
-        for gate in merged.values():
-            name, twins = gate.name, 1
-            while name in unique:
-                twins += 1
-                name = f"{gate.name} ({twins})"
-            unique[name] = gate if twins == 1 else replace(gate, name=name)
+        return _with_own_names(merged.values())
+
+    def _unique_starters(self) -> tuple[Starter, ...]:
+        """Return all starters; Claude Code runs the same command once (J1)."""
+        unique: dict[object, Starter] = {}
+        for place, (file, starter) in enumerate(self._starters):
+            key: object = place
+            if file.kind == "claude":
+                key = (starter.scope, starter.matcher, starter.check.line)  # type: ignore[union-attr]  # a Command
+            unique.setdefault(key, starter)
         return tuple(unique.values())
+
+
+def _with_own_names(gates: Iterable[Gate]) -> tuple[Gate, ...]:
+    unique: dict[str, Gate] = {}
+    for gate in gates:
+        name, twins = gate.name, 1
+        while name in unique:
+            twins += 1
+            name = f"{gate.name} ({twins})"
+        unique[name] = gate if twins == 1 else replace(gate, name=name)
+    return tuple(unique.values())

@@ -140,7 +140,9 @@ GROUP = Table(
     nulls=True,
     fields={
         "matcher": Field(
-            shape=Text(blank=True), vital=True, doc="Which subagents; empty or `*`: all."
+            shape=Text(blank=True),
+            vital=True,
+            doc="Which subagents, or which sources of a session's start; empty or `*`: all.",
         ),
         "hooks": Field(shape=ListOf(item=HANDLER, whole=False), default=[], doc="What is run."),
     },

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from notyet.config.mistakes import Mistake
     from notyet.core.command import Command
     from notyet.core.gate import Gate, Source
+    from notyet.core.starter import Starter
 
 
 class FileObserver(Record, kw_only=True):
@@ -30,6 +31,7 @@ class Settings(Record, kw_only=True):
 
     file: str
     gates: tuple[Gate, ...] = ()
+    starters: tuple[Starter, ...] = ()  # never compiled: only a supervisor asks for them
     limits: Mapping[str, Any] = {}
     observers: tuple[FileObserver, ...] = ()
     start_tell: bool | None = None

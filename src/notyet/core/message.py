@@ -7,6 +7,7 @@ What hooks and functions say in their own words is passed on as it is.
 from __future__ import annotations
 
 from notyet.core.command import Command
+from notyet.core.gate import NATIVE
 from notyet.core.record import Record
 from notyet.core.text import bounded, first_line, joined, listed, shortened
 from notyet.core.verdict import Allow, Problem
@@ -15,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from notyet.core.event import Scope
+    from notyet.core.event import Scope, StartEvent
     from notyet.core.gate import Gate
     from notyet.core.verdict import Block, Report
 
@@ -26,7 +27,9 @@ _MOST_BRIEFED = 30
 _CUT = " bytes left out ..."  # the runner's mark in an output that was too long to keep
 _LONGEST_PATH = 300  # bytes; half a path would be of no use
 _LEAST_TAIL = 80
-_VERBATIM = frozenset({"openclaw", "mux"})  # nothing is added to what these say (K12)
+_MUX = "mux"
+_VERBATIM = frozenset({"openclaw", _MUX})  # nothing is added to what these say (K12)
+CONTINUATION = "[Stop hook requested continuation]"  # before what Mux tells a main agent (K17)
 
 _ADVICE = (
     "Fix the cause, then finish your work as usual; the checks run again by themselves. "
@@ -56,12 +59,13 @@ class Held(Record, kw_only=True):
     count: int  # this send-back's number
     limit: int
     is_same: bool  # as last time, on the same files
+    host: str = ""
 
 
 def compose(held: Held) -> str:
     """Return the prompt that continues a held agent."""
     ours = _ours(held)
-    theirs = [block.prompt for gate, block, _ in held.blocks if not _is_ours(gate)]
+    theirs = _theirs(held)
     if not ours:
         asks_again = held.is_subagent and any(
             gate.check.speaks not in _VERBATIM for gate, _, _ in held.blocks
@@ -71,6 +75,22 @@ def compose(held: Held) -> str:
     shown, rest = _sections(ours, _room(held))
     sections = ["\n".join([head, tail, *foot]) for head, tail, foot in shown]
     return joined([before, *sections, *rest, *theirs, *after])
+
+
+def _theirs(held: Held) -> list[str]:
+    """Return what hooks and functions say; to a main agent of ours, Mux's as Mux marks it.
+
+    The mark stands once, before the first of Mux's reasons: those before it are not Mux's.
+    """
+    said = []
+    is_marked = held.is_subagent or held.host != NATIVE  # Mux itself adds the line
+    for gate, block, _ in held.blocks:
+        if gate.check.speaks == _MUX and not is_marked:
+            is_marked = True
+            said.append(f"{CONTINUATION}\n{block.prompt}")
+        elif not _is_ours(gate):
+            said.append(block.prompt)
+    return said
 
 
 def left_out(held: Held) -> tuple[str, ...]:
@@ -203,6 +223,22 @@ def _lines(text: str) -> list[str]:
 
 def _size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
+
+
+def briefing_for(event: StartEvent, gates: Sequence[Gate]) -> str:
+    """Return what this agent is told when it starts: the gates that it will meet."""
+    from notyet.core.event import StopEvent
+    from notyet.core.plan import select
+
+    stop = StopEvent(
+        scope=event.scope,
+        host=event.host,
+        session_id=event.session_id,
+        agent_id=event.agent_id,
+        agent_type=event.agent_type,
+        cwd=event.cwd,
+    )
+    return briefing([gate for gate in select(stop, gates) if not gate.observe], event.scope)
 
 
 def briefing(gates: Sequence[Gate], scope: Scope) -> str:

@@ -199,6 +199,7 @@ def _held(plan: Plan, tally: _Tally, repeats: int, reports: tuple[Report, ...]) 
         count=plan.history.blocks + 1,
         limit=plan.limit.number,
         is_same=repeats > 1,
+        host=plan.event.host,
     )
 
 

@@ -1,9 +1,10 @@
 """How each host speaks: one module per dialect, found through one table.
 
-A dialect has up to three faces, each a few functions of its module:
+A dialect has up to four faces, each a few functions of its module:
 
 - functions people wrote for a host's plugin system: `write_call`, `read_return`;
-- hook commands people wrote for a host: `write_event`, `read_reply`;
+- hook commands people wrote for a host: `write_event`, `read_reply`; and those that it runs when
+  an agent starts: `write_start`, `read_context`;
 - the host itself, when it calls us: `read_event`, `write_reply`, `write_context`.
 
 Modules are loaded when they are first asked for: a stop meets one or two dialects, not all.
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from notyet.core.command import Exit
-    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.event import Scope, StartEvent, StopEvent
     from notyet.core.gate import Gate
     from notyet.core.verdict import Allow, Block, Halt, Problem
     from notyet.dialects.reply import Reading, Reply
@@ -46,6 +47,15 @@ if TYPE_CHECKING:
 
         def read_reply(self, gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
             """Read how a command ended."""
+
+    class StartFace(Protocol):
+        """How hook commands are asked when an agent starts; Claude Code and Codex have some."""
+
+        def write_start(self, event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
+            """Return what a command gets on its stdin, and in its environment."""
+
+        def read_context(self, exit: Exit, scope: Scope) -> Reading:  # noqa: A002  # its name in our words
+            """Read how a command ended, and what it gives the agent (F13)."""
 
     class HostFace(Protocol):
         """How a host calls us, and what it understands (tables G, W)."""
@@ -95,6 +105,12 @@ def function_face(name: str) -> FunctionFace:
 def command_face(name: str) -> CommandFace:
     """Return how hook commands are asked in this dialect."""
     face: CommandFace = dialect(name)
+    return face
+
+
+def start_face(name: str) -> StartFace:
+    """Return how start hooks are asked in this dialect."""
+    face: StartFace = dialect(name)
     return face
 
 

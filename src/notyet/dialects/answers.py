@@ -18,12 +18,13 @@ BLOCKING = 2  # the exit code that blocks
 _SHORT = 300
 
 
-def problem_of(gate: Gate, exit: Exit) -> Problem | None:  # noqa: A002  # its name in our words
+def problem_of(gate: Gate | None, exit: Exit) -> Problem | None:  # noqa: A002  # its name in our words
     """Return what kept a command from answering at all; None when it did answer."""
     if exit.problem:
         return Problem("cannot_start", exit.problem)
     if exit.timed_out:
-        took = f"{exit.seconds:.1f}" if gate.timeout is None else f"{gate.timeout:g}"
+        timeout = gate.timeout if gate else None
+        took = f"{exit.seconds:.1f}" if timeout is None else f"{timeout:g}"
         return Problem("timeout", f"no answer in {took} s")
     if exit.cancelled:
         return Problem("crashed", "it was ended before it could answer")
@@ -32,9 +33,12 @@ def problem_of(gate: Gate, exit: Exit) -> Problem | None:  # noqa: A002  # its n
     return None
 
 
-def ended_badly(exit: Exit) -> bool:  # noqa: A002  # as above
-    """Tell whether a command did not end with 0, so that what it printed means nothing."""
-    return exit.code != 0 or exit.timed_out or exit.cancelled or bool(exit.problem)
+def start_problem(exit: Exit) -> Problem | None:  # noqa: A002  # as above
+    """Return why what a start hook printed means nothing; None when it ended with 0."""
+    problem = problem_of(None, exit)
+    if problem is not None or exit.code == 0:
+        return problem
+    return failed(exit, words(exit.stderr))
 
 
 def by_exit(gate: Gate, exit: Exit) -> Block | Problem | None:  # noqa: A002  # as above

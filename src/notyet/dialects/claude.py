@@ -28,6 +28,7 @@ _CONTEXT_SINCE = (2, 1, 163)  # the first version that continues on `additionalC
 _MOST_CONTEXT = 9_000  # characters; beyond 10,000 Claude Code shows a preview and a file
 _MOST_REASON = 30_000
 _LONGEST_PART = 9  # digits of one part of a version
+_HALF_JSON = "it printed something like JSON that cannot be read"
 # What a hook may answer, and of which type; unknown keys are nothing to Claude Code.
 _KEYS: dict[str, tuple[type, ...]] = {
     "continue": (bool, type(None)),
@@ -205,15 +206,21 @@ def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
     return known(payload), {"CLAUDE_PROJECT_DIR": event.cwd}
 
 
-def read_context(exit: Exit, scope: Scope = "agent") -> str:  # noqa: A002  # its name in our words
-    """Return what a start hook gives the agent; a SessionStart hook may just print it (F13)."""
-    if answers.ended_badly(exit):
-        return ""
+def read_context(exit: Exit, scope: Scope = "agent") -> Reading:  # noqa: A002  # its name in our words
+    """Read what a start hook gives the agent; a SessionStart hook may just print it (F13)."""
+    problem = answers.start_problem(exit)
+    if problem is not None:
+        return Reading(answer=problem)
     said = answers.json_object(exit.stdout)
-    if said is not None:
-        return "" if _refused(said, (start_name(scope),)) else answers.context(said)
-    printed = answers.words(exit.stdout)
-    return printed if scope == "agent" and not printed.startswith("{") else ""
+    if said is None:
+        printed = answers.words(exit.stdout)
+        if printed.startswith("{"):
+            return Reading(answer=Problem("bad_answer", _HALF_JSON))
+        return Reading(answer=Allow(), context=printed if scope == "agent" else "")
+    wrong = _refused(said, (start_name(scope),))
+    if wrong:
+        return Reading(answer=Problem("bad_answer", wrong))
+    return Reading(answer=Allow(), **answers.extras(said))
 
 
 def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
@@ -224,7 +231,7 @@ def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in 
     said = answers.json_object(exit.stdout)
     if said is None:
         begun = exit.stdout.lstrip().startswith(b"{")
-        warning = "it printed something like JSON that cannot be read; ignored" if begun else ""
+        warning = f"{_HALF_JSON}; ignored" if begun else ""
         return Reading(answer=_by_code(exit), warning=warning)
     wrong = _refused(said, tuple(_NAMES[scope] for scope in gate.match.events))
     if wrong and exit.code == 0:

@@ -143,17 +143,24 @@ def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
     return payload | {"turn_id": event.turn_id or ""} | child, {}
 
 
-def read_context(exit: Exit, scope: Scope = "agent") -> str:  # noqa: A002  # its name in our words
-    """Return what a start hook gives the agent: a JSON answer, or just what it printed (F13)."""
+def read_context(exit: Exit, scope: Scope = "agent") -> Reading:  # noqa: A002  # its name in our words
+    """Read what a start hook gives the agent: a JSON answer, or just what it printed (F13)."""
+    problem = answers.start_problem(exit)
+    if problem is not None:
+        return Reading(answer=problem)
     printed = answers.words(exit.stdout)
-    if answers.ended_badly(exit):
-        return ""
     if not printed.startswith(("{", "[")):
-        return printed
-    said, _ = _strictly(exit.stdout, _START_KINDS)
+        return Reading(answer=Allow(), context=printed)
+    said, wrong = _strictly(exit.stdout, _START_KINDS)
     output = said.get("hookSpecificOutput") or {}
-    is_ours = output.get("hookEventName") == start_name(scope)
-    return answers.context(said) if is_ours and not _wrong(output, _OUTPUT_KINDS) else ""
+    wrong = wrong or _wrong(output, _OUTPUT_KINDS)
+    if not wrong and output and output.get("hookEventName") != start_name(scope):
+        strange = bounded(repr(output.get("hookEventName")), 80)
+        wrong = f"it answered for the event {strange}, not for {start_name(scope)}"
+    if wrong:
+        return Reading(answer=Problem("bad_answer", wrong))
+    told = answers.extras(said)["tell_user"]
+    return Reading(answer=Allow(), context=answers.context(said), tell_user=told)
 
 
 def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words

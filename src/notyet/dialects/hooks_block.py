@@ -1,4 +1,4 @@
-"""Gates from the hooks block that Claude Code, Codex and Mux keep in their settings (J1, J2, J4).
+"""Gates and starters from the hooks that Claude Code, Codex and Mux have in their settings (J).
 
     {"hooks": {"Stop": [{"matcher": "...", "hooks": [{"type": "command", "command": "..."}]}]}}
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from notyet.core.command import Command
 from notyet.core.gate import EVERY_AGENT, Gate, Match, Source
 from notyet.core.matcher import pattern_error
+from notyet.core.starter import SPEAKING, Starter
 from notyet.core.text import bounded
 from notyet.dialects import PATIENCE
 
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
     Path = tuple[str | int, ...]
     Complain = Callable[[Path, str], None]
+    Handler = tuple[Path, str, str, dict[str, Any]]  # its place, event, matcher and entry
 
-_SCOPES: dict[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}
+_STOPS: dict[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}
+_STARTS: dict[str, Scope] = {"SessionStart": "agent", "SubagentStart": "subagent"}
 _KINDS: dict[str, Kind] = {"claude": "claude", "codex": "codex", "mux": "claude"}
 _PUNCTUATION = str.maketrans(dict.fromkeys(";&|(){}\\", " "))  # what may stand next to a word
 _SHELLS = {"claude": "/bin/sh", "codex": "bash", "mux": "bash"}
@@ -39,27 +42,14 @@ def gates(
 ) -> list[Gate]:
     """Return a gate for every command that the host would run at a stop, in its order."""
     found: list[Gate] = []
-    for path, event, matcher, handler in _handlers(settings):
-        if handler.get("type") != "command":
-            complain(path, f"a hook of type {handler.get('type')!r} is not run; only commands are")
-            continue
-        if is_ours(_line(speaks, handler)):
-            continue
-        if "if" in handler and speaks != "codex":  # which does not know the key
-            complain(path, "a hook with `if` is never run at a stop; leave `if` out")
-            continue
-        kind = _KINDS[speaks]
-        problem = pattern_error(kind, matcher) if event == "SubagentStop" else ""
-        if problem:
-            complain(path, f"{problem}; the host would never run this hook")
-            continue
-        first = handler["command"].strip().splitlines()[0]
+    kind = _KINDS[speaks]
+    for path, event, matcher, handler in _commands(speaks, settings, _STOPS, complain):
         found.append(
             Gate(
-                name=bounded(f"{speaks} {event}[{len(found)}] {first}", 80),
+                name=_name(speaks, event, len(found), handler),
                 check=_command(speaks, handler),
                 match=Match(
-                    events=(_SCOPES[event],),
+                    events=(_STOPS[event],),
                     agents=EVERY_AGENT if event == "Stop" else (matcher,),
                     kind=kind if event == "SubagentStop" else "glob",
                 ),
@@ -71,13 +61,67 @@ def gates(
     return found
 
 
-def _handlers(
+def starters(
+    speaks: str,
     settings: Mapping[str, Any],
-) -> Iterator[tuple[Path, str, str, dict[str, Any]]]:
+    file: str,
+    line_of: Callable[[Path], int],
+    complain: Complain,
+) -> list[Starter]:
+    """Return a starter for every command that the host would run at a start, in its order."""
+    found: list[Starter] = []
+    if speaks not in SPEAKING:
+        return found
+    for path, event, matcher, handler in _commands(speaks, settings, _STARTS, complain):
+        if handler.get("async") is True:
+            complain(path, "an async hook is not run at a start: nobody would wait for its words")
+            continue
+        found.append(
+            Starter(
+                name=_name(speaks, event, len(found), handler),
+                check=_command(speaks, handler),
+                scope=_STARTS[event],
+                matcher=matcher,
+                kind=_KINDS[speaks],
+                timeout=_timeout(speaks, handler),
+                source=Source(file, line_of(path)),
+            )
+        )
+    return found
+
+
+def _commands(
+    speaks: str, settings: Mapping[str, Any], events: Mapping[str, Scope], complain: Complain
+) -> Iterator[Handler]:
+    """Yield the handlers that are commands which the host would run, and not our own."""
+    for path, event, matcher, handler in _handlers(settings, events):
+        if handler.get("type") != "command":
+            complain(path, f"a hook of type {handler.get('type')!r} is not run; only commands are")
+            continue
+        if is_ours(_line(speaks, handler)):
+            continue
+        if "if" in handler and speaks != "codex":  # which does not know the key
+            when = "stop" if event in _STOPS else "start"
+            complain(path, f"a hook with `if` is never run at a {when}; leave `if` out")
+            continue
+        # The matcher of a Stop is ignored, so it may be anything.
+        problem = pattern_error(_KINDS[speaks], matcher) if event != "Stop" else ""
+        if problem:
+            complain(path, f"{problem}; the host would never run this hook")
+            continue
+        yield path, event, matcher, handler
+
+
+def _name(speaks: str, event: str, place: int, handler: dict[str, Any]) -> str:
+    first = handler["command"].strip().splitlines()[0]
+    return bounded(f"{speaks} {event}[{place}] {first}", 80)
+
+
+def _handlers(settings: Mapping[str, Any], events: Mapping[str, Scope]) -> Iterator[Handler]:
     hooks = settings.get("hooks", {})
     if settings.get("disableAllHooks") is True:
         return
-    for event in _SCOPES:
+    for event in events:
         for i, group in enumerate(hooks.get(event, ())):
             for j, handler in enumerate(group.get("hooks", ())):
                 path = ("hooks", event, i, "hooks", j)

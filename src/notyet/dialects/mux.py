@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.gate import Gate
 
-CONTINUATION = "[Stop hook requested continuation]"  # before a main agent's reason (K17)
 _MOST_REASON = 30_000
 
 

@@ -64,6 +64,7 @@ class Context(View, kw_only=True):
     cwd: str
     ending: str
     outcome: str
+    stop_reason: str | None  # why a gate halted the agent (K15)
 
 
 def write_stop(event: StopEvent, decision: Decision) -> tuple[Stop, Context]:
@@ -103,8 +104,12 @@ def _result(event: StopEvent, decision: Decision) -> Any:
         success=event.ending == "done",
         text=event.last_message or "",
         error=event.error,
-        stop_reason=decision.why if decision.outcome == "halted" else None,
+        stop_reason=_stop_reason(decision),
     )
+
+
+def _stop_reason(decision: Decision) -> str | None:
+    return decision.why if decision.outcome == "halted" else None
 
 
 def _usage(event: StopEvent) -> UsageView:
@@ -132,4 +137,5 @@ def _context(event: StopEvent, decision: Decision) -> Context:
         cwd=event.cwd,
         ending=event.ending,
         outcome=decision.outcome,
+        stop_reason=_stop_reason(decision),
     )

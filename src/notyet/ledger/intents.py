@@ -36,7 +36,7 @@ class Intents:
         """Write an intent down; return its number."""
         new = (task, what, storable(text), time.time())
         sql = "INSERT INTO intents (task, what, text, at, state) VALUES (?, ?, ?, ?, 'pending')"
-        return self._file.write_through(lambda db: db.execute(sql, new).lastrowid or 0)
+        return self._file.write(lambda db: db.execute(sql, new).lastrowid or 0)
 
     def waiting(self, owner: int) -> list[Intent]:
         """Return what is asked of an owner's tasks, in the order of asking."""

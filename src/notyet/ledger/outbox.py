@@ -65,7 +65,7 @@ class Outbox:
             "UPDATE outbox SET status = 'delivered', delivered_at = ?, error = ''"
             " WHERE task = ? AND status IN ('pending', 'leased', 'suspended')"
         )
-        self._file.write_through(lambda db: db.execute(sql, (time.time(), task)))
+        self._file.write(lambda db: db.execute(sql, (time.time(), task)))
 
     def postpone(self, key: str, error: str, pause: float) -> None:
         """Try again later."""

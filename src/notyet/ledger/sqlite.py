@@ -198,16 +198,24 @@ class Ledger:
             pause = min(0.2, pause * 1.5)
 
     def prune(self, older_than: float) -> int:
-        """Remove stops that began more than `older_than` seconds ago; return how many.
+        """Remove stops and tasks that are more than `older_than` seconds old; return how many.
 
-        Stops that are still being asked stay, and so do agents that were sent back and work.
+        Stops that are still being asked stay, agents that were sent back and work, and tasks that
+        are active or whose results nobody has.
         """
+        from notyet.ledger.task_prune import prune_tasks
+
         removed = 0
-        while True:
-            some = self.file.write(lambda db: self._prune_some(db, time.time() - older_than))
-            removed += some
-            if some < _PRUNED_AT_ONCE:
-                return removed
+        cutoff = time.time() - older_than
+        for prune_some in (
+            lambda db: self._prune_some(db, cutoff),
+            lambda db: prune_tasks(db, cutoff, _PRUNED_AT_ONCE),
+        ):
+            some = _PRUNED_AT_ONCE
+            while some >= _PRUNED_AT_ONCE:
+                some = self.file.write(prune_some)
+                removed += some
+        return removed
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""

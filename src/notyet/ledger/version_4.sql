@@ -55,6 +55,7 @@ CREATE TABLE steers (
   error       TEXT    NOT NULL DEFAULT '',
   reserved_at REAL    NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX steers_by_task ON steers (task);
 CREATE UNIQUE INDEX steers_in_flight ON steers (task) WHERE phase IN ('reserved', 'dispatched');
 
 CREATE TABLE messages (
@@ -67,6 +68,7 @@ CREATE TABLE messages (
   steer TEXT NOT NULL DEFAULT '',              -- which takes it along
   at    REAL NOT NULL
 );
+CREATE INDEX messages_by_task ON messages (task);
 CREATE INDEX messages_waiting ON messages (task) WHERE state IN ('queued', 'taken');
 
 CREATE TABLE intents (
@@ -78,6 +80,7 @@ CREATE TABLE intents (
   state  TEXT NOT NULL,                        -- 'pending', then 'done' or 'refused'
   answer TEXT NOT NULL DEFAULT ''
 );
+CREATE INDEX intents_by_task ON intents (task);
 CREATE INDEX intents_pending ON intents (task) WHERE state = 'pending';
 
 CREATE TABLE outbox (

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     Deliver = Callable[[Announcement], Awaitable[None]]
 
 
+_ASIDE = 1.0  # seconds
+
+
 class Context:
     """The engine, the ledger, the settings, and the tasks that live in this process."""
 
@@ -40,6 +43,7 @@ class Context:
         self.owner = 0
         self.deliver: Deliver | None = None
         self.lives: dict[str, Life] = {}
+        self.at_work: dict[int, str] = {}  # which task each session is at work on
         self._on_progress = on_progress
         self._asides: set[asyncio.Task[Any]] = set()
 
@@ -56,6 +60,11 @@ class Context:
             except Exception as error:  # noqa: BLE001  # foreign code
                 self.warn(f"on_progress failed: {type(error).__name__}: {error}")
 
+    def release(self, life: Life) -> None:
+        """Say that a task needs its session no more; another one may have it already."""
+        if self.at_work.get(id(life.session)) == life.task_id:
+            del self.at_work[id(life.session)]
+
     def do(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do something that nobody waits for."""
         task = asyncio.ensure_future(self._guarded(work))
@@ -68,10 +77,14 @@ class Context:
         except LedgerError as error:
             self.warn(str(error))
 
-    async def finished_asides(self) -> None:
-        """Wait for what nobody waits for."""
+    async def finish_asides(self) -> None:
+        """Wait a moment for what nobody waits for; what takes longer is recovered."""
         if self._asides:
-            await asyncio.wait(set(self._asides))
+            _, late = await asyncio.wait(set(self._asides), timeout=_ASIDE)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
 
     async def finish(self, task_id: str, run_id: str, turn: Turn) -> bool:
         """Take a signal that a run has ended; False when it is late, or of a superseded run."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from notyet.supervise.life import Life
 
 
+_LEAST_PAUSE = 0.001
+
+
 class Delivery:
     """Brings results to where they belong."""
 
@@ -49,18 +52,27 @@ class Delivery:
         )
         if not life.result.done():
             life.result.set_result(result)
-        if self.is_ours(seen):
-            await self.deliver(life.task_id)
+        if self.is_ours(seen) and await self.deliver(life.task_id):
+            self.discard(life, seen)
         self._wake_parent(life)
+
+    def discard(self, life: Life, seen: Seen) -> None:
+        """Let a session remove its files, where its task is not to leave any."""
+        discard = getattr(life.session, "discard", None)
+        if seen.task.cleanup == "delete" and discard is not None:
+            try:
+                discard()
+            except Exception as error:  # noqa: BLE001  # foreign code
+                self._context.warn(f"task {life.task_id} left files behind: {error}")
 
     def is_ours(self, seen: Seen) -> bool:
         """Tell whether the consumer gets this result; a main agent's goes to its caller."""
         return self._context.delivers and seen.task.scope == "subagent"
 
-    async def deliver(self, task_id: str) -> None:
+    async def deliver(self, task_id: str) -> bool:
         """Deliver a result, again and again until it is acknowledged or hopeless."""
         if task_id in self._under_way:
-            return
+            return False
         self._under_way.add(task_id)
         try:
             while announcement := await self._store.insist(
@@ -68,13 +80,16 @@ class Delivery:
             ):
                 pause = await self._attempt(announcement)
                 if pause is None:
-                    return
+                    return False
+                if not pause:
+                    return True
                 await asyncio.sleep(pause)
+            return False
         finally:
             self._under_way.discard(task_id)
 
     async def _attempt(self, announcement: Announcement) -> float | None:
-        """Try once; return how long to wait before the next try, None when there is none."""
+        """Try once; return how long to wait before the next try: 0 for done, None for never."""
         store, settings = self._store, self._context.settings
         deliver = self._context.deliver
         if deliver is None:
@@ -91,7 +106,7 @@ class Delivery:
                 await self._suspend(announcement, said)
                 return None
             pause = settings.first_retry * 2.0 ** (announcement.attempt - 1)
-            pause = min(settings.longest_retry, pause) * random.uniform(0.8, 1.2)  # noqa: S311  # so that not all come at once
+            pause = min(settings.longest_retry, pause) * random.uniform(0.8, 1.2) + _LEAST_PAUSE  # noqa: S311  # so that not all come at once
             await store.insist(store.outbox.postpone, announcement.key, said, pause)
             return pause
         await store.insist(store.outbox.acknowledge, announcement.result.task_id)
@@ -103,7 +118,7 @@ class Delivery:
                 result=announcement.result,
             )
         )
-        return None
+        return 0.0
 
     async def _suspend(self, announcement: Announcement, error: str) -> None:
         await self._store.insist(self._store.outbox.suspend, announcement.key, error)

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 
 _LOST = "its supervisor died while the agent was at work; what it did is not known"
 _UNKNOWN = "its supervisor died while sending a prompt; whether it arrived cannot be known"
+_LEFT_IN = {
+    "running": _LOST,
+    "settling": "its supervisor died before the gates were asked",
+    "gating": "its supervisor died before the gates had answered",
+    "steering": "its supervisor died before the agent was sent back",
+}
 
 
 class Fenced(Exception):  # noqa: N818  # named after what happened
@@ -46,6 +52,7 @@ class Driver:
         self._store = context.store
         self._life = life
         self._gating = Gating(context, life)
+        self._noted: tuple[object, str] = ({}, "")  # what the ledger knows of the session
         self._steps: dict[str, Callable[[Seen], Awaitable[None]]] = {
             "running": self._run,
             "settling": self._settle,
@@ -64,7 +71,7 @@ class Driver:
             if step is None:
                 break
             if self._life.origin == "to end":
-                await self._end(seen, "interrupted", seen.run.turn, _LOST)
+                await self._end(seen, "interrupted", seen.run.turn, _LEFT_IN[seen.run.state])
             else:
                 await step(seen)
         if self._life.sending is not None:
@@ -142,13 +149,13 @@ class Driver:
 
     async def _note_session(self) -> None:
         session = self._life.session
-        if session is not None:
+        if session is None:
+            return
+        now = (session.ref(), session.id or "")
+        if now != self._noted:
+            self._noted = now
             await self._store.insist(
-                self._store.tasks.note_session,
-                self._life.task_id,
-                self._context.owner,
-                session.ref(),
-                session.id or "",
+                self._store.tasks.note_session, self._life.task_id, self._context.owner, *now
             )
 
     async def _ended(self, seen: Seen, sending: asyncio.Task[Turn]) -> None:
@@ -169,11 +176,13 @@ class Driver:
         await self._finish(seen, turn, ending)
 
     async def _timed_out(self, seen: Seen) -> None:
+        sending = self._life.sending
         stopped = await self._life.abort(self._context.settings.abort_patience)
         error = f"no end after {seen.task.timeout:g} s"
         if not stopped:
             error += ", and it did not stop when it was told to"
-        await self._finish(seen, Turn(text="", stop_reason="error", error=error), "timeout")
+        turn = _come_back(sending) or Turn(text="", turns=0)
+        await self._finish(seen, replace(turn, stop_reason="error", error=error), "timeout")
 
     async def _finish(self, seen: Seen, turn: Turn, ending: Ending) -> None:
         await self._store.insist(
@@ -289,3 +298,10 @@ class Driver:
                 turn=turn,
             )
         )
+
+
+def _come_back(sending: asyncio.Task[Turn] | None) -> Turn | None:
+    """Return what an aborted turn has to show."""
+    if sending is None or not sending.done() or sending.cancelled() or sending.exception():
+        return None
+    return sending.result()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from notyet.core.session import News, Turn
@@ -46,10 +47,8 @@ class Life:
 
         session = self.session
         assert session is not None
-        try:
-            session.on_news = hear  # type: ignore[attr-defined]  # not every session has news
-        except AttributeError:
-            self.accepted.clear()
+        with suppress(AttributeError):  # not every session has news
+            session.on_news = hear  # type: ignore[attr-defined]  # as above
         self.sending = asyncio.ensure_future(_turn(session, prompt, key))
         return self.sending
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from notyet.core.announce import announced
 from notyet.core.record import replace
 from notyet.core.task import Run, Task
-from notyet.errors import LedgerError, Refused, Undeliverable
+from notyet.errors import Refused, Undeliverable
 from notyet.ledger.runs import run_id
 from notyet.supervise.context import Context, new_key
 from notyet.supervise.delivery import Delivery
@@ -18,6 +18,7 @@ from notyet.supervise.events import start_event
 from notyet.supervise.handle import Handle
 from notyet.supervise.life import Life
 from notyet.supervise.people import People
+from notyet.supervise.pulse import Pulse
 from notyet.supervise.settings import SupervisorSettings
 from notyet.supervise.store import Store
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
     Reopen = Callable[[Mapping[str, Any]], Session]
 
-_RENEWALS = 4  # in the time of one lease
 _LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 _ID_LENGTH = 10
 
@@ -69,16 +69,15 @@ class Supervisor:
         self._settings = settings
         self._delivery = Delivery(self._context)
         self._people = People(self._context)
-        self._pulse: asyncio.Task[None] | None = None
+        self._pulse = Pulse(self._context, self._people, self._delivery)
 
     async def __aenter__(self) -> Self:
         self._store.open()
         try:
-            self._context.owner = await self._store(self._store.leases.enrol, self._settings.lease)
+            await self._pulse.start()
         except BaseException:
             self._store.close()
             raise
-        self._pulse = asyncio.ensure_future(self._beat())
         return self
 
     async def __aexit__(
@@ -245,10 +244,9 @@ class Supervisor:
 
     async def close(self) -> None:
         """Stop; agents at work are ended, and their tasks are left to whoever recovers them."""
-        pulse, self._pulse = self._pulse, None
-        if pulse is None:
+        if not self._pulse.is_beating:
             return
-        pulse.cancel()
+        await self._pulse.stop()
         lives = list(self._context.lives.values())
         drivers = [life.driver for life in lives if life.driver is not None]
         for driver in drivers:
@@ -257,11 +255,8 @@ class Supervisor:
             await asyncio.wait(drivers)
         busy = [life for life in lives if life.sending is not None]
         await asyncio.gather(*(life.abort(self._settings.abort_patience) for life in busy))
-        await self._context.finished_asides()
-        try:
-            await self._store(self._store.leases.retire, self._context.owner)
-        except LedgerError as error:
-            self._context.warn(f"{error} (its lease runs out by itself)")
+        await self._context.finish_asides()
+        await self._pulse.retire()
         self._store.close()
 
     async def _below(self, task: Task, parent: Handle | str | None) -> Task:
@@ -275,12 +270,23 @@ class Supervisor:
         return replace(task, parent=above.task.id, parent_session=session, depth=depth)
 
     async def _start(self, session: Session, task: Task) -> Handle:
-        if self._pulse is None:
+        if not self._pulse.is_beating:
             raise Refused("the supervisor is not running; use it in: async with Supervisor(...)")
-        for life in self._context.lives.values():
-            if life.session is session and not life.result.done():
-                raise Refused(f"this session is at work on task {life.task_id}")
+        busy = self._context.at_work.get(id(session))
+        if busy is not None:
+            raise Refused(f"this session is at work on task {busy}")
         task = replace(task, prompt=_words(task.prompt), cwd=task.cwd or os.getcwd())
+        self._context.at_work[id(session)] = task.id
+        try:
+            await self._enter(session, task)
+        except BaseException:
+            self._context.at_work.pop(id(session), None)
+            raise
+        life = Life(task.id, session, "here")
+        life.parent = task.parent
+        return self._live(life)
+
+    async def _enter(self, session: Session, task: Task) -> None:
         run = Run(
             id=run_id(task.id, 1),
             task=task.id,
@@ -301,9 +307,6 @@ class Supervisor:
             max_depth=self._settings.max_depth,
             max_children=self._settings.max_children,
         )
-        life = Life(task.id, session, "here")
-        life.parent = task.parent
-        return self._live(life)
 
     async def _with_context(self, session: Session, task: Task) -> str:
         """Return the first prompt, after what start hooks have to say (K14)."""
@@ -319,6 +322,7 @@ class Supervisor:
 
     def _live(self, life: Life) -> Handle:
         self._context.lives[life.task_id] = life
+        self._context.at_work[id(life.session)] = life.task_id
         life.result.add_done_callback(_looked_at)
         life.driver = asyncio.ensure_future(self._drive(life))
         return Handle(life.task_id, lambda: self._result(life))
@@ -326,6 +330,7 @@ class Supervisor:
     async def _drive(self, life: Life) -> None:
         try:
             await Driver(self._context, life).drive()
+            self._context.release(life)  # its session may get the next prompt
             await self._delivery.conclude(life)
         except Fenced:
             await life.abort(self._settings.abort_patience)
@@ -339,12 +344,14 @@ class Supervisor:
             _break(life, error)
         finally:
             self._context.lives.pop(life.task_id, None)
+            self._context.release(life)
 
     async def _result(self, life: Life) -> Result:
         result = await asyncio.shield(life.result)
         seen = await self._store(self._store.tasks.look, life.task_id)
         if seen is not None and not self._delivery.is_ours(seen):
             await self._store.insist(self._store.outbox.acknowledge, life.task_id)
+            self._delivery.discard(life, seen)
         return result
 
     def _reopened(self, ref: Mapping[str, Any], task: str) -> Session | None:
@@ -355,35 +362,6 @@ class Supervisor:
         except Exception as error:  # noqa: BLE001  # foreign code
             self._context.warn(f"the session of task {task} cannot be reopened: {error}")
             return None
-
-    async def _beat(self) -> None:
-        """Renew the lease, obey other processes, and deliver what is due."""
-        loop = asyncio.get_running_loop()
-        renew_at = loop.time() + self._settings.lease / _RENEWALS
-        while True:
-            await asyncio.sleep(self._settings.poll)
-            try:
-                await self._people.obey()
-                if self._context.delivers:
-                    await self._deliver_due()
-                if loop.time() >= renew_at:
-                    renew_at = loop.time() + self._settings.lease / _RENEWALS
-                    await self._renew()
-            except LedgerError as error:
-                self._context.warn(f"{error} (trying again)")
-
-    async def _deliver_due(self) -> None:
-        for task in await self._store(self._store.outbox.due, self._context.owner):
-            if task not in self._context.lives:
-                self._context.do(self._delivery.deliver(task))
-
-    async def _renew(self) -> None:
-        owner, lease = self._context.owner, self._settings.lease
-        if await self._store(self._store.leases.renew, owner, lease):
-            return
-        self._context.warn("another process took this supervisor for dead, and took over its tasks")
-        for life in list(self._context.lives.values()):
-            life.poke()  # each finds out that it is fenced
 
 
 def _new_id() -> str:

@@ -119,6 +119,41 @@ def test_a_hook_inside_a_gate_allows(tmp_path, host):
     assert stops() == [("skipped", "inside")]
 
 
+def under_supervision():
+    return os.environ | {"NOTYET_SUPERVISED": "1"}
+
+
+@every_host
+@pytest.mark.rule("A10")
+def test_the_main_agent_of_a_supervisor_is_let_go_with_one_record(tmp_path, host):
+    project = new_project(tmp_path / "p", FAILING)
+    reply = ask(payload(host, project), "--host", host, environ=under_supervision())
+    assert_allows(host, reply.code, reply.stdout)
+    assert "bad" not in reply.stdout
+    assert stops() == [("skipped", "supervised")]
+    assert "the supervisor asks the gates itself" in reply.stderr
+
+
+def test_a_subagent_of_a_supervised_agent_is_gated_all_the_same(tmp_path):
+    project = new_project(tmp_path / "p", gate("echo bad; exit 1", **{"for": "all"}))
+    event = payload("claude", project, hook_event_name="SubagentStop", agent_id="a1")
+    reply = ask(event, environ=under_supervision())
+    assert "FAILED g" in reply.stdout
+    assert stops() == [("blocked", "g")]
+
+
+def test_a_supervised_agent_is_told_of_its_gates_by_its_supervisor_only(tmp_path):
+    file = gate("exit 1", **{"for": "all"}) + "\n[start]\ntell = true\n"
+    project = new_project(tmp_path / "p", file)
+    event = payload("claude", project, hook_event_name="SessionStart")
+    assert ask(event).stdout
+    reply = ask(event, environ=under_supervision())
+    assert (reply.stdout, reply.stderr, reply.code) == ("", "", 0)
+    child = payload("claude", project, hook_event_name="SubagentStart", agent_id="a1")
+    assert "deliver your report" in ask(child, environ=under_supervision()).stdout
+    assert stops() == []
+
+
 @pytest.mark.rule("E7", "H5")
 def test_a_gate_runs_in_the_folder_of_its_file_with_its_variables(tmp_path):
     project = new_project(

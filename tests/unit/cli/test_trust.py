@@ -314,3 +314,12 @@ def test_two_people_can_trust_at_once(tmp_path):
     assert [started.wait(60) for started in both] == [0, 0]
     ask_hook(payload("claude", project))
     assert stops()[0] != ("skipped", "untrusted")
+
+
+def test_hooks_for_starts_are_shown_too(project, capsys):
+    hooks = {"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "begin"}]}]}}
+    (project / ".claude").mkdir()
+    (project / ".claude" / "settings.json").write_text(json.dumps(hooks))
+    main(["trust", "--show", "--read", "claude"])
+    said = capsys.readouterr().out
+    assert "claude SessionStart[0] begin" in said.partition("would run:")[2]

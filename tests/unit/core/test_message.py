@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from notyet import Allow, Block, Decision, Gate, Halt, Problem, Report
 from notyet.core.command import Command
-from notyet.core.message import Held, briefing, compose, left_out
+from notyet.core.message import CONTINUATION, Held, briefing, compose, left_out
 from notyet.core.note import note
 from notyet.core.record import replace
 from support import gate
@@ -361,3 +361,40 @@ def test_a_log_of_an_output_that_was_cut_is_not_called_full():
     text = compose(held((gate_, block, cut)))
     assert "Its beginning and end: /home/u/.local" in text
     assert "Full output" not in text
+
+
+def said_by(speaks, prompt):
+    """Return what is held against an agent by a hook written for a host."""
+    block = Block(prompt)
+    hook = Gate(name=prompt, check=Command(script="x", speaks=speaks))
+    return hook, block, Report(gate=hook.name, answer=block)
+
+
+@pytest.mark.rule("K17")
+def test_what_mux_tells_a_supervised_main_agent_is_marked_as_a_hooks():
+    one, two = said_by("mux", "Run the tests."), said_by("mux", "Then commit.")
+    said = compose(held(one, two, host="notyet"))
+    assert said == "[Stop hook requested continuation]\nRun the tests.\n\nThen commit."
+
+
+@pytest.mark.rule("K17", "K12")
+def test_what_mux_tells_a_subagent_is_the_bare_reason():
+    said = compose(held(said_by("mux", "Run the tests."), host="notyet", is_subagent=True))
+    assert said == "Run the tests."
+
+
+@pytest.mark.rule("K17")
+@pytest.mark.parametrize("host", ["mux", "claude", "embedded", ""])
+def test_a_host_that_calls_us_gets_muxs_reason_without_the_mark(host):
+    assert compose(held(said_by("mux", "Run the tests."), host=host)) == "Run the tests."
+
+
+@pytest.mark.rule("K17", "A4")
+def test_among_others_the_mark_stands_before_the_first_of_muxs_reasons():
+    claudes, muxs, codexs = (said_by(n, f"{n}.") for n in ("claude", "mux", "codex"))
+    said = compose(held(claudes, muxs, codexs, host="notyet"))
+    assert said == f"claude.\n\n{CONTINUATION}\nmux.\n\ncodex."
+    said = compose(held(failed("tests"), muxs, host="notyet"))
+    assert said.startswith("notyet: ")
+    assert f"\n\n{CONTINUATION}\nmux.\n\n" in said
+    assert CONTINUATION not in compose(held(claudes, failed("tests"), host="notyet"))

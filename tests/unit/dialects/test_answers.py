@@ -55,8 +55,8 @@ def test_one_json_object_is_an_answer_and_nothing_else_is():
     "bad", [{"code": 1}, {"code": None}, {"timed_out": True}, {"cancelled": True}, {"problem": "x"}]
 )
 def test_only_a_command_that_ended_with_0_ended_well(bad):
-    assert not answers.ended_badly(Exit(code=0))
-    assert answers.ended_badly(Exit(**({"code": 0} | bad)))
+    assert answers.start_problem(Exit(code=0)) is None
+    assert answers.start_problem(Exit(**({"code": 0} | bad))) is not None
 
 
 @pytest.mark.rule("E5")

@@ -32,7 +32,7 @@ def test_a_hook_is_understood_as_claude_code_understands_it(vector):
 
 @pytest.mark.parametrize("vector", starts("claude"), ids=name_of)
 def test_a_start_hook_gives_the_agent_what_claude_code_would_give_it(vector):
-    context = claude.read_context(ended(vector["exit"]), vector["start"])
+    context = claude.read_context(ended(vector["exit"]), vector["start"]).context
     assert context == vector["expect"]["context"]
 
 
@@ -199,5 +199,7 @@ def test_what_we_tell_a_starting_agent_is_read_as_context():
     for scope in ("agent", "subagent"):
         reply = claude.write_context("Tests first.", StartEvent(scope=scope))
         given = claude.read_context(ended({"code": reply.code, "stdout": reply.stdout}), scope)
-        assert given == "Tests first."
-    assert claude.read_context(ended({"code": 0, "stdout": "Tests first."})) == "Tests first."
+        assert given.context == "Tests first."
+    assert (
+        claude.read_context(ended({"code": 0, "stdout": "Tests first."})).context == "Tests first."
+    )

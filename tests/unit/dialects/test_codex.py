@@ -34,7 +34,7 @@ def test_a_hook_is_understood_as_codex_understands_it(vector):
 
 @pytest.mark.parametrize("vector", starts("codex"), ids=name_of)
 def test_a_start_hook_gives_the_agent_what_codex_would_give_it(vector):
-    context = codex.read_context(ended(vector["exit"]), vector["start"])
+    context = codex.read_context(ended(vector["exit"]), vector["start"]).context
     assert context == vector["expect"]["context"]
 
 
@@ -155,10 +155,10 @@ def test_what_we_tell_a_starting_agent_is_read_as_context():
     for scope in ("agent", "subagent"):
         reply = codex.write_context("Tests first.", StartEvent(scope=scope))
         given = codex.read_context(ended({"code": reply.code, "stdout": reply.stdout}), scope)
-        assert given == "Tests first."
+        assert given.context == "Tests first."
     given = codex.read_context(ended({"code": 0, "stdout": reply.stdout}))
-    assert given == ""  # it was for a subagent
+    assert given.context == ""  # it was for a subagent
     reply = codex.write_context("Tests first.", StartEvent())
-    assert codex.read_context(ended({"code": 0, "stdout": reply.stdout})) == "Tests first."
+    assert codex.read_context(ended({"code": 0, "stdout": reply.stdout})).context == "Tests first."
     long = json.loads(codex.write_context("漢" * 9_000, StartEvent()).stdout)
     assert len(long["hookSpecificOutput"]["additionalContext"].encode()) <= 9_000

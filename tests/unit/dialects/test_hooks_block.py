@@ -3,14 +3,14 @@
 import pytest
 
 from notyet.core.gate import Source, why_not
-from notyet.dialects.hooks_block import gates, is_ours
+from notyet.dialects.hooks_block import gates, is_ours, starters
 from support import stop, substop
 from wire import name_of, vectors
 
 
-def read(speaks, settings):
+def read(speaks, settings, entries=gates):
     complaints = []
-    found = gates(
+    found = entries(
         speaks,
         settings,
         "/p/settings.json",
@@ -115,3 +115,28 @@ def test_our_own_hook_is_known_however_it_is_written(command):
 @pytest.mark.parametrize("command", FOREIGN)
 def test_other_commands_are_not_ours(command):
     assert not is_ours(command)
+
+
+def begun(starter):
+    return {
+        "name": starter.name,
+        "script": starter.check.script,
+        "timeout": starter.timeout,
+        "scope": starter.scope,
+        "matcher": starter.matcher,
+        "kind": starter.kind,
+        "line": starter.source.line,
+    }
+
+
+@pytest.mark.parametrize("vector", vectors("hooks", "starters.json"), ids=name_of)
+def test_a_hooks_block_gives_the_starters_that_its_host_would_run(vector):
+    found, complaints = read(vector["speaks"], vector["settings"], starters)
+    assert len(found) == len(vector["starters"])
+    for starter, expected in zip(found, vector["starters"], strict=True):
+        assert begun(starter) | expected == begun(starter)
+        assert starter.check.speaks == vector["speaks"]
+    assert len(complaints) == len(vector["complaints"])
+    for (path, words), (where, what) in zip(complaints, vector["complaints"], strict=True):
+        assert path == where
+        assert what in words

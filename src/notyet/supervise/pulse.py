@@ -1,0 +1,80 @@
+"""What a supervisor does all the time: it says that it lives, and looks what others want."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from notyet.errors import LedgerError
+
+if TYPE_CHECKING:
+    from notyet.supervise.context import Context
+    from notyet.supervise.delivery import Delivery
+    from notyet.supervise.people import People
+
+_RENEWALS = 4  # in the time of one lease
+
+
+class Pulse:
+    """Renews the lease, obeys other processes, and delivers what is due."""
+
+    def __init__(self, context: Context, people: People, delivery: Delivery) -> None:
+        self._context = context
+        self._store = context.store
+        self._people = people
+        self._delivery = delivery
+        self._beating: asyncio.Task[None] | None = None
+
+    @property
+    def is_beating(self) -> bool:
+        """Whether the supervisor is in use."""
+        return self._beating is not None
+
+    async def start(self) -> None:
+        """Enter this process as an owner."""
+        lease = self._context.settings.lease
+        self._context.owner = await self._store(self._store.leases.enrol, lease)
+        self._beating = asyncio.ensure_future(self._beat())
+
+    async def stop(self) -> None:
+        """Stop renewing; the lease is given up later, when nothing is at work any more."""
+        beating, self._beating = self._beating, None
+        if beating is not None:
+            beating.cancel()
+            await asyncio.wait({beating})
+
+    async def retire(self) -> None:
+        """Leave what is unfinished to others, at once."""
+        try:
+            await self._store(self._store.leases.retire, self._context.owner)
+        except LedgerError as error:
+            self._context.warn(f"{error} (its lease runs out by itself)")
+
+    async def _beat(self) -> None:
+        settings = self._context.settings
+        loop = asyncio.get_running_loop()
+        renew_at = loop.time() + settings.lease / _RENEWALS
+        while True:
+            await asyncio.sleep(settings.poll)
+            try:
+                await self._people.obey()
+                if self._context.delivers:
+                    await self._deliver_due()
+                if loop.time() >= renew_at:
+                    renew_at = loop.time() + settings.lease / _RENEWALS
+                    await self._renew()
+            except LedgerError as error:
+                self._context.warn(f"{error} (trying again)")
+
+    async def _deliver_due(self) -> None:
+        for task in await self._store(self._store.outbox.due, self._context.owner):
+            if task not in self._context.lives:
+                self._context.do(self._delivery.deliver(task))
+
+    async def _renew(self) -> None:
+        lease = self._context.settings.lease
+        if await self._store(self._store.leases.renew, self._context.owner, lease):
+            return
+        self._context.warn("another process took this supervisor for dead, and took over its tasks")
+        for life in list(self._context.lives.values()):
+            life.poke()  # each finds out that it is fenced

@@ -1,0 +1,70 @@
+"""Engines for what is in force at a place."""
+
+import asyncio
+import os
+
+import pytest
+
+from config_places import hooks, write
+from hook_runs import gate, new_project
+from notyet.config.load import Setup, load
+from notyet.configured import configured_engine, supervising_engine
+from notyet.core.event import StartEvent
+from support import stop
+
+WATCHED = gate("exit 1") + "\n[observers.log]\nrun = 'echo $NOTYET_OUTCOME >> told'\n"
+
+
+def supervised(folder):
+    setup = load(str(folder), "notyet", os.environ, agent="scripted")
+    said = []
+    return supervising_engine(setup, os.environ, warn=said.append), said
+
+
+def test_gates_observers_and_limits_of_a_file_make_an_engine(tmp_path):
+    project = new_project(tmp_path / "p", WATCHED + "[limits]\nmax_blocks = 1\n")
+    engine = configured_engine(load(str(project), "claude", os.environ))
+    outcomes = [engine.check_sync(stop(cwd=str(project))).outcome for _ in range(2)]
+    assert outcomes == ["blocked", "capped"]
+    assert (project / "told").read_text().split() == outcomes
+    assert engine.limits.max_blocks == 1
+
+
+@pytest.mark.rule("F13-claude", "K14")
+def test_a_supervised_agent_is_told_of_its_gates_and_what_start_hooks_add(tmp_path):
+    project = new_project(tmp_path / "p", gate("make test") + "\n[start]\ntell = true\n")
+    write(project, ".claude/settings.json", hooks("echo from the hook", event="SessionStart"))
+    engine, said = supervised(project)
+    event = StartEvent(session_id="s", cwd=str(project))
+    told = asyncio.run(engine.start(event))
+    assert told.startswith("Before you may finish, notyet runs these checks:\n- g: make test\n")
+    assert told.endswith("\n\nfrom the hook")
+    child = StartEvent(scope="subagent", session_id="s", cwd=str(project))
+    assert asyncio.run(engine.start(child)) == ""  # the gate is for the main agent
+    assert said == []
+
+
+def test_without_a_word_in_the_file_a_supervised_agent_is_not_told_of_its_gates(tmp_path):
+    project = new_project(tmp_path / "p", gate("make test"))
+    engine, _ = supervised(project)
+    assert asyncio.run(engine.start(StartEvent(session_id="s", cwd=str(project)))) == ""
+
+
+def test_notifications_of_a_conclaude_file_are_sent_for_supervised_agents(tmp_path):
+    program = tmp_path / "notify-send"
+    program.write_text('#!/bin/sh\necho "$@" >> "$SENT"\n')
+    program.chmod(0o755)
+    environ = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "SENT": str(tmp_path / "sent"),
+        "DISPLAY": ":0",
+    }
+    wishes = {"enabled": True, "hooks": ["*"]}
+    said = []
+    engine = supervising_engine(Setup(notifications=(wishes,)), environ, warn=said.append)
+    asyncio.run(engine.check(stop()))
+    assert said == []
+    assert "notyet - Stop" in (tmp_path / "sent").read_text()
+    program.write_text("#!/bin/sh\nexit 1\n")
+    asyncio.run(engine.check(stop()))
+    assert said[0].startswith("notification not sent: ")
