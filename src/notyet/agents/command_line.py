@@ -1,0 +1,260 @@
+"""`CommandLineSession`: a conversation with an agent that is a program, one process per turn."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+
+from notyet.agents.reading import Reading, tell
+from notyet.agents.running import Running, end_orphan, start_of
+from notyet.agents.table import TABLE, words
+from notyet.agents.transcript import Transcript, default_folder
+from notyet.checks.spawn import CannotStart, Job
+from notyet.core.json_text import loads
+from notyet.core.session import News, Turn
+from notyet.core.text import clean
+from notyet.errors import Refused, SendError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from notyet.agents.table import CommandLine
+
+_SUPERVISED = "NOTYET_SUPERVISED"  # our own hook leaves the main stop to the supervisor
+_LINGER = 60.0  # seconds without a word after its answer: then it does not end by itself
+_TAIL = 600  # characters of stderr that an error quotes
+
+
+class CommandLineSession:
+    """One conversation. The agent's process lives only while a turn does."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        cwd: str,
+        args: Sequence[str] = (),
+        session: str | None = None,
+        program: str | None = None,
+        folder: str | None = None,
+    ) -> None:
+        self._name = name
+        self._row: CommandLine = TABLE[name]
+        self._cwd = os.path.abspath(cwd)
+        self._args = tuple(args)
+        self._program = program or self._row.program
+        self._has_begun = session is not None
+        self.id: str | None = session or (str(uuid.uuid4()) if self._row.chooses else None)
+        place = folder or default_folder(os.environ)
+        if not place:
+            raise Refused("there is no home folder to keep transcripts in; set XDG_STATE_HOME")
+        self._transcript = Transcript(os.path.join(place, f"{name}-{uuid.uuid4().hex}.jsonl"))
+        # Of a conversation that others began, we do not know what it had spent.
+        self._totals: dict[str, int] | None = {} if session is None else None
+        self._fates: dict[str, bool | None] = {}  # of the prompts that were sent here
+        self._orphan = (0, "")
+        self._is_reopened = False
+        self._running: Running | None = None
+        self._sending = self._aborted = False
+        self.on_news: Callable[[News], None] | None = None
+
+    @classmethod
+    def reopened(cls, ref: Mapping[str, object]) -> CommandLineSession:
+        """Return the session that a `ref` names."""
+        args = ref.get("args")
+        session = cls(
+            str(ref["agent"]),
+            cwd=str(ref["cwd"]),
+            args=[str(arg) for arg in args] if isinstance(args, list) else (),
+            program=str(ref["program"]),
+        )
+        found = ref.get("session")
+        session.id = found if isinstance(found, str) else None
+        session._has_begun = bool(ref.get("begun"))
+        session._transcript = Transcript(str(ref["transcript"]))
+        totals = ref.get("totals")
+        session._totals = dict(totals) if isinstance(totals, dict) else None
+        pid = ref.get("pid")
+        session._orphan = (pid if isinstance(pid, int) else 0, str(ref.get("started", "")))
+        session._is_reopened = True
+        return session
+
+    def ref(self) -> dict[str, object]:
+        """Return what it takes to reopen the session; never a value of the environment."""
+        pid, started = self._orphan
+        return {
+            "agent": self._name,
+            "session": self.id,
+            "begun": self._has_begun,
+            "cwd": self._cwd,
+            "args": list(self._args),
+            "program": self._program,
+            "transcript": self._transcript.path,
+            "totals": None if self._totals is None else dict(self._totals),
+            "pid": pid,
+            "started": started,
+        }
+
+    async def send(self, prompt: str, key: str) -> Turn:
+        """Run the agent with a prompt and wait for it to end."""
+        if self._sending:
+            raise SendError(f"{self._name} still works on another prompt; wait for its turn to end")
+        self._sending, self._aborted = True, False
+        try:
+            await end_orphan(*self._orphan)
+            if self._aborted:
+                self._fates[key] = False
+                return Turn(text="", stop_reason="cancelled")
+            return await self._send(prompt, key)
+        except SendError:
+            self._fates[key] = False
+            self._quietly(self._transcript.refused, key)
+            raise
+        finally:
+            self._sending, self._running, self._orphan = False, None, (0, "")
+
+    def knows(self, key: str) -> bool | None:
+        """Tell whether a prompt arrived: by what this process saw, else by what it wrote down."""
+        if key in self._fates or not self._is_reopened:
+            return self._fates.get(key, False)
+        written = self._transcript.fates()
+        if written is None:
+            return None
+        # A prompt is written down before its program is started.
+        return {"sent": None, "accepted": True, "refused": False}[written.get(key, "refused")]
+
+    async def abort(self) -> None:
+        """End the running turn, or the process that a crash left behind; again, by force."""
+        if not self._sending:
+            await end_orphan(*self._orphan)
+            self._orphan = (0, "")
+            return
+        is_again, self._aborted = self._aborted, True
+        if self._running is not None:
+            await (self._running.kill() if is_again else self._running.stop())
+
+    def transcript(self) -> str | None:
+        """Return the path of the transcript that we write."""
+        return self._transcript.path
+
+    def discard(self) -> None:
+        """Delete the transcript. What the agent itself keeps is the agent's."""
+        self._transcript.remove()
+
+    # -- one turn
+
+    async def _send(self, prompt: str, key: str) -> Turn:
+        began = time.monotonic()
+        try:
+            self._transcript.prompt(key, prompt)
+        except OSError as error:
+            raise SendError(
+                f"the transcript {self._transcript.path} cannot be written, so nothing was sent: "
+                f"{error.strerror or error}"
+            ) from None
+        self._fates[key] = None
+        form = self._row.resume if self._has_begun else self._row.start
+        reading, running = await self._run(form, prompt, key)
+        if not self._aborted and self._is_elsewhere(form, reading, running):
+            form = self._row.start if self._has_begun else self._row.resume
+            reading, running = await self._run(form, prompt, key)
+        if not self._aborted and self._denies(form, reading, running):
+            raise SendError(
+                f"{self._name} does not have the conversation {self.id}; it may have been deleted, "
+                "or belong to another folder"
+            )
+        return self._turn(reading, running, (time.monotonic() - began) * 1000)
+
+    async def _run(self, form: Sequence[str], prompt: str, key: str) -> tuple[Reading, Running]:
+        reading = Reading(self._tell, self._transcript, key)
+        argv = (self._program, *words(form, self._args, self.id or ""))
+        environ = {**os.environ, _SUPERVISED: "1"}
+        stdin = prompt.encode("utf-8", "replace")
+        job = Job(argv=argv, dir=self._cwd, environ=environ, stdin=stdin)
+        try:
+            running = Running(job, lambda line: self._hear(line, reading, key))
+        except CannotStart as error:
+            hint = f"; {self._row.install}" if "not found on the PATH" in str(error) else ""
+            raise SendError(f"{self._name} cannot be started: {error}{hint}") from None
+        self._running = running
+        self._orphan = (running.pid, start_of(running.pid))
+        self._tell(News(kind="ref"))
+        await running.wait()
+        reading.flush()
+        return reading, running
+
+    def _hear(self, line: bytes, reading: Reading, key: str) -> None:
+        try:
+            entry = loads(line.decode("utf-8", "replace"))
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict):
+            reading.garbage += 1
+            return
+        reading.understood += 1
+        self._row.read(entry, reading)
+        if reading.is_accepted:
+            self._fates[key] = True
+        self._adopt(reading)
+        if reading.is_finished and self._running is not None:
+            self._running.end_within(_LINGER)
+
+    def _adopt(self, reading: Reading) -> None:
+        """Take the conversation's id as the agent tells it, once it speaks for our prompt."""
+        if reading.session is None or not (reading.is_accepted or not self._row.chooses):
+            return
+        if reading.session != self.id or not self._has_begun:
+            self.id, self._has_begun = reading.session, True
+            self._tell(News(kind="ref"))
+
+    def _is_elsewhere(self, form: Sequence[str], reading: Reading, running: Running) -> bool:
+        """Tell whether the other form is the right one: a turn was cut off at its very start."""
+        if reading.is_accepted or not self._row.chooses:
+            return False
+        said = running.stderr() + (reading.error or "")
+        if form is self._row.start:
+            return bool(self._row.taken) and self._row.taken in said
+        return self._denies(form, reading, running)
+
+    def _denies(self, form: Sequence[str], reading: Reading, running: Running) -> bool:
+        if reading.is_accepted or form is not self._row.resume:
+            return False
+        said = running.stderr() + (reading.error or "")
+        return any(words in said for words in self._row.unknown)
+
+    def _turn(self, reading: Reading, running: Running, duration_ms: float) -> Turn:
+        if self._aborted:
+            reading.stop_reason, reading.error = "cancelled", None
+        elif reading.error is None and not reading.is_finished:
+            reading.fail(self._why(reading, running))
+        spent = reading.spent()
+        if self._row.sums_up and reading.figures is not None:
+            before = spent if self._totals is None else self._totals
+            self._totals = dict(spent)
+            spent = {name: max(0, n - before.get(name, 0)) for name, n in spent.items()}
+        self._orphan = (0, "")
+        self._tell(News(kind="ref"))
+        return reading.turn(spent, duration_ms)
+
+    def _why(self, reading: Reading, running: Running) -> str:
+        """Say why a turn has no answer."""
+        ended = f"signal {running.signal}" if running.signal else f"exit code {running.code}"
+        parts = [f"{self._name} ended without an answer ({ended})"]
+        unread = reading.garbage + running.too_long
+        if unread:
+            parts.append(f"{unread} lines of its output could not be read")
+        tail = clean(running.stderr()).strip()
+        if tail:
+            parts.append(tail[-_TAIL:])
+        return ": ".join(parts)
+
+    def _tell(self, news: News) -> None:
+        tell(self.on_news, news)
+
+    def _quietly(self, write: Callable[[str], None], key: str) -> None:
+        try:
+            write(key)
+        except OSError:
+            return

@@ -1,0 +1,139 @@
+"""Transcripts that are ours to write: one compact JSON object per line (L5).
+
+A transcript is also the session's journal. A prompt is written with its key before the agent gets
+it, so that a session reopened after a crash knows what certainly did not arrive.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from notyet.core.json_text import loads
+from notyet.core.text import bounded
+from notyet.ledger.place import make_private, state_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Literal
+
+    Fate = Literal["sent", "accepted", "refused"]
+
+_FATES: dict[object, Fate] = {"user": "sent", "accepted": "accepted", "refused": "refused"}
+_LONGEST_TEXT = 1_000_000  # characters; a line stays below what `last_message` reads
+_LONGEST_RESULT = 64_000
+_LONGEST_INPUT = 256_000
+_LONGEST_LINE = 8 * 1024 * 1024
+_WRITE = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def default_folder(environ: Mapping[str, str]) -> str:
+    """Return the folder for transcripts, beside the ledger; empty where there is no home."""
+    state = state_home(environ)
+    return os.path.join(state, "notyet", "sessions") if state else ""
+
+
+class Transcript:
+    """One conversation's file. It holds no descriptor: a thousand idle sessions cost nothing."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def prompt(self, key: str, text: str) -> None:
+        """Write what the agent is about to be told. Raises OSError: then nothing may be sent."""
+        self._add("user", {"key": key, "message": _message("user", text)})
+
+    def accepted(self, key: str) -> None:
+        """Write that the agent has the prompt."""
+        self._add("accepted", {"key": key})
+
+    def refused(self, key: str) -> None:
+        """Write that the agent certainly did not get the prompt."""
+        self._add("refused", {"key": key})
+
+    def said(self, text: str) -> None:
+        """Write the agent's words."""
+        blocks = [{"type": "text", "text": bounded(text, _LONGEST_TEXT)}]
+        self._add("assistant", {"message": {"role": "assistant", "content": blocks}})
+
+    def tool(self, name: str, given: object) -> None:
+        """Write a tool call: its name and its input, side by side on one line."""
+        self._add("tool", {"tool_name": name, "tool_input": _small(given)})
+
+    def result(self, text: str) -> None:
+        """Write what a tool answered."""
+        self._add("tool_result", {"output": bounded(text, _LONGEST_RESULT)})
+
+    def fates(self) -> dict[str, Fate] | None:
+        """Return what became of each prompt, by its key; None when there is no file to tell."""
+        try:
+            return dict(self.history())
+        except OSError:
+            return None
+
+    def history(self) -> Iterator[tuple[str, Fate]]:
+        """Yield the keys of all prompts and what became of them, in order. Raises OSError."""
+        for entry in _entries(self.path):
+            fate, key = _FATES.get(entry.get("type")), entry.get("key")
+            if fate is not None and isinstance(key, str):
+                yield key, fate
+
+    def create(self) -> None:
+        """Make the file and its folder, for its owner alone. Raises OSError."""
+        make_private(self.path)
+
+    def remove(self) -> None:
+        """Delete the file, if it is there."""
+        try:
+            os.unlink(self.path)
+        except OSError:
+            return
+
+    def _add(self, kind: str, fields: dict[str, object]) -> None:
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        line = _dumps({"type": kind, "timestamp": at, **fields}) + b"\n"
+        try:
+            fd = os.open(self.path, _WRITE)
+        except FileNotFoundError:
+            self.create()
+            fd = os.open(self.path, _WRITE)
+        try:
+            # In one call and at the end of the file: lines of two writers never mix.
+            written = os.write(fd, line)
+            if written != len(line):  # the disk is full: what follows begins on a line of its own
+                os.write(fd, b"\n")
+                raise OSError(f"only {written} of {len(line)} bytes could be written")
+        finally:
+            os.close(fd)
+
+
+def _message(role: str, text: str) -> dict[str, str]:
+    return {"role": role, "content": bounded(text, _LONGEST_TEXT)}
+
+
+def _small(given: object) -> object:
+    text = _dumps(given)
+    if len(text) <= _LONGEST_INPUT:
+        return given
+    return {"cut": bounded(text.decode(), _LONGEST_INPUT)}
+
+
+def _dumps(value: object) -> bytes:
+    # Not in ASCII: people search these files for their own words.
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return text.encode("utf-8", "replace")
+
+
+def _entries(path: str) -> Iterator[dict[str, Any]]:
+    with open(path, "rb") as file:
+        for line in iter(lambda: file.readline(_LONGEST_LINE), b""):
+            try:
+                entry = loads(line.decode("utf-8", "replace"))
+            except ValueError:  # a line that was never finished
+                continue
+            if isinstance(entry, dict):
+                yield entry

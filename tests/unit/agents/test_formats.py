@@ -1,0 +1,200 @@
+"""What six command-line agents really wrote, replayed by a program that writes the same."""
+
+import json
+import os
+import shlex
+import subprocess
+
+import pytest
+
+from notyet.agents import open_session, reopen
+from notyet.agents.table import TABLE
+from notyet.dialects.transcript import last_message
+from notyet.errors import SendError
+
+VECTORS = os.path.join(os.path.dirname(__file__), "..", "..", "vectors", "agents")
+with open(os.path.join(VECTORS, "turns.json"), encoding="utf-8") as file:
+    EXPECTED = json.load(file)["turns"]
+
+
+def replaying(tmp_path, agent, name, code=0):
+    """Return a program that writes what the agent wrote."""
+    path = tmp_path / agent
+    vector = shlex.quote(os.path.abspath(os.path.join(VECTORS, agent, f"{name}.jsonl")))
+    path.write_text(f'#!/bin/sh\ncat > prompt; echo "$@" > words; cat {vector}; exit {code}\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def a_session(tmp_path, agent, name, code=0, **settings):
+    program = replaying(tmp_path, agent, name, code)
+    return open_session(
+        agent, cwd=str(tmp_path), program=program, folder=str(tmp_path / "t"), **settings
+    )
+
+
+def shown(turn):
+    usage = {name: value for name, value in vars(turn.usage).items() if value}
+    found = {"text": turn.text, "stop_reason": turn.stop_reason, "usage": usage}
+    found |= {"tools": list(turn.tools), "tool_calls": turn.tool_calls, "turns": turn.turns}
+    return found | {"model": turn.model, "error": turn.error}
+
+
+@pytest.mark.parametrize("case", EXPECTED, ids=lambda case: f"{case['agent']}-{case['file']}")
+def test_a_real_output_is_read_as_the_turn_that_it_was(case, tmp_path, run):
+    session = a_session(tmp_path, case["agent"], case["file"], code=case["code"])
+    assert shown(run(session.send("hello", "k"))) == case["turn"]
+    assert session.id == case["session"]
+
+
+@pytest.mark.parametrize("agent", TABLE)
+def test_every_agent_has_real_outputs_of_a_start_a_continuation_and_an_error(agent):
+    assert {"start", "resume", "error"} <= {c["file"] for c in EXPECTED if c["agent"] == agent}
+
+
+@pytest.mark.rule("K2")
+@pytest.mark.parametrize("agent", TABLE)
+def test_the_second_turn_names_the_conversation_that_the_first_one_began(agent, tmp_path, run):
+    session = a_session(tmp_path, agent, "start", args=("--mine", "x y"))
+    run(session.send("hello", "k1"))
+    begun = session.id
+    run(session.send("-again", "k2"))
+    words = (tmp_path / "words").read_text().split()
+    assert begun in words
+    assert "--mine" in words
+    assert (tmp_path / "prompt").read_text() == "-again"
+
+
+@pytest.mark.rule("L5")
+@pytest.mark.parametrize("agent", TABLE)
+def test_shell_commands_of_every_agent_are_written_as_scripts_for_mux_look_for_them(
+    agent, tmp_path, run
+):
+    session = a_session(tmp_path, agent, "start")
+    turn = run(session.send("hello", "k"))
+    wanted = '"tool_name":"bash".*"script":".*echo'
+    assert subprocess.run(["grep", "-q", wanted, session.transcript()]).returncode == 0
+    assert subprocess.run(["grep", "-q", '"output":"hi', session.transcript()]).returncode == 0
+    assert last_message(session.transcript()) == turn.text
+
+
+def test_sums_over_a_whole_conversation_become_the_figures_of_each_turn(tmp_path, run):
+    session = a_session(tmp_path, "codex", "start")
+    assert run(session.send("one", "k1")).usage.total == 20
+    replaying(tmp_path, "codex", "resume")  # whose sum is 50
+    again = reopen(json.loads(json.dumps(session.ref())))
+    usage = run(again.send("two", "k2")).usage
+    assert (usage.input, usage.output, usage.cache_read, usage.total) == (15, 9, 6, 30)
+
+
+def test_of_a_conversation_that_others_began_no_sum_is_taken_for_a_turns_figures(tmp_path, run):
+    session = a_session(tmp_path, "codex", "resume", session="theirs")
+    assert run(session.send("one", "k1")).usage.total == 0
+    assert run(session.send("two", "k2")).usage.total == 0
+
+
+def test_a_conversation_that_codex_lost_is_a_prompt_that_was_not_sent(tmp_path, run):
+    program = tmp_path / "codex"
+    program.write_text("#!/bin/sh\necho 'Error: no rollout found for thread id x' >&2; exit 1\n")
+    program.chmod(0o755)
+    session = open_session("codex", cwd=str(tmp_path), session="gone", program=str(program))
+    with pytest.raises(SendError, match="does not have the conversation gone"):
+        run(session.send("hello", "k"))
+    assert session.knows("k") is False
+
+
+def spoken(tmp_path, run, agent, *entries, code=0):
+    """Return the turn that a few lines come to."""
+    program = tmp_path / agent
+    text = shlex.quote("\n".join(json.dumps(entry) for entry in entries))
+    program.write_text(f"#!/bin/sh\nexec 0<&-; printf '%s\\n' {text}; exit {code}\n")
+    program.chmod(0o755)
+    session = open_session(agent, cwd=str(tmp_path), program=str(program))
+    return run(session.send("x" * 300_000, "k"))  # which nobody reads
+
+
+def message(text, **fields):
+    return {"type": "assistant", "message": {"content": [{"type": "text", "text": text}]}} | fields
+
+
+def test_claude_tells_that_its_turns_are_used_up_and_that_is_no_error(tmp_path, run):
+    result = {"type": "result", "subtype": "error_max_turns", "is_error": True, "num_turns": 9}
+    turn = spoken(tmp_path, run, "claude", message("half"), result)
+    assert (turn.stop_reason, turn.text, turn.turns, turn.error) == ("max_turns", "half", 9, None)
+
+
+def test_of_claudes_subagents_neither_words_nor_tools_are_taken_for_its_own(tmp_path, run):
+    theirs = message("theirs", parent_tool_use_id="t1")
+    theirs["message"]["content"].append({"type": "tool_use", "name": "Bash", "input": {}})
+    turn = spoken(tmp_path, run, "claude", message("mine"), theirs, {"type": "result"})
+    assert (turn.text, turn.tools) == ("mine", ())
+
+
+def test_a_result_of_claude_counts_more_than_what_came_before(tmp_path, run):
+    result = {"type": "result", "result": "the end", "stop_reason": "refusal"}
+    turn = spoken(tmp_path, run, "claude", message("before"), result)
+    assert (turn.text, turn.stop_reason) == ("the end", "refusal")
+
+
+def test_an_item_of_codex_is_one_call_whether_or_not_its_beginning_is_told(tmp_path, run):
+    call = {"id": "i1", "type": "mcp_tool_call", "tool": "search", "arguments": {"q": 1}}
+    edit = {"id": "i2", "type": "file_change", "changes": []}
+    turn = spoken(
+        tmp_path,
+        run,
+        "codex",
+        {"type": "item.started", "item": call},
+        {"type": "item.completed", "item": call},
+        {"type": "item.completed", "item": edit},
+        {"type": "item.completed", "item": {"id": "i3", "type": "reasoning", "text": "hm"}},
+        {"type": "turn.completed"},
+    )
+    assert (turn.tools, turn.tool_calls) == (("search", "file_change"), 2)
+
+
+def test_an_answer_of_gemini_in_pieces_is_one_answer(tmp_path, run):
+    pieces = [
+        {"type": "message", "role": "assistant", "content": text, "delta": True}
+        for text in ("One ", "and ", "two.")
+    ]
+    warning = {"type": "error", "severity": "warning", "message": "loop"}
+    done = {"type": "result", "status": "success"}
+    turn = spoken(tmp_path, run, "gemini", *pieces, warning, done)
+    assert (turn.text, turn.error) == ("One and two.", None)
+
+
+def test_an_error_of_opencode_may_have_only_a_name(tmp_path, run):
+    turn = spoken(tmp_path, run, "opencode", {"type": "error", "error": {"name": "Aborted"}})
+    assert (turn.stop_reason, turn.error) == ("error", "Aborted")
+    turn = spoken(tmp_path, run, "opencode", {"type": "error"})
+    assert turn.error == "the agent says that it failed, and not why"
+
+
+def test_an_exit_code_that_copilot_tells_is_an_error(tmp_path, run):
+    turn = spoken(tmp_path, run, "copilot", {"type": "result", "exitCode": 3})
+    assert turn.error == "copilot says that it failed with exit code 3"
+
+
+def test_an_answer_that_was_told_to_be_over_counts_whatever_the_exit_code_is(tmp_path, run):
+    turn = spoken(tmp_path, run, "claude", message("there"), {"type": "result"}, code=7)
+    assert (turn.stop_reason, turn.text) == ("end_turn", "there")
+
+
+def test_an_answer_that_was_cut_off_is_an_error_and_is_kept(tmp_path, run):
+    turn = spoken(tmp_path, run, "claude", message("half"), code=7)
+    assert (turn.stop_reason, turn.text) == ("error", "half")
+    assert "(exit code 7)" in turn.error
+
+
+def test_lines_of_another_shape_say_nothing(tmp_path, run):
+    odd = ['{"type": "result", "usage": 1, "result": 5}', '{"message": []}', "{}", '{"type": []}']
+    odd += ['{"type": "assistant", "message": {"content": ["x", {"type": "tool_use"}]}}']
+    odd += ['{"type": "item.completed", "item": {"type": "file_change", "id": "i"}}']
+    odd += ['{"type": "error", "error": "bad", "part": 1}', '{"type": "session.error"}']
+    for agent in TABLE:
+        program = tmp_path / agent
+        text = shlex.quote("\n".join(odd))
+        program.write_text(f"#!/bin/sh\nprintf '%s\\n' {text}\n")
+        program.chmod(0o755)
+        session = open_session(agent, cwd=str(tmp_path), program=str(program))
+        assert run(session.send("hello", "k")).stop_reason in ("error", "end_turn")
