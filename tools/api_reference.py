@@ -19,14 +19,25 @@ HEAD = """\
 Generated from the code by `make docs`. The [tutorial](../tutorial.md) shows how it fits together.
 """
 GROUPS = {
-    "Asking": ("Engine", "Gate", "Function", "Command", "Match", "Observer", "Source"),
-    "The event": ("StopEvent", "Usage", "BackgroundTask"),
+    "Asking": ("Engine", "Gate", "Function", "Command", "Match", "Observer", "Starter", "Source"),
+    "The event": ("StopEvent", "Usage", "BackgroundTask", "StartEvent"),
     "Verdicts": ("Allow", "Block", "Halt"),
     "What came of it": ("Decision", "Report", "Problem"),
     "Counting": ("Limits", "History", "Ledger"),
-    "Agents": ("Session", "Turn"),
+    "Supervising": ("Supervisor", "SupervisorSettings", "Handle", "Progress"),
+    "Tasks": ("Task", "Result", "Announcement", "TaskView"),
+    "Agents": ("Session", "Turn", "News"),
     "Helpers": ("replace",),
-    "Errors": ("NotyetError", "LedgerError", "LedgerBusy", "LedgerNewer", "LifecycleError"),
+    "Errors": (
+        "NotyetError",
+        "LedgerError",
+        "LedgerBusy",
+        "LedgerNewer",
+        "Refused",
+        "SendError",
+        "Undeliverable",
+        "LifecycleError",
+    ),
 }
 
 

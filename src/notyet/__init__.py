@@ -16,19 +16,34 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from notyet.core.command import Command
-    from notyet.core.event import BackgroundTask, StopEvent, Usage
+    from notyet.core.event import BackgroundTask, StartEvent, StopEvent, Usage
     from notyet.core.gate import Function, Gate, Match, Source
     from notyet.core.limits import History, Limits
     from notyet.core.record import replace
-    from notyet.core.session import Session, Turn
+    from notyet.core.session import News, Session, Turn
+    from notyet.core.starter import Starter
+    from notyet.core.task import Announcement, Result, Task, TaskView
     from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
     from notyet.engine import Engine
-    from notyet.errors import LedgerBusy, LedgerError, LedgerNewer, LifecycleError, NotyetError
+    from notyet.errors import (
+        LedgerBusy,
+        LedgerError,
+        LedgerNewer,
+        LifecycleError,
+        NotyetError,
+        Refused,
+        SendError,
+        Undeliverable,
+    )
     from notyet.ledger.sqlite import Ledger
     from notyet.observers import Observer
+    from notyet.supervise.handle import Handle
+    from notyet.supervise.settings import Progress, SupervisorSettings
+    from notyet.supervise.supervisor import Supervisor
 
 __all__ = [
     "Allow",
+    "Announcement",
     "BackgroundTask",
     "Block",
     "Command",
@@ -37,6 +52,7 @@ __all__ = [
     "Function",
     "Gate",
     "Halt",
+    "Handle",
     "History",
     "Ledger",
     "LedgerBusy",
@@ -45,14 +61,26 @@ __all__ = [
     "LifecycleError",
     "Limits",
     "Match",
+    "News",
     "NotyetError",
     "Observer",
     "Problem",
+    "Progress",
+    "Refused",
     "Report",
+    "Result",
+    "SendError",
     "Session",
     "Source",
+    "StartEvent",
+    "Starter",
     "StopEvent",
+    "Supervisor",
+    "SupervisorSettings",
+    "Task",
+    "TaskView",
     "Turn",
+    "Undeliverable",
     "Usage",
     "replace",
 ]
@@ -60,16 +88,30 @@ __all__ = [
 # Where each name lives; loaded when it is first asked for, so that `import notyet` costs nothing.
 _HOMES = {
     "notyet.core.command": ("Command",),
-    "notyet.core.event": ("BackgroundTask", "StopEvent", "Usage"),
+    "notyet.core.event": ("BackgroundTask", "StartEvent", "StopEvent", "Usage"),
     "notyet.core.gate": ("Function", "Gate", "Match", "Source"),
     "notyet.core.limits": ("History", "Limits"),
     "notyet.core.record": ("replace",),
-    "notyet.core.session": ("Session", "Turn"),
+    "notyet.core.session": ("News", "Session", "Turn"),
+    "notyet.core.starter": ("Starter",),
+    "notyet.core.task": ("Announcement", "Result", "Task", "TaskView"),
     "notyet.core.verdict": ("Allow", "Block", "Decision", "Halt", "Problem", "Report"),
     "notyet.engine": ("Engine",),
-    "notyet.errors": ("LedgerBusy", "LedgerError", "LedgerNewer", "LifecycleError", "NotyetError"),
+    "notyet.errors": (
+        "LedgerBusy",
+        "LedgerError",
+        "LedgerNewer",
+        "LifecycleError",
+        "NotyetError",
+        "Refused",
+        "SendError",
+        "Undeliverable",
+    ),
     "notyet.ledger.sqlite": ("Ledger",),
     "notyet.observers": ("Observer",),
+    "notyet.supervise.handle": ("Handle",),
+    "notyet.supervise.settings": ("Progress", "SupervisorSettings"),
+    "notyet.supervise.supervisor": ("Supervisor",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -8,7 +8,7 @@ import pytest
 from conftest import git
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/tutorial.md", "docs/how-to/mux.md"]
+PAGES = ["README.md", "docs/tutorial.md", "docs/how-to/mux.md", "docs/how-to/supervise.md"]
 
 
 def blocks(page):
