@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: help demo test lint format bench soak docs clean
 
 help:
-	@echo "make demo    three scripted agents meet the gates (nothing to install)"
+	@echo "make demo    scripted agents meet the gates (nothing to install)"
 	@echo "make test    lint, types, layers, tests with coverage, rules (about a minute)"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run"

@@ -170,7 +170,8 @@ class CommandLineSession:
     async def _run(self, form: Sequence[str], prompt: str, key: str) -> tuple[Reading, Running]:
         reading = Reading(self._tell, self._transcript, key)
         argv = (self._program, *words(form, self._args, self.id or ""))
-        environ = {**os.environ, _SUPERVISED: "1"}
+        # Named where it can be: an agent that this one starts inherits it, and is nobody's.
+        environ = {**os.environ, _SUPERVISED: self.id or "1"}
         stdin = prompt.encode("utf-8", "replace")
         job = Job(argv=argv, dir=self._cwd, environ=environ, stdin=stdin)
         try:

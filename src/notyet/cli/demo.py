@@ -1,4 +1,4 @@
-"""`notyet demo`: three scripted agents meet real gates in a throw-away git project."""
+"""`notyet demo`: scripted agents under a supervisor meet real gates in a throw-away project."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ import subprocess
 import sys
 import tempfile
 
-from notyet.cli.demo_cast import CONFIG, STORIES, ScriptedSession, make_project
+from notyet.agents.scripted import ScriptedSession
+from notyet.cli.demo_cast import CONFIG, CREW, LEAD, LONERS, make_project
 from notyet.cli.demo_timeline import Timeline
 from notyet.config.files import NAME, NATIVE, ConfigFile
 from notyet.config.load import load_vouched
-from notyet.core.event import StopEvent
-from notyet.core.limits import Limits
-from notyet.core.verdict import Block
-from notyet.engine import Engine
+from notyet.configured import configured_engine
 from notyet.ledger.sqlite import Ledger
+from notyet.supervise import Supervisor, SupervisorSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from notyet.cli.demo_cast import Story
+    from notyet.cli.demo_cast import Role
 
-SUMMARY = "watch three scripted agents meet the gates, in a throw-away project"
+SUMMARY = "watch scripted agents meet the gates, in a throw-away project"
+_SETTINGS = SupervisorSettings(grace=0.0, poll=0.05)
+_AT_MOST = 60.0  # seconds; it takes a few
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Tell the three stories; exit 0 only if each went as it must."""
+    """Tell the story; exit 0 only if it went as it must."""
     if shutil.which("git") is None:
         print("notyet demo: git is not installed; install it and try again", file=sys.stderr)
         return 1
@@ -44,9 +45,12 @@ def run(args: argparse.Namespace) -> int:
     log.setLevel(logging.ERROR)  # the timeline says it in its own words
     folder = tempfile.mkdtemp(prefix="notyet-demo-")
     try:
-        return asyncio.run(_tell_all(folder))
+        return asyncio.run(_Demo(folder).tell())
     except subprocess.CalledProcessError as error:
         print(f"notyet demo: git failed: {error.stderr.strip()}", file=sys.stderr)
+        return 1
+    except TimeoutError:
+        print(f"notyet demo: it did not end within {_AT_MOST:g} s", file=sys.stderr)
         return 1
     finally:
         log.setLevel(level)
@@ -56,41 +60,72 @@ def run(args: argparse.Namespace) -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _tell_all(folder: str) -> int:
-    show = Timeline()
-    show.opening(CONFIG)
-    ledger = Ledger(os.path.join(folder, "ledger.db"))
-    told = {}
-    for story in STORIES:
-        project = os.path.join(folder, story.name)
+class _Demo:
+    """One telling."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._show = Timeline()
+        self._ledger = Ledger(os.path.join(folder, "ledger.db"))
+        self._prompts: dict[str, str] = {}  # what each agent was told
+
+    async def tell(self) -> int:
+        """Tell all of it; 0 when it went as it must."""
+        self._show.opening(CONFIG)
+        try:
+            async with asyncio.timeout(_AT_MOST):
+                await self._team()
+                for role in LONERS:
+                    await self._alone(role)
+        finally:
+            self._ledger.close()
+        return 1 if self._show.closing((LEAD, *CREW, *LONERS), self._prompts) else 0
+
+    async def _team(self) -> None:
+        """Let a main agent give its work to subagents, whose reports reach it when they pass."""
+        self._show.scene(LEAD, *CREW)
+        project, supervisor = self._project("team")
+        supervisor.deliver = supervisor.tell_parent
+        crew = {role.name: role for role in CREW}
+
+        async def spawn(name: str, task: str) -> str:
+            role = crew[name]
+            session = ScriptedSession(role.script, cwd=project)
+            child = await supervisor.spawn(
+                session, task, parent=main, label=name, agent_type=role.kind, cwd=project
+            )
+            self._show.cast(child.task_id, role)
+            return f"{name} is at work"
+
+        session = ScriptedSession(LEAD.script, cwd=project, tools={"spawn": spawn})
+        async with supervisor:
+            main = await supervisor.launch(session, LEAD.task, label=LEAD.name, cwd=project)
+            self._show.cast(main.task_id, LEAD)
+            await main.result()
+        self._remember(LEAD, session)
+
+    async def _alone(self, role: Role) -> None:
+        """Let a subagent do its work for somebody who is not in the play."""
+        self._show.scene(role)
+        project, supervisor = self._project(role.name)
+        session = ScriptedSession(role.script, cwd=project)
+        async with supervisor:
+            task = await supervisor.spawn(
+                session, role.task, label=role.name, agent_type=role.kind, cwd=project
+            )
+            self._show.cast(task.task_id, role)
+            await task.result()
+        self._remember(role, session)
+
+    def _project(self, name: str) -> tuple[str, Supervisor]:
+        project = os.path.join(self._folder, name)
         make_project(project)
         # The demo wrote this file itself; a project's own is obeyed only when you trust it.
         setup = load_vouched([ConfigFile(path=os.path.join(project, NAME), kind=NATIVE)])
-        engine = Engine(setup.gates, limits=Limits(**setup.limits), ledger=ledger)
-        show.story(story)
-        told[story] = await _tell(story, project, engine, show)
-    ledger.close()
-    return 1 if show.closing(told) else 0
-
-
-async def _tell(story: Story, project: str, engine: Engine, show: Timeline) -> tuple[str, ...]:
-    session = ScriptedSession(story, project)
-    prompt = "Make total() work for every basket."
-    outcomes: list[str] = []
-    while True:
-        turn = await session.send(prompt, key=f"{story.name}-{len(outcomes)}")
-        show.said(story.name, turn.text)
-        decision = await engine.check(
-            StopEvent(
-                host="demo",
-                session_id=session.id or "",
-                cwd=project,
-                last_message=turn.text,
-                tools_used=turn.tools,
-            )
+        engine = configured_engine(setup, self._ledger)
+        return project, Supervisor(
+            engine, self._ledger, settings=_SETTINGS, on_progress=self._show.hear
         )
-        outcomes.append(decision.outcome)
-        show.decided(decision)
-        if not isinstance(decision.verdict, Block):
-            return tuple(outcomes)
-        prompt = decision.verdict.prompt
+
+    def _remember(self, role: Role, session: ScriptedSession) -> None:
+        self._prompts[role.name] = "\n".join(prompt for _, prompt in session.prompts)

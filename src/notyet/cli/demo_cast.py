@@ -1,4 +1,4 @@
-"""The cast of the demo: three scripted agents, and the project each of them works on."""
+"""The cast of the demo: what each scripted agent does, and the project they work on."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 
+from notyet.agents.script import Say, Scene, Script, Tool, Wait, Write
 from notyet.core.record import Record
-from notyet.core.session import Turn
 from notyet.workspace import own_environ
 
 _TEST = """\
@@ -26,101 +26,124 @@ CONFIG = f"""\
 [limits]
 max_blocks = 3
 
+[gates]
+changelog = "test -s CHANGELOG.md"
+
 [gates.tests]
+for = ["coder"]
 run = ['{sys.executable}', "-B", "-m", "unittest", "--quiet"]
 hint = "Fix the cause, not the test."
 
 [gates.no-prints]
+for = ["coder"]
 run = "! grep -n 'print(' shop.py"
+
+[gates.docs]
+for = ["writer"]
+run = "grep -q total README.md"
 """
 _WRONG = "def total(prices):\n    return prices[0] + prices[1]\n"
 _NOISY = "def total(prices):\n    print('prices:', prices)\n    return sum(prices)\n"
 _RIGHT = "def total(prices):\n    return sum(prices)\n"
+_CODE = "Make total() work for every basket."
+_DOCS = "Explain total() in README.md."
 
 
-class Step(Record):
-    """One turn of a scripted agent: what it does to the project, and what it says then."""
-
-    says: str
-    shop: str | None = None  # the new text of shop.py
-
-
-class Story(Record, kw_only=True):
+class Role(Record, kw_only=True):
     """An agent, and what must become of it for the demo to have told the truth."""
 
     name: str
     about: str
-    steps: tuple[Step, ...]
+    task: str
+    kind: str  # which gates it meets
+    script: Script
     outcomes: tuple[str, ...]
+    hears: tuple[str, ...] = ()  # what the reports of its subagents must have told it
 
 
-STORIES = (
-    Story(
-        name="ada",
-        about="says done too early, is sent back, and does the work",
-        steps=(
-            Step("Done! total() adds up the prices."),
-            Step("Fixed: an empty basket works now.", _NOISY),
-            Step("Removed the leftover print. All tests pass.", _RIGHT),
-        ),
-        outcomes=("blocked", "blocked", "passed"),
+def _shop(text: str) -> Write:
+    return Write("shop.py", text)
+
+
+def _script(*turns: tuple[object, ...]) -> Script:
+    return Script(turns=tuple(Scene(steps=steps) for steps in turns))  # type: ignore[arg-type]  # steps
+
+
+ADA = Role(
+    name="ada",
+    about="says done too early, is sent back twice, and does the work",
+    task=_CODE,
+    kind="coder",
+    script=_script(
+        (Say("Done! total() adds up the prices."),),
+        (_shop(_NOISY), Say("Fixed: an empty basket works now.")),
+        (_shop(_RIGHT), Say("Removed the leftover print. All tests pass.")),
     ),
-    Story(
-        name="bob",
+    outcomes=("blocked", "blocked", "passed"),
+)
+BOB = Role(
+    name="bob",
+    about="gets it right at once",
+    task=_DOCS,
+    kind="writer",
+    script=_script(
+        (
+            Write("README.md", "# Shop\n\n`total(prices)` adds up a basket.\n"),
+            Wait(0.2),
+            Say("README.md explains total()."),
+        )
+    ),
+    outcomes=("passed",),
+)
+LEAD = Role(
+    name="lead",
+    about="splits the work, waits for the reports, and forgets the changelog",
+    task="Get the shop ready.",
+    kind="",
+    script=_script(
+        (
+            Say("I split this up."),
+            Tool("spawn", {"name": "ada", "task": _CODE}),
+            Tool("spawn", {"name": "bob", "task": _DOCS}),
+            Say("Two agents are at work; I wait for their reports."),
+        ),
+        (Say("Both reports are in. The shop is ready."),),
+        (
+            Write("CHANGELOG.md", "- total() works for every basket\n"),
+            Say("The changelog is written, too."),
+        ),
+    ),
+    outcomes=("blocked", "passed"),
+    hears=("Removed the leftover print. All tests pass.", "README.md explains total()."),
+)
+CREW = (ADA, BOB)
+LONERS = (
+    Role(
+        name="cyd",
         about="never improves, and is let go as stuck",
-        steps=(
-            Step("Everything works."),
-            Step("I looked again: everything works."),
-            Step("It really does work."),
+        task=_CODE,
+        kind="coder",
+        script=_script(
+            (Say("Everything works."),),
+            (Say("I looked again: everything works."),),
+            (Say("It really does work."),),
         ),
         outcomes=("blocked", "blocked", "stuck"),
     ),
-    Story(
-        name="cyd",
+    Role(
+        name="dan",
         about="keeps trying the wrong thing, and hits the limit",
-        steps=(
-            Step("Done."),
-            Step("Now it should work.", _WRONG.replace("prices[1]", "prices[-1]")),
-            Step("This time for sure.", "def total(prices):\n    return prices[0]\n"),
-            Step("I give up on elegance.", "def total(prices):\n    return len(prices)\n"),
+        task=_CODE,
+        kind="coder",
+        script=_script(
+            (Say("Done."),),
+            (_shop(_WRONG.replace("prices[1]", "prices[-1]")), Say("Now it should work.")),
+            (_shop("def total(prices):\n    return prices[0]\n"), Say("This time for sure.")),
+            (_shop("def total(prices):\n    return len(prices)\n"), Say("I give up on elegance.")),
         ),
         outcomes=("blocked", "blocked", "blocked", "capped"),
     ),
 )
-
-
-class ScriptedSession:
-    """A `Session` whose agent follows a script instead of a model."""
-
-    def __init__(self, story: Story, project: str) -> None:
-        self.id: str | None = story.name
-        self._project = project
-        self._steps = list(story.steps)
-        self._keys: set[str] = set()
-
-    def ref(self) -> dict[str, object]:
-        """Return what it takes to reopen the session."""
-        return {"agent": self.id}
-
-    async def send(self, prompt: str, key: str) -> Turn:  # noqa: ARG002  # it cannot read
-        """Play the next step, whatever the prompt says."""
-        self._keys.add(key)
-        step = self._steps.pop(0)
-        if step.shop is not None:
-            write(self._project, "shop.py", step.shop)
-        return Turn(text=step.says, tools=("edit",) if step.shop else ())
-
-    def knows(self, key: str) -> bool | None:
-        """Tell whether a prompt arrived."""
-        return key in self._keys
-
-    async def abort(self) -> None:
-        """End the script."""
-        self._steps.clear()
-
-    def transcript(self) -> str | None:
-        """Return nothing: a script keeps no transcript."""
-        return None
 
 
 def make_project(project: str) -> None:

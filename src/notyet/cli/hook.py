@@ -109,7 +109,8 @@ class _Hook:
 
         self.said += unusable(payload, event, self.host)
         # A supervisor gates the main agent and tells it of its gates; we do so for subagents.
-        is_others = event.scope == "agent" and bool(self.environ.get("NOTYET_SUPERVISED"))
+        supervised = self.environ.get("NOTYET_SUPERVISED")
+        is_others = event.scope == "agent" and supervised in {"1", event.session_id or "1"}
         if isinstance(event, StopEvent):
             self.event = event
             if is_others:

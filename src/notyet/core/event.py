@@ -154,7 +154,8 @@ def _kind(value: object) -> str:
 
 def child_key(event: StopEvent) -> str:
     """Return the session of the stopping agent itself, not of its parent."""
-    if event.scope == "subagent" and not event.parent_session_id and event.agent_id:
+    is_own = bool(event.parent_session_id or event.task_id)  # as told by a supervisor
+    if event.scope == "subagent" and not is_own and event.agent_id:
         return event.agent_id  # the host counts subagents under the main session
     return event.session_id
 

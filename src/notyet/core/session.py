@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
+_FOREVER = float("inf")
+# A session is foreign code: what it says wrongly should be found where it says it.
+_KINDS: tuple[tuple[tuple[str, ...], tuple[type, ...], str], ...] = (
+    (("text", "stop_reason"), (str,), "text"),
+    (("model", "error"), (str, type(None)), "text or None"),
+    (("tool_calls", "turns"), (int,), "a whole number"),
+    (("duration_ms",), (int, float), "a number"),
+    (("tools",), (tuple, list), "a tuple"),
+    (("usage",), (Usage,), "a Usage"),
+)
+
 
 class Turn(Record, kw_only=True):
     """What came back for one prompt. Figures are of this turn, not of the session so far."""
@@ -33,6 +44,18 @@ class Turn(Record, kw_only=True):
     model: str | None = None
     duration_ms: float = 0.0
     error: str | None = None
+
+    def _validate(self) -> None:
+        values = self.__dict__
+        for names, kinds, words in _KINDS:
+            for name in names:
+                if not isinstance(values[name], kinds):
+                    raise TypeError(f"{name} is {words}, not {type(values[name]).__name__}")
+        values["tools"] = tuple(values["tools"])
+        if not all(isinstance(tool, str) for tool in values["tools"]):
+            raise TypeError("tools holds names only")
+        if not -_FOREVER < self.duration_ms < _FOREVER:
+            raise ValueError(f"duration_ms is a number of milliseconds, not {self.duration_ms}")
 
 
 class News(Record, kw_only=True):

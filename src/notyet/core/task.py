@@ -97,6 +97,7 @@ class TaskView(Record, kw_only=True):
     delivery: Delivery = ""
     delivery_error: str = ""
     attempts: int = 0
+    agent: str = ""  # which program, where its session says so
 
 
 class Run(Record, kw_only=True):

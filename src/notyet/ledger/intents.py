@@ -44,7 +44,7 @@ class Intents:
         def read(db: sqlite3.Connection) -> list[Intent]:
             rows = db.execute(
                 "SELECT intents.id, task, what, text FROM intents JOIN tasks ON tasks.id = task"
-                " WHERE state = 'pending' AND owner = ? ORDER BY intents.id",
+                " WHERE state = 'pending' AND owner = ? ORDER BY +intents.id",
                 (owner,),
             ).fetchall()
             return [Intent(id=n, task=task, what=what, text=text) for n, task, what, text in rows]

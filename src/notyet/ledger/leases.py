@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 
     from notyet.ledger.connection import Connection
 
+_OPEN = "outbox WHERE owner = ?2 AND status IN ('pending', 'leased')"
+_CARRY_OVER = (
+    "UPDATE tasks SET owner = ?1 WHERE owner = ?2 AND ended_at IS NULL",
+    f"UPDATE tasks SET owner = ?1 WHERE id IN (SELECT task FROM {_OPEN})",
+    f"UPDATE {_OPEN.replace(' WHERE', ' SET owner = ?1 WHERE')}",
+)
+
 
 class Leases:
     """How this process says that it lives."""
@@ -20,11 +27,24 @@ class Leases:
     def __init__(self, file: Connection) -> None:
         self._file = file
 
-    def enrol(self, lease: float) -> int:
-        """Enter this process as an owner; return its number."""
-        new = (os.getpid(), own_start(), time.time() + lease)
-        sql = "INSERT INTO owners (pid, pid_start, lease_until) VALUES (?, ?, ?)"
-        return self._file.write(lambda db: db.execute(sql, new).lastrowid or 0)
+    def enrol(self, lease: float, before: int = 0, program: str = "") -> int:
+        """Enter this process as an owner; return its number.
+
+        `program` is whose tasks it drives, and takes over from the dead. `before` is the
+        number it had until another process took it for dead. What that one did not take, because
+        it was not there yet, is carried over.
+        """
+        new = (os.getpid(), own_start(), program, time.time() + lease)
+
+        def enter(db: sqlite3.Connection) -> int:
+            sql = "INSERT INTO owners (pid, pid_start, program, lease_until) VALUES (?, ?, ?, ?)"
+            owner = db.execute(sql, new).lastrowid or 0
+            if before:
+                for carry_over in _CARRY_OVER:
+                    db.execute(carry_over, (owner, before))
+            return owner
+
+        return self._file.write(enter)
 
     def renew(self, owner: int, lease: float) -> bool:
         """Renew the lease; False when another process took the owner for dead."""

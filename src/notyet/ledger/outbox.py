@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from notyet.errors import Refused
+from notyet.ledger.leases import is_over
 from notyet.ledger.task_moves import delivery_key
 from notyet.ledger.task_rows import announcement_of, result_of, storable
 
@@ -28,7 +29,7 @@ class Outbox:
         def take(db: sqlite3.Connection) -> Announcement | None:
             row = db.execute(
                 "UPDATE outbox SET status = 'leased', attempts = attempts + 1"
-                " WHERE task = ? AND owner = ? AND status IN ('pending', 'leased')"
+                " WHERE task = ? AND +owner = ? AND status IN ('pending', 'leased')"
                 " RETURNING key, result, attempts",
                 (task, owner),
             ).fetchone()
@@ -38,7 +39,11 @@ class Outbox:
 
     def due(self, owner: int) -> list[str]:
         """Return the tasks whose results this owner should deliver by now."""
-        sql = "SELECT task FROM outbox WHERE owner = ? AND status = 'pending' AND next_at <= ?"
+        # In the words of the index, which holds what is open and nothing else.
+        sql = (
+            "SELECT task FROM outbox WHERE owner = ? AND next_at <= ?"
+            " AND status IN ('pending', 'leased') AND status = 'pending'"
+        )
         rows = self._file.read(lambda db: db.execute(sql, (owner, time.time())).fetchall())
         return [task for (task,) in rows]
 
@@ -84,12 +89,17 @@ class Outbox:
         )
         self._file.write(lambda db: db.execute(sql, (storable(error), key)))
 
-    def retry(self, task: str, owner: int) -> None:
-        """Deliver again, under the same key; what was delivered already, under a new one."""
+    def retry(self, task: str, asking: int) -> None:
+        """Deliver again, under the same key; what was delivered already, under a new one.
+
+        The process that had the task does it, if it lives: it has the consumer.
+        """
 
         def again(db: sqlite3.Connection) -> None:
             row = self._newest(db, task)
             now = time.time()
+            (had,) = db.execute("SELECT owner FROM outbox WHERE key = ?", row[:1]).fetchone()
+            owner = asking if is_over(db, had) else had
             if row[1] in {"suspended", "pending", "leased"}:
                 db.execute(
                     "UPDATE outbox SET status = 'pending', attempts = 0, next_at = ?, owner = ?"

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 
+from notyet.core.record import replace
 from notyet.core.task import Run
 from notyet.core.verdict import Allow, Block, Decision
 from notyet.errors import Refused
 from notyet.ledger.task_moves import (
     can,
+    clear_machine_messages,
     freeze,
     look,
     move,
@@ -127,9 +129,11 @@ class Runs:
         return self._file.write_through(settle)
 
     def steer(self, task: str, owner: int, key: str, prompt: str, pause: float) -> None:
-        """Reserve a steer by hand (K16). Raises Refused."""
+        """Reserve a steer by hand (K16), once for each key. Raises Refused."""
 
         def redirect(db: sqlite3.Connection) -> None:
+            if db.execute("SELECT 1 FROM steers WHERE key = ?", (key,)).fetchone():
+                return
             seen = _active(db, task, owner)
             if seen.run.state == "steering":
                 raise Refused(f"task {task} is being steered already; wait until that has arrived")
@@ -139,11 +143,7 @@ class Runs:
             reserve(db, seen, key, "manual", prompt)
             move(db, seen.run, "steer")
             db.execute("UPDATE tasks SET steered_at = ? WHERE id = ?", (time.time(), task))
-            db.execute(
-                "UPDATE messages SET state = 'cleared'"
-                " WHERE task = ? AND kind = 'machine' AND state = 'queued'",
-                (task,),
-            )
+            clear_machine_messages(db, task)
 
         self._file.write_through(redirect)
 
@@ -152,13 +152,17 @@ class Runs:
     ) -> None:
         """Keep a message for a task; one that comes while the gates are asked beats them (C9).
 
-        Raises Refused. `steer` is the key for that case.
+        Raises Refused. `steer` is the key for that case. What was said under this key before is
+        not said again.
         """
 
         def keep(db: sqlite3.Connection) -> None:
+            said = db.execute("SELECT state FROM messages WHERE key = ?", (key,)).fetchone()
+            if said is not None and said[0] != "cleared":
+                return
             seen = _active(db, task, None)
             db.execute(
-                "INSERT OR IGNORE INTO messages (task, kind, key, text, state, at)"
+                "INSERT OR REPLACE INTO messages (task, kind, key, text, state, at)"
                 " VALUES (?, ?, ?, ?, 'queued', ?)",
                 (task, kind, key, storable(text), time.time()),
             )
@@ -201,7 +205,7 @@ class Runs:
                 started_at=now,
             )
             db.execute("UPDATE steers SET phase = 'accepted' WHERE key = ?", (key,))
-            settle_messages(db, key, "sent")
+            settle_messages(db, seen.task.id, key, "sent")
             move(db, seen.run, "accept", ended_at=now)
             new_run(db, run)
             db.execute(
@@ -225,7 +229,11 @@ class Runs:
             )
             why = f"it could not be sent back: {error}"
             _fail_stop(db, key, why)
-            outcome: Outcome = "failed_open" if seen.steer.source == "gate" else "skipped"
+            outcome: Outcome = "skipped"
+            if seen.steer.source == "gate":  # it was not sent back after all
+                outcome = "failed_open"
+                seen = replace(seen, steers=seen.steers - 1)
+                db.execute("UPDATE tasks SET steers = steers - 1 WHERE id = ?", (seen.task.id,))
             decision = Decision(verdict=Allow(), outcome=outcome, why=why, warnings=(why,))
             return freeze(db, seen, "fail", seen.run.ending or "interrupted", decision=decision)
 

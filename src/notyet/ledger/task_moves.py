@@ -44,6 +44,11 @@ _NEW_RUN = (
     f" VALUES ({', '.join('?' * len(RUN_COLUMNS))})"
 )
 
+# A message that brings a child's result has the key of that delivery.
+_QUEUED_REPORTS = (
+    "SELECT key FROM messages WHERE task = ? AND kind = 'machine' AND state IN ('queued', 'taken')"
+)
+
 
 class Seen(Record, kw_only=True):
     """A task as it is at one moment: with its current run, and the steer that is in flight."""
@@ -135,9 +140,13 @@ def take_messages(db: sqlite3.Connection, task: str, steer: str) -> tuple[str, S
     return "\n\n".join(text for _, _, text in rows), "user" if is_user else "children"
 
 
-def settle_messages(db: sqlite3.Connection, steer: str, state: str) -> None:
+def settle_messages(db: sqlite3.Connection, task: str, steer: str, state: str) -> None:
     """Say what became of the messages that a steer took along."""
-    db.execute("UPDATE messages SET state = ? WHERE steer = ? AND state = 'taken'", (state, steer))
+    db.execute(
+        "UPDATE messages SET state = ?"
+        " WHERE task = ? AND steer = ? AND state IN ('queued', 'taken') AND state = 'taken'",
+        (state, task, steer),
+    )
 
 
 def freeze(
@@ -163,7 +172,7 @@ def freeze(
             "UPDATE steers SET phase = 'abandoned' WHERE key = ? AND phase != 'failed'",
             (seen.steer.key,),
         )
-    unsent = _close_messages(db, seen.task.id)
+    unsent = _close_messages(db, seen.task.id, seen.owner)
     result = conclude(
         seen.task,
         run,
@@ -176,10 +185,11 @@ def freeze(
         error=error,
     )
     db.execute("UPDATE tasks SET ended_at = ? WHERE id = ?", (now, seen.task.id))
+    # Whoever wanted just this has it; everybody else came too late.
     db.execute(
-        "UPDATE intents SET state = 'refused', answer = 'it has ended'"
+        "UPDATE intents SET state = iif(what = ?, 'done', 'refused'), answer = 'it has ended'"
         " WHERE task = ? AND state = 'pending'",
-        (seen.task.id,),
+        (signal, seen.task.id),
     )
     db.execute(
         "INSERT INTO outbox (key, task, parent, result, status, owner, next_at, created_at)"
@@ -197,13 +207,34 @@ def freeze(
     return result
 
 
-def _close_messages(db: sqlite3.Connection, task: str) -> tuple[str, ...]:
+def clear_machine_messages(db: sqlite3.Connection, task: str) -> None:
+    """Drop what machines wanted to say (K16); a child's result among it can be sent by hand."""
+    db.execute(
+        "UPDATE outbox SET status = 'suspended', delivered_at = NULL,"
+        " error = 'a steer by hand cleared it from the queue of its parent'"
+        f" WHERE status = 'delivered' AND key IN ({_QUEUED_REPORTS} AND state = 'queued')",
+        (task,),
+    )
+    db.execute(
+        "UPDATE messages SET state = 'cleared'"
+        " WHERE task = ? AND kind = 'machine' AND state = 'queued'",
+        (task,),
+    )
+
+
+def _close_messages(db: sqlite3.Connection, task: str, owner: int) -> tuple[str, ...]:
     """Keep what the user said and nobody sent; what machines said is of no use any more."""
     rows = db.execute(
         "SELECT text FROM messages WHERE task = ? AND kind = 'user'"
         " AND state IN ('queued', 'taken') ORDER BY id",
         (task,),
     ).fetchall()
+    # A child's result that was queued here has reached nobody: it is to be delivered again.
+    db.execute(
+        "UPDATE outbox SET status = 'pending', owner = ?, next_at = ?, delivered_at = NULL"
+        f" WHERE status = 'delivered' AND key IN ({_QUEUED_REPORTS})",
+        (owner, time.time(), task),
+    )
     db.execute(
         "UPDATE messages SET state = iif(kind = 'user', 'unsent', 'cleared')"
         " WHERE task = ? AND state IN ('queued', 'taken')",

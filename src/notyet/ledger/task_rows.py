@@ -49,6 +49,7 @@ VIEW_COLUMNS = (
     "outbox.status",
     "outbox.error",
     "outbox.attempts",
+    "tasks.ref",
 )
 
 
@@ -140,4 +141,12 @@ def view_of(row: tuple[Any, ...], *, alive: bool) -> TaskView:
         delivery=known["status"] or "",
         delivery_error=known["error"] or "",
         attempts=known["attempts"] or 0,
+        agent=_agent_of(known["ref"]),
     )
+
+
+def _agent_of(ref: str) -> str:
+    """Return which agent a session is with; embedders write their refs as they like."""
+    known = loads(ref)
+    agent = known.get("agent") if isinstance(known, dict) else None
+    return agent if isinstance(agent, str) else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from notyet.core.json_text import dumps
-from notyet.core.record import replace
+from notyet.core.record import Record, replace
 from notyet.errors import Refused
 from notyet.ledger.leases import is_over
 from notyet.ledger.owner import is_gone
@@ -14,7 +14,14 @@ from notyet.ledger.task_moves import (
     look,
     new_run,
 )
-from notyet.ledger.task_rows import VIEW_COLUMNS, json_of, storable, view_of
+from notyet.ledger.task_rows import (
+    RUN_COLUMNS,
+    VIEW_COLUMNS,
+    json_of,
+    run_of,
+    storable,
+    view_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +40,24 @@ _VIEWS = f"""
     LEFT JOIN outbox ON outbox.task = tasks.id AND outbox.key =
       (SELECT key FROM outbox WHERE task = tasks.id ORDER BY created_at DESC LIMIT 1)
 """  # the names of our own columns
+
+# Whoever was asking about a task that is taken over, and perhaps still is, is not listened to.
+_LOSE_STOPS = """
+    UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'lost'
+    WHERE outcome = 'asking' AND agent IN (
+      SELECT agents.id FROM tasks JOIN agents ON host = 'notyet'
+      AND agents.session_id IN (tasks.session_id, tasks.id) AND agent_id IN ('', tasks.id)
+      WHERE tasks.id = ?)
+"""
+
+
+class History(Record, kw_only=True):
+    """A task's runs, the steers of which no run came, and the messages for it."""
+
+    runs: tuple[Run, ...]
+    ended_at: Mapping[str, float | None]  # by the id of the run
+    steers: tuple[tuple[str, str, str, str], ...]  # source, prompt, phase, error
+    messages: tuple[tuple[str, str, str], ...]  # kind, text, state
 
 
 class Tasks:
@@ -82,13 +107,17 @@ class Tasks:
         return self._file.read(lambda db: look(db, task))
 
     def mark_sent(self, run: Run, owner: int, sent: Literal["dispatched", "accepted"]) -> bool:
-        """Say what is known of a first prompt: before it is sent, and when it has arrived."""
+        """Say what is known of a first prompt: before it is sent, and when it has arrived.
+
+        The time of its run begins when it is sent; it may have waited for somebody to recover it.
+        """
 
         def mark(db: sqlite3.Connection) -> bool:
             marked = db.execute(
-                "UPDATE runs SET sent = ? WHERE id = ? AND state = 'running' AND EXISTS"
-                " (SELECT 1 FROM tasks WHERE id = runs.task AND run = runs.id AND owner = ?)",
-                (sent, run.id, owner),
+                "UPDATE runs SET sent = ?1, started_at = iif(?1 = 'dispatched', ?2, started_at)"
+                " WHERE id = ?3 AND state = 'running' AND EXISTS"
+                " (SELECT 1 FROM tasks WHERE id = runs.task AND run = runs.id AND owner = ?4)",
+                (sent, time.time(), run.id, owner),
             )
             return marked.rowcount == 1
 
@@ -99,7 +128,8 @@ class Tasks:
 
         def note(db: sqlite3.Connection) -> bool:
             noted = db.execute(
-                "UPDATE tasks SET ref = ?, session_id = iif(session_id = '', ?, session_id)"
+                "UPDATE tasks SET ref = ?,"
+                " session_id = iif(session_id = '' AND steers = 0, ?, session_id)"
                 " WHERE id = ? AND owner = ?",
                 (storable(dumps(ref)), storable(session_id), task, owner),
             )
@@ -110,6 +140,26 @@ class Tasks:
     def children(self, task: str) -> list[str]:
         """Return the active children of a task."""
         sql = "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL"
+        rows = self._file.read(lambda db: db.execute(sql, (task,)).fetchall())
+        return [child for (child,) in rows]
+
+    def left(self, owner: int) -> list[str]:
+        """Return an owner's tasks that have not ended, or of whose end nobody was told."""
+        sql = (
+            "SELECT id FROM tasks WHERE owner = ?1 AND ended_at IS NULL UNION ALL SELECT task"
+            " FROM outbox WHERE owner = ?1 AND status IN ('pending', 'leased') AND NOT told"
+        )
+        rows = self._file.read(lambda db: db.execute(sql, (owner,)).fetchall())
+        return [task for (task,) in rows]
+
+    def descendants(self, task: str) -> list[str]:
+        """Return what a task started and is active, also through what has ended; deepest first."""
+        sql = (
+            "WITH RECURSIVE below (id, depth) AS (SELECT id, 1 FROM tasks WHERE parent = ? UNION"
+            " SELECT tasks.id, below.depth + 1 FROM tasks JOIN below ON tasks.parent = below.id)"
+            " SELECT below.id FROM below JOIN tasks ON tasks.id = below.id"
+            " WHERE ended_at IS NULL ORDER BY below.depth DESC"
+        )
         rows = self._file.read(lambda db: db.execute(sql, (task,)).fetchall())
         return [child for (child,) in rows]
 
@@ -133,10 +183,16 @@ class Tasks:
             )
         )
 
-    def claim(self, owner: int) -> list[str]:
-        """Take over the tasks and results of owners that are gone; return those tasks (K18)."""
+    def claim(self, owner: int, only: str = "") -> list[str]:
+        """Take over the tasks and results of owners that are gone; return those tasks (K18).
+
+        Those of the same program: another one may not be able to go on with them. Or `only` one
+        active task, whatever program it was of.
+        """
 
         def claim(db: sqlite3.Connection) -> list[str]:
+            if only:
+                return _claim_one(db, owner, only)
             gone = [other for other in _owners_at_work(db, owner) if is_over(db, other)]
             claimed: list[str] = []
             for other in gone:
@@ -144,6 +200,7 @@ class Tasks:
                     "SELECT id FROM tasks WHERE owner = ? AND ended_at IS NULL", (other,)
                 ).fetchall()
                 claimed += [task for (task,) in rows]
+                db.executemany(_LOSE_STOPS, rows)
                 db.execute(
                     "UPDATE tasks SET owner = ? WHERE owner = ? AND ended_at IS NULL",
                     (owner, other),
@@ -153,6 +210,10 @@ class Tasks:
                     (other,),
                 ).fetchall()
                 claimed += [task for (task,) in rows]
+                # Their tasks too, so that whoever was taken for dead sees that it is fenced.
+                db.executemany(
+                    "UPDATE tasks SET owner = ? WHERE id = ?", [(owner, task) for (task,) in rows]
+                )
                 db.execute(
                     "UPDATE outbox SET owner = ?, status = 'pending'"
                     " WHERE owner = ? AND status IN ('pending', 'leased')",
@@ -165,12 +226,59 @@ class Tasks:
 
     def views(self, only: str = "", most: int = 1000) -> list[TaskView]:
         """Return tasks as a list shows them, the newest first; or just one."""
-        where = "WHERE tasks.id = ?" if only else "WHERE ?"
+        return self._views("tasks.id = ?" if only else "?", only or "1", most)
+
+    def active(self) -> list[TaskView]:
+        """Return the tasks that have not ended, the newest first."""
+        return self._views("tasks.ended_at IS NULL AND ?", "1", -1)
+
+    def undelivered(self) -> list[TaskView]:
+        """Return the tasks whose results nobody has yet, the newest first."""
+        return self._views("outbox.status IN ('pending', 'leased', 'suspended') AND ?", "1", -1)
+
+    def below(self, task: str) -> list[TaskView]:
+        """Return a task's children, the newest first."""
+        return self._views("tasks.parent = ?", task, -1)
+
+    def starting_with(self, prefix: str, most: int = 10) -> list[str]:
+        """Return the ids that begin with these letters, in order."""
+        sql = "SELECT id FROM tasks WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1 LIMIT ?2"
+        rows = self._file.read(lambda db: db.execute(sql, (prefix, most)).fetchall())
+        return [task for (task,) in rows]
+
+    def history(self, task: str) -> History:
+        """Return all that was sent to a task's agent, and what came of it."""
+
+        def read(db: sqlite3.Connection) -> History:
+            columns = ", ".join(RUN_COLUMNS)
+            runs = db.execute(
+                f"SELECT {columns} FROM runs WHERE task = ? ORDER BY generation", (task,)
+            ).fetchall()
+            ended = db.execute(
+                "SELECT id, coalesce(finished_at, ended_at) FROM runs WHERE task = ?", (task,)
+            ).fetchall()
+            steers = db.execute(
+                "SELECT source, prompt, phase, error FROM steers WHERE task = ?"
+                " AND phase != 'accepted' ORDER BY reserved_at",
+                (task,),
+            ).fetchall()
+            messages = db.execute(
+                "SELECT kind, text, state FROM messages WHERE task = ? ORDER BY id", (task,)
+            ).fetchall()
+            return History(
+                runs=tuple(run_of(row) for row in runs),
+                ended_at=dict(ended),
+                steers=tuple(steers),
+                messages=tuple(messages),
+            )
+
+        return self._file.read(read)
+
+    def _views(self, where: str, value: str, most: int) -> list[TaskView]:
+        sql = f"{_VIEWS} WHERE {where} ORDER BY tasks.created_at DESC LIMIT ?"  # our own words
 
         def read(db: sqlite3.Connection) -> list[TaskView]:
-            rows = db.execute(
-                f"{_VIEWS} {where} ORDER BY tasks.created_at DESC LIMIT ?", (only or 1, most)
-            ).fetchall()
+            rows = db.execute(sql, (value, most)).fetchall()
             return [view_of(row[:-1], alive=_is_alive(row[12], row[13], row[-1])) for row in rows]
 
         return self._file.read(read)
@@ -196,8 +304,28 @@ def _check_parent(db: sqlite3.Connection, task: Task, max_depth: int, max_childr
 
 
 def _owners_at_work(db: sqlite3.Connection, owner: int) -> list[int]:
+    """Return the other owners of the same program; one that nobody knows is of any program."""
     rows = db.execute(
-        "SELECT owner FROM tasks WHERE ended_at IS NULL UNION"
-        " SELECT owner FROM outbox WHERE status IN ('pending', 'leased')"
+        "SELECT owner FROM (SELECT owner FROM tasks WHERE ended_at IS NULL UNION"
+        " SELECT owner FROM outbox WHERE status IN ('pending', 'leased'))"
+        " LEFT JOIN owners ON owners.id = owner WHERE owner != ?1 AND"
+        " (program IS NULL OR program = (SELECT program FROM owners WHERE id = ?1))",
+        (owner,),
     ).fetchall()
-    return [other for (other,) in rows if other != owner]
+    return [other for (other,) in rows]
+
+
+def _claim_one(db: sqlite3.Connection, owner: int, task: str) -> list[str]:
+    seen = look(db, task)
+    if seen is None or seen.owner == owner or not can(seen.run, "kill"):
+        return []
+    if not is_over(db, seen.owner):
+        return []
+    db.execute(_LOSE_STOPS, (task,))
+    db.execute("UPDATE tasks SET owner = ? WHERE id = ?", (owner, task))
+    db.execute(
+        "UPDATE outbox SET owner = ?, status = 'pending'"
+        " WHERE task = ? AND status IN ('pending', 'leased')",
+        (owner, task),
+    )
+    return [task]

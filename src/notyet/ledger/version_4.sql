@@ -1,8 +1,9 @@
 -- Version 4: supervised agents.
 CREATE TABLE owners (
-  id          INTEGER PRIMARY KEY,
+  id          INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice: a silent owner may come back
   pid         INTEGER NOT NULL,
   pid_start   TEXT    NOT NULL,                -- tells its process from a later one
+  program     TEXT    NOT NULL,                -- only its like can go on with its tasks
   lease_until REAL    NOT NULL
 );
 
@@ -72,7 +73,7 @@ CREATE INDEX messages_by_task ON messages (task);
 CREATE INDEX messages_waiting ON messages (task) WHERE state IN ('queued', 'taken');
 
 CREATE TABLE intents (
-  id     INTEGER PRIMARY KEY,
+  id     INTEGER PRIMARY KEY AUTOINCREMENT,    -- never given twice: what it asks for is keyed by it
   task   TEXT NOT NULL,
   what   TEXT NOT NULL,                        -- 'steer', 'kill', 'reset', 'interrupt', 'say'
   text   TEXT NOT NULL,

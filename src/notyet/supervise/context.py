@@ -6,14 +6,15 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
+from notyet.core.json_text import dumps
 from notyet.core.task import ending_of
 from notyet.errors import LedgerError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
-    from typing import Any
+    from typing import Any, TypeVar
 
-    from notyet.core.session import Turn
+    from notyet.core.session import Session, Turn
     from notyet.core.task import Announcement
     from notyet.engine import Engine
     from notyet.supervise.life import Life
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from notyet.supervise.store import Store
 
     Deliver = Callable[[Announcement], Awaitable[None]]
+    T = TypeVar("T")
 
 
 _ASIDE = 1.0  # seconds
@@ -41,6 +43,7 @@ class Context:
         self.settings = settings
         self.warn = engine.warn
         self.owner = 0
+        self.program = ""
         self.deliver: Deliver | None = None
         self.lives: dict[str, Life] = {}
         self.at_work: dict[int, str] = {}  # which task each session is at work on
@@ -60,6 +63,33 @@ class Context:
             except Exception as error:  # noqa: BLE001  # foreign code
                 self.warn(f"on_progress failed: {type(error).__name__}: {error}")
 
+    def transcript(self, session: Session | None) -> str | None:
+        """Ask a session for its transcript; it is foreign code, which must not harm its task."""
+        path: object = None if session is None else self._ask(session.transcript)
+        return path if isinstance(path, str) else None
+
+    def knows(self, session: Session, key: str) -> bool | None:
+        """Ask a session whether a prompt arrived; what makes no sense says nothing."""
+        known: object = self._ask(session.knows, key)
+        return known if isinstance(known, bool) else None
+
+    def ref(self, session: Session) -> tuple[dict[str, object], str] | None:
+        """Ask a session how it is reopened; None when that cannot be kept."""
+        ref = self._ask(session.ref)
+        try:
+            dumps(ref)
+        except ValueError as error:
+            self.warn(f"the ref of a session is no JSON, and is not kept: {error}")
+            return None
+        return (ref, session.id or "") if isinstance(ref, dict) else None
+
+    def _ask(self, call: Callable[..., T], *args: object) -> T | None:
+        try:
+            return call(*args)
+        except Exception as error:  # noqa: BLE001  # foreign code
+            self.warn(f"a session's {_name(call)} failed: {type(error).__name__}: {error}")
+            return None
+
     def release(self, life: Life) -> None:
         """Say that a task needs its session no more; another one may have it already."""
         if self.at_work.get(id(life.session)) == life.task_id:
@@ -76,6 +106,8 @@ class Context:
             await work
         except LedgerError as error:
             self.warn(str(error))
+        except Exception as error:  # noqa: BLE001  # a session's news may be nonsense
+            self.warn(f"news of a session could not be used: {type(error).__name__}: {error}")
 
     async def finish_asides(self) -> None:
         """Wait a moment for what nobody waits for; what takes longer is recovered."""
@@ -99,3 +131,7 @@ class Context:
 def new_key() -> str:
     """Return a key for one sending of one prompt."""
     return os.urandom(8).hex()
+
+
+def _name(call: object) -> str:
+    return getattr(call, "__name__", "method")

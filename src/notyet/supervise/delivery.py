@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from notyet.core.verdict import Block
@@ -28,7 +29,7 @@ class Delivery:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
-        self._under_way: set[str] = set()
+        self._under_way: dict[str, asyncio.Event] = {}  # set: try again at once
 
     async def conclude(self, life: Life) -> None:
         """Tell the observers, then hand the result to whoever waits for it."""
@@ -38,7 +39,7 @@ class Delivery:
             return
         result, is_told = known
         if not is_told:
-            event = ended_event(seen, result, life.session)
+            event = ended_event(seen, result, self._context.transcript(life.session))
             await self._context.engine.tell(event, _decision(life, result))
             await self._store.insist(self._store.outbox.told, life.task_id)
         self._context.tell(
@@ -73,7 +74,7 @@ class Delivery:
         """Deliver a result, again and again until it is acknowledged or hopeless."""
         if task_id in self._under_way:
             return False
-        self._under_way.add(task_id)
+        hurry = self._under_way[task_id] = asyncio.Event()
         try:
             while announcement := await self._store.insist(
                 self._store.outbox.lease, task_id, self._context.owner
@@ -83,10 +84,18 @@ class Delivery:
                     return False
                 if not pause:
                     return True
-                await asyncio.sleep(pause)
+                hurry.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await hurry.wait()
             return False
         finally:
-            self._under_way.discard(task_id)
+            del self._under_way[task_id]
+
+    def hurry(self, task_id: str) -> None:
+        """Try again now, where the next attempt is being waited for."""
+        if task_id in self._under_way:
+            self._under_way[task_id].set()
 
     async def _attempt(self, announcement: Announcement) -> float | None:
         """Try once; return how long to wait before the next try: 0 for done, None for never."""
@@ -95,13 +104,15 @@ class Delivery:
         if deliver is None:
             return None
         try:
-            async with asyncio.timeout(settings.delivery_timeout):
+            async with asyncio.timeout(settings.delivery_timeout) as limit:
                 await deliver(announcement)
         except Undeliverable as error:
             await self._suspend(announcement, str(error) or "refused for good")
             return None
         except Exception as error:  # noqa: BLE001  # foreign code; perhaps it helps to try again
             said = f"{type(error).__name__}: {error}".rstrip(": ")
+            if limit.expired():
+                said = f"no acknowledgement within {settings.delivery_timeout:g} s"
             if announcement.attempt >= settings.delivery_attempts:
                 await self._suspend(announcement, said)
                 return None

@@ -81,7 +81,7 @@ class Driver:
         seen = await self._store.insist(self._store.tasks.look, self._life.task_id)
         if seen is None:
             raise LedgerError(self._store.ledger.path, f"task {self._life.task_id} is gone")
-        if seen.owner != self._context.owner and seen.run.state not in {"ended", "superseded"}:
+        if seen.owner != self._context.owner:
             raise Fenced
         return seen
 
@@ -96,6 +96,7 @@ class Driver:
                 self._store.tasks.mark_sent, run, self._context.owner, "dispatched"
             ):
                 return
+            run = replace(run, started_at=time.time())  # as it was marked
             self._send(run, run.prompt, run.key)
         sending = life.sending
         assert sending is not None
@@ -116,7 +117,7 @@ class Driver:
             return False
         if run.sent == "reserved":
             return True
-        knows = life.session.knows(run.key) if run.sent == "dispatched" else True
+        knows = self._context.knows(life.session, run.key) if run.sent == "dispatched" else True
         if knows is False:
             return True
         await self._end(seen, "interrupted", None, _LOST if knows else _UNKNOWN)
@@ -151,8 +152,8 @@ class Driver:
         session = self._life.session
         if session is None:
             return
-        now = (session.ref(), session.id or "")
-        if now != self._noted:
+        now = self._context.ref(session)
+        if now is not None and now != self._noted:
             self._noted = now
             await self._store.insist(
                 self._store.tasks.note_session, self._life.task_id, self._context.owner, *now
@@ -206,7 +207,7 @@ class Driver:
         self._tell(seen.run, "settling")
         settings = self._context.settings
         life = self._life
-        if seen.run.ending == "error" and settings.grace and life.origin == "here":
+        if seen.run.ending == "error" and settings.grace and life.key == seen.run.key:
             await self._life.first_of(timeout=settings.grace)
             if life.poked.is_set():
                 return
@@ -248,7 +249,7 @@ class Driver:
             await self._fail(steer.key, "its session cannot be reopened")
             return
         if steer.phase == "dispatched" and life.key != steer.key:
-            knows = life.session.knows(steer.key)
+            knows = self._context.knows(life.session, steer.key)
             if knows is None:
                 await self._end(seen, "interrupted", seen.run.turn, _UNKNOWN)
                 return

@@ -15,18 +15,21 @@ if TYPE_CHECKING:
     from notyet.ledger.task_moves import Seen
 
 HOST = "notyet"
+_SAID_BY_ENDING = frozenset({"end_turn", "error", "cancelled"})  # these tell nothing new
 # A host's own helpers meet no gate (C7).
 INTERNAL = Decision(verdict=Allow(), outcome="skipped", why="internal")
 
 
 def stop_event(
-    seen: Seen, session: Session | None, parent_transcript: str | None, overdue: tuple[str, ...]
+    seen: Seen, own: str | None, parents: str | None = None, overdue: tuple[str, ...] = ()
 ) -> StopEvent:
-    """Return the stop of a run whose turn has ended. All figures are of this run (K3)."""
+    """Return the stop of a run whose turn has ended. All figures are of this run (K3).
+
+    `own` and `parents` are the transcripts of the agent and of its parent.
+    """
     task, run = seen.task, seen.run
     turn = run.turn or Turn(text="", turns=0)
     is_subagent = task.scope == "subagent"
-    own = session.transcript() if session is not None else None
     return StopEvent(
         scope=task.scope,
         host=HOST,
@@ -40,12 +43,12 @@ def stop_event(
         internal=task.internal,
         cwd=task.cwd,
         ending=run.ending or "done",
-        end_reason=turn.stop_reason if turn.stop_reason != "end_turn" else None,
+        end_reason=turn.stop_reason if turn.stop_reason not in _SAID_BY_ENDING else None,
         error=turn.error,
         task=task.prompt,
         label=task.label,
         last_message=turn.text or None,
-        transcript_path=parent_transcript if is_subagent else own,
+        transcript_path=parents if is_subagent else own,
         agent_transcript_path=own if is_subagent else None,
         stop_hook_active=run.source == "gate",
         usage=turn.usage,
@@ -61,9 +64,9 @@ def stop_event(
     )
 
 
-def ended_event(seen: Seen, result: Result, session: Session | None) -> StopEvent:
+def ended_event(seen: Seen, result: Result, transcript: str | None) -> StopEvent:
     """Return the ending that observers are told of."""
-    event = stop_event(seen, session, None, ())
+    event = stop_event(seen, transcript)
     return replace(
         event, ending=result.ending, error=result.error, last_message=result.text or None
     )

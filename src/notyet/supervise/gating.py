@@ -35,9 +35,9 @@ class Gating:
     async def gate(self, seen: Seen) -> None:
         """Ask, and record the decision together with what follows from it."""
         parent = self._context.lives.get(seen.task.parent)
-        parents = parent.session if parent is not None else None
-        transcript = parents.transcript() if parents is not None else None
-        event = stop_event(seen, self._life.session, transcript, self.overdue)
+        parents = self._context.transcript(parent.session if parent is not None else None)
+        own = self._context.transcript(self._life.session)
+        event = stop_event(seen, own, parents, self.overdue)
         engine = self._context.engine
         if seen.task.internal:
             await self._record(seen, event, None, INTERNAL)

@@ -88,10 +88,11 @@ async def _turn(session: Session, prompt: str, key: str) -> Turn:
 
     try:
         turn: object = await session.send(prompt, key)
-    except SendError:
+    except (SendError, asyncio.CancelledError, KeyboardInterrupt, SystemExit):
         raise
-    except Exception as error:  # noqa: BLE001  # foreign code
-        turn = _broken(f"the session failed: {type(error).__name__}: {error}")
+    except BaseException as error:  # noqa: BLE001  # foreign code; somebody waits for this
+        said = f"{type(error).__name__}: {error}".rstrip(": ")
+        turn = _broken(f"the session failed: {said}")
     if not isinstance(turn, Turn):
         turn = _broken(f"the session returned {type(turn).__name__} instead of a Turn")
     return turn

@@ -34,7 +34,7 @@ class People:
                 return False
             raise Refused(f"task {task} has ended ({seen.run.ending or 'done'})")
         if seen.owner == self._context.owner:
-            return await self._act(task, what, text)
+            return await self._act(task, what, text, new_key())
         return await self._ask_owner(task, what, text)
 
     async def obey(self) -> None:
@@ -50,36 +50,40 @@ class People:
             await self._store(intents.answer, intent.id, state, answer)
 
     async def _obey(self, intent: Intent) -> None:
-        if not await self._act(intent.task, intent.what, intent.text):
+        # Keyed by the intent: an owner that died before it could answer has perhaps obeyed.
+        if not await self._act(intent.task, intent.what, intent.text, f"intent {intent.id}"):
             raise Refused(f"task {intent.task} has ended")
 
-    async def _act(self, task: str, what: What, text: str) -> bool:
+    async def _act(self, task: str, what: What, text: str, key: str) -> bool:
         if what in _ENDINGS:
             return await self._end(task, what)
         store = self._store
         if what == "steer":
             pause = self._context.settings.steer_pause
             owner = self._context.owner
-            await store.insist(store.runs.steer, task, owner, new_key(), text, pause)
+            await store.insist(store.runs.steer, task, owner, key, text, pause)
         else:
-            await store.insist(store.runs.say, task, "user", new_key(), text, new_key())
+            await store.insist(store.runs.say, task, "user", key, text, new_key())
         self._poke(task)
         return True
 
     async def _end(self, task: str, what: What) -> bool:
         """End a task, and before it what it started."""
-        for child in await self._store.insist(self._store.tasks.children, task):
-            await self._end_child(child, what)
+        for child in await self._store.insist(self._store.tasks.descendants, task):
+            await self._end_below(child, what)
+        return await self._end_one(task, what)
+
+    async def _end_one(self, task: str, what: What) -> bool:
         result = await self._store.insist(
             self._store.runs.end, task, self._context.owner, _ENDINGS[what]
         )
         self._poke(task)
         return result is not None
 
-    async def _end_child(self, child: str, what: What) -> None:
+    async def _end_below(self, child: str, what: What) -> None:
         seen = await self._look(child)
         if seen.owner == self._context.owner:
-            await self._end(child, what)
+            await self._end_one(child, what)
         else:  # its owner will do it; the parent's end does not wait for that
             await self._store.insist(self._store.intents.wish, child, what, "")
 
@@ -88,7 +92,7 @@ class People:
         intent = await self._store.insist(intents.wish, task, what, text)
         loop = asyncio.get_running_loop()
         ends = loop.time() + settings.intent_patience
-        while loop.time() < ends:
+        while True:
             state, answer = await self._store(intents.read, intent)
             if state == "done":
                 return True
@@ -96,13 +100,12 @@ class People:
                 if what in _ENDINGS and (await self._look(task)).run.state == "ended":
                     return False
                 raise Refused(answer)
+            if loop.time() >= ends and await self._store(intents.withdraw, intent):
+                raise Refused(
+                    f"the process that owns task {task} does not answer; if it is gone, "
+                    "`notyet tasks` takes over what it left"
+                )
             await asyncio.sleep(settings.poll / 2)
-        if await self._store(intents.withdraw, intent):
-            raise Refused(
-                f"the process that owns task {task} does not answer; if it is gone, "
-                "`notyet tasks` takes over what it left"
-            )
-        return True
 
     async def _look(self, task: str) -> Seen:
         seen = await self._store.insist(self._store.tasks.look, task)

@@ -32,8 +32,8 @@ class Pulse:
 
     async def start(self) -> None:
         """Enter this process as an owner."""
-        lease = self._context.settings.lease
-        self._context.owner = await self._store(self._store.leases.enrol, lease)
+        lease, program = self._context.settings.lease, self._context.program
+        self._context.owner = await self._store(self._store.leases.enrol, lease, 0, program)
         self._beating = asyncio.ensure_future(self._beat())
 
     async def stop(self) -> None:
@@ -68,13 +68,21 @@ class Pulse:
 
     async def _deliver_due(self) -> None:
         for task in await self._store(self._store.outbox.due, self._context.owner):
+            seen = await self._store(self._store.tasks.look, task)
+            # A main agent's result waits for its caller, who may not have asked for it yet.
+            if seen is None or not self._delivery.is_ours(seen):
+                continue
+            self._delivery.hurry(task)  # somebody retried what waits for its next attempt
             if task not in self._context.lives:
                 self._context.do(self._delivery.deliver(task))
 
     async def _renew(self) -> None:
-        lease = self._context.settings.lease
-        if await self._store(self._store.leases.renew, self._context.owner, lease):
+        lease, leases = self._context.settings.lease, self._store.leases
+        if await self._store(leases.renew, self._context.owner, lease):
             return
+        self._context.owner = await self._store(
+            leases.enrol, lease, self._context.owner, self._context.program
+        )
         self._context.warn("another process took this supervisor for dead, and took over its tasks")
         for life in list(self._context.lives.values()):
             life.poke()  # each finds out that it is fenced

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from notyet.checks.threads import run_in_thread
-from notyet.errors import LedgerError
+from notyet.errors import LedgerError, Refused
 from notyet.ledger.intents import Intents
 from notyet.ledger.leases import Leases
 from notyet.ledger.outbox import Outbox
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     Job = Callable[[], None]
 
+NOT_RUNNING = "the supervisor is not running; use it in: async with Supervisor(...)"
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 
@@ -62,6 +63,8 @@ class Store:
 
     async def __call__(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
         """Make a call; raises what it raises. It happens even if nobody waits for it any more."""
+        if not self._is_open:
+            raise Refused(NOT_RUNNING)
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
 
@@ -87,6 +90,12 @@ class Store:
 
         self._jobs.put(job)
         return await done
+
+    async def at_last(self, call: Callable[..., T], *args: Any) -> T:
+        """Make a call that must not be lost, also when the supervisor has been closed."""
+        if self._is_open:
+            return await self.insist(call, *args)
+        return await asyncio.to_thread(call, *args)
 
     async def insist(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
         """Make a call that must not be lost: try again while the ledger cannot be written."""

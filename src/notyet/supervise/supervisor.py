@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from notyet.core.announce import announced
+from notyet.core.gate import check_timeout
 from notyet.core.record import replace
 from notyet.core.task import Run, Task
 from notyet.errors import Refused, Undeliverable
@@ -20,7 +21,7 @@ from notyet.supervise.life import Life
 from notyet.supervise.people import People
 from notyet.supervise.pulse import Pulse
 from notyet.supervise.settings import SupervisorSettings
-from notyet.supervise.store import Store
+from notyet.supervise.store import NOT_RUNNING, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,7 +47,8 @@ class Supervisor:
 
     `reopen` makes a session again from what its `ref()` returned, for recovery. `deliver` gets
     the results of subagents (as an `Announcement`); to return is to acknowledge. Without it,
-    whoever awaits a handle is the consumer.
+    whoever awaits a handle is the consumer. `program` names what can go on with these tasks: a
+    supervisor recovers those of its own program, and leaves others' in the same ledger alone.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Supervisor:
         deliver: Deliver | None = None,
         settings: SupervisorSettings = SupervisorSettings(),  # noqa: B008  # a record cannot be changed
         on_progress: Callable[[Progress], None] | None = None,
+        program: str = "",
     ) -> None:
         if not hasattr(ledger, "file"):
             raise TypeError("a supervisor needs a durable ledger, like Ledger('tasks.db')")
@@ -65,6 +68,7 @@ class Supervisor:
         store = Store(ledger, settings.ledger_patience, engine.warn)
         self._context = Context(engine, store, settings, on_progress)
         self._context.deliver = deliver
+        self._context.program = program
         self._store = store
         self._settings = settings
         self._delivery = Delivery(self._context)
@@ -195,20 +199,27 @@ class Supervisor:
     async def retry(self, task: Handle | str) -> None:
         """Deliver a result again."""
         await self._store(self._store.outbox.retry, _id(task), self._context.owner)
+        self._delivery.hurry(_id(task))
 
     async def dismiss(self, task: Handle | str) -> None:
         """Say that nobody needs a task's result any more."""
         await self._store(self._store.outbox.dismiss, _id(task))
 
     async def recover(
-        self, unfinished: Literal["continue", "end"] = "continue"
+        self, unfinished: Literal["continue", "end"] = "continue", *, only: str = ""
     ) -> tuple[Handle, ...]:
-        """Take over the tasks and results of processes that are gone (K18).
+        """Take over the tasks and results of this program's processes that are gone (K18).
 
         `unfinished = "end"` ends what they had not finished as interrupted, instead of going on
-        where that is safe.
+        where that is safe. `only` is one task to take over, whatever program it was of.
         """
-        claimed = await self._store(self._store.tasks.claim, self._context.owner)
+        if unfinished not in {"continue", "end"}:
+            raise ValueError(f"unfinished is 'continue' or 'end', not {unfinished!r}")
+        claimed = await self._store(self._store.tasks.claim, self._context.owner, only)
+        # Of our own, what a ledger that could not be written left without a driver.
+        here = {*self._context.lives, *self._context.at_work.values()}
+        left = await self._store(self._store.tasks.left, self._context.owner)
+        claimed += [task for task in left if task not in here]
         origin: Origin = "recovered" if unfinished == "continue" else "to end"
         handles = []
         for task in dict.fromkeys(claimed):
@@ -225,12 +236,11 @@ class Supervisor:
         A parent that has ended leaves it to its own parent; with nobody left, it is suspended.
         """
         result = announcement.result
-        key = f"announce {announcement.key}"
         seen = await self._store(self._store.tasks.look, result.task_id)
         parent = seen.task.parent if seen is not None else ""
         while parent:
             try:
-                told = (parent, "machine", key, announced(result), new_key())
+                told = (parent, "machine", announcement.key, announced(result), new_key())
                 await self._store(self._store.runs.say, *told)
             except Refused:
                 above = await self._store(self._store.tasks.look, parent)
@@ -271,7 +281,8 @@ class Supervisor:
 
     async def _start(self, session: Session, task: Task) -> Handle:
         if not self._pulse.is_beating:
-            raise Refused("the supervisor is not running; use it in: async with Supervisor(...)")
+            raise Refused(NOT_RUNNING)
+        check_timeout(task.timeout)
         busy = self._context.at_work.get(id(session))
         if busy is not None:
             raise Refused(f"this session is at work on task {busy}")
@@ -333,7 +344,8 @@ class Supervisor:
             self._context.release(life)  # its session may get the next prompt
             await self._delivery.conclude(life)
         except Fenced:
-            await life.abort(self._settings.abort_patience)
+            if life.sending is not None:  # what others sent is not ours to end
+                await life.abort(self._settings.abort_patience)
             _break(life, Refused(f"another process took over task {life.task_id}"))
         except asyncio.CancelledError:
             _break(life, Refused(f"the supervisor of task {life.task_id} was closed"))
@@ -348,9 +360,9 @@ class Supervisor:
 
     async def _result(self, life: Life) -> Result:
         result = await asyncio.shield(life.result)
-        seen = await self._store(self._store.tasks.look, life.task_id)
+        seen = await self._store.at_last(self._store.tasks.look, life.task_id)
         if seen is not None and not self._delivery.is_ours(seen):
-            await self._store.insist(self._store.outbox.acknowledge, life.task_id)
+            await self._store.at_last(self._store.outbox.acknowledge, life.task_id)
             self._delivery.discard(life, seen)
         return result
 

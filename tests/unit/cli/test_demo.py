@@ -1,23 +1,28 @@
 """The demo tells a true story, or says that it did not."""
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from notyet.cli import demo, demo_cast
+from notyet.agents.script import Script
+from notyet.cli import demo
 from notyet.cli.main import main
 
 
+@pytest.mark.rule("K2", "K9")
 def test_the_demo_goes_as_it_must_and_cleans_up(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert main(["demo"]) == 0
     shown = capsys.readouterr().out
-    assert "ada  3 stops  blocked > blocked > passed  ok" in shown
-    assert "bob  3 stops  blocked > blocked > stuck  ok" in shown
-    assert "cyd  4 stops  blocked > blocked > blocked > capped  ok" in shown
+    assert "lead  2 stops  blocked > passed  ok" in shown
+    assert "ada   3 stops  blocked > blocked > passed  ok" in shown
+    assert "bob   1 stop   passed  ok" in shown
+    assert "cyd   3 stops  blocked > blocked > stuck  ok" in shown
+    assert "dan   4 stops  blocked > blocked > blocked > capped  ok" in shown
+    reports = shown.index("the report of ada"), shown.index("the report of bob")
+    assert max(reports) < shown.index("Both reports are in.")
     assert "\x1b" not in shown
     assert list(tmp_path.iterdir()) == []
 
@@ -27,17 +32,44 @@ def test_the_project_can_be_kept(capsys, monkeypatch, tmp_path):
     assert main(["demo", "--keep"]) == 0
     (kept,) = tmp_path.iterdir()
     assert str(kept) in capsys.readouterr().err
-    assert "sum(prices)" in (kept / "ada" / "shop.py").read_text()
+    assert "sum(prices)" in (kept / "team" / "shop.py").read_text()
+    monkeypatch.setenv("NOTYET_LEDGER", str(kept / "ledger.db"))
+    assert main(["tasks"]) == 0
+    rows = capsys.readouterr().out.splitlines()[1:]
+    assert [(row.split()[2], row.split()[4]) for row in rows] == [
+        ("capped", "4"),
+        ("stuck", "3"),
+        ("passed", "1"),
+        ("passed", "3"),
+        ("passed", "3"),
+    ]
 
 
 def test_a_story_that_goes_otherwise_is_an_error(capsys, monkeypatch):
-    ada = demo.STORIES[0]
-    honest = ada.__replace__(steps=(ada.steps[2],))
-    monkeypatch.setattr(demo, "STORIES", (honest,))
+    ada, bob = demo.CREW
+    honest = ada.__replace__(script=Script(turns=ada.script.turns[2:]))
+    monkeypatch.setattr(demo, "CREW", (honest, bob))
+    monkeypatch.setattr(demo, "LONERS", ())
     assert main(["demo"]) == 1
     shown = capsys.readouterr().out
-    assert "ada  1 stops  passed  WRONG" in shown
+    assert "ada   1 stop   passed  WRONG" in shown
     assert "expected blocked > blocked > passed" in shown
+
+
+def test_a_report_that_does_not_arrive_is_an_error(capsys, monkeypatch):
+    lead = demo.LEAD
+    monkeypatch.setattr(demo, "LEAD", lead.__replace__(hears=("what nobody said",)))
+    monkeypatch.setattr(demo, "LONERS", ())
+    assert main(["demo"]) == 1
+    shown = capsys.readouterr().out
+    assert "lead  2 stops  blocked > passed  WRONG" in shown
+    assert "never heard: what nobody said" in shown
+
+
+def test_a_demo_that_does_not_end_is_ended(capsys, monkeypatch):
+    monkeypatch.setattr(demo, "_AT_MOST", 0.01)
+    assert main(["demo"]) == 1
+    assert "it did not end within 0.01 s" in capsys.readouterr().err
 
 
 def test_without_git_the_demo_says_what_is_missing(capsys, monkeypatch):
@@ -63,19 +95,6 @@ def test_the_demo_runs_from_a_bare_checkout():
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("story", demo.STORIES, ids=lambda story: story.name)
-def test_a_scripted_session_is_a_session(story, tmp_path):
-    session = demo_cast.ScriptedSession(story, str(tmp_path))
-    turn = asyncio.run(session.send("go", key="k1"))
-    assert turn.text == story.steps[0].says
-    assert (session.knows("k1"), session.knows("k2")) == (True, False)
-    assert session.ref() == {"agent": story.name}
-    assert session.transcript() is None
-    asyncio.run(session.abort())
-    with pytest.raises(IndexError):
-        asyncio.run(session.send("go", key="k2"))
 
 
 def test_the_demo_touches_no_repository_of_the_users(git_project, monkeypatch, capsys):

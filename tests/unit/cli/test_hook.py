@@ -134,6 +134,16 @@ def test_the_main_agent_of_a_supervisor_is_let_go_with_one_record(tmp_path, host
     assert "the supervisor asks the gates itself" in reply.stderr
 
 
+def test_only_the_session_that_is_supervised_is_left_to_its_supervisor(tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    own = ask(payload("claude", project), environ=os.environ | {"NOTYET_SUPERVISED": "s1"})
+    assert own.stdout == ""
+    # An agent that the supervised one started by itself inherits the variable.
+    inner = ask(payload("claude", project), environ=os.environ | {"NOTYET_SUPERVISED": "other"})
+    assert "FAILED bad" in inner.stdout
+    assert stops() == [("skipped", "supervised"), ("blocked", "bad")]
+
+
 def test_a_subagent_of_a_supervised_agent_is_gated_all_the_same(tmp_path):
     project = new_project(tmp_path / "p", gate("echo bad; exit 1", **{"for": "all"}))
     event = payload("claude", project, hook_event_name="SubagentStop", agent_id="a1")

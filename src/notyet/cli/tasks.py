@@ -1,0 +1,201 @@
+"""`notyet tasks`: what supervised agents are doing, and a word in it for people."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from notyet.core.task import TaskView
+    from notyet.ledger.sqlite import Ledger
+    from notyet.supervise import Supervisor
+
+SUMMARY = "list supervised agents, look at one, steer or end it"
+_EXAMPLES = """\
+examples:
+  notyet tasks                              what is at work, and what has ended lately
+  notyet tasks show tk3                     all about one; the first letters of its id are enough
+  notyet tasks steer tk3 "Use the new API." stop what it does, and let it go on with this
+  notyet tasks kill tk3                     end it; no gate is asked
+  notyet tasks retry tk3                    deliver a result again that could not be delivered
+  notyet tasks dismiss tk3                  say that nobody needs that result
+  notyet tasks --all --json | jq '.[].outcome'
+
+A task of `notyet with` whose process is gone is ended as interrupted, together with its agent,
+whenever you look. One of another program is left to that program.
+"""
+_WAIT_FOR_DELIVERY = 5.0  # seconds
+_RECENT = 20  # tasks that are listed also when nothing is to be said about them
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EXAMPLES
+    parser.usage = (
+        "notyet tasks [list | show ID | steer ID PROMPT | kill ID | ...] [--all] [--json]"
+    )
+    parser.add_argument("verb", nargs="?", default="list", choices=("list", "show", *_ACTS))
+    parser.add_argument("id", nargs="?", metavar="ID", help="a task, or the beginning of its id")
+    parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="for steer; - reads stdin")
+    parser.add_argument("--all", action="store_true", help="list old ones too")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what was asked; 0 when it was done."""
+    wrong = _wrong(args)
+    if wrong:
+        print(f"notyet tasks: {wrong}", file=sys.stderr)
+        return 2
+    from notyet.errors import NotyetError
+    from notyet.ledger.sqlite import Ledger
+
+    ledger = Ledger()
+    try:
+        return _do(args, ledger)
+    except NotyetError as error:
+        print(f"notyet tasks: {error}", file=sys.stderr)
+        return 1
+    finally:
+        ledger.close()
+
+
+def _wrong(args: argparse.Namespace) -> str:
+    """Say what is wrong with the command line."""
+    if args.verb != "list" and not args.id:
+        return f"which task? write: notyet tasks {args.verb} ID"
+    if args.verb == "list" and args.id:
+        return f"list takes no id; to look at one, write: notyet tasks show {args.id}"
+    if args.verb == "steer" and not (args.prompt or "").strip():
+        return f'with which words? write: notyet tasks steer {args.id} "..."'
+    if args.verb != "steer" and args.prompt:
+        return f"{args.verb} takes no prompt"
+    return ""
+
+
+def _do(args: argparse.Namespace, ledger: Ledger) -> int:
+    from notyet.cli.supervising import orphaned
+    from notyet.cli.tasks_list import show_list
+    from notyet.cli.tasks_show import show_one
+    from notyet.errors import Refused
+
+    if not os.path.exists(ledger.path):
+        if args.verb == "list":
+            return show_list([], as_json=args.json)
+        raise Refused('there are no tasks yet; start one with: notyet with claude "..."')
+    if args.verb in {"list", "show"}:
+        if orphaned(ledger):  # else there is no need to write anything
+            _supervised(ledger, None)
+        if args.verb == "show":
+            return show_one(ledger, _found(ledger, args.id), as_json=args.json)
+        return show_list(_listed(ledger, args), as_json=args.json)
+    task = _found(ledger, args.id)
+    prompt = _prompt(args.prompt) if args.verb == "steer" else ""
+    return _supervised(ledger, lambda supervisor: _ACTS[args.verb](supervisor, task, prompt))
+
+
+def _prompt(text: str) -> str:
+    return sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
+
+
+def _found(ledger: Ledger, prefix: str) -> str:
+    """Return the task whose id begins like this. Raises Refused."""
+    from notyet.core.text import listed, visible
+    from notyet.errors import Refused
+    from notyet.ledger.tasks import Tasks
+
+    found = Tasks(ledger).starting_with(prefix)
+    if not found:
+        raise Refused(f"there is no task {visible(prefix)}; list them with: notyet tasks --all")
+    if len(found) > 1 and prefix not in found:
+        raise Refused(f"{prefix} could be {listed(found, 5)}; write more of it")
+    return prefix if prefix in found else found[0]
+
+
+def _listed(ledger: Ledger, args: argparse.Namespace) -> list[TaskView]:
+    from notyet.ledger.tasks import Tasks
+
+    tasks = Tasks(ledger)
+    if args.all:
+        return tasks.views(most=-1)
+    wanted = {view.task.id: view for view in (*tasks.active(), *tasks.undelivered())}
+    wanted |= {view.task.id: view for view in tasks.views(most=_RECENT)}
+    return sorted(wanted.values(), key=lambda view: -view.created_at)
+
+
+def _supervised(ledger: Ledger, act: Callable[[Supervisor], Awaitable[int]] | None) -> int:
+    """Recover what dead processes left, and then act."""
+    import asyncio
+
+    from notyet.agents import reopen
+    from notyet.cli.supervising import PROGRAM, recover
+    from notyet.engine import Engine
+    from notyet.supervise import Supervisor
+
+    def warn(text: str) -> None:
+        print(f"notyet tasks: {text}", file=sys.stderr)
+
+    async def work() -> int:
+        engine = Engine(ledger=ledger, warn=warn)
+        async with Supervisor(engine, ledger, reopen, program=PROGRAM) as supervisor:
+            for found in await recover(supervisor, ledger):
+                print(f"notyet tasks: {found}", file=sys.stderr)
+            return 0 if act is None else await act(supervisor)
+
+    return asyncio.run(work())
+
+
+async def _steer(supervisor: Supervisor, task: str, prompt: str) -> int:
+    await supervisor.steer(task, prompt)
+    print(f"{task} goes on with your words")
+    return 0
+
+
+async def _kill(supervisor: Supervisor, task: str, _prompt: str) -> int:
+    left = await supervisor.recover(unfinished="end", only=task)
+    if left:
+        result = await left[0].result()
+        print(f"{task} was left by a process that is gone, and is {result.ending} now")
+        return 0
+    if await supervisor.kill(task):
+        print(f"{task} is killed")
+        return 0
+    view = await supervisor.task(task)
+    print(f"notyet tasks: {task} had ended before ({view.ending or 'done'})", file=sys.stderr)
+    return 1
+
+
+async def _retry(supervisor: Supervisor, task: str, _prompt: str) -> int:
+    """Hand a result to whoever delivers it; a supervised parent gets it from here."""
+    import asyncio
+
+    await supervisor.retry(task)
+    view = await supervisor.task(task)
+    if view.task.parent and not view.owner_alive:  # its parent may still be at work elsewhere
+        supervisor.deliver = supervisor.tell_parent
+    ends = asyncio.get_running_loop().time() + _WAIT_FOR_DELIVERY
+    while view.delivery in {"pending", "leased"} and asyncio.get_running_loop().time() < ends:
+        await asyncio.sleep(0.1)
+        view = await supervisor.task(task)
+    if view.delivery == "delivered":
+        print(f"the result of {task} is delivered")
+        return 0
+    if view.delivery == "suspended":
+        print(f"notyet tasks: still undelivered: {view.delivery_error}", file=sys.stderr)
+        return 1
+    print(f"the result of {task} waits for the program that takes it; it is delivered then")
+    return 0
+
+
+async def _dismiss(supervisor: Supervisor, task: str, _prompt: str) -> int:
+    await supervisor.dismiss(task)
+    print(f"the result of {task} is dismissed; it can still be read with: notyet tasks show {task}")
+    return 0
+
+
+_ACTS = {"steer": _steer, "kill": _kill, "retry": _retry, "dismiss": _dismiss}

@@ -1,0 +1,165 @@
+"""`notyet with`: run an agent, and send it back until the gates of its folder are satisfied."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from notyet.core.task import Result
+
+SUMMARY = "run an agent, and send it back until its work passes"
+_EXAMPLES = """\
+examples:
+  notyet with claude "Make the tests pass."
+  notyet with codex "Fix issue 12." --label issue-12 --max-blocks 5 --timeout 20m
+  notyet with claude "Go on." --resume SESSION
+  notyet with claude "Add a test." -- --model opus --permission-mode acceptEdits
+  git diff | notyet with gemini - --json | jq .outcome
+
+Gates are those in force in the folder: write a notyet.toml and run `notyet trust`. Ctrl-C or
+Escape interrupts the agent, once more kills it. Progress goes to stderr, the answer to stdout.
+The exit code is 0 passed, 1 failed, 3 capped, 4 stuck, 5 handed back, 6 halted by a gate,
+127 no such program, 130 interrupted, 137 killed.
+"""
+# What a script that calls us needs to tell apart; docs/reference/exit-codes.md explains them.
+FAILED, CANNOT_START, INTERRUPTED, KILLED = 1, 127, 130, 137
+_OUTCOMES = {
+    "passed": 0,
+    "skipped": 0,
+    "observed": 0,
+    "overridden": 0,
+    "failed_open": FAILED,
+    "capped": 3,
+    "stuck": 4,
+    "handed_back": 5,
+    "halted": 6,
+}
+_ENDINGS = {
+    "error": FAILED,
+    "timeout": FAILED,
+    "reset": FAILED,
+    "killed": KILLED,
+    "interrupted": INTERRUPTED,
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EXAMPLES
+    parser.usage = "notyet with AGENT PROMPT [options] [-- AGENT'S OWN ARGUMENTS]"
+    parser.add_argument(
+        "agent",
+        metavar="AGENT",
+        type=_agent,
+        help="claude, codex, gemini, opencode, qwen, copilot; or scripted:FILE, to try things out",
+    )
+    parser.add_argument("prompt", metavar="PROMPT", help="what it shall do; - reads it from stdin")
+    parser.add_argument("--cwd", metavar="DIR", default=".", help="the folder to work in")
+    parser.add_argument("--label", metavar="NAME", help="a name for this task")
+    parser.add_argument(
+        "--max-blocks", metavar="N", type=_count, help="send it back at most so often"
+    )
+    parser.add_argument(
+        "--timeout", metavar="T", type=_seconds, help="for each of its runs, like 90s or 20m"
+    )
+    parser.add_argument("--resume", metavar="SESSION", help="go on with this session of the agent")
+    parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
+
+
+def _agent(text: str) -> str:
+    from notyet.agents import AGENTS
+    from notyet.config.mistakes import did_you_mean
+
+    name, _, script = text.partition(":")
+    if name not in AGENTS:
+        hint = did_you_mean(name, AGENTS) or "choose one"
+        raise argparse.ArgumentTypeError(
+            f"there is no agent {name!r}; {hint} ({', '.join(AGENTS)})"
+        )
+    if bool(script) != (name == "scripted"):
+        what = "write scripted:FILE" if name == "scripted" else f"write {name}, without a colon"
+        raise argparse.ArgumentTypeError(f"only the scripted agent takes a file; {what}")
+    return text
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 up")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    from notyet.config.quantities import Seconds
+    from notyet.config.shape import check
+
+    seconds, wrong = check(text, Seconds(most=30 * 86_400))
+    if wrong:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 90s, 30m or 2h")
+    return float(seconds)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the agent; the exit code says what came of it."""
+    prompt = _prompt(args.prompt)
+    cwd = os.path.abspath(args.cwd)
+    if not prompt.strip():
+        return _refuse("the prompt is empty; say what the agent shall do", 2)
+    if not os.path.isdir(cwd):
+        return _refuse(f"there is no folder {cwd}", 2)
+    missing = _missing(args.agent)
+    if missing:
+        return _refuse(missing, CANNOT_START)
+    from notyet.cli.with_run import With
+    from notyet.errors import NotyetError
+
+    work = With(args, prompt, cwd)
+    try:
+        result = work.run()
+    except NotyetError as error:
+        return _refuse(str(error), FAILED)
+    if result is None:
+        return work.signalled or INTERRUPTED
+    code = exit_code(result)
+    code = work.signalled if code == INTERRUPTED and work.signalled else code
+    if args.json:
+        from notyet.core.json_text import dumps
+
+        print(dumps(work.summary(result, code)), flush=True)
+    elif result.text.strip():
+        known = sys.stdout.encoding or "utf-8"  # what the reader cannot read becomes "?"
+        print(result.text.encode(known, "replace").decode(known).rstrip("\n"), flush=True)
+    return code
+
+
+def exit_code(result: Result) -> int:
+    """Return the exit code for how a task ended."""
+    if result.ending != "done":
+        return _ENDINGS[result.ending]
+    return _OUTCOMES.get(result.outcome, FAILED)
+
+
+def _prompt(text: str) -> str:
+    if text != "-":
+        return text
+    return sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin is not None else ""
+
+
+def _missing(agent: str) -> str:
+    """Say what to install where an agent's program is not there."""
+    import shutil
+
+    from notyet.agents.table import TABLE
+
+    row = TABLE.get(agent)
+    if row is None or shutil.which(row.program) is not None:
+        return ""
+    return f"{row.program} is not installed, or not on the PATH; install it with: {row.install}"
+
+
+def _refuse(why: str, code: int) -> int:
+    print(f"notyet with: {why}", file=sys.stderr)
+    return code

@@ -1,0 +1,206 @@
+"""One run of `notyet with`: an agent under a supervisor, and a person at the keyboard."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+from notyet.cli.supervising import PROGRAM, recover, resume_command
+from notyet.cli.with_keys import Presses
+from notyet.cli.with_screen import Screen
+from notyet.core.event import StopEvent
+from notyet.core.plan import select
+from notyet.core.record import as_dict, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from notyet.config.load import Setup
+    from notyet.core.session import Session
+    from notyet.core.task import Result
+    from notyet.engine import Engine
+    from notyet.ledger.sqlite import Ledger
+    from notyet.supervise import Handle, Progress, Supervisor
+
+_AFTER_KILL = 12.0  # seconds after which we leave, whatever the agent does
+_GRACE = 1.0  # seconds in which the success of a script may follow its error
+_FIGURES = ("tool_calls", "turns", "duration_ms")
+
+
+class With:
+    """Everything about one call of the command."""
+
+    def __init__(self, args: argparse.Namespace, prompt: str, cwd: str) -> None:
+        self._args = args
+        self._prompt = prompt
+        self._cwd = cwd
+        self._agent, _, self._script = args.agent.partition(":")
+        self._screen = Screen(self._agent)
+        self._session: Session | None = None
+        self._supervisor: Supervisor | None = None
+        self._handle: Handle | None = None
+        self._main: asyncio.Task[Any] | None = None
+        self._presses: Presses | None = None
+        self._count = 0  # of presses
+        self._asides: set[asyncio.Task[Any]] = set()
+        self._totals: dict[str, Any] = dict.fromkeys(_FIGURES, 0) | {"usage": {}}
+        self.signalled = 0  # the exit code for the signal that ended it
+
+    def run(self) -> Result | None:
+        """Run the agent to its end; None when it was interrupted before it began."""
+        from notyet.checks.orphans import adopt_orphans, sweep
+
+        adopt_orphans()
+        try:
+            return asyncio.run(self._work())
+        except asyncio.CancelledError:
+            return None
+        finally:
+            sweep()
+
+    def summary(self, result: Result, code: int) -> dict[str, Any]:
+        """Return what `--json` prints; figures are of all runs together."""
+        known = as_dict(result) | self._totals
+        return {
+            "task": known.pop("task_id"),
+            "session": (self._session.id if self._session else None) or known["session_id"],
+            "agent": self._agent,
+            "exit_code": code,
+            **{name: known.pop(name) for name in ("outcome", "ending", "steers", "text")},
+            "seconds": round(self._screen.seconds, 3),
+            **{name: value for name, value in known.items() if name != "session_id"},
+        }
+
+    async def _work(self) -> Result:
+        from notyet.agents import open_session, reopen
+        from notyet.ledger.sqlite import Ledger
+        from notyet.supervise import Supervisor, SupervisorSettings
+
+        loop = asyncio.get_running_loop()
+        self._main = asyncio.current_task()
+        keyboard = self._args.prompt != "-"
+        ledger = Ledger()
+        engine = self._engine(ledger)
+        # A program that has exited with an error will not come back with a success.
+        settings = SupervisorSettings(grace=_GRACE if self._script else 0.0)
+        supervisor = Supervisor(
+            engine,
+            ledger,
+            reopen,
+            settings=settings,
+            on_progress=self._hear,
+            program=PROGRAM,
+        )
+        with Presses(loop, self._press, with_keyboard=keyboard) as self._presses:
+            async with supervisor:
+                self._supervisor = supervisor
+                for found in await recover(supervisor, ledger):
+                    self._screen.say(found)
+                self._session = open_session(
+                    self._agent,
+                    cwd=self._cwd,
+                    args=[self._script] if self._script else self._args.rest,
+                    session=self._args.resume,
+                )
+                return await self._drive(supervisor, self._session)
+
+    async def _drive(self, supervisor: Supervisor, session: Session) -> Result:
+        self._handle = await supervisor.launch(
+            session,
+            self._prompt,
+            label=self._args.label,
+            cwd=self._cwd,
+            timeout=self._args.timeout,
+        )
+        self._screen.begin(self._handle.task_id, self._args.label or self._prompt)
+        result = await self._handle.result()
+        self._screen.ended(result)
+        again = resume_command(session.ref(), result.session_id, self._cwd, self._script)
+        if again and (result.ending != "done" or result.outcome not in {"passed", "skipped"}):
+            self._screen.say(f"to go on with this session: {again}")
+        return result
+
+    def _engine(self, ledger: Ledger) -> Engine:
+        from notyet.config.load import Setup
+        from notyet.config.switch import switched_off
+        from notyet.configured import supervising_engine
+
+        off = switched_off(self._cwd, os.environ)
+        if os.environ.get("NOTYET_INSIDE"):
+            off = "off because a gate runs this, and a gate's own agent is not gated"
+        setup = Setup() if off else self._setup()
+        engine = supervising_engine(setup, os.environ, ledger, self._screen.warn)
+        stop = StopEvent(scope="agent", host="notyet", session_id="-", cwd=self._cwd)
+        names = [gate.name for gate in select(stop, setup.gates)]
+        if names:
+            self._screen.gates(names, engine.limits.max_blocks)
+        else:
+            self._screen.say(off or "no gates are in force here, so nothing will be checked")
+        return engine
+
+    def _setup(self) -> Setup:
+        from notyet.config.load import load
+
+        setup = load(self._cwd, "notyet", os.environ, agent=self._agent)
+        for said in (*setup.warnings, *setup.distrust):
+            self._screen.warn(said)
+        if self._args.max_blocks is None:
+            return setup
+        return replace(setup, limits={**setup.limits, "max_blocks": self._args.max_blocks})
+
+    def _hear(self, progress: Progress) -> None:
+        turn = progress.turn
+        if turn is not None and progress.kind == "turn":
+            for name in _FIGURES:
+                self._totals[name] += getattr(turn, name)
+            usage = self._totals["usage"]
+            for name, value in as_dict(turn.usage).items():
+                usage[name] = usage.get(name, 0) + value
+        self._screen.hear(progress)
+
+    # -- Ctrl-C, Escape and signals
+
+    def _press(self, number: int) -> None:
+        """Interrupt at the first press, kill at the second, leave at the third."""
+        self._count += 1
+        self.signalled = 128 + number
+        if self._handle is None or self._supervisor is None:
+            if self._main is not None and self._count == 1:
+                self._main.cancel()
+            elif self._count > 1:
+                self._leave()
+        elif self._count == 1:
+            self._screen.say("interrupting the agent; once more kills it")
+            self._do(self._supervisor.interrupt(self._handle))
+        elif self._count == 2:  # noqa: PLR2004  # the second time
+            self._screen.say("killing the agent")
+            asyncio.get_running_loop().call_later(_AFTER_KILL, self._leave)
+            self._do(self._supervisor.kill(self._handle))
+            if self._session is not None:
+                self._do(self._session.abort())  # the second time by force
+        else:
+            self._leave()
+
+    def _do(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._asides.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._asides.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._screen.warn(f"that did not work: {task.exception()}")
+
+    def _leave(self) -> None:
+        """End this process now: the agent does not, and its watchdog ends it after us."""
+        from notyet.checks.orphans import sweep
+
+        if self._presses is not None:
+            self._presses.restore()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        sweep()
+        os._exit(self.signalled)

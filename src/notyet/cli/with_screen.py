@@ -1,0 +1,159 @@
+"""What `notyet with` shows while an agent works, on stderr."""
+
+from __future__ import annotations
+
+import sys
+
+from notyet.cli.lines import QuietLines, in_a_line
+from notyet.core.note import note
+from notyet.core.text import clean, visible
+from notyet.core.verdict import Block
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from notyet.core.task import Result
+    from notyet.core.verdict import Decision, Report
+    from notyet.supervise import Progress
+
+_STATUS = {
+    "allowed": ("passed", "green"),
+    "blocked": ("failed", "red"),
+    "halted": ("halted", "yellow"),
+    "problem": ("broken", "yellow"),
+    "not_asked": ("not asked", "dim"),
+}
+
+
+class Screen:
+    """Prints progress; it never fails, because the agent must not end with its audience."""
+
+    def __init__(self, agent: str) -> None:
+        self._lines = QuietLines(sys.stderr)
+        self.paint = self._lines.paint
+        self._agent = agent
+        self._task = ""
+        self._sent_back = ""  # the words of the last send-back
+        self._gates: Sequence[str] = ()
+        self.decision: Decision | None = None
+        self._kinds: dict[str, Callable[[Progress], None]] = {
+            "text": self._says,
+            "tool": self._uses,
+            "turn": self._turn,
+            "gating": self._asks,
+            "decided": self._decided,
+            "steering": self._steered,
+        }
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been."""
+        return self._lines.seconds
+
+    def begin(self, task: str, prompt: str) -> None:
+        """Say what is asked of whom."""
+        self._task = task
+        self._event("task", f"{task}: {in_a_line(prompt, self._lines.room - len(task) - 2)}")
+
+    def gates(self, names: Sequence[str], limit: int) -> None:
+        """Say what must be true before the agent may stop."""
+        self._gates = names
+        times = "1 send-back" if limit == 1 else f"{limit} send-backs"
+        self._event("gates", in_a_line(f"{', '.join(names)} (at most {times})", self._lines.room))
+
+    def say(self, text: str, *, who: str = "notyet") -> None:
+        """Say something to the user, in full: it may name a command to run."""
+        self._event(who, " ".join(clean(text).split()))
+
+    def warn(self, text: str) -> None:
+        """Say what somebody should look into."""
+        self._event("notyet", self.paint(" ".join(clean(text).split()), "yellow"))
+
+    def hear(self, progress: Progress) -> None:
+        """Show what happens to our task; not what happens to others that are recovered."""
+        if self._task in {"", progress.task_id} and progress.kind in self._kinds:
+            self._kinds[progress.kind](progress)
+
+    def ended(self, result: Result) -> None:
+        """Say how it ended, and what a person may want to know then."""
+        words, colour = _ending(result, self.decision)
+        self._event("notyet", f"{self.paint(words, 'bold', colour)} ({_figures(result)})")
+        for text in result.unsent:
+            self.warn(f"not sent, because the agent had ended: {text}")
+        if result.rejected:
+            self.warn("its last answer was empty; the one before, which a gate sent back, is kept")
+
+    def _says(self, progress: Progress) -> None:
+        text = in_a_line(progress.text, self._lines.room)
+        if text:
+            self._event(self._agent, text)
+
+    def _uses(self, progress: Progress) -> None:
+        tool = in_a_line(visible(progress.tool), 40)
+        given = in_a_line(progress.text, max(10, self._lines.room - len(tool) - 2))
+        words = f"{tool}: {given}" if given not in {"", "{}"} else tool
+        self._event(self._agent, self.paint(words, "dim"))
+
+    def _turn(self, progress: Progress) -> None:
+        if progress.turn is not None and progress.turn.error:
+            self._event(
+                self._agent, self.paint(in_a_line(progress.turn.error, self._lines.room), "red")
+            )
+
+    def _asks(self, _progress: Progress) -> None:
+        self._event("gates", self.paint("asking ...", "dim"))
+
+    def _decided(self, progress: Progress) -> None:
+        decision = progress.decision
+        if decision is None:
+            return
+        self.decision = decision
+        if decision.reports:
+            self._event("gates", "  ".join(self._report(report) for report in decision.reports))
+        if isinstance(decision.verdict, Block):
+            self._sent_back = decision.verdict.prompt
+            words = in_a_line(_noted(decision), self._lines.room - 9)
+            self._event("notyet", f"{self.paint('not yet', 'bold', 'red')}: {words}")
+
+    def _report(self, report: Report) -> str:
+        word, colour = _STATUS[report.status]
+        word = f"{word}, only watching" if report.observed else word
+        seconds = f" ({report.seconds:.1f}s)" if report.status != "not_asked" else ""
+        return f"{visible(report.gate)} {self.paint(word, colour)}{seconds}"
+
+    def _steered(self, progress: Progress) -> None:
+        if progress.text != self._sent_back:  # else it has been said already
+            words = in_a_line(progress.text, self._lines.room - 9)
+            self._event("notyet", f"{self.paint('steered', 'bold', 'cyan')}: {words}")
+
+    def _event(self, who: str, text: str) -> None:
+        self._lines.event(who[:8], text)
+
+
+def _noted(decision: Decision) -> str:
+    return note(decision).removeprefix("notyet: ")
+
+
+def _ending(result: Result, decision: Decision | None) -> tuple[str, str]:
+    """Say how a task ended, and in which colour."""
+    if result.ending in {"error", "timeout"}:
+        return f"the agent failed: {in_a_line(result.error or result.ending, 300)}", "red"
+    if result.ending != "done":
+        return result.ending, "yellow"
+    if result.outcome == "halted":
+        return f"ended by a gate: {in_a_line(result.stop_reason or '', 300)}", "yellow"
+    if result.outcome == "skipped":
+        return "done; nothing was checked", "green"
+    if result.outcome == "observed":
+        return "done; the gates only watched", "green"
+    said = _noted(decision) if decision is not None else ""
+    said = said or in_a_line(f"{result.outcome}: {result.stop_reason or ''}".rstrip(": "), 300)
+    return said, "green" if result.outcome == "passed" else "yellow"
+
+
+def _figures(result: Result) -> str:
+    parts = [f"{result.generation} run{'s' if result.generation > 1 else ''}"]
+    if result.usage.total:
+        parts.append(f"{result.usage.total} tokens in the last")
+    return ", ".join(parts)

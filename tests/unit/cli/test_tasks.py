@@ -1,0 +1,410 @@
+"""`notyet tasks`: looking at supervised agents, and having a word in it."""
+
+import asyncio
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from hook_runs import ledger_path
+from notyet import Engine, Ledger
+from notyet.agents import reopen
+from notyet.agents.script import Script
+from notyet.agents.scripted import ScriptedSession
+from notyet.cli.main import main
+from notyet.cli.tasks_list import age
+from notyet.errors import Undeliverable
+from notyet.supervise import Supervisor, SupervisorSettings
+from with_runs import LEARNS, project, run_with, tasks
+
+pytestmark = pytest.mark.rule("K8")
+QUICK = SupervisorSettings(grace=0, poll=0.02)
+
+
+def spawned(deliver=None, *answers, **fields):
+    """Let a subagent do its work; return its task's id."""
+
+    async def work():
+        ledger = Ledger()
+        engine = Engine(ledger=ledger)
+        async with Supervisor(engine, ledger, reopen, deliver=deliver, settings=QUICK) as here:
+            session = ScriptedSession(Script.saying(*(answers or ("Done.",))))
+            handle = await here.spawn(session, "Look around.", **fields)
+            while (await here.task(handle)).state != "ended":
+                await asyncio.sleep(0.01)
+            while deliver and (await here.task(handle)).delivery in {"pending", "leased"}:
+                await asyncio.sleep(0.01)
+            return handle.task_id
+
+    return asyncio.run(work())
+
+
+async def refuse(announcement):
+    raise Undeliverable("nobody is\nat home")
+
+
+def shown(capsys, *argv):
+    code = main(["tasks", *argv])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_without_tasks_it_says_how_to_start_one_and_writes_nothing(capsys, tmp_path):
+    code, out, _ = shown(capsys)
+    assert code == 0
+    assert out == 'no tasks yet; start one with: notyet with claude "..."\n'
+    assert shown(capsys, "--json")[1] == "[]\n"
+    code, _, err = shown(capsys, "kill", "t1")
+    assert code == 1
+    assert "there are no tasks yet" in err
+    with pytest.raises(sqlite3.OperationalError):
+        sqlite3.connect(f"file:{ledger_path()}?mode=ro", uri=True).execute("SELECT 1")
+
+
+def test_the_list_is_a_table_with_the_newest_first(capsys):
+    first = spawned(None, label="the first", agent_type="coder")
+    second = spawned(None)
+    code, out, err = shown(capsys)
+    assert (code, err) == (0, "")
+    head, *rows = [line for line in out.splitlines() if "undelivered" not in line]
+    assert head.split() == ["ID", "STATE", "OUTCOME", "AGENT", "RUNS", "AGE", "TASK"]
+    assert [row.split()[0] for row in rows] == [second, first]
+    assert rows[0].split()[1:5] == ["done", "skipped", "scripted", "1"]
+    assert rows[0].endswith("Look around.")
+    assert rows[1].endswith("the first")
+    assert {row.index("skipped") for row in rows} == {head.index("OUTCOME")}
+
+
+def test_results_that_nobody_has_are_remarked_upon(capsys):
+    waits = spawned(None)
+    suspended = spawned(refuse)
+    out = shown(capsys)[1]
+    assert "undelivered: the program that takes its result is not running" in out
+    again = f"try again with: notyet tasks retry {suspended}"
+    assert f"undelivered: nobody is at home; {again}" in out
+    assert [view["delivery"] for view in json.loads(shown(capsys, "--json")[1])] == [
+        "suspended",
+        "pending",
+    ]
+    assert waits in out
+
+
+def test_old_tasks_are_listed_when_asked_for(capsys):
+    old = spawned(None)
+    main(["tasks", "dismiss", old])
+    with closing(sqlite3.connect(ledger_path())) as db, db:
+        db.execute(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30)"
+            " INSERT INTO tasks (id, parent, about, owner, run, generation, ref, session_id,"
+            " created_at, ended_at) SELECT 'x' || i, '', replace(about, id, 'x' || i), 0, run, 1,"
+            " '[]', '', created_at + i,"
+            " created_at + i FROM tasks, n"
+        )
+    capsys.readouterr()
+    assert old not in shown(capsys)[1]
+    assert len(shown(capsys)[1].splitlines()) == 21
+    code, out, _ = shown(capsys, "--all")
+    assert code == 0
+    assert old in out
+    assert len(out.splitlines()) == 32
+
+
+def test_one_task_is_shown_with_everything(run_here, capsys, tmp_path, monkeypatch):
+    folder = project(tmp_path / "p", LEARNS)
+    assert run_here(folder, "--label", "first one").returncode == 0
+    (task,) = json.loads(shown(capsys, "--json")[1])
+    lines = shown(capsys, "show", task["id"][:4])[1].splitlines()
+    page = {line[:10].strip(): line[10:] for line in lines}
+    assert page["task"] == f"{task['id']}  first one"
+    assert page["state"].startswith("done, passed (begun ")
+    assert page["agent"] == f"scripted in {folder}"
+    assert page["session"] == task["session_id"]
+    assert page["steers"] == "1 by gates"
+    assert page["prompt"] == "Make it ready."
+    assert page["run 1"].split()[-2:] == ["done", "task"]
+    assert "sent back: notyet: a check failed" in page["run 2"]
+    assert page["result"] == "delivered"
+    assert page["answer"] == "Now it is."
+    assert page["go on"] == (f"notyet with scripted:FILE --resume {task['session_id']} 'go on'")
+    monkeypatch.chdir(tmp_path)
+    assert f"--cwd {folder} --resume" in shown(capsys, "show", task["id"])[1]
+
+
+def test_one_task_as_json_has_its_runs_and_its_result(run_here, capsys, tmp_path):
+    run_here(project(tmp_path / "p", LEARNS))
+    (task,) = json.loads(shown(capsys, "--json")[1])
+    known = json.loads(shown(capsys, "show", task["id"], "--json")[1])
+    assert [(run["generation"], run["source"]) for run in known["runs"]] == [
+        (1, "start"),
+        (2, "gate"),
+    ]
+    assert known["result"]["outcome"] == "passed"
+    assert known["resume"].startswith("notyet with scripted:FILE")
+    assert (known["steers"], known["other_steers"]) == (1, [])
+    assert (known["messages"], known["children"]) == ([], [])
+
+
+def test_children_messages_and_steers_that_failed_are_shown(capsys):
+    async def work():
+        ledger = Ledger()
+        async with Supervisor(Engine(ledger=ledger), ledger, reopen, settings=QUICK) as here:
+            here.deliver = here.tell_parent
+            main_agent = await here.launch(
+                ScriptedSession(script("{ wait = 0.5 }")), "Lead.", label="lead"
+            )
+            child = await here.spawn(
+                ScriptedSession(Script.saying("Found\x1b[2J it.")), "Look.", parent=main_agent
+            )
+            await main_agent.result()
+            return main_agent.task_id, child.task_id
+
+    lead, child = asyncio.run(work())
+    out = shown(capsys, "show", lead)[1]
+    assert f"children  {child}" in out
+    assert "message   sent, of a machine:" in out
+    assert "\x1b" not in shown(capsys, "show", child)[1]
+    assert f"parent    {lead}" in shown(capsys, "show", child)[1]
+
+
+def script(*steps):
+    import tomllib
+
+    from notyet.agents.script import script_from
+
+    return script_from(tomllib.loads(f"[[turn]]\nsteps = [{', '.join(steps)}]\n"), "test")
+
+
+@pytest.mark.rule("K16", "K18")
+def test_a_task_of_another_process_is_steered_and_killed(capsys):
+    async def work():
+        ledger = Ledger()
+        engine = Engine(ledger=ledger)
+        async with Supervisor(engine, ledger, reopen, settings=QUICK) as here:
+            session = ScriptedSession(script("{ hang = true }"))
+            handle = await here.launch(session, "Look.", label="x")
+            task = handle.task_id
+            while not session.prompts:
+                await asyncio.sleep(0.01)
+            while_it_works = await asyncio.to_thread(shown, capsys, "show", task)
+            steered = await asyncio.to_thread(shown, capsys, "steer", task, "Elsewhere.")
+            killed = await asyncio.to_thread(shown, capsys, "kill", task)
+            result = await handle.result()
+            return while_it_works, steered, killed, session.prompts, result
+
+    while_it_works, steered, killed, prompts, result = asyncio.run(work())
+    assert "(alive)" in while_it_works[1]
+    assert "go on " not in while_it_works[1]
+    assert steered[:2] == (0, f"{result.task_id} goes on with your words\n")
+    assert killed[:2] == (0, f"{result.task_id} is killed\n")
+    assert [prompt for _, prompt in prompts] == ["Look.", "Elsewhere."]
+    assert result.ending == "killed"
+    page = shown(capsys, "show", result.task_id)[1]
+    assert "steered: Elsewhere." in page
+
+
+def test_errors_and_messages_that_came_too_late_are_shown(capsys):
+    async def work():
+        ledger = Ledger()
+        engine = Engine(ledger=ledger)
+        async with Supervisor(engine, ledger, reopen, settings=QUICK) as here:
+            failing = ScriptedSession(script('{ wait = 0.2 }, { fail = "no luck" }'))
+            first = await here.spawn(failing, "Look.", agent_type="coder", parent="s-0")
+            hanging = ScriptedSession(script("{ hang = true }"))
+            second = await here.launch(hanging, "Look.")
+            while not hanging.prompts:
+                await asyncio.sleep(0.01)
+            await here.say(second, "And this.")
+            await here.interrupt(second)
+            return await first.result(), await second.result()
+
+    failed, interrupted = asyncio.run(work())
+    page = shown(capsys, "show", failed.task_id)[1]
+    assert "error     no luck" in page
+    assert "agent     scripted, a coder" in page
+    assert "parent    session s-0" in page
+    page = shown(capsys, "show", interrupted.task_id)[1]
+    assert "unsent    And this." in page
+
+
+def test_the_beginning_of_an_id_is_enough_if_it_is_the_only_one(capsys):
+    first, second = spawned(None), spawned(None)
+    code, _, err = shown(capsys, "show", "t")
+    assert code == 1
+    assert "write more of it" in err
+    assert first in err
+    assert second in err
+    code, _, err = shown(capsys, "show", "zzz\x1b")
+    assert code == 1
+    assert "there is no task zzz\\x1b; list them with: notyet tasks --all" in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["show"], "which task? write: notyet tasks show ID"),
+        (["list", "t1"], "list takes no id; to look at one, write: notyet tasks show t1"),
+        (["steer", "t1"], 'with which words? write: notyet tasks steer t1 "..."'),
+        (["kill", "t1", "now"], "kill takes no prompt"),
+    ],
+)
+def test_a_wrong_command_line_says_what_is_right(capsys, argv, words):
+    code, _, err = shown(capsys, *argv)
+    assert code == 2
+    assert words in err
+
+
+def test_a_task_that_has_ended_cannot_be_steered_or_killed(capsys):
+    task = spawned(None)
+    code, _, err = shown(capsys, "steer", task, "Go on.")
+    assert code == 1
+    assert err == f"notyet tasks: task {task} has ended (done)\n"
+    code, _, err = shown(capsys, "kill", task)
+    assert code == 1
+    assert "had ended before (done)" in err
+
+
+def test_a_dismissed_result_is_kept_but_no_longer_remarked_upon(capsys):
+    task = spawned(refuse)
+    code, out, _ = shown(capsys, "dismiss", task)
+    assert code == 0
+    assert "is dismissed" in out
+    assert "undelivered" not in shown(capsys)[1]
+    assert "answer    Done." in shown(capsys, "show", task)[1]
+
+
+def test_a_result_is_delivered_again_by_the_process_that_takes_it(capsys):
+    got = []
+
+    async def work():
+        ledger = Ledger()
+        engine = Engine(ledger=ledger, warn=lambda _: None)
+
+        async def take(announcement):
+            got.append(announcement.key)
+            if len(got) == 1:
+                raise Undeliverable("not now")
+
+        async with Supervisor(engine, ledger, reopen, deliver=take, settings=QUICK) as here:
+            handle = await here.spawn(ScriptedSession(Script.saying("Done.")), "Look.")
+            while (await here.task(handle)).delivery != "suspended":
+                await asyncio.sleep(0.01)
+            return await asyncio.to_thread(shown, capsys, "retry", handle.task_id)
+
+    code, out, err = asyncio.run(work())
+    assert (code, err) == (0, "")
+    assert "is delivered" in out
+    assert got[0] == got[1]  # the same result, under the same key
+
+
+def test_a_main_agents_result_waits_for_its_caller_not_for_the_consumer():
+    got = []
+
+    async def work():
+        ledger = Ledger()
+
+        async def take(announcement):
+            got.append(announcement.key)
+
+        engine = Engine(ledger=ledger)
+        async with Supervisor(engine, ledger, reopen, deliver=take, settings=QUICK) as here:
+            handle = await here.launch(ScriptedSession(Script.saying("Done.")), "Look.")
+            await asyncio.sleep(0.3)  # many times the time after which what is due is delivered
+            waiting = (await here.task(handle)).delivery
+            await handle.result()
+            return waiting, (await here.task(handle)).delivery
+
+    assert asyncio.run(work()) == ("pending", "delivered")
+    assert got == []
+
+
+def test_a_result_whose_taker_is_gone_waits_for_it(capsys, monkeypatch):
+    from notyet.cli import tasks as command
+
+    monkeypatch.setattr(command, "_WAIT_FOR_DELIVERY", 0.3)
+    task = spawned(refuse)
+    code, out, _ = shown(capsys, "retry", task)
+    assert code == 0
+    assert "waits for the program that takes it" in out
+    assert "is not running" in shown(capsys)[1]
+
+
+def test_a_result_for_a_parent_that_has_ended_stays_undelivered(capsys):
+    async def work():
+        ledger = Ledger()
+        engine = Engine(ledger=ledger, warn=lambda _: None)
+        async with Supervisor(engine, ledger, reopen, deliver=refuse, settings=QUICK) as here:
+            lead = await here.launch(ScriptedSession(script("{ wait = 0.3 }")), "Lead.")
+            child = await here.spawn(ScriptedSession(Script.saying("x")), "Look.", parent=lead)
+            await lead.result()
+            return child.task_id
+
+    task = asyncio.run(work())
+    code, _, err = shown(capsys, "retry", task)
+    assert code == 1
+    assert "still undelivered: nobody who asked for it is at work any more" in err
+
+
+def test_a_task_without_a_result_has_nothing_to_deliver(capsys):
+    spawned(None)
+    with closing(sqlite3.connect(ledger_path())) as db, db:
+        db.execute("DELETE FROM outbox")
+        (task,) = db.execute("SELECT id FROM tasks").fetchone()
+    code, _, err = shown(capsys, "dismiss", task)
+    assert code == 1
+    assert "has no result yet" in err
+
+
+def test_an_agent_may_steer_what_it_started(tmp_path):
+    folder = project(tmp_path / "p", LEARNS)
+    run_with(folder)
+    (task,) = json.loads(tasks(folder, "--json").stdout)
+    done = tasks(folder, "steer", task["id"], "x", environ={"NOTYET_SUPERVISED": "1"})
+    assert done.stderr == f"notyet tasks: task {task['id']} has ended (done)\n"
+
+
+def test_a_ledger_of_a_newer_notyet_is_said_in_one_line(capsys):
+    spawned(None)
+    with closing(sqlite3.connect(ledger_path())) as db, db:
+        db.execute("PRAGMA user_version = 99")
+    code, _, err = shown(capsys)
+    assert code == 1
+    assert err.startswith("notyet tasks: ledger ")
+    assert err.count("\n") == 1
+
+
+def test_a_steer_may_come_from_stdin(tmp_path):
+    folder = project(tmp_path / "p", LEARNS)
+    run_with(folder)
+    (task,) = json.loads(tasks(folder, "--json").stdout)
+    done = tasks(folder, "steer", task["id"], "-", stdin="Go on.")
+    assert "has ended" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(-1, "0.0s"), (0.25, "0.2s"), (59, "59s"), (90, "2m"), (7200, "2h"), (864_000, "10d")],
+)
+def test_an_age_is_one_number(seconds, words):
+    assert age(seconds) == words
+
+
+def test_a_task_of_another_program_is_left_to_it_unless_a_person_ends_it(tmp_path):
+    from notyet import Engine, Ledger, Supervisor
+    from notyet.testing import Hang, Scene, Script, ScriptedSession
+
+    ledger = Ledger()
+
+    async def leave():
+        session = ScriptedSession(Script(turns=(Scene(steps=(Hang(),)),)), folder=str(tmp_path))
+        async with Supervisor(Engine(), ledger, program="my bot") as supervisor:
+            return (await supervisor.spawn(session, "Write a poem.")).task_id
+
+    task = asyncio.run(leave())
+    listed = tasks(tmp_path)
+    assert "its program goes on with it when it runs again" in listed.stdout
+    assert "running" in listed.stdout
+    ended = tasks(tmp_path, "kill", task)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout == f"{task} was left by a process that is gone, and is interrupted now\n"
+    assert "interrupted" in tasks(tmp_path).stdout

@@ -1,0 +1,278 @@
+"""`notyet with`: an agent, its gates, and what the caller learns."""
+
+import io
+import json
+import os
+import subprocess
+
+import pytest
+
+from conftest import git
+from hook_runs import clean_environ, query
+from notyet.cli.main import main
+from with_runs import (
+    ANSWERS,
+    GATED,
+    LEARNS,
+    command_line,
+    listed,
+    project,
+    run,
+    start_with,
+)
+
+
+def script(*steps):
+    return f"[[turn]]\nsteps = [{', '.join(steps)}]\n"
+
+
+def test_an_agent_is_sent_back_until_its_work_passes(run_here, tmp_path):
+    folder = project(tmp_path / "p", LEARNS)
+    done = run_here(folder)
+    assert (done.returncode, done.stdout) == (0, "Now it is.\n")
+    words = [" ".join(line.split()[1:]) for line in done.stderr.splitlines()]
+    assert words[0] == "gates ready (at most 3 send-backs)"
+    assert words[1].endswith(": Make it ready.")
+    assert words[2:6] == [
+        "scripted Done!",
+        "gates asking ...",
+        "gates ready failed (0.0s)",
+        "notyet not yet: sent back 1/3: ready (exit 1)",
+    ]
+    assert words[-1] == "notyet passed after 1 send-back (2 runs, 220 tokens in the last)"
+    assert "\x1b" not in done.stderr
+
+
+def test_json_is_one_object_with_the_figures_of_all_runs(run_here, tmp_path):
+    done = run_here(project(tmp_path / "p", LEARNS), "--json", "--label", "first")
+    said = json.loads(done.stdout)
+    assert done.stdout.count("\n") == 1
+    assert (said["outcome"], said["ending"], said["exit_code"]) == ("passed", "done", 0)
+    assert (said["steers"], said["generation"], said["text"]) == (1, 2, "Now it is.")
+    assert said["usage"]["total"] == 330
+    assert said["tool_calls"] == 1
+    assert said["label"] == "first"
+    assert said["session"]
+    assert [task["id"] for task in listed(tmp_path / "p")] == [said["task"]]
+    assert "passed after 1 send-back" in done.stderr
+
+
+WAYS_TO_END = [
+    ('[gates]\ng = "true"\n', ANSWERS, (), 0, "passed"),
+    ('[gates.g]\nrun = "false"\nobserve = true\n', ANSWERS, (), 0, "observed"),
+    (GATED, ANSWERS, ("--max-blocks", "1"), 3, "capped"),
+    (GATED, ANSWERS, (), 4, "stuck"),
+    (GATED, ANSWERS + '[[turn]]\nsay = "BLOCKED: no idea"\n', (), 5, "handed_back"),
+    ('[gates]\ng = "notyet-no-such-program"\n', ANSWERS, (), 1, "failed_open"),
+    (GATED, script('{ fail = "overloaded" }'), (), 1, "skipped"),
+    (GATED, script("{ hang = true }"), ("--timeout", "1s"), 1, "skipped"),
+]
+
+
+@pytest.mark.parametrize("way", WAYS_TO_END, ids=lambda way: f"{way[-1]} {way[-2]}")
+def test_the_exit_code_tells_how_it_ended(run_here, tmp_path, way):
+    gates, agent, options, code, outcome = way
+    folder = project(tmp_path / "p", agent, gates)
+    git(folder, "init", "--quiet")
+    (folder / ".gitignore").write_text("*\n")
+    done = run_here(folder, *options, "--json")
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["exit_code"], said["outcome"]) == (code, code, outcome)
+
+
+def test_a_gate_that_halts_ends_the_turn(run_here, tmp_path):
+    gates = """[gates]\ng = 'echo "{\\"decision\\": \\"halt\\", \\"reason\\": \\"enough\\"}"'\n"""
+    done = run_here(project(tmp_path / "p", ANSWERS, gates))
+    assert done.returncode == 6
+    assert "ended by a gate: enough" in done.stderr
+
+
+def test_without_gates_the_agent_runs_and_that_is_said_in_a_line(run_here, tmp_path):
+    folder = tmp_path / "p"
+    folder.mkdir()
+    (folder / "agent.toml").write_text(ANSWERS)
+    done = run_here(folder)
+    assert (done.returncode, done.stdout) == (0, "Done!\n")
+    assert "no gates are in force here, so nothing will be checked" in done.stderr
+    assert "done; nothing was checked" in done.stderr
+
+
+@pytest.mark.rule("N3")
+def test_a_file_that_nobody_trusted_is_named_with_the_command_to_run(run_here, tmp_path):
+    folder = project(tmp_path / "p", trusted=False)
+    done = run_here(folder)
+    assert done.returncode == 0
+    assert f"{folder}/notyet.toml is not trusted; run: notyet trust" in done.stderr
+    assert "nothing will be checked" in done.stderr
+
+
+def test_what_is_switched_off_is_not_asked(run_here, tmp_path):
+    done = run_here(project(tmp_path / "p"), NOTYET_DISABLE="1")
+    assert done.returncode == 0
+    assert "off because NOTYET_DISABLE is set" in done.stderr
+
+
+@pytest.mark.rule("E11")
+def test_the_agent_of_a_gate_is_not_gated(run_here, tmp_path):
+    done = run_here(project(tmp_path / "p"), NOTYET_INSIDE="1")
+    assert done.returncode == 0
+    assert "a gate's own agent is not gated" in done.stderr
+
+
+def test_a_prompt_may_come_from_stdin(run_here, tmp_path, monkeypatch):
+    typed = io.TextIOWrapper(io.BytesIO("Please\nmake it — ready.".encode()))
+    monkeypatch.setattr("sys.stdin", typed)
+    done = run_here(project(tmp_path / "p", LEARNS), prompt="-")
+    assert done.returncode == 0
+    assert [task["prompt"] for task in listed(tmp_path / "p")] == ["Please\nmake it — ready."]
+
+
+def test_another_folder_can_be_named(tmp_path):
+    folder = project(tmp_path / "p", LEARNS)
+    done = run("with", "scripted:agent.toml", "Go.", "--cwd", str(folder), cwd=tmp_path)
+    assert done.returncode == 0
+    assert (folder / "ready").exists()
+
+
+def test_a_session_goes_on_where_it_was(run_here, tmp_path):
+    folder = project(tmp_path / "p", LEARNS, '[gates]\ng = "true"\n')
+    first = json.loads(run_here(folder, "--json").stdout)
+    again = json.loads(run_here(folder, "--json", "--resume", first["session"]).stdout)
+    assert (first["text"], again["text"]) == ("Done!", "Now it is.")
+    assert again["session"] == first["session"]
+
+
+WRONG = [
+    (["nobody", "x"], "there is no agent 'nobody'"),
+    (["claud", "x"], "did you mean `claude`?"),
+    (["scripted", "x"], "write scripted:FILE"),
+    (["claude:x", "x"], "write claude, without a colon"),
+    (["scripted:agent.toml", " "], "the prompt is empty"),
+    (["scripted:agent.toml", "x", "--cwd", "/nowhere"], "there is no folder /nowhere"),
+    (["scripted:agent.toml", "x", "--timeout", "soon"], "'soon' is no duration"),
+    (["scripted:agent.toml", "x", "--max-blocks", "-1"], "'-1' is no whole number"),
+    (["scripted:agent.toml", "x", "--max-blocks", "many"], "'many' is no whole number"),
+    (["scripted:agent.toml"], "PROMPT"),
+]
+
+
+@pytest.mark.parametrize(("argv", "words"), WRONG)
+def test_a_wrong_command_line_says_what_is_wrong(run_here, tmp_path, argv, words):
+    agent, prompt, *rest = [*argv, "--json"]
+    done = run_here(project(tmp_path / "p"), *rest, agent=agent, prompt=prompt)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert query("SELECT count(*) FROM tasks") in ([], [(0,)])
+
+
+def test_a_script_that_is_not_there_is_named(run_here, tmp_path):
+    done = run_here(project(tmp_path / "p"), agent="scripted:other.toml")
+    assert done.returncode == 1
+    assert "other.toml cannot be read: No such file or directory" in done.stderr
+
+
+def test_a_missing_program_is_named_with_what_to_install(run_here, tmp_path):
+    done = run_here(project(tmp_path / "p"), agent="codex", PATH=str(tmp_path))
+    assert done.returncode == 127
+    assert done.stderr == (
+        "notyet with: codex is not installed, or not on the PATH; "
+        "install it with: npm install -g @openai/codex\n"
+    )
+
+
+CLAUDE = """\
+#!/bin/sh
+cat > prompt
+echo "$@" > args
+env | grep NOTYET_SUPERVISED > marks
+[ -e ready ] || { [ -e tried ] && touch ready; }
+touch tried
+echo '{"type": "system", "subtype": "init", "session_id": "s-1", "model": "m"}'
+echo '{"type": "assistant", "message": {"content": [{"type": "text", "text": "Done."}]}}'
+echo '{"type": "result", "subtype": "success", "result": "Done.", "session_id": "s-1"}'
+"""
+
+
+def test_what_follows_two_dashes_goes_to_the_agents_own_program(run_here, tmp_path):
+    folder = project(tmp_path / "p")
+    program = tmp_path / "claude"
+    program.write_text(CLAUDE)
+    program.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = run_here(folder, "--json", "--", "--model", "x", agent="claude", PATH=path)
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["outcome"], said["steers"]) == (0, "passed", 1)
+    assert "--model x" in (folder / "args").read_text()
+    assert "ready (exit 1" in (folder / "prompt").read_text()
+    assert (folder / "marks").read_text() == "NOTYET_SUPERVISED=s-1\n"  # as it calls itself
+
+
+def test_two_at_once_do_not_disturb_each_other(tmp_path):
+    waits = LEARNS.replace("steps = [", "steps = [{ wait = 0.5 },")
+    folders = [project(tmp_path / name, waits) for name in ("one", "two")]
+    with start_with(folders[0]) as first, start_with(folders[1]) as second:
+        assert (first.wait(), second.wait()) == (0, 0)
+        assert (first.out, second.out) == ("Now it is.\n", "Now it is.\n")
+    assert [task["outcome"] for task in listed(tmp_path)] == ["passed", "passed"]
+
+
+def test_all_of_a_long_answer_reaches_a_slow_reader(tmp_path):
+    folder = project(
+        tmp_path / "p", f'[[turn]]\nsay = "{"x" * 300_000}"\n', '[gates]\ng = "true"\n'
+    )
+    done = subprocess.run(
+        f"{' '.join(command_line('with', 'scripted:agent.toml', 'Go.'))} 2>/dev/null"
+        " | (sleep 1; cat) | wc -c",
+        shell=True,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=clean_environ(),
+    )
+    assert done.stdout.strip() == "300001"
+
+
+def test_a_reader_that_is_gone_costs_neither_the_task_nor_a_traceback(tmp_path):
+    folder = project(tmp_path / "p", LEARNS)
+    line = " ".join(command_line("with", "scripted:agent.toml", "Go."))
+    done = subprocess.run(
+        ["bash", "-c", f"{line} | true; echo ${{PIPESTATUS[0]}}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=clean_environ(),
+    )
+    assert "Traceback" not in done.stderr
+    assert done.stdout.strip() in {"0", "141"}
+    assert [task["outcome"] for task in listed(folder)] == ["passed"]
+
+
+def test_nobody_has_to_watch(tmp_path):
+    folder = project(tmp_path / "p", LEARNS)
+    line = " ".join(command_line("with", "scripted:agent.toml", "Go."))
+    done = subprocess.run(
+        ["bash", "-c", f"{line} 2> >(true)"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=clean_environ(),
+    )
+    assert (done.returncode, done.stdout) == (0, "Now it is.\n")
+
+
+def test_what_an_agent_says_cannot_harm_a_terminal(run_here, tmp_path):
+    folder = project(tmp_path / "p", script("{ garbage = 3000 }", '{ say = "\\u001b[2Jend" }'))
+    done = run_here(folder, "--max-blocks", "0")
+    assert "\x1b" not in done.stderr
+    assert all(len(line) <= 170 for line in done.stderr.splitlines())
+
+
+def test_the_help_teaches_by_example(capsys):
+    with pytest.raises(SystemExit):
+        main(["with", "--help"])
+    shown = capsys.readouterr().out
+    assert 'notyet with claude "Make the tests pass."' in shown
+    assert "--resume SESSION" in shown

@@ -1,0 +1,224 @@
+"""How `notyet with` is ended: by its user, by others, by force. Nothing stays behind."""
+
+import json
+import shlex
+import signal
+import termios
+
+import pytest
+
+from commands import running, until
+from hook_runs import trust
+from with_runs import (
+    HANGS,
+    LEARNS,
+    STUBBORN,
+    Terminal,
+    agent_pid,
+    command_line,
+    listed,
+    project,
+    start_with,
+    tasks,
+)
+
+WITH = command_line("with", "scripted:agent.toml", "Make it ready.")
+ESCAPE, CTRL_C = b"\x1b", b"\x03"
+
+
+@pytest.mark.rule("C4")
+@pytest.mark.parametrize("key", [ESCAPE, CTRL_C])
+def test_escape_or_ctrl_c_interrupts_the_agent_and_asks_no_gate(tmp_path, key):
+    folder = project(tmp_path / "p", HANGS)
+    with Terminal(folder, *WITH) as terminal:
+        before = termios.tcgetattr(terminal.fd)
+        agent = agent_pid(folder)
+        terminal.press(key)
+        terminal.expect("interrupting the agent; once more kills it")
+        assert terminal.wait() == 130
+        assert "\x1b[" in terminal.seen  # in colour
+        assert "gates     asking" not in terminal.seen
+        assert (
+            "to go on with this session: notyet with scripted:agent.toml --resume" in terminal.seen
+        )
+        assert termios.tcgetattr(terminal.fd) == before
+    assert not running(agent)
+    assert [(task["ending"], task["outcome"]) for task in listed(folder)] == [
+        ("interrupted", "skipped")
+    ]
+
+
+def test_keys_that_begin_with_an_escape_are_not_escape(tmp_path):
+    waits = LEARNS.replace("steps = [", "steps = [{ wait = 1.5 },")
+    folder = project(tmp_path / "p", waits)
+    with Terminal(folder, *WITH) as terminal:
+        terminal.expect("not yet")
+        terminal.press(b"\x1b[A")
+        terminal.press(b"hello\n")
+        assert terminal.wait() == 0
+    assert "interrupting" not in terminal.seen
+
+
+def test_a_second_press_kills_an_agent_that_does_not_want_to_end(tmp_path):
+    folder = project(tmp_path / "p", STUBBORN)
+    with Terminal(folder, *WITH) as terminal:
+        agent = agent_pid(folder)
+        terminal.press(ESCAPE)
+        terminal.expect("interrupting")
+        terminal.press(ESCAPE)
+        terminal.expect("killing the agent")
+        assert terminal.wait() == 130
+    assert not running(agent)
+
+
+def test_the_terminal_is_restored_when_the_third_press_ends_us(tmp_path):
+    folder = project(tmp_path / "p", STUBBORN)
+    with Terminal(folder, *WITH) as terminal:
+        before = termios.tcgetattr(terminal.fd)
+        agent = agent_pid(folder)
+        for words in ("interrupting", "killing"):
+            terminal.press(CTRL_C)
+            terminal.expect(words)
+        terminal.press(CTRL_C)
+        assert terminal.wait() == 130
+        assert termios.tcgetattr(terminal.fd) == before
+    assert until(lambda: not running(agent))
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_signals_interrupt_too(tmp_path, number, code):
+    folder = project(tmp_path / "p", HANGS)
+    with start_with(folder, "--json") as started:
+        agent = agent_pid(folder)
+        started.send(number)
+        assert started.wait() == code
+        assert json.loads(started.out)["exit_code"] == code
+    assert not running(agent)
+    assert [task["ending"] for task in listed(folder)] == ["interrupted"]
+
+
+def test_an_interrupt_before_the_agent_begins_starts_none(tmp_path):
+    gates = '[start]\ntell = true\n[gates]\ng = "true"\n'
+    folder = project(tmp_path / "p", HANGS, gates)
+    settings = folder / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    hook = {"type": "command", "command": "touch begun; sleep 1000"}
+    settings.write_text(json.dumps({"hooks": {"SessionStart": [{"hooks": [hook]}]}}))
+    trust(settings, "claude")
+    with start_with(folder) as started:
+        assert until((folder / "begun").exists)
+        started.send(signal.SIGINT)
+        assert started.wait() == 130
+    assert not (folder / "agent.pid").exists()
+    assert listed(folder) == []
+
+
+@pytest.mark.rule("C4")
+def test_an_interrupt_wins_against_a_gate_that_is_being_asked(tmp_path):
+    gates = '[gates]\nslow = "echo $$ > gate.pid; sleep 1000"\n'
+    folder = project(tmp_path / "p", LEARNS, gates)
+    with start_with(folder) as started:
+        path = folder / "gate.pid"
+        assert until(lambda: path.exists() and path.read_text().strip())
+        gate = int(path.read_text())
+        started.send(signal.SIGINT)
+        assert started.wait() == 130
+    assert not running(gate)
+
+
+@pytest.mark.rule("K18")
+def test_after_kill_9_the_agent_is_gone_and_tasks_finds_it_interrupted(tmp_path):
+    folder = project(tmp_path / "p", HANGS)
+    with start_with(folder) as started:
+        agent = agent_pid(folder)
+        started.send(signal.SIGKILL)
+        started.wait()
+    assert until(lambda: not running(agent))
+    done = tasks(folder)
+    assert "was left by a process that is gone, and is interrupted" in done.stderr
+    assert "interrupted" in done.stdout
+    again = tasks(folder)
+    assert (again.stderr, again.returncode) == ("", 0)
+    (task,) = listed(folder)
+    assert (task["ending"], task["outcome"]) == ("interrupted", "skipped")
+
+
+@pytest.mark.rule("K18")
+def test_the_next_run_finds_what_a_killed_one_left(tmp_path):
+    folder = project(tmp_path / "p", HANGS)
+    with start_with(folder, "--label", "the lost one") as started:
+        agent_pid(folder)
+        started.send(signal.SIGKILL)
+        started.wait()
+    (folder / "agent.toml").write_text(LEARNS)
+    with start_with(folder) as second:
+        assert second.wait() == 0
+        assert "(the lost one) was left by a process that is gone" in second.err
+        assert second.out == "Now it is.\n"
+
+
+@pytest.mark.rule("E2")
+def test_what_left_the_agents_group_is_ended_too(tmp_path):
+    escapes = "setsid sh -c 'echo $$ > stray.pid; exec sleep 1000' >/dev/null 2>&1 & sleep 0.5"
+    script = f'[[turn]]\nsteps = [{{ tool = "bash", run = "{escapes}" }}, {{ say = "Done." }}]\n'
+    folder = project(tmp_path / "p", script, '[gates]\ng = "true"\n')
+    with start_with(folder) as started:
+        assert started.wait() == 0
+    assert not running(int((folder / "stray.pid").read_text()))
+
+
+def test_in_the_background_the_keyboard_is_left_alone(tmp_path):
+    folder = project(tmp_path / "p", LEARNS)
+    job = f"set -m; {shlex.join(WITH)} & wait $!; echo code $?"
+    with Terminal(folder, "/bin/bash", "-c", job) as terminal:
+        terminal.expect("code 0")
+        terminal.wait()
+
+
+@pytest.mark.rule("K16")
+def test_a_person_steers_a_task_from_another_terminal(tmp_path):
+    script = HANGS + '[[turn]]\nsteps = [{ write = "ready" }, { say = "As you say." }]\n'
+    folder = project(tmp_path / "p", script)
+    with start_with(folder) as started:
+        agent = agent_pid(folder)
+        (task,) = listed(folder)
+        assert (task["state"], task["owner_alive"]) == ("running", True)
+        done = tasks(folder, "steer", task["id"][:5], "Write it by hand.")
+        assert (done.returncode, done.stdout) == (0, f"{task['id']} goes on with your words\n")
+        assert started.wait() == 0
+        assert started.out == "As you say.\n"
+        assert "steered: Write it by hand." in started.err
+    assert not running(agent)
+    shown = tasks(folder, "show", task["id"]).stdout
+    assert "steered: Write it by hand." in shown
+
+
+@pytest.mark.rule("K18")
+def test_a_person_kills_a_task_from_another_terminal(tmp_path):
+    folder = project(tmp_path / "p", HANGS)
+    with start_with(folder) as started:
+        agent = agent_pid(folder)
+        (task,) = listed(folder)
+        done = tasks(folder, "kill", task["id"])
+        assert (done.returncode, done.stdout) == (0, f"{task['id']} is killed\n")
+        assert started.wait() == 137
+    assert not running(agent)
+    again = tasks(folder, "kill", task["id"])
+    assert again.returncode == 1
+    assert "had ended before (killed)" in again.stderr
+
+
+def test_an_owner_that_does_not_answer_is_said_so(tmp_path):
+    folder = project(tmp_path / "p", HANGS)
+    with start_with(folder) as started:
+        agent_pid(folder)
+        (task,) = listed(folder)
+        started.send(signal.SIGSTOP)
+        done = tasks(folder, "kill", task["id"])
+        started.send(signal.SIGCONT)
+        assert done.returncode == 1
+        assert f"the process that owns task {task['id']} does not answer" in done.stderr
+        started.send(signal.SIGTERM)
+        assert started.wait() == 143

@@ -1,0 +1,291 @@
+"""The keyboard and the signals of `notyet with`, and what it finds of others."""
+
+import asyncio
+import os
+import pty
+import signal
+import termios
+import threading
+import tomllib
+from types import SimpleNamespace
+
+import pytest
+
+from notyet import Engine, Ledger
+from notyet.agents import reopen
+from notyet.agents.script import script_from
+from notyet.agents.scripted import ScriptedSession
+from notyet.cli import with_keys, with_run
+from notyet.cli.main import main
+from notyet.cli.supervising import resume_command
+from notyet.cli.with_keys import Keyboard, Presses
+from notyet.supervise import Supervisor
+from with_runs import HANGS, LEARNS, STUBBORN, agent_pid, project
+
+ESCAPE = b"\x1b"
+
+
+@pytest.fixture
+def keyboard(monkeypatch):
+    """A keyboard whose terminal is ours: its keys, the terminal, and what came of them."""
+    ours, theirs = pty.openpty()
+    monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: True)
+    yield ours, theirs
+    for fd in (ours, theirs):
+        os.close(fd)
+
+
+def typed(keyboard, *chunks, pause=0.02):
+    """Type these, one after another; return how often Escape was heard."""
+    ours, theirs = keyboard
+    heard = []
+
+    async def type_all():
+        keys = Keyboard(asyncio.get_running_loop(), lambda: heard.append(1), theirs)
+        keys.listen()
+        for chunk in chunks:
+            os.write(ours, chunk)
+            await asyncio.sleep(pause)
+        await asyncio.sleep(0.1)
+        keys.restore()
+        keys.restore()
+
+    asyncio.run(type_all())
+    return len(heard)
+
+
+def test_escape_is_heard_and_the_terminal_is_as_before(keyboard):
+    before = termios.tcgetattr(keyboard[1])
+    assert typed(keyboard, ESCAPE) == 1
+    assert termios.tcgetattr(keyboard[1]) == before
+
+
+@pytest.mark.parametrize(
+    "chunks", [(b"\x1b[A",), (ESCAPE, b"[A"), (b"words\n",), (b"q",), (b"\x1bOP",)]
+)
+def test_other_keys_are_not(keyboard, chunks):
+    assert typed(keyboard, *chunks) == 0
+
+
+def test_escape_twice_is_heard_twice(keyboard):
+    assert typed(keyboard, ESCAPE, ESCAPE, pause=0.2) == 2
+
+
+def test_an_escape_that_is_still_awaited_at_the_end_is_dropped(keyboard):
+    ours, theirs = keyboard
+    heard = []
+
+    async def press():
+        keys = Keyboard(asyncio.get_running_loop(), lambda: heard.append(1), theirs)
+        keys.listen()
+        os.write(ours, ESCAPE)
+        await asyncio.sleep(0.02)
+        keys.restore()
+        await asyncio.sleep(0.1)
+
+    asyncio.run(press())
+    assert heard == []
+
+
+def test_in_the_background_nothing_is_read_until_it_comes_back(keyboard, monkeypatch):
+    ours, theirs = keyboard
+    heard = []
+
+    async def stop_and_go_on():
+        loop = asyncio.get_running_loop()
+        keys = Keyboard(loop, lambda: heard.append(1), theirs)
+        monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: False)
+        keys.listen()  # begun in the background: the terminal is not touched
+        assert termios.tcgetattr(theirs)[3] & termios.ICANON
+        monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: True)
+        keys.listen()
+        monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: False)
+        os.write(ours, ESCAPE)
+        await asyncio.sleep(0.1)
+        keys.listen()
+        assert heard == []
+        termios.tcflush(theirs, termios.TCIFLUSH)
+        monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: True)
+        keys.listen()
+        os.write(ours, ESCAPE)
+        await asyncio.sleep(0.2)
+        keys.restore()
+
+    asyncio.run(stop_and_go_on())
+    assert heard == [1]
+
+
+def test_a_terminal_that_goes_away_is_no_error(monkeypatch):
+    ours, theirs = pty.openpty()
+    monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: True)
+
+    async def hang_up():
+        keys = Keyboard(asyncio.get_running_loop(), lambda: None, theirs)
+        keys.listen()
+        os.close(ours)
+        await asyncio.sleep(0.1)
+        keys.listen()
+        keys.restore()
+
+    asyncio.run(hang_up())
+    os.close(theirs)
+
+
+def test_what_is_no_terminal_is_no_keyboard(tmp_path):
+    with open(tmp_path / "file", "w") as file:
+        assert not with_keys.is_foreground(file.fileno())
+    assert not with_keys.is_foreground(9999)
+
+
+def test_signals_that_are_ignored_stay_so():
+    held = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    pressed = []
+
+    async def press():
+        with Presses(asyncio.get_running_loop(), pressed.append, with_keyboard=True):
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.sleep(0.05)
+
+    try:
+        asyncio.run(press())
+    finally:
+        signal.signal(signal.SIGHUP, held)
+    assert pressed == [signal.SIGTERM]
+
+
+def after_agent_began(folder, *act):
+    """Do things one after another in a thread, once the agent is at work."""
+
+    def work():
+        agent_pid(folder)
+        for one in act:
+            one()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_one_signal_interrupts(run_here, tmp_path):
+    folder = project(tmp_path / "p", HANGS)
+    after_agent_began(folder, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    done = run_here(folder)
+    assert done.returncode == 143
+    assert "interrupting the agent" in done.stderr
+    assert "interrupted (1 run)" in done.stderr
+
+
+def test_two_signals_kill(run_here, tmp_path, monkeypatch):
+    folder = project(tmp_path / "p", STUBBORN)
+
+    class Impatient(with_run.With):
+        def _press(self, number):
+            super()._press(number)
+            super()._press(number)
+
+    monkeypatch.setattr(with_run, "With", Impatient)
+    after_agent_began(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
+    done = run_here(folder)
+    assert done.returncode == 130
+    assert "killing the agent" in done.stderr
+
+
+def test_three_signals_leave_at_once(run_here, tmp_path, monkeypatch):
+    folder = project(tmp_path / "p", HANGS)
+    left = []
+    monkeypatch.setattr("os._exit", left.append)
+    ignoring = SimpleNamespace(
+        SIGINT=2, SIGTERM=15, SIGHUP=1, SIG_IGN=1, signal=lambda number, _: left.append(number)
+    )
+    monkeypatch.setattr(with_run, "signal", ignoring)  # else this process would be deaf
+
+    class Impatient(with_run.With):
+        def _press(self, number):
+            for _ in range(3):
+                super()._press(number)
+
+    monkeypatch.setattr(with_run, "With", Impatient)
+    after_agent_began(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
+    run_here(folder)
+    assert left == [2, 15, 1, 130]
+
+
+def left_behind(label="lost", **fields):
+    """Leave a task unfinished, as a process that was killed does."""
+
+    async def work():
+        ledger = Ledger()
+        async with Supervisor(Engine(ledger=ledger), ledger, reopen) as here:
+            session = ScriptedSession(script_of(HANGS))
+            handle = await (
+                here.spawn(session, "Look.", label=label, **fields)
+                if fields
+                else here.launch(session, "Look.", label=label)
+            )
+            await asyncio.sleep(0.1)
+            return handle.task_id
+
+    return asyncio.run(work())
+
+
+def script_of(text):
+    return script_from(tomllib.loads(text), "test")
+
+
+@pytest.mark.rule("K18")
+def test_what_others_left_is_ended_and_told_once(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lost, sub = left_behind(), left_behind("a subagent", agent_type="coder")
+    assert main(["tasks"]) == 0
+    said = capsys.readouterr()
+    assert f"{lost} (lost) was left by a process that is gone, and is interrupted" in said.err
+    assert f"{sub} (a subagent) was left" in said.err
+    assert said.out.count("interrupted") == 2
+    assert "undelivered: the program that takes its result is not running" in said.out
+    assert main(["tasks"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.rule("K18")
+def test_steering_what_a_dead_process_left_says_that_it_has_ended(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lost = left_behind()
+    assert main(["tasks", "kill", lost]) == 1
+    said = capsys.readouterr().err
+    assert "was left by a process that is gone" in said
+    assert "had ended before (interrupted)" in said
+
+
+def test_the_next_run_tells_what_it_found(run_here, tmp_path):
+    folder = project(tmp_path / "p", LEARNS)
+    os.chdir(folder)
+    left_behind("the lost one")
+    done = run_here(folder)
+    assert done.returncode == 0
+    assert "(the lost one) was left by a process that is gone" in done.stderr
+
+
+def test_a_ledger_that_cannot_be_used_is_said_in_one_line(run_here, tmp_path):
+    folder = project(tmp_path / "p", LEARNS)
+    done = run_here(folder, NOTYET_LEDGER="/proc/notyet/ledger.db")
+    assert done.returncode == 1
+    assert "notyet with: ledger /proc/notyet/ledger.db" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("ref", "words"),
+    [
+        ({"agent": "claude", "args": []}, "notyet with claude --resume s1 'go on'"),
+        (
+            {"agent": "codex", "args": ["-m", "a b"]},
+            "notyet with codex --resume s1 'go on' -- -m 'a b'",
+        ),
+        ({"id": 1}, ""),
+    ],
+)
+def test_how_to_go_on(ref, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert resume_command(ref, "s1", str(tmp_path)) == words
+    assert resume_command(ref, "", str(tmp_path)) == ""
