@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from notyet.core.task import Result, Run, TaskView
     from notyet.ledger.sqlite import Ledger
-    from notyet.ledger.tasks import History
+    from notyet.ledger.tasks import Course
 
 _SOURCES = {
     "start": "task",
@@ -40,7 +40,7 @@ def show_one(ledger: Ledger, task: str, *, as_json: bool) -> int:
     tasks = Tasks(ledger)
     (view,) = tasks.views(task)
     seen = tasks.look(task)
-    history = tasks.history(task)
+    course = tasks.course(task)
     children = [child.task.id for child in tasks.below(task)]
     known = Outbox(ledger.file).read(task)
     result = known[0] if known is not None else None
@@ -48,12 +48,12 @@ def show_one(ledger: Ledger, task: str, *, as_json: bool) -> int:
     if as_json:
         import json
 
-        print(json.dumps(_plain(view, history, children, result, again), indent=2))
+        print(json.dumps(_plain(view, course, children, result, again), indent=2))
         return 0
     page = _Page()
     page.facts(view, children)
-    page.runs(history)
-    page.rest(history)
+    page.runs(course)
+    page.rest(course)
     page.result(view, result)
     if again and view.ended_at is not None:
         page.fact("go on", again)
@@ -61,12 +61,12 @@ def show_one(ledger: Ledger, task: str, *, as_json: bool) -> int:
 
 
 def _plain(
-    view: TaskView, history: History, children: list[str], result: Result | None, again: str
+    view: TaskView, course: Course, children: list[str], result: Result | None, again: str
 ) -> dict[str, Any]:
     return plain(view) | {
-        "runs": [as_dict(run) | {"ended_at": history.ended_at[run.id]} for run in history.runs],
-        "other_steers": [dict(zip(_STEER, steer, strict=True)) for steer in history.steers],
-        "messages": [dict(zip(_MESSAGE, said, strict=True)) for said in history.messages],
+        "runs": [as_dict(run) | {"ended_at": course.ended_at[run.id]} for run in course.runs],
+        "other_steers": [dict(zip(_STEER, steer, strict=True)) for steer in course.steers],
+        "messages": [dict(zip(_MESSAGE, said, strict=True)) for said in course.messages],
         "children": children,
         "result": as_dict(result) if result is not None else None,
         "resume": again,
@@ -107,10 +107,10 @@ class _Page:
         self.fact("steers", f"{view.steers} by gates")
         self._text("prompt", task.prompt)
 
-    def runs(self, history: History) -> None:
+    def runs(self, course: Course) -> None:
         """Print each prompt that the agent had, and how its run ended."""
-        for run in history.runs:
-            self.fact(f"run {run.generation}", self._run(run, history.ended_at[run.id]))
+        for run in course.runs:
+            self.fact(f"run {run.generation}", self._run(run, course.ended_at[run.id]))
 
     def _run(self, run: Run, ended_at: float | None) -> str:
         at = time.strftime("%H:%M:%S", time.localtime(run.started_at))
@@ -119,12 +119,12 @@ class _Page:
         said = "" if run.source == "start" else f": {in_a_line(run.prompt, _LONGEST)}"
         return f"{at}{took}  {how:<11}  {_SOURCES[run.source]}{said}"
 
-    def rest(self, history: History) -> None:
+    def rest(self, course: Course) -> None:
         """Print the steers and messages that no run came of."""
-        for source, prompt, phase, error in history.steers:
+        for source, prompt, phase, error in course.steers:
             why = f" ({error})" if error else ""
             self.fact("steer", f"{phase}{why}, {source}: {in_a_line(prompt, _LONGEST)}")
-        for kind, text, state in history.messages:
+        for kind, text, state in course.messages:
             self.fact("message", f"{state}, of a {kind}: {in_a_line(text, _LONGEST)}")
 
     def result(self, view: TaskView, result: Result | None) -> None:

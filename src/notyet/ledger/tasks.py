@@ -51,7 +51,7 @@ _LOSE_STOPS = """
 """
 
 
-class History(Record, kw_only=True):
+class Course(Record, kw_only=True):
     """A task's runs, the steers of which no run came, and the messages for it."""
 
     runs: tuple[Run, ...]
@@ -246,10 +246,10 @@ class Tasks:
         rows = self._file.read(lambda db: db.execute(sql, (prefix, most)).fetchall())
         return [task for (task,) in rows]
 
-    def history(self, task: str) -> History:
+    def course(self, task: str) -> Course:
         """Return all that was sent to a task's agent, and what came of it."""
 
-        def read(db: sqlite3.Connection) -> History:
+        def read(db: sqlite3.Connection) -> Course:
             columns = ", ".join(RUN_COLUMNS)
             runs = db.execute(
                 f"SELECT {columns} FROM runs WHERE task = ? ORDER BY generation", (task,)
@@ -265,7 +265,7 @@ class Tasks:
             messages = db.execute(
                 "SELECT kind, text, state FROM messages WHERE task = ? ORDER BY id", (task,)
             ).fetchall()
-            return History(
+            return Course(
                 runs=tuple(run_of(row) for row in runs),
                 ended_at=dict(ended),
                 steers=tuple(steers),
