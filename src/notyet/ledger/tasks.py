@@ -138,8 +138,11 @@ class Tasks:
         return self._file.write(note)
 
     def children(self, task: str) -> list[str]:
-        """Return the active children of a task."""
-        sql = "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL"
+        """Return the children of a task that are active, or of whose end nobody was told yet."""
+        sql = (
+            "SELECT id FROM tasks WHERE parent = ?1 AND ended_at IS NULL UNION ALL SELECT task"
+            " FROM outbox WHERE parent = ?1 AND status IN ('pending', 'leased') AND NOT told"
+        )
         rows = self._file.read(lambda db: db.execute(sql, (task,)).fetchall())
         return [child for (child,) in rows]
 
@@ -171,6 +174,14 @@ class Tasks:
         )
         rows = self._file.read(lambda db: db.execute(sql, (task,)).fetchall())
         return [child for (child,) in rows]
+
+    def has_word(self, task: str) -> bool:
+        """Tell whether the user said something to a task that was not sent yet."""
+        sql = (
+            "SELECT 1 FROM messages WHERE task = ? AND state IN ('queued', 'taken')"
+            " AND state = 'queued' AND kind = 'user'"
+        )
+        return self._file.read(lambda db: db.execute(sql, (task,)).fetchone() is not None)
 
     def knows_session(self, session_id: str) -> bool:
         """Tell whether a session has worked on a task before."""

@@ -163,8 +163,9 @@ class Driver:
         """Record how a turn ended by itself."""
         try:
             turn = sending.result()
-        except SendError as error:
+        except SendError as error:  # which cannot heal: nothing was sent
             turn = Turn(text="", stop_reason="error", error=str(error), turns=0)
+            self._life.key = ""
         except asyncio.CancelledError:
             turn = Turn(text="", stop_reason="cancelled", turns=0)
         self._life.sending = None
@@ -211,30 +212,36 @@ class Driver:
             await self._life.first_of(timeout=settings.grace)
             if life.poked.is_set():
                 return
+        if await self._children_are_done(seen):
+            await self._store.insist(
+                self._store.runs.settle, seen.run.id, self._context.owner, new_key()
+            )
+
+    async def _children_are_done(self, seen: Seen) -> bool:
+        """Wait for the children, but no message of the user waits with us; False: look again."""
+        tasks, life = self._store.tasks, self._life
+        patience = self._context.settings.children_expiry
         loop = asyncio.get_running_loop()
-        ends = loop.time() + settings.children_expiry
-        waited_for = self._store.tasks.unheard if self._context.delivers else None
+        ends = loop.time() + patience
+        waited_for = tasks.unheard if self._context.delivers else tasks.children
         self._gating.overdue = ()
-        while children := await self._store.insist(
-            waited_for or self._store.tasks.children, seen.task.id
-        ):
+        while children := await self._store.insist(waited_for, seen.task.id):
+            if await self._store.insist(tasks.has_word, seen.task.id):
+                break
             left = ends - loop.time()
             if left <= 0:
                 self._gating.overdue = tuple(children)
                 self._context.warn(
-                    f"task {seen.task.id} waited {settings.children_expiry:g} s for "
-                    f"{len(children)} children, and is gated without them"
+                    f"task {seen.task.id} waited {patience:g} s for {len(children)} children, "
+                    "and is gated without them"
                 )
                 break
-            await self._life.first_of(timeout=min(left, settings.poll))
+            await life.first_of(timeout=min(left, self._context.settings.poll))
             if life.poked.is_set():
                 life.poked.clear()
-                now = await self._look()
-                if now.run != seen.run:
-                    return
-        await self._store.insist(
-            self._store.runs.settle, seen.run.id, self._context.owner, new_key()
-        )
+                if (await self._look()).run != seen.run:
+                    return False
+        return True
 
     async def _steer(self, seen: Seen) -> None:
         """Send the steer that is reserved; a new run begins when it has arrived (K2)."""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TYPE_CHECKING
 
 from notyet.core.announce import announced
-from notyet.core.gate import check_timeout
-from notyet.core.record import replace
-from notyet.core.task import Run, Task
+from notyet.core.task import Task
 from notyet.errors import Refused, Undeliverable
-from notyet.ledger.runs import run_id
 from notyet.supervise.context import Context, new_key
 from notyet.supervise.delivery import Delivery
 from notyet.supervise.driver import Driver, Fenced
-from notyet.supervise.events import start_event
+from notyet.supervise.entering import Entering, new_id, words
 from notyet.supervise.handle import Handle
 from notyet.supervise.life import Life
 from notyet.supervise.people import People
@@ -37,9 +33,6 @@ if TYPE_CHECKING:
     from notyet.supervise.settings import Progress
 
     Reopen = Callable[[Mapping[str, Any]], Session]
-
-_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
-_ID_LENGTH = 10
 
 
 class Supervisor:
@@ -73,6 +66,7 @@ class Supervisor:
         self._settings = settings
         self._delivery = Delivery(self._context)
         self._people = People(self._context)
+        self._entering = Entering(self._context)
         self._pulse = Pulse(self._context, self._people, self._delivery)
 
     async def __aenter__(self) -> Self:
@@ -125,7 +119,7 @@ class Supervisor:
     ) -> Handle:
         """Do what `run` does, but return at once."""
         task = Task(
-            id=_new_id(), prompt=prompt, scope="agent", label=label, cwd=cwd, timeout=timeout
+            id=new_id(), prompt=prompt, scope="agent", label=label, cwd=cwd, timeout=timeout
         )
         return await self._start(session, task)
 
@@ -149,7 +143,7 @@ class Supervisor:
         if cleanup not in {"keep", "delete"}:
             raise ValueError(f"cleanup is 'keep' or 'delete', not {cleanup!r}")
         asked = Task(
-            id=_new_id(),
+            id=new_id(),
             prompt=task,
             label=label,
             agent_type=agent_type,
@@ -159,15 +153,17 @@ class Supervisor:
             internal=internal,
             depth=1,
         )
-        return await self._start(session, await self._below(asked, parent))
+        if parent is not None:
+            asked = await self._entering.below(asked, _id(parent))
+        return await self._start(session, asked)
 
     async def say(self, task: Handle | str, text: str) -> None:
         """Keep a user's message for a task: it is sent when the turn ends, and beats a block."""
-        await self._people.do(_id(task), "say", _words(text))
+        await self._people.do(_id(task), "say", words(text))
 
     async def steer(self, task: Handle | str, prompt: str) -> None:
         """Stop what an agent is doing and let it go on with this prompt. Raises Refused."""
-        await self._people.do(_id(task), "steer", _words(prompt))
+        await self._people.do(_id(task), "steer", words(prompt))
 
     async def kill(self, task: Handle | str) -> bool:
         """End a task and what it started; no gate is asked. False: it had ended before."""
@@ -269,67 +265,10 @@ class Supervisor:
         await self._pulse.retire()
         self._store.close()
 
-    async def _below(self, task: Task, parent: Handle | str | None) -> Task:
-        if parent is None:
-            return task
-        above = await self._store(self._store.tasks.look, _id(parent))
-        if above is None:
-            return replace(task, parent_session=_id(parent))
-        session = above.session_id or above.task.id
-        depth = above.task.depth + 1
-        return replace(task, parent=above.task.id, parent_session=session, depth=depth)
-
     async def _start(self, session: Session, task: Task) -> Handle:
         if not self._pulse.is_beating:
             raise Refused(NOT_RUNNING)
-        check_timeout(task.timeout)
-        busy = self._context.at_work.get(id(session))
-        if busy is not None:
-            raise Refused(f"this session is at work on task {busy}")
-        task = replace(task, prompt=_words(task.prompt), cwd=task.cwd or os.getcwd())
-        self._context.at_work[id(session)] = task.id
-        try:
-            await self._enter(session, task)
-        except BaseException:
-            self._context.at_work.pop(id(session), None)
-            raise
-        life = Life(task.id, session, "here")
-        life.parent = task.parent
-        return self._live(life)
-
-    async def _enter(self, session: Session, task: Task) -> None:
-        run = Run(
-            id=run_id(task.id, 1),
-            task=task.id,
-            generation=1,
-            state="running",
-            source="start",
-            key=new_key(),
-            prompt=await self._with_context(session, task),
-            sent="reserved",
-        )
-        await self._store(
-            self._store.tasks.start,
-            task,
-            run,
-            self._context.owner,
-            session.ref(),
-            session.id or "",
-            max_depth=self._settings.max_depth,
-            max_children=self._settings.max_children,
-        )
-
-    async def _with_context(self, session: Session, task: Task) -> str:
-        """Return the first prompt, after what start hooks have to say (K14)."""
-        if task.internal:
-            return task.prompt
-        is_new = session.id is None or not await self._store(
-            self._store.tasks.knows_session, session.id
-        )
-        if task.scope == "agent" and not is_new:
-            return task.prompt
-        told = await self._context.engine.start(start_event(task, session, is_new=is_new))
-        return f"{told}\n\n{task.prompt}" if told else task.prompt
+        return self._live(await self._entering.enter(session, task))
 
     def _live(self, life: Life) -> Handle:
         self._context.lives[life.task_id] = life
@@ -376,18 +315,8 @@ class Supervisor:
             return None
 
 
-def _new_id() -> str:
-    return "t" + "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(_ID_LENGTH))
-
-
 def _id(task: Handle | str) -> str:
     return task.task_id if isinstance(task, Handle) else task
-
-
-def _words(text: str) -> str:
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError("a prompt needs words")
-    return text
 
 
 def _break(life: Life, error: BaseException) -> None:

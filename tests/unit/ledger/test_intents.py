@@ -1,0 +1,82 @@
+"""Intents: written by anybody, answered by the owner."""
+
+import pytest
+
+from notyet.core.task import Run, Task
+from notyet.ledger.intents import Intents
+from supervised import Dead
+
+pytestmark = pytest.mark.rule("K18")
+
+
+@pytest.fixture
+def desk(tmp_path):
+    made = Dead(tmp_path)
+    made.intents = Intents(made.ledger.file)
+    for task in ("t1", "t2"):
+        run = Run(
+            id=f"{task}.1",
+            task=task,
+            generation=1,
+            state="running",
+            source="start",
+            key=task,
+            prompt="do it",
+        )
+        made.tasks.start(
+            Task(id=task, prompt="do it"),
+            run,
+            made.owner,
+            {},
+            "",
+            max_depth=1,
+            max_children=1,
+        )
+    return made
+
+
+def test_an_owner_reads_what_is_asked_of_its_tasks_in_the_order_of_asking(desk):
+    desk.intents.wish("t2", "say", "first \ud800")
+    desk.intents.wish("t1", "kill", "")
+    desk.intents.wish("t9", "kill", "")  # of nobody
+    first, second = desk.intents.waiting(desk.owner)
+    assert (first.task, first.what, first.text) == ("t2", "say", "first ?")
+    assert (second.task, second.what) == ("t1", "kill")
+    assert desk.intents.waiting(desk.owner + 1) == []
+
+
+def test_an_answer_is_given_once_and_read_by_whoever_asked(desk):
+    number = desk.intents.wish("t1", "steer", "other way")
+    assert desk.intents.read(number) == ("pending", "")
+    desk.intents.answer(number, "refused", "too soon")
+    desk.intents.answer(number, "done")
+    assert desk.intents.read(number) == ("refused", "too soon")
+    assert desk.intents.waiting(desk.owner) == []
+    assert not desk.intents.withdraw(number)
+
+
+def test_an_intent_can_be_taken_back_while_nobody_has_answered(desk):
+    number = desk.intents.wish("t1", "kill", "")
+    assert desk.intents.withdraw(number)
+    assert desk.intents.waiting(desk.owner) == []
+    assert desk.intents.read(number) == ("refused", "it was withdrawn")
+    assert desk.intents.wish("t1", "kill", "") > number  # no number is given twice
+
+
+@pytest.mark.parametrize("what", ["kill", "reset", "interrupt"])
+def test_whoever_wanted_the_end_that_came_has_it_and_all_others_are_refused(desk, what):
+    numbers = {each: desk.intents.wish("t1", each, "") for each in ("kill", "reset", "interrupt")}
+    said = desk.intents.wish("t1", "say", "hello")
+    ending = {"kill": "killed", "reset": "reset", "interrupt": "interrupted"}[what]
+    desk.runs.end("t1", desk.owner, ending)
+    states = {each: desk.intents.read(number)[0] for each, number in numbers.items()}
+    assert states == {each: "done" if each == what else "refused" for each in numbers}
+    assert desk.intents.read(said)[0] == "refused"
+
+
+def test_an_intent_goes_to_whoever_owns_the_task_by_then(desk):
+    desk.intents.wish("t1", "kill", "")
+    desk.leases.retire(desk.owner)
+    heir = desk.leases.enrol(1000.0)
+    desk.tasks.claim(heir)
+    assert [intent.task for intent in desk.intents.waiting(heir)] == ["t1"]

@@ -1,0 +1,136 @@
+"""The outbox: a result stays until somebody has it."""
+
+import time
+
+import pytest
+
+from notyet import Allow, Decision
+from notyet.core.session import Turn
+from notyet.core.task import Run, Task
+from notyet.errors import Refused
+from notyet.ledger.outbox import Outbox
+from supervised import Dead
+from support import rows
+
+PASS = Decision(verdict=Allow(), outcome="passed")
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A ledger with one task that has ended."""
+    made = Dead(tmp_path)
+    made.outbox = Outbox(made.ledger.file)
+    run = Run(
+        id="t1.1",
+        task="t1",
+        generation=1,
+        state="running",
+        source="start",
+        key="k",
+        prompt="do it",
+    )
+    task = Task(id="t1", prompt="do it")
+    made.tasks.start(task, run, made.owner, {}, "s1", max_depth=1, max_children=1)
+    return made
+
+
+@pytest.fixture
+def ended(desk):
+    desk.runs.finish("t1.1", Turn(text="done"), "done", desk.owner)
+    desk.runs.settle("t1.1", desk.owner, "k1")
+    desk.runs.decide("t1.1", desk.owner, PASS, begun=None, ceiling=0, key="k2")
+    return desk
+
+
+def status(desk):
+    return rows(desk.ledger, "SELECT status, attempts, error FROM outbox ORDER BY key")
+
+
+@pytest.mark.rule("K8")
+def test_a_result_is_there_once_its_task_has_ended(desk):
+    assert desk.outbox.read("t1") is None
+    assert desk.outbox.lease("t1", desk.owner) is None
+    assert desk.outbox.due(desk.owner) == []
+
+
+@pytest.mark.rule("K8", "K7")
+def test_each_attempt_has_the_same_key_and_a_number(ended):
+    first = ended.outbox.lease("t1", ended.owner)
+    again = ended.outbox.lease("t1", ended.owner)
+    assert (first.key, first.attempt, first.result.text) == ("t1:1", 1, "done")
+    assert (again.key, again.attempt, again.result) == ("t1:1", 2, first.result)
+    assert ended.outbox.lease("t1", 99) is None
+
+
+@pytest.mark.rule("K8")
+def test_a_postponed_result_is_due_when_its_time_has_come(ended):
+    assert ended.outbox.due(ended.owner) == ["t1"]
+    ended.outbox.lease("t1", ended.owner)
+    assert ended.outbox.due(ended.owner) == []  # it is on its way
+    ended.outbox.postpone("t1:1", "busy \ud800", 60.0)
+    assert ended.outbox.due(ended.owner) == []
+    assert status(ended) == [("pending", 1, "busy ?")]
+    rows(ended.ledger, "UPDATE outbox SET next_at = ?", time.time() - 1)
+    assert ended.outbox.due(ended.owner) == ["t1"]
+    assert ended.outbox.due(99) == []
+
+
+@pytest.mark.rule("K8")
+def test_an_acknowledged_result_is_delivered_for_good(ended):
+    ended.outbox.lease("t1", ended.owner)
+    ended.outbox.acknowledge("t1")
+    ended.outbox.postpone("t1:1", "late", 0.0)
+    ended.outbox.suspend("t1:1", "late")
+    assert status(ended) == [("delivered", 1, "")]
+    assert ended.outbox.lease("t1", ended.owner) is None
+
+
+@pytest.mark.rule("K8")
+def test_a_suspended_result_waits_for_a_person(ended):
+    ended.outbox.lease("t1", ended.owner)
+    ended.outbox.suspend("t1:1", "hopeless")
+    assert ended.outbox.due(ended.owner) == []
+    assert ended.outbox.lease("t1", ended.owner) is None
+    other = ended.leases.enrol(1000.0)
+    ended.outbox.retry("t1", other)
+    assert ended.outbox.due(ended.owner) == ["t1"]  # it lives, and has the consumer
+    assert ended.outbox.lease("t1", ended.owner).attempt == 1
+    ended.outbox.suspend("t1:1", "hopeless")
+    ended.leases.retire(ended.owner)
+    ended.outbox.retry("t1", other)
+    assert ended.outbox.due(other) == ["t1"]
+
+
+@pytest.mark.rule("K8", "K7")
+def test_a_result_that_was_delivered_is_delivered_again_under_another_key(ended):
+    ended.outbox.told("t1")
+    ended.outbox.acknowledge("t1")
+    ended.outbox.retry("t1", ended.owner)
+    again = ended.outbox.lease("t1", ended.owner)
+    assert (again.key, again.attempt, again.result.text) == ("t1:2", 1, "done")
+    assert ended.outbox.read("t1")[1]  # nobody is told a second time
+    ended.outbox.acknowledge("t1")
+    assert [row[0] for row in status(ended)] == ["delivered", "delivered"]
+
+
+@pytest.mark.rule("K8")
+def test_a_dismissed_result_is_nobodys_matter_any_more(ended):
+    ended.outbox.lease("t1", ended.owner)
+    ended.outbox.dismiss("t1")
+    ended.outbox.acknowledge("t1")
+    assert status(ended)[0][0] == "dismissed"
+    assert ended.outbox.due(ended.owner) == []
+
+
+@pytest.mark.rule("K8")
+def test_there_is_nothing_to_retry_or_dismiss_before_the_end(desk):
+    for verb in (lambda: desk.outbox.retry("t1", desk.owner), lambda: desk.outbox.dismiss("t1")):
+        with pytest.raises(Refused, match="task t1 has no result yet; list tasks with: notyet"):
+            verb()
+
+
+@pytest.mark.rule("K10")
+def test_whether_observers_were_told_is_remembered(ended):
+    assert ended.outbox.read("t1")[1] is False
+    ended.outbox.told("t1")
+    assert ended.outbox.read("t1")[1] is True

@@ -1,0 +1,299 @@
+"""Whose a task is: leases, takeovers, and what other processes may ask of the owner."""
+
+import asyncio
+import json
+import signal
+
+import pytest
+
+from notyet.core.session import Turn
+from notyet.errors import Refused
+from supervised import Agent, Asking, World, other_process, said_by
+
+
+def taken_over(late, heir):
+    """Let a supervisor sleep for so long that another one takes its task over; then wake it."""
+    pulse = late.supervisor._pulse
+    late.do(pulse.stop())
+    late.rows("UPDATE owners SET lease_until = 0 WHERE id = ?", late.supervisor._context.owner)
+    (taken,) = heir.do(heir.supervisor.recover())
+
+    async def wake():
+        pulse._beating = asyncio.ensure_future(pulse._beat())
+
+    late.do(wake())
+    return taken
+
+
+@pytest.mark.rule("K18")
+def test_tasks_of_a_living_owner_are_left_alone(world):
+    agent = Agent(Agent.WAIT)
+    handle = world.launch(agent)
+    world.at_work(agent)
+    with World(world.folder, beside=world) as other:
+        assert other.do(other.supervisor.recover()) == ()
+        assert other.view(handle).owner_alive
+    assert world.state(handle) == "running"
+    world.do(world.supervisor.kill(handle))
+
+
+@pytest.mark.rule("K18")
+def test_a_supervisor_renews_its_lease_while_it_lives(tmp_path):
+    with World(tmp_path, lease=0.4) as world:
+        agent = Agent(Agent.WAIT)
+        handle = world.launch(agent)
+
+        def lease():
+            return world.rows("SELECT lease_until FROM owners")
+
+        first = lease()
+        world.until(lambda: lease() > first)
+        world.do(world.supervisor.kill(handle))
+
+
+@pytest.mark.rule("K18", "K7")
+def test_an_owner_whose_lease_ran_out_is_fenced_and_its_agent_is_aborted(tmp_path):
+    again = Agent("from the new owner", id="s1", knows=False)
+    with World(tmp_path, lease=0.2) as late:
+        old = Agent(Agent.WAIT)
+        handle = late.launch(old)
+        late.at_work(old)
+        with World(tmp_path, beside=late, reopen=lambda ref: again) as heir:
+            taken = taken_over(late, heir)
+            result = heir.result(taken)
+            with pytest.raises(Refused, match=f"another process took over task {handle.task_id}"):
+                late.result(handle)
+        assert old.aborts == 1
+        assert (result.text, again.got, again.aborts) == ("from the new owner", ["do it"], 1)
+        assert any("took this supervisor for dead" in said for said in late.warnings)
+        assert late.rows("SELECT count(*) FROM outbox") == [(1,)]
+
+
+@pytest.mark.rule("K18")
+def test_the_moves_of_a_fenced_owner_do_nothing(tmp_path):
+    heirs = Agent(Agent.WAIT, knows=False)
+    with World(tmp_path, lease=1000.0) as late:
+        old = Agent(Agent.WAIT)
+        handle = late.launch(old)
+        late.at_work(old)
+        with World(tmp_path, beside=late, reopen=lambda ref: heirs) as heir:
+            taken = taken_over(late, heir)
+            heir.at_work(heirs)
+            # It does not know yet, and reports the end of its own run.
+            late_word = late.supervisor.finish(f"{handle.task_id}.1", Turn(text="mine"))
+            assert late.do(late_word) is False
+            old.come_back(Turn(text="mine"))
+            with pytest.raises(Refused):
+                late.result(handle)
+            assert heir.state(taken) == "running"
+            heirs.come_back(Turn(text="the heir's"))
+            assert heir.result(taken).text == "the heir's"
+
+
+@pytest.mark.rule("K18", "K10")
+def test_observers_of_a_fenced_owner_are_not_told_of_what_the_heir_ended(tmp_path):
+    heirs = Agent("the heir's", knows=False)
+    told = []
+    with World(tmp_path, lease=1000.0) as late:
+        late.engine.on("stop", lambda event, ctx: told.append("late"))
+        old = Agent(Agent.WAIT)
+        handle = late.launch(old)
+        late.at_work(old)
+        with World(tmp_path, beside=late, reopen=lambda ref: heirs) as heir:
+            heir.engine.on("stop", lambda event, ctx: told.append("heir"))
+            taken = taken_over(late, heir)
+            heir.result(taken)
+            old.come_back(Turn(text="mine"))
+            with pytest.raises(Refused):
+                late.result(handle)
+    assert told == ["heir"]
+
+
+@pytest.mark.rule("K18")
+def test_a_fenced_owner_ends_no_agent_that_others_sent_to_work(tmp_path):
+    asking = Asking()
+    with World(tmp_path) as dead:
+        dead.engine.on("stopping", asking)
+        dead.launch(Agent("done"))
+        dead.until(lambda: asking.asked)
+    first, asking = Agent(), Asking()
+    with World(tmp_path, lease=0.2, reopen=lambda ref: first) as late:
+        late.engine.on("stopping", asking)
+        (taken,) = late.do(late.supervisor.recover())
+        late.until(lambda: asking.asked)
+        with World(tmp_path, beside=late, reopen=lambda ref: Agent()) as heir:
+            last = taken_over(late, heir)
+            heir.result(last)
+            with pytest.raises(Refused, match="another process took over"):
+                late.result(taken)
+    assert first.aborts == 1  # when it was recovered, and not again
+
+
+@pytest.mark.rule("K18")
+def test_a_supervisor_that_was_taken_for_dead_owns_what_it_starts_from_then_on(tmp_path):
+    heirs = Agent(Agent.WAIT, knows=False)
+    with World(tmp_path, lease=0.2) as late:
+        old = Agent(Agent.WAIT)
+        late.launch(old)
+        late.at_work(old)
+        with World(tmp_path, beside=late, reopen=lambda ref: heirs) as heir:
+            taken = taken_over(late, heir)
+            late.until(lambda: any("for dead" in said for said in late.warnings))
+            fresh = Agent(Agent.WAIT, id="fresh")
+            handle = late.launch(fresh)
+            late.at_work(fresh)
+            assert heir.do(heir.supervisor.recover()) == ()
+            fresh.come_back(Turn(text="still mine"))
+            assert late.result(handle).text == "still mine"
+            heir.do(heir.supervisor.kill(taken))
+
+
+@pytest.mark.rule("K18")
+def test_closing_leaves_what_is_unfinished_to_whoever_recovers_it(tmp_path):
+    agent = Agent(Agent.WAIT)
+    with World(tmp_path) as world:
+        handle = world.launch(agent)
+        world.at_work(agent)
+        waiting = world.runner.get_loop().create_task(handle.result())
+    assert agent.aborts == 1
+    with pytest.raises(Refused, match=f"the supervisor of task {handle.task_id} was closed"):
+        waiting.result()
+    with World(tmp_path, reopen=lambda ref: Agent(knows=None)) as world:
+        assert not world.view(handle).owner_alive
+        (taken,) = world.do(world.supervisor.recover())
+        assert world.result(taken).ending == "interrupted"
+
+
+KILLED = "print(await supervisor.kill({!r}))"
+
+
+@pytest.mark.rule("K18", "C3")
+@pytest.mark.parametrize(
+    ("verb", "ending"), [("kill", "killed"), ("reset", "reset"), ("interrupt", "interrupted")]
+)
+def test_another_process_ends_a_task_through_its_owner(world, verb, ending):
+    agent = Agent(Agent.WAIT)
+    handle = world.launch(agent)
+    world.at_work(agent)
+    story = f"print(await supervisor.{verb}({handle.task_id!r}))"
+    assert said_by(world, other_process(world.ledger.path, story)) == "True"
+    assert world.result(handle).ending == ending
+    assert agent.aborts == 1
+    assert said_by(world, other_process(world.ledger.path, story)) == "False"
+
+
+@pytest.mark.rule("K18", "K16")
+def test_another_process_steers_a_task_and_is_told_why_it_may_not(tmp_path):
+    with World(tmp_path, steer_pause=60.0) as world:
+        agent = Agent(Agent.WAIT, Agent.WAIT)
+        handle = world.spawn(agent)
+        world.at_work(agent)
+        story = f"""
+        await supervisor.steer({handle.task_id!r}, "The other way.")
+        try:
+            await supervisor.steer({handle.task_id!r}, "And back.")
+        except Refused as error:
+            print(error)
+        """
+        said = said_by(world, other_process(world.ledger.path, story))
+        world.until(lambda: len(agent.got) == 2)
+        world.do(world.supervisor.kill(handle))
+    assert agent.got == ["do it", "The other way."]
+    assert "just now; try again in" in said or "is being steered already" in said
+
+
+@pytest.mark.rule("K18", "C9")
+def test_another_process_says_something_to_a_task(world):
+    agent = Agent(Agent.WAIT, "heard")
+    handle = world.launch(agent)
+    world.at_work(agent)
+    story = f"await supervisor.say({handle.task_id!r}, 'Mind the readme.')"
+    said_by(world, other_process(world.ledger.path, story))
+    agent.come_back(Turn(text="done"))
+    assert world.result(handle).text == "heard"
+    assert agent.got == ["do it", "Mind the readme."]
+
+
+@pytest.mark.rule("K18")
+def test_an_intent_of_another_process_about_an_ended_task_is_refused(world):
+    handle = world.launch(Agent("done"))
+    world.result(handle)
+    story = f"""
+    try:
+        await supervisor.say({handle.task_id!r}, "hello")
+    except Refused as error:
+        print(error)
+    """
+    said = said_by(world, other_process(world.ledger.path, story))
+    assert said == f"task {handle.task_id} has ended (done)"
+
+
+@pytest.mark.rule("K18")
+def test_an_owner_that_does_not_answer_is_not_waited_for_forever(world):
+    agent = Agent(Agent.WAIT)
+    handle = world.launch(agent)
+    world.at_work(agent)
+    world.do(world.supervisor._pulse.stop())
+    with World(world.folder, beside=world, intent_patience=0.05) as other:
+        with pytest.raises(Refused, match=f"the process that owns task {handle.task_id} does not"):
+            other.do(other.supervisor.kill(handle))
+        assert other.rows("SELECT count(*) FROM intents") == [(0,)]
+    world.do(world.supervisor._pulse.start())
+
+
+@pytest.mark.rule("K18")
+def test_a_kill_of_a_parent_reaches_children_that_another_process_owns(world):
+    parent, child = Agent(Agent.WAIT, id="p"), Agent(Agent.WAIT, id="c")
+    above = world.launch(parent)
+    with World(world.folder, beside=world) as other:
+        below = other.spawn(child, parent=above.task_id)
+        other.at_work(child)
+        world.do(world.supervisor.kill(above))
+        assert other.result(below).ending == "killed"
+
+
+@pytest.mark.rule("K18", "K7")
+def test_the_tasks_of_a_killed_process_are_recovered_and_delivered(tmp_path):
+    story = """
+    import json, sys
+    from notyet.core.session import Turn
+
+    class Forever:
+        id = "orphan"
+        def ref(self): return {"agent": "tests", "id": "orphan"}
+        async def send(self, prompt, key):
+            print(json.dumps(prompt), flush=True)
+            await asyncio.Event().wait()
+        def knows(self, key): return None
+        async def abort(self): pass
+        def transcript(self): return None
+
+    await supervisor.spawn(Forever(), "Mend it.", label="mender")
+    await asyncio.sleep(60)
+    """
+    process = other_process(tmp_path / "ledger.db", story)
+    assert json.loads(process.stdout.readline()) == "Mend it."
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.communicate()
+    delivered, refs = [], []
+
+    async def deliver(announcement):
+        delivered.append(announcement)
+
+    orphan = Agent(knows=False, id="orphan")
+    orphan.answers = ["mended"]
+
+    def reopen(ref):
+        refs.append(ref)
+        return orphan
+
+    with World(tmp_path, reopen=reopen, deliver=deliver) as world:
+        (handle,) = world.do(world.supervisor.recover())
+        result = world.result(handle)
+        world.until(lambda: delivered)
+        assert world.do(world.supervisor.recover()) == ()
+    assert refs == [{"agent": "tests", "id": "orphan"}]
+    assert orphan.aborts == 1  # whatever the dead left at work ends first
+    assert (result.text, result.label, orphan.got) == ("mended", "mender", ["Mend it."])
+    assert [each.key for each in delivered] == [f"{handle.task_id}:1"]

@@ -1,0 +1,291 @@
+"""Recovery in each state that a dead supervisor can leave behind (K7, K18)."""
+
+import asyncio
+
+import pytest
+
+from notyet import Allow, Block, Decision
+from notyet.core.session import Turn
+from notyet.core.task import Run, Task
+from notyet.ledger.runs import run_id
+from supervised import Agent, Dead, World
+from support import gate
+
+TASK = Task(id="t1", prompt="do it", label="lost", depth=1)
+KEY, STEER = "k1", "k2"
+BLOCK = Decision(verdict=Block("Run the tests."), outcome="blocked", why="tests")
+
+
+def left(folder, state, *, timeout=None):
+    """Leave a task behind in this state."""
+    dead = Dead(folder)
+    first = Run(
+        id=run_id("t1", 1),
+        task="t1",
+        generation=1,
+        state="running",
+        source="start",
+        key=KEY,
+        prompt="do it",
+        sent="reserved",
+    )
+    task = Task(id="t1", prompt="do it", label="lost", depth=1, timeout=timeout)
+    dead.tasks.start(task, first, dead.owner, {"n": 1}, "s1", max_depth=5, max_children=5)
+    for name in _STEPS[: _STEPS.index(state)]:
+        _do(dead, first, name)
+    dead.buried()
+
+
+_STEPS = ("reserved", "dispatched", "settling", "gating", "steering", "sent", "accepted")
+
+
+def _do(dead, first, name):
+    """Take the step that leads out of a state."""
+    owner = dead.owner
+    if name == "reserved":
+        assert dead.tasks.mark_sent(first, owner, "dispatched")
+    elif name == "dispatched":
+        assert dead.runs.finish(first.id, Turn(text="the report"), "done", owner)
+    elif name == "settling":
+        assert dead.runs.settle(first.id, owner, STEER)
+    elif name == "gating":
+        assert dead.runs.decide(first.id, owner, BLOCK, begun=None, ceiling=0, key=STEER)
+    elif name == "steering":
+        assert dead.runs.dispatch(STEER, owner)
+    elif name == "sent":
+        assert dead.runs.accept(STEER, owner)
+
+
+def recovered(folder, agent, unfinished="continue", gates=()):
+    """Recover what is left; return its result, what was delivered and the observers were told."""
+    delivered, told = [], []
+
+    async def deliver(announcement):
+        delivered.append(announcement)
+
+    with World(folder, reopen=lambda ref: agent, deliver=deliver, gates=gates) as world:
+        world.engine.on("subagent_ended", lambda event, ctx: told.append(event.outcome))
+        world.engine.on("subagent_start", lambda event, ctx: told.append("started"))
+        (handle,) = world.do(world.supervisor.recover(unfinished))
+        result = world.result(handle)
+        world.until(lambda: world.view(handle).delivery == "delivered")
+        rows = world.rows("SELECT key FROM outbox")
+    assert rows == [("t1:1",)]
+    assert [each.key for each in delivered] == ["t1:1"]
+    assert len(told) == 1  # and never a second start
+    return result
+
+
+@pytest.mark.rule("K7", "K18", "K14")
+@pytest.mark.parametrize("knows", [True, False, None])
+def test_a_prompt_that_was_never_sent_is_sent_whatever_the_session_knows(tmp_path, knows):
+    left(tmp_path, "reserved")
+    agent = Agent("done", knows=knows)
+    result = recovered(tmp_path, agent)
+    assert (result.ending, result.text, agent.got, agent.keys) == (
+        ("done", "done", ["do it"], [KEY])
+    )
+    assert agent.aborts == 1
+
+
+@pytest.mark.rule("K7")
+def test_the_time_of_a_prompt_that_was_never_sent_begins_when_it_is(tmp_path):
+    left(tmp_path, "reserved", timeout=5.0)
+    dead = Dead(tmp_path)
+    dead.ledger.file.write(lambda db: db.execute("UPDATE runs SET started_at = 1000.0"))
+    dead.buried()
+
+    async def slowly(prompt):
+        await asyncio.sleep(0.05)
+        return "in time"
+
+    result = recovered(tmp_path, Agent(slowly))
+    assert (result.ending, result.text) == ("done", "in time")
+
+
+@pytest.mark.rule("K7")
+def test_a_first_prompt_that_certainly_did_not_arrive_is_sent_with_the_same_key(tmp_path):
+    left(tmp_path, "dispatched")
+    agent = Agent("done", knows=False)
+    result = recovered(tmp_path, agent)
+    assert (result.ending, agent.keys) == ("done", [KEY])
+
+
+@pytest.mark.rule("K7")
+@pytest.mark.parametrize(
+    ("knows", "words"),
+    [
+        (True, "died while the agent was at work; what it did is not known"),
+        (None, "died while sending a prompt; whether it arrived cannot be known"),
+    ],
+)
+def test_a_first_prompt_that_may_have_arrived_is_never_sent_again(tmp_path, knows, words):
+    left(tmp_path, "dispatched")
+    agent = Agent(knows=knows)
+    result = recovered(tmp_path, agent)
+    assert (result.ending, agent.got) == ("interrupted", [])
+    assert words in result.error
+
+
+@pytest.mark.rule("K7", "C2")
+def test_an_ended_run_that_was_settling_meets_its_gates(tmp_path):
+    left(tmp_path, "settling")
+    asked = []
+    agent = Agent()
+    gates = [gate("g", asked.append, scopes=("subagent",))]
+    result = recovered(tmp_path, agent, gates=gates)
+    assert [event.last_message for event in asked] == ["the report"]
+    assert (result.ending, result.outcome, result.text) == ("done", "passed", "the report")
+    assert agent.got == []
+
+
+@pytest.mark.rule("K7")
+@pytest.mark.parametrize("state", ["settling", "gating"])
+def test_a_gate_that_blocks_after_a_crash_sends_the_agent_back_once(tmp_path, state):
+    left(tmp_path, state)
+    agent = Agent("the second report")
+    blocks = gate("g", lambda e: Block("more") if not e.block_count else None, scopes=("subagent",))
+    result = recovered(tmp_path, agent, gates=[blocks])
+    assert len(agent.got) == 1
+    assert (result.text, result.generation, result.steers) == ("the second report", 2, 1)
+
+
+@pytest.mark.rule("K7")
+@pytest.mark.parametrize("knows", [True, False, None])
+def test_a_reserved_steer_is_sent_with_its_key_whatever_the_session_knows(tmp_path, knows):
+    left(tmp_path, "steering")
+    agent = Agent("tests pass", knows=knows)
+    result = recovered(tmp_path, agent)
+    assert (agent.got, agent.keys) == (["Run the tests."], [STEER])
+    assert (result.text, result.generation, result.steers) == ("tests pass", 2, 1)
+
+
+@pytest.mark.rule("K7")
+def test_a_steer_that_certainly_did_not_arrive_is_sent_again_with_the_same_key(tmp_path):
+    left(tmp_path, "sent")
+    agent = Agent("tests pass", knows=False)
+    result = recovered(tmp_path, agent)
+    assert (agent.got, agent.keys) == (["Run the tests."], [STEER])
+    assert result.generation == 2
+
+
+@pytest.mark.rule("K7", "K19")
+def test_a_steer_that_arrived_is_a_run_whose_turn_is_lost(tmp_path):
+    left(tmp_path, "sent")
+    agent = Agent(knows=True)
+    result = recovered(tmp_path, agent)
+    assert agent.got == []
+    assert (result.ending, result.generation, result.text) == ("interrupted", 2, "")
+    assert result.rejected == "the report"
+    assert "died while the agent was at work" in result.error
+
+
+@pytest.mark.rule("K7")
+def test_a_steer_of_which_nobody_knows_whether_it_arrived_is_never_replayed(tmp_path):
+    left(tmp_path, "sent")
+    agent = Agent(knows=None)
+    result = recovered(tmp_path, agent)
+    assert agent.got == []
+    assert (result.ending, result.generation, result.text) == ("interrupted", 1, "the report")
+    assert "whether it arrived cannot be known" in result.error
+
+
+@pytest.mark.rule("K7")
+@pytest.mark.parametrize("knows", [True, False, None])
+def test_a_run_at_work_whose_supervisor_died_is_interrupted_and_announced(tmp_path, knows):
+    left(tmp_path, "accepted")
+    agent = Agent(knows=knows)
+    result = recovered(tmp_path, agent)
+    assert (result.ending, result.generation, agent.got) == ("interrupted", 2, [])
+    assert agent.aborts == 1
+
+
+@pytest.mark.rule("K7", "K8", "K10")
+def test_a_result_that_nobody_was_told_of_is_told_and_delivered(tmp_path):
+    left(tmp_path, "gating")
+    dead = Dead(tmp_path)
+    dead.ledger.file.write(lambda db: db.execute("UPDATE tasks SET owner = ?", (dead.owner,)))
+    passed = Decision(verdict=Allow(), outcome="passed")
+    assert dead.runs.decide("t1.1", dead.owner, passed, begun=None, ceiling=0, key="x")
+    dead.buried()
+    agent = Agent()
+    result = recovered(tmp_path, agent)
+    assert (result.ending, result.outcome, result.text) == ("done", "passed", "the report")
+    assert agent.got == []
+
+
+@pytest.mark.rule("K7", "K10")
+def test_observers_that_were_told_before_the_crash_are_not_told_again(tmp_path):
+    told, delivered = [], []
+
+    async def broken(announcement):
+        raise OSError("busy")
+
+    async def deliver(announcement):
+        delivered.append(announcement.key)
+
+    with World(tmp_path, deliver=broken, first_retry=60.0) as world:
+        world.engine.on("subagent_ended", lambda event, ctx: told.append("first"))
+        handle = world.spawn(Agent("done"))
+        world.until(lambda: world.view(handle).attempts)
+    with World(tmp_path, deliver=deliver) as world:
+        world.engine.on("subagent_ended", lambda event, ctx: told.append("second"))
+        world.do(world.supervisor.recover())
+        world.until(lambda: world.view(handle).delivery == "delivered")
+    assert (told, delivered) == (["first"], [f"{handle.task_id}:1"])
+
+
+@pytest.mark.rule("K7", "K18")
+@pytest.mark.parametrize("state", _STEPS)
+def test_recovery_can_end_what_is_unfinished_instead_of_going_on(tmp_path, state):
+    left(tmp_path, state)
+    asked = []
+    agent = Agent(knows=False)
+    gates = [gate("g", asked.append, scopes=("subagent",))]
+    result = recovered(tmp_path, agent, "end", gates)
+    assert (result.ending, agent.got, asked) == ("interrupted", [], [])
+    report = "the report" if state in {"settling", "gating", "steering", "sent"} else ""
+    assert result.text == report
+
+
+@pytest.mark.rule("K7", "K18")
+@pytest.mark.parametrize("state", ["reserved", "settling", "steering"])
+def test_a_session_that_cannot_be_reopened_ends_its_task_in_words(tmp_path, state):
+    left(tmp_path, state)
+
+    def reopen(ref):
+        raise OSError("no such agent")
+
+    with World(tmp_path, reopen=reopen) as world:
+        (handle,) = world.do(world.supervisor.recover())
+        result = world.result(handle)
+    said = (result.error or "") + (result.stop_reason or "")
+    if state == "settling":
+        assert (result.ending, result.text) == ("done", "the report")
+    else:
+        assert "its session cannot be reopened" in said
+    assert any("t1 cannot be reopened: no such agent" in each for each in world.warnings)
+
+
+@pytest.mark.rule("K18")
+def test_without_a_way_to_reopen_sessions_what_needs_none_is_still_recovered(tmp_path):
+    left(tmp_path, "gating")
+    with World(tmp_path) as world:
+        (handle,) = world.do(world.supervisor.recover())
+        assert world.result(handle).text == "the report"
+
+
+@pytest.mark.rule("K18")
+def test_two_heirs_do_not_share_a_task(tmp_path):
+    left(tmp_path, "settling")
+    with World(tmp_path) as one, World(tmp_path, beside=one) as two:
+        taken = [
+            len(one.do(one.supervisor.recover())),
+            len(two.do(two.supervisor.recover())),
+        ]
+        assert sorted(taken) == [0, 1]
+
+
+def test_recovery_knows_two_ways_to_treat_what_is_unfinished(world):
+    with pytest.raises(ValueError, match="unfinished is 'continue' or 'end', not 'maybe'"):
+        world.do(world.supervisor.recover("maybe"))
