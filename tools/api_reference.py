@@ -79,7 +79,8 @@ def _fields(record: type[Record]) -> list[str]:
 def _signature(name: str, function: object) -> str:
     signature = inspect.signature(function)  # type: ignore[arg-type]
     kept = [p for p in signature.parameters.values() if p.name != "self"]
-    text = str(signature.replace(parameters=kept)).replace("'", "")
+    text = str(signature.replace(parameters=kept)).replace("''", "\0").replace("'", "")
+    text = text.replace("\0", "''")  # an empty text is a default; other quotes are around types
     waits = "await " if inspect.iscoroutinefunction(function) else ""
     return f"{waits}{name}{text}".replace(" -> None", "")
 

@@ -170,8 +170,9 @@ class CommandLineSession:
     async def _run(self, form: Sequence[str], prompt: str, key: str) -> tuple[Reading, Running]:
         reading = Reading(self._tell, self._transcript, key)
         argv = (self._program, *words(form, self._args, self.id or ""))
-        # Named where it can be: an agent that this one starts inherits it, and is nobody's.
-        environ = {**os.environ, _SUPERVISED: self.id or "1"}
+        # Session and all, where it is known: an agent that this one starts inherits it.
+        mark = f"{os.getpid()}:{self.id}" if self.id else str(os.getpid())
+        environ = {**os.environ, _SUPERVISED: mark}
         stdin = prompt.encode("utf-8", "replace")
         job = Job(argv=argv, dir=self._cwd, environ=environ, stdin=stdin)
         try:

@@ -109,8 +109,7 @@ class _Hook:
 
         self.said += unusable(payload, event, self.host)
         # A supervisor gates the main agent and tells it of its gates; we do so for subagents.
-        supervised = self.environ.get("NOTYET_SUPERVISED")
-        is_others = event.scope == "agent" and supervised in {"1", event.session_id or "1"}
+        is_others = event.scope == "agent" and self._is_supervised(event.session_id)
         if isinstance(event, StopEvent):
             self.event = event
             if is_others:
@@ -118,6 +117,17 @@ class _Hook:
                 return self.let_go("supervised", said)
             return self._stopping(event)
         return self._nothing() if is_others else self._starting(event)
+
+    def _is_supervised(self, session: str) -> bool:
+        mark = self.environ.get("NOTYET_SUPERVISED")
+        if not mark:
+            return False
+        from notyet.config.inside import is_supervised
+
+        if is_supervised(mark, session):
+            return True
+        self.said.append("NOTYET_SUPERVISED names no supervisor of this session; gated as usual")
+        return False
 
     def _said_by_options(self) -> dict[str, Any]:
         said = {"hook_event_name": self.options.event, "agent_name": self.options.agent}

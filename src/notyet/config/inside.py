@@ -1,4 +1,4 @@
-"""Whether an agent is calling: `trust` and `off` are for people (N5).
+"""Whether an agent is calling: `trust` and `off` are for people (N5); or a supervised one.
 
 This keeps honest agents honest, and no more: a program that wants to hide can.
 """
@@ -60,6 +60,25 @@ def inside_agent(environ: Mapping[str, str]) -> str:
         if program.split("-")[0] in _PROGRAMS or program in _PROGRAMS:  # as in claude-2.1
             return f"{program} is among the programs that started this one"
     return ""
+
+
+def is_supervised(mark: str, session: str) -> bool:
+    """Tell whether a supervisor above us gates this session: `mark` is its process, and which.
+
+    A mark that somebody set by hand, or left behind, names no process that started this one. And
+    an agent that the supervised one starts by itself inherits it, with another's session.
+    """
+    pid, _, named = mark.partition(":")
+    if not pid.isdecimal() or named not in {"", session}:
+        return False
+    above = os.getpid()
+    for _ in range(_MOST_ANCESTORS):
+        above = _parent(above)[0]
+        if above <= 1:
+            break
+        if above == int(pid):
+            return True
+    return False
 
 
 def _ancestors(pid: int) -> Iterator[str]:

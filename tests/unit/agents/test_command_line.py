@@ -46,7 +46,7 @@ def test_a_conversation_goes_on_in_another_process_of_ours_with_its_whole_histor
 def test_the_program_has_a_group_of_its_own_and_knows_that_it_is_supervised(fake_claude, run):
     session = fake_claude()
     turn = said(run(session.send("x", "k")))
-    assert (turn["group"], turn["supervised"]) == (True, session.id)
+    assert (turn["group"], turn["supervised"]) == (True, f"{os.getpid()}:{session.id}")
 
 
 @pytest.mark.parametrize("prompt", ["-p", "--help", "'$(x)\"\n", "é\0", "x" * 1_000_000])

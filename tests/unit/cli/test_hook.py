@@ -120,7 +120,7 @@ def test_a_hook_inside_a_gate_allows(tmp_path, host):
 
 
 def under_supervision():
-    return os.environ | {"NOTYET_SUPERVISED": "1"}
+    return os.environ | {"NOTYET_SUPERVISED": str(os.getppid())}
 
 
 @every_host
@@ -136,12 +136,21 @@ def test_the_main_agent_of_a_supervisor_is_let_go_with_one_record(tmp_path, host
 
 def test_only_the_session_that_is_supervised_is_left_to_its_supervisor(tmp_path):
     project = new_project(tmp_path / "p", FAILING)
-    own = ask(payload("claude", project), environ=os.environ | {"NOTYET_SUPERVISED": "s1"})
+    above = os.getppid()
+    own = ask(payload("claude", project), environ=os.environ | {"NOTYET_SUPERVISED": f"{above}:s1"})
     assert own.stdout == ""
+    assert stops() == [("skipped", "supervised")]
     # An agent that the supervised one started by itself inherits the variable.
-    inner = ask(payload("claude", project), environ=os.environ | {"NOTYET_SUPERVISED": "other"})
-    assert "FAILED bad" in inner.stdout
-    assert stops() == [("skipped", "supervised"), ("blocked", "bad")]
+    inherited = os.environ | {"NOTYET_SUPERVISED": f"{above}:other"}
+    assert "FAILED bad" in ask(payload("claude", project), environ=inherited).stdout
+
+
+@pytest.mark.parametrize("mark", ["1", "true", "999999999", ":s1", "\u0661"])
+def test_a_mark_that_names_no_supervisor_switches_nothing_off(tmp_path, mark):
+    project = new_project(tmp_path / "p", FAILING)
+    reply = ask(payload("claude", project), environ=os.environ | {"NOTYET_SUPERVISED": mark})
+    assert "FAILED bad" in reply.stdout
+    assert "NOTYET_SUPERVISED names no supervisor of this session" in reply.stderr
 
 
 def test_a_subagent_of_a_supervised_agent_is_gated_all_the_same(tmp_path):
