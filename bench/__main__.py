@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import commands, engine, hook, imports, ledger
+from bench import commands, engine, hook, imports, ledger, supervisor
 
 if TYPE_CHECKING:
     from bench.measure import Row
@@ -18,6 +18,7 @@ AREAS = {
     "commands": commands,
     "decisions in process": engine,
     "ledger": ledger,
+    "supervised agents": supervisor,
     "imports": imports,
 }
 
@@ -44,6 +45,12 @@ def main() -> int:
     print("8 writer processes, saturated")
     for name, figure in crowd.items():
         print(f"  {name:<22} {figure:>10,.2f}".rstrip("0").rstrip("."))
+    rates = supervisor.cycles()
+    results["supervised cycles in a second"] = rates
+    print("\nsupervised cycles in a second")
+    for name, figure in rates.items():
+        print(f"  {name:<22} {figure:>10,.0f}")
+    print(f"  bounded by {supervisor.bound(rates)}")
     folder = Path(__file__).parent / "results"
     folder.mkdir(exist_ok=True)
     (folder / "latest.json").write_text(json.dumps(results, indent=2, default=str))

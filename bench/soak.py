@@ -83,7 +83,25 @@ def main() -> int:
             kills += 1
         for worker in crew:
             _collect(worker, told)
-        return _judge(path, told, kills)
+        broken = _judge(path, told, kills)
+    return broken | _others()
+
+
+def _others() -> int:
+    """Run what else takes its time: the crashes, random lives, and supervisors under load."""
+    tests = Path(__file__).parents[1] / "tests"
+    environ = os.environ | {"PYTHONPATH": str(tests), "NOTYET_LAWS": "deep"}
+    laws = ["pytest", "-q", "-p", "no:cacheprovider", "-n", "auto", "--timeout", "600"]
+    broken = 0
+    for what, command in {
+        "1,000 supervised agents, two processes, one of them killed": ["bench.soak_supervised"],
+        "every crash of a supervisor": ["crash.harness", "--then", "9"],
+        "random lives of supervised agents": [*laws, str(tests / "laws" / "test_supervisor.py")],
+    }.items():
+        print(f"\n{what}", flush=True)
+        done = subprocess.run([sys.executable, "-m", *command], env=environ, check=False)
+        broken |= done.returncode != 0
+    return broken
 
 
 def _collect(worker: Worker, told: dict[str, int]) -> None:

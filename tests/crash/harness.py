@@ -1,0 +1,178 @@
+"""Ends a supervisor at every point of a scenario, recovers, and judges what is left.
+
+    PYTHONPATH=tests python -m crash.harness [SCENARIO ...] [--every N] [--then N] [--jobs N]
+
+`--every N` takes every Nth point. `--then N` also ends the *recovery* at every Nth point of its
+own. `--only SCENARIO:KNOWING:POINT[:POINT]` repeats one case and prints its journal.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+from crash import faults
+from crash.judge import judge, snapshot
+from crash.scenarios import SCENARIOS, recovery
+from crash.world import World
+
+KNOWING = ("knows", "cannot know", "cannot be reopened")
+PATIENCE = 30.0
+
+
+def in_child(work, world, target):
+    """Run a coroutine in a fork of this process; return its points, None if it was killed."""
+    report = os.path.join(world.folder, "points")
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.setpgid(0, 0)
+            faults.arm(target)
+            asyncio.run(work(world))
+            with open(report, "w", encoding="utf-8") as file:
+                json.dump(faults.names(), file)
+            status = 0
+        except BaseException:  # noqa: BLE001  # a forked child must not become a second parent
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    ends = time.monotonic() + PATIENCE
+    pause = 0.002
+    while True:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            break
+        if time.monotonic() > ends:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise AssertionError("it hangs")
+        time.sleep(pause)
+    if os.WIFSIGNALED(status):
+        return None
+    if status:
+        raise AssertionError("it failed")
+    with open(report, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def case(scenario, knowing, first=None, second=None):
+    """Live through one crash, or two; return (what is wrong, the points that were passed)."""
+    function, script = SCENARIOS[scenario]
+    place = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108  # a folder of our own in it
+    folder = tempfile.mkdtemp(prefix="notyet-crash-", dir=place)
+    try:
+        world = World(folder, script, knowing)
+        points = in_child(function, world, first)
+        after = World(folder, script, knowing, is_recovering=True)
+        if second is not None:
+            points = in_child(recovery, after, second)
+            after = World(folder, script, knowing, is_recovering=True)
+        before = snapshot(world)
+        after.prompts_before = world.read("got")
+        again = in_child(recovery, after, None)
+        wrong = judge(after, before, snapshot(world))
+        return wrong, points, again, world.read()
+    except AssertionError as error:
+        return [str(error)], None, None, world.read()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def cases(scenarios, every, then):
+    """Yield every case; how many points there are is found out by passing them all."""
+    for scenario in scenarios:
+        for knowing in KNOWING:
+            _, points, _, _ = case(scenario, knowing)
+            if points is None:
+                yield scenario, knowing, None, None
+                continue
+            for first in range(0, len(points), every):
+                yield scenario, knowing, first, None
+                if then and first % then == 0:
+                    _, _, again, _ = case(scenario, knowing, first)
+                    for second in range(first // then % then, len(again or ()), then):
+                        yield scenario, knowing, first, second
+
+
+def run(scenarios, every, then):
+    """Run cases; return how many there were, and what was wrong in which."""
+    count, broken = 0, {}
+    for scenario, knowing, first, second in cases(scenarios, every, then):
+        wrong, _, _, _ = case(scenario, knowing, first, second)
+        count += 1
+        if wrong:
+            broken[":".join(str(p) for p in (scenario, knowing, first, second))] = wrong
+    return count, broken
+
+
+def in_parallel(scenarios, every, then, jobs):
+    """Share the scenarios among forks of this process."""
+    read, write = os.pipe()
+    waiting = sorted(scenarios)
+    for number in range(jobs):
+        if os.fork() == 0:
+            os.close(read)
+            for scenario in waiting[number::jobs]:
+                count, broken = run([scenario], every, then)
+                line = json.dumps({"scenario": scenario, "count": count, "broken": broken})
+                os.write(write, line.encode() + b"\n")
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, encoding="utf-8") as reports:
+        for line in reports:
+            yield json.loads(line)
+    for _ in range(jobs):
+        os.wait()
+
+
+def main(args):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("scenarios", nargs="*", default=[])
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--then", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only")
+    options = parser.parse_args(args)
+    if options.only:
+        return repeat(options.only)
+    total, broken, started = 0, {}, time.monotonic()
+    scenarios = options.scenarios or list(SCENARIOS)
+    for report in in_parallel(scenarios, options.every, options.then, options.jobs):
+        total += report["count"]
+        broken |= report["broken"]
+        say(f"  {report['scenario']:<40} {report['count']:>6} crashes")
+    for which, wrong in broken.items():
+        say(f"{which}\n    " + "\n    ".join(wrong))
+    seconds = time.monotonic() - started
+    say(f"{total} crashes, {len(broken)} with something wrong ({seconds:.0f} s)")
+    return 1 if broken or not total else 0
+
+
+def say(text):
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def repeat(which):
+    scenario, knowing, *points = which.split(":")
+    first, second = ([int(p) if p != "None" else None for p in points] + [None, None])[:2]
+    wrong, _, _, lines = case(scenario, knowing, first, second)
+    _, names, _, _ = case(scenario, knowing)
+    if first is not None:
+        say(f"died: {names[first]}")
+    say("\n".join(json.dumps(line) for line in lines))
+    say("\n".join(wrong) or "all is well")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,50 @@
+"""A supervisor is killed at points of its life, and what it leaves is recovered (K7).
+
+Here a part of the points; `make soak` takes all of them, and ends recoveries as well.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from crash.scenarios import SCENARIOS
+
+TESTS = os.path.dirname(os.path.dirname(__file__))
+EVERY = "9"  # so that each scenario meets another part of a cycle
+
+
+def run(module, *args):
+    """Run a module in a process of its own, which has no threads yet and may fork."""
+    return subprocess.run(
+        [sys.executable, "-m", module, *args],
+        env=os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{os.path.dirname(TESTS)}"},
+        cwd=os.path.dirname(TESTS),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=110,
+    )
+
+
+@pytest.mark.rule("K7", "K1", "K2", "K4", "K8", "K16", "K18", "B3")
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_wherever_a_supervisor_is_killed_each_result_arrives_and_no_prompt_twice(
+    scenario,
+):
+    done = run("crash.harness", scenario, "--every", EVERY, "--jobs", "1")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.rule("K7")
+def test_a_recovery_that_is_killed_is_recovered_too():
+    done = run("crash.harness", "block_then_pass", "--every", "11", "--then", "11", "--jobs", "1")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.rule("K7", "K18")
+def test_200_subagents_in_two_processes_of_which_one_is_killed_lose_nothing():
+    done = run("bench.soak_supervised", "--tasks", "200", "--at-once", "40")
+    assert done.returncode == 0, done.stdout
+    assert "nothing lost" in done.stdout
