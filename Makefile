@@ -10,7 +10,7 @@ help:
 	@echo "make test    lint, types, layers, tests with coverage, rules (about a minute)"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run"
-	@echo "make soak    the ledger under many processes and kill -9"
+	@echo "make soak    the ledger and supervised agents under many processes and kill -9 (minutes)"
 	@echo "make docs    rewrite the generated parts of docs/"
 	@echo "make format  let ruff format and fix the code"
 
