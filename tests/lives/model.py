@@ -15,11 +15,11 @@ class Model:
         self.generation = 1
         self.source = "start"
         self.steers = 0
-        self.blocks = 0  # since the user last spoke
+        self.blocks = 0  # of the whole task: a subagent's is one turn
         self.run_ending = None  # of the run, while it settles
         self.run_text = ""
         self.is_over = False  # the time in which an error may heal
-        self.rejected = ""
+        self.earlier = ""  # the last answer with words of a run that was continued
         self.waiting = []  # messages of the user
         self.taken = []  # by the steer in flight
         self.sent = []
@@ -44,7 +44,7 @@ class Model:
         ):
             self.state = "settling"
             self.run_ending, self.run_text = ending, text
-            if ending != "error":
+            if ending != "error" or self.waiting:  # no message waits for an error to heal
                 self.settle()
 
     def settle(self):
@@ -64,7 +64,6 @@ class Model:
         if word == "block" and self.blocks < MAX_BLOCKS:
             self.blocks += 1
             self.steers += 1
-            self.rejected = self.run_text if self.run_text.strip() else self.rejected
             self._reserve("gate")
             return
         outcomes = {"allow": "passed", "block": "capped", "halt": "halted", "fault": "failed_open"}
@@ -78,17 +77,25 @@ class Model:
         if self.state == "gating":
             self._reserve("user")
             self.taken, self.waiting = self.waiting, []
-        elif self.run_ending != "error" or self.is_over:
+        else:
             self.settle()
 
     def accept(self):
         self.state, self.source = "running", self.next_source
         self.generation += 1
         self.sent += self.taken
+        self.earlier = self.run_text if self.run_text.strip() else self.earlier
         self.taken, self.run_ending, self.run_text = [], None, ""
         self.is_over = False
-        if self.source == "user":
-            self.blocks = 0
+
+    def miss_steer(self):
+        """There was no sign of a steer in its time; whether it arrived, not all agents know."""
+        if self.agent.remembers:
+            self.fail_steer()
+            return
+        self.taken = []  # these may have arrived, and are not sent again
+        self.accept()
+        self.finish("timeout", "")
 
     def fail_steer(self):
         self.is_cut_off = True

@@ -219,6 +219,8 @@ class Play(Stage):
         for model in self.models.values():
             if model.state == "running" and model.has_timeout:
                 model.finish("timeout", "")
+            elif model.state == "steering" and model.has_timeout:
+                model.miss_steer()
             elif model.state == "settling" and model.run_ending == "error":
                 model.is_over = True
                 model.settle()
@@ -260,14 +262,14 @@ class Play(Stage):
             is_ended = not model.is_active
             meant = (model.state, model.generation, model.source, model.steers, int(is_ended))
             assert said == meant, f"{task}: the ledger says {said}, the model {meant}"
-            assert steers <= MAX_BLOCKS * (1 + self.said)
+            assert steers <= MAX_BLOCKS
             if is_ended:
                 known = json.loads(result)
                 said = (known["ending"], known["outcome"], known["text"], tuple(known["unsent"]))
                 meant = (model.ending, model.outcome, model.text, model.unsent)
                 assert said == meant, f"{task}: it ended {said}, meant was {meant}"
-                rejected = "" if model.text.strip() else model.rejected
-                assert known["rejected"] == rejected
+                earlier = "" if model.text.strip() else model.earlier
+                assert known["rejected"] == earlier
             elif model.state == "gating":
                 assert f"{task}.{generation}" in self.gate.asked, f"{task}: nobody is asked"
             elif model.state in {"running", "steering"}:

@@ -6,8 +6,10 @@ import os
 import time
 import uuid
 
+from notyet.agents import refs
+from notyet.agents.orphans import end_orphan
 from notyet.agents.reading import Reading, tell
-from notyet.agents.running import Running, end_orphan, start_of
+from notyet.agents.running import Running
 from notyet.agents.table import TABLE, words
 from notyet.agents.transcript import Transcript, default_folder
 from notyet.checks.spawn import CannotStart, Job
@@ -44,8 +46,9 @@ class CommandLineSession:
         self._row: CommandLine = TABLE[name]
         self._cwd = os.path.abspath(cwd)
         self._args = tuple(args)
+        self._has_secrets = refs.may_hold_secrets(self._args)
         self._program = program or self._row.program
-        self._has_begun = session is not None
+        self._has_begun = self._is_named = session is not None
         self.id: str | None = session or (str(uuid.uuid4()) if self._row.chooses else None)
         place = folder or default_folder(os.environ)
         if not place:
@@ -54,7 +57,7 @@ class CommandLineSession:
         # Of a conversation that others began, we do not know what it had spent.
         self._totals: dict[str, int] | None = {} if session is None else None
         self._fates: dict[str, bool | None] = {}  # of the prompts that were sent here
-        self._orphan = (0, "")
+        self._orphan = refs.NOBODY
         self._is_reopened = False
         self._running: Running | None = None
         self._sending = self._aborted = False
@@ -62,39 +65,47 @@ class CommandLineSession:
 
     @classmethod
     def reopened(cls, ref: Mapping[str, object]) -> CommandLineSession:
-        """Return the session that a `ref` names."""
-        args = ref.get("args")
+        """Return the session that a `ref` names. Raises ValueError where it names none."""
+        name, path = refs.text(ref, "agent"), refs.text(ref, "transcript")
+        args = refs.args(ref)
         session = cls(
-            str(ref["agent"]),
-            cwd=str(ref["cwd"]),
-            args=[str(arg) for arg in args] if isinstance(args, list) else (),
-            program=str(ref["program"]),
+            name,
+            cwd=refs.text(ref, "cwd"),
+            args=args or (),
+            program=refs.text(ref, "program"),
+            folder=os.path.dirname(path) or ".",
         )
         found = ref.get("session")
-        session.id = found if isinstance(found, str) else None
-        session._has_begun = bool(ref.get("begun"))
-        session._transcript = Transcript(str(ref["transcript"]))
-        totals = ref.get("totals")
-        session._totals = dict(totals) if isinstance(totals, dict) else None
-        pid = ref.get("pid")
-        session._orphan = (pid if isinstance(pid, int) else 0, str(ref.get("started", "")))
+        is_named = isinstance(found, str) and bool(found)
+        session.id = str(found) if is_named else session.id
+        session._has_begun = is_named and bool(ref.get("begun"))
+        session._is_named = is_named and bool(ref.get("named"))
+        session._transcript = Transcript(path)
+        session._has_secrets = args is None
+        session._totals = refs.totals(ref)
+        session._orphan = refs.orphan(ref)
         session._is_reopened = True
         return session
 
     def ref(self) -> dict[str, object]:
-        """Return what it takes to reopen the session; never a value of the environment."""
-        pid, started = self._orphan
+        """Return what it takes to reopen the session; never a value of the environment.
+
+        Arguments that may hold a secret are left out, all of them: this is kept in the ledger.
+        """
+        pid, started, mark = self._orphan
         return {
             "agent": self._name,
             "session": self.id,
             "begun": self._has_begun,
+            "named": self._is_named,
             "cwd": self._cwd,
-            "args": list(self._args),
+            "args": None if self._has_secrets else list(self._args),
             "program": self._program,
             "transcript": self._transcript.path,
             "totals": None if self._totals is None else dict(self._totals),
             "pid": pid,
             "started": started,
+            "mark": mark,
         }
 
     async def send(self, prompt: str, key: str) -> Turn:
@@ -113,7 +124,7 @@ class CommandLineSession:
             self._quietly(self._transcript.refused, key)
             raise
         finally:
-            self._sending, self._running, self._orphan = False, None, (0, "")
+            self._sending, self._running, self._orphan = False, None, refs.NOBODY
 
     def knows(self, key: str) -> bool | None:
         """Tell whether a prompt arrived: by what this process saw, else by what it wrote down."""
@@ -129,7 +140,7 @@ class CommandLineSession:
         """End the running turn, or the process that a crash left behind; again, by force."""
         if not self._sending:
             await end_orphan(*self._orphan)
-            self._orphan = (0, "")
+            self._orphan = refs.NOBODY
             return
         is_again, self._aborted = self._aborted, True
         if self._running is not None:
@@ -181,7 +192,7 @@ class CommandLineSession:
             hint = f"; {self._row.install}" if "not found on the PATH" in str(error) else ""
             raise SendError(f"{self._name} cannot be started: {error}{hint}") from None
         self._running = running
-        self._orphan = (running.pid, start_of(running.pid))
+        self._orphan = (running.pid, running.started, running.mark)
         self._tell(News(kind="ref"))
         await running.wait()
         reading.flush()
@@ -195,8 +206,12 @@ class CommandLineSession:
         if not isinstance(entry, dict):
             reading.garbage += 1
             return
+        try:
+            self._row.read(entry, reading)
+        except Exception:  # noqa: BLE001  # one odd line must not cost us those that follow
+            reading.garbage += 1
+            return
         reading.understood += 1
-        self._row.read(entry, reading)
         if reading.is_accepted:
             self._fates[key] = True
         self._adopt(reading)
@@ -213,7 +228,8 @@ class CommandLineSession:
 
     def _is_elsewhere(self, form: Sequence[str], reading: Reading, running: Running) -> bool:
         """Tell whether the other form is the right one: a turn was cut off at its very start."""
-        if reading.is_accepted or not self._row.chooses:
+        # A conversation that somebody named is that one or none, never a new one.
+        if reading.is_accepted or self._is_named or not self._row.chooses:
             return False
         said = running.stderr() + (reading.error or "")
         if form is self._row.start:
@@ -236,7 +252,7 @@ class CommandLineSession:
             before = spent if self._totals is None else self._totals
             self._totals = dict(spent)
             spent = {name: max(0, n - before.get(name, 0)) for name, n in spent.items()}
-        self._orphan = (0, "")
+        self._orphan = refs.NOBODY
         self._tell(News(kind="ref"))
         return reading.turn(spent, duration_ms)
 

@@ -1,10 +1,13 @@
 """How the output of each command-line agent is read: one function per format.
 
 Each takes one line as it was parsed and tells a `Reading` what it means. A line that it does not
-know says nothing: these formats grow with every release.
+know says nothing: these formats grow with every release. Whatever type a value has, nothing is
+raised: what is not of the type that we expect is not there.
 """
 
 from __future__ import annotations
+
+from notyet.agents.reading import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ _ANTHROPIC = (
     *("cache_read_input_tokens", "cache_creation_input_tokens"),
 )
 _PLAIN = ("input", "output", "cache_read", "cache_write")
-_STOPS: dict[object, StopReason] = {
+_STOPS: dict[str, StopReason] = {
     "max_tokens": "max_tokens",
     "length": "max_tokens",
     "refusal": "refusal",
@@ -55,7 +58,7 @@ def _claude_message(kind: str, entry: Entry, reading: Reading) -> None:
         if kind == "user":
             reading.answered(_joined(block.get("content")))
         elif block.get("type") == "text" and is_own and model != _OWN_WORDS:
-            texts.append(str(block.get("text", "")))
+            texts.append(_text(block.get("text")))
         elif block.get("type") == "tool_use" and is_own:
             _use(reading, block.get("name"), block.get("input"))
     reading.say("\n".join(texts))
@@ -66,27 +69,27 @@ def _claude_message(kind: str, entry: Entry, reading: Reading) -> None:
 
 def _claude_result(entry: Entry, reading: Reading) -> None:
     reading.sum_up(_dict(entry.get("usage")), _ANTHROPIC)
-    reading.turns = _int(entry.get("num_turns"))
+    reading.turns = whole(entry.get("num_turns"))
     subtype = entry.get("subtype")
     if subtype == "error_max_turns":
         reading.finish("max_turns")
         return
     if entry.get("is_error"):
         errors = entry.get("errors") or entry.get("error") or entry.get("result") or subtype
-        reading.fail("; ".join(map(str, errors)) if isinstance(errors, list) else _said(errors))
+        reading.fail("; ".join(map(_said, errors)) if isinstance(errors, list) else _said(errors))
     else:
         answer = _text(entry.get("result"))
         if answer.strip() != reading.text.strip():
             reading.say(answer)
-    reading.finish(_STOPS.get(entry.get("stop_reason"), "end_turn"))
+    reading.finish(_STOPS.get(_text(entry.get("stop_reason")), "end_turn"))
 
 
 def read_qwen(entry: Entry, reading: Reading) -> None:
     """Read a line of qwen, whose sums count a resumed conversation twice: its parts do not."""
     message = _dict(entry.get("message"))
     usage = _dict(message.get("usage"))
-    cached = _int(usage.get("cache_read_input_tokens"))  # which it counts as input, too
-    usage = usage | {"input_tokens": max(0, _int(usage.get("input_tokens")) - cached)}
+    cached = whole(usage.get("cache_read_input_tokens"))  # which it counts as input, too
+    usage = usage | {"input_tokens": max(0, whole(usage.get("input_tokens")) - cached)}
     read_claude(entry | {"message": message | {"usage": usage}}, reading)
     reading.figures = None
     if entry.get("type") == "result" and reading.text.startswith(_QWEN_FAILED):
@@ -105,9 +108,9 @@ def read_codex(entry: Entry, reading: Reading) -> None:
         _codex_item(kind, _dict(entry.get("item")), reading)
     elif kind == "turn.completed":
         usage = _dict(entry.get("usage"))
-        cached = _int(usage.get("cached_input_tokens"))
+        cached = whole(usage.get("cached_input_tokens"))
         figures = {
-            "input": max(0, _int(usage.get("input_tokens")) - cached),
+            "input": max(0, whole(usage.get("input_tokens")) - cached),
             "output": usage.get("output_tokens"),
             "cache_read": cached,
             "cache_write": usage.get("cache_write_input_tokens"),
@@ -155,9 +158,9 @@ def read_gemini(entry: Entry, reading: Reading) -> None:
         reading.fail(_said(entry))
     elif kind == "result":
         stats = _dict(entry.get("stats"))
-        cached = _int(stats.get("cached"))
+        cached = whole(stats.get("cached"))
         figures = {
-            "input": stats.get("input", max(0, _int(stats.get("input_tokens")) - cached)),
+            "input": stats.get("input", max(0, whole(stats.get("input_tokens")) - cached)),
             "output": stats.get("output_tokens"),
             "cache_read": cached,
         }
@@ -186,13 +189,13 @@ def read_opencode(entry: Entry, reading: Reading) -> None:
         cache = _dict(tokens.get("cache"))
         figures = {
             "input": tokens.get("input"),
-            "output": _int(tokens.get("output")) + _int(tokens.get("reasoning")),
+            "output": whole(tokens.get("output")) + whole(tokens.get("reasoning")),
             "cache_read": cache.get("read"),
             "cache_write": cache.get("write"),
         }
         reading.count(part.get("id"), figures, _PLAIN)
         if part.get("reason") != "tool-calls":
-            reading.finish(_STOPS.get(part.get("reason"), "end_turn"))
+            reading.finish(_STOPS.get(_text(part.get("reason")), "end_turn"))
     elif kind == "error":
         reading.fail(_said(entry.get("error")))
 
@@ -217,13 +220,14 @@ def read_copilot(entry: Entry, reading: Reading) -> None:
         reading.fail(_said(data))
     elif kind == "result":
         reading.named(entry.get("sessionId"))
-        if _int(entry.get("exitCode")) and reading.error is None:
-            reading.fail(f"copilot says that it failed with exit code {entry.get('exitCode')}")
+        code = entry.get("exitCode")
+        if isinstance(code, int) and code and reading.error is None:
+            reading.fail(f"copilot says that it failed with exit code {code}")
         reading.finish()
 
 
 def _use(reading: Reading, name: object, given: object) -> None:
-    script = _dict(given).get("command") if name in _SHELLS else None
+    script = _dict(given).get("command") if _text(name) in _SHELLS else None
     reading.use(name, given, script)
 
 
@@ -241,7 +245,7 @@ def _said(error: object) -> str:
 def _joined(content: object) -> str:
     if isinstance(content, str):
         return content
-    return "\n".join(str(block["text"]) for block in _dicts(content) if "text" in block)
+    return "\n".join(_text(block["text"]) for block in _dicts(content) if "text" in block)
 
 
 def _dicts(value: object) -> Iterable[Entry]:
@@ -254,7 +258,3 @@ def _dict(value: object) -> Entry:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _int(value: object) -> int:
-    return int(value) if isinstance(value, int | float) else 0

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _LONGEST_TEXT = 1_000_000
 _LONGEST_SHOWN = 400  # of a tool's input
 _MOST_TOOLS = 1000  # names that are kept; the calls are all counted
-_FIGURES = ("input", "output", "cache_read", "cache_write")
+_MOST = 2**53  # above it nobody counts tokens, and not every reader of JSON can
+FIGURES = ("input", "output", "cache_read", "cache_write")
 
 
 class Reading:
@@ -108,7 +109,7 @@ class Reading:
 
     def count(self, message: object, figures: Mapping[str, Any], names: tuple[str, ...]) -> None:
         """Note the tokens of one request to the model; told again, they replace what was told."""
-        self.parts[str(message)] = _numbers(figures, names)
+        self.parts[message if isinstance(message, str) else ""] = _numbers(figures, names)
 
     def sum_up(self, figures: Mapping[str, Any], names: tuple[str, ...]) -> None:
         """Note the tokens as the agent adds them up itself."""
@@ -132,7 +133,7 @@ class Reading:
         if self.figures is not None:
             return self.figures
         parts = self.parts.values()
-        return {name: sum(part[name] for part in parts) for name in _FIGURES}
+        return {name: sum(part[name] for part in parts) for name in FIGURES}
 
     def turn(self, spent: Mapping[str, int], duration_ms: float) -> Turn:
         """Return what it all came to."""
@@ -152,7 +153,7 @@ class Reading:
         """Write to the transcript; an agent at work is not stopped by a full disk."""
         try:
             write(*values)
-        except OSError:
+        except (OSError, ValueError, RecursionError):  # or by what has no JSON
             return
 
 
@@ -169,14 +170,23 @@ def tell(watcher: Tell | None, news: News) -> None:
 
 def in_a_line(value: object) -> str:
     """Return a value as a short text on one line."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text = (
+            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        )
+    except (ValueError, RecursionError):  # it was read from a place with more room on the stack
+        text = "..."
     return bounded(text, _LONGEST_SHOWN).replace("\n", " ").strip()
+
+
+def whole(value: object) -> int:
+    """Return a count that a host tells; 0 for what is none: text, infinity, below zero."""
+    return int(value) if isinstance(value, int | float) and 0 <= value < _MOST else 0
 
 
 def _numbers(figures: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, int]:
     """Return a host's figures under our names; `names` are theirs, in the order of ours."""
     found = {}
-    for ours, theirs in zip(_FIGURES, names, strict=True):
-        value = figures.get(theirs)
-        found[ours] = int(value) if isinstance(value, int | float) else 0
+    for ours, theirs in zip(FIGURES, names, strict=True):
+        found[ours] = whole(figures.get(theirs))
     return found

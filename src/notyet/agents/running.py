@@ -12,10 +12,10 @@ import os
 import signal
 
 from notyet.agents.lines import Lines
-from notyet.checks.groups import Watchdog, living, reap, send, status
+from notyet.agents.orphans import STEPS, start_of
+from notyet.checks.groups import Watchdog, living, reap, send
 from notyet.checks.process import Process, hold_sigpipe, release_sigpipe, take_status
 from notyet.checks.spawn import CannotStart, folder_id, inherited, prepare, why
-from notyet.ledger.owner import is_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ _CHUNK = 64 * 1024
 _PIPEFUL = 20  # chunks that a pipe can hold when its writer has exited
 _LOOK_AGAIN = 0.02  # where nothing wakes us up
 _GRACE = 0.3  # for what a program left in its group
-_STEPS = ((signal.SIGINT, 1.5), (signal.SIGTERM, 1.5), (signal.SIGKILL, 1.0))
-_STARTED = 19  # the field that `is_gone` compares
 _STDERR = 8 * 1024  # bytes of its end that are kept
 
 
@@ -46,14 +44,15 @@ class Running:
         self._closed = False
         self._fds: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
-        token, close = os.urandom(12).hex(), inherited()
-        argv, environ = prepare(job, folder_id("."), token)
-        self._watchdog = Watchdog(token, close)
+        self.mark, close = os.urandom(12).hex(), inherited()  # that all it starts carries
+        argv, environ = prepare(job, folder_id("."), self.mark)
+        self._watchdog = Watchdog(self.mark, close)
         try:
             self._process.start(argv, environ, close)
         except (OSError, ValueError) as error:
             self._watchdog.stop()
             raise CannotStart(why(error, job.argv)) from None
+        self.started = start_of(self.pid)
         self._watchdog.watch((self.pid,))
         self._listen()
 
@@ -92,7 +91,7 @@ class Running:
 
     async def stop(self) -> None:
         """End it: politely, then less so, then by force."""
-        for number, patience in _STEPS:
+        for number, patience in STEPS:
             if not self._exited.done():
                 self.send(number)
                 await asyncio.wait({self._exited}, timeout=patience)
@@ -186,7 +185,9 @@ class Running:
     async def _end_group(self) -> None:
         if self._process.reaped:
             return
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        if living({self.pid}):
+            send(-self.pid, signal.SIGTERM)  # once: what ends politely is not to be disturbed
+        for number in (0, signal.SIGKILL):
             ends = self._loop.time() + _GRACE
             while living({self.pid}):
                 send(-self.pid, number)
@@ -218,23 +219,3 @@ class Running:
         if not self._exited.done():
             self._exited.set_result(None)
         self._watchdog.stop()
-
-
-def start_of(pid: int) -> str:
-    """Return when a process started, in the system's own words; empty where it does not say."""
-    return b"".join(status(pid)[_STARTED : _STARTED + 1]).decode("ascii", "replace")
-
-
-async def end_orphan(pid: int, started: str) -> bool:
-    """End a group whose leader we did not start, if it is still that very process."""
-    if pid <= 1 or not started or is_gone(pid, started):
-        return False
-    for number, patience in _STEPS:
-        send(-pid, number)
-        send(-pid, signal.SIGCONT)
-        ends = asyncio.get_running_loop().time() + patience
-        while asyncio.get_running_loop().time() < ends:
-            if is_gone(pid, started):
-                return True
-            await asyncio.sleep(_LOOK_AGAIN)
-    return is_gone(pid, started)

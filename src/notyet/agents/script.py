@@ -24,7 +24,9 @@ makes the first two attempts to send its prompt fail. A turn without `say` has a
 
 from __future__ import annotations
 
+from notyet.agents.tables import SECONDS, Table
 from notyet.core.event import Usage
+from notyet.core.json_text import dumps
 from notyet.core.record import Record
 from notyet.errors import Refused
 
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     After = Literal["repeat", "error"]
-
-_SECONDS = (int, float)
 
 
 class Say(Record):
@@ -57,6 +57,16 @@ class Write(Record):
 
     path: str
     text: str = ""
+
+    def _validate(self) -> None:
+        parts = self.path.split("/")
+        if (
+            self.path.startswith("/")
+            or ".." in parts
+            or "\0" in self.path
+            or parts[-1] in ("", ".")
+        ):
+            raise ValueError(f"write is a path of a file below the folder, not {self.path!r}")
 
 
 class Wait(Record):
@@ -130,15 +140,17 @@ def read_script(path: str) -> Script:
         raise Refused(f"the script {path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Refused(f"the script {path} is not TOML: {error}") from None
+    except RecursionError:
+        raise Refused(f"the script {path} is nested too deeply; make it flatter") from None
     return script_from(content, path)
 
 
 def script_from(content: Mapping[str, Any], where: str) -> Script:
     """Make a script of plain values, as a file or a `ref` has them."""
-    top = _Table(content, where)
+    top = Table(content, where)
     turns = top.get("turn", (list,), [])
     script = {
-        "turns": tuple(_scene(_Table(turn, f"{where}, turn {n}")) for n, turn in _counted(turns)),
+        "turns": tuple(_scene(Table(turn, f"{where}, turn {n}")) for n, turn in _counted(turns)),
         "after": top.one_of("after", ("repeat", "error"), "repeat"),
         "model": top.get("model", (str,), None),
         "forgetful": top.get("forgetful", (bool,), False),
@@ -178,13 +190,13 @@ _PLAIN: dict[type, Any] = {
 }
 
 
-def _scene(table: _Table) -> Scene:
+def _scene(table: Table) -> Scene:
     steps = table.get("steps", (list,), [])
-    made = [_step(_Table(step, f"{table.where}, step {n}")) for n, step in _counted(steps)]
+    made = [_step(Table(step, f"{table.where}, step {n}")) for n, step in _counted(steps)]
     last = table.get("say", (str,), None)
     if last is not None:
         made.append(Say(last))
-    usage = _Table(table.get("usage", (dict,), {}), f"{table.where}, usage")
+    usage = Table(table.get("usage", (dict,), {}), f"{table.where}, usage")
     names = ("input", "output", "cache_read", "cache_write", "total")
     figures = {name: usage.get(name, (int,), 0) for name in names}
     usage.close()
@@ -196,7 +208,7 @@ def _scene(table: _Table) -> Scene:
     return Scene(steps=tuple(made), usage=Usage(**figures), refuse=refuse, stop_reason=stop)
 
 
-def _step(table: _Table) -> Step:
+def _step(table: Table) -> Step:
     kinds = [kind for kind in _KINDS if kind in table.left]
     if len(kinds) != 1:
         found = f"it has {' and '.join(kinds)}" if kinds else "it has none"
@@ -206,82 +218,42 @@ def _step(table: _Table) -> Step:
     return step
 
 
-def _tool(table: _Table) -> Tool:
-    run = table.get("run", (str, list), ())
-    return Tool(
-        table.get("tool", (str,), ""),
-        table.get("input", (dict,), {}),
-        run if isinstance(run, str) else tuple(map(str, run)),
-    )
+def _tool(table: Table) -> Tool:
+    run, given = table.get("run", (str, list), ()), table.get("input", (dict,), {})
+    try:
+        dumps(given)  # as all tools get theirs
+    except ValueError as error:
+        raise Refused(f"{table.where}: input cannot be written as JSON: {error}") from None
+    argv = run if isinstance(run, str) else tuple(map(str, run))
+    return Tool(table.get("tool", (str,), ""), given, argv)
 
 
-def _fail(table: _Table) -> Fail:
-    after = float(table.get("after", _SECONDS, 0.0))
+def _write(table: Table) -> Write:
+    try:
+        return Write(table.get("write", (str,), ""), table.get("text", (str,), ""))
+    except ValueError as error:
+        raise Refused(f"{table.where}: {error}") from None
+
+
+def _fail(table: Table) -> Fail:
+    after = float(table.get("after", SECONDS, 0.0))
     return Fail(table.get("fail", (str,), ""), table.get("recover", (str,), None), after)
 
 
-def _hang(table: _Table) -> Hang:
-    table.get("hang", (bool,), True)
+def _hang(table: Table) -> Hang:
+    if not table.get("hang", (bool,), True):
+        raise Refused(f"{table.where}: hang is true, or is not there at all")
     return Hang()
 
 
 _KINDS: dict[str, Any] = {
     "say": lambda table: Say(table.get("say", (str,), "")),
     "tool": _tool,
-    "write": lambda table: Write(table.get("write", (str,), ""), table.get("text", (str,), "")),
-    "wait": lambda table: Wait(float(table.get("wait", _SECONDS, 0.0))),
+    "write": _write,
+    "wait": lambda table: Wait(float(table.get("wait", SECONDS, 0.0))),
     "hang": _hang,
     "fail": _fail,
     "garbage": lambda table: Garbage(table.get("garbage", (int,), 1000)),
-}
-
-
-class _Table:
-    """A table of the file: each key is taken once, and what is left over is a mistake."""
-
-    def __init__(self, content: object, where: str) -> None:
-        if not isinstance(content, dict):
-            raise Refused(f"{where}: it is a table, not {type(content).__name__}")
-        self.left = dict(content)
-        self.where = where
-        self._known: list[str] = []
-
-    def get(self, key: str, kinds: tuple[type, ...], default: Any) -> Any:
-        """Take a value of one of these kinds."""
-        self._known.append(key)
-        if key not in self.left:
-            return default
-        value = self.left.pop(key)
-        is_odd = isinstance(value, bool) and bool not in kinds
-        if not isinstance(value, kinds) or is_odd or (isinstance(value, _SECONDS) and value < 0):
-            wanted = " or ".join(_WORDS[kind] for kind in kinds)
-            raise Refused(f"{self.where}: {key} is {wanted}, not {value!r}")
-        return value
-
-    def one_of(self, key: str, words: tuple[str, ...], default: str) -> Any:
-        """Take one of a few words."""
-        value = self.get(key, (str,), default)
-        if value not in words:
-            raise Refused(f"{self.where}: {key} is one of {', '.join(words)}, not {value!r}")
-        return value
-
-    def close(self) -> None:
-        """Refuse what nobody asked for."""
-        if self.left:
-            from notyet.config.mistakes import did_you_mean
-
-            key = min(self.left)
-            hint = did_you_mean(key, self._known) or f"it knows {', '.join(self._known)}"
-            raise Refused(f"{self.where}: {key} is unknown; {hint}")
-
-
-_WORDS = {
-    str: "text",
-    int: "a whole number from 0 on",
-    float: "a number of seconds",
-    bool: "true or false",
-    list: "a list",
-    dict: "a table",
 }
 
 

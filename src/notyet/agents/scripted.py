@@ -57,8 +57,7 @@ class ScriptedSession:
         self._stop: asyncio.Future[None] | None = None  # there while a turn runs
         self._later: asyncio.TimerHandle | None = None
         if self._transcript is not None and os.path.exists(self._transcript.path):
-            for key, fate in self._transcript.history():
-                self._count(key, fate == "refused")
+            self._remember(self._transcript)
 
     @classmethod
     def reopened(
@@ -84,6 +83,7 @@ class ScriptedSession:
             "session": self.id,
             "cwd": self._cwd,
             "folder": folder,
+            "transcript": self.transcript(),
             "script": plain_script(self._script),
         }
 
@@ -150,6 +150,16 @@ class ScriptedSession:
             self._turns += 1
             self._refused = 0
             self._keys.add(key)
+
+    def _remember(self, transcript: Transcript) -> None:
+        try:
+            for key, fate in transcript.history():
+                self._count(key, fate == "refused")
+        except OSError as error:
+            raise Refused(
+                f"the transcript {transcript.path} cannot be read, so nobody knows which prompts "
+                f"arrived: {error.strerror or error}"
+            ) from None
 
     def _recover(self, turn: Turn, text: str, after: float) -> None:
         """Tell later, and not through `send`, that the failed turn was a success after all."""

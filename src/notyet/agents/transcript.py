@@ -12,7 +12,8 @@ import time
 
 from notyet.core.json_text import loads
 from notyet.core.text import bounded
-from notyet.ledger.place import make_private, state_home
+from notyet.ledger.place import make_private
+from notyet.ledger.task_prune import sessions_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ _WRITE = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 def default_folder(environ: Mapping[str, str]) -> str:
     """Return the folder for transcripts, beside the ledger; empty where there is no home."""
-    state = state_home(environ)
-    return os.path.join(state, "notyet", "sessions") if state else ""
+    return sessions_folder(environ)  # where pruning looks for what nobody needs any more
 
 
 class Transcript:

@@ -29,6 +29,19 @@ def orphaned(ledger: Ledger) -> list[TaskView]:
     return [view for view in views if not view.owner_alive]
 
 
+def at_work_on(ledger: Ledger, agent: str, session: str) -> str:
+    """Return the task of a living process that is at work on an agent's session, if any."""
+    from notyet.ledger.tasks import Tasks
+
+    tasks = Tasks(ledger)
+    for view in tasks.active():
+        if view.agent == agent and view.owner_alive:
+            seen = tasks.look(view.task.id)
+            if session in {view.session_id, seen.ref.get("session") if seen else None}:
+                return view.task.id
+    return ""
+
+
 async def recover(supervisor: Supervisor, ledger: Ledger) -> list[str]:
     """End what dead processes left unfinished; say in a line each what was found.
 
@@ -83,4 +96,6 @@ def resume_command(ref: Mapping[str, Any], session: str, cwd: str, script: str =
     words += ["--resume", session, "go on"]
     if isinstance(args, list) and args:
         words += ["--", *map(str, args)]
+    elif args is None and "args" in ref:  # not kept, because they may hold a secret
+        words += ["--", "..."]
     return shlex.join(words)

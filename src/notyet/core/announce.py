@@ -33,7 +33,7 @@ def announced(result: Result) -> str:
         lines += ["Its report:", bounded(clean(result.text), _MOST_REPORT)]
     elif result.rejected.strip():
         lines += [
-            "It gave no final report. An earlier one, which the checks rejected, was:",
+            "It gave no final report. An earlier one, which the checks may have rejected, was:",
             bounded(clean(result.rejected), _MOST_REPORT),
         ]
     else:

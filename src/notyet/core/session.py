@@ -85,6 +85,9 @@ class Session(Protocol):
 
         Raises SendError when the prompt certainly did not arrive. What goes wrong once it may
         have arrived is a Turn with stop_reason 'error'.
+
+        One prompt at a time: a `send` while another turn runs may raise SendError or wait for
+        that turn to end. Cancelling a `send` ends its turn.
         """
 
     def knows(self, key: str) -> bool | None:

@@ -42,6 +42,15 @@ class Task(Record, kw_only=True):
     internal: bool = False
     depth: int = 0
 
+    def _validate(self) -> None:
+        for name in ("id", "parent", "parent_session", "cwd"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} is text, not {type(getattr(self, name)).__name__}")
+        for name in ("label", "agent_type"):
+            if not isinstance(getattr(self, name), str | None):
+                kind = type(getattr(self, name)).__name__
+                raise TypeError(f"{name} is text or None, not {kind}")
+
 
 class Result(Record, kw_only=True):
     """How a task ended; frozen when it did, so that later traffic cannot change it."""
@@ -57,7 +66,7 @@ class Result(Record, kw_only=True):
     text: str = ""  # the agent's last message
     error: str | None = None
     stop_reason: str | None = None  # why a gate halted it, or why nobody asked the gates
-    rejected: str = ""  # an earlier answer that a gate sent back, where none came after it (K19)
+    rejected: str = ""  # an earlier answer, where none came after it; a gate may have rejected it
     unsent: tuple[str, ...] = ()  # messages of the user that came too late
     steers: int = 0  # how often a gate sent it back
     usage: Usage = Usage()  # of the last run, like all figures
@@ -153,7 +162,7 @@ def conclude(
         text=text,
         error=error or turn.error,
         stop_reason=_stop_reason(decision),
-        # Never in place of the answer: a gate has rejected it.
+        # Never in place of the answer: a gate may have rejected it (K19).
         rejected="" if text.strip() else bounded(rejected, MOST_TEXT),
         unsent=unsent,
         steers=steers,

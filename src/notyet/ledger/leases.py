@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from notyet.ledger.owner import is_gone, own_start
+from notyet.ledger.owner import is_gone, own_start, own_system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,11 +13,16 @@ if TYPE_CHECKING:
 
     from notyet.ledger.connection import Connection
 
-_OPEN = "outbox WHERE owner = ?2 AND status IN ('pending', 'leased')"
+OWNER_COLUMNS = ("owners.pid", "owners.pid_start", "boot", "space", "lease_until")
+_OPEN = "outbox WHERE owner = :before AND status IN ('pending', 'leased')"
 _CARRY_OVER = (
-    "UPDATE tasks SET owner = ?1 WHERE owner = ?2 AND ended_at IS NULL",
-    f"UPDATE tasks SET owner = ?1 WHERE id IN (SELECT task FROM {_OPEN})",
-    f"UPDATE {_OPEN.replace(' WHERE', ' SET owner = ?1 WHERE')}",
+    "UPDATE tasks SET owner = :now WHERE owner = :before AND ended_at IS NULL",
+    f"UPDATE tasks SET owner = :now WHERE id IN (SELECT task FROM {_OPEN})",
+    f"UPDATE {_OPEN.replace(' WHERE', ' SET owner = :now WHERE')}",
+)
+_ENROL = (
+    "INSERT INTO owners (pid, pid_start, boot, space, program, lease_until)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -34,14 +39,13 @@ class Leases:
         number it had until another process took it for dead. What that one did not take, because
         it was not there yet, is carried over.
         """
-        new = (os.getpid(), own_start(), program, time.time() + lease)
+        new = (os.getpid(), own_start(), *own_system(), program, time.time() + lease)
 
         def enter(db: sqlite3.Connection) -> int:
-            sql = "INSERT INTO owners (pid, pid_start, program, lease_until) VALUES (?, ?, ?, ?)"
-            owner = db.execute(sql, new).lastrowid or 0
+            owner = db.execute(_ENROL, new).lastrowid or 0
             if before:
                 for carry_over in _CARRY_OVER:
-                    db.execute(carry_over, (owner, before))
+                    db.execute(carry_over, {"now": owner, "before": before})
             return owner
 
         return self._file.write(enter)
@@ -61,11 +65,19 @@ class Leases:
 def is_over(db: sqlite3.Connection, owner: int) -> bool:
     """Tell whether an owner is dead, or let its lease run out."""
     row = db.execute(
-        "SELECT pid, pid_start, lease_until FROM owners WHERE id = ?", (owner,)
+        f"SELECT {', '.join(OWNER_COLUMNS)} FROM owners WHERE id = ?",  # our own names
+        (owner,),
     ).fetchone()
-    if row is None:
-        return True
-    pid, started, until = row
+    return row is None or has_ended(*row)
+
+
+def has_ended(pid: int, started: str, boot: str, space: str, until: float) -> bool:
+    """Tell of an owner's `OWNER_COLUMNS` whether it is dead, or let its lease run out."""
     if until < time.time():
         return True
+    own_boot, own_space = own_system()
+    if boot and own_boot and boot != own_boot:
+        return True
+    if space and own_space and space != own_space:
+        return False  # its number means another process here, or none: only its lease tells
     return pid != os.getpid() and is_gone(pid, started)

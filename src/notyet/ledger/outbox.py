@@ -6,7 +6,7 @@ import time
 
 from notyet.errors import Refused
 from notyet.ledger.leases import is_over
-from notyet.ledger.task_moves import delivery_key
+from notyet.ledger.task_moves import delivery_key, look
 from notyet.ledger.task_rows import announcement_of, result_of, storable
 
 TYPE_CHECKING = False
@@ -15,6 +15,20 @@ if TYPE_CHECKING:
 
     from notyet.core.task import Announcement, Result
     from notyet.ledger.connection import Connection
+
+_DROP = """
+    UPDATE outbox SET status = 'dismissed', error =
+      'its parent was ' || (SELECT runs.ending FROM tasks JOIN runs ON runs.id = tasks.run
+                            WHERE tasks.id = outbox.task)
+    WHERE key = ? AND +owner = ? AND +status IN ('pending', 'leased') AND EXISTS (
+      WITH RECURSIVE above (id, parent, ended_by) AS (
+        SELECT id, parent, ended_by FROM tasks WHERE id = outbox.parent
+        UNION
+        SELECT tasks.id, tasks.parent, tasks.ended_by
+        FROM above JOIN tasks ON tasks.id = above.parent)
+      SELECT 1 FROM above JOIN tasks AS own ON own.id = outbox.task
+      WHERE own.ended_by != '' AND above.ended_by = own.ended_by)
+"""
 
 
 class Outbox:
@@ -38,11 +52,14 @@ class Outbox:
         return self._file.write(take)
 
     def due(self, owner: int) -> list[str]:
-        """Return the tasks whose results this owner should deliver by now."""
+        """Return the tasks whose results this owner should deliver by now, or is delivering.
+
+        Where the observers were not told, that comes first, and is not the matter of deliveries.
+        """
         # In the words of the index, which holds what is open and nothing else.
         sql = (
             "SELECT task FROM outbox WHERE owner = ? AND next_at <= ?"
-            " AND status IN ('pending', 'leased') AND status = 'pending'"
+            " AND status IN ('pending', 'leased') AND told"
         )
         rows = self._file.read(lambda db: db.execute(sql, (owner, time.time())).fetchall())
         return [task for (task,) in rows]
@@ -59,35 +76,61 @@ class Outbox:
 
         return self._file.read(read)
 
-    def told(self, task: str) -> None:
+    def is_due(self, task: str) -> bool:
+        """Tell whether a result is to be delivered by now."""
+        sql = (
+            "SELECT 1 FROM outbox WHERE task = ? AND next_at <= ?"
+            " AND +status IN ('pending', 'leased')"
+        )
+        asked = (task, time.time())
+        return self._file.read(lambda db: db.execute(sql, asked).fetchone() is not None)
+
+    def told(self, task: str, owner: int) -> None:
         """Say that the observers know."""
-        sql = "UPDATE outbox SET told = 1 WHERE task = ?"
-        self._file.write(lambda db: db.execute(sql, (task,)))
+        sql = "UPDATE outbox SET told = 1 WHERE task = ? AND +owner = ?"
+        self._file.write(lambda db: db.execute(sql, (task, owner)))
+
+    def release(self, task: str, owner: int) -> None:
+        """Put a result back that was leased, and of which nothing is known."""
+        sql = (
+            "UPDATE outbox SET status = 'pending'"
+            " WHERE task = ? AND +owner = ? AND +status = 'leased'"
+        )
+        self._file.write(lambda db: db.execute(sql, (task, owner)))
 
     def acknowledge(self, task: str) -> None:
-        """Say that the consumer has the result."""
+        """Say that the consumer has the result, whoever brought it."""
         sql = (
             "UPDATE outbox SET status = 'delivered', delivered_at = ?, error = ''"
             " WHERE task = ? AND status IN ('pending', 'leased', 'suspended')"
         )
         self._file.write(lambda db: db.execute(sql, (time.time(), task)))
 
-    def postpone(self, key: str, error: str, pause: float) -> None:
+    def postpone(self, key: str, owner: int, error: str, pause: float) -> None:
         """Try again later."""
         sql = (
             "UPDATE outbox SET status = 'pending', next_at = ?, error = ?"
-            " WHERE key = ? AND status = 'leased'"
+            " WHERE key = ? AND +owner = ? AND +status = 'leased'"
         )
-        later = (time.time() + pause, storable(error), key)
+        later = (time.time() + pause, storable(error), key, owner)
         self._file.write(lambda db: db.execute(sql, later))
 
-    def suspend(self, key: str, error: str) -> None:
-        """Give up until a person looks at it."""
+    def suspend(self, key: str, owner: int, error: str) -> bool:
+        """Give up until a person looks at it; False when another process delivers it now."""
         sql = (
             "UPDATE outbox SET status = 'suspended', error = ?"
-            " WHERE key = ? AND status IN ('pending', 'leased')"
+            " WHERE key = ? AND +owner = ? AND +status IN ('pending', 'leased')"
         )
-        self._file.write(lambda db: db.execute(sql, (storable(error), key)))
+        given_up = (storable(error), key, owner)
+        return self._file.write(lambda db: db.execute(sql, given_up).rowcount == 1)
+
+    def drop(self, key: str, owner: int) -> bool:
+        """Dismiss the result of a task that a person ended together with one above it.
+
+        False: it is not such a one. Whoever would get the result was ended by the same act, and
+        a person has nothing to do about it.
+        """
+        return self._file.write(lambda db: db.execute(_DROP, (key, owner)).rowcount == 1)
 
     def retry(self, task: str, asking: int) -> None:
         """Deliver again, under the same key; what was delivered already, under a new one.
@@ -97,6 +140,11 @@ class Outbox:
 
         def again(db: sqlite3.Connection) -> None:
             row = self._newest(db, task)
+            if row[1] in {"delivered", "dismissed"} and _is_main(db, task):
+                raise Refused(
+                    f"task {task} is a main agent's, and its caller has had the result; "
+                    f"read it with: notyet tasks show {task}"
+                )
             now = time.time()
             (had,) = db.execute("SELECT owner FROM outbox WHERE key = ?", row[:1]).fetchone()
             owner = asking if is_over(db, had) else had
@@ -134,3 +182,8 @@ class Outbox:
         if row is None:
             raise Refused(f"task {task} has no result yet; list tasks with: notyet tasks")
         return row
+
+
+def _is_main(db: sqlite3.Connection, task: str) -> bool:
+    seen = look(db, task)
+    return seen is not None and seen.task.scope == "agent"

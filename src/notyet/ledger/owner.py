@@ -11,7 +11,11 @@ import os
 _DEAD = frozenset({"Z", "X", "x"})
 _STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted after the name of the program
 
+_BOOT = "/proc/sys/kernel/random/boot_id"
+_SPACE = "/proc/self/ns/pid"
+
 _own: dict[int, str] = {}  # asked once; a forked child has another number
+_system: dict[int, tuple[str, str]] = {}  # as above
 
 
 def own_start() -> str:
@@ -21,6 +25,33 @@ def own_start() -> str:
         _own.clear()
         _own[process] = _stat(process)[1]
     return _own[process]
+
+
+def own_system() -> tuple[str, str]:
+    """Return which start of the system we run on, and whose process ids ours is one of.
+
+    A container counts its processes for itself. Each is empty where the system does not say.
+    """
+    process = os.getpid()
+    if process not in _system:
+        _system.clear()
+        _system[process] = _boot(), _space()
+    return _system[process]
+
+
+def _boot() -> str:
+    try:
+        with open(_BOOT, encoding="ascii") as file:
+            return file.read().strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _space() -> str:
+    try:
+        return os.readlink(_SPACE)
+    except OSError:
+        return ""
 
 
 def is_gone(process: int, started: str) -> bool:

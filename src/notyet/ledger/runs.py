@@ -10,12 +10,13 @@ import time
 
 from notyet.core.record import replace
 from notyet.core.task import Run
-from notyet.core.verdict import Allow, Block, Decision
+from notyet.core.verdict import Allow, Block, Decision, Halt
 from notyet.errors import Refused
 from notyet.ledger.task_moves import (
     can,
     clear_machine_messages,
     freeze,
+    has_others,
     look,
     move,
     new_run,
@@ -24,17 +25,18 @@ from notyet.ledger.task_moves import (
     take_messages,
 )
 from notyet.ledger.task_rows import json_of_turn, storable
+from notyet.ledger.task_stops import drop_stop, fail_stop, give_back
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from typing import Literal
 
     from notyet.core.event import Ending
     from notyet.core.lifecycle import Signal
     from notyet.core.session import Turn
-    from notyet.core.task import Result
+    from notyet.core.task import Result, Sent
     from notyet.core.verdict import Outcome
     from notyet.ledger import Begun
     from notyet.ledger.sqlite import Ledger
@@ -74,8 +76,14 @@ class Runs:
 
         return self._file.write(note)
 
-    def settle(self, run: str, owner: int, key: str) -> bool:
-        """Let a settled run meet its gates; or, where messages wait for it, go on with those."""
+    def settle(
+        self, run: str, owner: int, key: str, overdue: Collection[str] | None = None
+    ) -> bool:
+        """Let a settled run meet its gates; or, where messages wait for it, go on with those.
+
+        With `overdue`, the children that were waited for in vain, not while others are at work:
+        one may have started since its caller looked (K9).
+        """
 
         def settle(db: sqlite3.Connection) -> bool:
             seen = _owned(db, run, owner)
@@ -83,6 +91,8 @@ class Runs:
                 return False
             waiting = take_messages(db, seen.task.id, key)
             if waiting is None:
+                if overdue is not None and has_others(db, seen.task.id, overdue):
+                    return False
                 return move(db, seen.run, "settle")
             reserve(db, seen, key, waiting[1], waiting[0])
             return move(db, seen.run, "steer")
@@ -108,22 +118,27 @@ class Runs:
             seen = _owned(db, run, owner)
             if seen is None or seen.run.state != "gating":
                 if begun is not None:
-                    _drop(db, begun)
+                    drop_stop(db, begun)
                 return None
             final = decision
             if begun is not None:
                 final = self._ledger.count(db, begun, decision, ceiling)
-            if not isinstance(final.verdict, Block):
-                freeze(db, seen, "allow", seen.run.ending or "done", decision=final)
+            if isinstance(final.verdict, Block):
+                stop = begun.stop if begun is not None else 0
+                reserve(db, seen, key, "gate", final.verdict.prompt, stop=stop)
+                db.execute("UPDATE tasks SET steers = steers + 1 WHERE id = ?", (seen.task.id,))
+                move(db, seen.run, "block")
                 return final
-            stop = begun.stop if begun is not None else 0
-            reserve(db, seen, key, "gate", final.verdict.prompt, stop=stop)
-            answer = seen.run.turn.text if seen.run.turn is not None else ""
-            db.execute(
-                "UPDATE tasks SET steers = steers + 1, rejected = iif(?, ?, rejected) WHERE id = ?",
-                (bool(answer.strip()), storable(answer), seen.task.id),
-            )
-            move(db, seen.run, "block")
+            # It may go, but a report came while the gates were asked; it is read, and then they
+            # are asked again (K9). Each is sent once, so that this comes to an end.
+            waiting = None
+            if not isinstance(final.verdict, Halt):
+                waiting = take_messages(db, seen.task.id, key)
+            if waiting is None:
+                freeze(db, seen, "allow", seen.run.ending or "done", decision=final)
+            else:
+                reserve(db, seen, key, waiting[1], waiting[0])
+                move(db, seen.run, "steer")
             return final
 
         return self._file.write_through(settle)
@@ -140,7 +155,9 @@ class Runs:
             left = seen.steered_at + pause - time.time()
             if 0 < left <= pause:
                 raise Refused(f"task {task} was steered just now; try again in {left:.1f} s")
-            reserve(db, seen, key, "manual", prompt)
+            # An agent that was not told its task is told it now: what is reserved is not sent.
+            first = f"{seen.run.prompt}\n\n" if seen.run.sent == "reserved" else ""
+            reserve(db, seen, key, "manual", first + prompt)
             move(db, seen.run, "steer")
             db.execute("UPDATE tasks SET steered_at = ? WHERE id = ?", (time.time(), task))
             clear_machine_messages(db, task)
@@ -208,16 +225,31 @@ class Runs:
             settle_messages(db, seen.task.id, key, "sent")
             move(db, seen.run, "accept", ended_at=now)
             new_run(db, run)
+            # A subagent's task is one turn, whoever speaks to it: its budget is given once (B4).
+            opens_turn = run.source == "user" and seen.task.scope == "agent"
+            answer = seen.run.turn.text if seen.run.turn is not None else ""
             db.execute(
-                "UPDATE tasks SET run = ?, generation = ?, user_turn = user_turn + ? WHERE id = ?",
-                (run.id, generation, int(run.source == "user"), seen.task.id),
+                "UPDATE tasks SET run = ?, generation = ?, user_turn = user_turn + ?,"
+                " rejected = iif(?, ?, rejected) WHERE id = ?",
+                (
+                    run.id,
+                    generation,
+                    int(opens_turn),
+                    bool(answer.strip()),
+                    storable(answer),
+                    seen.task.id,
+                ),
             )
             return True
 
         return self._file.write(carry_on)
 
-    def fail(self, key: str, owner: int, error: str) -> Result | None:
-        """A steer cannot be sent: the run ends as if no gate existed (K4)."""
+    def fail(self, key: str, owner: int, error: str, sent: Sent | None = None) -> Result | None:
+        """A steer cannot be sent: the run ends as if no gate existed (K4).
+
+        `sent` is what is known of its prompt, where that is more than the ledger knows. One that
+        was certainly not sent is not counted either.
+        """
 
         def give_up(db: sqlite3.Connection) -> Result | None:
             seen = _steered(db, key, owner)
@@ -228,7 +260,9 @@ class Runs:
                 (storable(error), key),
             )
             why = f"it could not be sent back: {error}"
-            _fail_stop(db, key, why)
+            if (sent or seen.steer.phase) == "reserved":
+                give_back(db, key)
+            fail_stop(db, key, why)
             outcome: Outcome = "skipped"
             if seen.steer.source == "gate":  # it was not sent back after all
                 outcome = "failed_open"
@@ -251,7 +285,7 @@ class Runs:
     ) -> Result | None:
         """End a task by hand, whatever it is doing; None when it had ended, or is not ours.
 
-        With `run`, only if the task is still as it was seen then.
+        With `run`, only if the task is still as it was seen then. With `error`, no person did it.
         """
 
         def end(db: sqlite3.Connection) -> Result | None:
@@ -260,7 +294,11 @@ class Runs:
                 return None
             if run is not None and (seen.run.id, seen.run.state) != (run.id, run.state):
                 return None
-            return freeze(db, seen, _SIGNALS[ending], ending, turn=turn, error=error)
+            signal = _SIGNALS[ending]
+            result = freeze(db, seen, signal, ending, turn=turn, error=error)
+            if run is None and error is None:
+                db.execute("UPDATE tasks SET ended_by = ? WHERE id = ?", (signal, task))
+            return result
 
         return self._file.write_through(end)
 
@@ -301,20 +339,3 @@ def _active(db: sqlite3.Connection, task: str, owner: int | None) -> Seen:
 
 def _heals(run: Run, ending: Ending) -> bool:
     return run.ending == "error" and ending == "done"
-
-
-def _drop(db: sqlite3.Connection, begun: Begun) -> None:
-    """The decision came too late: a person was faster."""
-    db.execute(
-        "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'overtaken', ended_at = ?"
-        " WHERE id = ? AND token = ? AND outcome = 'asking'",
-        (time.time(), begun.stop, begun.token),
-    )
-
-
-def _fail_stop(db: sqlite3.Connection, key: str, why: str) -> None:
-    db.execute(
-        "UPDATE stops SET outcome = 'failed_open', verdict = 'allow', why = ?"
-        " WHERE id = (SELECT stop FROM steers WHERE key = ?) AND outcome = 'blocked'",
-        (storable(why), key),
-    )

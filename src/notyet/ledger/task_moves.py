@@ -21,7 +21,7 @@ from notyet.ledger.task_rows import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from typing import Any
 
     from notyet.core.event import Ending
@@ -112,6 +112,12 @@ def move(db: sqlite3.Connection, run: Run, signal: Signal, **columns: object) ->
         (target, *columns.values(), run.id, run.state),
     )
     return moved.rowcount == 1
+
+
+def has_others(db: sqlite3.Connection, task: str, overdue: Collection[str]) -> bool:
+    """Tell whether children of a task are at work besides those that are overdue."""
+    rows = db.execute("SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL", (task,))
+    return any(child not in overdue for (child,) in rows)
 
 
 def reserve(

@@ -7,8 +7,7 @@ import time
 from notyet.core.json_text import dumps
 from notyet.core.record import Record, replace
 from notyet.errors import Refused
-from notyet.ledger.leases import is_over
-from notyet.ledger.owner import is_gone
+from notyet.ledger.leases import OWNER_COLUMNS, has_ended, is_over
 from notyet.ledger.task_moves import (
     can,
     look,
@@ -22,11 +21,12 @@ from notyet.ledger.task_rows import (
     storable,
     view_of,
 )
+from notyet.ledger.task_stops import LOSE_STOPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from typing import Any, Literal
 
     from notyet.core.task import Run, Task, TaskView
@@ -34,21 +34,12 @@ if TYPE_CHECKING:
     from notyet.ledger.task_moves import Seen
 
 _VIEWS = f"""
-    SELECT {", ".join(VIEW_COLUMNS)}, owners.lease_until FROM tasks
+    SELECT {", ".join(VIEW_COLUMNS)}, {", ".join(OWNER_COLUMNS)} FROM tasks
     JOIN runs ON runs.id = tasks.run
     LEFT JOIN owners ON owners.id = tasks.owner
     LEFT JOIN outbox ON outbox.task = tasks.id AND outbox.key =
       (SELECT key FROM outbox WHERE task = tasks.id ORDER BY created_at DESC LIMIT 1)
 """  # the names of our own columns
-
-# Whoever was asking about a task that is taken over, and perhaps still is, is not listened to.
-_LOSE_STOPS = """
-    UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'lost'
-    WHERE outcome = 'asking' AND agent IN (
-      SELECT agents.id FROM tasks JOIN agents ON host = 'notyet'
-      AND agents.session_id IN (tasks.session_id, tasks.id) AND agent_id IN ('', tasks.id)
-      WHERE tasks.id = ?)
-"""
 
 
 class Course(Record, kw_only=True):
@@ -102,6 +93,11 @@ class Tasks:
 
         self._file.write(enter)
 
+    def check(self, task: Task, *, max_depth: int, max_children: int) -> None:
+        """Refuse a task that could not be entered now. Raises Refused."""
+        if task.parent:
+            self._file.read(lambda db: _check_parent(db, task, max_depth, max_children))
+
     def look(self, task: str) -> Seen | None:
         """Return a task as it is now."""
         return self._file.read(lambda db: look(db, task))
@@ -114,10 +110,10 @@ class Tasks:
 
         def mark(db: sqlite3.Connection) -> bool:
             marked = db.execute(
-                "UPDATE runs SET sent = ?1, started_at = iif(?1 = 'dispatched', ?2, started_at)"
-                " WHERE id = ?3 AND state = 'running' AND EXISTS"
-                " (SELECT 1 FROM tasks WHERE id = runs.task AND run = runs.id AND owner = ?4)",
-                (sent, time.time(), run.id, owner),
+                "UPDATE runs SET sent = ?, started_at = iif(? = 'dispatched', ?, started_at)"
+                " WHERE id = ? AND state = 'running' AND EXISTS"
+                " (SELECT 1 FROM tasks WHERE id = runs.task AND run = runs.id AND owner = ?)",
+                (sent, sent, time.time(), run.id, owner),
             )
             return marked.rowcount == 1
 
@@ -140,20 +136,31 @@ class Tasks:
     def children(self, task: str) -> list[str]:
         """Return the children of a task that are active, or of whose end nobody was told yet."""
         sql = (
-            "SELECT id FROM tasks WHERE parent = ?1 AND ended_at IS NULL UNION ALL SELECT task"
-            " FROM outbox WHERE parent = ?1 AND status IN ('pending', 'leased') AND NOT told"
+            "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL SELECT task"
+            " FROM outbox WHERE parent = ? AND status IN ('pending', 'leased') AND NOT told"
         )
-        rows = self._file.read(lambda db: db.execute(sql, (task,)).fetchall())
+        rows = self._file.read(lambda db: db.execute(sql, (task, task)).fetchall())
         return [child for (child,) in rows]
 
-    def left(self, owner: int) -> list[str]:
-        """Return an owner's tasks that have not ended, or of whose end nobody was told."""
+    def left(self, owner: int, here: Collection[str] | None = None) -> list[str]:
+        """Return an owner's tasks that have not ended, or of whose end nobody was told.
+
+        With `here`, those that it drives, only the others; their gates are asked anew.
+        """
         sql = (
-            "SELECT id FROM tasks WHERE owner = ?1 AND ended_at IS NULL UNION ALL SELECT task"
-            " FROM outbox WHERE owner = ?1 AND status IN ('pending', 'leased') AND NOT told"
+            "SELECT id FROM tasks WHERE owner = ? AND ended_at IS NULL UNION ALL SELECT task"
+            " FROM outbox WHERE owner = ? AND status IN ('pending', 'leased') AND NOT told"
         )
-        rows = self._file.read(lambda db: db.execute(sql, (owner,)).fetchall())
-        return [task for (task,) in rows]
+
+        def find(db: sqlite3.Connection) -> list[str]:
+            found = [task for (task,) in db.execute(sql, (owner, owner)).fetchall()]
+            if here is None:
+                return found
+            left = [task for task in found if task not in here]
+            db.executemany(LOSE_STOPS, [(task,) for task in left])
+            return left
+
+        return self._file.write(find)
 
     def descendants(self, task: str) -> list[str]:
         """Return what a task started and is active, also through what has ended; deepest first."""
@@ -169,10 +176,10 @@ class Tasks:
     def unheard(self, task: str) -> list[str]:
         """Return the children of a task that are active, or whose results are on their way."""
         sql = (
-            "SELECT id FROM tasks WHERE parent = ?1 AND ended_at IS NULL UNION ALL"
-            " SELECT task FROM outbox WHERE parent = ?1 AND status IN ('pending', 'leased')"
+            "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL"
+            " SELECT task FROM outbox WHERE parent = ? AND status IN ('pending', 'leased')"
         )
-        rows = self._file.read(lambda db: db.execute(sql, (task,)).fetchall())
+        rows = self._file.read(lambda db: db.execute(sql, (task, task)).fetchall())
         return [child for (child,) in rows]
 
     def has_word(self, task: str) -> bool:
@@ -211,7 +218,7 @@ class Tasks:
                     "SELECT id FROM tasks WHERE owner = ? AND ended_at IS NULL", (other,)
                 ).fetchall()
                 claimed += [task for (task,) in rows]
-                db.executemany(_LOSE_STOPS, rows)
+                db.executemany(LOSE_STOPS, rows)
                 db.execute(
                     "UPDATE tasks SET owner = ? WHERE owner = ? AND ended_at IS NULL",
                     (owner, other),
@@ -253,8 +260,9 @@ class Tasks:
 
     def starting_with(self, prefix: str, most: int = 10) -> list[str]:
         """Return the ids that begin with these letters, in order."""
-        sql = "SELECT id FROM tasks WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1 LIMIT ?2"
-        rows = self._file.read(lambda db: db.execute(sql, (prefix, most)).fetchall())
+        sql = "SELECT id FROM tasks WHERE id >= ? AND substr(id, 1, length(?)) = ? LIMIT ?"
+        wanted = (prefix, prefix, prefix, most)
+        rows = self._file.read(lambda db: db.execute(sql, wanted).fetchall())
         return [task for (task,) in rows]
 
     def course(self, task: str) -> Course:
@@ -286,25 +294,29 @@ class Tasks:
         return self._file.read(read)
 
     def _views(self, where: str, value: str, most: int) -> list[TaskView]:
+        width = len(VIEW_COLUMNS)
         sql = f"{_VIEWS} WHERE {where} ORDER BY tasks.created_at DESC LIMIT ?"  # our own words
 
         def read(db: sqlite3.Connection) -> list[TaskView]:
             rows = db.execute(sql, (value, most)).fetchall()
-            return [view_of(row[:-1], alive=_is_alive(row[12], row[13], row[-1])) for row in rows]
+            return [view_of(row[:width], alive=_is_alive(row[width:])) for row in rows]
 
         return self._file.read(read)
 
 
-def _is_alive(pid: int | None, started: str | None, lease_until: float | None) -> bool:
-    if pid is None or lease_until is None or lease_until < time.time():
-        return False
-    return not is_gone(pid, started or "")
+def _is_alive(owner: tuple[Any, ...]) -> bool:
+    return owner[0] is not None and not has_ended(*owner)
 
 
 def _check_parent(db: sqlite3.Connection, task: Task, max_depth: int, max_children: int) -> None:
     parent = look(db, task.parent)
     if parent is None or not can(parent.run, "kill"):
         raise Refused(f"the parent task {task.parent} has ended; nobody would get the result")
+    if parent.run.state == "gating":
+        raise Refused(
+            f"the parent task {task.parent} is about to stop: its gates are being asked; "
+            "start the subagent when it is at work again"
+        )
     if task.depth > max_depth:
         raise Refused(f"agents may be nested {max_depth} deep, and this one would be deeper")
     (count,) = db.execute(
@@ -319,9 +331,9 @@ def _owners_at_work(db: sqlite3.Connection, owner: int) -> list[int]:
     rows = db.execute(
         "SELECT owner FROM (SELECT owner FROM tasks WHERE ended_at IS NULL UNION"
         " SELECT owner FROM outbox WHERE status IN ('pending', 'leased'))"
-        " LEFT JOIN owners ON owners.id = owner WHERE owner != ?1 AND"
-        " (program IS NULL OR program = (SELECT program FROM owners WHERE id = ?1))",
-        (owner,),
+        " LEFT JOIN owners ON owners.id = owner WHERE owner != ? AND"
+        " (program IS NULL OR program = (SELECT program FROM owners WHERE id = ?))",
+        (owner, owner),
     ).fetchall()
     return [other for (other,) in rows]
 
@@ -332,7 +344,7 @@ def _claim_one(db: sqlite3.Connection, owner: int, task: str) -> list[str]:
         return []
     if not is_over(db, seen.owner):
         return []
-    db.execute(_LOSE_STOPS, (task,))
+    db.execute(LOSE_STOPS, (task,))
     db.execute("UPDATE tasks SET owner = ? WHERE id = ?", (owner, task))
     db.execute(
         "UPDATE outbox SET owner = ?, status = 'pending'"

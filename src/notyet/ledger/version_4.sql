@@ -3,6 +3,8 @@ CREATE TABLE owners (
   id          INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice: a silent owner may come back
   pid         INTEGER NOT NULL,
   pid_start   TEXT    NOT NULL,                -- tells its process from a later one
+  boot        TEXT    NOT NULL,                -- of the system it runs on, '' where that is not said
+  space       TEXT    NOT NULL,                -- whose process ids it has: a container has its own
   program     TEXT    NOT NULL,                -- only its like can go on with its tasks
   lease_until REAL    NOT NULL
 );
@@ -19,12 +21,13 @@ CREATE TABLE tasks (
   user_turn  INTEGER NOT NULL DEFAULT 1,       -- grows with the messages of a user
   steers     INTEGER NOT NULL DEFAULT 0,       -- by gates
   steered_at REAL    NOT NULL DEFAULT 0,       -- by hand, the last time
-  rejected   TEXT    NOT NULL DEFAULT '',      -- the last answer that a gate sent back
+  rejected   TEXT    NOT NULL DEFAULT '',      -- the last answer with words of a run that was continued
   created_at REAL    NOT NULL,
-  ended_at   REAL
+  ended_at   REAL,
+  ended_by   TEXT    NOT NULL DEFAULT ''       -- 'kill', 'reset', 'interrupt', where a person ended it
 ) WITHOUT ROWID;
 CREATE INDEX tasks_by_owner ON tasks (owner) WHERE ended_at IS NULL;
-CREATE INDEX tasks_by_parent ON tasks (parent) WHERE ended_at IS NULL;
+CREATE INDEX tasks_by_parent ON tasks (parent, ended_at);
 CREATE INDEX tasks_by_time ON tasks (created_at);
 CREATE INDEX tasks_by_session ON tasks (session_id);
 

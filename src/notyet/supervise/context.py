@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from notyet.core.session import Session, Turn
     from notyet.core.task import Announcement
     from notyet.engine import Engine
+    from notyet.ledger.task_moves import Seen
     from notyet.supervise.life import Life
     from notyet.supervise.settings import Progress, SupervisorSettings
     from notyet.supervise.store import Store
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 
 _ASIDE = 1.0  # seconds
+
+
+class Fenced(Exception):  # noqa: N818  # named after what happened
+    """Another process owns the task now."""
 
 
 class Context:
@@ -47,6 +52,8 @@ class Context:
         self.deliver: Deliver | None = None
         self.lives: dict[str, Life] = {}
         self.at_work: dict[int, str] = {}  # which task each session is at work on
+        # Answers that came back while the ledger could not be written, with their runs.
+        self.unrecorded: dict[str, tuple[str, Turn]] = {}
         self._on_progress = on_progress
         self._asides: set[asyncio.Task[Any]] = set()
 
@@ -90,10 +97,27 @@ class Context:
             self.warn(f"a session's {_name(call)} failed: {type(error).__name__}: {error}")
             return None
 
+    async def look(self, task: str) -> Seen:
+        """Return a task as it is. Raises Fenced where it is another process's by now."""
+        seen = await self.store.insist(self.store.tasks.look, task)
+        if seen is None:
+            raise LedgerError(self.store.ledger.path, f"task {task} is gone")
+        if seen.owner != self.owner:
+            raise Fenced
+        return seen
+
     def release(self, life: Life) -> None:
         """Say that a task needs its session no more; another one may have it already."""
         if self.at_work.get(id(life.session)) == life.task_id:
             del self.at_work[id(life.session)]
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Begin something that is done to its end, even if nobody waits for it any more."""
+        task = asyncio.ensure_future(work)
+        self._asides.add(task)
+        task.add_done_callback(self._asides.discard)
+        task.add_done_callback(_looked_at)
+        return task
 
     def do(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do something that nobody waits for."""
@@ -131,6 +155,12 @@ class Context:
 def new_key() -> str:
     """Return a key for one sending of one prompt."""
     return os.urandom(8).hex()
+
+
+def _looked_at(task: asyncio.Future[Any]) -> None:
+    """Look at an error for those who left, so that nobody is told that nobody did."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _name(call: object) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from notyet.core.verdict import Block
-from notyet.errors import Undeliverable
+from notyet.errors import LedgerError, Refused, Undeliverable
 from notyet.supervise.events import ended_decision, ended_event
 from notyet.supervise.settings import Progress
 
@@ -41,7 +41,7 @@ class Delivery:
         if not is_told:
             event = ended_event(seen, result, self._context.transcript(life.session))
             await self._context.engine.tell(event, _decision(life, result))
-            await self._store.insist(self._store.outbox.told, life.task_id)
+            await self._store.insist(self._store.outbox.told, life.task_id, self._context.owner)
         self._context.tell(
             Progress(
                 task_id=life.task_id,
@@ -74,23 +74,46 @@ class Delivery:
         """Deliver a result, again and again until it is acknowledged or hopeless."""
         if task_id in self._under_way:
             return False
-        hurry = self._under_way[task_id] = asyncio.Event()
+        self._under_way[task_id] = asyncio.Event()
         try:
             while announcement := await self._store.insist(
                 self._store.outbox.lease, task_id, self._context.owner
             ):
-                pause = await self._attempt(announcement)
+                pause = await self._leased(announcement)
                 if pause is None:
                     return False
                 if not pause:
                     return True
-                hurry.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):
-                        await hurry.wait()
+                        await self._hurried(task_id)
             return False
         finally:
             del self._under_way[task_id]
+
+    async def _leased(self, announcement: Announcement) -> float | None:
+        """Try once, and leave nothing leased that nobody is delivering."""
+        is_settled = False
+        try:
+            pause = await self._attempt(announcement)
+            is_settled = pause is not None
+            return pause
+        finally:
+            if not is_settled:
+                # Written even if we are cancelled again; what fails here is due all the same.
+                with suppress(LedgerError, Refused):
+                    outbox, task = self._store.outbox, announcement.result.task_id
+                    await self._store(outbox.release, task, self._context.owner)
+
+    async def _hurried(self, task_id: str) -> None:
+        """Wait until somebody wants the next attempt now."""
+        hurry = self._under_way[task_id]
+        while True:
+            hurry.clear()
+            await hurry.wait()
+            # Whoever says so may have looked while the last attempt was made.
+            if await self._store.insist(self._store.outbox.is_due, task_id):
+                return
 
     def hurry(self, task_id: str) -> None:
         """Try again now, where the next attempt is being waited for."""
@@ -107,9 +130,13 @@ class Delivery:
             async with asyncio.timeout(settings.delivery_timeout) as limit:
                 await deliver(announcement)
         except Undeliverable as error:
-            await self._suspend(announcement, str(error) or "refused for good")
+            key, owner = announcement.key, self._context.owner
+            if not await store.insist(store.outbox.drop, key, owner):
+                await self._suspend(announcement, str(error) or "refused for good")
             return None
-        except Exception as error:  # noqa: BLE001  # foreign code; perhaps it helps to try again
+        except (Exception, asyncio.CancelledError) as error:  # foreign code
+            if _is_cancelled(error):
+                raise
             said = f"{type(error).__name__}: {error}".rstrip(": ")
             if limit.expired():
                 said = f"no acknowledgement within {settings.delivery_timeout:g} s"
@@ -118,7 +145,8 @@ class Delivery:
                 return None
             pause = settings.first_retry * 2.0 ** (announcement.attempt - 1)
             pause = min(settings.longest_retry, pause) * random.uniform(0.8, 1.2) + _LEAST_PAUSE  # noqa: S311  # so that not all come at once
-            await store.insist(store.outbox.postpone, announcement.key, said, pause)
+            owner = self._context.owner
+            await store.insist(store.outbox.postpone, announcement.key, owner, said, pause)
             return pause
         await store.insist(store.outbox.acknowledge, announcement.result.task_id)
         self._context.tell(
@@ -132,7 +160,9 @@ class Delivery:
         return 0.0
 
     async def _suspend(self, announcement: Announcement, error: str) -> None:
-        await self._store.insist(self._store.outbox.suspend, announcement.key, error)
+        suspend, owner = self._store.outbox.suspend, self._context.owner
+        if not await self._store.insist(suspend, announcement.key, owner, error):
+            return
         task = announcement.result.task_id
         self._context.warn(
             f"the result of task {task} could not be delivered and is suspended: {error}; "
@@ -143,6 +173,13 @@ class Delivery:
         parent = self._context.lives.get(life.parent)
         if parent is not None:
             parent.poke()
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Tell whether we are to stop; a consumer may raise the same error for a reason of its own."""
+    task = asyncio.current_task()
+    is_meant = task is not None and task.cancelling() > 0
+    return isinstance(error, asyncio.CancelledError) and is_meant
 
 
 def _decision(life: Life, result: Result) -> Decision:

@@ -7,7 +7,6 @@ somebody was faster (a person, a second signal, another process); then the loop 
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING
 
 from notyet.core.record import replace
@@ -15,16 +14,16 @@ from notyet.core.session import Turn
 from notyet.core.task import ending_of
 from notyet.errors import LedgerError, SendError
 from notyet.ledger.runs import run_id
-from notyet.supervise.context import new_key
 from notyet.supervise.gating import Gating
 from notyet.supervise.settings import Progress
+from notyet.supervise.settling import Settling
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from notyet.core.event import Ending
     from notyet.core.session import News
-    from notyet.core.task import Run
+    from notyet.core.task import Run, Sent
     from notyet.ledger.task_moves import Seen
     from notyet.supervise.context import Context
     from notyet.supervise.life import Life
@@ -40,10 +39,6 @@ _LEFT_IN = {
 }
 
 
-class Fenced(Exception):  # noqa: N818  # named after what happened
-    """Another process owns the task now."""
-
-
 class Driver:
     """Drives one task to its end."""
 
@@ -55,7 +50,7 @@ class Driver:
         self._noted: tuple[object, str] = ({}, "")  # what the ledger knows of the session
         self._steps: dict[str, Callable[[Seen], Awaitable[None]]] = {
             "running": self._run,
-            "settling": self._settle,
+            "settling": Settling(context, life, self._gating).settle,
             "gating": self._gating.gate,
             "steering": self._steer,
         }
@@ -66,7 +61,7 @@ class Driver:
             await self._life.abort(self._context.settings.abort_patience)  # the orphan (K18)
         while True:
             self._life.poked.clear()
-            seen = await self._look()
+            seen = await self._context.look(self._life.task_id)
             step = self._steps.get(seen.run.state)
             if step is None:
                 break
@@ -77,18 +72,14 @@ class Driver:
         if self._life.sending is not None:
             await self._life.abort(self._context.settings.abort_patience)
 
-    async def _look(self) -> Seen:
-        seen = await self._store.insist(self._store.tasks.look, self._life.task_id)
-        if seen is None:
-            raise LedgerError(self._store.ledger.path, f"task {self._life.task_id} is gone")
-        if seen.owner != self._context.owner:
-            raise Fenced
-        return seen
-
     async def _run(self, seen: Seen) -> None:
         """Wait for the turn of the current run; begin it, where nobody has."""
         run = seen.run
         life = self._life
+        early = life.signals.pop(run.id, None)
+        if early is not None:  # it ended before the ledger knew that it had begun
+            await self._finish(seen, early, ending_of(early))
+            return
         if life.sending is None or life.key != run.key:
             if not await self._may_send(seen):
                 return
@@ -96,14 +87,10 @@ class Driver:
                 self._store.tasks.mark_sent, run, self._context.owner, "dispatched"
             ):
                 return
-            run = replace(run, started_at=time.time())  # as it was marked
             self._send(run, run.prompt, run.key)
         sending = life.sending
         assert sending is not None
-        left = None
-        if seen.task.timeout is not None:
-            left = max(0.0, run.started_at + seen.task.timeout - time.time())
-        await self._life.first_of(sending, timeout=left)
+        await life.first_of(sending, timeout=life.left(seen.task.timeout))
         if sending.done():
             await self._ended(seen, sending)
         elif not life.poked.is_set():
@@ -115,10 +102,11 @@ class Driver:
         if life.session is None:
             await self._end(seen, "interrupted", None, "its session cannot be reopened")
             return False
-        if run.sent == "reserved":
+        if run.sent == "reserved" and life.origin == "here":
             return True
-        knows = self._context.knows(life.session, run.key) if run.sent == "dispatched" else True
-        if knows is False:
+        knows = True if run.sent == "accepted" else self._context.knows(life.session, run.key)
+        # A power cut may have taken the mark that it was dispatched; a process's death cannot.
+        if knows is False or (knows is None and run.sent == "reserved"):
             return True
         await self._end(seen, "interrupted", None, _LOST if knows else _UNKNOWN)
         return False
@@ -134,7 +122,7 @@ class Driver:
         if news.kind == "ref":
             context.do(self._note_session())
         elif news.kind == "ended" and news.turn is not None:
-            context.do(context.finish(life.task_id, run.id, news.turn))
+            context.do(self._ended_elsewhere(run.id, news.turn))
         elif news.kind == "accepted":
             self._tell(run, "accepted")
         elif news.kind in {"text", "tool"}:
@@ -147,6 +135,14 @@ class Driver:
                     tool=news.tool,
                 )
             )
+
+    async def _ended_elsewhere(self, run: str, turn: Turn) -> None:
+        while not await self._context.finish(self._life.task_id, run, turn):
+            seen = await self._context.look(self._life.task_id)
+            if seen.run.id != run or seen.run.state != "running":  # else it came in just now
+                if seen.run.state == "steering":  # the run that ended is not in the ledger yet
+                    self._life.signals[run] = turn
+                return
 
     async def _note_session(self) -> None:
         session = self._life.session
@@ -169,6 +165,7 @@ class Driver:
         except asyncio.CancelledError:
             turn = Turn(text="", stop_reason="cancelled", turns=0)
         self._life.sending = None
+        self._life.turn, self._life.turn_of = turn, seen.run.id
         await self._note_session()
         ending = ending_of(turn)
         self._tell(seen.run, "turn", turn=turn)
@@ -203,46 +200,6 @@ class Driver:
             run=seen.run,
         )
 
-    async def _settle(self, seen: Seen) -> None:
-        """Wait until an error has proved to be one, and until the children are done (K9)."""
-        self._tell(seen.run, "settling")
-        settings = self._context.settings
-        life = self._life
-        if seen.run.ending == "error" and settings.grace and life.key == seen.run.key:
-            await self._life.first_of(timeout=settings.grace)
-            if life.poked.is_set():
-                return
-        if await self._children_are_done(seen):
-            await self._store.insist(
-                self._store.runs.settle, seen.run.id, self._context.owner, new_key()
-            )
-
-    async def _children_are_done(self, seen: Seen) -> bool:
-        """Wait for the children, but no message of the user waits with us; False: look again."""
-        tasks, life = self._store.tasks, self._life
-        patience = self._context.settings.children_expiry
-        loop = asyncio.get_running_loop()
-        ends = loop.time() + patience
-        waited_for = tasks.unheard if self._context.delivers else tasks.children
-        self._gating.overdue = ()
-        while children := await self._store.insist(waited_for, seen.task.id):
-            if await self._store.insist(tasks.has_word, seen.task.id):
-                break
-            left = ends - loop.time()
-            if left <= 0:
-                self._gating.overdue = tuple(children)
-                self._context.warn(
-                    f"task {seen.task.id} waited {patience:g} s for {len(children)} children, "
-                    "and is gated without them"
-                )
-                break
-            await life.first_of(timeout=min(left, self._context.settings.poll))
-            if life.poked.is_set():
-                life.poked.clear()
-                if (await self._look()).run != seen.run:
-                    return False
-        return True
-
     async def _steer(self, seen: Seen) -> None:
         """Send the steer that is reserved; a new run begins when it has arrived (K2)."""
         steer, life = seen.steer, self._life
@@ -255,9 +212,9 @@ class Driver:
         if life.session is None:
             await self._fail(steer.key, "its session cannot be reopened")
             return
-        if steer.phase == "dispatched" and life.key != steer.key:
+        if life.key != steer.key and (steer.phase == "dispatched" or life.origin != "here"):
             knows = self._context.knows(life.session, steer.key)
-            if knows is None:
+            if knows is None and steer.phase == "dispatched":
                 await self._end(seen, "interrupted", seen.run.turn, _UNKNOWN)
                 return
             if knows:
@@ -266,9 +223,18 @@ class Driver:
         if not await self._store.insist(self._store.runs.dispatch, steer.key, self._context.owner):
             return
         self._tell(seen.run, "steering", text=steer.prompt)
+        prompt = self._with_task(seen, steer.prompt)
         generation = seen.run.generation + 1
         begun = replace(seen.run, id=run_id(seen.task.id, generation), generation=generation)
-        await self._await_acceptance(seen, self._send(begun, steer.prompt, steer.key))
+        await self._await_acceptance(seen, self._send(begun, prompt, steer.key))
+
+    def _with_task(self, seen: Seen, prompt: str) -> str:
+        """Return a steer's words, after the task itself where that did not arrive in time."""
+        run, session = seen.run, self._life.session
+        if run.turn is not None or run.sent != "dispatched" or session is None:
+            return prompt
+        is_lost = self._context.knows(session, run.key) is False
+        return f"{run.prompt}\n\n{prompt}" if is_lost else prompt
 
     async def _await_acceptance(self, seen: Seen, sending: asyncio.Task[Turn]) -> None:
         assert seen.steer is not None
@@ -276,10 +242,15 @@ class Driver:
         accepted = asyncio.ensure_future(self._life.accepted.wait())
         try:
             while not sending.done() and not accepted.done():
-                await self._life.first_of(sending, accepted)
+                await self._life.first_of(
+                    sending, accepted, timeout=self._life.left(seen.task.timeout)
+                )
+                if self._life.left(seen.task.timeout) == 0:
+                    await self._out_of_time(seen, key)
+                    return
                 if self._life.poked.is_set() and not accepted.done():
                     self._life.poked.clear()
-                    if (await self._look()).run != seen.run:
+                    if (await self._context.look(self._life.task_id)).run != seen.run:
                         return  # a person was faster
         finally:
             accepted.cancel()
@@ -288,13 +259,25 @@ class Driver:
             error = sending.exception()
         if error is not None and not self._life.accepted.is_set():
             self._life.sending = None
-            await self._fail(key, str(error))
+            await self._fail(key, str(error), sent="reserved")  # SendError: nothing arrived
             return
         await self._store.insist(self._store.runs.accept, key, self._context.owner)
 
-    async def _fail(self, key: str, error: str) -> None:
+    async def _out_of_time(self, seen: Seen, key: str) -> None:
+        """No sign of a steer, and its time is over: did it arrive?"""
+        session = self._life.session
+        if session is not None and self._context.knows(session, key) is False:
+            await self._life.abort(self._context.settings.abort_patience)
+            said = f"the agent did not take the prompt within {seen.task.timeout:g} s"
+            await self._fail(key, said, sent="reserved")
+        else:  # then it is this run that has no time left
+            await self._store.insist(self._store.runs.accept, key, self._context.owner)
+
+    async def _fail(self, key: str, error: str, sent: Sent | None = None) -> None:
+        """Let a steer fail; `sent` is what is known of its prompt, if more than its mark says."""
         self._context.warn(f"task {self._life.task_id} could not be steered: {error}")
-        await self._store.insist(self._store.runs.fail, key, self._context.owner, error)
+        owner = self._context.owner
+        await self._store.insist(self._store.runs.fail, key, owner, error, sent=sent)
 
     def _tell(self, run: Run, kind: ProgressKind, text: str = "", turn: Turn | None = None) -> None:
         self._context.tell(

@@ -56,6 +56,10 @@ class Entering:
         return life
 
     async def _write(self, session: Session, task: Task) -> None:
+        settings = self._context.settings
+        limits = {"max_depth": settings.max_depth, "max_children": settings.max_children}
+        # Before a start hook is told of an agent that never starts (K14).
+        await self._store(self._store.tasks.check, task, **limits)
         run = Run(
             id=run_id(task.id, 1),
             task=task.id,
@@ -66,7 +70,6 @@ class Entering:
             prompt=await self._with_context(session, task),
             sent="reserved",
         )
-        settings = self._context.settings
         await self._store(
             self._store.tasks.start,
             task,
@@ -74,8 +77,7 @@ class Entering:
             self._context.owner,
             session.ref(),
             session.id or "",
-            max_depth=settings.max_depth,
-            max_children=settings.max_children,
+            **limits,
         )
 
     async def _with_context(self, session: Session, task: Task) -> str:

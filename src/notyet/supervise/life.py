@@ -31,6 +31,11 @@ class Life:
         self.accepted = asyncio.Event()  # the agent has the prompt in flight
         self.key = ""  # of the prompt in flight
         self.sending: asyncio.Task[Turn] | None = None
+        self.sent_at = 0.0  # by the loop's clock, which does not jump
+        self.turn: Turn | None = None  # the last that came back, recorded or not
+        self.turn_of = ""  # its run
+        self.signals: dict[str, Turn] = {}  # endings of runs that the ledger does not know yet
+        self.grace: dict[str, float] = {}  # until when the error of a run may prove transient
         self.decision: Decision | None = None  # the last one
         self.result: asyncio.Future[Result] = loop.create_future()
         self.driver: asyncio.Task[None] | None = None
@@ -39,9 +44,10 @@ class Life:
         """Put a prompt to the session; what comes back is always a Turn, or SendError."""
         self.key = key
         self.accepted.clear()
+        self.sent_at = asyncio.get_running_loop().time()
 
         def hear(news: News) -> None:
-            if news.kind == "accepted" and self.key == key:
+            if news.kind != "ref" and self.key == key:  # who speaks has been spoken to
                 self.accepted.set()
             on_news(news)
 
@@ -51,6 +57,12 @@ class Life:
             session.on_news = hear  # type: ignore[attr-defined]  # as above
         self.sending = asyncio.ensure_future(_turn(session, prompt, key))
         return self.sending
+
+    def left(self, timeout: float | None) -> float | None:
+        """Return how long the prompt in flight may still take, None for ever."""
+        if timeout is None:
+            return None
+        return max(0.0, self.sent_at + timeout - asyncio.get_running_loop().time())
 
     def poke(self) -> None:
         """Let the driver look again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from notyet.errors import Refused
+from notyet.errors import LedgerError, Refused
 from notyet.supervise.context import new_key
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ class People:
             answer = ""
             try:
                 await self._obey(intent)
-            except Refused as error:
+            except LedgerError:
+                raise  # it is tried again
+            except Exception as error:  # noqa: BLE001  # one that cannot be obeyed must not stop us
                 state, answer = "refused", str(error)
             await self._store(intents.answer, intent.id, state, answer)
 
@@ -68,10 +70,22 @@ class People:
         return True
 
     async def _end(self, task: str, what: What) -> bool:
-        """End a task, and before it what it started."""
-        for child in await self._store.insist(self._store.tasks.descendants, task):
+        """End a task, and before it what it started; afterwards what was started meanwhile."""
+        wanted: set[str] = set()
+        await self._end_all_below(task, what, wanted)
+        has_ended = await self._end_one(task, what)
+        while await self._end_all_below(task, what, wanted):
+            continue
+        return has_ended
+
+    async def _end_all_below(self, task: str, what: What, wanted: set[str]) -> bool:
+        """End what is at work below a task; False when there was nothing new."""
+        below = await self._store.insist(self._store.tasks.descendants, task)
+        new = [child for child in below if child not in wanted]
+        for child in new:
+            wanted.add(child)
             await self._end_below(child, what)
-        return await self._end_one(task, what)
+        return bool(new)
 
     async def _end_one(self, task: str, what: What) -> bool:
         result = await self._store.insist(

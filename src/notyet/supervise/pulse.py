@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from notyet.errors import LedgerError
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any
+
     from notyet.supervise.context import Context
     from notyet.supervise.delivery import Delivery
     from notyet.supervise.people import People
@@ -56,15 +59,21 @@ class Pulse:
         renew_at = loop.time() + settings.lease / _RENEWALS
         while True:
             await asyncio.sleep(settings.poll)
-            try:
-                await self._people.obey()
-                if self._context.delivers:
-                    await self._deliver_due()
-                if loop.time() >= renew_at:
-                    renew_at = loop.time() + settings.lease / _RENEWALS
-                    await self._renew()
-            except LedgerError as error:
-                self._context.warn(f"{error} (trying again)")
+            if loop.time() >= renew_at:
+                renew_at = loop.time() + settings.lease / _RENEWALS
+                await self._guarded(self._renew())
+            await self._guarded(self._people.obey())
+            if self._context.delivers:
+                await self._guarded(self._deliver_due())
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do one of these; what goes wrong with it must not stop the others."""
+        try:
+            await work
+        except LedgerError as error:
+            self._context.warn(f"{error} (trying again)")
+        except Exception as error:  # noqa: BLE001  # a row that makes no sense
+            self._context.warn(f"{type(error).__name__}: {error} (trying again)")
 
     async def _deliver_due(self) -> None:
         for task in await self._store(self._store.outbox.due, self._context.owner):

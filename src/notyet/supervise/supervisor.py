@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from notyet.core.announce import announced
@@ -10,10 +12,10 @@ from notyet.core.task import Task
 from notyet.errors import Refused, Undeliverable
 from notyet.supervise.context import Context, new_key
 from notyet.supervise.delivery import Delivery
-from notyet.supervise.driver import Driver, Fenced
 from notyet.supervise.entering import Entering, new_id, words
 from notyet.supervise.handle import Handle
 from notyet.supervise.life import Life
+from notyet.supervise.living import Living
 from notyet.supervise.people import People
 from notyet.supervise.pulse import Pulse
 from notyet.supervise.settings import SupervisorSettings
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from notyet.core.session import Session, Turn
     from notyet.core.task import Announcement, Cleanup, Result, TaskView
     from notyet.engine import Engine
+    from notyet.ledger.intents import What
     from notyet.ledger.sqlite import Ledger
     from notyet.supervise.context import Deliver
     from notyet.supervise.life import Origin
@@ -60,18 +63,22 @@ class Supervisor:
         self._reopen = reopen
         store = Store(ledger, settings.ledger_patience, engine.warn)
         self._context = Context(engine, store, settings, on_progress)
-        self._context.deliver = deliver
+        self.deliver = deliver
         self._context.program = program
         self._store = store
         self._settings = settings
         self._delivery = Delivery(self._context)
         self._people = People(self._context)
         self._entering = Entering(self._context)
+        self._living = Living(self._context, self._delivery)
         self._pulse = Pulse(self._context, self._people, self._delivery)
+        self._closing: asyncio.Future[None] | None = None
+        self._recovering = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         self._store.open()
         try:
+            self._closing = None
             await self._pulse.start()
         except BaseException:
             self._store.close()
@@ -89,11 +96,12 @@ class Supervisor:
     @property
     def deliver(self) -> Deliver | None:
         """The consumer of subagents' results."""
-        return self._context.deliver
+        return self._consumer
 
     @deliver.setter
     def deliver(self, consumer: Deliver | None) -> None:
-        self._context.deliver = consumer
+        self._consumer = consumer
+        self._context.deliver = None if consumer is None else _awaiting(consumer)
 
     async def run(
         self,
@@ -104,9 +112,16 @@ class Supervisor:
         cwd: str = "",
         timeout: float | None = None,  # noqa: ASYNC109  # of the task, which is more than a wait
     ) -> Result:
-        """Put a user's prompt to a main agent, and wait until it may stop."""
+        """Put a user's prompt to a main agent, and wait until it may stop.
+
+        To cancel this is to interrupt the agent.
+        """
         handle = await self.launch(session, prompt, label=label, cwd=cwd, timeout=timeout)
-        return await handle.result()
+        try:
+            return await handle.result()
+        except asyncio.CancelledError:  # whoever waited has gone, and the agent is to stop
+            self._context.do(self._people.do(handle.task_id, "interrupt"))
+            raise
 
     async def launch(
         self,
@@ -159,23 +174,27 @@ class Supervisor:
 
     async def say(self, task: Handle | str, text: str) -> None:
         """Keep a user's message for a task: it is sent when the turn ends, and beats a block."""
-        await self._people.do(_id(task), "say", words(text))
+        await self._do(task, "say", words(text))
 
     async def steer(self, task: Handle | str, prompt: str) -> None:
         """Stop what an agent is doing and let it go on with this prompt. Raises Refused."""
-        await self._people.do(_id(task), "steer", words(prompt))
+        await self._do(task, "steer", words(prompt))
 
     async def kill(self, task: Handle | str) -> bool:
         """End a task and what it started; no gate is asked. False: it had ended before."""
-        return await self._people.do(_id(task), "kill")
+        return await self._do(task, "kill")
 
     async def reset(self, task: Handle | str) -> bool:
         """End a task because its session is begun anew."""
-        return await self._people.do(_id(task), "reset")
+        return await self._do(task, "reset")
 
     async def interrupt(self, task: Handle | str) -> bool:
         """End a task for its user, who pressed Escape; messages that wait are kept."""
-        return await self._people.do(_id(task), "interrupt")
+        return await self._do(task, "interrupt")
+
+    async def _do(self, task: Handle | str, what: What, text: str = "") -> bool:
+        # To its end: an agent that the ledger calls killed must not go on.
+        return await asyncio.shield(self._context.begin(self._people.do(_id(task), what, text)))
 
     async def finish(self, run: str, turn: Turn) -> bool:
         """Take a signal from elsewhere that a run has ended; False: too late, or superseded."""
@@ -211,19 +230,22 @@ class Supervisor:
         """
         if unfinished not in {"continue", "end"}:
             raise ValueError(f"unfinished is 'continue' or 'end', not {unfinished!r}")
-        claimed = await self._store(self._store.tasks.claim, self._context.owner, only)
-        # Of our own, what a ledger that could not be written left without a driver.
-        here = {*self._context.lives, *self._context.at_work.values()}
-        left = await self._store(self._store.tasks.left, self._context.owner)
-        claimed += [task for task in left if task not in here]
-        origin: Origin = "recovered" if unfinished == "continue" else "to end"
-        handles = []
-        for task in dict.fromkeys(claimed):
-            seen = await self._store(self._store.tasks.look, task)
-            if seen is not None:
-                life = Life(task, self._reopened(seen.ref, task), origin)
-                life.parent = seen.task.parent
-                handles.append(self._live(life))
+        async with self._recovering:
+            claimed = await self._store(self._store.tasks.claim, self._context.owner, only)
+            # Of our own, what a ledger that could not be written left without a driver.
+            here = {*self._context.lives, *self._context.at_work.values()}
+            claimed += await self._store(self._store.tasks.left, self._context.owner, here)
+            origin: Origin = "recovered" if unfinished == "continue" else "to end"
+            handles = []
+            for task in dict.fromkeys(claimed):
+                seen = await self._store(self._store.tasks.look, task)
+                if seen is not None:
+                    life = Life(task, self._reopened(seen.ref, task), origin)
+                    life.parent = seen.task.parent
+                    if task in self._context.unrecorded:
+                        run, turn = self._context.unrecorded.pop(task)
+                        life.signals[run] = turn
+                    handles.append(self._living.begin(life))
         return tuple(handles)
 
     async def tell_parent(self, announcement: Announcement) -> None:
@@ -250,8 +272,13 @@ class Supervisor:
 
     async def close(self) -> None:
         """Stop; agents at work are ended, and their tasks are left to whoever recovers them."""
-        if not self._pulse.is_beating:
-            return
+        if self._closing is None:
+            if not self._pulse.is_beating:
+                return
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         await self._pulse.stop()
         lives = list(self._context.lives.values())
         drivers = [life.driver for life in lives if life.driver is not None]
@@ -268,42 +295,19 @@ class Supervisor:
     async def _start(self, session: Session, task: Task) -> Handle:
         if not self._pulse.is_beating:
             raise Refused(NOT_RUNNING)
-        return self._live(await self._entering.enter(session, task))
-
-    def _live(self, life: Life) -> Handle:
-        self._context.lives[life.task_id] = life
-        self._context.at_work[id(life.session)] = life.task_id
-        life.result.add_done_callback(_looked_at)
-        life.driver = asyncio.ensure_future(self._drive(life))
-        return Handle(life.task_id, lambda: self._result(life))
-
-    async def _drive(self, life: Life) -> None:
+        entering = self._context.begin(self._entering.enter(session, task))
         try:
-            await Driver(self._context, life).drive()
-            self._context.release(life)  # its session may get the next prompt
-            await self._delivery.conclude(life)
-        except Fenced:
-            if life.sending is not None:  # what others sent is not ours to end
-                await life.abort(self._settings.abort_patience)
-            _break(life, Refused(f"another process took over task {life.task_id}"))
-        except asyncio.CancelledError:
-            _break(life, Refused(f"the supervisor of task {life.task_id} was closed"))
+            return self._living.begin(await asyncio.shield(entering))
+        except asyncio.CancelledError:  # nobody will have a handle; but it may be in the ledger
+            self._context.do(self._forsake(entering))
             raise
-        except Exception as error:  # noqa: BLE001  # somebody waits for it, and not here
-            self._context.warn(f"task {life.task_id} is left to recovery: {error}")
-            await life.abort(self._settings.abort_patience)
-            _break(life, error)
-        finally:
-            self._context.lives.pop(life.task_id, None)
-            self._context.release(life)
 
-    async def _result(self, life: Life) -> Result:
-        result = await asyncio.shield(life.result)
-        seen = await self._store.at_last(self._store.tasks.look, life.task_id)
-        if seen is not None and not self._delivery.is_ours(seen):
-            await self._store.at_last(self._store.outbox.acknowledge, life.task_id)
-            self._delivery.discard(life, seen)
-        return result
+    async def _forsake(self, entering: asyncio.Task[Life]) -> None:
+        """End a task that was entered when whoever wanted it had gone."""
+        with suppress(Refused):
+            life = await entering
+            self._living.begin(life)
+            await self._people.do(life.task_id, "interrupt")
 
     def _reopened(self, ref: Mapping[str, Any], task: str) -> Session | None:
         if self._reopen is None:
@@ -315,16 +319,16 @@ class Supervisor:
             return None
 
 
+def _awaiting(consumer: Deliver) -> Deliver:
+    """Return a consumer that may be awaited, also for a plain function."""
+
+    async def deliver(announcement: Announcement) -> None:
+        returned: object = consumer(announcement)
+        if inspect.isawaitable(returned):
+            await returned
+
+    return deliver
+
+
 def _id(task: Handle | str) -> str:
     return task.task_id if isinstance(task, Handle) else task
-
-
-def _break(life: Life, error: BaseException) -> None:
-    if not life.result.done():
-        life.result.set_exception(error)
-
-
-def _looked_at(result: asyncio.Future[Result]) -> None:
-    """Nobody has to wait for a task; so that nobody is told that nobody did."""
-    if not result.cancelled():
-        result.exception()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     T = TypeVar("T")
-    Keeps = TypeVar("Keeps", bound=Callable[..., None])
+    Keeps = TypeVar("Keeps", bound=Callable[..., Any])
 
 _LONGEST = 300  # characters of a value in a message
 TIME_LIMIT = 60.0  # seconds for one promise: what hangs must not hang its author's tests
@@ -24,7 +24,7 @@ class Promise(Record):
     """One sentence of a contract, and the function that raises AssertionError if it is broken."""
 
     says: str
-    keeps: Callable[..., None]
+    keeps: Callable[..., Any]  # may be a coroutine function
 
 
 def into(promises: list[Promise]) -> Callable[[str], Callable[[Keeps], Keeps]]:
@@ -49,6 +49,12 @@ def expect(what: str, got: object, wanted: object) -> None:
         got = {name: mine[name] for name in mine if mine[name] != theirs[name]}
         wanted = {name: theirs[name] for name in got}
     raise AssertionError(f"{what}: {_shown(got)}, not {_shown(wanted)}")
+
+
+def must(is_kept: object, otherwise: str) -> None:
+    """Raise AssertionError with a sentence about what is wrong, unless it is not."""
+    if not is_kept:
+        raise AssertionError(otherwise)
 
 
 def check_all(what: str, proofs: Iterable[tuple[str, Callable[[], None]]]) -> None:
@@ -85,7 +91,8 @@ def _failure(proof: Callable[[], None]) -> str:
         return _line(error) or "an assertion failed"
     if not isinstance(error, Exception):
         raise error  # a test framework's own, such as a skip
-    return f"it raised {type(error).__name__}: {_line(error)}"
+    says = _line(error)
+    return f"it raised {type(error).__name__}" + (f": {says}" if says else ", which says no more")
 
 
 def _shown(value: object) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from commands import until
 from notyet.agents import open_session, reopen
-from notyet.agents.running import start_of
+from notyet.agents.orphans import start_of
 from notyet.errors import SendError
 from notyet.ledger.owner import is_gone
 

@@ -9,6 +9,7 @@ import pytest
 
 from notyet.agents import open_session, reopen
 from notyet.agents.table import TABLE
+from notyet.core.record import replace
 from notyet.dialects.transcript import last_message
 from notyet.errors import SendError
 
@@ -106,7 +107,8 @@ def test_a_conversation_that_codex_lost_is_a_prompt_that_was_not_sent(tmp_path, 
 def spoken(tmp_path, run, agent, *entries, code=0):
     """Return the turn that a few lines come to."""
     program = tmp_path / agent
-    text = shlex.quote("\n".join(json.dumps(entry) for entry in entries))
+    lines = [entry if isinstance(entry, str) else json.dumps(entry) for entry in entries]
+    text = shlex.quote("\n".join(lines))
     program.write_text(f"#!/bin/sh\nexec 0<&-; printf '%s\\n' {text}; exit {code}\n")
     program.chmod(0o755)
     session = open_session(agent, cwd=str(tmp_path), program=str(program))
@@ -184,6 +186,60 @@ def test_an_answer_that_was_cut_off_is_an_error_and_is_kept(tmp_path, run):
     turn = spoken(tmp_path, run, "claude", message("half"), code=7)
     assert (turn.stop_reason, turn.text) == ("error", "half")
     assert "(exit code 7)" in turn.error
+
+
+ODD = {
+    "claude": [
+        '{"type": "result", "stop_reason": ["x"]}',
+        '{"type": "result", "stop_reason": {}, "num_turns": 1e999}',
+        '{"type": "assistant", "message": {"content": [{"type": "tool_use", "name": ["Bash"]}]}}',
+        '{"type": "assistant", "message": {"usage": {"input_tokens": 1e999}}}',
+    ],
+    "opencode": [
+        '{"type": "step_finish", "part": {"reason": [], "tokens": {"output": -1e999}}}',
+        '{"type": "tool_use", "part": {"tool": {"a": 1}, "state": {"input": {"command": []}}}}',
+    ],
+}
+
+
+@pytest.mark.parametrize("agent", ODD)
+def test_lines_with_values_of_odd_types_do_not_cost_us_the_answer_after_them(agent, tmp_path, run):
+    good = {
+        "claude": [message("the answer"), {"type": "result", "result": "the answer"}],
+        "opencode": [
+            {"type": "text", "part": {"text": "the answer"}},
+            {"type": "step_finish", "part": {"reason": "stop"}},
+        ],
+    }
+    turn = spoken(tmp_path, run, agent, *ODD[agent], *good[agent])
+    assert (turn.text, turn.stop_reason, turn.error) == ("the answer", "end_turn", None)
+
+
+def test_a_reader_that_raises_loses_its_line_and_no_other(tmp_path, run, monkeypatch):
+    def read(entry, reading):
+        reading.say(entry["text"])
+        reading.finish()
+
+    monkeypatch.setitem(TABLE, "claude", replace(TABLE["claude"], read=read))
+    turn = spoken(tmp_path, run, "claude", {"no": "text"}, {"text": "there"}, {"no": "text"})
+    assert (turn.text, turn.error) == ("there", None)
+    turn = spoken(tmp_path, run, "claude", {"no": "text"})
+    assert "1 lines of its output could not be read" in turn.error
+
+
+@pytest.mark.parametrize("depth", [500, 900, 990, 100_000])
+def test_a_line_that_is_nested_deeply_does_not_cost_us_the_answer_after_it(depth, tmp_path, run):
+    program = tmp_path / "claude"
+    given = "[" * depth + "]" * depth
+    block = '{"type": "tool_use", "name": "x", "input": ' + given + "}"
+    deep = '{"type": "assistant", "message": {"content": [' + block + "]}}"
+    done = json.dumps({"type": "result", "result": "there"})
+    (tmp_path / "out").write_text(f"{deep}\n{done}\n")
+    program.write_text("#!/bin/sh\ncat out\n")
+    program.chmod(0o755)
+    session = open_session("claude", cwd=str(tmp_path), program=str(program))
+    turn = run(session.send("x", "k"))
+    assert (turn.text, turn.stop_reason) == ("there", "end_turn")
 
 
 def test_lines_of_another_shape_say_nothing(tmp_path, run):

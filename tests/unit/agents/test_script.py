@@ -66,6 +66,10 @@ SCRIPT = Script(
 )
 
 
+def step(content):
+    return f"[[turn]]\nsteps = [{{{content}}}]"
+
+
 def written(tmp_path, text):
     path = tmp_path / "script.toml"
     path.write_text(text)
@@ -99,6 +103,25 @@ def test_a_script_survives_being_written_as_plain_values():
         ("[[turn]]\nusage = {tokens = 1}", "turn 1, usage: tokens is unknown"),
         ("after = 'stop'\n[[turn]]", "after is one of repeat, error, not 'stop'"),
         ("[[turn]\n", "script.toml is not TOML"),
+        ("x = " + "[" * 5000, "script.toml is nested too deeply"),
+        (step("wait=nan"), "turn 1, step 1: wait is .* not nan"),
+        (step("wait=inf"), "turn 1, step 1: wait is .* not inf"),
+        (step("wait=1979-05-27"), "turn 1, step 1: wait is .* not datetime.date"),
+        (step("wait=1" + "0" * 400), "turn 1, step 1: wait is .* not 1000"),
+        (step("wait=0x1" + "0" * 9000), "turn 1, step 1: wait is .* not this int"),
+        (step("fail='x', after=inf"), "turn 1, step 1: after is .* not inf"),
+        (step("tool='x', input={a=1979-05-27}"), "turn 1, step 1: input cannot be .* a date has"),
+        (step("tool='x', input={a=[10:00:00]}"), "turn 1, step 1: input cannot be .* a time has"),
+        (step("tool='x', input={a=nan}"), "turn 1, step 1: input cannot be written as JSON"),
+        (step("tool='x', input={a={b=-inf}}"), "turn 1, step 1: input cannot be written as JSON"),
+        (step("write='../x'"), "step 1: write is a path of a file below the folder, not '../x'"),
+        (step("write='a/../../x'"), "step 1: write is a path of a file below the folder"),
+        (step("write='/etc/x'"), "step 1: write is a path of a file below the folder"),
+        (step("write='a/'"), "step 1: write is a path of a file below the folder"),
+        (step("write='.'"), "step 1: write is a path of a file below the folder"),
+        (step("write=''"), "step 1: write is a path of a file below the folder"),
+        (step('write="a\\u0000"'), "step 1: write is a path of a file below the folder"),
+        (step("hang=false"), "turn 1, step 1: hang is true, or is not there at all"),
     ],
 )
 def test_every_mistake_in_a_file_is_said_with_its_place(text, message, tmp_path):
@@ -112,6 +135,25 @@ def test_a_file_that_is_missing_or_no_text_is_said(tmp_path):
     (tmp_path / "b.toml").write_bytes(b"\xff")
     with pytest.raises(Refused, match="is not TOML"):
         read_script(str(tmp_path / "b.toml"))
+
+
+def test_the_script_of_a_ref_is_looked_at_in_the_same_way():
+    for steps in ([{"write": "/etc/x"}], [{"wait": float("nan")}], [{"hang": False}]):
+        with pytest.raises(Refused, match="a ref, turn 1, step 1"):
+            script_from({"turn": [{"steps": steps}]}, "a ref")
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(Refused, match="a ref, turn 1, step 1: input cannot be written as JSON"):
+        script_from({"turn": [{"steps": [{"tool": "x", "input": {"a": deep}}]}]}, "a ref")
+    with pytest.raises(Refused, match="a ref: after is text, not this list"):
+        script_from({"turn": [{}], "after": deep}, "a ref")
+
+
+def test_a_file_outside_of_the_folder_cannot_be_written_from_python_either():
+    with pytest.raises(ValueError, match="below the folder"):
+        Write("../x")
+    assert Write("..x/a..b").path == "..x/a..b"
 
 
 def test_a_script_without_turns_cannot_be_made():

@@ -10,7 +10,7 @@ import pytest
 
 from commands import until
 from notyet.agents import reopen
-from notyet.agents.running import start_of
+from notyet.agents.orphans import start_of
 from notyet.agents.script import Fail, Garbage, Hang, Say, Scene, Script, Tool, Wait, Write
 from notyet.agents.scripted import ScriptedSession
 from notyet.core.event import Usage
@@ -264,6 +264,15 @@ def test_a_folder_that_cannot_be_written_means_that_nothing_arrived(run, tmp_pat
 def test_a_ref_without_its_script_is_refused():
     with pytest.raises(Refused, match="has no script"):
         reopen(ScriptedSession(Script.saying("x")).ref() | {"script": 1})
+
+
+def test_a_transcript_that_cannot_be_read_is_said_when_a_session_is_reopened(tmp_path):
+    session = ScriptedSession(Script.saying("x"), folder=str(tmp_path))
+    os.mkdir(session.transcript())
+    with pytest.raises(
+        Refused, match="cannot be read, so nobody knows which prompts arrived: Is a"
+    ):
+        reopen(session.ref())
 
 
 def test_thousands_run_at_once_in_one_thread_and_without_descriptors(run):

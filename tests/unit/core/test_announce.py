@@ -52,7 +52,7 @@ def test_a_rejected_answer_is_announced_as_one():
     assert announced(result(text=" ", rejected="earlier", outcome="capped")) == (
         "Subagent t1 has finished.\n"
         "Its work did not pass the checks (capped).\n"
-        "It gave no final report. An earlier one, which the checks rejected, was:\n"
+        "It gave no final report. An earlier one, which the checks may have rejected, was:\n"
         "earlier"
     )
 

@@ -25,6 +25,14 @@ def desk(tmp_path):
     return made
 
 
+@pytest.fixture
+def main(tmp_path):
+    """The same with a main agent's task."""
+    made = Dead(tmp_path)
+    entered(made, "t1", scope="agent")
+    return made
+
+
 def entered(desk, task, **fields):
     run = Run(
         id=run_id(task, 1),
@@ -94,7 +102,7 @@ def test_a_block_its_count_and_its_steer_are_one_transaction(desk):
     final = desk.runs.decide("t1.1", desk.owner, decision, begun=begun, ceiling=50, key="k2")
     assert (final.outcome, final.count) == ("blocked", 1)
     seen = desk.tasks.look("t1")
-    assert (seen.run.state, seen.steers, seen.rejected) == ("steering", 1, "done")
+    assert (seen.run.state, seen.steers) == ("steering", 1)
     assert (seen.steer.key, seen.steer.source, seen.steer.phase) == ("k2", "gate", "reserved")
     assert rows(desk.ledger, "SELECT stop FROM steers") == [(begun.stop,)]
     assert rows(desk.ledger, "SELECT blocks FROM agents") == [(1,)]
@@ -184,7 +192,8 @@ def test_a_steer_by_hand_is_refused_while_one_is_in_flight_or_just_was(desk):
 
 
 @pytest.mark.rule("C9")
-def test_messages_wait_for_the_end_of_the_turn_and_go_together_as_the_users(desk):
+def test_messages_wait_for_the_end_of_the_turn_and_go_together_as_the_users(main):
+    desk = main
     desk.runs.say("t1", "machine", "m1", "report", "x1")
     desk.runs.say("t1", "user", "m2", "and this", "x2")
     desk.runs.say("t1", "user", "m2", "and this", "x3")  # the same message again
@@ -198,7 +207,8 @@ def test_messages_wait_for_the_end_of_the_turn_and_go_together_as_the_users(desk
 
 
 @pytest.mark.rule("B7", "C9")
-def test_what_machines_say_opens_no_turn_and_does_not_interrupt_a_gate(desk):
+def test_what_machines_say_opens_no_turn_and_does_not_interrupt_a_gate(main):
+    desk = main
     gating(desk)
     desk.runs.say("t1", "machine", "m1", "report", "x1")
     assert state(desk) == "gating"
@@ -262,4 +272,5 @@ def test_only_an_answer_with_words_is_kept_as_rejected(desk):
     desk.runs.finish("t1.2", Turn(text=" "), "done", desk.owner)
     desk.runs.settle("t1.2", desk.owner, "k3")
     desk.runs.decide("t1.2", desk.owner, BLOCK, begun=None, ceiling=0, key="k4")
+    desk.runs.accept("k4", desk.owner)
     assert desk.tasks.look("t1").rejected == "done"

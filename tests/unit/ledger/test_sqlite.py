@@ -214,7 +214,10 @@ def test_a_newer_file_is_left_alone(ledger):
     ledger.close()
     with closing(sqlite3.connect(ledger.path)) as db, db:
         db.execute(f"PRAGMA user_version = {VERSION + 1}")
-    with pytest.raises(LedgerNewer, match=f"version {VERSION + 1}, this notyet reads up to {VERSION}; upgrade notyet"):
+    with pytest.raises(
+        LedgerNewer,
+        match=f"version {VERSION + 1}, this notyet reads up to {VERSION}; upgrade notyet",
+    ):
         ledger.begin(stop())
 
 

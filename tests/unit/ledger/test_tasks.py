@@ -94,12 +94,12 @@ def test_children_are_waited_for_while_active_and_unheard_until_delivered(desk):
     ended(desk, "c1")
     outbox = Outbox(desk.ledger.file)
     assert sorted(desk.tasks.children("p")) == ["c1", "c2"]  # its observers come first
-    outbox.told("c1")
+    outbox.told("c1", desk.owner)
     assert desk.tasks.children("p") == ["c2"]
     assert sorted(desk.tasks.unheard("p")) == ["c1", "c2"]
     outbox.acknowledge("c1")
     ended(desk, "c2")
-    outbox.suspend("c2:1", "hopeless")
+    outbox.suspend("c2:1", desk.owner, "hopeless")
     assert desk.tasks.children("p") == desk.tasks.unheard("p") == []
 
 
@@ -207,7 +207,7 @@ def test_what_was_left_without_a_driver_is_found(desk):
     ended(desk, "untold")
     entered(desk, "told")
     ended(desk, "told")
-    Outbox(desk.ledger.file).told("told")
+    Outbox(desk.ledger.file).told("told", desk.owner)
     assert sorted(desk.tasks.left(desk.owner)) == ["running", "untold"]
     assert desk.tasks.left(99) == []
 

@@ -77,8 +77,8 @@ def recovered(folder, agent, unfinished="continue", gates=()):
 
 
 @pytest.mark.rule("K7", "K18", "K14")
-@pytest.mark.parametrize("knows", [True, False, None])
-def test_a_prompt_that_was_never_sent_is_sent_whatever_the_session_knows(tmp_path, knows):
+@pytest.mark.parametrize("knows", [False, None])
+def test_a_prompt_that_was_never_sent_is_sent(tmp_path, knows):
     left(tmp_path, "reserved")
     agent = Agent("done", knows=knows)
     result = recovered(tmp_path, agent)
@@ -86,6 +86,22 @@ def test_a_prompt_that_was_never_sent_is_sent_whatever_the_session_knows(tmp_pat
         ("done", "done", ["do it"], [KEY])
     )
     assert agent.aborts == 1
+
+
+@pytest.mark.rule("K7")
+def test_a_prompt_that_arrived_although_its_mark_was_lost_is_not_sent_again(tmp_path):
+    left(tmp_path, "reserved")  # a power cut takes what was not flushed
+    agent = Agent(knows=True)
+    result = recovered(tmp_path, agent)
+    assert (result.ending, agent.got) == ("interrupted", [])
+
+
+@pytest.mark.rule("K7")
+def test_a_steer_that_arrived_although_its_mark_was_lost_is_not_sent_again(tmp_path):
+    left(tmp_path, "steering")
+    agent = Agent(knows=True)
+    result = recovered(tmp_path, agent)
+    assert (result.ending, result.generation, agent.got) == ("interrupted", 2, [])
 
 
 @pytest.mark.rule("K7")
@@ -151,8 +167,8 @@ def test_a_gate_that_blocks_after_a_crash_sends_the_agent_back_once(tmp_path, st
 
 
 @pytest.mark.rule("K7")
-@pytest.mark.parametrize("knows", [True, False, None])
-def test_a_reserved_steer_is_sent_with_its_key_whatever_the_session_knows(tmp_path, knows):
+@pytest.mark.parametrize("knows", [False, None])
+def test_a_reserved_steer_is_sent_with_its_key(tmp_path, knows):
     left(tmp_path, "steering")
     agent = Agent("tests pass", knows=knows)
     result = recovered(tmp_path, agent)

@@ -9,8 +9,7 @@ import pytest
 from notyet.agents import open_session, reopen
 from notyet.core.event import Usage
 from notyet.core.session import Turn
-from notyet.errors import SendError
-from notyet.testing import Hang, Say, Scene, Script, ScriptedSession, session_conformance
+from notyet.testing import Hang, Say, Scene, Script, ScriptedSession, sending, session_conformance
 from notyet.testing import sessions as suite
 
 FAKE = os.path.join(os.path.dirname(__file__), "..", "agents", "fake_cli.py")
@@ -80,49 +79,287 @@ class Broken:
 
 
 def test_all_that_is_broken_is_told_at_once(monkeypatch):
-    monkeypatch.setattr(suite, "_PROMPTLY", 1.0)
+    monkeypatch.setattr(sending, "PROMPTLY", 1.0)
+    monkeypatch.setattr(suite, "PROMPTLY", 1.0)
     with pytest.raises(AssertionError) as told:
         session_conformance(Broken, slow=Broken, refusing=Broken, reopen=lambda ref: Broken())
     text = str(told.value)
-    assert text.startswith("the session breaks 10 of 12 promises:")
+    assert text.startswith("the session breaks 11 of 13 promises:")
     for words in (
-        "an error has a text: False",
-        "the session has an id after its first turn: False",
-        "the ref, asked again",
-        "before: False, not True",
-        "how often it came: 0, not 1",
-        "FileNotFoundError",
-        "how the aborted turn ended: 'error', not 'cancelled'",
-        "what it raised: 'nothing', not 'SendError'",
+        "a turn that is an error does not say which",
+        "the session has no id after its first turn",
+        "two conversations have the same id, None",
+        "it was another one when asked again",
+        "it knows a prompt that was not sent yet",
+        "it never came",
+        "/no/such/file cannot be read: No such file or directory",
+        "the aborted turn ended as 'error', not as 'cancelled'",
+        "it came back while the other turn ran: it returned Turn(",
         "it raised nothing",
+        "its ref is not the one that it was reopened from",
     ):
         assert words in text
 
 
+class Fine(ScriptedSession):
+    """A session that keeps its promises, for the broken ones below to break one of them."""
+
+    __slots__ = ("__dict__",)
+
+    def __init__(self, script=None, **settings):
+        super().__init__(script or Script(turns=(scene(Say("I am there.")),)), **settings)
+
+
+def finds(session, message, **others):
+    with pytest.raises(AssertionError, match="breaks 1 of") as told:
+        session_conformance(session, **others)
+    assert message in str(told.value)
+
+
+def test_a_session_that_breaks_nothing_is_where_the_broken_ones_begin():
+    session_conformance(Fine)
+
+
 def test_figures_that_are_sums_are_found():
-    class Adding(ScriptedSession):
-        __slots__ = ("total",)
+    class Adding(Fine):
+        total = 0
 
         async def send(self, prompt, key):
             turn = await super().send(prompt, key)
-            self.total = getattr(self, "total", 0) + turn.usage.total
-            return Turn(text=turn.text, usage=Usage(total=self.total))
+            self.total += 10
+            return Turn(text=turn.text, usage=Usage(output=self.total))
 
-    with pytest.raises(AssertionError, match="counts the first one again: True, not False"):
-        session_conformance(lambda: Adding(Script(turns=(scene(Say("x")),))))
+    finds(Adding, "the output tokens of three equal turns are 10, 20 and 30")
+
+
+@pytest.mark.parametrize("cost", [1, 7, 1000])
+def test_a_chat_that_sends_its_history_again_and_counts_it_is_fine(cost):
+    class Chat(Fine):
+        history = 0
+
+        async def send(self, prompt, key):
+            turn = await super().send(prompt, key)
+            self.history += 6
+            usage = Usage(input=self.history, output=cost, total=self.history + cost)
+            self.history += cost
+            return Turn(text=turn.text, usage=usage)
+
+    session_conformance(Chat)
+
+
+def test_answers_that_really_grow_may_cost_more():
+    class Growing(Fine):
+        turns = 0
+
+        async def send(self, prompt, key):
+            turn = await super().send(prompt, key)
+            self.turns += 1
+            return Turn(text=turn.text * self.turns, usage=Usage(output=10 * self.turns))
+
+    session_conformance(Growing)
+
+
+def test_a_session_may_need_the_loop_when_it_is_made():
+    class Looping(Fine):
+        def __init__(self):
+            asyncio.get_running_loop()
+            super().__init__()
+
+    session_conformance(Looping)
+
+
+class Queueing(Fine):
+    """Lets a second prompt wait."""
+
+    def __init__(self, *turns):
+        super().__init__(Script(turns=turns))
+        self.lock = asyncio.Lock()
+
+    async def send(self, prompt, key):
+        async with self.lock:
+            return await super().send(prompt, key)
+
+
+SLOW = (scene(Hang()), scene(Say("I am there.")))
+
+
+def test_a_second_prompt_may_wait_for_its_turn():
+    session_conformance(lambda: Queueing(scene(Say("I am there."))), slow=lambda: Queueing(*SLOW))
+
+
+def test_a_second_prompt_that_is_answered_at_once_is_found():
+    class Both(Fine):
+        async def send(self, prompt, key):
+            if self._stop is not None:
+                return Turn(text="me too")
+            return await super().send(prompt, key)
+
+    finds(Fine, "it returned Turn(text='me too'", slow=lambda: Both(Script(turns=SLOW)))
+
+
+def test_a_second_prompt_that_is_lost_is_found(monkeypatch):
+    monkeypatch.setattr(suite, "PROMPTLY", 0.5)
+
+    class Losing(Fine):
+        async def send(self, prompt, key):
+            if self._stop is not None:
+                await asyncio.sleep(60)
+            return await super().send(prompt, key)
+
+    message = "the `send` that waited never had its turn"
+    finds(Fine, message, slow=lambda: Losing(Script(turns=SLOW)))
+
+
+def test_a_first_turn_that_is_not_slow_is_said_to_be_none():
+    with pytest.raises(AssertionError, match="breaks 3 of") as told:
+        session_conformance(Fine, slow=Fine)
+    assert "its first turn is not slow, so this cannot be tried: it returned Turn(" in str(
+        told.value
+    )
+
+
+def test_an_abort_that_hangs_is_told_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(sending, "PROMPTLY", 0.2)
+
+    class Hanging(Fine):
+        async def abort(self):
+            await asyncio.sleep(60)
+
+    finds(Hanging, "`abort` did not come back within 0.2 s")
+
+
+def test_a_send_that_cannot_be_cancelled_is_found(monkeypatch):
+    monkeypatch.setattr(suite, "PROMPTLY", 0.5)
+
+    class Stubborn(Fine):
+        async def send(self, prompt, key):
+            try:
+                return await super().send(prompt, key)
+            except asyncio.CancelledError:
+                return Turn(text="", stop_reason="cancelled")
+
+    message = "it did not pass on that it was cancelled"
+    finds(Fine, message, slow=lambda: Stubborn(Script(turns=SLOW)))
+
+
+def test_an_error_without_words_is_told_in_a_sentence():
+    class Raising(Fine):
+        async def abort(self):
+            raise ZeroDivisionError
+
+    finds(Raising, "it raised ZeroDivisionError, which says no more")
+
+
+def test_two_conversations_of_one_name_are_found():
+    finds(lambda: Fine(session="mine"), "two conversations have the same id, 'mine'")
+
+
+def test_two_conversations_with_one_transcript_are_found(tmp_path):
+    path = tmp_path / "all.jsonl"
+
+    class Sharing(Fine):
+        async def send(self, prompt, key):
+            turn = await super().send(prompt, key)
+            with path.open("a") as file:
+                file.write(turn.text)
+            return turn
+
+        def transcript(self):
+            return str(path)
+
+    finds(Sharing, f"two conversations have the same transcript, {path}")
+
+
+@pytest.mark.parametrize("content", ["", "Something else.", '{"type": "note", "text": "no"}\n'])
+def test_a_transcript_without_the_answer_is_found(content, tmp_path):
+    class Elsewhere(Fine):
+        def transcript(self):
+            path = tmp_path / self.id
+            path.write_text(content)
+            return str(path)
+
+    finds(Elsewhere, "the answer 'I am there.' is not in")
+
+
+def test_a_transcript_whose_last_message_is_another_is_found(tmp_path):
+    class Behind(Fine):
+        def transcript(self):
+            path = tmp_path / self.id
+            path.write_text('{"type":"assistant","message":{"role":"assistant","content":"No."}}\n')
+            return str(path)
+
+    finds(Behind, "its last message is 'No.', not 'I am there.'")
+
+
+def test_a_transcript_of_another_format_is_fine_with_the_answer_in_it(tmp_path):
+    class Noting(Fine):
+        def transcript(self):
+            path = tmp_path / self.id
+            path.write_text("# me\n\nI am there.\n")
+            return str(path)
+
+    session_conformance(Noting)
+
+
+class Late(Fine):
+    """Tells of everything at another time."""
+
+    def _tell(self, news):
+        if news.kind == "accepted":
+            self.later()
+
+    def later(self):
+        from notyet.core.session import News
+
+        asyncio.get_running_loop().call_later(0.01, self.on_news or print, News(kind="accepted"))
+
+
+def test_news_of_a_prompt_that_come_after_its_turn_are_found():
+    finds(Late, "it came after the turn had ended")
+
+
+def test_news_of_a_prompt_that_come_after_the_answer_are_found():
+    class Behind(Fine):
+        held = None
+
+        def _tell(self, news):
+            if news.kind == "accepted":
+                self.held = news
+                return
+            super()._tell(news)
+            if news.kind == "text":
+                super()._tell(self.held)
+
+    finds(Behind, "it came after the agent had spoken, worked or ended")
+
+
+def test_news_of_a_prompt_that_come_twice_are_found():
+    class Twice(Fine):
+        def _tell(self, news):
+            super()._tell(news)
+            super()._tell(news)
+
+    finds(Twice, "it came 2 times for one prompt")
+
+
+def test_reopening_without_a_look_at_the_ref_is_found(tmp_path):
+    def make():
+        made.append(Fine(folder=str(tmp_path)))
+        return made[-1]
+
+    made = []
+    finds(make, "its id is", reopen=lambda ref: made[-1])
 
 
 def test_a_session_without_news_and_transcript_is_fine():
     class Plain:
         def __init__(self):
-            self.id, self.keys = "plain", set()
+            self.id, self.keys = os.urandom(4).hex(), set()
 
         def ref(self):
             return {}
 
         async def send(self, prompt, key):
-            if not prompt:
-                raise SendError("nothing to send")
             self.keys.add(key)
             return Turn(text="x")
 

@@ -1,0 +1,126 @@
+"""Starting or continuing: when an agent says that the other one is right, that is done once."""
+
+import os
+
+import pytest
+
+from notyet.agents import open_session, reopen
+from notyet.agents.table import TABLE
+from notyet.errors import SendError
+
+# What each says of a conversation that it has already, and of one that it does not have.
+TAKEN = {
+    "claude": "Error: Session ID 1 is already in use.",
+    "gemini": "Session 1 already exists.",
+    "qwen": "Error: Session Id 1 is already in use.",
+}
+UNKNOWN = [
+    ("claude", "No conversation found with session ID: 1"),
+    ("gemini", "Error resuming session: No previous sessions found for this project."),
+    ("gemini", 'Error resuming session: Invalid session identifier "1".'),
+    ("qwen", "No saved session found with ID 1"),
+]
+ANSWERS = {
+    "claude": '{"type": "result", "result": "done"}',
+    "gemini": '{"type": "message", "role": "assistant", "content": "done"}',
+    "qwen": '{"type": "result", "result": "done"}',
+}
+START = "*--session-id*"
+
+
+def agent(tmp_path, name, *, refuses, says, where=">&2"):
+    """A program that refuses the forms that match, notes how it was called, and answers else."""
+    path = tmp_path / name
+    finished = '{"type": "result", "status": "success"}' if name == "gemini" else ""
+    path.write_text(
+        f"""#!/bin/sh
+echo "$*" >> calls; cat >> prompts
+case "$*" in {refuses}) echo '{says}' {where}; exit 1;; esac
+echo '{ANSWERS[name]}'; echo '{finished}'
+"""
+    )
+    path.chmod(0o755)
+    return open_session(name, cwd=str(tmp_path), program=str(path))
+
+
+def calls(tmp_path):
+    lines = (tmp_path / "calls").read_text().splitlines()
+    return ["start" if "--session-id" in line else "resume" for line in lines]
+
+
+def test_these_are_all_that_choose_the_name_of_a_conversation():
+    rows = {name for name, row in TABLE.items() if row.chooses and row.start != row.resume}
+    assert rows == set(TAKEN) == {name for name, _ in UNKNOWN}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_conversation_that_the_agent_has_already_is_continued(name, tmp_path, run):
+    session = agent(tmp_path, name, refuses=START, says=TAKEN[name])
+    turn = run(session.send("x", "k"))
+    assert (turn.text, turn.stop_reason) == ("done", "end_turn")
+    assert calls(tmp_path) == ["start", "resume"]
+    assert (tmp_path / "prompts").read_text() == "xx"
+    assert session.knows("k") is True
+
+
+@pytest.mark.parametrize(("name", "says"), UNKNOWN)
+def test_a_conversation_that_the_agent_does_not_have_is_begun(name, says, tmp_path, run):
+    begun = agent(tmp_path, name, refuses="*resume*|*' -r '*", says=says)
+    session = reopen(begun.ref() | {"begun": True})
+    assert run(session.send("x", "k")).text == "done"
+    assert calls(tmp_path) == ["resume", "start"]
+    assert session.id == begun.id
+
+
+def test_what_an_agent_says_in_its_output_counts_as_well(tmp_path, run):
+    says = '{"type": "result", "is_error": true, "errors": ["No conversation found: 1"]}'
+    begun = agent(tmp_path, "claude", refuses="*resume*", says=says, where="")
+    session = reopen(begun.ref() | {"begun": True})
+    assert run(session.send("x", "k")).text == "done"
+    assert calls(tmp_path) == ["resume", "start"]
+
+
+def test_the_other_form_is_tried_once(tmp_path, run):
+    says = "Session ID 1 is already in use. No conversation found"
+    session = agent(tmp_path, "claude", refuses="*", says=says)
+    with pytest.raises(SendError, match="does not have the conversation"):
+        run(session.send("x", "k"))
+    assert calls(tmp_path) == ["start", "resume"]
+    assert session.knows("k") is False
+
+
+@pytest.mark.parametrize("says", ["Invalid API key", ""])
+def test_another_failure_is_not_tried_again(says, tmp_path, run):
+    session = agent(tmp_path, "claude", refuses="*", says=says)
+    assert run(session.send("x", "k")).stop_reason == "error"
+    assert calls(tmp_path) == ["start"]
+
+
+def test_a_prompt_that_was_accepted_is_never_sent_in_the_other_form(tmp_path, run):
+    accepted = '{"type": "system", "subtype": "init"}'
+    says = f"{accepted}'; echo 'the name is already in use' >&2; echo '"
+    session = agent(tmp_path, "claude", refuses="*", says=says, where="")
+    turn = run(session.send("x", "k"))
+    assert turn.stop_reason == "error"
+    assert calls(tmp_path) == ["start"]
+    assert session.knows("k") is True
+
+
+def test_an_agent_that_names_conversations_itself_is_not_asked_twice(tmp_path, run):
+    program = tmp_path / "codex"
+    program.write_text("#!/bin/sh\necho x >> calls; echo 'no rollout found' >&2; exit 1\n")
+    program.chmod(0o755)
+    session = open_session("codex", cwd=str(tmp_path), session="s", program=str(program))
+    with pytest.raises(SendError):
+        run(session.send("x", "k"))
+    assert (tmp_path / "calls").read_text() == "x\n"
+    assert os.path.exists(session.transcript())
+
+
+def test_words_about_another_conversation_do_not_deny_one_that_begins(tmp_path, run):
+    program = tmp_path / "codex"
+    program.write_text("#!/bin/sh\necho 'no rollout found' >&2; exit 1\n")
+    program.chmod(0o755)
+    session = open_session("codex", cwd=str(tmp_path), program=str(program))
+    assert run(session.send("x", "k")).stop_reason == "error"
+    assert session.knows("k") is None

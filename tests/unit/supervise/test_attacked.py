@@ -1,0 +1,244 @@
+"""What an attack on the supervisor found: cancelled callers, late words, and things at once."""
+
+import asyncio
+
+import pytest
+
+from notyet import Block
+from notyet.core.session import News, Turn
+from notyet.core.task import Run, Task
+from notyet.errors import LedgerError, Refused
+from supervised import Agent, Dead, World
+from support import gate
+
+ONCE = gate("g", lambda e: Block("more") if not e.block_count else None, scopes=("subagent",))
+
+
+class Silent(Agent):
+    """A session that has no news."""
+
+    def news(self, kind, **fields):
+        """Say nothing."""
+
+
+@pytest.mark.rule("K2")
+def test_a_steered_run_is_out_of_time_although_nobody_said_that_its_prompt_arrived(tmp_path):
+    with World(tmp_path, gates=[ONCE]) as world:
+        agent = Silent("one", Agent.WAIT)
+        result = world.result(world.spawn(agent, timeout=0.2))
+    assert (result.ending, result.generation) == ("timeout", 2)
+    assert agent.aborts >= 1
+
+
+@pytest.mark.rule("K5")
+def test_an_ending_that_is_told_before_its_prompt_was_accepted_counts(tmp_path):
+    class Early(Agent):
+        async def send(self, prompt, key):
+            if len(self.got) == 1:
+                self.got.append(prompt)
+                self.on_news(News(kind="ended", turn=Turn(text="told elsewhere")))
+                await asyncio.Event().wait()
+            return await super().send(prompt, key)
+
+    with World(tmp_path, gates=[ONCE], abort_patience=0.1) as world:
+        result = world.result(world.spawn(Early("one")))
+    assert (result.ending, result.text, result.generation) == ("done", "told elsewhere", 2)
+
+
+@pytest.mark.rule("K7", "K18")
+def test_two_recoveries_at_once_drive_each_task_once(tmp_path):
+    dead = Dead(tmp_path)
+    for name in "abcde":
+        run = Run(
+            id=f"{name}.1",
+            task=name,
+            generation=1,
+            state="running",
+            source="start",
+            key=name,
+            prompt="do it",
+            sent="reserved",
+        )
+        task = Task(id=name, prompt="do it")
+        dead.tasks.start(task, run, dead.owner, {}, "", max_depth=5, max_children=5)
+    dead.buried()
+    agents = []
+
+    def reopen(ref):
+        agents.append(Agent("done", knows=False))
+        return agents[-1]
+
+    with World(tmp_path, reopen=reopen) as world:
+        both = world.do(asyncio.gather(world.supervisor.recover(), world.supervisor.recover()))
+        for handle in (*both[0], *both[1]):
+            world.result(handle)
+    assert [len(agent.got) for agent in agents] == [1] * 5
+
+
+@pytest.mark.rule("K6")
+def test_a_kill_whose_caller_was_cancelled_still_ends_the_agent(world):
+    agent = Agent(Agent.WAIT)
+    handle = world.spawn(agent)
+    world.at_work(agent)
+
+    async def cancelled():
+        killing = asyncio.ensure_future(world.supervisor.kill(handle))
+        await asyncio.sleep(0)
+        killing.cancel()
+        await asyncio.wait({killing})
+
+    world.do(cancelled())
+    world.until(lambda: agent.aborts == 1)
+    assert world.result(handle).ending == "killed"
+
+
+def test_a_task_whose_spawn_was_cancelled_is_ended_and_told(world):
+    told = []
+    world.engine.on("subagent_ended", lambda event, ctx: told.append(event.outcome))
+
+    async def cancelled():
+        for delay in range(12):
+            spawning = asyncio.ensure_future(world.supervisor.spawn(Agent(Agent.WAIT), "x"))
+            for _ in range(delay):
+                await asyncio.sleep(0)
+            spawning.cancel()
+            await asyncio.wait({spawning})
+
+    world.do(cancelled())
+    world.until(lambda: all(view.state == "ended" for view in world.do(world.supervisor.tasks())))
+    entered = world.do(world.supervisor.tasks())
+    world.until(lambda: len(told) == len(entered))
+
+
+def test_to_cancel_a_run_is_to_interrupt_its_agent(world):
+    agent = Agent(Agent.WAIT)
+
+    async def impatient():
+        running = asyncio.ensure_future(world.supervisor.run(agent, "x"))
+        while not agent.waiting.is_set():
+            await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.wait({running})
+
+    world.do(impatient())
+    world.until(lambda: world.do(world.supervisor.tasks())[0].ending == "interrupted")
+    assert agent.aborts == 1
+
+
+def test_a_kill_reaches_children_that_are_spawned_meanwhile(world):
+    parent = Agent(Agent.WAIT, id="parent")
+    above = world.launch(parent)
+    world.at_work(parent)
+
+    async def breed():
+        spawned = 0
+        try:
+            while True:
+                await world.supervisor.spawn(Agent(Agent.WAIT), "x", parent=above)
+                spawned += 1
+        except Refused:
+            return spawned
+
+    async def both():
+        breeding = asyncio.ensure_future(breed())
+        await asyncio.sleep(0.02)
+        await world.supervisor.kill(above)
+        return await breeding
+
+    assert world.do(both()) > 0
+    assert all(view.state == "ended" for view in world.do(world.supervisor.tasks()))
+
+
+def test_messages_do_not_prolong_the_grace_of_an_error(tmp_path):
+    with World(tmp_path, grace=5.0) as world:
+        agent = Agent(Turn(text="", stop_reason="error", error="overloaded"), "on we go")
+        handle = world.spawn(agent)
+        world.until(lambda: world.state(handle) == "settling")
+        world.do(world.supervisor.say(handle, "go on"))
+        assert world.result(handle).text == "on we go"
+    assert agent.got[1] == "go on"
+
+
+@pytest.mark.parametrize("fields", [{"label": 5}, {"agent_type": b"x"}, {"cwd": 1}])
+def test_a_task_of_the_wrong_shape_is_refused_before_its_agent_starts(world, fields):
+    agent = Agent()
+    with pytest.raises(TypeError, match="is text"):
+        world.spawn(agent, **fields)
+    assert agent.got == []
+
+
+def test_a_fault_of_ours_ends_the_task_and_says_so(world, monkeypatch):
+    monkeypatch.setattr("notyet.supervise.gating.stop_event", lambda *_: 1 / 0)
+    handle = world.spawn(Agent("done"))
+    result = world.result(handle)
+    assert (result.ending, result.text) == ("interrupted", "done")
+    assert "internal error: ZeroDivisionError" in result.error
+
+
+def test_an_intent_that_cannot_be_obeyed_is_refused_and_stops_nothing(world, monkeypatch):
+    agent = Agent(Agent.WAIT)
+    handle = world.spawn(agent)
+    world.at_work(agent)
+    people = world.supervisor._people
+    monkeypatch.setattr(people, "_obey", lambda intent: 1 / 0)
+    intents = people._store.intents
+    number = intents.wish(handle.task_id, "kill", "")
+    world.until(lambda: intents.read(number)[0] == "refused")
+    world.do(world.supervisor.kill(handle))
+
+
+def test_a_close_that_is_cancelled_goes_on(tmp_path):
+    with World(tmp_path) as world:
+        agent = Agent(Agent.WAIT)
+        world.spawn(agent)
+        world.at_work(agent)
+
+        async def twice():
+            closing = asyncio.ensure_future(world.supervisor.close())
+            await asyncio.sleep(0)
+            closing.cancel()
+            await asyncio.wait({closing})
+            await world.supervisor.close()
+
+        world.do(twice())
+        assert agent.aborts == 1
+        with pytest.raises(Refused, match="not running"):
+            world.spawn(Agent())
+
+
+def test_a_plain_function_may_be_the_consumer(tmp_path):
+    got = []
+    with World(tmp_path, deliver=got.append) as world:
+        handle = world.spawn(Agent("done"))
+        world.result(handle)
+        world.until(lambda: world.view(handle).delivery == "delivered")
+    assert [announcement.result.text for announcement in got] == ["done"]
+
+
+@pytest.mark.rule("K14", "K13")
+def test_a_refused_spawn_is_told_to_no_start_hook(tmp_path):
+    told = []
+    with World(tmp_path, max_children=1) as world:
+        world.engine.on("subagent_start", lambda event, ctx: told.append(event))
+        parent = Agent(Agent.WAIT, id="parent")
+        above = world.launch(parent)
+        world.at_work(parent)
+        world.spawn(Agent(Agent.WAIT, id="a"), parent=above)
+        with pytest.raises(Refused):
+            world.spawn(Agent(id="b"), parent=above)
+        world.do(world.supervisor.kill(above))
+    assert len(told) == 1
+
+
+def test_a_lost_ledger_is_said_with_the_answer(world):
+    agent = Agent(Agent.WAIT)
+    handle = world.spawn(agent)
+    world.at_work(agent)
+    world.do(asyncio.sleep(0.05))
+    path = world.supervisor._store.ledger.path
+    world.supervisor._store.ledger.file.write(lambda db: db.execute("DELETE FROM tasks"))
+    agent.come_back(Turn(text="forty-two"))
+    with pytest.raises(LedgerError, match="is gone") as raised:
+        world.result(handle)
+    assert path in str(raised.value)
+    assert "forty-two" in raised.value.__notes__[0]
