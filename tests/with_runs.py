@@ -175,6 +175,11 @@ class Terminal:
     def press(self, keys):
         os.write(self.fd, keys)
 
+    def press_again(self, keys):
+        """Press after a while: what comes at once counts as one press."""
+        time.sleep(0.4)
+        self.press(keys)
+
     def wait(self):
         def gone():
             self.read()

@@ -262,10 +262,13 @@ class CommandLineSession:
         parts = [f"{self._name} ended without an answer ({ended})"]
         unread = reading.garbage + running.too_long
         if unread:
-            parts.append(f"{unread} lines of its output could not be read")
-        tail = clean(running.stderr()).strip()
-        if tail:
-            parts.append(tail[-_TAIL:])
+            lines = "a line" if unread == 1 else f"{unread} lines"
+            parts.append(f"{lines} of its output could not be read")
+        said = clean(running.stderr()).strip().splitlines()
+        # Warnings are not why, unless there is nothing else.
+        matters = [line for line in said if not line.startswith("WARNING")] or said
+        if matters:
+            parts.append("\n".join(matters)[-_TAIL:])
         return ": ".join(parts)
 
     def _tell(self, news: News) -> None:

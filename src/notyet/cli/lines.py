@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from notyet.cli.style import Style
@@ -12,8 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from notyet.cli.writer import Writer
+
 _WIDE = 160  # columns where no terminal tells
-_NARROW = 40
+_NARROW = 24
 _MARGIN = 18  # columns before the text
 
 
@@ -46,22 +49,37 @@ class Lines:
             columns = os.get_terminal_size(self._stream.fileno()).columns
         except (OSError, ValueError):  # not a terminal
             columns = _WIDE
-        return max(_NARROW, columns - _MARGIN - 1)
+        return max(_NARROW, (columns or _WIDE) - _MARGIN - 1)
 
 
 class QuietLines(Lines):
-    """Lines that are not worth an error: when their reader is gone, nothing more is printed."""
+    """Lines that are not worth an error or a wait: a reader that is gone or asleep misses them."""
 
-    _is_gone = False
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._writer: Writer | None = None
+        try:
+            stream.fileno()
+        except (OSError, ValueError):  # text that stays in this process
+            return
+        from notyet.cli.writer import Writer
+
+        self._writer = Writer(stream)
 
     def line(self, text: str = "") -> None:
         """Print a line, if somebody still reads."""
-        if not self._is_gone:
-            try:
-                super().line(text)
-            except (OSError, ValueError):
-                self._is_gone = True
-                give_up(self._stream)
+        if self._writer is not None:
+            self._writer.write(text)
+            return
+        try:
+            super().line(text)
+        except (OSError, ValueError):
+            return
+
+    def flush(self) -> None:
+        """Give a slow reader a moment for the rest."""
+        if self._writer is not None:
+            self._writer.flush()
 
 
 def give_up(stream: TextIO) -> None:
@@ -72,6 +90,36 @@ def give_up(stream: TextIO) -> None:
         os.close(null)
     except (OSError, ValueError):
         return
+
+
+def json_line(value: object) -> str:
+    """Return a value as JSON on one line that every reader takes: without lone surrogates."""
+    from notyet.core.json_text import dumps
+
+    return dumps(readable(value))
+
+
+def readable(value: object) -> object:
+    """Return a plain value in which all text has UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {name: readable(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [readable(item) for item in value]
+    return value
+
+
+def open_streams() -> None:
+    """Let what was closed before we began lead nowhere: else another file gets its number."""
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # which is `fd`, the lowest that is free
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(fd, mode, encoding="utf-8", closefd=False))
 
 
 def in_a_line(text: str, most: int) -> str:

@@ -29,6 +29,7 @@ A task of `notyet with` whose process is gone is ended as interrupted, together 
 whenever you look. One of another program is left to that program.
 """
 _WAIT_FOR_DELIVERY = 5.0  # seconds
+_OPTIONS = ("--all", "--json")
 _RECENT = 20  # tasks that are listed also when nothing is to be said about them
 
 
@@ -44,6 +45,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="for steer; - reads stdin")
     parser.add_argument("--all", action="store_true", help="list old ones too")
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def arranged(words: list[str]) -> list[str]:
+    """Return the command line with its options first: argparse wants all of the rest together."""
+    end = words.index("--") if "--" in words else len(words)
+    options = [word for word in words[1:end] if word in _OPTIONS]
+    others = [word for word in words[1:end] if word not in _OPTIONS]
+    return [words[0], *options, *others, *words[end:]]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -95,8 +104,23 @@ def _do(args: argparse.Namespace, ledger: Ledger) -> int:
             return show_one(ledger, _found(ledger, args.id), as_json=args.json)
         return show_list(_listed(ledger, args), as_json=args.json)
     task = _found(ledger, args.id)
+    _check_owner(ledger, task)
     prompt = _prompt(args.prompt) if args.verb == "steer" else ""
     return _supervised(ledger, lambda supervisor: _ACTS[args.verb](supervisor, task, prompt))
+
+
+def _check_owner(ledger: Ledger, task: str) -> None:
+    """Refuse to ask a process that is stopped: it could not answer. Raises Refused."""
+    from notyet.checks.groups import status
+    from notyet.errors import Refused
+    from notyet.ledger.tasks import Tasks
+
+    (view,) = Tasks(ledger).views(task)
+    if view.ended_at is None and view.owner_alive and status(view.owner_pid)[:1] == [b"T"]:
+        raise Refused(
+            f"process {view.owner_pid}, which has task {task}, is stopped; continue it with fg in "
+            f"its terminal, or with: kill -CONT {view.owner_pid}"
+        )
 
 
 def _prompt(text: str) -> str:
@@ -174,6 +198,11 @@ async def _retry(supervisor: Supervisor, task: str, _prompt: str) -> int:
     """Hand a result to whoever delivers it; a supervised parent gets it from here."""
     import asyncio
 
+    view = await supervisor.task(task)
+    if view.task.scope == "agent" and view.delivery in {"delivered", "dismissed"}:
+        was = f"notyet tasks: its result was {view.delivery}"
+        print(f"{was}; read it with: notyet tasks show {task}", file=sys.stderr)
+        return 1
     await supervisor.retry(task)
     view = await supervisor.task(task)
     if view.task.parent and not view.owner_alive:  # its parent may still be at work elsewhere

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from notyet.cli.lines import in_a_line
+from notyet.cli.lines import in_a_line, readable
 from notyet.cli.style import Style
 from notyet.cli.supervising import name_of
 from notyet.core.record import as_dict
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _HEAD = ("ID", "STATE", "OUTCOME", "AGENT", "RUNS", "AGE", "TASK")
 _WIDE = 120
-_LEAST_NAME = 24
+_LEAST_NAME = 16
 _COLOURS = {"passed": "green", "failed_open": "yellow", "capped": "yellow", "stuck": "yellow"}
 _SHORT = 10  # seconds, below which tenths matter
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
@@ -32,7 +32,7 @@ def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
     if as_json:
         import json
 
-        print(json.dumps([plain(view) for view in views], indent=2))
+        print(json.dumps(readable([plain(view) for view in views]), indent=2))
         return 0
     if not views:
         print('no tasks yet; start one with: notyet with claude "..."')
@@ -105,6 +105,6 @@ def state_of(view: TaskView) -> str:
 
 def _columns() -> int:
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _WIDE
     except (OSError, ValueError):
         return _WIDE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from notyet.cli.lines import in_a_line
+from notyet.cli.lines import in_a_line, readable
 from notyet.cli.style import Style
 from notyet.cli.supervising import resume_command
 from notyet.cli.tasks_list import age, plain, remarks, state_of
@@ -16,6 +16,7 @@ from notyet.ledger.tasks import Tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from notyet.core.task import Result, Run, TaskView
@@ -48,16 +49,22 @@ def show_one(ledger: Ledger, task: str, *, as_json: bool) -> int:
     if as_json:
         import json
 
-        print(json.dumps(_plain(view, course, children, result, again), indent=2))
+        print(json.dumps(readable(_plain(view, course, children, result, again)), indent=2))
         return 0
     page = _Page()
     page.facts(view, children)
     page.runs(course)
     page.rest(course)
     page.result(view, result)
-    if again and view.ended_at is not None:
+    if again and view.ended_at is not None and _has_begun(course, seen.ref if seen else {}):
         page.fact("go on", again)
     return 0
+
+
+def _has_begun(course: Course, ref: Mapping[str, Any]) -> bool:
+    """Tell whether there is a conversation: a prompt that was refused began none."""
+    arrived = any(run.turn is None or run.turn.turns for run in course.runs)
+    return arrived and ref.get("begun") is not False
 
 
 def _plain(

@@ -8,6 +8,9 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from notyet.cli.with_run import With
     from notyet.core.task import Result
 
 SUMMARY = "run an agent, and send it back until its work passes"
@@ -24,6 +27,12 @@ Escape interrupts the agent, once more kills it. Progress goes to stderr, the an
 The exit code is 0 passed, 1 failed, 3 capped, 4 stuck, 5 handed back, 6 halted by a gate,
 127 no such program, 130 interrupted, 137 killed.
 """
+# What is added to what argparse says.
+HINTS = {
+    "required: PROMPT": "a prompt that begins with a dash is read from stdin, with a prompt of -",
+    "unrecognized arguments: ": "the agent's own arguments go after --, as in: "
+    'notyet with claude "Add a test." -- --model opus',
+}
 # What a script that calls us needs to tell apart; docs/reference/exit-codes.md explains them.
 FAILED, CANNOT_START, INTERRUPTED, KILLED = 1, 127, 130, 137
 _OUTCOMES = {
@@ -66,7 +75,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", metavar="T", type=_seconds, help="for each of its runs, like 90s or 20m"
     )
-    parser.add_argument("--resume", metavar="SESSION", help="go on with this session of the agent")
+    parser.add_argument(
+        "--resume", metavar="SESSION", type=_session, help="go on with this session of the agent"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
 
 
@@ -86,8 +97,16 @@ def _agent(text: str) -> str:
     return text
 
 
+def _session(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError(
+            "which session? it is empty; `notyet tasks show ID` names that of a task"
+        )
+    return text
+
+
 def _count(text: str) -> int:
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdecimal()):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 up")
     return int(text)
 
@@ -106,33 +125,60 @@ def run(args: argparse.Namespace) -> int:
     """Run the agent; the exit code says what came of it."""
     prompt = _prompt(args.prompt)
     cwd = os.path.abspath(args.cwd)
-    if not prompt.strip():
-        return _refuse("the prompt is empty; say what the agent shall do", 2)
-    if not os.path.isdir(cwd):
-        return _refuse(f"there is no folder {cwd}", 2)
+    wrong = _wrong(args, prompt, cwd)
+    if wrong:
+        return _refuse(wrong, 2)
     missing = _missing(args.agent)
     if missing:
         return _refuse(missing, CANNOT_START)
     from notyet.cli.with_run import With
-    from notyet.errors import NotyetError
 
     work = With(args, prompt, cwd)
     try:
+        return _run(args, work)
+    finally:
+        work.close()
+
+
+def _run(args: argparse.Namespace, work: With) -> int:
+    from notyet.errors import NotyetError
+
+    try:
         result = work.run()
     except NotyetError as error:
-        return _refuse(str(error), FAILED)
+        work.complain(str(error))
+        return FAILED
     if result is None:
         return work.signalled or INTERRUPTED
     code = exit_code(result)
     code = work.signalled if code == INTERRUPTED and work.signalled else code
-    if args.json:
-        from notyet.core.json_text import dumps
+    work.begin_to_answer()
+    try:
+        _answer(work.summary(result, code) if args.json else result.text, result)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        from notyet.cli.lines import give_up
 
-        print(dumps(work.summary(result, code)), flush=True)
-    elif result.text.strip():
-        known = sys.stdout.encoding or "utf-8"  # what the reader cannot read becomes "?"
-        print(result.text.encode(known, "replace").decode(known).rstrip("\n"), flush=True)
+        give_up(sys.stdout)
+        read_it = f"read it with: notyet tasks show {result.task_id}"
+        work.complain(f"the answer could not be written: {error.strerror or error}; {read_it}")
+        return FAILED
     return code
+
+
+def _answer(said: dict[str, Any] | str, result: Result) -> None:
+    """Write what the caller wants to know to stdout."""
+    if isinstance(said, dict):
+        from notyet.cli.lines import json_line
+
+        print(json_line(said), flush=True)
+    elif said.strip() and result.ending == "done":  # else it is no answer
+        from notyet.core.text import clean
+
+        known = sys.stdout.encoding or "utf-8"  # what the reader cannot read becomes "?"
+        text = clean(said) if sys.stdout.isatty() else said
+        print(text.encode(known, "replace").decode(known).rstrip("\n"), flush=True)
 
 
 def exit_code(result: Result) -> int:
@@ -146,6 +192,20 @@ def _prompt(text: str) -> str:
     if text != "-":
         return text
     return sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin is not None else ""
+
+
+def _wrong(args: argparse.Namespace, prompt: str, cwd: str) -> str:
+    """Say what is wrong with the command line."""
+    if not prompt.strip():
+        where = "stdin" if args.prompt == "-" else "the prompt"
+        return f"{where} is empty; say what the agent shall do"
+    if not os.path.isdir(cwd):
+        there = "is no folder" if os.path.exists(cwd) else "does not exist"
+        return f"--cwd {cwd} {there}"
+    script = os.path.join(cwd, args.agent.partition(":")[2])
+    if not os.path.isfile(script) and script != os.path.join(cwd, ""):
+        return f"there is no script {script}"
+    return ""
 
 
 def _missing(agent: str) -> str:

@@ -9,9 +9,11 @@ import signal
 from notyet.cli.supervising import PROGRAM, recover, resume_command
 from notyet.cli.with_keys import Presses
 from notyet.cli.with_screen import Screen
-from notyet.core.event import StopEvent
+from notyet.core.event import StopEvent, Usage
+from notyet.core.limits import History, limit_in_force
 from notyet.core.plan import select
 from notyet.core.record import as_dict, replace
+from notyet.errors import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.config.load import Setup
-    from notyet.core.session import Session
+    from notyet.core.session import Session, Turn
     from notyet.core.task import Result
     from notyet.engine import Engine
     from notyet.ledger.sqlite import Ledger
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
 
 _AFTER_KILL = 12.0  # seconds after which we leave, whatever the agent does
 _GRACE = 1.0  # seconds in which the success of a script may follow its error
-_FIGURES = ("tool_calls", "turns", "duration_ms")
+_HURRY = 0.15  # seconds for a sweep, in which only force is quick enough
+_SWEEPS = 10
+_BEGUN = {"accepted", "text", "tool"}  # what happens to an agent that has its prompt
+_FIGURES = ("tool_calls", "turns", "duration_ms")  # that are summed up, beside the usage
 
 
 class With:
@@ -46,12 +51,19 @@ class With:
         self._presses: Presses | None = None
         self._count = 0  # of presses
         self._asides: set[asyncio.Task[Any]] = set()
-        self._totals: dict[str, Any] = dict.fromkeys(_FIGURES, 0) | {"usage": {}}
+        self._totals: dict[str, Any] = dict.fromkeys(_FIGURES, 0) | {"usage": as_dict(Usage())}
+        self._counted: set[int] = set()  # the runs whose figures are in the totals
+        self._has_begun = False
+        self._cause = "no-gate"  # why nobody is asked
+        self._warnings: list[str] = []
         self.signalled = 0  # the exit code for the signal that ended it
 
     def run(self) -> Result | None:
-        """Run the agent to its end; None when it was interrupted before it began."""
-        from notyet.checks.orphans import adopt_orphans, sweep
+        """Run the agent to its end; None when it was interrupted before it began.
+
+        From then on signals are held, so that the caller can say what came of it, until `close`.
+        """
+        from notyet.checks.orphans import adopt_orphans
 
         adopt_orphans()
         try:
@@ -59,11 +71,40 @@ class With:
         except asyncio.CancelledError:
             return None
         finally:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        from notyet.checks.orphans import sweep
+
+        if not self._count and (self._presses is None or not self._presses.held):
             sweep()
+            return
+        for _ in range(_SWEEPS):  # somebody waits
+            if not sweep(_HURRY):
+                return
+
+    def begin_to_answer(self) -> None:
+        """Say that only the answer is left to be written; if nobody reads it, we can be ended."""
+        if self._presses is not None:
+            self._presses.hold_until_stuck()
+
+    def complain(self, why: str) -> None:
+        """Say what went wrong, in a sentence."""
+        self._screen.complain(why)
+
+    def close(self) -> None:
+        """Let signals do what they did before, and show the rest."""
+        if self._presses is not None:
+            self._presses.release()
+        self._screen.flush()
 
     def summary(self, result: Result, code: int) -> dict[str, Any]:
         """Return what `--json` prints; figures are of all runs together."""
+        self._count_in(result.generation, result)
         known = as_dict(result) | self._totals
+        if result.stop_reason == "no-gate":
+            known["stop_reason"] = self._cause if result.ending == "done" else result.ending
+        known["warnings"] = [*self._warnings, *result.warnings]
         return {
             "task": known.pop("task_id"),
             "session": (self._session.id if self._session else None) or known["session_id"],
@@ -105,6 +146,8 @@ class With:
                     args=[self._script] if self._script else self._args.rest,
                     session=self._args.resume,
                 )
+                if self._args.resume:
+                    self._check_resumable(ledger, self._session)
                 return await self._drive(supervisor, self._session)
 
     async def _drive(self, supervisor: Supervisor, session: Session) -> Result:
@@ -119,9 +162,24 @@ class With:
         result = await self._handle.result()
         self._screen.ended(result)
         again = resume_command(session.ref(), result.session_id, self._cwd, self._script)
-        if again and (result.ending != "done" or result.outcome not in {"passed", "skipped"}):
+        went_well = result.ending == "done" and result.outcome in {"passed", "skipped"}
+        if again and self._has_begun and not went_well:
             self._screen.say(f"to go on with this session: {again}")
         return result
+
+    def _check_resumable(self, ledger: Ledger, session: Session) -> None:
+        """Refuse a session that is not there, or that somebody works with. Raises Refused."""
+        from notyet.cli.supervising import at_work_on
+
+        name, path = self._args.resume, session.transcript()
+        if self._script and not os.path.exists(path or ""):  # the others say so themselves
+            raise Refused(f"scripted does not have the conversation {name}; see: notyet tasks")
+        task = at_work_on(ledger, self._agent, name)
+        if task:
+            raise Refused(
+                f"task {task} is at work on the conversation {name}; wait for it, or have a word "
+                f'in it with: notyet tasks steer {task} "..."'
+            )
 
     def _engine(self, ledger: Ledger) -> Engine:
         from notyet.config.load import Setup
@@ -129,14 +187,16 @@ class With:
         from notyet.configured import supervising_engine
 
         off = switched_off(self._cwd, os.environ)
+        self._cause = "off" if off else self._cause
         if os.environ.get("NOTYET_INSIDE"):
             off = "off because a gate runs this, and a gate's own agent is not gated"
+            self._cause = "inside"
         setup = Setup() if off else self._setup()
         engine = supervising_engine(setup, os.environ, ledger, self._screen.warn)
         stop = StopEvent(scope="agent", host="notyet", session_id="-", cwd=self._cwd)
         names = [gate.name for gate in select(stop, setup.gates)]
         if names:
-            self._screen.gates(names, engine.limits.max_blocks)
+            self._screen.gates(names, limit_in_force(engine.limits, History(), 0).number)
         else:
             self._screen.say(off or "no gates are in force here, so nothing will be checked")
         return engine
@@ -147,19 +207,30 @@ class With:
         setup = load(self._cwd, "notyet", os.environ, agent=self._agent)
         for said in (*setup.warnings, *setup.distrust):
             self._screen.warn(said)
+            self._warnings.append(said)
+        if setup.distrust and not setup.gates:
+            self._cause = "untrusted"
         if self._args.max_blocks is None:
             return setup
         return replace(setup, limits={**setup.limits, "max_blocks": self._args.max_blocks})
 
     def _hear(self, progress: Progress) -> None:
-        turn = progress.turn
-        if turn is not None and progress.kind == "turn":
-            for name in _FIGURES:
-                self._totals[name] += getattr(turn, name)
-            usage = self._totals["usage"]
-            for name, value in as_dict(turn.usage).items():
-                usage[name] = usage.get(name, 0) + value
+        if self._handle is not None and progress.task_id == self._handle.task_id:
+            self._has_begun |= progress.kind in _BEGUN
+            if progress.turn is not None and progress.kind == "turn":
+                self._count_in(progress.generation, progress.turn)
         self._screen.hear(progress)
+
+    def _count_in(self, run: int, spent: Turn | Result) -> None:
+        """Add the figures of a run, once."""
+        if run in self._counted:
+            return
+        self._counted.add(run)
+        for name in _FIGURES:
+            self._totals[name] += getattr(spent, name)
+        usage = self._totals["usage"]
+        for name, value in as_dict(spent.usage).items():
+            usage[name] += value
 
     # -- Ctrl-C, Escape and signals
 
@@ -196,11 +267,10 @@ class With:
 
     def _leave(self) -> None:
         """End this process now: the agent does not, and its watchdog ends it after us."""
-        from notyet.checks.orphans import sweep
-
         if self._presses is not None:
             self._presses.restore()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        sweep()
+        self._sweep()
+        self._screen.flush()
         os._exit(self.signalled)

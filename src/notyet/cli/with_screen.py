@@ -6,7 +6,7 @@ import sys
 
 from notyet.cli.lines import QuietLines, in_a_line
 from notyet.core.note import note
-from notyet.core.text import clean, visible
+from notyet.core.text import bounded, clean, visible
 from notyet.core.verdict import Block
 
 TYPE_CHECKING = False
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Decision, Report
     from notyet.supervise import Progress
 
+_LONGEST_ERROR = 600
+_GOES_ON = {"text", "tool", "steering"}
 _STATUS = {
     "allowed": ("passed", "green"),
     "blocked": ("failed", "red"),
@@ -35,6 +37,7 @@ class Screen:
         self._agent = agent
         self._task = ""
         self._sent_back = ""  # the words of the last send-back
+        self._failure = ""  # of the last run; the end says it too
         self._gates: Sequence[str] = ()
         self.decision: Decision | None = None
         self._kinds: dict[str, Callable[[Progress], None]] = {
@@ -73,7 +76,18 @@ class Screen:
     def hear(self, progress: Progress) -> None:
         """Show what happens to our task; not what happens to others that are recovered."""
         if self._task in {"", progress.task_id} and progress.kind in self._kinds:
+            if self._failure and progress.kind in _GOES_ON:
+                self._event(self._agent, self.paint(error_in_a_line(self._failure), "red"))
+                self._failure = ""
             self._kinds[progress.kind](progress)
+
+    def complain(self, why: str) -> None:
+        """Say why nothing comes of it."""
+        self._lines.line(f"notyet with: {' '.join(clean(why).split())}")
+
+    def flush(self) -> None:
+        """Show the rest to whoever still reads."""
+        self._lines.flush()
 
     def ended(self, result: Result) -> None:
         """Say how it ended, and what a person may want to know then."""
@@ -96,10 +110,8 @@ class Screen:
         self._event(self._agent, self.paint(words, "dim"))
 
     def _turn(self, progress: Progress) -> None:
-        if progress.turn is not None and progress.turn.error:
-            self._event(
-                self._agent, self.paint(in_a_line(progress.turn.error, self._lines.room), "red")
-            )
+        if progress.turn is not None:
+            self._failure = progress.turn.error or ""
 
     def _asks(self, _progress: Progress) -> None:
         self._event("gates", self.paint("asking ...", "dim"))
@@ -131,6 +143,11 @@ class Screen:
         self._lines.event(who[:8], text)
 
 
+def error_in_a_line(error: str) -> str:
+    """Return an error with its end, where programs say what was wrong."""
+    return in_a_line(bounded(clean(error), _LONGEST_ERROR), 2 * _LONGEST_ERROR)
+
+
 def _noted(decision: Decision) -> str:
     return note(decision).removeprefix("notyet: ")
 
@@ -138,7 +155,7 @@ def _noted(decision: Decision) -> str:
 def _ending(result: Result, decision: Decision | None) -> tuple[str, str]:
     """Say how a task ended, and in which colour."""
     if result.ending in {"error", "timeout"}:
-        return f"the agent failed: {in_a_line(result.error or result.ending, 300)}", "red"
+        return f"the agent failed: {error_in_a_line(result.error or result.ending)}", "red"
     if result.ending != "done":
         return result.ending, "yellow"
     if result.outcome == "halted":

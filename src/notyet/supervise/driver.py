@@ -69,8 +69,12 @@ class Driver:
                 await self._end(seen, "interrupted", seen.run.turn, _LEFT_IN[seen.run.state])
             else:
                 await step(seen)
-        if self._life.sending is not None:
+        sending = self._life.sending
+        if sending is not None:
             await self._life.abort(self._context.settings.abort_patience)
+            turn = _come_back(sending)
+            if turn is not None:  # what it cost, for whoever watches
+                self._tell(seen.run, "turn", turn=turn)
 
     async def _run(self, seen: Seen) -> None:
         """Wait for the turn of the current run; begin it, where nobody has."""

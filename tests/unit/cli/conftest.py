@@ -14,7 +14,7 @@ class Done:
 def run_here(monkeypatch, capsys):
     """Run `notyet with` in this process, whose other children are not swept."""
     monkeypatch.setattr("notyet.checks.orphans.adopt_orphans", lambda: False)
-    monkeypatch.setattr("notyet.checks.orphans.sweep", lambda: 0)
+    monkeypatch.setattr("notyet.checks.orphans.sweep", lambda *_: 0)
 
     def run_here(folder, *argv, agent="scripted:agent.toml", prompt="Make it ready.", **environ):
         monkeypatch.chdir(folder)

@@ -128,6 +128,12 @@ def test_a_prompt_may_come_from_stdin(run_here, tmp_path, monkeypatch):
     assert [task["prompt"] for task in listed(tmp_path / "p")] == ["Please\nmake it — ready."]
 
 
+def test_an_empty_stdin_is_no_prompt(tmp_path):
+    done = run("with", "scripted:agent.toml", "-", cwd=project(tmp_path / "p"))
+    assert done.returncode == 2
+    assert done.stderr == "notyet with: stdin is empty; say what the agent shall do\n"
+
+
 def test_another_folder_can_be_named(tmp_path):
     folder = project(tmp_path / "p", LEARNS)
     done = run("with", "scripted:agent.toml", "Go.", "--cwd", str(folder), cwd=tmp_path)
@@ -149,11 +155,15 @@ WRONG = [
     (["scripted", "x"], "write scripted:FILE"),
     (["claude:x", "x"], "write claude, without a colon"),
     (["scripted:agent.toml", " "], "the prompt is empty"),
-    (["scripted:agent.toml", "x", "--cwd", "/nowhere"], "there is no folder /nowhere"),
+    (["scripted:agent.toml", "x", "--cwd", "/nowhere"], "--cwd /nowhere does not exist"),
     (["scripted:agent.toml", "x", "--timeout", "soon"], "'soon' is no duration"),
     (["scripted:agent.toml", "x", "--max-blocks", "-1"], "'-1' is no whole number"),
     (["scripted:agent.toml", "x", "--max-blocks", "many"], "'many' is no whole number"),
+    (["scripted:agent.toml", "x", "--max-blocks", "٣"], "'٣' is no whole number"),
+    (["scripted:agent.toml", "x", "--cwd", "/etc/passwd"], "--cwd /etc/passwd is no folder"),
     (["scripted:agent.toml"], "PROMPT"),
+    (["claude", "-fix"], "a prompt that begins with a dash is read from stdin"),
+    (["claude", "hi", "--model", "opus"], "unrecognized arguments: --model opus; the agent's own"),
 ]
 
 
@@ -163,13 +173,15 @@ def test_a_wrong_command_line_says_what_is_wrong(run_here, tmp_path, argv, words
     done = run_here(project(tmp_path / "p"), *rest, agent=agent, prompt=prompt)
     assert done.returncode == 2
     assert words in done.stderr
+    assert "usage: notyet with AGENT" in done.stderr or "notyet with: " in done.stderr
     assert query("SELECT count(*) FROM tasks") in ([], [(0,)])
 
 
 def test_a_script_that_is_not_there_is_named(run_here, tmp_path):
-    done = run_here(project(tmp_path / "p"), agent="scripted:other.toml")
-    assert done.returncode == 1
-    assert "other.toml cannot be read: No such file or directory" in done.stderr
+    folder = project(tmp_path / "p")
+    done = run_here(folder, agent="scripted:other.toml")
+    assert done.returncode == 2
+    assert f"there is no script {folder}/other.toml" in done.stderr
 
 
 def test_a_missing_program_is_named_with_what_to_install(run_here, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 import signal
 import termios
 
@@ -65,7 +66,7 @@ def test_a_second_press_kills_an_agent_that_does_not_want_to_end(tmp_path):
         agent = agent_pid(folder)
         terminal.press(ESCAPE)
         terminal.expect("interrupting")
-        terminal.press(ESCAPE)
+        terminal.press_again(ESCAPE)
         terminal.expect("killing the agent")
         assert terminal.wait() == 130
     assert not running(agent)
@@ -77,9 +78,9 @@ def test_the_terminal_is_restored_when_the_third_press_ends_us(tmp_path):
         before = termios.tcgetattr(terminal.fd)
         agent = agent_pid(folder)
         for words in ("interrupting", "killing"):
-            terminal.press(CTRL_C)
+            terminal.press_again(CTRL_C)
             terminal.expect(words)
-        terminal.press(CTRL_C)
+        terminal.press_again(CTRL_C)
         assert terminal.wait() == 130
         assert termios.tcgetattr(terminal.fd) == before
     assert until(lambda: not running(agent))
@@ -159,6 +160,44 @@ def test_the_next_run_finds_what_a_killed_one_left(tmp_path):
         assert second.out == "Now it is.\n"
 
 
+def test_timeout_which_signals_us_twice_interrupts_once(tmp_path):
+    slow = "trap 'sleep 1; exit' INT TERM; while :; do sleep 0.1; done"
+    folder = project(tmp_path / "p", HANGS.replace("exec sleep 1000", slow))
+    with Terminal(folder, shutil.which("timeout"), "100", *WITH) as terminal:
+        agent_pid(folder)
+        terminal.process.send_signal(signal.SIGTERM)
+        assert terminal.wait() == 143
+    assert "interrupting" in terminal.seen
+    assert "killing" not in terminal.seen
+
+
+@pytest.mark.rule("E2")
+def test_ctrl_c_while_we_clean_up_cuts_nothing_off(tmp_path):
+    (tmp_path / "stays.sh").write_text(
+        "trap 'touch told' TERM; echo $$ > stray.pid; while :; do sleep 0.02; done"
+    )
+    escapes = "setsid sh ../stays.sh >/dev/null 2>&1 & while [ ! -s stray.pid ]; do :; done"
+    steps = f'{{ tool = "bash", run = "{escapes}" }}, {{ say = "Done." }}'
+    folder = project(tmp_path / "p", f"[[turn]]\nsteps = [{steps}]\n", '[gates]\ng = "true"\n')
+    with start_with(folder) as started:
+        assert until((folder / "told").exists)
+        started.send(signal.SIGINT)
+        assert (started.wait(), started.out) == (0, "Done.\n")
+    assert not running(int((folder / "stray.pid").read_text()))
+
+
+def test_ctrl_backslash_ends_us_and_restores_the_terminal(tmp_path):
+    folder = project(tmp_path / "p", HANGS)
+    with Terminal(folder, *WITH) as terminal:
+        before = termios.tcgetattr(terminal.fd)
+        agent = agent_pid(folder)
+        assert until(lambda: termios.tcgetattr(terminal.fd) != before)
+        terminal.press(b"\x1c")
+        assert terminal.wait() == -signal.SIGQUIT
+        assert termios.tcgetattr(terminal.fd) == before
+    assert until(lambda: not running(agent))
+
+
 @pytest.mark.rule("E2")
 def test_what_left_the_agents_group_is_ended_too(tmp_path):
     escapes = "setsid sh -c 'echo $$ > stray.pid; exec sleep 1000' >/dev/null 2>&1 & sleep 0.5"
@@ -175,6 +214,22 @@ def test_in_the_background_the_keyboard_is_left_alone(tmp_path):
     with Terminal(folder, "/bin/bash", "-c", job) as terminal:
         terminal.expect("code 0")
         terminal.wait()
+
+
+def test_escape_is_heard_again_after_fg(tmp_path):
+    folder = project(tmp_path / "p", HANGS)
+    job = f"set -m; {shlex.join(WITH)} & while [ ! -s agent.pid ]; do sleep 0.1; done; fg; echo $?"
+    with Terminal(folder, "/bin/bash", "-c", job) as terminal:
+        agent_pid(folder)
+
+        def interrupts():
+            terminal.press_again(ESCAPE)
+            terminal.read()
+            return "interrupting" in terminal.seen
+
+        assert until(interrupts)
+        terminal.wait()
+        terminal.expect("130")
 
 
 @pytest.mark.rule("K16")
@@ -210,7 +265,7 @@ def test_a_person_kills_a_task_from_another_terminal(tmp_path):
     assert "had ended before (killed)" in again.stderr
 
 
-def test_an_owner_that_does_not_answer_is_said_so(tmp_path):
+def test_an_owner_that_is_stopped_is_named(tmp_path):
     folder = project(tmp_path / "p", HANGS)
     with start_with(folder) as started:
         agent_pid(folder)
@@ -219,6 +274,7 @@ def test_an_owner_that_does_not_answer_is_said_so(tmp_path):
         done = tasks(folder, "kill", task["id"])
         started.send(signal.SIGCONT)
         assert done.returncode == 1
-        assert f"the process that owns task {task['id']} does not answer" in done.stderr
+        stopped = f"process {started.process.pid}, which has task {task['id']}, is stopped"
+        assert f"{stopped}; continue it with fg" in done.stderr
         started.send(signal.SIGTERM)
         assert started.wait() == 143

@@ -17,7 +17,7 @@ from notyet.agents.script import script_from
 from notyet.agents.scripted import ScriptedSession
 from notyet.cli import with_keys, with_run
 from notyet.cli.main import main
-from notyet.cli.supervising import resume_command
+from notyet.cli.supervising import PROGRAM, resume_command
 from notyet.cli.with_keys import Keyboard, Presses
 from notyet.supervise import Supervisor
 from with_runs import HANGS, LEARNS, STUBBORN, agent_pid, project
@@ -35,8 +35,15 @@ def keyboard(monkeypatch):
         os.close(fd)
 
 
-def typed(keyboard, *chunks, pause=0.02):
-    """Type these, one after another; return how often Escape was heard."""
+async def heard_so_often(heard, least):
+    """Wait until a terminal has passed on what was typed, on a machine that is busy."""
+    ends = asyncio.get_running_loop().time() + 20
+    while len(heard) < least and asyncio.get_running_loop().time() < ends:
+        await asyncio.sleep(0.01)
+
+
+def typed(keyboard, *chunks, pause=0.02, least=0):
+    """Type these, one after another; return how often Escape was heard: so often, or in vain."""
     ours, theirs = keyboard
     heard = []
 
@@ -47,6 +54,7 @@ def typed(keyboard, *chunks, pause=0.02):
             os.write(ours, chunk)
             await asyncio.sleep(pause)
         await asyncio.sleep(0.1)
+        await heard_so_often(heard, least)
         keys.restore()
         keys.restore()
 
@@ -56,19 +64,28 @@ def typed(keyboard, *chunks, pause=0.02):
 
 def test_escape_is_heard_and_the_terminal_is_as_before(keyboard):
     before = termios.tcgetattr(keyboard[1])
-    assert typed(keyboard, ESCAPE) == 1
+    assert typed(keyboard, ESCAPE, least=1) == 1
     assert termios.tcgetattr(keyboard[1]) == before
 
 
 @pytest.mark.parametrize(
-    "chunks", [(b"\x1b[A",), (ESCAPE, b"[A"), (b"words\n",), (b"q",), (b"\x1bOP",)]
+    "chunks",
+    [
+        *[(b"\x1b[A",), (ESCAPE, b"[A"), (b"words\n",), (b"q",), (b"\x1bOP",), (b"\x1bx",)],
+        *[(b"\x1b\x1b[A",), (b"\x1b[1;5", b"A"), (b"\x1b[",), (b"\x1b[A\x1b[B",)],
+    ],
 )
 def test_other_keys_are_not(keyboard, chunks):
     assert typed(keyboard, *chunks) == 0
 
 
+@pytest.mark.parametrize("keys", [b"\x1b\x1b", b"words\x1b", b"\x1b[A\x1b", b"\x1b\x1bx"])
+def test_escape_among_other_keys_is_heard(keyboard, keys):
+    assert typed(keyboard, keys, least=1) >= 1
+
+
 def test_escape_twice_is_heard_twice(keyboard):
-    assert typed(keyboard, ESCAPE, ESCAPE, pause=0.2) == 2
+    assert typed(keyboard, ESCAPE, ESCAPE, pause=0.2, least=2) == 2
 
 
 def test_an_escape_that_is_still_awaited_at_the_end_is_dropped(keyboard):
@@ -108,7 +125,7 @@ def test_in_the_background_nothing_is_read_until_it_comes_back(keyboard, monkeyp
         monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: True)
         keys.listen()
         os.write(ours, ESCAPE)
-        await asyncio.sleep(0.2)
+        await heard_so_often(heard, 1)
         keys.restore()
 
     asyncio.run(stop_and_go_on())
@@ -142,16 +159,34 @@ def test_signals_that_are_ignored_stay_so():
     pressed = []
 
     async def press():
-        with Presses(asyncio.get_running_loop(), pressed.append, with_keyboard=True):
+        with Presses(asyncio.get_running_loop(), pressed.append, with_keyboard=True) as presses:
             os.kill(os.getpid(), signal.SIGHUP)
             os.kill(os.getpid(), signal.SIGTERM)
             await asyncio.sleep(0.05)
+        presses.release()
 
     try:
         asyncio.run(press())
     finally:
         signal.signal(signal.SIGHUP, held)
     assert pressed == [signal.SIGTERM]
+
+
+def test_what_is_pressed_twice_at_once_is_one_press():
+    pressed = []
+
+    async def press():
+        with Presses(asyncio.get_running_loop(), pressed.append, with_keyboard=False) as presses:
+            for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
+                os.kill(os.getpid(), number)
+                await asyncio.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)  # afterwards they are only noted
+        assert presses.held == [signal.SIGINT]
+        presses.release()
+
+    asyncio.run(press())
+    assert pressed == [signal.SIGTERM, signal.SIGINT]
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def after_agent_began(folder, *act):
@@ -216,7 +251,7 @@ def left_behind(label="lost", **fields):
 
     async def work():
         ledger = Ledger()
-        async with Supervisor(Engine(ledger=ledger), ledger, reopen) as here:
+        async with Supervisor(Engine(ledger=ledger), ledger, reopen, program=PROGRAM) as here:
             session = ScriptedSession(script_of(HANGS))
             handle = await (
                 here.spawn(session, "Look.", label=label, **fields)

@@ -1,0 +1,201 @@
+"""Readers of `notyet`'s output that are slow, gone, full, or were never there."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import threading
+
+import pytest
+
+from commands import running, until
+from hook_runs import clean_environ
+from notyet.cli import writer
+from notyet.cli.main import main
+from notyet.cli.writer import Writer
+from with_runs import (
+    ANSWERS,
+    LEARNS,
+    Terminal,
+    agent_pid,
+    command_line,
+    listed,
+    project,
+    run_with,
+)
+
+PASSES = '[gates]\ng = "true"\n'
+WORDS = ", ".join(f'{{ say = "line {n} {"y" * 90}" }}' for n in range(2000))
+TALKS = (
+    f'[[turn]]\nsteps = [{WORDS}, {{ tool = "bash", run = "echo $$ > agent.pid; sleep 1000" }}]\n'
+)
+WITH = shlex.join(command_line("with", "scripted:agent.toml", "Go."))
+
+
+def bash(folder, script):
+    return subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=clean_environ(),
+    )
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stderr_that_nobody_reads_holds_nobody_up(tmp_path, number, code):
+    folder = project(tmp_path / "p", TALKS)
+    process = subprocess.Popen(
+        command_line("with", "scripted:agent.toml", "Go."),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=clean_environ(),
+    )
+    try:
+        agent = agent_pid(folder)
+        process.send_signal(number)
+        assert process.wait(timeout=30) == code
+        assert until(lambda: not running(agent))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_time_limit_holds_too_where_nobody_reads(tmp_path):
+    folder = project(tmp_path / "p", TALKS)
+    line = shlex.join(command_line("with", "scripted:agent.toml", "Go.", "--timeout", "1s"))
+    done = bash(folder, f"{line} 2> >(sleep 30); echo $?")
+    assert done.stdout == "1\n"
+
+
+def test_lines_that_nobody_read_are_counted(monkeypatch):
+    monkeypatch.setattr(writer, "_MOST", 5)
+    ours, theirs = os.pipe()
+    with open(theirs, "w") as stream, open(ours) as reader:
+        slow = Writer(stream)
+        slow.write("x" * 200_000)  # more than a pipe takes
+        assert until(lambda: slow._is_writing and not slow._lines)
+        for n in range(9):
+            slow.write(f"line {n}")
+        slow.flush(0.05)  # does not wait for ever
+        seen = []
+        thread = threading.Thread(target=lambda: seen.extend(reader))
+        thread.start()
+        slow.flush(20)
+        slow.write("the last")
+        slow.flush(20)
+        stream.close()
+        thread.join()
+    assert seen[1:] == [
+        *(f"line {n}\n" for n in range(5)),
+        "  ... 4 lines not shown: nobody was reading\n",
+        "the last\n",
+    ]
+
+
+def test_a_writer_whose_reader_is_gone_is_quiet():
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with open(theirs, "w") as stream:
+        alone = Writer(stream)
+        alone.write("anybody?")
+        assert until(lambda: alone._is_gone)
+        alone.write("no")
+        alone.flush()
+        assert not alone._lines
+
+
+def test_an_answer_that_nobody_reads_can_be_given_up(tmp_path):
+    folder = project(tmp_path / "p", f'[[turn]]\nsay = "{"x" * 300_000}"\n', PASSES)
+    process = subprocess.Popen(
+        command_line("with", "scripted:agent.toml", "Go."),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=clean_environ(),
+    )
+    try:
+        assert until(lambda: [task["ending"] for task in listed(folder)] == ["done"])
+
+        def gone():
+            process.send_signal(signal.SIGTERM)
+            return process.poll() is not None
+
+        assert until(gone)
+        assert process.returncode == 143
+    finally:
+        process.kill()
+        process.communicate()
+
+
+REDIRECTED = [
+    ("2>&-", 0, "Now it is.\n", ""),
+    (">&-", 0, "", None),
+    ("<&- >&- 2>&-", 0, "", ""),
+    (">/dev/full", 1, "", None),
+    ("2>/dev/full", 0, "Now it is.\n", ""),
+]
+
+
+@pytest.mark.parametrize("how", REDIRECTED, ids=lambda how: how[0])
+def test_closed_and_full_streams_cost_no_more_than_what_goes_there(tmp_path, how):
+    redirected, code, out, err = how
+    folder = project(tmp_path / "p", LEARNS)
+    done = bash(folder, f"({WITH} {redirected}); echo $? > code")
+    assert (folder / "code").read_text() == f"{code}\n"
+    assert done.stdout == out
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+    if err is not None:
+        assert done.stderr == err
+    (task,) = listed(folder)
+    assert task["outcome"] == "passed"
+    if redirected == ">/dev/full":
+        why = "the answer could not be written: No space left on device"
+        assert f"notyet with: {why}; read it with: notyet tasks show {task['id']}\n" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("tasks",), ("tasks", "--json"), ("--help",), ("demo",)])
+def test_commands_say_in_a_sentence_that_their_output_is_lost(tmp_path, command):
+    line = shlex.join(command_line(*command))
+    full = bash(tmp_path, f"{line} >/dev/full; echo $? >&2")
+    assert full.stderr == "notyet: the output could not be written: No space left on device\n1\n"
+    closed = bash(tmp_path, f"{line} >&-; echo $? >&2")
+    assert closed.stderr == "0\n"
+
+
+@pytest.mark.parametrize("command", [("tasks",), ("--help",)])
+def test_a_reader_that_is_gone_is_no_error(tmp_path, command):
+    line = shlex.join(command_line(*command))
+    done = bash(tmp_path, f"{line} | true; echo ${{PIPESTATUS[0]}}")
+    assert done.stderr == ""
+    assert done.stdout in {"0\n", "141\n"}
+
+
+def test_complaints_that_nobody_can_read_are_dropped(tmp_path):
+    done = bash(tmp_path, f"{shlex.join(command_line('tasks'))} >/dev/full 2>/dev/full; echo $?")
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+def test_what_an_agent_answers_cannot_harm_a_terminal(tmp_path):
+    folder = project(tmp_path / "p", '[[turn]]\nsay = "\\u001b[2Jall\\u200b well"\n', PASSES)
+    with Terminal(folder, *command_line("with", "scripted:agent.toml", "Go.")) as terminal:
+        assert terminal.wait() == 0
+    assert "\x1b[2J" not in terminal.seen
+    assert terminal.seen.rstrip().endswith("all well")
+    assert run_with(folder).stdout == "\x1b[2Jall\u200b well\n"  # a program gets it as it is
+
+
+def test_json_has_no_half_characters(run_here, tmp_path, capsys):
+    folder = project(tmp_path / "p", ANSWERS, PASSES)
+    done = run_here(folder, "--json", prompt="a \udce4 b", label="x")
+    assert json.loads(done.stdout)["ending"] == "done"
+    assert main(["tasks", "--json"]) == 0
+    said = capsys.readouterr().out
+    assert "\\ud" not in said
+    assert json.loads(said)[0]["prompt"] == "a ? b"
