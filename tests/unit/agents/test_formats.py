@@ -224,7 +224,7 @@ def test_a_reader_that_raises_loses_its_line_and_no_other(tmp_path, run, monkeyp
     turn = spoken(tmp_path, run, "claude", {"no": "text"}, {"text": "there"}, {"no": "text"})
     assert (turn.text, turn.error) == ("there", None)
     turn = spoken(tmp_path, run, "claude", {"no": "text"})
-    assert "1 lines of its output could not be read" in turn.error
+    assert "a line of its output could not be read" in turn.error
 
 
 @pytest.mark.parametrize("depth", [500, 900, 990, 100_000])

@@ -132,7 +132,7 @@ def test_a_fenced_owner_ends_no_agent_that_others_sent_to_work(tmp_path):
 @pytest.mark.rule("K18")
 def test_a_supervisor_that_was_taken_for_dead_owns_what_it_starts_from_then_on(tmp_path):
     heirs = Agent(Agent.WAIT, knows=False)
-    with World(tmp_path, lease=0.2) as late:
+    with World(tmp_path, lease=2.0) as late:
         old = Agent(Agent.WAIT)
         late.launch(old)
         late.at_work(old)

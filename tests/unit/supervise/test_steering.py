@@ -29,7 +29,7 @@ def test_a_block_continues_the_same_session_as_a_new_run_and_nothing_is_announce
         handle = world.spawn(
             agent, "Mend it.", label="mender", agent_type="coder", cleanup="delete"
         )
-        world.until(lambda: len(agent.got) == 2 and agent.waiting.is_set())
+        world.until(lambda: len(agent.got) == 2 and world.view(handle).generation == 2)
         view = world.view(handle)
         assert announced == []
         assert agent.got == ["Mend it.", "Run the tests."]
