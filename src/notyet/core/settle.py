@@ -168,7 +168,7 @@ def _verdict(
         return Allow(), *_outcome_of_allow(plan, tally)
     names = listed([gate.name for gate, _ in tally.blocks])
     if plan.at_limit:
-        return Allow(), "capped", f"{names} still holds; {_used(plan)}"
+        return Allow(), "capped", f"{names} still blocks; {_used(plan)}"
     repeats = _repeats(plan, repeat_key)
     if repeat_key and repeats >= plan.limits.stuck_after:
         return Allow(), "stuck", f"{names} failed {repeats} times alike, and no file changed"

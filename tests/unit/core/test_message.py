@@ -306,10 +306,10 @@ def decided(outcome, why="", *reports, **fields):
             "notyet: let go unchecked: no session_id",
         ),
         (
-            decided("capped", "tests still holds", BROKEN),
-            "notyet: let go, capped: tests still holds; broken: g",
+            decided("capped", "tests still blocks", BROKEN),
+            "notyet: let go, capped: tests still blocks; broken: g",
         ),
-        (decided("capped", "tests still holds"), "notyet: let go, capped: tests still holds"),
+        (decided("capped", "tests still blocks"), "notyet: let go, capped: tests still blocks"),
         (decided("stuck", "no file changed"), "notyet: let go, stuck: no file changed"),
         (decided("handed_back"), "notyet: let go: the agent says it needs you"),
         (

@@ -123,5 +123,5 @@ def test_the_duration_of_a_turn_is_a_number_that_can_be_kept(number):
 
 
 def test_blocks_have_no_part_in_a_stop_reason():
-    decision = Decision(verdict=Block("more"), outcome="capped", why="tests still holds")
-    assert concluded(decision=decision).stop_reason == "tests still holds"
+    decision = Decision(verdict=Block("more"), outcome="capped", why="tests still blocks")
+    assert concluded(decision=decision).stop_reason == "tests still blocks"
