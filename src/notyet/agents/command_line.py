@@ -49,6 +49,8 @@ class CommandLineSession:
         self._has_secrets = refs.may_hold_secrets(self._args)
         self._program = program or self._row.program
         self._has_begun = self._is_named = session is not None
+        if session is not None and self._row.takes_names and not _is_uuid(session):
+            raise Refused(f"{name} does not have the conversation {session}; give its whole id")
         self.id: str | None = session or (str(uuid.uuid4()) if self._row.chooses else None)
         place = folder or default_folder(os.environ)
         if not place:
@@ -279,3 +281,10 @@ class CommandLineSession:
             write(key)
         except OSError:
             return
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 NOBODY = (0, "", "")  # no process: its number, when it started, and its mark
-_TELLTALES = ("key", "token", "secret", "password", "credential", "authorization")
+_TELLTALES = ("key", "token", "secret", "pass", "credential", "auth", "bearer", "_pat", "pat=")
+_SHAPES = ("sk-", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "akia", "eyj")
 
 
 def may_hold_secrets(args: Iterable[str]) -> bool:
     """Tell whether an argument names something that should not be written down."""
-    return any(word in arg.casefold() for arg in args for word in _TELLTALES)
+    return any(word in arg.casefold() for arg in args for word in (*_TELLTALES, *_SHAPES))
 
 
 def text(ref: Mapping[str, object], name: str) -> str:

@@ -29,6 +29,7 @@ class CommandLine(Record, kw_only=True):
     unknown: tuple[str, ...] = ()  # what it says of a conversation that it does not have
     taken: str = ""  # what it says when it has a conversation of this id already
     sums_up: bool = False  # its figures are those of the whole conversation
+    takes_names: bool = False  # what is no UUID names a conversation, and begins it where it must
 
     @property
     def chooses(self) -> bool:
@@ -56,6 +57,7 @@ TABLE: dict[str, CommandLine] = {
         install="npm install -g @openai/codex",
         unknown=("no rollout found",),
         sums_up=True,
+        takes_names=True,
     ),
     "gemini": CommandLine(
         program="gemini",

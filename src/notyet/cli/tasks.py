@@ -82,6 +82,8 @@ def _wrong(args: argparse.Namespace) -> str:
         return f"list takes no id; to look at one, write: notyet tasks show {args.id}"
     if args.verb == "steer" and not (args.prompt or "").strip():
         return f'with which words? write: notyet tasks steer {args.id} "..."'
+    if args.json and args.verb in _ACTS:
+        return f"--json is for list and show, not for {args.verb}"
     if args.verb != "steer" and args.prompt:
         return f"{args.verb} takes no prompt"
     return ""
@@ -104,18 +106,29 @@ def _do(args: argparse.Namespace, ledger: Ledger) -> int:
             return show_one(ledger, _found(ledger, args.id), as_json=args.json)
         return show_list(_listed(ledger, args), as_json=args.json)
     task = _found(ledger, args.id)
-    _check_owner(ledger, task)
+    _check_owner(ledger, task, args.verb)
     prompt = _prompt(args.prompt) if args.verb == "steer" else ""
     return _supervised(ledger, lambda supervisor: _ACTS[args.verb](supervisor, task, prompt))
 
 
-def _check_owner(ledger: Ledger, task: str) -> None:
+def _is_ours(view: TaskView) -> bool:
+    from notyet.cli.supervising import PROGRAM
+
+    return view.program == PROGRAM
+
+
+def _check_owner(ledger: Ledger, task: str, verb: str) -> None:
     """Refuse to ask a process that is stopped: it could not answer. Raises Refused."""
     from notyet.checks.groups import status
     from notyet.errors import Refused
     from notyet.ledger.tasks import Tasks
 
     (view,) = Tasks(ledger).views(task)
+    if verb == "steer" and view.ended_at is None and not view.owner_alive and not _is_ours(view):
+        raise Refused(
+            f"the process that has task {task} is gone; its program goes on with it when it runs "
+            f"again, or end it with: notyet tasks kill {task}"
+        )
     if view.ended_at is None and view.owner_alive and status(view.owner_pid)[:1] == [b"T"]:
         raise Refused(
             f"process {view.owner_pid}, which has task {task}, is stopped; continue it with fg in "
@@ -222,6 +235,10 @@ async def _retry(supervisor: Supervisor, task: str, _prompt: str) -> int:
 
 
 async def _dismiss(supervisor: Supervisor, task: str, _prompt: str) -> int:
+    if (await supervisor.task(task)).delivery == "delivered":
+        was = "notyet tasks: its result was delivered"
+        print(f"{was}; read it with: notyet tasks show {task}", file=sys.stderr)
+        return 1
     await supervisor.dismiss(task)
     print(f"the result of {task} is dismissed; it can still be read with: notyet tasks show {task}")
     return 0

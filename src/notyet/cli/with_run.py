@@ -54,6 +54,7 @@ class With:
         self._totals: dict[str, Any] = dict.fromkeys(_FIGURES, 0) | {"usage": as_dict(Usage())}
         self._counted: set[int] = set()  # the runs whose figures are in the totals
         self._has_begun = False
+        self._cut_off = ""  # what an agent had said when it was interrupted
         self._cause = "no-gate"  # why nobody is asked
         self._warnings: list[str] = []
         self.signalled = 0  # the exit code for the signal that ended it
@@ -102,8 +103,10 @@ class With:
         """Return what `--json` prints; figures are of all runs together."""
         self._count_in(result.generation, result)
         known = as_dict(result) | self._totals
-        if result.stop_reason == "no-gate":
-            known["stop_reason"] = self._cause if result.ending == "done" else result.ending
+        if result.stop_reason == "no-gate" or not known["stop_reason"]:
+            done = self._cause if result.stop_reason else None
+            known["stop_reason"] = done if result.ending == "done" else result.ending
+        known["text"] = result.text or self._cut_off  # a person ended it before it could answer
         known["warnings"] = [*self._warnings, *result.warnings]
         return {
             "task": known.pop("task_id"),
@@ -219,6 +222,8 @@ class With:
             self._has_begun |= progress.kind in _BEGUN
             if progress.turn is not None and progress.kind == "turn":
                 self._count_in(progress.generation, progress.turn)
+                cut_off = progress.turn.stop_reason == "cancelled"
+                self._cut_off = progress.turn.text if cut_off else ""
         self._screen.hear(progress)
 
     def _count_in(self, run: int, spent: Turn | Result) -> None:

@@ -102,6 +102,7 @@ class TaskView(Record, kw_only=True):
     outcome: Outcome | None = None
     text: str = ""
     owner_pid: int = 0
+    program: str = ""  # whose supervisor drives it
     owner_alive: bool = False
     delivery: Delivery = ""
     delivery_error: str = ""

@@ -41,15 +41,13 @@ def _prepare(db: sqlite3.Connection, path: str) -> list[str]:
     db.execute("COMMIT")
     if (version or is_used) and not is_marked:
         raise LedgerError(path, NOT_A_LEDGER)
-    if version > VERSION:
-        raise LedgerNewer(
-            path, f"it has version {version}, this notyet reads up to {VERSION}; upgrade notyet"
-        )
+    _expect_ours(path, version)
     network = network_file_system(path)
     if version < VERSION:
         # WAL needs memory shared between processes, which a network cannot give.
         db.execute(f"PRAGMA journal_mode = {'DELETE' if network else 'WAL'}")
         db.execute("BEGIN IMMEDIATE")
+        _expect_ours(path, version_of(db))  # a newer notyet may have been faster
         db.execute(f"PRAGMA application_id = {_APPLICATION}")
         migrate(db)
         db.execute("COMMIT")
@@ -58,6 +56,13 @@ def _prepare(db: sqlite3.Connection, path: str) -> list[str]:
         return []
     where = f"ledger {path} is on a network file system ({network}), where locks can fail"
     return [f"{where}; set NOTYET_LEDGER to a file on a local disk"]
+
+
+def _expect_ours(path: str, version: int) -> None:
+    if version > VERSION:
+        raise LedgerNewer(
+            path, f"it has version {version}, this notyet reads up to {VERSION}; upgrade notyet"
+        )
 
 
 def is_ours(path: str) -> bool:

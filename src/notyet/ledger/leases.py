@@ -76,8 +76,8 @@ def has_ended(pid: int, started: str, boot: str, space: str, until: float) -> bo
     if until < time.time():
         return True
     own_boot, own_space = own_system()
-    if boot and own_boot and boot != own_boot:
-        return True
     if space and own_space and space != own_space:
         return False  # its number means another process here, or none: only its lease tells
+    if boot and own_boot and boot != own_boot:
+        return True
     return pid != os.getpid() and is_gone(pid, started)

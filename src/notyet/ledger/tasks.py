@@ -312,7 +312,7 @@ def _check_parent(db: sqlite3.Connection, task: Task, max_depth: int, max_childr
     parent = look(db, task.parent)
     if parent is None or not can(parent.run, "kill"):
         raise Refused(f"the parent task {task.parent} has ended; nobody would get the result")
-    if parent.run.state == "gating":
+    if parent.run.state == "gating" and not task.internal:  # a gate's own reviewer may begin
         raise Refused(
             f"the parent task {task.parent} is about to stop: its gates are being asked; "
             "start the subagent when it is at work again"

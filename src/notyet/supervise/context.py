@@ -48,6 +48,7 @@ class Context:
         self.settings = settings
         self.warn = engine.warn
         self.owner = 0
+        self.is_closing = False
         self.program = ""
         self.deliver: Deliver | None = None
         self.lives: dict[str, Life] = {}
@@ -140,7 +141,7 @@ class Context:
             for task in late:
                 task.cancel()
             if late:
-                await asyncio.wait(late)
+                await asyncio.wait(late, timeout=_ASIDE)
 
     async def finish(self, task_id: str, run_id: str, turn: Turn) -> bool:
         """Take a signal that a run has ended; False when it is late, or of a superseded run."""

@@ -14,7 +14,9 @@ from notyet.core.session import Turn
 from notyet.core.task import ending_of
 from notyet.errors import LedgerError, SendError
 from notyet.ledger.runs import run_id
+from notyet.supervise.context import Fenced
 from notyet.supervise.gating import Gating
+from notyet.supervise.life import come_back
 from notyet.supervise.settings import Progress
 from notyet.supervise.settling import Settling
 
@@ -72,9 +74,13 @@ class Driver:
         sending = self._life.sending
         if sending is not None:
             await self._life.abort(self._context.settings.abort_patience)
-            turn = _come_back(sending)
-            if turn is not None:  # what it cost, for whoever watches
-                self._tell(seen.run, "turn", turn=turn)
+            self._tell_cut_off(seen.run, sending)
+
+    def _tell_cut_off(self, run: Run, sending: asyncio.Task[Turn]) -> None:
+        """Tell whoever watches what a turn that was aborted has cost."""
+        turn = come_back(sending)
+        if turn is not None:
+            self._tell(run, "turn", turn=turn)
 
     async def _run(self, seen: Seen) -> None:
         """Wait for the turn of the current run; begin it, where nobody has."""
@@ -142,7 +148,10 @@ class Driver:
 
     async def _ended_elsewhere(self, run: str, turn: Turn) -> None:
         while not await self._context.finish(self._life.task_id, run, turn):
-            seen = await self._context.look(self._life.task_id)
+            try:
+                seen = await self._context.look(self._life.task_id)
+            except Fenced:
+                return
             if seen.run.id != run or seen.run.state != "running":  # else it came in just now
                 if seen.run.state == "steering":  # the run that ended is not in the ledger yet
                     self._life.signals[run] = turn
@@ -184,7 +193,7 @@ class Driver:
         error = f"no end after {seen.task.timeout:g} s"
         if not stopped:
             error += ", and it did not stop when it was told to"
-        turn = _come_back(sending) or Turn(text="", turns=0)
+        turn = come_back(sending) or Turn(text="", turns=0)
         await self._finish(seen, replace(turn, stop_reason="error", error=error), "timeout")
 
     async def _finish(self, seen: Seen, turn: Turn, ending: Ending) -> None:
@@ -210,9 +219,12 @@ class Driver:
         patience = self._context.settings.abort_patience
         if steer is None:
             raise LedgerError(self._store.ledger.path, f"task {seen.task.id} lost its steer")
-        if life.sending is not None and life.key != steer.key and not await life.abort(patience):
-            await self._fail(steer.key, f"the agent did not stop within {patience:g} s")
-            return
+        if life.sending is not None and life.key != steer.key:
+            sending = life.sending
+            if not await life.abort(patience):
+                await self._fail(steer.key, f"the agent did not stop within {patience:g} s")
+                return
+            self._tell_cut_off(seen.run, sending)
         if life.session is None:
             await self._fail(steer.key, "its session cannot be reopened")
             return
@@ -249,6 +261,8 @@ class Driver:
                 await self._life.first_of(
                     sending, accepted, timeout=self._life.left(seen.task.timeout)
                 )
+                if sending.done() or accepted.done():
+                    break
                 if self._life.left(seen.task.timeout) == 0:
                     await self._out_of_time(seen, key)
                     return
@@ -261,7 +275,7 @@ class Driver:
         error = None
         if sending.done() and not sending.cancelled():
             error = sending.exception()
-        if error is not None and not self._life.accepted.is_set():
+        if error is not None:  # whatever was heard: a SendError says that nothing arrived
             self._life.sending = None
             await self._fail(key, str(error), sent="reserved")  # SendError: nothing arrived
             return
@@ -293,10 +307,3 @@ class Driver:
                 turn=turn,
             )
         )
-
-
-def _come_back(sending: asyncio.Task[Turn] | None) -> Turn | None:
-    """Return what an aborted turn has to show."""
-    if sending is None or not sending.done() or sending.cancelled() or sending.exception():
-        return None
-    return sending.result()

@@ -47,7 +47,8 @@ class Life:
         self.sent_at = asyncio.get_running_loop().time()
 
         def hear(news: News) -> None:
-            if news.kind != "ref" and self.key == key:  # who speaks has been spoken to
+            # Words and tools may be the last ones of the turn before.
+            if news.kind in {"accepted", "ended"} and self.key == key:
                 self.accepted.set()
             on_news(news)
 
@@ -77,6 +78,14 @@ class Life:
             )
         finally:
             poked.cancel()
+
+    def take_turn(self) -> Turn | None:
+        """Return the turn in flight, if it has come back by now and nobody took it."""
+        sending = self.sending
+        if sending is None or not sending.done():
+            return None
+        self.sending = None
+        return come_back(sending)
 
     async def abort(self, patience: float) -> bool:
         """End the turn in flight; False when the agent does not stop in time."""
@@ -112,6 +121,13 @@ async def _turn(session: Session, prompt: str, key: str) -> Turn:
 
 def _broken(error: str) -> Turn:
     return Turn(text="", stop_reason="error", error=error, turns=0)
+
+
+def come_back(sending: asyncio.Task[Turn] | None) -> Turn | None:
+    """Return what came back, if it is a turn."""
+    if sending is None or not sending.done() or sending.cancelled() or sending.exception():
+        return None
+    return sending.result()
 
 
 async def _aborted(session: Session) -> None:

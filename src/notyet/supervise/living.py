@@ -43,21 +43,26 @@ class Living:
             await self._delivery.conclude(life)
         except Fenced:
             if life.sending is not None:  # what others sent is not ours to end
-                await life.abort(self._context.settings.abort_patience)
+                await self._stop(life)
             _break(life, Refused(f"another process took over task {life.task_id}"))
         except asyncio.CancelledError:
             _break(life, Refused(f"the supervisor of task {life.task_id} was closed"))
             raise
         except LedgerError as error:
             self._context.warn(f"task {life.task_id} is left to recovery: {error}")
-            await life.abort(self._context.settings.abort_patience)
+            await self._stop(life)
             self._break_off(life, error)
         except Exception as error:  # noqa: BLE001  # somebody waits for it, and not here
-            await life.abort(self._context.settings.abort_patience)
+            await self._stop(life)
             await self._give_up(life, error)
         finally:
             self._context.lives.pop(life.task_id, None)
             self._context.release(life)
+
+    async def _stop(self, life: Life) -> None:
+        """End the agent, unless its session is at work on another task by now."""
+        if self._context.at_work.get(id(life.session)) == life.task_id:
+            await life.abort(self._context.settings.abort_patience)
 
     def _break_off(self, life: Life, error: LedgerError) -> None:
         """Keep an answer that could not be recorded, for a recovery while this process lives."""

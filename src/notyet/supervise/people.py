@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from notyet.errors import LedgerError, Refused
+from notyet.errors import Refused
 from notyet.supervise.context import new_key
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ class People:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
+        self._obeyed: set[int] = set()  # intents that are being obeyed
 
     async def do(self, task: str, what: What, text: str = "") -> bool:
         """Do something to a task; False when it had ended before. Raises Refused."""
@@ -38,23 +39,27 @@ class People:
         return await self._ask_owner(task, what, text)
 
     async def obey(self) -> None:
-        """Do what other processes want of this one's tasks."""
-        intents = self._store.intents
-        for intent in await self._store(intents.waiting, self._context.owner):
-            state: Literal["done", "refused"] = "done"
-            answer = ""
-            try:
-                await self._obey(intent)
-            except LedgerError:
-                raise  # it is tried again
-            except Exception as error:  # noqa: BLE001  # one that cannot be obeyed must not stop us
-                state, answer = "refused", str(error)
-            await self._store(intents.answer, intent.id, state, answer)
+        """Begin what other processes want of this one's tasks, in the order of their asking."""
+        for intent in await self._store(self._store.intents.waiting, self._context.owner):
+            if intent.id not in self._obeyed:
+                self._obeyed.add(intent.id)
+                self._context.do(self._obey(intent))
 
     async def _obey(self, intent: Intent) -> None:
-        # Keyed by the intent: an owner that died before it could answer has perhaps obeyed.
-        if not await self._act(intent.task, intent.what, intent.text, f"intent {intent.id}"):
-            raise Refused(f"task {intent.task} has ended")
+        """Obey and answer; one that takes long, or cannot be obeyed, holds up nobody."""
+        state: Literal["done", "refused"] = "done"
+        answer = ""
+        try:
+            # Keyed by the intent: an owner that died before it could answer has perhaps obeyed.
+            key = f"intent {intent.id}"
+            if not await self._act(intent.task, intent.what, intent.text, key):
+                state, answer = "refused", f"task {intent.task} has ended"
+        except Exception as error:  # noqa: BLE001  # whoever asked is to know
+            state, answer = "refused", str(error)
+        try:
+            await self._store.insist(self._store.intents.answer, intent.id, state, answer)
+        finally:
+            self._obeyed.discard(intent.id)
 
     async def _act(self, task: str, what: What, text: str, key: str) -> bool:
         if what in _ENDINGS:

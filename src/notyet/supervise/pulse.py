@@ -27,6 +27,7 @@ class Pulse:
         self._people = people
         self._delivery = delivery
         self._beating: asyncio.Task[None] | None = None
+        self._looked_at: set[str] = set()  # results that are due, and not ours to deliver
 
     @property
     def is_beating(self) -> bool:
@@ -77,13 +78,18 @@ class Pulse:
 
     async def _deliver_due(self) -> None:
         for task in await self._store(self._store.outbox.due, self._context.owner):
-            seen = await self._store(self._store.tasks.look, task)
-            # A main agent's result waits for its caller, who may not have asked for it yet.
-            if seen is None or not self._delivery.is_ours(seen):
-                continue
             self._delivery.hurry(task)  # somebody retried what waits for its next attempt
-            if task not in self._context.lives:
-                self._context.do(self._delivery.deliver(task))
+            if task not in self._context.lives and task not in self._looked_at:
+                self._looked_at.add(task)
+                self._context.do(self._deliver(task))
+
+    async def _deliver(self, task: str) -> None:
+        """Deliver a result that no driver sees to; one that makes no sense holds up no other."""
+        seen = await self._store(self._store.tasks.look, task)
+        # A main agent's result waits for its caller, who may not have asked for it yet.
+        if seen is not None and self._delivery.is_ours(seen):
+            self._looked_at.discard(task)
+            await self._delivery.deliver(task)
 
     async def _renew(self) -> None:
         lease, leases = self._context.settings.lease, self._store.leases

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from notyet.core.task import ending_of
 from notyet.supervise.context import new_key
 from notyet.supervise.settings import Progress
 
@@ -46,7 +47,10 @@ class Settling:
         while (left := ends - loop.time()) > 0:
             if await self._store.insist(self._store.tasks.has_word, seen.task.id):
                 break  # its user goes on
-            await life.first_of(timeout=left)
+            await life.first_of(*([life.sending] if life.sending else ()), timeout=left)
+            turn = life.take_turn()
+            if turn is not None and ending_of(turn) == "done":  # seen as an error elsewhere
+                await self._context.finish(seen.task.id, seen.run.id, turn)
             if life.poked.is_set():
                 life.poked.clear()
                 if (await self._context.look(seen.task.id)).run != seen.run:

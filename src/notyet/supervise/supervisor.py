@@ -79,6 +79,7 @@ class Supervisor:
         self._store.open()
         try:
             self._closing = None
+            self._context.is_closing = False
             await self._pulse.start()
         except BaseException:
             self._store.close()
@@ -194,7 +195,12 @@ class Supervisor:
 
     async def _do(self, task: Handle | str, what: What, text: str = "") -> bool:
         # To its end: an agent that the ledger calls killed must not go on.
-        return await asyncio.shield(self._context.begin(self._people.do(_id(task), what, text)))
+        doing = self._context.begin(self._people.do(_id(task), what, text))
+        try:
+            return await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            _expect_open(doing)
+            raise
 
     async def finish(self, run: str, turn: Turn) -> bool:
         """Take a signal from elsewhere that a run has ended; False: too late, or superseded."""
@@ -231,6 +237,8 @@ class Supervisor:
         if unfinished not in {"continue", "end"}:
             raise ValueError(f"unfinished is 'continue' or 'end', not {unfinished!r}")
         async with self._recovering:
+            if not self._pulse.is_beating:
+                raise Refused(NOT_RUNNING)
             claimed = await self._store(self._store.tasks.claim, self._context.owner, only)
             # Of our own, what a ledger that could not be written left without a driver.
             here = {*self._context.lives, *self._context.at_work.values()}
@@ -239,7 +247,7 @@ class Supervisor:
             handles = []
             for task in dict.fromkeys(claimed):
                 seen = await self._store(self._store.tasks.look, task)
-                if seen is not None:
+                if seen is not None and not self._context.is_closing:
                     life = Life(task, self._reopened(seen.ref, task), origin)
                     life.parent = seen.task.parent
                     if task in self._context.unrecorded:
@@ -279,13 +287,14 @@ class Supervisor:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
+        self._context.is_closing = True
         await self._pulse.stop()
         lives = list(self._context.lives.values())
         drivers = [life.driver for life in lives if life.driver is not None]
         for driver in drivers:
             driver.cancel()
         if drivers:
-            await asyncio.wait(drivers)
+            await asyncio.wait(drivers, timeout=self._settings.abort_patience)
         busy = [life for life in lives if life.sending is not None]
         await asyncio.gather(*(life.abort(self._settings.abort_patience) for life in busy))
         await self._context.finish_asides()
@@ -297,10 +306,20 @@ class Supervisor:
             raise Refused(NOT_RUNNING)
         entering = self._context.begin(self._entering.enter(session, task))
         try:
-            return self._living.begin(await asyncio.shield(entering))
-        except asyncio.CancelledError:  # nobody will have a handle; but it may be in the ledger
+            life = await asyncio.shield(entering)
+        except asyncio.CancelledError:
+            _expect_open(entering)
+            # Nobody will have a handle; but it may be in the ledger.
             self._context.do(self._forsake(entering))
             raise
+        if self._context.is_closing:
+            await self._store.at_last(self._end_unbegun, life.task_id)
+            raise Refused(NOT_RUNNING)
+        return self._living.begin(life)
+
+    def _end_unbegun(self, task: str) -> None:
+        owner, error = self._context.owner, "its supervisor was closed before it began"
+        self._store.runs.end(task, owner, "interrupted", error=error)
 
     async def _forsake(self, entering: asyncio.Task[Life]) -> None:
         """End a task that was entered when whoever wanted it had gone."""
@@ -317,6 +336,13 @@ class Supervisor:
         except Exception as error:  # noqa: BLE001  # foreign code
             self._context.warn(f"the session of task {task} cannot be reopened: {error}")
             return None
+
+
+def _expect_open(inner: asyncio.Task[Any]) -> None:
+    """Say why something was cancelled, where it was not its caller but our closing."""
+    task = asyncio.current_task()
+    if inner.cancelled() and (task is None or not task.cancelling()):
+        raise Refused(NOT_RUNNING) from None
 
 
 def _awaiting(consumer: Deliver) -> Deliver:

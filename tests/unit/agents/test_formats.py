@@ -89,7 +89,7 @@ def test_sums_over_a_whole_conversation_become_the_figures_of_each_turn(tmp_path
 
 
 def test_of_a_conversation_that_others_began_no_sum_is_taken_for_a_turns_figures(tmp_path, run):
-    session = a_session(tmp_path, "codex", "resume", session="theirs")
+    session = a_session(tmp_path, "codex", "resume", session="11111111-2222-4333-8444-555555555555")
     assert run(session.send("one", "k1")).usage.total == 0
     assert run(session.send("two", "k2")).usage.total == 0
 
@@ -98,8 +98,13 @@ def test_a_conversation_that_codex_lost_is_a_prompt_that_was_not_sent(tmp_path, 
     program = tmp_path / "codex"
     program.write_text("#!/bin/sh\necho 'Error: no rollout found for thread id x' >&2; exit 1\n")
     program.chmod(0o755)
-    session = open_session("codex", cwd=str(tmp_path), session="gone", program=str(program))
-    with pytest.raises(SendError, match="does not have the conversation gone"):
+    session = open_session(
+        "codex",
+        cwd=str(tmp_path),
+        session="11111111-2222-4333-8444-555555555555",
+        program=str(program),
+    )
+    with pytest.raises(SendError, match="does not have the conversation 1111"):
         run(session.send("hello", "k"))
     assert session.knows("k") is False
 

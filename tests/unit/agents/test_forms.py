@@ -6,7 +6,7 @@ import pytest
 
 from notyet.agents import open_session, reopen
 from notyet.agents.table import TABLE
-from notyet.errors import SendError
+from notyet.errors import Refused, SendError
 
 # What each says of a conversation that it has already, and of one that it does not have.
 TAKEN = {
@@ -110,7 +110,12 @@ def test_an_agent_that_names_conversations_itself_is_not_asked_twice(tmp_path, r
     program = tmp_path / "codex"
     program.write_text("#!/bin/sh\necho x >> calls; echo 'no rollout found' >&2; exit 1\n")
     program.chmod(0o755)
-    session = open_session("codex", cwd=str(tmp_path), session="s", program=str(program))
+    session = open_session(
+        "codex",
+        cwd=str(tmp_path),
+        session="11111111-2222-4333-8444-555555555555",
+        program=str(program),
+    )
     with pytest.raises(SendError):
         run(session.send("x", "k"))
     assert (tmp_path / "calls").read_text() == "x\n"
@@ -124,3 +129,9 @@ def test_words_about_another_conversation_do_not_deny_one_that_begins(tmp_path, 
     session = open_session("codex", cwd=str(tmp_path), program=str(program))
     assert run(session.send("x", "k")).stop_reason == "error"
     assert session.knows("k") is None
+
+
+@pytest.mark.parametrize("name", ["01a1deb1", "nonsense", "../../x", "a b"])
+def test_codex_is_not_given_a_name_that_would_begin_another_conversation(name, tmp_path):
+    with pytest.raises(Refused, match=f"codex does not have the conversation {name}"):
+        open_session("codex", cwd=str(tmp_path), session=name, folder=str(tmp_path))

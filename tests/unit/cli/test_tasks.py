@@ -10,12 +10,11 @@ import pytest
 from hook_runs import ledger_path
 from notyet import Engine, Ledger
 from notyet.agents import reopen
-from notyet.agents.script import Script
-from notyet.agents.scripted import ScriptedSession
 from notyet.cli.main import main
 from notyet.cli.tasks_list import age
 from notyet.errors import Undeliverable
 from notyet.supervise import Supervisor, SupervisorSettings
+from notyet.testing import Script, ScriptedSession
 from with_runs import LEARNS, project, run_with, tasks
 
 pytestmark = pytest.mark.rule("K8")
@@ -387,24 +386,3 @@ def test_a_steer_may_come_from_stdin(tmp_path):
 )
 def test_an_age_is_one_number(seconds, words):
     assert age(seconds) == words
-
-
-def test_a_task_of_another_program_is_left_to_it_unless_a_person_ends_it(tmp_path):
-    from notyet import Engine, Ledger, Supervisor
-    from notyet.testing import Hang, Scene, Script, ScriptedSession
-
-    ledger = Ledger()
-
-    async def leave():
-        session = ScriptedSession(Script(turns=(Scene(steps=(Hang(),)),)), folder=str(tmp_path))
-        async with Supervisor(Engine(), ledger, program="my bot") as supervisor:
-            return (await supervisor.spawn(session, "Write a poem.")).task_id
-
-    task = asyncio.run(leave())
-    listed = tasks(tmp_path)
-    assert "its program goes on with it when it runs again" in listed.stdout
-    assert "running" in listed.stdout
-    ended = tasks(tmp_path, "kill", task)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout == f"{task} was left by a process that is gone, and is interrupted now\n"
-    assert "interrupted" in tasks(tmp_path).stdout

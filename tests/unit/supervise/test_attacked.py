@@ -7,7 +7,7 @@ import pytest
 from notyet import Block
 from notyet.core.session import News, Turn
 from notyet.core.task import Run, Task
-from notyet.errors import LedgerError, Refused
+from notyet.errors import LedgerError, Refused, SendError
 from supervised import Agent, Dead, World
 from support import gate
 
@@ -180,10 +180,11 @@ def test_an_intent_that_cannot_be_obeyed_is_refused_and_stops_nothing(world, mon
     handle = world.spawn(agent)
     world.at_work(agent)
     people = world.supervisor._people
-    monkeypatch.setattr(people, "_obey", lambda intent: 1 / 0)
+    monkeypatch.setattr(people, "_act", lambda *_: 1 / 0)
     intents = people._store.intents
     number = intents.wish(handle.task_id, "kill", "")
     world.until(lambda: intents.read(number)[0] == "refused")
+    monkeypatch.undo()
     world.do(world.supervisor.kill(handle))
 
 
@@ -242,3 +243,78 @@ def test_a_lost_ledger_is_said_with_the_answer(world):
         world.result(handle)
     assert path in str(raised.value)
     assert "forty-two" in raised.value.__notes__[0]
+
+
+def test_a_spawn_that_is_under_way_when_the_supervisor_closes_is_refused_and_ended(tmp_path):
+    with World(tmp_path) as world:
+        begun = asyncio.Event()
+
+        async def slow(event, ctx):
+            begun.set()
+            await asyncio.sleep(0.2)
+
+        world.engine.on("subagent_start", slow)
+        agent = Agent("done")
+
+        async def both():
+            spawning = asyncio.ensure_future(world.supervisor.spawn(agent, "x"))
+            await begun.wait()
+            await world.supervisor.close()
+            await asyncio.wait({spawning})
+            return spawning.exception()
+
+        error = world.do(both())
+        assert isinstance(error, Refused)
+        assert agent.got == []
+        assert world.rows("SELECT count(*) FROM tasks WHERE ended_at IS NULL") == [(0,)]
+
+
+def test_a_closed_supervisor_recovers_nothing(tmp_path):
+    with World(tmp_path) as world:
+        world.do(world.supervisor.close())
+        with pytest.raises(Refused, match="not running"):
+            world.do(world.supervisor.recover())
+
+
+@pytest.mark.rule("K5")
+def test_an_error_that_was_told_heals_when_the_turn_itself_comes_back_well(tmp_path):
+    with World(tmp_path, grace=5.0) as world:
+        agent = Agent(Agent.WAIT)
+        handle = world.spawn(agent)
+        world.at_work(agent)
+        failed = Turn(text="", stop_reason="error", error="overloaded")
+        agent.on_news(News(kind="ended", turn=failed))
+        world.until(lambda: world.state(handle) == "settling")
+        agent.come_back(Turn(text="all is well"))
+        result = world.result(handle)
+    assert (result.ending, result.text) == ("done", "all is well")
+
+
+@pytest.mark.rule("K4")
+def test_late_words_of_the_turn_before_do_not_count_as_acceptance(tmp_path):
+    class Trailing(Agent):
+        async def send(self, prompt, key):
+            if self.got:
+                self.on_news(News(kind="text", text="... and that was it"))
+                await asyncio.sleep(0.02)
+                raise SendError("gone")
+            return await super().send(prompt, key)
+
+    with World(tmp_path, gates=[ONCE]) as world:
+        result = world.result(world.spawn(Trailing("one")))
+    assert (result.ending, result.outcome, result.text) == ("done", "failed_open", "one")
+
+
+@pytest.mark.rule("C7")
+def test_a_gate_may_start_an_internal_reviewer_for_whoever_wants_to_stop(tmp_path):
+    reviews = []
+
+    async def review(event):
+        handle = await world.supervisor.spawn(
+            Agent("fine", id="reviewer"), "Review it.", parent=event.task_id, internal=True
+        )
+        reviews.append((await handle).text)
+
+    with World(tmp_path, gates=[gate("review", review)]) as world:
+        assert world.result(world.launch(Agent("done"))).outcome == "passed"
+    assert reviews == ["fine"]
