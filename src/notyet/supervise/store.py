@@ -65,37 +65,13 @@ class Store:
         """Make a call; raises what it raises. It happens even if nobody waits for it any more."""
         if not self._is_open:
             raise Refused(NOT_RUNNING)
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[T] = loop.create_future()
-
-        def deliver(result: Any, error: BaseException | None) -> None:
-            if done.done():
-                return
-            if error is None:
-                done.set_result(result)
-            else:
-                done.set_exception(error)
-
-        def job() -> None:
-            result: Any = None
-            failure: BaseException | None = None
-            try:
-                result = call(*args, **options)
-            except Exception as error:  # noqa: BLE001  # raised where somebody waits
-                failure = error
-            try:
-                loop.call_soon_threadsafe(deliver, result, failure)
-            except RuntimeError:  # the loop is closed: nobody waits
-                return
-
-        self._jobs.put(job)
-        return await done
+        return await _done(self._jobs.put, lambda: call(*args, **options))
 
     async def at_last(self, call: Callable[..., T], *args: Any) -> T:
         """Make a call that must not be lost, also when the supervisor has been closed."""
         if self._is_open:
             return await self.insist(call, *args)
-        return await asyncio.to_thread(call, *args)
+        return await _done(run_in_thread, lambda: call(*args))
 
     async def insist(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
         """Make a call that must not be lost: try again while the ledger cannot be written."""
@@ -111,3 +87,32 @@ class Store:
                 self._warn(f"{error} (trying again)")
             await asyncio.sleep(pause)
             pause = min(_LONGEST_PAUSE, 2 * pause)
+
+
+async def _done(put: Callable[[Job], None], call: Callable[[], T]) -> T:
+    """Put a call where a thread finds it, and wait until it is done."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def deliver(result: Any, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(error)
+
+    def job() -> None:
+        result: Any = None
+        failure: BaseException | None = None
+        try:
+            result = call()
+        except Exception as error:  # noqa: BLE001  # raised where somebody waits
+            failure = error
+        try:
+            loop.call_soon_threadsafe(deliver, result, failure)
+        except RuntimeError:  # the loop is closed: nobody waits
+            return
+
+    put(job)
+    return await done
