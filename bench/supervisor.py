@@ -186,7 +186,7 @@ class Moves:
         runs.dispatch(steer, owner)
         runs.accept(steer, owner)
         self._end(f"{task.id}.2", task.id, Decision(verdict=Allow(), outcome="passed"), "")
-        self.outbox.told(task.id)
+        self.outbox.told(task.id, owner)
         assert self.outbox.lease(task.id, owner) is not None
         self.outbox.acknowledge(task.id)
 
