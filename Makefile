@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 help:
 	@echo "make demo    scripted agents meet the gates (nothing to install)"
-	@echo "make test    lint, types, layers, tests with coverage, rules (about a minute)"
+	@echo "make test    lint, types, layers, tests with coverage, rules (about five minutes)"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run"
 	@echo "make soak    the ledger and supervised agents under many processes and kill -9 (minutes)"

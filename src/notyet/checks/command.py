@@ -124,6 +124,8 @@ class _Stage:
             self._start(process)
             if process.pid:
                 started.append(process.pid)
+            elif self.waiting[-1:] == [process]:
+                break  # it needs what those that are ending still hold; they need a turn
         if started and self.watchdog is not None:  # all in one message; see Watchdog
             self.watchdog.watch(started)
 
