@@ -205,7 +205,7 @@ asyncio.run(main())
 """
     paths = [path for path in sys.path if path]
     done = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, timeout=60)
-    assert (done.stdout, done.stderr) == (b"False\n", b"")
+    assert done.stdout == b"False\n", done.stderr  # newer Pythons warn of the fork
 
 
 def test_without_a_pipe_a_command_cannot_start_and_functions_are_still_asked(monkeypatch):
