@@ -14,8 +14,9 @@ from contextlib import closing
 
 from notyet import Engine, Ledger, Limits
 from notyet.core.session import News, Turn
+from notyet.core.task import Run
 from notyet.ledger.leases import Leases
-from notyet.ledger.runs import Runs
+from notyet.ledger.runs import Runs, run_id
 from notyet.ledger.tasks import Tasks
 from notyet.supervise import Supervisor, SupervisorSettings
 
@@ -219,6 +220,20 @@ class Asking:
             self.cancelled += 1
             raise
         return self.answer
+
+
+def first_run(task):
+    """Return the first run of a task, as it is entered."""
+    return Run(
+        id=run_id(task, 1),
+        task=task,
+        generation=1,
+        state="running",
+        source="start",
+        key=f"key of {task}",
+        prompt="do it",
+        sent="reserved",
+    )
 
 
 class Dead:

@@ -77,7 +77,7 @@ def _fields(record: type[Record]) -> list[str]:
 
 
 def _signature(name: str, function: object) -> str:
-    signature = inspect.signature(function)  # type: ignore[arg-type]
+    signature = inspect.signature(function)  # type: ignore[arg-type]  # whatever is public
     kept = [p for p in signature.parameters.values() if p.name != "self"]
     text = str(signature.replace(parameters=kept)).replace("''", "\0").replace("'", "")
     text = text.replace("\0", "''")  # an empty text is a default; other quotes are around types
@@ -85,7 +85,7 @@ def _signature(name: str, function: object) -> str:
     return f"{waits}{name}{text}".replace(" -> None", "")
 
 
-def main(write: bool) -> int:  # noqa: FBT001
+def main(write: bool) -> int:  # noqa: FBT001  # the option of a command line
     """Check or rewrite the page."""
     missing = set(notyet.__all__) - {name for names in GROUPS.values() for name in names}
     fresh = page()

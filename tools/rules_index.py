@@ -103,7 +103,7 @@ def _sentence(test: str) -> str:
     return f"{name.removeprefix('test_').replace('_', ' ')} (`{file.removeprefix('tests/')}`)"
 
 
-def main(write: bool) -> int:  # noqa: FBT001
+def main(write: bool) -> int:  # noqa: FBT001  # the option of a command line
     """Check or rewrite the page."""
     page = PAGE.read_text(encoding="utf-8")
     ids, found = rules(page), proofs()

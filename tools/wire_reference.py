@@ -142,7 +142,7 @@ def _code(text: object) -> str:
     return f"`{shown[:100]}{'...' if len(shown) > 100 else ''}`"  # noqa: PLR2004  # a cell's width
 
 
-def main(write: bool) -> int:  # noqa: FBT001
+def main(write: bool) -> int:  # noqa: FBT001  # the option of a command line
     """Check or rewrite the pages."""
     stale = []
     for name in HOSTS:

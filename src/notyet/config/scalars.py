@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from math import isnan
 
 from notyet.config.mistakes import did_you_mean, nearest
@@ -65,12 +66,12 @@ def said(value: object) -> str:
     return "a date or time"
 
 
-class Shape(Record):
+class Shape(Record, ABC):
     """What a value may be. Every kind of shape says the four things below."""
 
+    @abstractmethod
     def takes(self, value: object) -> bool:
         """Tell whether a value is of the right type, whatever else is wrong with it."""
-        raise NotImplementedError
 
     def check(self, value: Any, path: Path, found: Found) -> Any:
         """Return the clean value, or BROKEN; add every mistake to `found`."""
@@ -78,13 +79,13 @@ class Shape(Record):
             return self.refuse(value, path, found)
         return value
 
+    @abstractmethod
     def schema(self) -> Schema:
         """Return the JSON Schema."""
-        raise NotImplementedError
 
+    @abstractmethod
     def words(self) -> str:
         """Say what it is, for messages and docs."""
-        raise NotImplementedError
 
     def many(self) -> str:
         """Say what several of it are."""

@@ -117,7 +117,7 @@ class Context:
         task = asyncio.ensure_future(work)
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
-        task.add_done_callback(_looked_at)
+        task.add_done_callback(looked_at)
         return task
 
     def do(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -158,7 +158,7 @@ def new_key() -> str:
     return os.urandom(8).hex()
 
 
-def _looked_at(task: asyncio.Future[Any]) -> None:
+def looked_at(task: asyncio.Future[Any]) -> None:
     """Look at an error for those who left, so that nobody is told that nobody did."""
     if not task.cancelled():
         task.exception()

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from notyet.errors import LedgerError, Refused
-from notyet.supervise.context import Fenced
+from notyet.supervise.context import Fenced, looked_at
 from notyet.supervise.driver import Driver
 from notyet.supervise.handle import Handle
 
@@ -32,7 +32,7 @@ class Living:
             return Handle(known.task_id, lambda: self._result(known))
         self._context.lives[life.task_id] = life
         self._context.at_work[id(life.session)] = life.task_id
-        life.result.add_done_callback(_looked_at)
+        life.result.add_done_callback(looked_at)
         life.driver = asyncio.ensure_future(self._drive(life))
         return Handle(life.task_id, lambda: self._result(life))
 
@@ -101,9 +101,3 @@ class Living:
 def _break(life: Life, error: BaseException) -> None:
     if not life.result.done():
         life.result.set_exception(error)
-
-
-def _looked_at(result: asyncio.Future[Result]) -> None:
-    """Nobody has to wait for a task; so that nobody is told that nobody did."""
-    if not result.cancelled():
-        result.exception()

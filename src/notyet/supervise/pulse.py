@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from notyet.supervise.people import People
 
 _RENEWALS = 4  # in the time of one lease
+_LATER = 5.0  # seconds until a row that cannot be read is looked at again
 
 
 class Pulse:
@@ -85,7 +86,13 @@ class Pulse:
 
     async def _deliver(self, task: str) -> None:
         """Deliver a result that no driver sees to; one that makes no sense holds up no other."""
-        seen = await self._store(self._store.tasks.look, task)
+        try:
+            seen = await self._store(self._store.tasks.look, task)
+        except LedgerError as error:
+            self._context.warn(f"the result of task {task} waits: {error}")
+            await asyncio.sleep(_LATER)
+            self._looked_at.discard(task)
+            return
         # A main agent's result waits for its caller, who may not have asked for it yet.
         if seen is not None and self._delivery.is_ours(seen):
             self._looked_at.discard(task)

@@ -9,11 +9,11 @@ import pytest
 
 from notyet import Allow, Block, Decision, Halt
 from notyet.core.session import Turn
-from notyet.core.task import Run, Task
+from notyet.core.task import Task
 from notyet.errors import Refused
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import run_id
-from supervised import Dead
+from supervised import Dead, first_run
 from support import rows, stop
 
 BLOCK = Decision(verdict=Block("more"), outcome="blocked", turn=1, limit=3)
@@ -28,16 +28,7 @@ class Desk(Dead):
         self.outbox = Outbox(self.ledger.file)
 
     def enter(self, task="t1", session="", **fields):
-        run = Run(
-            id=run_id(task, 1),
-            task=task,
-            generation=1,
-            state="running",
-            source="start",
-            key=f"key of {task}",
-            prompt="do it",
-            sent="reserved",
-        )
+        run = first_run(task)
         known = Task(id=task, prompt="do it", **fields)
         self.tasks.start(known, run, self.owner, {}, session, max_depth=9, max_children=9)
         return run

@@ -4,11 +4,10 @@ import pytest
 
 from notyet import Allow, Block, Decision, Usage
 from notyet.core.session import Turn
-from notyet.core.task import Run, Task
+from notyet.core.task import Task
 from notyet.errors import Refused
 from notyet.ledger.outbox import Outbox
-from notyet.ledger.runs import run_id
-from supervised import Dead
+from supervised import Dead, first_run
 from support import rows, stop
 
 BLOCK = Decision(verdict=Block("more"), outcome="blocked", why="g", limit=3)
@@ -34,16 +33,7 @@ def main(tmp_path):
 
 
 def entered(desk, task, **fields):
-    run = Run(
-        id=run_id(task, 1),
-        task=task,
-        generation=1,
-        state="running",
-        source="start",
-        key=f"key of {task}",
-        prompt="do it",
-        sent="reserved",
-    )
+    run = first_run(task)
     known = Task(id=task, prompt="do it", **fields)
     desk.tasks.start(known, run, desk.owner, {}, "s1", max_depth=5, max_children=5)
     return run

@@ -6,9 +6,9 @@ import pytest
 
 from notyet import Block
 from notyet.core.session import News, Turn
-from notyet.core.task import Run, Task
+from notyet.core.task import Task
 from notyet.errors import LedgerError, Refused, SendError
-from supervised import Agent, Dead, World
+from supervised import Agent, Dead, World, first_run
 from support import gate
 
 ONCE = gate("g", lambda e: Block("more") if not e.block_count else None, scopes=("subagent",))
@@ -49,16 +49,7 @@ def test_an_ending_that_is_told_before_its_prompt_was_accepted_counts(tmp_path):
 def test_two_recoveries_at_once_drive_each_task_once(tmp_path):
     dead = Dead(tmp_path)
     for name in "abcde":
-        run = Run(
-            id=f"{name}.1",
-            task=name,
-            generation=1,
-            state="running",
-            source="start",
-            key=name,
-            prompt="do it",
-            sent="reserved",
-        )
+        run = first_run(name)
         task = Task(id=name, prompt="do it")
         dead.tasks.start(task, run, dead.owner, {}, "", max_depth=5, max_children=5)
     dead.buried()
