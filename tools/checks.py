@@ -10,8 +10,6 @@ import time
 BIN = os.path.dirname(sys.executable)
 STRICT = "src/notyet/core/*,src/notyet/dialects/*"
 LEAST = "95"  # percent of all code, branches counted
-# Many tests wait for processes and clocks, so that one worker more than there are cores pays.
-WORKERS = str((os.cpu_count() or 1) + 1)
 
 LINT = {
     "style": ["ruff", "check", "--quiet", "."],
@@ -25,7 +23,7 @@ LINT = {
     "wire reference": ["python", "tools/wire_reference.py"],
 }
 TEST = {
-    "tests": ["pytest", "-q", "-n", WORKERS, "--cov", "--cov-report="],
+    "tests": ["pytest", "-q", "-n", "auto", "--cov", "--cov-report="],
     "coverage of core and dialects": [
         "coverage",
         "report",

@@ -86,7 +86,7 @@ def test_an_observer_in_a_file_is_told_of_a_block_and_its_failure_is_only_said(t
 def test_an_observer_in_a_file_is_cut_off_by_the_hosts_deadline(tmp_path):
     text = '[gates.g]\nrun = "true"\nwhen = "always"\n[observers.slow]\nrun = "sleep 60"\n'
     project = new_project(tmp_path / "p", text)
-    done = run_hook(payload("claude", project), "--timeout", "2")
+    done = run_hook(payload("claude", project), "--timeout", "8")
     assert b"observer slow" in done.stderr
     assert stops() == [("passed", "")]
 
