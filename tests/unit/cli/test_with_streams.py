@@ -127,7 +127,8 @@ def test_an_answer_that_nobody_reads_can_be_given_up(tmp_path):
             return process.poll() is not None
 
         assert until(gone)
-        assert process.returncode == 143
+        # A shell shows both as 143; the second is a signal that came after all was said.
+        assert process.returncode in {143, -signal.SIGTERM}
     finally:
         process.kill()
         process.communicate()

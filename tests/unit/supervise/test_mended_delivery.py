@@ -82,6 +82,25 @@ def test_a_result_that_was_left_leased_is_delivered_by_the_same_process(tmp_path
         world.until(lambda: world.view(handle).delivery == "delivered")
 
 
+@pytest.mark.rule("K8")
+def test_a_result_whose_task_could_not_be_read_for_a_moment_is_looked_at_again(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("notyet.supervise.pulse._LATER", 0.01)
+    consumer = Consumer()
+    with World(tmp_path, deliver=consumer) as world:
+        handle = world.spawn(Agent("done"))
+        world.until(lambda: world.view(handle).delivery == "delivered")
+        (about,) = world.rows("SELECT about FROM tasks")[0]
+        world.rows("UPDATE tasks SET about = '{'")
+        world.rows("UPDATE outbox SET status = 'leased'")
+        world.until(lambda: any("waits" in said for said in world.warnings))
+        assert len(consumer.got) == 1
+        world.rows("UPDATE tasks SET about = ?", about)
+        world.until(lambda: world.view(handle).delivery == "delivered")
+    assert len(consumer.got) == 2
+
+
 @pytest.mark.rule("K10", "K1")
 def test_nothing_is_delivered_before_the_observers_were_told(tmp_path):
     consumer = Consumer()
