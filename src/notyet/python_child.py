@@ -14,6 +14,8 @@ import os
 import sys
 import traceback
 
+_MOST = 24_000  # characters of one text; of a longer answer the end would not be read
+
 
 def main() -> int:
     """Read an event from stdin, call the function, and print the answer as one JSON object."""
@@ -26,13 +28,14 @@ def main() -> int:
         traceback.print_exc()
         answer = {"problem": f"{type(error).__name__}: {error}"[:2000]}
     sys.stdout.flush()
-    os.write(answer_to, json.dumps(answer).encode())
+    os.write(answer_to, json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
     return 1 if "problem" in answer else 0  # of an observer, nobody reads the answer
 
 
 def _call(folder: str, target: str, payload: dict[str, object]) -> dict[str, object]:
     sys.path[0] = folder  # instead of this file's own folder
     _use_our_notyet()
+    from notyet.core.text import bounded
     from notyet.dialects.native import read_return, write_reply
     from notyet.dialects.native_payload import read
 
@@ -52,7 +55,10 @@ def _call(folder: str, target: str, payload: dict[str, object]) -> dict[str, obj
     if type(answer).__name__ == "Problem":
         return {"problem": str(answer.detail)}  # type: ignore[union-attr]  # as just seen
     reply: dict[str, object] = json.loads(write_reply(answer, "", event, {}).stdout)  # type: ignore[arg-type]  # a verdict
-    return reply
+    return {
+        name: bounded(said, _MOST) if isinstance(said, str) else said
+        for name, said in reply.items()
+    }
 
 
 async def _finished(awaitable: object) -> object:

@@ -95,6 +95,8 @@ def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in 
     if reply.get("decision") is not None or reply.get("continue") is False:
         return Reading(answer=_said(reply), **answers.extras(reply))
     if passes:
+        if "python" in options:  # our own child always decides
+            return Reading(answer=Problem("bad_answer", "its answer could not be read"))
         return Reading(answer=_ALLOW)
     output = "\n".join(part for part in (answers.words(exit.stdout), stderr) if part)
     return Reading(answer=Block(output or f"It exited with code {exit.code} and said nothing."))

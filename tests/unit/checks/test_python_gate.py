@@ -48,6 +48,9 @@ def said():
         ("import os; os.system('echo noise'); return Block('x')", "blocked"),
         ("import os; os.write(1, b'noise'); return Block('x')", "blocked"),
         ("return Block('\\ud800 x' * 100_000)", "blocked"),
+        ("return Block('\\u20ac' * 100_000)", "blocked"),
+        ("return Block('\\U0001f600' * 100_000)", "blocked"),
+        ("import os; os.write(3, b'half an ans'); os._exit(0)", "failed_open"),
         ("return Block('')", "failed_open"),
     ],
 )
