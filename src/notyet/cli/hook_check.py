@@ -38,6 +38,7 @@ def check(
     if not select(event, setup.gates) and not setup.observers and not setup.notifications:
         said += missing_names(event, setup.gates)
         return Decision(verdict=Allow(), outcome="skipped", why="no-gate")
+    from notyet.cli.hook_process import asked_at
     from notyet.configured import configured_engine
     from notyet.ledger.sqlite import Ledger
 
@@ -48,6 +49,7 @@ def check(
     # Kept open for the rest of the process: closing costs a checkpoint, before our answer.
     global _ledger  # noqa: PLW0603  # one per process
     _ledger = Ledger()
+    _ledger.asked_at = asked_at()
     engine = configured_engine(setup, _ledger, said.append)
     decision = engine.check_sync(event, within=within)
     ends = min(started + within + min(_LAST, within / 8), monotonic() + _NOTIFIED)

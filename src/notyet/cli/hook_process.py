@@ -100,6 +100,15 @@ def host_waits(seconds: float) -> None:
         _alarm.guard()
 
 
+def asked_at() -> float | None:
+    """Return when the host started this process for its one stop; None in any other program."""
+    if not _alarm.started:
+        return None
+    from notyet.ledger.owner import own_birth
+
+    return own_birth()
+
+
 def answer_host(answer: Callable[[Callable[[], bytes]], Reply]) -> int:
     """Answer the host that started this process; return the exit code."""
     _occupy_standard_descriptors()

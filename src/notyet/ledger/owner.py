@@ -7,12 +7,15 @@ have been given to another program. Where the system says when a process started
 from __future__ import annotations
 
 import os
+import time
 
 _DEAD = frozenset({"Z", "X", "x"})
 _STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted after the name of the program
 
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _SPACE = "/proc/self/ns/pid"
+_LONGEST_START = 5.0  # seconds; a system that says more of a process that just began is wrong
+_TICKS = 0.02  # seconds; it says it no more exactly than that
 
 _own: dict[int, str] = {}  # asked once; a forked child has another number
 _system: dict[int, tuple[str, str]] = {}  # as above
@@ -25,6 +28,19 @@ def own_start() -> str:
         _own.clear()
         _own[process] = _stat(process)[1]
     return _own[process]
+
+
+def own_birth() -> float:
+    """Return when this process, which began just now, was started, by the clock; never too early.
+
+    Before anything of ours could run: on a busy system that takes a while.
+    """
+    now = time.time()
+    started = own_start()
+    if not started.isdecimal():
+        return now
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(started) / os.sysconf("SC_CLK_TCK")
+    return now - min(max(age - _TICKS, 0.0), _LONGEST_START)
 
 
 def own_system() -> tuple[str, str]:

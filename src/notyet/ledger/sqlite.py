@@ -65,6 +65,8 @@ class Ledger:
     instant = False
 
     def __init__(self, path: str | os.PathLike[str] | None = None, patience: float = 5.0) -> None:
+        # For a process that was started for one stop only: when that was, by the clock.
+        self.asked_at: float | None = None
         self.path = os.path.abspath(path) if path is not None else default_path(os.environ)
         self.file = Connection(self.path, patience)
 
@@ -232,12 +234,13 @@ class Ledger:
                 _lose(db, stop)
             elif other == digest:
                 return int(stop)
+        since = self.asked_at  # if it was asked before the last answer was known, it was then too
         if event.stop_hook_active is False and known.history.blocked:
             since = time.time() - REPEATED_WITHIN
-            answered = (known.last_stop, digest, since, REPEATED_AT_MOST)
-            if db.execute(sql.ANSWER_AGAIN, answered).rowcount:
-                return known.last_stop
-        return 0
+        if since is None:
+            return 0
+        answered = (known.last_stop, digest, since, REPEATED_AT_MOST)
+        return known.last_stop if db.execute(sql.ANSWER_AGAIN, answered).rowcount else 0
 
     def _prune_some(self, db: sqlite3.Connection, cutoff: float) -> int:
         for stop, *asker in db.execute(sql.OLD_ASKING, (cutoff,)).fetchall():

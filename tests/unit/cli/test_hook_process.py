@@ -15,7 +15,9 @@ from hook_runs import (
     PASSING,
     assert_allows,
     clean_environ,
+    command_line,
     gate,
+    in_bytes,
     new_project,
     payload,
     query,
@@ -164,6 +166,26 @@ def test_two_hooks_at_once_for_one_stop_get_one_answer_and_one_count(tmp_path):
     assert (project / "asked").read_text() == "x\n"
     assert stops() == [("blocked", "g")]
     assert query("SELECT blocks FROM agents") == [(1,)]
+
+
+@pytest.mark.rule("B12")
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_hook_that_was_started_before_the_first_answered_repeats_it(tmp_path, code):
+    project = new_project(tmp_path / "p", gate(f"echo x >> asked; exit {code}"))
+    event = payload("claude", project, stop_hook_active=True)
+    # The shell is our process, and turns into the hook when the other has answered.
+    late = subprocess.Popen(
+        ["/bin/sh", "-c", 'read line; exec "$@"', "sh", *command_line()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=clean_environ(),
+    )
+    first = run_hook(event)
+    again = late.communicate(b"now\n" + in_bytes(event), timeout=60)[0]
+    assert again == first.stdout
+    assert (project / "asked").read_text() == "x\n"
+    run_hook(event)  # a hook that is started later is about a stop of its own
+    assert (project / "asked").read_text() == "x\nx\n"
 
 
 def test_the_reply_is_all_that_is_on_stdout(tmp_path):
