@@ -156,9 +156,12 @@ def host_files(
                 path = os.path.join(folder, name) if folder else ""
                 candidates.append(ConfigFile(path=path, kind=kind, own=own and _is_own(path, cwd)))
     else:
-        for folder, name in ((home, "settings.json"), (cwd, "settings.json"), (cwd, _LOCAL)):
-            path = os.path.join(folder, ".claude", name) if folder else ""
-            own = folder == home and _is_own(path, cwd)
+        user = environ.get("CLAUDE_CONFIG_DIR") or (os.path.join(home, ".claude") if home else "")
+        user = user if os.path.isabs(user) else ""
+        theirs = os.path.join(cwd, ".claude")
+        for folder, name in ((user, "settings.json"), (theirs, "settings.json"), (theirs, _LOCAL)):
+            path = os.path.join(folder, name) if folder else ""
+            own = folder == user and _is_own(path, cwd)
             candidates.append(ConfigFile(path=path, kind="claude", own=own))
     return _there(candidates, is_trusted)
 

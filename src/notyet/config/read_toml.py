@@ -34,7 +34,7 @@ def read(text: str) -> Document:
         raise BadSyntax(TOO_DEEP, *Lines(text).place(endless.start(1)))
     try:
         value = tomllib.loads(text)
-        places = _Locator(text).places()
+        places = Locator(text).places()
     except RecursionError:
         raise BadSyntax(TOO_DEEP) from None
     except BadSyntax:
@@ -67,7 +67,7 @@ _QUOTES = ('"""', "'''", '"', "'")
 _SPECIAL = {'"': re.compile(r'["\\]'), "'": re.compile("'")}
 
 
-class _Locator:
+class Locator:
     """Walks through a text that `tomllib` has accepted, and notes where its keys stand."""
 
     def __init__(self, text: str) -> None:
@@ -75,6 +75,10 @@ class _Locator:
         self._at = 0
         self._offsets: dict[Path, int] = {}
         self._counts: dict[Path, int] = {}  # of the tables in each [[array of tables]] so far
+        # For those who change a text: where headers, assignments and values begin and end.
+        self.headers: list[tuple[Path, int, int]] = []
+        self.assignments: dict[Path, int] = {}
+        self.spans: dict[Path, tuple[int, int]] = {}
 
     def places(self) -> Mapping[Path, Place]:
         table: Path = ()
@@ -82,12 +86,15 @@ class _Locator:
             self._skip(_BLANK_LINES)
             if self._at >= len(self._text):
                 break
-            if self._text.startswith("[[", self._at):
+            start = self._at
+            if self._text.startswith("[[", start):
                 table = self._next_of_array()
-            elif self._text.startswith("[", self._at):
+            elif self._text.startswith("[", start):
                 table = self._header()
             else:
                 self._assignment(table)
+                continue
+            self.headers.append((table, start, self._at))
         lines = Lines(self._text)
         return {path: lines.place(offset) for path, offset in self._offsets.items()}
 
@@ -145,9 +152,11 @@ class _Locator:
 
     def _assignment(self, table: Path) -> None:
         path = table
+        start = self._at
         for name, offset in self._dotted_key():
             path = (*path, name)
             self._offsets.setdefault(path, offset)
+        self.assignments[path] = start
         self._at += 1  # the equals sign
         self._skip(_BLANK)
         self._value(path)
@@ -174,16 +183,17 @@ class _Locator:
     def _value(self, path: Path) -> None:
         if len(path) > DEEPEST:
             raise BadSyntax(TOO_DEEP, *Lines(self._text).place(self._at))
-        start = self._text[self._at]
-        quote = next((q for q in _QUOTES if self._text.startswith(q, self._at)), "")
-        if start == "[":
+        start = self._at
+        quote = next((q for q in _QUOTES if self._text.startswith(q, start)), "")
+        if self._text[start] == "[":
             self._array(path)
-        elif start == "{":
+        elif self._text[start] == "{":
             self._inline_table(path)
         elif quote:
             self._skip_string(quote)
         else:
             self._skip(_SCALAR)
+        self.spans[path] = (start, start + len(self._text[start : self._at].rstrip()))
 
     def _array(self, path: Path) -> None:
         self._at += 1

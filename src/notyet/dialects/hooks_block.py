@@ -13,6 +13,7 @@ from notyet.core.matcher import pattern_error
 from notyet.core.starter import SPEAKING, Starter
 from notyet.core.text import bounded
 from notyet.dialects import PATIENCE
+from notyet.dialects.own_command import ours_in, ours_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 _STOPS: dict[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}
 _STARTS: dict[str, Scope] = {"SessionStart": "agent", "SubagentStart": "subagent"}
 _KINDS: dict[str, Kind] = {"claude": "claude", "codex": "codex", "mux": "claude"}
-_PUNCTUATION = str.maketrans(dict.fromkeys(";&|(){}\\", " "))  # what may stand next to a word
 _SHELLS = {"claude": "/bin/sh", "codex": "bash", "mux": "bash"}
 
 
@@ -98,7 +98,7 @@ def _commands(
         if handler.get("type") != "command":
             complain(path, f"a hook of type {handler.get('type')!r} is not run; only commands are")
             continue
-        if is_ours(_line(speaks, handler)):
+        if is_own(speaks, handler):
             continue
         if "if" in handler and speaks != "codex":  # which does not know the key
             when = "stop" if event in _STOPS else "start"
@@ -136,12 +136,8 @@ def _command(speaks: str, handler: dict[str, Any]) -> Command:
     return Command(script=handler["command"], shell=shell, speaks=speaks)
 
 
-def _arguments(speaks: str, handler: dict[str, Any]) -> list[str] | None:
+def _arguments(speaks: str, handler: Mapping[str, Any]) -> list[str] | None:
     return None if speaks == "codex" else handler.get("args")  # Codex does not know the key
-
-
-def _line(speaks: str, handler: dict[str, Any]) -> str:
-    return " ".join([handler["command"], *(_arguments(speaks, handler) or ())])
 
 
 def _timeout(speaks: str, handler: dict[str, Any]) -> float:
@@ -154,11 +150,13 @@ def _timeout(speaks: str, handler: dict[str, Any]) -> float:
 
 
 def is_ours(command: str) -> bool:
-    """Tell whether a command is notyet's own hook, whatever path or quotes it is written with."""
-    words = [word.strip("\"'") for word in command.translate(_PUNCTUATION).split()]
-    for at, word in enumerate(words):
-        name = word.rsplit("/", 1)[-1]
-        is_program = name == "notyet" or word.endswith("notyet/__main__.py")
-        if is_program and words[at + 1 : at + 2] in (["hook"], ["conclaude"]):
-            return True
-    return False
+    """Tell whether a shell's command runs notyet's own hook, however that is written."""
+    return ours_in(command) is not None
+
+
+def is_own(speaks: str, handler: Mapping[str, Any]) -> bool:
+    """Tell whether an entry is notyet's own hook, with or without a shell."""
+    arguments = _arguments(speaks, handler)
+    if arguments is None:
+        return is_ours(handler["command"])
+    return ours_of([handler["command"], *arguments]) is not None

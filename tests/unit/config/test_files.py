@@ -60,3 +60,29 @@ def test_without_a_home_only_the_projects_files_count(tmp_path, host):
         (tmp_path / name).touch()
     (found,) = host_files(host, str(tmp_path), {})
     assert not found.own
+
+
+@pytest.mark.parametrize(
+    ("host", "variable", "file"),
+    [
+        ("claude", "CLAUDE_CONFIG_DIR", "settings.json"),
+        ("codex", "CODEX_HOME", "hooks.json"),
+    ],
+)
+def test_a_hosts_own_variable_moves_the_users_settings(tmp_path, host, variable, file):
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "moved" / file).touch()
+    (tmp_path / "p").mkdir()
+    environ = {"HOME": str(tmp_path), variable: str(tmp_path / "moved")}
+    (found,) = host_files(host, str(tmp_path / "p"), environ)
+    assert (found.path, found.own) == (str(tmp_path / "moved" / file), True)
+    assert host_files(host, str(tmp_path / "p"), environ | {variable: "moved"}) == []
+
+
+@pytest.mark.rule("N5")
+def test_a_project_cannot_pass_off_its_settings_as_the_users(tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "settings.json").touch()
+    environ = {"HOME": "/nowhere", "CLAUDE_CONFIG_DIR": str(tmp_path)}
+    (found,) = host_files("claude", str(tmp_path), environ)
+    assert not found.own
