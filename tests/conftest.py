@@ -1,10 +1,20 @@
+import os
 import subprocess
 
 import pytest
 
+CLIENTS = os.path.join(os.path.dirname(__file__), "clients")
+
 
 def pytest_addoption(parser):
     parser.addoption("--write-golden", action="store_true", help="write golden files anew")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out the real programs, which are fetched first, unless they are asked for by name."""
+    asked = [os.path.abspath(arg) for arg in config.args]
+    is_asked = any(path.startswith(CLIENTS) for path in asked)
+    return True if str(collection_path) == CLIENTS and not is_asked else None
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +29,9 @@ def _nothing_of_the_user(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
     for name in ("LEDGER", "DISABLE", "INSIDE", "SUPERVISED"):
         monkeypatch.delenv(f"NOTYET_{name}", raising=False)
-    for name in ("CODEX_HOME", "CLAUDE_PROJECT_DIR", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "AI_AGENT"):
+    for name in ("PROJECT_DIR", "CODE_STOP_HOOK_BLOCK_CAP", "CONFIG_DIR"):
+        monkeypatch.delenv(f"CLAUDE_{name}", raising=False)
+    for name in ("CODEX_HOME", "AI_AGENT"):
         monkeypatch.delenv(name, raising=False)
 
 

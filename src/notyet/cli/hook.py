@@ -175,6 +175,10 @@ class _Hook:
         if off:
             return self.let_go("off", off)
         setup = self._setup(event.cwd)
+        if self._is_probe():
+            from notyet.cli.hook_probe import would_ask
+
+            return self._nothing(would_ask(event, setup))
         if setup.gates or setup.observers or setup.notifications:
             from notyet.cli.hook_check import check
 
@@ -259,14 +263,20 @@ class _Hook:
         """Allow, say why on stderr and to the user, and write it down (G5)."""
         self.said += words
         try:
-            from notyet.cli.hook_check import write_down
+            if not self._is_probe():
+                from notyet.cli.hook_check import write_down
 
-            write_down(self.event, self.host, cause, words)
+                write_down(self.event, self.host, cause, words)
         except Exception as error:  # noqa: BLE001  # without a record, but with an answer
             self.said.append(f"that was not recorded: {error}")
         # Other causes are something that a user can mend.
         is_news = cause not in {"inside", "supervised", "unreadable"}
         return self._nothing(" | ".join(f"notyet: {line}" for line in words) if is_news else "")
+
+    def _is_probe(self) -> bool:
+        """Tell whether `notyet status` made up this stop; no real one has that session."""
+        mark = self.environ.get("NOTYET_PROBE")
+        return bool(mark) and self.event is not None and self.event.session_id == mark
 
     def _nothing(self, note: str = "") -> Reply:
         """Return the reply that lets an agent go in its host's words."""

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 # What happens to output that nobody can take; errors of files name the file.
 _UNWRITABLE = {errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG}
 COMMANDS = {
+    "install": "notyet.cli.install",
+    "uninstall": "notyet.cli.uninstall",
+    "status": "notyet.cli.status",
     "trust": "notyet.cli.trust",
     "off": "notyet.cli.off",
     "on": "notyet.cli.on",

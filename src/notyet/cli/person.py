@@ -1,4 +1,4 @@
-"""What `trust`, `off` and `on` have in common: only a person may do them, and they are recorded."""
+"""What `trust`, `off`, `install` and others share: only a person may do it, and it is recorded."""
 
 from __future__ import annotations
 

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 class Show:
     """Prints for a person; what could hide something on a terminal is escaped."""
 
-    def __init__(self) -> None:
+    def __init__(self, command: str = "trust") -> None:
+        self.command = command
         self._paint = Style(sys.stdout).paint
 
     def problem(self, path: str, why: str) -> None:
         """Say what is wrong with a file."""
-        print(f"notyet trust: {visible(path)}: {why}", file=sys.stderr)
+        print(f"notyet {self.command}: {visible(path)}: {why}", file=sys.stderr)
 
     def done(self, words: str) -> None:
         """Say what was done."""

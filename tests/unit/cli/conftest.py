@@ -1,8 +1,28 @@
-"""Running `notyet with` in the process of the tests."""
+"""Running `notyet with` in the process of the tests, and a person before `notyet install`."""
+
+import os
+from pathlib import Path
 
 import pytest
 
+from notyet.cli import person
 from notyet.cli.main import main
+
+
+@pytest.fixture
+def home():
+    """The home of a user, which no other test shares."""
+    return Path(os.environ["HOME"])
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """An empty project, with a person before it."""
+    monkeypatch.setattr(person, "inside_agent", lambda _environ: "")
+    folder = tmp_path / "p"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
 
 
 class Done:

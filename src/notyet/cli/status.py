@@ -1,0 +1,100 @@
+"""`notyet status`: how agents are gated here, by which hosts, and what keeps them from it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from notyet import __version__
+from notyet.install import HOSTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from notyet.install.fault import Fault
+    from notyet.report.hosts import HostStatus
+
+SUMMARY = "show how agents are gated here, and what keeps them from being gated"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("host", nargs="?", choices=tuple(HOSTS), help="only this one")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument(
+        "--ask", action="store_true", help="really ask the gates, instead of naming them"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look at everything; exit 1 when something keeps a gate from gating."""
+    from notyet.install.fault import is_bad
+
+    try:
+        cwd = os.getcwd()
+    except OSError:
+        print("notyet status: this folder is gone; go to another one", file=sys.stderr)
+        return 1
+    hosts = _hosts(args, cwd)
+    own = _own(cwd, hosts)
+    bad = is_bad(own) or any(is_bad(status.faults) for status in hosts)
+    if args.json:
+        from notyet.cli.lines import json_line
+
+        print(json_line(_plain(cwd, own, hosts)))
+    else:
+        from notyet.cli.status_show import Show
+
+        Show(sys.stdout).all(cwd, own, hosts)
+    return 1 if bad else 0
+
+
+def _hosts(args: argparse.Namespace, cwd: str) -> list[HostStatus]:
+    from notyet.report.hosts import look_and_ask, look_at, named, with_others
+
+    look = look_and_ask if args.ask else look_at
+    if args.host:
+        return [named(look(args.host, cwd, os.environ))]
+    return with_others(look(host, cwd, os.environ) for host in HOSTS)
+
+
+def _own(cwd: str, hosts: list[HostStatus]) -> list[Fault]:
+    from notyet.config.load import load
+    from notyet.report.own import own_faults
+
+    host = next((status.host for status in hosts if status.registrations), hosts[0].host)
+    return own_faults(cwd, os.environ, load(cwd, host, os.environ))
+
+
+def _plain(cwd: str, own: list[Fault], hosts: list[HostStatus]) -> dict[str, Any]:
+    from notyet.core.record import as_dict
+    from notyet.install.fault import is_bad
+
+    every = [*own, *(found for status in hosts for found in status.faults)]
+    return {
+        "notyet": __version__,
+        "folder": cwd,
+        "ok": not is_bad(every),
+        "faults": [as_dict(found) for found in own],
+        "hosts": [_plain_host(status) for status in hosts],
+    }
+
+
+def _plain_host(status: HostStatus) -> dict[str, Any]:
+    from notyet.core.record import as_dict
+
+    entries = [
+        {
+            "event": entry.event,
+            "command": entry.command,
+            "timeout": entry.timeout,
+            "scope": entry.place.scope,
+            "file": entry.place.path,
+            "line": entry.line,
+            "column": entry.column,
+        }
+        for entry in status.registrations
+    ]
+    return as_dict(status) | {"registrations": entries}

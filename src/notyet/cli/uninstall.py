@@ -1,0 +1,106 @@
+"""`notyet uninstall`: take notyet out of a host's settings again."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from notyet.cli.installing import add_options, guarded
+from notyet.config.store import state_folder
+from notyet.core.record import replace
+from notyet.install import HOSTS, host_named
+from notyet.install.edit import is_hook
+from notyet.install.hooks_file import found_in, text_of
+from notyet.install.place import is_same_file
+from notyet.install.planning import to_uninstall
+from notyet.install.refused import CannotInstall
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Literal
+
+    from notyet.cli.installing import Screen
+    from notyet.config.mistakes import Mistake
+    from notyet.install.change import Change
+    from notyet.install.host import Host
+    from notyet.install.place import Place, Scope
+    from notyet.install.registered import Registration
+
+SUMMARY = "take notyet out of the settings of Claude Code or Codex"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("host", choices=HOSTS, metavar="HOST", help=" or ".join(HOSTS))
+    add_options(parser, " (without an option: all of these)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show what changes, and write it."""
+    host = host_named(args.host)
+    return guarded("uninstall", args, lambda screen: _uninstall(screen, host, args.scope))
+
+
+def _uninstall(screen: Screen, host: Host, scope: Scope | Literal[""]) -> int:
+    if scope:
+        host.target(scope, os.getcwd(), os.environ)  # which says why there is no such scope
+    found, mistakes = _everywhere(host)
+    for mistake in mistakes:
+        screen.note(f"not looked into: {mistake}")
+    own = [one for one in found if is_hook(one)]
+    others = [one for one in found if not is_hook(one)]
+    for path in dict.fromkeys(one.where for one in others):
+        screen.note(f"left as it is, because it is conclaude's command line: {path}")
+    for path in dict.fromkeys(one.place.path for one in own if one.place.scope == "managed"):
+        screen.note(f"{path} is your administrator's, and stays as it is")
+    places = {
+        one.place.path: one.place
+        for one in own
+        if one.place.scope in host.SCOPES and scope in ("", one.place.scope)
+    }
+    if not places:
+        where = f"its {scope} settings" if scope else "its settings here"
+        print(f"not installed for {host.TITLE}: nothing of notyet in {where}")
+        return 1 if mistakes else 0
+    results = [_from(screen, host, place) for place in places.values()]
+    return 0 if all(results) else 1
+
+
+def _everywhere(host: Host) -> tuple[list[Registration], list[Mistake]]:
+    """Look where the host would look, and where an installation from here would have written."""
+    cwd, environ = os.getcwd(), os.environ
+    found, mistakes = host.found(cwd, environ)
+    places = [*host.places(cwd, environ)]
+    for scope in host.SCOPES:
+        with suppress(CannotInstall):
+            place = host.target(scope, cwd, environ)
+            if not any(is_same_file(place, other) for other in places):
+                more, wrong = found_in(host.NAME, [place])
+                found, mistakes = [*found, *more], [*mistakes, *wrong]
+    return found, mistakes
+
+
+def _from(screen: Screen, host: Host, place: Place) -> bool:
+    """Take notyet out of one file, and out of what the host trusts."""
+    state = state_folder(os.environ)
+    text = text_of(place) or ""
+    outcome = screen.settle(
+        host, place, lambda: to_uninstall(host, place, state), f"Take notyet out of {host.TITLE}"
+    )
+    if outcome == "declined":
+        return False
+    if outcome == "done":
+        screen.done(f"uninstalled from {host.TITLE}", file=place.path)
+    trust = host.disapproval(place, text, os.environ)
+    if trust is None or trust.is_empty:
+        return True
+    config = replace(place, scope="user", path=trust.path)
+
+    def plan() -> Change:
+        return host.disapproval(place, text, os.environ) or trust
+
+    outcome = screen.settle(host, config, plan, f"Take back {host.TITLE}'s trust in these hooks")
+    if outcome == "done":
+        screen.done(f"no longer trusted by {host.TITLE}", file=config.path)
+    return outcome != "declined"

@@ -1,0 +1,179 @@
+"""Codex: `hooks.json`, or `[hooks]` of `config.toml`, of the user and of the project."""
+
+from __future__ import annotations
+
+import os
+
+from notyet.config.files import above, real_folder, root_of
+from notyet.config.mistakes import Mistake
+from notyet.config.scalars import name_of
+from notyet.install import codex_trust, hooks_file
+from notyet.install.entry import EVENTS
+from notyet.install.place import Place, distinct, no_home, user_folder
+from notyet.install.planning import change_of
+from notyet.install.refused import CannotInstall
+from notyet.install.registered import registrations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from notyet.install.change import Change
+    from notyet.install.entry import Entry
+    from notyet.install.place import Scope
+    from notyet.install.registered import Registration
+
+NAME = "codex"
+TITLE = "Codex"
+PROGRAM = "codex"
+SCOPES: tuple[Scope, ...] = ("user", "project")
+TRUSTS = True
+APPROVE = "start codex, type /hooks, and approve the four hooks of notyet there"
+MANAGED = "/etc/codex"
+_KEYS = ("description", "hooks")  # all that may stand in a `hooks.json`
+
+
+def places(cwd: str, environ: Mapping[str, str]) -> list[Place]:
+    """Return the files that Codex would read in a folder; they add up."""
+    found = [Place(scope="managed", path=os.path.join(MANAGED, "requirements.toml"), form="toml")]
+    found += _layer("managed", MANAGED)
+    user = home(environ)
+    if user:
+        found += _layer("user", user)
+    here = real_folder(cwd)
+    root = root_of(here)
+    for folder in reversed(above(here)):
+        if len(folder) >= len(root):
+            found += _layer("project", os.path.join(folder, ".codex"))
+    return distinct(found)
+
+
+def home(environ: Mapping[str, str]) -> str:
+    """Return Codex's folder by the name that it uses in its keys of trust; empty: there is none."""
+    folder = user_folder(environ, "CODEX_HOME", ".codex")
+    return os.path.realpath(folder) if folder and environ.get("CODEX_HOME") else folder
+
+
+def _layer(scope: Scope, folder: str) -> list[Place]:
+    return [
+        Place(scope=scope, path=os.path.join(folder, "hooks.json")),
+        Place(scope=scope, path=os.path.join(folder, "config.toml"), form="toml"),
+    ]
+
+
+def target(scope: Scope, cwd: str, environ: Mapping[str, str]) -> Place:
+    """Return the file that is for these. Raises CannotInstall.
+
+    That is the one with entries of ours, else the one that has hooks, else `hooks.json`: Codex
+    warns where one folder has hooks in both.
+    """
+    user = home(environ)
+    if scope == "user" and not user:
+        raise CannotInstall(no_home(environ, "CODEX_HOME"))
+    if scope == "local":
+        raise CannotInstall(
+            "Codex has no file that is for you in one project only; use --user or --project"
+        )
+    own = os.path.join(root_of(real_folder(cwd)), ".codex")
+    if scope == "project" and user and os.path.realpath(own) == os.path.realpath(user):
+        raise CannotInstall("this folder's settings are your own; use --user, or go to a project")
+    json, toml = _layer(scope, user if scope == "user" else own)
+    for place in (json, toml):
+        if hooks_file.found_in(NAME, [place])[0]:
+            return place
+    return toml if not os.path.lexists(json.path) and _has_hooks(toml) else json
+
+
+def _has_hooks(place: Place) -> bool:
+    text = hooks_file.text_of(place)
+    hooks = hooks_file.document_of(text, place).value.get("hooks") if text else None
+    return isinstance(hooks, dict) and any(isinstance(groups, list) for groups in hooks.values())
+
+
+def added(text: str, place: Place, entries: Sequence[Entry]) -> str:
+    """Return the file's text with our entries. Raises CannotInstall."""
+    if place.form == "json":
+        _check_readable(text, place)
+    return hooks_file.added(NAME, text, place, entries)
+
+
+def _check_readable(text: str, place: Place) -> None:
+    """Refuse a `hooks.json` of which Codex would take nothing, our entries included."""
+    if text.startswith("\ufeff"):
+        message = "Codex reads no file that begins with a byte order mark"
+        hint = "save it as UTF-8 without one"
+        raise CannotInstall(Mistake(file=place.path, line=1, column=1, message=message, hint=hint))
+    document = hooks_file.document_of(text, place)
+    for finding in document.findings:
+        message = f"{finding.message.partition(';')[0]}, so Codex reads nothing of this file"
+        line, column = finding.line, finding.column
+        raise CannotInstall(
+            Mistake(file=place.path, line=line, column=column, message=message, hint=finding.hint)
+        )
+    for name in document.value:
+        if name not in _KEYS:
+            line, column = document.locate((name,))
+            message = f"Codex does not know {name_of((name,))}, so it reads nothing of this file"
+            hint = "remove it"
+            raise CannotInstall(
+                Mistake(file=place.path, line=line, column=column, message=message, hint=hint)
+            )
+
+
+def removed(text: str, place: Place) -> str:
+    """Return the file's text without our entries. Raises CannotInstall."""
+    return hooks_file.removed(NAME, text, place)
+
+
+def found(cwd: str, environ: Mapping[str, str]) -> tuple[list[Registration], list[Mistake]]:
+    """Return our entries in all places, and what is wrong with files."""
+    return hooks_file.found_in(NAME, places(cwd, environ))
+
+
+def approval(place: Place, text: str, environ: Mapping[str, str]) -> Change | None:
+    """Return what writes Codex's trust in our entries of this text. Raises CannotInstall."""
+    config = _config(environ)
+    if config is None:
+        return None
+    before = hooks_file.text_of(config)
+    after = text if config.path == place.path else before or ""
+    return change_of(config.path, before, codex_trust.trusted(after, config, hashes(place, text)))
+
+
+def disapproval(place: Place, text: str, environ: Mapping[str, str]) -> Change | None:
+    """Return what removes Codex's trust in our entries of this text. Raises CannotInstall."""
+    config = _config(environ)
+    before = hooks_file.text_of(config) if config else None
+    if config is None or before is None:
+        return None
+    after = codex_trust.forgotten(before, config, hashes(place, text))
+    return change_of(config.path, before, after or None)
+
+
+def _config(environ: Mapping[str, str]) -> Place | None:
+    """Return the one file in which trust counts."""
+    folder = home(environ)
+    return _layer("user", folder)[1] if folder else None
+
+
+def hashes(place: Place, text: str) -> dict[str, str]:
+    """Return what Codex would have to trust, for our entries of this text. Raises CannotInstall."""
+    ours = registrations(NAME, place, hooks_file.document_of(text, place))
+    return {
+        codex_trust.key(place.path, one.event, one.group, one.index): codex_trust.hash_of(
+            one.event, one.handler, one.matcher
+        )
+        for one in ours
+        if one.event in EVENTS
+    }
+
+
+def advice(place: Place, cwd: str) -> list[str]:
+    """Return what a person still has to do, besides approving."""
+    del cwd
+    if place.scope != "project":
+        return []
+    return [
+        "codex reads these hooks only in a project that you trust; it asks when it starts",
+        f"commit {place.path}, for everybody who works here",
+    ]

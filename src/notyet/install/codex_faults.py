@@ -1,0 +1,268 @@
+"""What can be wrong with Codex: files it drops, features, trust in projects and in hooks.
+
+Codex itself is asked where it is installed (`codex_server`); where it is not, or does not
+answer, the files decide as far as they tell.
+"""
+
+from __future__ import annotations
+
+import os
+
+from notyet.config.files import above, real_folder, root_of
+from notyet.core.record import replace
+from notyet.install import codex_trust
+from notyet.install.codex_server import Listing, list_hooks
+from notyet.install.entry import EVENTS
+from notyet.install.entry_faults import entry_faults, missing_stops
+from notyet.install.fault import place as at
+from notyet.install.look import merged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from notyet.install.codex_server import ListedHook
+    from notyet.install.contents import Content
+    from notyet.install.fault import Fault
+    from notyet.install.look import Look
+    from notyet.install.registered import Registration
+
+OLDEST = (0, 124, 0)  # hooks are on without being asked for
+ADVISED = (0, 140, 0)  # `codex exec` runs them as the terminal does
+_TYPES = ("command", "mcp_tool", "prompt", "agent")
+_KEYS = ("description", "hooks")
+_BYTE_ORDER_MARK = "\ufeff"
+_SURE = ("trusted", "managed")
+_APPROVE = "start codex here, type /hooks and approve it; or run: notyet install codex --trust"
+_FIXES = {
+    "hook-untrusted": _APPROVE,
+    "hook-modified": _APPROVE,
+    "hook-disabled": "start codex here, type /hooks and switch it on",
+    "hook-not-loaded": "start codex here and look into /hooks; or run: notyet install codex",
+}
+_UNTRUSTED = {
+    "hook-untrusted": "Nobody approved notyet's hook, so Codex skips it without a word.",
+    "hook-modified": "notyet's hook changed since it was approved, so Codex skips it.",
+    "hook-disabled": "notyet's hook is switched off in Codex's /hooks.",
+    "hook-not-loaded": "Codex does not know notyet's hook, although it stands in this file.",
+}
+
+
+def faults(look: Look) -> list[Fault]:
+    """Judge everything but the program itself."""
+    listing = Listing(problem="codex is not on the PATH")
+    if look.program and look.registrations:
+        listing = list_hooks(look.program, look.cwd, look.environ)
+    read = [c for c in look.contents if c.place.scope != "project" or _is_trusted_project(look)]
+    broken = {c.place.path: one for c in read for one in _file(look, c, listing)}
+    usable = look.without(broken)
+    is_needed = bool(missing_stops(usable))
+    found = list(broken.values())
+    if any(path.endswith(".toml") for path in broken):  # then Codex does not even start
+        return found
+    if not is_needed:  # what counts stands elsewhere
+        found = [replace(one, level="warning") for one in found]
+    if not (is_needed and found):  # else the broken file explains what is missing
+        found += entry_faults(usable)
+    off = [*_disabled(look), *_managed_only(usable)]
+    if off:  # then Codex lists no hooks, whatever their trust
+        return found + off
+    untrusted = _untrusted_project(usable)
+    found += untrusted
+    if untrusted:
+        usable = replace(
+            usable,
+            registrations=tuple(r for r in usable.registrations if r.place.scope != "project"),
+        )
+    return found + _trust(usable, listing)
+
+
+def variables(contents: Sequence[Content]) -> dict[str, tuple[str, str]]:  # noqa: ARG001  # of the protocol
+    """Return nothing: hooks run with Codex's own environment."""
+    return {}
+
+
+def _file(look: Look, content: Content, listing: Listing) -> Iterator[Fault]:
+    """Say why Codex takes nothing from a file."""
+    effect = "Codex takes nothing from it"
+    if content.mistake is not None:
+        mistake = content.mistake
+        yield look.fault(
+            "file-invalid",
+            f"{effect}: {mistake.message}.",
+            where=at(mistake.file, mistake.line, mistake.column),
+            fix=mistake.hint or "correct it",
+        )
+        return
+    if content.place.form == "json" and content.document is not None and content.text.strip():
+        wrong = next(_refused(content), None)
+        if wrong is not None:
+            what, where, fix = wrong
+            yield look.fault("file-dropped", f"{effect}, because {what}.", where=where, fix=fix)
+            return
+    path = content.place.path
+    for said in listing.warnings:
+        is_whole = said.startswith(("failed to parse", path))  # and not one entry of it
+        if content.document is not None and is_whole and f"{path}:" in said:
+            line, column, why = _placed(said.partition(f"{path}:")[2].strip())
+            where = at(path, line, column)
+            yield look.fault("file-dropped", f"{effect}: {why}.", where=where, fix="correct it")
+            return
+
+
+def _placed(said: str) -> tuple[int, int, str]:
+    """Part a complaint such as `3:7: invalid type` into line, column and reason."""
+    line, _, rest = said.partition(":")
+    column, _, why = rest.partition(":")
+    if line.isdecimal() and column.isdecimal():
+        return int(line), int(column), why.strip()
+    return 0, 0, said
+
+
+def _refused(content: Content) -> Iterator[tuple[str, str, str]]:
+    """Yield what makes Codex drop a whole `hooks.json`: the reason, its place, the fix."""
+    if content.text.startswith(_BYTE_ORDER_MARK):
+        yield "it begins with a byte order mark", content.where(), "save it as UTF-8 without one"
+    for key in content.value:
+        if key not in _KEYS:
+            what = f"it does not know the key {key!r} there"
+            yield what, content.where(key), "move it elsewhere, or remove it"
+    hooks = content.get("hooks")
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        for i, group in enumerate(groups if isinstance(groups, list) else ()):
+            handlers = group.get("hooks") if isinstance(group, dict) else None
+            for j, handler in enumerate(handlers if isinstance(handlers, list) else ()):
+                what = _wrong(handler) if event in EVENTS else ""
+                if what:
+                    yield what, content.where("hooks", event, i, "hooks", j), "correct it"
+
+
+def _wrong(handler: object) -> str:
+    if not isinstance(handler, dict):
+        return "a hook is not an object"
+    if handler.get("type") not in _TYPES:
+        return f"it knows no hook of the type {handler.get('type')!r}"
+    timeout = handler.get("timeout")
+    is_whole = isinstance(timeout, int) and not isinstance(timeout, bool) and timeout >= 0
+    if timeout is not None and not is_whole:
+        return f"a timeout is {timeout!r}, and not a whole number of seconds"
+    return ""
+
+
+def _disabled(look: Look) -> Iterator[Fault]:
+    """Find the switch that counts: the one of the nearest file."""
+    switch: tuple[object, str] = (True, "")
+    for content in look.contents:
+        if content.place.scope == "project" and not _is_trusted_project(look):
+            continue
+        for name in ("codex_hooks", "hooks"):
+            value = content.get("features", name)
+            if isinstance(value, bool):
+                switch = (value, content.where("features", name))
+    if switch[0] is False:
+        yield look.fault(
+            "hooks-disabled",
+            "The feature `hooks` is false, so Codex runs no hook at all.",
+            where=switch[1],
+            fix="remove it",
+        )
+
+
+def _managed_only(look: Look) -> Iterator[Fault]:
+    if any(entry.place.scope == "managed" for entry in look.registrations):
+        return
+    for content in look.contents:
+        name = os.path.basename(content.place.path)
+        if name == "requirements.toml" and content.get("allow_managed_hooks_only") is True:
+            yield look.fault(
+                "managed-hooks-only",
+                "allow_managed_hooks_only is true, so Codex runs no hooks but those of your "
+                "organisation.",
+                where=content.where("allow_managed_hooks_only"),
+                fix="ask whoever manages this machine to register notyet there",
+            )
+
+
+def _untrusted_project(look: Look) -> list[Fault]:
+    entries = [entry for entry in look.registrations if entry.place.scope == "project"]
+    if not entries or _is_trusted_project(look):
+        return []
+    found = look.fault(
+        "project-untrusted",
+        "Codex has not been told that you trust this project, so it reads nothing from it.",
+        where=at(entries[0].place.path),
+        fix="start codex here once and accept the project, or run: notyet install codex",
+    )
+    others = replace(look, registrations=tuple(r for r in look.registrations if r not in entries))
+    is_needed = bool(missing_stops(others))
+    return [found if is_needed else replace(found, level="warning")]
+
+
+def _is_trusted_project(look: Look) -> bool:
+    here = real_folder(look.cwd)
+    root = root_of(here)
+    folders = [folder for folder in above(here) if len(folder) >= len(root)]
+    for content in look.contents:
+        if content.place.scope != "project":
+            for folder in dict.fromkeys((*folders, os.path.abspath(look.cwd))):
+                if content.get("projects", folder, "trust_level") == "trusted":
+                    return True
+    return False
+
+
+def _trust(look: Look, listing: Listing) -> list[Fault]:
+    """Judge whether Codex would run our entries."""
+    found = []
+    for entry in look.registrations:
+        if entry.event not in EVENTS or entry.handler.get("async") is True:
+            continue
+        code = _judged(look, entry) if listing.problem else _listed(entry, listing)
+        if code:
+            found.append(look.fault(code, _UNTRUSTED[code], where=entry.where, fix=_FIXES[code]))
+    if listing.problem and look.registrations and look.program:
+        found.append(
+            look.fault(
+                "trust-not-asked",
+                f"{listing.problem}; whether notyet is approved was read from its files instead.",
+                fix="look into /hooks of codex",
+            )
+        )
+    return merged(found)
+
+
+def _listed(entry: Registration, listing: Listing) -> str:
+    hook = next((hook for hook in listing.hooks if _is_same(hook, entry)), None)
+    if hook is None:
+        # A matcher that is broken has been told of already.
+        return "" if isinstance(entry.matcher, str) and entry.matcher else "hook-not-loaded"
+    if not hook.is_enabled:
+        return "hook-disabled"
+    if hook.status in _SURE:
+        return ""
+    return "hook-modified" if hook.status == "modified" else "hook-untrusted"
+
+
+def _is_same(hook: ListedHook, entry: Registration) -> bool:
+    where = codex_trust.key("", entry.event, entry.group, entry.index)
+    if where != f":{hook.event}:{hook.group}:{hook.index}":
+        return False
+    return os.path.realpath(hook.path) == os.path.realpath(entry.place.path)
+
+
+def _judged(look: Look, entry: Registration) -> str:
+    """Compare the hash that was approved with our own reckoning."""
+    if entry.place.scope == "managed":
+        return ""
+    key = codex_trust.key(entry.place.path, entry.event, entry.group, entry.index)
+    approved = None
+    for content in look.contents:
+        if content.place.scope == "user" and content.place.form == "toml":
+            state = content.get("hooks", "state", key)
+            if isinstance(state, dict):
+                if state.get("enabled") is False:
+                    return "hook-disabled"
+                approved = state.get("trusted_hash")
+    if approved is None:
+        return "hook-untrusted"
+    expected = codex_trust.hash_of(entry.event, entry.handler, entry.matcher)
+    return "" if approved == expected else "hook-modified"

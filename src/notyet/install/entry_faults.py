@@ -1,0 +1,173 @@
+"""What can be wrong with our entries themselves, whatever the host."""
+
+from __future__ import annotations
+
+from notyet.config.mistakes import nearest
+from notyet.core.matcher import matches, pattern_error
+from notyet.core.text import visible
+from notyet.dialects import PATIENCE
+from notyet.install.entry import EVENTS, STARTS, STOPS, parsed
+from notyet.install.look import merged
+from notyet.install.program_faults import program_fault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from notyet.core.matcher import Kind
+    from notyet.install.fault import Fault
+    from notyet.install.look import Look
+    from notyet.install.registered import Registration
+
+_KINDS: dict[str, Kind] = {"claude": "claude", "codex": "codex"}
+# Names that all agents have in common, if any: a matcher that fits them fits everybody.
+_ANYBODY = ("default", "general-purpose", "plugin:some_Agent.1")
+# Claude Code's, of which we read one more than we register.
+_OTHER_EVENTS = ("StopFailure",)
+
+
+def missing_stops(look: Look) -> list[str]:
+    """Return the stops at which none of our entries is run."""
+    return [event for event in STOPS if all(r.event != event for r in look.registrations)]
+
+
+def entry_faults(look: Look) -> list[Fault]:
+    """Judge what is registered, and each entry."""
+    return [*_presence(look), *_twice(look), *merged(_each(look))]
+
+
+def _presence(look: Look) -> Iterator[Fault]:
+    meant = set()
+    for entry in look.registrations:
+        if entry.event in (*EVENTS, *_OTHER_EVENTS):
+            continue
+        right = nearest(entry.event, EVENTS)
+        meant.add(right)
+        instead = f" instead of {right}" if right else ""
+        yield look.fault(
+            "event-misspelt",
+            f"notyet stands under `{visible(entry.event)}`{instead}, "
+            f"where {look.title} never calls it for a stop.",
+            where=entry.where,
+            fix=f"rename it to {right}" if right else "remove it",
+        )
+    missing = [event for event in missing_stops(look) if event not in meant]
+    install = f"run: notyet install {look.host}"
+    if set(missing) == set(STOPS):
+        yield look.fault(
+            "not-registered", f"notyet is not registered with {look.title}.", fix=install
+        )
+    elif missing:
+        yield look.fault(
+            "partly-registered",
+            f"{look.title} does not call notyet at {' and '.join(missing)}.",
+            fix=install,
+        )
+    silent = [event for event in STARTS if all(r.event != event for r in look.registrations)]
+    silent = [event for event in silent if event not in meant]
+    if silent and set(missing) != set(STOPS):
+        yield look.fault(
+            "starts-not-registered",
+            f"{look.title} does not call notyet at {' and '.join(silent)}, so that agents are not "
+            "told of their gates.",
+            fix=install,
+        )
+
+
+def _twice(look: Look) -> Iterator[Fault]:
+    for event in STOPS:
+        entries = [r for r in look.registrations if r.event == event]
+        if len(entries) < 2:  # noqa: PLR2004  # once is right
+            continue
+        effect = f"gates are asked once, but agents read what they say {len(entries)} times"
+        if look.host == "claude" and len({entry.command for entry in entries}) == 1:
+            effect = "Claude Code runs equal ones once, until one of them changes"
+        yield look.fault(
+            "registered-twice",
+            f"notyet is registered {len(entries)} times for {event}: {effect}.",
+            where=" and ".join(entry.where for entry in entries),
+            fix=f"remove all but one; `notyet uninstall {look.host}` and then "
+            f"`notyet install {look.host}` leaves one",
+        )
+        return
+
+
+def _each(look: Look) -> Iterator[Fault]:
+    for entry in look.registrations:
+        if entry.event in EVENTS:
+            yield from _entry(look, entry)
+    seen = set()
+    for entry in look.registrations:
+        if entry.command not in seen:
+            seen.add(entry.command)
+            found = program_fault(look, entry)
+            if found is not None:
+                yield found
+
+
+def _entry(look: Look, entry: Registration) -> Iterator[Fault]:
+    write_again = f"run: notyet install {look.host}"
+    if "if" in entry.handler and look.host == "claude":
+        yield look.fault(
+            "entry-conditional",
+            "notyet's entry has an `if`, with which Claude Code never runs it at a stop.",
+            where=entry.where,
+            fix="remove the `if`",
+        )
+    if entry.handler.get("async") is True or entry.handler.get("asyncRewake") is True:
+        yield look.fault(
+            "entry-async",
+            f"notyet's entry is `async`, so that {look.title} does not wait for its answer.",
+            where=entry.where,
+            fix="remove the `async`",
+        )
+    ours = parsed(entry.command)
+    if ours is None:
+        return
+    speaks = "conclaude" if ours.verb == "conclaude" else ours.host
+    if speaks and speaks != look.host and not (look.host == "claude" and speaks == "conclaude"):
+        yield look.fault(
+            "wrong-host",
+            f"notyet is told that {speaks} calls it, and answers {look.title} in words that it "
+            "does not take.",
+            where=entry.where,
+            fix=write_again,
+        )
+    yield from _matcher(look, entry)
+    if entry.event in STOPS:
+        yield from _time(look, entry, ours.timeout)
+
+
+def _time(look: Look, entry: Registration, said: float | None) -> Iterator[Fault]:
+    waits = PATIENCE[look.host] if entry.timeout is None else entry.timeout
+    needs = PATIENCE[look.host] if said is None else said
+    if waits < needs:
+        yield look.fault(
+            "timeout-too-short",
+            f"{look.title} waits {waits:g} s for an answer, and notyet believes {needs:g} s: "
+            "a slow gate's answer would come too late, and the agent go unchecked.",
+            where=entry.where,
+            fix=f"make both the same; `notyet install {look.host}` does",
+        )
+
+
+def _matcher(look: Look, entry: Registration) -> Iterator[Fault]:
+    matcher = entry.matcher
+    if entry.event == "Stop" or not isinstance(matcher, str) or matcher in {"", "*"}:
+        return
+    kind = _KINDS[look.host]
+    broken = pattern_error(kind, matcher)
+    if broken and entry.event == "SubagentStop":
+        yield look.fault(
+            "matcher-broken",
+            f"T{broken[1:]}; {look.title} never runs notyet there.",
+            where=entry.where,
+            fix="remove the matcher; which subagents are gated is said in notyet.toml",
+        )
+    elif broken or not all(matches(kind, matcher, name) for name in _ANYBODY):
+        yield look.fault(
+            "matcher-restricts",
+            f"The matcher `{visible(matcher)}` keeps notyet from agents that it does not fit.",
+            where=entry.where,
+            fix="remove it; which subagents are gated is said in notyet.toml",
+        )

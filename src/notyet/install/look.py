@@ -1,0 +1,82 @@
+"""`Look`: everything that was read and asked about one host, for those who judge it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from notyet.core.record import Record, replace
+from notyet.install.fault import Fault, fault
+from notyet.install.versions import Version
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Protocol
+
+    from notyet.install.contents import Content
+    from notyet.install.registered import Registration
+
+    class Judge(Protocol):
+        """What the module must offer that judges a host."""
+
+        OLDEST: tuple[int, ...]  # the first version whose hooks can gate
+        ADVISED: tuple[int, ...]  # the first one that loses nothing
+
+        def faults(self, look: Look) -> list[Fault]:
+            """Judge everything but the host's program."""
+
+        def variables(self, contents: Sequence[Content]) -> dict[str, tuple[str, str]]:
+            """Return the variables that settings add for hooks, with their places."""
+
+
+JUDGES = {"claude": "notyet.install.claude_faults", "codex": "notyet.install.codex_faults"}
+
+
+def judge_of(host: str) -> Judge:
+    """Return the module that judges a host."""
+    judge: Judge = import_module(JUDGES[host])
+    return judge
+
+
+class Look(Record, kw_only=True):
+    """One host, seen from one folder."""
+
+    host: str
+    title: str
+    cwd: str
+    environ: Mapping[str, str]
+    program: str = ""  # where the host's program is; empty: not on the PATH
+    version: Version = Version()
+    contents: tuple[Content, ...] = ()
+    registrations: tuple[Registration, ...] = ()
+
+    @property
+    def added(self) -> dict[str, str]:
+        """The variables that the host's settings add for its hooks."""
+        told = judge_of(self.host).variables(self.contents)
+        return {name: value for name, (value, _) in told.items()}
+
+    def without(self, paths: Iterable[str]) -> Look:
+        """Return the same without what stands in files that the host does not take."""
+        dropped = frozenset(paths)
+        kept = tuple(r for r in self.registrations if r.place.path not in dropped)
+        return replace(self, registrations=kept)
+
+    def fault(self, code: str, what: str, *, where: str = "", fix: str = "") -> Fault:
+        """Return a fault of this host."""
+        return fault(code, what, host=self.host, where=where, fix=fix)
+
+
+def merged(faults: Iterable[Fault]) -> list[Fault]:
+    """Return what is the same at several places once, with the first of them."""
+    places: dict[Fault, list[str]] = {}
+    for found in faults:
+        known = places.setdefault(replace(found, where=""), [])
+        if found.where not in known:
+            known.append(found.where)
+    return [replace(found, where=_places(where)) for found, where in places.items()]
+
+
+def _places(where: list[str]) -> str:
+    more = len(where) - 1
+    return where[0] + (f" (and {more} more)" if more else "")

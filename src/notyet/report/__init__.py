@@ -1,0 +1,1 @@
+"""What `notyet status` tells: how a place is gated, by which hosts, and what is wrong with that."""

@@ -1,0 +1,191 @@
+"""What can be wrong on our own side: files, trust, switches, the ledger."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from types import MappingProxyType
+
+from notyet.config.files import host_files, native_files, real_folder, root_of
+from notyet.config.store import read_record, record_path, state_folder
+from notyet.config.switch import VARIABLE, switched_off
+from notyet.config.trust import candidate
+from notyet.core.text import visible
+from notyet.errors import LedgerBusy, LedgerError
+from notyet.install.fault import fault
+from notyet.install.fault import place as at
+from notyet.ledger.place import default_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from notyet.config.files import ConfigFile
+    from notyet.config.load import Setup
+    from notyet.config.trust import Candidate
+    from notyet.install.fault import Fault
+
+_INSIDE = "NOTYET_INSIDE"
+_NOWHERE: Mapping[str, str] = MappingProxyType({})
+_PATIENCE = 2.0  # seconds for the ledger
+
+
+def own_faults(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[Fault]:
+    """Judge what is the same for every host."""
+    return [
+        *variable_faults(environ),
+        *_switch(cwd, environ),
+        *_configuration(cwd, environ, setup),
+        *_ledger(environ),
+    ]
+
+
+def variable_faults(
+    environ: Mapping[str, str], where: Mapping[str, str] = _NOWHERE
+) -> Iterator[Fault]:
+    """Say which variables keep every hook from gating; `where` they are set, if not by a shell."""
+    effects = {VARIABLE: "agents started with it are let go", _INSIDE: "it marks a gate's own work"}
+    for name, effect in effects.items():
+        value = environ.get(name, "")
+        is_on = VARIABLE in switched_off("", {VARIABLE: value}) if name == VARIABLE else value
+        if is_on:
+            fix = "remove it" if where.get(name) else f"run: unset {name}"
+            what = f"{name} is set: {effect}, and nothing is gated."
+            yield fault("off-by-variable", what, where=where.get(name, ""), fix=fix)
+
+
+def _switch(cwd: str, environ: Mapping[str, str]) -> Iterator[Fault]:
+    others = {name: value for name, value in environ.items() if name != VARIABLE}
+    off = switched_off(cwd, others)
+    if off:
+        everywhere = " --global" if " everywhere" in off else ""
+        yield fault("switched-off", f"notyet is {off}.", fix=f"run: notyet on{everywhere}")
+
+
+def _configuration(cwd: str, environ: Mapping[str, str], setup: Setup) -> Iterator[Fault]:
+    told = set()
+    for file in _files(cwd, environ, setup):
+        for found in _file(file, environ, setup):
+            told.add(file.path)
+            yield found
+    for path in setup.unreadable:
+        if path not in told:
+            told.add(path)
+            what = "It was trusted with another version of notyet, and must be trusted again."
+            yield fault("config-unreadable", what, where=at(path), fix="run: notyet trust --read")
+    if not setup.gates and not told:
+        yield fault(
+            "no-gates",
+            "No gate is in force here, so every agent may stop at once.",
+            fix="write a notyet.toml, and run: notyet trust",
+        )
+
+
+def _files(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[ConfigFile]:
+    """Return the files that configure this place, as the hook would find them."""
+    state = state_folder(environ)
+
+    def is_trusted(path: str) -> bool:
+        return bool(state) and os.path.exists(record_path(state, path))
+
+    place = real_folder(cwd)
+    files = native_files(place, environ, is_trusted)
+    for host in dict.fromkeys(name for file in files for name in _hosts_read(file, environ)):
+        files += host_files(host, root_of(place), environ, is_trusted)
+    known = {file.path for file in files}
+    return files + [file for file in setup.untrusted if file.path not in known]
+
+
+def _hosts_read(file: ConfigFile, environ: Mapping[str, str]) -> tuple[str, ...]:
+    try:
+        return () if file.is_gone else candidate(file, environ).settings.read_hosts
+    except OSError:
+        return ()
+
+
+def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Iterator[Fault]:
+    where = at(file.path)
+    if file.is_gone:
+        what = "It was trusted and then removed; what was trusted stays in force."
+        fix = f"put it back, or run: {file.command} --revoke"
+        yield fault("config-removed", what, where=where, fix=fix)
+        return
+    try:
+        found = candidate(file, environ)
+    except OSError as error:
+        stays = _stays(read_record(state_folder(environ), file.path) is not None)
+        what = f"It cannot be read: {error.strerror or error}{stays}."
+        yield fault("config-unreadable", what, where=where, fix="make it readable")
+        return
+    is_untrusted = any(one.path == file.path for one in setup.untrusted)
+    yield from _judged(found, where, is_untrusted=is_untrusted)
+
+
+def _judged(found: Candidate, where: str, *, is_untrusted: bool) -> Iterator[Fault]:
+    stays = _stays(found.before is not None and not found.file.own and not is_untrusted)
+    mistake = next(iter(found.settings.mistakes), None)
+    command = f"run: {found.file.command}"
+    if mistake is not None:
+        more = len(found.settings.mistakes) - 1
+        others = f" (and {more} more)" if more else ""
+        hint = mistake.hint or "correct it"
+        yield fault(
+            "config-invalid",
+            f"It has a mistake{others}: {visible(mistake.message)}{stays}.",
+            where=at(mistake.file, mistake.line, mistake.column),
+            fix=hint if found.file.own else f"{hint}, and {command}",
+        )
+    elif is_untrusted:
+        what = "Nobody trusted it, so none of its gates is in force."
+        yield fault("config-untrusted", what, where=where, fix=command)
+    elif not found.file.own and not found.is_trusted:
+        what = "It changed since it was trusted, and the changes are not in force"
+        yield fault("config-changed", f"{what}{stays}.", where=where, fix=command)
+
+
+def _stays(was_trusted: bool) -> str:  # noqa: FBT001  # one fact, one word
+    return "; what was trusted stays in force" if was_trusted else ""
+
+
+def _ledger(environ: Mapping[str, str]) -> Iterator[Fault]:
+    path = default_path(environ)
+    fix = "set NOTYET_LEDGER to a file on a local disk that you can write"
+    effect = "without the ledger no agent is sent back"
+    if not path:
+        what = f"There is no home folder to keep the ledger in; {effect}."
+        yield fault("ledger-unusable", what, fix="set HOME, or XDG_STATE_HOME")
+        return
+    try:
+        warnings = _tried(path)
+    except LedgerBusy as error:
+        yield fault("ledger-at-risk", f"{_detail(error)}.", where=at(path), fix="try again")
+    except (LedgerError, OSError) as error:
+        what = f"The ledger cannot be written: {_detail(error)}; {effect}."
+        yield fault("ledger-unusable", what, where=at(path), fix=fix)
+    else:
+        for warning in warnings:
+            yield fault("ledger-at-risk", f"{visible(warning)}.", where=at(path), fix=fix)
+
+
+def _tried(path: str) -> tuple[str, ...]:
+    """Write nothing where a ledger would be written; return what its user should know."""
+    from notyet.ledger.sqlite import Ledger
+
+    if not os.path.lexists(path):
+        folder = os.path.dirname(path)
+        while folder and not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        with tempfile.TemporaryFile(dir=folder):
+            return ()
+    ledger = Ledger(path, patience=_PATIENCE)
+    try:
+        ledger.file.write(lambda _db: None)
+        return ledger.file.take_warnings()
+    finally:
+        ledger.file.close()
+
+
+def _detail(error: LedgerError | OSError) -> str:
+    if isinstance(error, LedgerError):
+        return visible(error.detail)
+    return str(error.strerror or error)

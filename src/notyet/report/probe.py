@@ -1,0 +1,187 @@
+"""One synthetic stop through the installed command line, run as its host would run it.
+
+It shows what no reading of files can: that the line starts, finds us, and is answered. The hook
+knows the stop by its session (`NOTYET_PROBE`), asks no gate, and writes nothing down; `ask` lets
+it ask the gates, and write into a ledger that is thrown away.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+
+from notyet import __version__
+from notyet.checks.command import Job, run_together
+from notyet.core.event import StopEvent
+from notyet.core.json_text import dumps, loads
+from notyet.core.record import Record
+from notyet.core.text import clean, first_line
+from notyet.dialects import PATIENCE, command_face
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from notyet.core.command import Exit
+    from notyet.install.fault import Fault
+    from notyet.install.look import Look
+    from notyet.install.registered import Registration
+
+_PATIENCE = 20.0  # seconds; a cold start takes a tenth of one
+_SPARE = 10.0  # seconds beyond what the host would wait, to see that it would have been too late
+_VERSION = re.compile(r"notyet (\S+): ")
+_SAYS = ("systemMessage", "reason", "stopReason")
+_NOT_OF_AGENTS = ("NOTYET_INSIDE", "NOTYET_SUPERVISED")  # told of by themselves
+
+
+class Probe(Record, kw_only=True):
+    """How the installed command answered a stop."""
+
+    command: str
+    stdout: str = ""
+    stderr: str = ""
+    code: int | None = None
+    seconds: float = 0.0
+    problem: str = ""  # why that is no answer
+    says: str = ""  # what a user would read of it
+    asked: bool = False  # with `ask`: the gates themselves answered
+
+
+def probe(look: Look, entry: Registration) -> Probe:
+    """Send a stop that asks nothing, and return what came back."""
+    mark = f"notyet-status-{os.urandom(8).hex()}"
+    done = _run(look, entry, mark, {"NOTYET_PROBE": mark}, _PATIENCE)
+    said = _said(done)
+    problem = _unanswered(done, _PATIENCE) or _strange(done, said)
+    return Probe(**_of(entry, done), problem=problem, says=_words(said))
+
+
+def ask(look: Look, entry: Registration) -> Probe:
+    """Send a stop for which the gates are asked, and return what came back."""
+    first = probe(look, entry)
+    if first.problem:  # so nobody would be asked
+        return first
+    waits = (entry.timeout or PATIENCE[look.host]) + _SPARE
+    with tempfile.TemporaryDirectory(prefix="notyet-status-") as folder:
+        ledger = {"NOTYET_LEDGER": os.path.join(folder, "ledger.db")}
+        done = _run(look, entry, f"notyet-status-{os.urandom(8).hex()}", ledger, waits)
+    says = _words(_said(done)) or "the agent may stop"
+    return Probe(**_of(entry, done), problem=_unanswered(done, waits), says=says, asked=True)
+
+
+def probe_faults(look: Look, entry: Registration, probed: Probe) -> Iterator[Fault]:
+    """Judge an answer."""
+    if probed.problem:
+        yield look.fault(
+            "no-reply",
+            f"A stop was sent through the installed command, and {probed.problem}.",
+            where=entry.where,
+            fix=f"try it: {probed.command}; or run: notyet install {look.host}",
+        )
+    version = _VERSION.match(probed.says)
+    if version is not None and version[1] != __version__:
+        yield look.fault(
+            "other-version",
+            f"The installed command is notyet {version[1]}; this is notyet {__version__}.",
+            where=entry.where,
+            fix=f"run: notyet install {look.host}",
+        )
+
+
+def _run(
+    look: Look, entry: Registration, session: str, extra: Mapping[str, str], patience: float
+) -> Exit:
+    event = StopEvent(
+        host=look.host,
+        session_id=session,
+        turn_id=session,
+        cwd=look.cwd,
+        stop_hook_active=False,
+        last_message="This stop was made up by `notyet status`.",
+    )
+    payload, variables = command_face(look.host).write_event(event, look.cwd)
+    environ = dict(look.environ) | look.added
+    environ = {name: value for name, value in environ.items() if name not in _NOT_OF_AGENTS}
+    if look.host == "claude" and look.version.text:
+        variables["AI_AGENT"] = f"claude-code_{look.version.text.replace('.', '-')}_agent"
+    job = Job(
+        argv=_argv(look, entry),
+        dir=look.cwd,
+        environ={**environ, **variables, **extra},
+        stdin=dumps(payload).encode("utf-8", "replace"),
+        timeout=patience,
+    )
+    (done,) = run_together([job])
+    return done
+
+
+def _argv(look: Look, entry: Registration) -> tuple[str, ...]:
+    """Return how the host starts the command: Codex in the login shell, without logging in."""
+    arguments = entry.handler.get("args")
+    if look.host == "claude" and isinstance(arguments, list):
+        return (str(entry.handler["command"]), *arguments)
+    return (_login_shell() if look.host == "codex" else "/bin/sh", "-c", entry.command)
+
+
+def _login_shell() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
+    except KeyError:
+        return "/bin/sh"
+
+
+def _said(done: Exit) -> dict[str, Any] | None:
+    try:
+        said = loads(done.stdout.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _unanswered(done: Exit, patience: float) -> str:
+    """Say why there is no answer; empty when the command ended as it should."""
+    if done.problem:
+        return f"it could not be started: {done.problem}"
+    if done.timed_out:
+        return f"it did not answer within {patience:g} s"
+    if done.code != 0:
+        ended = f"exit code {done.code}" if done.code is not None else f"signal {done.signal}"
+        return f"it ended with {ended}{_complaint(done)}"
+    return ""
+
+
+def _strange(done: Exit, said: dict[str, Any] | None) -> str:
+    """Say why an answer is not ours; empty when it is."""
+    if _words(said).startswith("notyet"):
+        return ""
+    if not done.stdout.strip():
+        return f"it answered nothing{_complaint(done)}"
+    answer = first_line(clean(done.stdout.decode("utf-8", "replace")))
+    return f"its answer is not notyet's: {answer}"
+
+
+def _complaint(done: Exit) -> str:
+    said = first_line(clean(done.stderr.decode("utf-8", "replace")))
+    return f": {said}" if said else ""
+
+
+def _words(said: dict[str, Any] | None) -> str:
+    for name in _SAYS:
+        value = (said or {}).get(name)
+        if isinstance(value, str) and value.strip():
+            return " ".join(clean(value).split())
+    return ""
+
+
+def _of(entry: Registration, done: Exit) -> dict[str, Any]:
+    return {
+        "command": entry.command,
+        "stdout": clean(done.stdout.decode("utf-8", "replace")).strip(),
+        "stderr": clean(done.stderr.decode("utf-8", "replace")).strip(),
+        "code": done.code,
+        "seconds": round(done.seconds, 3),
+    }

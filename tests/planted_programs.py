@@ -1,0 +1,195 @@
+"""Faults of commands, of trust, of time, and of the hosts' programs."""
+
+import json
+import os
+
+from hook_runs import trust
+from planting import plants
+from status_world import GATES
+
+# The command.
+
+
+@plants("program-missing")
+def it_is_gone(world, monkeypatch):
+    world.notyet.unlink()
+
+
+@plants("program-missing")
+def it_is_not_on_the_path(world, monkeypatch):
+    world.settings.unlink()
+    world.notyet.unlink()
+    world.register(start="")
+    if world.host == "codex":
+        world.serve()
+
+
+@plants("program-not-executable")
+def it_lost_its_mode(world, monkeypatch):
+    world.notyet.chmod(0o644)
+
+
+@plants("program-not-executable")
+def it_is_a_folder(world, monkeypatch):
+    world.notyet.unlink()
+    world.notyet.mkdir()
+
+
+@plants("interpreter-missing")
+def python_is_gone(world, monkeypatch):
+    world.program("notyet", "", "#!/no/such/python3.11 -I")
+
+
+@plants("no-reply")
+def it_fails(world, monkeypatch):
+    world.program("notyet", "echo 'ModuleNotFoundError: notyet' >&2; exit 1")
+
+
+@plants("no-reply")
+def it_says_nothing(world, monkeypatch):
+    world.program("notyet", "exit 0")
+
+
+@plants("no-reply")
+def it_says_something_else(world, monkeypatch):
+    world.program("notyet", "echo hello")
+
+
+@plants("no-reply")
+def it_is_killed(world, monkeypatch):
+    world.program("notyet", "kill -9 $$")
+
+
+@plants("no-reply")
+def it_hangs(world, monkeypatch):
+    monkeypatch.setattr("notyet.report.probe._PATIENCE", 0.5)
+    world.program("notyet", "sleep 60")
+
+
+@plants("other-version")
+def an_older_one(world, monkeypatch):
+    world.program("notyet", 'echo \'{"systemMessage": "notyet 0.0.1: would ask lint"}\'')
+
+
+# Trust.
+
+
+@plants("hook-untrusted", "codex")
+def nobody_approved(world, monkeypatch):
+    world.serve(trustStatus="untrusted")
+
+
+@plants("hook-modified", "codex")
+def it_changed(world, monkeypatch):
+    world.serve(trustStatus="modified")
+
+
+@plants("hook-disabled", "codex")
+def switched_off_in_hooks(world, monkeypatch):
+    world.serve(enabled=False)
+
+
+@plants("hook-not-loaded", "codex")
+def it_is_not_listed(world, monkeypatch):
+    world.answer([])
+
+
+@plants("project-untrusted", "codex")
+def only_in_a_strange_project(world, monkeypatch):
+    world.settings.unlink()
+    world.register("project")
+    world.answer([])
+
+
+@plants("folder-not-accepted", "claude")
+def another_folder_was_accepted(world, monkeypatch):
+    known = {"projects": {"/elsewhere": {"hasTrustDialogAccepted": True}}}
+    (world.home / ".claude.json").write_text(json.dumps(known))
+
+
+@plants("trust-not-asked", "codex")
+def codex_does_not_answer(world, monkeypatch):
+    from notyet.install import codex, codex_trust
+
+    hashes = {
+        world.listed(entry)["key"]: codex_trust.hash_of(entry.event, entry.handler)
+        for entry in world.entries()
+    }
+    config = next(p for p in codex.places(".", os.environ) if p.path.endswith(".codex/config.toml"))
+    (world.home / ".codex/config.toml").write_text(codex_trust.trusted("", config, hashes))
+    world.program("codex", 'test "$1" = --version && echo 0.166.0')
+
+
+# Time and counts.
+
+
+@plants("timeout-too-short")
+def codex_or_claude_waits_less(world, monkeypatch):
+    world.change(lambda value: value["hooks"]["Stop"][0]["hooks"][0].update(timeout=1799))
+
+
+@plants("gates-too-slow")
+def one_after_another(world, monkeypatch):
+    text = "".join(
+        f'[gates.g{n}]\nrun = "true"\ntimeout = "10m"\npriority = {n}\n' for n in range(4)
+    )
+    (world.project / "notyet.toml").write_text(text)
+    trust(world.project / "notyet.toml")
+
+
+@plants("limit-above-cap", "claude")
+def more_than_claude_code_honours(world, monkeypatch):
+    (world.project / "notyet.toml").write_text(f"{GATES}[limits]\nmax_blocks = 9\n")
+    trust(world.project / "notyet.toml")
+
+
+@plants("limit-above-cap", "claude")
+def more_than_the_settings_allow(world, monkeypatch):
+    cap = {"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "2"}
+    world.change(lambda value: value.update(env=cap))
+
+
+# The host's program.
+
+
+@plants("program-not-found", "claude")
+def no_program(world, monkeypatch):
+    (world.bin / world.host).unlink()
+
+
+@plants("version-too-old", "claude")
+def of_last_year(world, monkeypatch):
+    world.program("claude", "echo '2.0.41 (Claude Code)'")
+
+
+@plants("version-old", "claude")
+def of_this_spring(world, monkeypatch):
+    world.program("claude", "echo '2.1.162 (Claude Code)'")
+
+
+@plants("version-too-old", "codex")
+def hooks_were_an_experiment(world, monkeypatch):
+    codex = world.bin / "codex"
+    codex.write_text(codex.read_text().replace("0.166.0", "0.123.9"))
+
+
+@plants("version-old", "codex")
+def exec_was_different(world, monkeypatch):
+    codex = world.bin / "codex"
+    codex.write_text(codex.read_text().replace("0.166.0", "0.139.0"))
+
+
+@plants("version-unknown", "claude")
+def it_cannot_start(world, monkeypatch):
+    world.program("claude", "echo no >&2; exit 3")
+
+
+@plants("version-unknown", "claude")
+def it_names_none(world, monkeypatch):
+    world.program("claude", "head -c 3000000 /dev/urandom | base64 | tr -d 0-9")
+
+
+@plants("version-unknown", "claude")
+def it_never_answers(world, monkeypatch):
+    monkeypatch.setattr("notyet.install.versions.PATIENCE", 0.5)
+    world.program("claude", "sleep 60")

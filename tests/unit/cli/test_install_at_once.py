@@ -1,0 +1,108 @@
+"""`notyet install` with a person at a terminal, and with others who write the same file."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from hook_runs import ask as ask_hook
+from hook_runs import new_project, payload, stops
+from installs import converse, start
+from notyet.install.entry import EVENTS
+
+SETTINGS = ".claude/settings.json"
+
+
+@pytest.mark.parametrize("answer", [b"n\n", b"\n", b"\x04", b"maybe\n"])
+def test_a_person_who_does_not_say_yes_changes_nothing(place, home, answer):
+    code, seen = converse(place, ["install", "claude"], [answer])
+    assert code == 1
+    assert '+    "Stop": [' in seen
+    assert "Register notyet with Claude Code? [y/N]" in seen
+    assert "nothing was changed" in seen
+    assert not (home / ".claude").exists()
+
+
+def test_a_person_is_asked_about_the_settings_and_then_about_the_gates(place, home):
+    new_project(place, '[gates]\nlint = "exit 3"\n', trusted=False)
+    code, seen = converse(place, ["install", "claude"], [b"y\n", b"y\n"])
+    assert code == 0
+    assert seen.index("installed for Claude Code") < seen.index("Trust this file")
+    assert (home / SETTINGS).exists()
+    ask_hook(payload("claude", place))
+    assert stops()[-1][0] == "blocked"
+
+
+def test_gates_may_be_declined_after_the_installation(place, home):
+    new_project(place, '[gates]\nlint = "exit 3"\n', trusted=False)
+    code, _ = converse(place, ["install", "claude"], [b"y\n", b"n\n"])
+    assert code == 1
+    assert (home / SETTINGS).exists()
+    ask_hook(payload("claude", place))
+    assert stops()[-1] == ("skipped", "untrusted")
+
+
+def test_codex_is_asked_for_each_file(place, home):
+    code, seen = converse(place, ["install", "codex", "--trust"], [b"y\n", b"n\n"])
+    assert code == 1
+    assert "Let Codex trust them? [y/N]" in seen
+    assert os.listdir(home / ".codex") == ["hooks.json"]
+    code, _ = converse(place, ["install", "codex", "--trust"], [b"y\n"])
+    assert code == 0
+    code, seen = converse(place, ["uninstall", "codex"], [b"y\n", b"y\n"])
+    assert code == 0
+    assert not (home / ".codex").exists()
+
+
+def test_what_was_shown_is_what_is_written(place, home):
+    def edit():
+        (home / ".claude").mkdir()
+        (home / SETTINGS).write_text('{"theirs": 1}')
+
+    code, seen = converse(place, ["install", "claude"], [b"y\n"], edit)
+    assert code == 1
+    assert "changed by somebody else just now" in seen
+    assert (home / SETTINGS).read_text() == '{"theirs": 1}'
+
+
+def test_many_installations_at_once_leave_one_entry_each(place, home):
+    started = [
+        start(place, "install", "claude", "--yes", "--timeout", str(n)) for n in range(40, 46)
+    ]
+    assert [one.wait(60) for one in started] == [0] * 6
+    for one in started:
+        one.communicate()
+    hooks = json.loads((home / SETTINGS).read_text())["hooks"]
+    assert list(hooks) == list(EVENTS)
+    assert [len(groups) for groups in hooks.values()] == [1, 1, 1, 1]
+    assert os.listdir(home / ".claude") == ["settings.json"]
+
+
+def test_installing_and_uninstalling_at_once_keeps_what_others_have(place, home):
+    (home / ".claude").mkdir()
+    (home / SETTINGS).write_text('{"theirs": [1, 2]}\n')
+    started = [start(place, command, "claude", "--yes") for command in ("install", "uninstall") * 3]
+    for one in started:
+        one.communicate(timeout=60)
+    value = json.loads((home / SETTINGS).read_text())
+    assert value.pop("theirs") == [1, 2]
+    assert set(value) <= {"hooks"}
+
+
+def test_a_killed_installation_leaves_the_old_file_or_the_new(place, home):
+    (home / ".claude").mkdir()
+    path = home / SETTINGS
+    for moment in range(8):
+        path.write_text('{"theirs": 1}')
+        one = start(place, "install", "claude", "--yes")
+        time.sleep(0.05 * moment)
+        one.send_signal(signal.SIGKILL)
+        one.communicate(timeout=60)
+        value = json.loads(path.read_text())
+        assert value["theirs"] == 1
+        assert "hooks" not in value or list(value["hooks"]) == list(EVENTS)
+    again = start(place, "install", "claude", "--yes")
+    assert again.wait(60) == 0
+    again.communicate()

@@ -1,0 +1,106 @@
+"""`notyet status codex`: what only Codex has, its projects, approvals and two kinds of files."""
+
+import json
+import shutil
+
+import pytest
+
+from notyet.install import codex_trust
+from status_world import World
+
+
+@pytest.fixture
+def world_of(tmp_path, monkeypatch, capsys):
+    return lambda host: World(host, tmp_path, monkeypatch, capsys)
+
+
+def test_a_codex_project_that_is_trusted_is_read(world_of):
+    world = world_of("codex")
+    world.settings.unlink()
+    world.register("project")
+    config = f'[projects."{world.project}"]\ntrust_level = "trusted"\n'
+    (world.home / ".codex/config.toml").write_text(config)
+    world.answer([world.listed(entry) for entry in world.entries("project")])
+    assert world.found() == (0, {})
+
+
+def test_a_strange_project_beside_the_user_s_entry_is_only_a_warning(world_of):
+    world = world_of("codex")
+    world.register("project")
+    code, found = world.found()
+    assert code == 0
+    assert found["project-untrusted"]["level"] == "warning"
+    assert set(found) == {"project-untrusted", "registered-twice"}
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        ({}, "hook-untrusted"),
+        ({"trusted_hash": "sha256:0"}, "hook-modified"),
+        ({"trusted_hash": "right", "enabled": False}, "hook-disabled"),
+        ({"trusted_hash": "right"}, None),
+    ],
+)
+def test_without_codex_the_hashes_in_its_files_decide(world_of, state, code):
+    world = world_of("codex")
+    (world.bin / "codex").unlink()
+    lines = []
+    for entry in world.entries():
+        right = codex_trust.hash_of(entry.event, entry.handler)
+        lines.append(f'[hooks.state."{world.listed(entry)["key"]}"]')
+        for name, value in state.items():
+            value = json.dumps(right if value == "right" else value)  # noqa: PLW2901  # as TOML
+            lines.append(f"{name} = {value}")
+    (world.home / ".codex" / "config.toml").write_text("\n".join(lines))
+    found = world.found()[1]
+    assert list(found) == (["program-not-found", code] if code else ["program-not-found"])
+
+
+def test_an_organisation_s_codex_entry_needs_no_approval(world_of):
+    world = world_of("codex")
+    (world.bin / "codex").unlink()
+    world.managed.mkdir()
+    shutil.move(world.settings, world.managed / "hooks.json")
+    text = "allow_managed_hooks_only = true\n"
+    (world.managed / "requirements.toml").write_text(text)
+    assert list(world.found()[1]) == ["program-not-found"]
+
+
+def test_a_codex_hook_that_is_no_object_drops_the_file(world_of):
+    world = world_of("codex")
+    world.change(lambda value: value["hooks"]["Stop"].append({"hooks": ["make"]}))
+    found = world.found()[1]
+    assert found["file-dropped"]["what"].endswith("because a hook is not an object.")
+
+
+def test_codex_entries_in_toml_are_found_too(world_of):
+    from notyet.install import codex
+    from notyet.install.entry import entries
+    from notyet.install.place import Place
+
+    world = world_of("codex")
+    path = world.home / ".codex" / "config.toml"
+    place = Place(scope="user", path=str(path), form="toml")
+    text = codex.added("# mine\n", place, entries("codex", str(world.notyet), 1800))
+    path.write_text(text)
+    world.settings.unlink()
+    world.serve()
+    assert world.found() == (0, {})
+
+
+def test_codex_says_where_a_file_is_wrong(world_of):
+    world = world_of("codex")
+    path = world.home / ".codex" / "config.toml"
+    path.write_text('model = "a"\n')
+    world.answer([], f"{path}:1:9: invalid type: string")
+    found = world.found()[1]["file-dropped"]
+    assert found["what"] == "Codex takes nothing from it: invalid type: string."
+    assert found["where"] == f"{path}:1:9"
+
+
+def test_a_strange_project_s_broken_file_is_nobody_s_concern(world_of):
+    world = world_of("codex")
+    (world.project / ".codex").mkdir()
+    (world.project / ".codex" / "hooks.json").write_text("{")
+    assert world.found() == (0, {})

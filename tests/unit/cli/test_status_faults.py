@@ -1,0 +1,39 @@
+"""Every fault that `notyet status` knows, planted into a machine where all is well."""
+
+import pytest
+
+import planted_own
+import planted_programs
+import planted_settings
+from notyet.install.fault import CODES
+from planting import PLANTED
+from status_world import World
+
+_PLANTERS = (planted_settings, planted_programs, planted_own)  # which fill the list
+
+
+@pytest.fixture
+def world_of(tmp_path, monkeypatch, capsys):
+    return lambda host: World(host, tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_a_healthy_machine_has_no_fault(world_of, host):
+    world = world_of(host)
+    assert world.found() == (0, {})
+
+
+def test_every_known_fault_is_planted_here():
+    assert {param.values[2] for param in PLANTED} == set(CODES)
+
+
+@pytest.mark.parametrize(("host", "plant", "code", "level"), PLANTED)
+def test_a_planted_fault_is_found_and_nothing_else(world_of, host, plant, code, level):
+    world = world_of(host)
+    plant(world, world.monkeypatch)
+    exit_code, found = world.found()
+    assert list(found) == [code]
+    assert found[code]["level"] == level
+    assert found[code]["what"].endswith(".")
+    assert found[code]["fix"]
+    assert exit_code == (1 if level == "fault" else 0)

@@ -1,0 +1,174 @@
+"""`notyet uninstall`: what was there before comes back."""
+
+import json
+import os
+
+import pytest
+
+from hook_runs import query
+from notyet.cli.main import main
+
+FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
+THEIRS = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "lint"}]}]}}
+ODD = [
+    b"",
+    b" \n",
+    b"{}",
+    b"{ }\r\n",
+    b"{\n}",
+    b'\xef\xbb\xbf{"hooks":{}}',
+    b'{"hooks": {"Stop": []}, "a": [1 ,2]}',
+    b'{\n\t"a": "\\u00e9\xc3\xa9",\n\t"a": 2\n}',
+    b'{"hooks": {"Stop": [ ]}, "hooks": {"x": []}}\n\n',
+]
+
+
+@pytest.mark.parametrize(
+    ("host", "content"),
+    [*(("claude", content) for content in ODD), *(("codex", content) for content in ODD[:5])],
+)
+def test_every_byte_comes_back(host, content, place, home):
+    path = home / FILES[host]
+    path.parent.mkdir()
+    path.write_bytes(content)
+    assert main(["install", host, "--yes", "--timeout", "99"]) == 0
+    assert main(["install", host, "--yes"]) == 0
+    assert path.read_bytes() != content
+    assert main(["uninstall", host, "--yes"]) == 0
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("host", FILES)
+def test_where_there_was_no_file_there_is_none_again(host, place, home, capsys):
+    main(["install", host, "--yes"])
+    main(["install", host, "--yes", "--timeout", "99"])
+    assert main(["uninstall", host, "--yes"]) == 0
+    assert not (home / FILES[host]).parent.exists()
+    assert "uninstalled from" in capsys.readouterr().out
+    acts = [what for (what,) in query("SELECT what FROM acts")]
+    assert acts == ["install", "install", "uninstall"]
+
+
+def test_what_others_changed_since_stays(place, home):
+    path = home / FILES["claude"]
+    path.parent.mkdir()
+    path.write_text(json.dumps(THEIRS, indent=2))
+    main(["install", "claude", "--yes"])
+    value = json.loads(path.read_text())
+    value["model"] = "x"
+    value["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "later"}]})
+    value["hooks"]["SessionStart"][0]["hooks"].insert(0, {"type": "command", "command": "begin"})
+    path.write_text(json.dumps(value, indent=2))
+    assert main(["uninstall", "claude", "--yes"]) == 0
+    left = json.loads(path.read_text())
+    assert left == {
+        "hooks": {
+            "Stop": [
+                *THEIRS["hooks"]["Stop"],
+                {"hooks": [{"type": "command", "command": "later"}]},
+            ],
+            "SessionStart": [{"hooks": [{"type": "command", "command": "begin"}]}],
+        },
+        "model": "x",
+    }
+
+
+def test_our_entries_are_found_however_they_were_written(place, home):
+    path = home / FILES["claude"]
+    path.parent.mkdir()
+    commands = ["'/a b/notyet' hook", "uvx notyet hook --host claude", "echo 'notyet hook'"]
+    groups = [{"hooks": [{"type": "command", "command": command}]} for command in commands]
+    groups.append({"hooks": [{"type": "command", "command": "/x/notyet", "args": ["hook"]}]})
+    path.write_text(json.dumps({"hooks": {"Stop": groups, "stop": groups[:1]}}))
+    assert main(["uninstall", "claude", "--yes"]) == 0
+    assert json.loads(path.read_text()) == {"hooks": {"Stop": groups[2:3]}}
+
+
+def test_all_scopes_are_cleared_unless_one_is_named(place, home, capsys):
+    for scope in ("--user", "--project", "--local"):
+        main(["install", "claude", "--yes", scope])
+    assert main(["uninstall", "claude", "--yes", "--local"]) == 0
+    assert sorted(os.listdir(place / ".claude")) == ["settings.json"]
+    assert (home / FILES["claude"]).exists()
+    assert main(["uninstall", "claude", "--yes"]) == 0
+    assert not (place / ".claude").exists()
+    assert not (home / ".claude").exists()
+
+
+def test_a_project_is_cleared_from_a_folder_inside_it(place, capsys, monkeypatch):
+    (place / "sub").mkdir()
+    monkeypatch.chdir(place / "sub")
+    for host, file in FILES.items():
+        assert main(["install", host, "--yes", "--project"]) == 0
+        assert (place / file).exists()
+        assert main(["uninstall", host, "--yes"]) == 0
+        assert not (place / file).exists()
+    assert f"next: start claude in {place}: " in capsys.readouterr().out
+
+
+def test_nothing_to_take_out_is_no_error(place, capsys):
+    assert main(["uninstall", "claude", "--yes"]) == 0
+    assert "not installed for Claude Code" in capsys.readouterr().out
+    assert main(["uninstall", "claude", "--yes", "--local"]) == 0
+    assert "its local settings" in capsys.readouterr().out
+    assert main(["uninstall", "codex", "--yes", "--local"]) == 1
+    assert "use --user or --project" in capsys.readouterr().err
+
+
+def test_a_dry_run_shows_the_change_and_changes_nothing(place, home, capsys):
+    main(["install", "claude", "--yes"])
+    before = (home / FILES["claude"]).read_bytes()
+    capsys.readouterr()
+    assert main(["uninstall", "claude", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert '  -    "Stop": [' in said
+    assert "(user settings, removed)" in said
+    assert (home / FILES["claude"]).read_bytes() == before
+
+
+def test_without_a_terminal_nobody_is_asked(place, home, capsys, monkeypatch):
+    main(["install", "claude", "--yes"])
+    with open(os.devnull) as nobody:
+        monkeypatch.setattr("sys.stdin", nobody)
+        assert main(["uninstall", "claude"]) == 1
+    assert "add --yes" in capsys.readouterr().err
+    assert (home / FILES["claude"]).exists()
+
+
+def test_a_file_that_does_not_parse_is_left_alone_and_told_of(place, home, capsys):
+    path = home / FILES["codex"]
+    path.parent.mkdir()
+    path.write_text('{"hooks": {"Stop": [')
+    assert main(["uninstall", "codex", "--yes"]) == 1
+    assert "hooks.json:1:" in capsys.readouterr().out
+    assert path.read_text() == '{"hooks": {"Stop": ['
+
+
+def test_conclaudes_command_line_and_managed_settings_are_left_alone(
+    place, home, capsys, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("notyet.install.claude.MANAGED", str(tmp_path))
+    for path, command in (
+        (home / FILES["claude"], "notyet conclaude Hooks Stop"),
+        (tmp_path / "managed-settings.json", "notyet hook"),
+    ):
+        path.parent.mkdir(exist_ok=True)
+        hooks = {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}
+        path.write_text(json.dumps({"hooks": hooks}))
+    assert main(["uninstall", "claude", "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert "because it is conclaude's command line" in said
+    assert "is your administrator's" in said
+    assert "conclaude" in (home / FILES["claude"]).read_text()
+
+
+def test_trust_of_codex_goes_with_the_hooks(place, home, capsys):
+    config = home / ".codex" / "config.toml"
+    config.parent.mkdir()
+    before = "model = 'x' # mine\n\n[hooks.state.'/other:stop:0:0']\ntrusted_hash = 'y'\n"
+    config.write_text(before)
+    main(["install", "codex", "--yes", "--trust"])
+    assert 'trusted_hash = "sha256:' in config.read_text()
+    assert main(["uninstall", "codex", "--yes"]) == 0
+    assert config.read_text() == before
+    assert "no longer trusted by Codex" in capsys.readouterr().out

@@ -1,0 +1,211 @@
+"""Writing a settings file: whole or not at all, and never over somebody else's change."""
+
+import os
+import resource
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from notyet.install.backup import keep, kept
+from notyet.install.change import Change, Stale
+
+SOURCE = str(Path(sys.modules["notyet"].__file__).parents[1])
+
+
+@pytest.fixture
+def state(tmp_path):
+    return str(tmp_path / "state" / "notyet")
+
+
+def change(path, before, after):
+    return Change(path=str(path), before=before, after=after)
+
+
+def left_in(folder):
+    return sorted(os.listdir(folder))
+
+
+def test_a_new_file_is_written_with_its_folders(tmp_path, state):
+    path = tmp_path / "a" / "b" / "settings.json"
+    backup = change(path, None, b"{}\n").write(state)
+    assert path.read_bytes() == b"{}\n"
+    assert backup.endswith(".none")
+    assert left_in(path.parent) == ["settings.json"]
+
+
+def test_the_mode_stays_and_the_old_content_is_kept_for_the_user_only(tmp_path, state):
+    path = tmp_path / "settings.json"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    backup = change(path, b"old", b"new").write(state)
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert Path(backup).read_bytes() == b"old"
+    assert stat.S_IMODE(os.stat(backup).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(state).st_mode) == 0o700
+
+
+def test_a_symbolic_link_stays_one(tmp_path, state):
+    (tmp_path / "dotfiles").mkdir()
+    real = tmp_path / "dotfiles" / "claude.json"
+    real.write_bytes(b"old")
+    link = tmp_path / "settings.json"
+    link.symlink_to("dotfiles/claude.json")
+    change(link, b"old", b"new").write(state)
+    assert link.is_symlink()
+    assert real.read_bytes() == b"new"
+    assert left_in(tmp_path / "dotfiles") == ["claude.json"]
+    real.unlink()
+    change(link, None, b"again").write(state)
+    assert real.read_bytes() == b"again"
+
+
+def test_a_file_that_somebody_changed_meanwhile_is_left_alone(tmp_path, state):
+    path = tmp_path / "settings.json"
+    for before in (b"old", None):
+        path.write_bytes(b"theirs")
+        with pytest.raises(Stale, match="changed by somebody else"):
+            change(path, before, b"new").write(state)
+        assert path.read_bytes() == b"theirs"
+    path.unlink()
+    with pytest.raises(Stale):
+        change(path, b"old", b"new").write(state)
+    assert not path.exists()
+
+
+def test_a_file_that_was_ours_alone_goes_with_its_folder(tmp_path, state):
+    path = tmp_path / ".codex" / "hooks.json"
+    change(path, None, b"x").write(state)
+    change(path, b"x", None).write(state)
+    assert not path.parent.exists()
+    change(path, None, b"x").write(state)
+    (path.parent / "other").touch()
+    change(path, b"x", None).write(state)
+    assert left_in(path.parent) == ["other"]
+
+
+def test_only_the_newest_copies_are_kept(tmp_path, state):
+    path = str(tmp_path / "a.json")
+    for number in range(15):
+        keep(state, path, str(number).encode() if number % 2 else None)
+    found = kept(state, path)
+    assert found == [None if n % 2 == 0 else str(n).encode() for n in range(14, 4, -1)]
+    keep(state, path + "/b", b"inner")
+    assert kept(state, path) == found
+    assert kept(state, str(tmp_path / "unknown")) == []
+
+
+def test_copies_of_hostile_names_are_kept(tmp_path, state):
+    for name in ("new\nline", "\udcff", "a'b\"c $(x) *", "…" * 70):
+        path = tmp_path / name / "settings.json"
+        change(path, None, b"1").write(state)
+        change(path, b"1", b"2").write(state)
+        assert kept(state, str(path)) == [b"1", None]
+
+
+def limited(code, **options):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PYTHONPATH": SOURCE},
+        **options,
+    )
+
+
+WRITE = """
+import sys
+from notyet.install.change import Change
+try:
+    Change(path={path!r}, before={before!r}, after={after!r}).write({state!r})
+except OSError as error:
+    print(error.filename, error.strerror, sep=": ")
+"""
+
+
+def test_on_a_full_disk_the_old_file_stays_whole(tmp_path, state):
+    path = tmp_path / "settings.json"
+    path.write_bytes(b"old")
+    code = WRITE.format(path=str(path), before=b"old", after=b"x" * 9999, state=state)
+    done = limited(code, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)))
+    assert done.stdout == f"{path}: File too large\n"
+    assert path.read_bytes() == b"old"
+    assert left_in(tmp_path) == ["settings.json", "state"]
+
+
+def test_without_a_copy_nothing_is_changed(tmp_path, state):
+    path = tmp_path / "settings.json"
+    path.write_bytes(b"x" * 9999)
+    code = WRITE.format(path=str(path), before=b"x" * 9999, after=b"new", state=state)
+    done = limited(code, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)))
+    assert "/backups/" in done.stdout
+    assert path.read_bytes() == b"x" * 9999
+    assert kept(state, str(path)) == []
+
+
+def test_in_a_read_only_folder_nothing_is_changed(tmp_path, state):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = folder / "settings.json"
+    path.write_bytes(b"old")
+    folder.chmod(0o555)
+    code = WRITE.format(path=str(path), before=b"old", after=b"new", state=state)
+    if os.geteuid() == 0:  # whom modes do not stop
+        tmp_path.chmod(0o777)
+        for above in tmp_path.parents[:3]:
+            above.chmod(above.stat().st_mode | 0o011)
+        code = code.replace("try:", "import os; os.setgid(65534); os.setuid(65534)\ntry:")
+    done = limited(code)
+    folder.chmod(0o755)
+    assert done.stdout == f"{path}: Permission denied\n"
+    assert path.read_bytes() == b"old"
+    assert left_in(folder) == ["settings.json"]
+
+
+def test_the_difference_shows_files_that_come_and_go_and_missing_line_ends():
+    made = change("/x", None, b"a\nb\n").diff()
+    assert made == ["--- /dev/null", "+++ /x", "@@ -0,0 +1,2 @@", "+a", "+b"]
+    assert change("/x", b"a\n", None).diff()[:2] == ["--- /x", "+++ /dev/null"]
+    assert change("/x", b"a\n", b"a").diff()[3:] == ["-a", "+a\\ (no line end)"]
+    assert change("/x", b"\xff\n", b"").diff()[3] == "-\udcff"
+
+
+def test_what_is_in_the_way_is_named_by_the_file_that_was_meant(tmp_path, state):
+    (tmp_path / "file").touch()
+    path = tmp_path / "file" / "settings.json"
+    with pytest.raises(NotADirectoryError) as wrong:
+        change(path, None, b"new").write(state)
+    assert wrong.value.filename == str(path)
+
+
+def test_a_state_folder_that_cannot_be_used_stops_the_change(tmp_path):
+    (tmp_path / "state").touch()
+    path = tmp_path / "settings.json"
+    with pytest.raises(OSError, match="state"):
+        change(path, None, b"new").write(str(tmp_path / "state"))
+    assert not path.exists()
+
+
+def test_a_copy_that_cannot_be_kept_stops_the_change(tmp_path, state):
+    path = tmp_path / "settings.json"
+    change(path, None, b"old").write(state)
+    blocked = Path(state) / "backups" / str(tmp_path / "other.json").lstrip("/")
+    blocked.touch()
+    with pytest.raises(OSError, match="other") as wrong:
+        change(tmp_path / "other.json", None, b"new").write(state)
+    assert str(wrong.value.filename).startswith(str(blocked))
+    assert not (tmp_path / "other.json").exists()
+
+
+def test_the_owner_stays_where_we_may_see_to_it(tmp_path, state):
+    path = tmp_path / "settings.json"
+    path.write_bytes(b"old")
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 1234)
+    owner = path.stat().st_uid
+    change(path, b"old", b"new").write(state)
+    assert path.stat().st_uid == owner

@@ -1,0 +1,150 @@
+"""Which files hosts read, and where we write."""
+
+import os
+
+import pytest
+
+from notyet.install import HOSTS, claude, codex, host_named
+from notyet.install.refused import CannotInstall
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "p" / "sub" / "deep"
+    folder.mkdir(parents=True)
+    (tmp_path / "p" / ".git").mkdir()
+    return folder
+
+
+def scopes(places, root):
+    return [(place.scope, os.path.relpath(place.path, root)) for place in places]
+
+
+def test_every_host_offers_what_a_host_must(tmp_path):
+    for name in HOSTS:
+        host = host_named(name)
+        assert name == host.NAME
+        assert host.target("user", str(tmp_path), {"HOME": str(tmp_path)}).scope == "user"
+        assert host.found(str(tmp_path), {"HOME": str(tmp_path)}) == ([], [])
+
+
+def test_claude_code_reads_the_users_the_projects_and_managed_settings(
+    project, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(claude, "MANAGED", str(tmp_path / "managed"))
+    more = tmp_path / "managed" / "managed-settings.d"
+    more.mkdir(parents=True)
+    for name in ("b.json", "a.json", ".hidden.json", "notes.txt"):
+        (more / name).touch()
+    found = claude.places(str(project), {"HOME": str(tmp_path / "home")})
+    assert scopes(found, tmp_path) == [
+        ("user", "home/.claude/settings.json"),
+        ("project", "p/sub/deep/.claude/settings.json"),
+        ("local", "p/sub/deep/.claude/settings.local.json"),
+        ("local", "p/.claude/settings.local.json"),
+        ("managed", "managed/managed-settings.json"),
+        ("managed", "managed/managed-settings.d/a.json"),
+        ("managed", "managed/managed-settings.d/b.json"),
+    ]
+
+
+def test_codex_reads_every_layer_and_all_folders_of_the_project(project, tmp_path, monkeypatch):
+    monkeypatch.setattr(codex, "MANAGED", str(tmp_path / "etc"))
+    found = codex.places(str(project), {"HOME": str(tmp_path / "home")})
+    assert scopes(found, tmp_path) == [
+        ("managed", "etc/requirements.toml"),
+        ("managed", "etc/hooks.json"),
+        ("managed", "etc/config.toml"),
+        ("user", "home/.codex/hooks.json"),
+        ("user", "home/.codex/config.toml"),
+        ("project", "p/.codex/hooks.json"),
+        ("project", "p/.codex/config.toml"),
+        ("project", "p/sub/.codex/hooks.json"),
+        ("project", "p/sub/.codex/config.toml"),
+        ("project", "p/sub/deep/.codex/hooks.json"),
+        ("project", "p/sub/deep/.codex/config.toml"),
+    ]
+    assert {place.form for place in found if place.path.endswith(".toml")} == {"toml"}
+
+
+@pytest.mark.parametrize(
+    ("host", "variable"), [(claude, "CLAUDE_CONFIG_DIR"), (codex, "CODEX_HOME")]
+)
+def test_the_hosts_own_variable_moves_the_users_settings(host, variable, tmp_path):
+    environ = {"HOME": str(tmp_path), variable: str(tmp_path / "elsewhere")}
+    assert os.path.dirname(host.target("user", "/", environ).path) == environ[variable]
+    assert environ[variable] in " ".join(place.path for place in host.places("/", environ))
+
+
+@pytest.mark.parametrize("host", [claude, codex])
+def test_without_a_home_there_is_no_place_for_the_user(host, tmp_path):
+    with pytest.raises(CannotInstall, match="there is no home folder; set HOME"):
+        host.target("user", str(tmp_path), {})
+    assert "user" not in {place.scope for place in host.places(str(tmp_path), {})}
+
+
+@pytest.mark.parametrize(
+    ("host", "variable"), [(claude, "CLAUDE_CONFIG_DIR"), (codex, "CODEX_HOME")]
+)
+def test_a_relative_folder_of_the_user_is_refused(host, variable, tmp_path):
+    with pytest.raises(CannotInstall, match=f"^{variable} is no absolute path"):
+        host.target("user", str(tmp_path), {"HOME": str(tmp_path), variable: "here"})
+
+
+@pytest.mark.parametrize("host", [claude, codex])
+def test_the_project_is_the_repository_around(host, project, tmp_path):
+    place = host.target("project", str(project), {"HOME": str(tmp_path)})
+    assert place.path.startswith(str(tmp_path / "p" / "."))
+
+
+@pytest.mark.parametrize("host", [claude, codex])
+def test_a_project_that_is_the_home_is_refused(host, tmp_path):
+    environ = {"HOME": str(tmp_path)}
+    with pytest.raises(CannotInstall, match="your own; use --user"):
+        host.target("project", str(tmp_path), environ)
+    paths = [place.path for place in host.places(str(tmp_path), environ)]
+    assert len(paths) == len(set(paths))
+
+
+def test_claude_code_has_local_settings_and_codex_has_none(project, tmp_path):
+    environ = {"HOME": str(tmp_path)}
+    place = claude.target("local", str(project), environ)
+    assert place.path == str(tmp_path / "p" / ".claude" / "settings.local.json")
+    with pytest.raises(CannotInstall, match="use --user or --project"):
+        codex.target("local", str(project), environ)
+
+
+OURS = "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = 'command'\ncommand = 'notyet hook'\n"
+THEIRS = OURS.replace("notyet", "lint")
+
+
+@pytest.mark.parametrize(
+    ("json", "toml", "name"),
+    [
+        (None, None, "hooks.json"),
+        (None, "model = 'x'\n", "hooks.json"),
+        (None, "[hooks.state.x]\ntrusted_hash = 'y'\n", "hooks.json"),
+        (None, THEIRS, "config.toml"),
+        ("{}", THEIRS, "hooks.json"),
+        ("{}", OURS, "config.toml"),
+        ("", None, "hooks.json"),
+    ],
+)
+def test_codex_keeps_its_hooks_in_one_file_and_ours_go_there(tmp_path, json, toml, name):
+    folder = tmp_path / ".codex"
+    folder.mkdir()
+    for file, text in (("hooks.json", json), ("config.toml", toml)):
+        if text is not None:
+            (folder / file).write_text(text)
+    place = codex.target("user", "/", {"HOME": str(tmp_path)})
+    assert place.path == str(folder / name)
+    assert place.form == name.rsplit(".", 1)[1]
+
+
+def test_a_config_that_does_not_parse_is_told_of_before_anything_is_chosen(tmp_path):
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "config.toml").write_text("a = \n")
+    with pytest.raises(CannotInstall, match=r"config\.toml:1:\d+: this is not TOML"):
+        codex.target("user", "/", {"HOME": str(tmp_path)})
+    _, (mistake,) = codex.found("/", {"HOME": str(tmp_path)})
+    assert mistake.line == 1

@@ -1,0 +1,108 @@
+"""What `notyet status` finds on our own side, beyond what is planted in a whole machine."""
+
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from hook_runs import new_project, payload, run_hook, stops, trust
+from notyet.config.load import load
+from notyet.config.store import record_path, state_folder
+from notyet.ledger import file as ledger_file
+from notyet.ledger.place import default_path
+from notyet.report import own
+from notyet.report.own import own_faults, variable_faults
+
+
+def found(folder, environ=None):
+    environ = os.environ if environ is None else environ
+    return own_faults(str(folder), environ, load(str(folder), "claude", environ))
+
+
+@pytest.fixture
+def project(tmp_path):
+    return new_project(tmp_path / "p")
+
+
+def test_without_a_home_there_is_no_ledger(project, monkeypatch):
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    codes = {one.code: one for one in found(project, {"PATH": "/bin"})}
+    assert codes["ledger-unusable"].fix == "set HOME, or XDG_STATE_HOME"
+
+
+def test_a_ledger_that_others_hold_is_at_risk(project, monkeypatch):
+    monkeypatch.setattr(own, "_PATIENCE", 0.1)
+    run_hook(payload("claude", project))
+    with closing(sqlite3.connect(default_path(os.environ), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        (one,) = found(project)
+    assert (one.code, one.where) == ("ledger-at-risk", default_path(os.environ))
+
+
+def test_a_ledger_that_is_in_use_is_left_as_it_is(project):
+    run_hook(payload("claude", project))
+    before = stops()
+    assert found(project) == []
+    assert stops() == before
+
+
+def test_a_ledger_on_a_network_disk_is_at_risk(project, monkeypatch):
+    run_hook(payload("claude", project))
+    monkeypatch.setattr(ledger_file, "network_file_system", lambda _path: "nfs4")
+    (one,) = found(project)
+    assert one.code == "ledger-at-risk"
+    assert "network file system (nfs4)" in one.what
+
+
+def test_a_ledger_that_is_not_there_yet_is_not_made(project):
+    assert found(project) == []
+    assert not os.path.exists(default_path(os.environ))
+
+
+def test_a_folder_in_the_ledger_s_place_is_told(project):
+    os.makedirs(default_path(os.environ))
+    (one,) = found(project)
+    assert one.code == "ledger-unusable"
+    assert "directory" in one.what
+
+
+def test_a_file_trusted_with_another_notyet_is_told(tmp_path):
+    pytest.importorskip("yaml")
+    project = new_project(tmp_path / "p", '[read]\nhosts = ["conclaude"]\n')
+    other = project / ".conclaude.yaml"
+    other.write_text("stop:\n  commands:\n    - run: make\n")
+    trust(other, "conclaude")
+    record = record_path(state_folder(os.environ), str(other))
+    with open(record, encoding="ascii") as file:
+        text = file.read()
+    with open(record, "w", encoding="ascii") as file:
+        file.write(text.replace('"format": 1', '"format": 99'))
+    (one,) = found(project)
+    assert (one.code, one.where) == ("config-unreadable", str(other))
+
+
+def test_a_changed_file_says_what_stays_in_force(project):
+    (project / "notyet.toml").write_text("[gates]\n")
+    (one,) = found(project)
+    assert one.code == "config-changed"
+    assert one.what.endswith("the changes are not in force; what was trusted stays in force.")
+    assert one.fix == "run: notyet trust"
+
+
+def test_all_mistakes_are_counted(project):
+    (project / "notyet.toml").write_text("a = 1\nb = 2\n")
+    (one,) = found(project)
+    assert one.code == "config-invalid"
+    assert "It has a mistake (and 1 more): " in one.what
+    assert one.where == f"{project}/notyet.toml:1:1"
+
+
+@pytest.mark.parametrize("value", ["0", "", "no", "false"])
+def test_a_switch_that_is_not_on_is_no_fault(value):
+    assert list(variable_faults({"NOTYET_DISABLE": value})) == []
+
+
+def test_a_variable_of_settings_is_told_with_its_place():
+    (one,) = variable_faults({"NOTYET_INSIDE": "1"}, {"NOTYET_INSIDE": "/s.json:1:2"})
+    assert (one.where, one.fix) == ("/s.json:1:2", "remove it")
