@@ -3,15 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format bench soak docs clean
+.PHONY: help demo test test-clients lint format bench soak docs record clean
 
 help:
 	@echo "make demo    scripted agents meet the gates (nothing to install)"
 	@echo "make test    lint, types, layers, tests with coverage, rules (about five minutes)"
+	@echo "make test-clients  the real Claude Code and Codex, fetched once (about 1 GB), with a scripted model"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run"
 	@echo "make soak    the ledger and supervised agents under many processes and kill -9 (minutes)"
 	@echo "make docs    rewrite the generated parts of docs/"
+	@echo "make record  record the sessions in docs/how-to anew, with the real programs"
 	@echo "make format  let ruff format and fix the code"
 
 demo: supported-python
@@ -19,6 +21,10 @@ demo: supported-python
 
 test: $(VENV)/ready
 	@$(BIN)/python tools/checks.py all
+
+# The time counts for what a test waits for, too: another process may be fetching a program.
+test-clients: $(VENV)/ready
+	@$(BIN)/pytest -q -n 2 --timeout 600 tests/clients
 
 lint: $(VENV)/ready
 	@$(BIN)/python tools/checks.py lint
@@ -37,6 +43,9 @@ docs: $(VENV)/ready
 	@$(BIN)/python tools/api_reference.py --write
 	@$(BIN)/python tools/config_reference.py --write
 	@$(BIN)/python tools/wire_reference.py --write
+
+record: $(VENV)/ready
+	@$(BIN)/python tools/record_sessions.py
 
 clean:
 	rm -rf $(VENV) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,292 @@
+"""Real sessions as text for the how-to pages: what a person types, and what is answered.
+
+The place has a short name of the same length as the one that is shown instead, so that every line
+looks as it would look there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pty
+import re
+import secrets
+import select
+import shutil
+import subprocess
+import textwrap
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clients.claude_code.driver import ClaudeCode
+from clients.codex.driver import Codex
+from clients.model.script import Run, Say
+from clients.model.server import ModelServer
+from clients.programs import CLAUDE, CODEX
+from clients.world import NOTYET, Ran
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clients.model.script import Request, Step
+    from clients.programs import Program
+    from clients.world import World
+
+SHOWN = "/home/ada"
+_REAL = "/tmp/{:.4}"  # noqa: S108  # as long as the one that is shown, and readable
+_WIDTH = 100
+_PATIENCE = 60.0
+_LONGEST_DIFF, _HEAD, _TAIL = 24, 12, 3  # lines
+_ASKS = b"[y/N] "
+_SEED = {
+    "shop.py": "def total(prices):\n    return sum(prices)\n",
+    "test_shop.py": (
+        "import unittest\n\nfrom shop import total\n\n\n"
+        "class Basket(unittest.TestCase):\n"
+        "    def test_an_empty_basket_is_free(self):\n"
+        "        self.assertEqual(total([]), 0)\n"
+    ),
+    "notyet.toml": (
+        '[gates]\ntests = "python3 -m unittest --quiet"\n\n'
+        '[gates.todo]\nrun = "! grep -n TODO *.py"\nhint = "Do it now, or say what you need."\n'
+    ),
+}
+BEGIN = "<!-- recorded by `make record`: begin -->\n"
+END = "<!-- recorded by `make record`: end -->\n"
+_TITLES = {"claude": "Claude Code", "codex": "Codex"}
+_FORM = """
+With {title} {version} and a model that follows a script, on a terminal. Paths, times, ids and
+hashes are replaced, and long changes are cut; nothing else is.
+
+```console
+{typed}
+```
+
+The same run, as the model saw it:
+
+```text
+{seen}
+```
+
+"""
+PROMPT = "Write discount(price, percent) in shop.py."
+_BEGIN = "printf 'def discount(price, percent):\\n    return price  # TODO percent\\n' >> shop.py"
+_FINISH = "sed -i 's/return price .*/return price - price * percent \\/ 100/' shop.py"
+SCRIPT: list[Step] = [
+    Run(_BEGIN),
+    Say("Done! discount() is in shop.py."),
+    Run(_FINISH),
+    Say("discount() takes the percentage off now, and no TODO is left."),
+]
+# What is different every time.
+_MASKS = {
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b": (
+        "0199f3c2-7a51-7d10-9c55-2f6d1c0a8e41"
+    ),
+    r"\b\d+\.\d+ ?s\b": "0.1 s",
+    r"\bin \d+ms\b": "in 4ms",
+    r"\b\d{8}T\d{6}\.\d+": "20260105T101500.000000001",
+    r"/bin/[a-z]+ -lc ": "/bin/bash -lc ",  # the shell of whoever records
+    r"sha256:[0-9a-f]{64}": "sha256:47a7...",
+    r"\x1b\[[?\d;]*[a-zA-Z]": "",
+}
+
+
+class Recorder:
+    """Types commands at a terminal, and keeps what is seen."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.seen: list[str] = []
+
+    def type(self, line: str, **environ: str) -> None:
+        """Run a line as a shell at a terminal does; every question is answered with y."""
+        mine, theirs = pty.openpty()
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", line],
+            cwd=self.world.project,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=self.world.environ | {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "100"} | environ,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        try:
+            out = _conversation(mine)
+            process.wait(_PATIENCE)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            os.close(mine)
+        lines = out.decode(errors="replace").replace("\r\n", "\n").strip("\n")
+        self.seen += [f"$ {line}", *([lines] if lines else [])]
+
+    def text(self) -> str:
+        """Return what was seen, without what is different every time."""
+        return _masked("\n".join(self.seen), self.world)
+
+
+def _conversation(terminal: int) -> bytes:
+    """Read until the other side is closed; say yes where somebody asks."""
+    out, answered = b"", 0
+    while select.select([terminal], [], [], _PATIENCE)[0]:
+        try:
+            out += os.read(terminal, 65536)
+        except OSError:  # the other side is closed
+            return out
+        if out.endswith(_ASKS) and len(out) > answered:
+            answered = len(out)
+            os.write(terminal, b"y\n")
+    raise TimeoutError(out)
+
+
+def _masked(text: str, world: World) -> str:
+    text = text.replace(str(world.folder), SHOWN)
+    for pattern, shown in _MASKS.items():
+        text = re.sub(pattern, shown, text)
+    lines = [line.rstrip() for line in text.splitlines()]
+    return "\n".join(_without_long_diffs(lines)).strip()
+
+
+def _without_long_diffs(lines: list[str]) -> Iterator[str]:
+    """Leave out the middle of added lines that are many."""
+    for added, group in itertools.groupby(lines, lambda line: line.startswith("  +")):
+        found = list(group)
+        if added and len(found) > _LONGEST_DIFF:
+            yield from found[:_HEAD]
+            yield f"  [{len(found) - _HEAD - _TAIL} more lines]"
+            yield from found[-_TAIL:]
+        else:
+            yield from found
+
+
+@contextmanager
+def place(kind: type[World], program: Path, version: str) -> Iterator[World]:
+    """Give a program a home with a project in it, under a name as long as the one shown."""
+    folder = Path(_REAL.format(secrets.token_hex(2)))
+    while folder.exists():
+        folder = Path(_REAL.format(secrets.token_hex(2)))
+    try:
+        yield type("Recorded", (_Shop, kind), {})(program, version, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Shop:
+    """A home whose project is called shop, with the programs where people have them."""
+
+    folder: Path
+    home = property(lambda self: self.folder, lambda _self, _path: None)
+    project = property(lambda self: self.folder / "shop", lambda _self, _path: None)
+    tmp = property(lambda self: self.folder / ".tmp", lambda _self, _path: None)
+    logs = property(lambda self: self.folder / ".logs", lambda _self, _path: None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()  # type: ignore[misc]  # of the program's own class
+        bin_folder = self.home / ".local" / "bin"
+        bin_folder.mkdir(parents=True)
+        (bin_folder / "notyet").symlink_to(NOTYET)
+        (bin_folder / self.HOST).symlink_to(self.program)  # type: ignore[attr-defined]  # as above
+        for name, text in _SEED.items():
+            (self.project / name).write_text(text)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        environ: dict[str, str] = super().environ  # type: ignore[misc]  # as above
+        return environ | {"PATH": f"{self.home}/.local/bin:{environ['PATH']}"}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A how-to page with a recorded session."""
+
+    path: Path
+    program: Program
+    kind: type[World]
+    lines: tuple[str, ...]  # what a person types
+    run: str  # the agent, last of all
+
+    def block(self) -> str:
+        """Return the part of the page between the marks, as it is in the file."""
+        return self.path.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
+
+    def write(self, block: str) -> None:
+        """Put another text between the marks."""
+        before, rest = self.path.read_text(encoding="utf-8").split(BEGIN)
+        after = rest.split(END)[1]
+        self.path.write_text(f"{before}{BEGIN}{block}{END}{after}", encoding="utf-8")
+
+    def recorded(self, program: Path) -> str:
+        """Record the session; return the text for the page."""
+        with place(self.kind, program, self.program.version) as world:
+            recorder = Recorder(world)
+            with ModelServer(world.WIRE, SCRIPT) as model:
+                _tell_where_the_model_is(world, model.url)
+                for line in self.lines:
+                    recorder.type(line)
+                recorder.type(self.run, **world.variables(model.url))
+            world.runs.append(Ran("", 0, "", "", model))
+            world.check()
+            seen = _masked("\n".join(_as_the_model_saw_it(world, model.requests)), world)
+        return _FORM.format(
+            title=_TITLES[self.program.name],
+            version=self.program.version,
+            typed=recorder.text(),
+            seen=seen,
+        )
+
+
+def _tell_where_the_model_is(world: Any, url: str) -> None:
+    """Let the settings name it, where the environment does not."""
+    if world.HOST == "codex":
+        config = world.config.read_text()
+        world.config.write_text(config.replace("http://127.0.0.1:1/v1", f"{url}/v1"))
+
+
+def _as_the_model_saw_it(world: World, requests: list[Request]) -> Iterator[str]:
+    yield from _said("user", PROMPT)
+    for request in requests:
+        for prompt in world.WIRE.prompts(request.news):
+            yield from _said("hook", prompt)
+        step = request.step
+        if isinstance(step, Run):
+            yield from _said("model", f"(runs) {step.command}")
+        elif isinstance(step, Say):
+            yield from _said("model", step.text)
+
+
+def _said(who: str, text: str) -> Iterator[str]:
+    lead = f"{who:<7}"
+    for line in text.splitlines():
+        wrapped = textwrap.wrap(line, _WIDTH, break_long_words=False, drop_whitespace=True)
+        for part in wrapped or [""]:
+            yield (lead + part).rstrip()
+            lead = " " * 7
+
+
+_HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
+PAGES = {
+    "claude-code": Page(
+        _HOW_TO / "claude-code.md",
+        CLAUDE,
+        ClaudeCode,
+        ("cat notyet.toml", "notyet install claude", "notyet status claude"),
+        f'claude -p "{PROMPT}" --allowedTools Bash',
+    ),
+    "codex": Page(
+        _HOW_TO / "codex.md",
+        CODEX,
+        Codex,
+        (
+            "notyet install codex",
+            "notyet status codex",
+            "notyet install codex --trust",
+            "notyet status codex",
+        ),
+        f'codex exec "{PROMPT}"',
+    ),
+}

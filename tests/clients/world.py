@@ -1,0 +1,309 @@
+"""A scratch home and a project for one real program, and what became of the stops in it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, ClassVar
+
+from clients.model.script import MAIN, Request, Say
+from clients.model.server import ModelServer
+from clients.stops import Stop, stops_in
+from commands import running, until
+
+NOTYET = Path(sys.prefix) / "bin" / "notyet"
+_MARK = "NOTYET_TEST_WORLD"
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass
+class Ran:
+    """One run of the program, from its start to its end."""
+
+    text: str  # its final answer
+    code: int
+    out: str
+    err: str
+    model: ModelServer
+
+    def told(self, actor: str = MAIN) -> list[str]:
+        """Return what was news to an actor in each of its requests."""
+        return [request.last for request in self.model.asked(actor)]
+
+
+class Running:
+    """A run that is under way."""
+
+    def __init__(self, world: World, process: subprocess.Popen[bytes], model: ModelServer) -> None:
+        self.world = world
+        self.process = process
+        self.model = model
+        self._ran: Ran | None = None
+
+    def interrupt(self) -> None:
+        """Do as a user who presses Ctrl-C: the whole foreground gets the signal."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def wait(self, timeout: float = 60.0) -> Ran:
+        """Wait for its end."""
+        if self._ran is None:
+            self.process.wait(timeout)
+            out, err = (
+                (self.world.logs / f"{self.process.pid}.{name}").read_text(errors="replace")
+                for name in ("out", "err")
+            )
+            text = self.world.answer(out)
+            self._ran = Ran(text, self.process.returncode, out, err, self.model)
+        return self._ran
+
+
+@dataclass
+class World:
+    """A program in a place of its own. What differs between programs is in the subclasses."""
+
+    program: Path
+    version: str
+    folder: Path
+    ungated: set[str] = field(default_factory=set)  # actors whose stops no gate was asked about
+
+    HOST: ClassVar[str] = ""
+    WIRE: ClassVar[Any] = None  # the module of its protocol
+    SHOWS_NOTES: ClassVar[bool] = False  # whether a run without a terminal shows our notes
+    ITS_FILES: ClassVar[tuple[str, ...]] = ()  # patterns of what the program leaves in TMPDIR
+
+    def __post_init__(self) -> None:
+        self.mark = uuid.uuid4().hex
+        self.runs: list[Ran] = []
+        self.home = self.folder / "home"
+        self.project = self.folder / "project"
+        self.tmp = self.folder / "tmp"
+        self.logs = self.folder / "logs"
+        for place in (self.home, self.project, self.tmp, self.logs):
+            place.mkdir()
+        (self.project / "file.txt").write_text("one\n")
+        self.git("init", "--quiet")
+        self.git("add", ".")
+        self.git("commit", "--quiet", "-m", "one")
+        self.settle_in()
+
+    # -- what a program must say of itself
+
+    def settle_in(self) -> None:
+        """Write the settings that the program needs in a new home."""
+
+    def line(self, prompt: str, args: tuple[str, ...], url: str) -> list[str]:
+        """Return the command line of one run without a terminal."""
+        raise NotImplementedError
+
+    def variables(self, url: str) -> dict[str, str]:
+        """Return what the program needs in its environment."""
+        raise NotImplementedError
+
+    def answer(self, out: str) -> str:
+        """Return the final answer that a run delivered; empty when it delivered none."""
+        raise NotImplementedError
+
+    def define_agent(self, name: str) -> None:
+        """Let the project have a type of subagents."""
+        raise NotImplementedError
+
+    def notes(self, ran: Ran) -> list[str]:
+        """Return what the program showed its user of our notes; empty where it shows none."""
+        raise NotImplementedError
+
+    def tells_user(self, ran: Ran, words: str) -> bool:
+        """Tell whether the user could read this; true where the program shows no notes at all."""
+        return not self.SHOWS_NOTES or any(words in note for note in self.notes(ran))
+
+    # -- the place
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment of everything that runs here: nothing of the tester's own."""
+        return {
+            "PATH": _PATH,
+            "HOME": str(self.home),
+            "TMPDIR": str(self.tmp),
+            "LANG": "C.UTF-8",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_CONFIG_SYSTEM": "/dev/null",
+            _MARK: self.mark,  # found in all processes, and in nothing that is written down
+        }
+
+    @property
+    def state(self) -> Path:
+        """Where notyet keeps what it remembers."""
+        return self.home / ".local" / "state" / "notyet"
+
+    def git(self, *args: str) -> None:
+        author = ("-c", "user.name=t", "-c", "user.email=t@localhost")
+        subprocess.run(
+            ["git", *author, *args],
+            cwd=self.project,
+            check=True,
+            capture_output=True,
+            env=self.environ,
+        )
+
+    def notyet(self, *args: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run one of our commands in the project, as its user would."""
+        return subprocess.run(
+            [str(NOTYET), *args],
+            cwd=self.project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=self.environ | environ,
+        )
+
+    def gates(self, toml: str) -> None:
+        """Write the project's notyet.toml. `install` trusts it; later versions `trust` does."""
+        (self.project / "notyet.toml").write_text(toml)
+
+    def trust(self) -> None:
+        done = self.notyet("trust", "--yes")
+        assert done.returncode == 0, done.stderr
+
+    def install(self, *options: str) -> None:
+        """Let notyet install itself, and trust the gates that are there."""
+        done = self.notyet("install", self.HOST, "--yes", *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def uninstall(self, *options: str) -> None:
+        done = self.notyet("uninstall", self.HOST, "--yes", *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    # -- running the program
+
+    def run(
+        self,
+        script: Any,
+        prompt: str = "do it",
+        args: tuple[str, ...] = (),
+        timeout: float = 60.0,
+        line: list[str] | None = None,
+        **environ: str,
+    ) -> Ran:
+        """Run the program to its end, and to the end of all that it started."""
+        with self.start(script, prompt, args, line, **environ) as under_way:
+            return under_way.wait(timeout)
+
+    @contextmanager
+    def start(
+        self,
+        script: Any,
+        prompt: str = "do it",
+        args: tuple[str, ...] = (),
+        line: list[str] | None = None,
+        **environ: str,
+    ):
+        """Start the program, or whatever `line` starts it with; it is gone after the block."""
+        with ModelServer(self.WIRE, script) as model:
+            line = line or self.line(prompt, args, model.url)
+            process = self._spawn(line, model.url, environ)
+            under_way = Running(self, process, model)
+            try:
+                yield under_way
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                self.runs.append(under_way.wait())
+                until(lambda: not self.processes(), 10.0)
+
+    def _spawn(self, line: list[str], url: str, environ: dict[str, str]) -> subprocess.Popen[bytes]:
+        out, err = self.logs / f"{uuid.uuid4().hex}.out", self.logs / f"{uuid.uuid4().hex}.err"
+        with out.open("wb") as out_file, err.open("wb") as err_file:
+            process = subprocess.Popen(
+                line,
+                cwd=self.project,
+                stdin=subprocess.DEVNULL,
+                stdout=out_file,
+                stderr=err_file,
+                env=self.environ | self.variables(url) | environ,
+                process_group=0,
+            )
+        out.rename(self.logs / f"{process.pid}.out")
+        err.rename(self.logs / f"{process.pid}.err")
+        return process
+
+    # -- what became of it
+
+    def stops(self) -> list[Stop]:
+        """Return the ledger's rows, oldest first."""
+        return stops_in(self.state / "ledger.db")
+
+    def outcomes(self) -> list[str]:
+        return [stop.outcome for stop in self.stops()]
+
+    def processes(self) -> dict[int, str]:
+        """Return the processes of this world that still run."""
+        mark = f"{_MARK}={self.mark}".encode()
+        found = {}
+        for place in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (place / "environ").read_bytes() and running(int(place.name)):
+                    found[int(place.name)] = (place / "cmdline").read_text().replace("\0", " ")
+            except OSError:
+                continue  # not ours, or gone by now
+        return found
+
+    def left_behind(self) -> list[str]:
+        """Return what should be gone: processes, and files that are not the program's own."""
+        files = [str(path.relative_to(self.tmp)) for path in self.tmp.rglob("*") if path.is_file()]
+        strange = [name for name in files if not any(fnmatch(name, p) for p in self.ITS_FILES)]
+        return [*self.processes().values(), *strange]
+
+    def check(self) -> None:
+        """Check what must hold after every scenario."""
+        assert until(lambda: not self.left_behind(), 10.0), self.left_behind()
+        for ran in self.runs:
+            assert not ran.model.unexpected, ran.model.unexpected
+        assert self.story() == self.told_by_ledger()
+        kept = [path for path in self.state.rglob("*") if path.is_file()]
+        assert not [path for path in kept if self.mark.encode() in path.read_bytes()]
+
+    def thread(self, request: Request) -> str:
+        """Return by which id the ledger knows the agent that asks the model."""
+        raise NotImplementedError
+
+    def story(self) -> dict[str, list[tuple[str, str]]]:
+        """Return what the program did: what each agent said, and how it was sent back."""
+        threads: dict[str, list[Request]] = {}
+        for request in [request for ran in self.runs for request in ran.model.requests]:
+            if request.actor not in self.ungated:
+                threads.setdefault(self.thread(request), []).append(request)
+        told = {thread: self._stops_in(requests) for thread, requests in threads.items()}
+        return {thread: stops for thread, stops in told.items() if stops}
+
+    def _stops_in(self, requests: list[Request]) -> list[tuple[str, str]]:
+        told = []
+        for request, following in zip(requests, [*requests[1:], None], strict=True):
+            if isinstance(request.step, Say):
+                prompts = self.WIRE.prompts(following.news) if following else []
+                # A hook that is registered twice says the same twice.
+                words = " ".join(dict.fromkeys(_plain(prompt) for prompt in prompts))
+                told.append((request.step.text, words))
+        return told
+
+    def told_by_ledger(self) -> dict[str, list[tuple[str, str]]]:
+        """Return the same from the ledger."""
+        threads: dict[str, list[tuple[str, str]]] = {}
+        for stop in self.stops():
+            if stop.why == "supervised":  # the supervisor wrote down the same stop
+                continue
+            sent_back = stop.prompt if stop.verdict == "block" else ""
+            thread = threads.setdefault(stop.agent_id or stop.session_id, [])
+            thread.append((stop.last_message, _plain(sent_back)))
+        return threads
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

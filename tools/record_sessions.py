@@ -1,0 +1,32 @@
+"""Records the real sessions in the how-to pages anew: `make record`.
+
+It needs the real programs, as `make test-clients` does; that one compares what is written there.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from clients.programs import path_of  # the tests are no package that is installed
+from clients.recording import PAGES  # as above
+
+
+def main() -> int:
+    """Record the session of each page whose program can be had."""
+    missing = 0
+    for page in PAGES.values():
+        program = path_of(page.program)
+        if isinstance(program, str):
+            print(program)
+            missing += 1
+            continue
+        page.write(page.recorded(program))
+        print(f"recorded: {page.path.name}")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
