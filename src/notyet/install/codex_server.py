@@ -77,7 +77,7 @@ class _Server:
 
     def __init__(self, program: str, cwd: str, environ: Mapping[str, str], ends: float) -> None:
         self._ends = ends
-        self._lines: list[bytes] = []  # those that came, the next one last
+        self._lines: list[bytes] = []  # messages that came, the next one last
         self._rest = b""  # the beginning of one that is still to come
         self._total = 0
         self._process = subprocess.Popen(  # noqa: S603  # the user's own Codex
@@ -114,16 +114,15 @@ class _Server:
 
     def _next(self) -> dict[str, Any]:
         while True:
-            line = self._line()
-            if line.startswith(b"{"):  # else it went astray from a log
-                with suppress(ValueError, RecursionError):
-                    message: dict[str, Any] = loads(line.decode("utf-8", "replace"))
-                    return message
+            with suppress(ValueError, RecursionError):
+                message: dict[str, Any] = loads(self._line().decode("utf-8", "replace"))
+                return message
 
     def _line(self) -> bytes:
         while not self._lines:
             *lines, self._rest = (self._rest + self._block()).split(b"\n")
-            self._lines = lines[::-1]
+            # Others went astray from a log.
+            self._lines = [line for line in reversed(lines) if line.startswith(b"{")]
         return self._lines.pop()
 
     def _block(self) -> bytes:
