@@ -5,7 +5,7 @@ import shlex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notyet.dialects.own_command import ours_in, ours_of
+from notyet.dialects.own_command import is_only_hook, ours_in, ours_of
 
 WORDS = st.sampled_from(
     [
@@ -60,7 +60,17 @@ def test_a_shell_around_changes_nothing(words):
     assert ours_in(f"sh -c {shlex.quote(inner)}") == ours_in(inner)
 
 
+@given(TEXTS, st.sampled_from(["; ", " && ", "\n", " | ", " || ", " & "]))
+def test_with_another_command_beside_it_nothing_is_ours_alone(words, separator):
+    ours = shlex.join(words)
+    assert not is_only_hook(f"./lint.sh{separator}{ours}")
+    assert not is_only_hook(f"{ours}{separator}./lint.sh")
+    assert not is_only_hook(f"sh -c {shlex.quote(f'{ours}{separator}./lint.sh')}")
+    assert ours_in(ours) or not is_only_hook(ours)
+
+
 @given(NOISE)
 def test_whatever_the_text_it_is_ours_or_not(parts):
     found = ours_in("".join(parts))
     assert found is None or found[1:]
+    assert found or not is_only_hook("".join(parts))

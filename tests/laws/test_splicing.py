@@ -26,8 +26,9 @@ LEAVES = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(),
 )
+COMMANDS = ["lint", "echo 'notyet hook'", "", "./lint.sh && notyet hook", "notyet hook || mail"]
 HANDLERS = st.fixed_dictionaries(
-    {"type": st.just("command"), "command": st.sampled_from(["lint", "echo 'notyet hook'", ""])},
+    {"type": st.just("command"), "command": st.sampled_from(COMMANDS)},
     optional={"timeout": st.integers(0, 99), "x": LEAVES},
 )
 GROUPS = st.fixed_dictionaries(
@@ -137,6 +138,7 @@ HOOKS_IN_TOML = (
     '[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = "command" # why\ncommand = "x"\n',
     '[hooks]\nStop = [{ hooks = [{ type = "command", command = "x" }] }]\n',
     '[hooks]\nStop = [\n  { hooks = [{ command = "x" }] }, # one\n  { hooks = [] }, # two\n]\n',
+    '[hooks]\n# why\nStop = [\n  { hooks = [{ command = "x" }] } # last\n]\n',
     '[hooks.state."/a:stop:0:0"]\ntrusted_hash = "sha256:0"\n',
     '[hooks]\nSubagentStop = []\n[[hooks.Stop]]\nmatcher = ""\n\n  [[hooks.Stop.hooks]]\n',
     "# [[hooks.Stop]]\n",

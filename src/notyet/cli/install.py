@@ -13,9 +13,11 @@ from notyet.config.files import NAME, native_files
 from notyet.config.quantities import Seconds
 from notyet.config.shape import check
 from notyet.core.record import replace
-from notyet.core.text import visible
+from notyet.core.text import bounded, visible
 from notyet.install import HOSTS, host_named
+from notyet.install.edit import is_dropped
 from notyet.install.entry import EVENTS, START_TIMEOUT, Start, absolute_start, entries
+from notyet.install.hooks_file import found_in
 from notyet.install.place import is_same_file
 from notyet.install.planning import to_install
 from notyet.install.refused import CannotInstall
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from notyet.install.place import Place
 
 SUMMARY = "register notyet with Claude Code or Codex, and trust the gates of this project"
+_DIGITS = 9  # of a number of seconds
 _TIMEOUT = 1800  # seconds: a stage of gates may take 600, and there may be a few
 
 
@@ -54,10 +57,11 @@ def run(args: argparse.Namespace) -> int:
     seconds = _TIMEOUT
     if args.timeout is not None:
         text = args.timeout
-        said, wrong = check(int(text) if text.isdecimal() else text, Seconds())
+        is_number = text.isascii() and text.isdecimal() and len(text) <= _DIGITS
+        said, wrong = check(int(text) if is_number else text, Seconds())
         if wrong or said < 1 or said % 1:
             words = "is no time in whole seconds, up to a day; write 600, 90s, 10m or 1h"
-            return refuse("install", f"{text!r} {words}")
+            return refuse("install", f"{bounded(text, 40)!r} {words}")
         seconds = int(said)
     if args.trust and not host.TRUSTS:
         return refuse("install", f"{host.TITLE} has no trust in hooks; leave --trust out")
@@ -69,7 +73,12 @@ def _install(screen: Screen, host: Host, args: argparse.Namespace, seconds: int)
     place = host.target(args.scope or "user", os.getcwd(), environ)
     start = Start(line="") if place.scope == "project" else _start()
     wanted = entries(host.NAME, start.line, seconds)
-    outcome = screen.settle(
+    for one in filter(is_dropped, found_in(host.NAME, [place])[0]):
+        screen.note(
+            f"{one.where}: the matcher {one.matcher!r} is dropped; which agents are gated is said "
+            f"in {NAME}"
+        )
+    outcome = screen.settle_with_trust(
         host, place, lambda: to_install(host, place, wanted), f"Register notyet with {host.TITLE}"
     )
     if outcome == "declined":
@@ -83,6 +92,10 @@ def _install(screen: Screen, host: Host, args: argparse.Namespace, seconds: int)
             command=wanted[0].command,
             timeout=f"{seconds} s at a stop, {min(seconds, START_TIMEOUT)} s at a start",
         )
+    trust = f"{host.TITLE}'s trust"
+    is_kept = screen.settle_trust(
+        host, place, f"Let {trust} follow its hooks", f"{trust} follows its hooks"
+    )
     screen.note(start.note)
     _look_around(screen, host, place)
     if args.trust:
@@ -95,7 +108,7 @@ def _install(screen: Screen, host: Host, args: argparse.Namespace, seconds: int)
         return 0
     is_gated = _offer_gates(screen, args)
     screen.next(f"see that all is well with: notyet status {host.NAME}")
-    return 0 if is_gated and outcome != "declined" else 1
+    return 0 if is_gated and is_kept and outcome != "declined" else 1
 
 
 def _start() -> Start:
@@ -107,6 +120,7 @@ def _start() -> Start:
 def _look_around(screen: Screen, host: Host, place: Place) -> None:
     """Say where else notyet is registered, and which files the host cannot read."""
     found, mistakes = host.found(os.getcwd(), os.environ)
+    screen.note_mixed(one for one in found if is_same_file(one.place, place))
     others = {one.place.path: one for one in found if not is_same_file(one.place, place)}
     for path, one in others.items():
         how = f"notyet uninstall {host.NAME} --{one.place.scope}"

@@ -10,19 +10,22 @@ from notyet.cli.person import refuse, why_refused, write_down
 from notyet.cli.style import Style
 from notyet.cli.trusting import agreed
 from notyet.config.store import state_folder
+from notyet.core.record import replace
 from notyet.core.text import visible
 from notyet.errors import NotyetError
-from notyet.install.change import Stale
+from notyet.install.change import Stale, text_of
+from notyet.install.edit import is_mixed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Literal
 
     from notyet.install.change import Change
     from notyet.install.host import Host
     from notyet.install.place import Place
+    from notyet.install.registered import Registration
 
     Outcome = Literal["nothing", "shown", "declined", "done"]
 
@@ -76,6 +79,7 @@ class Screen:
         self._yes: bool = args.yes
         self._dry: bool = args.dry_run
         self._backup = ""
+        self.change: Change | None = None  # the last one that was settled
         self.paint = Style(sys.stdout).paint
         # Who says yes beforehand and does not look wants to know what was done, not how.
         self._shows = self._dry or not self._yes or sys.stdout.isatty()
@@ -83,11 +87,13 @@ class Screen:
     def settle(self, host: Host, place: Place, plan: Callable[[], Change], do: str) -> Outcome:
         """Show what would change, ask, and write it. Raises NotyetError and OSError."""
         for _ in range(_TRIES):
-            change = plan()
+            self.change = change = plan()
             if change.is_empty:
                 return "nothing"
             if self._shows:
                 self._show(host, place, change)
+            for note in change.notes():
+                self.note(note)
             if self._dry:
                 print("nothing was changed: this is a dry run")
                 return "shown"
@@ -104,6 +110,46 @@ class Screen:
             self._backup = backup if change.before is not None else ""
             return "done"
         raise Stale(f"{place.path} is changed by others all the time; run this again")
+
+    def settle_with_trust(
+        self, host: Host, place: Place, plan: Callable[[], Change], do: str
+    ) -> Outcome:
+        """Settle a change, but not one from which something follows that cannot be written."""
+
+        def checked() -> Change:
+            change = plan()
+            host.disapproval(place, text_of(change.before), text_of(change.after), os.environ)
+            return change
+
+        return self.settle(host, place, checked, do)
+
+    def settle_trust(self, host: Host, place: Place, do: str, done: str) -> bool:
+        """Write what follows for the host's trust from the last change; tell whether all is well.
+
+        Raises NotyetError and OSError.
+        """
+        last = self.change
+        assert last is not None
+        before, after = text_of(last.before), text_of(last.after)
+        trust = host.disapproval(place, before, after, os.environ)
+        if trust is None or trust.is_empty:
+            return True
+        config = replace(place, scope="user", path=trust.path)
+
+        def plan() -> Change:
+            return host.disapproval(place, before, after, os.environ) or trust
+
+        outcome = self.settle(host, config, plan, do)
+        if outcome == "done":
+            self.done(done, file=config.path)
+        return outcome != "declined"
+
+    def note_mixed(self, entries: Iterable[Registration]) -> bool:
+        """Say which entries are a person's own, though they run our hook; tell if there are any."""
+        mixed = [one for one in entries if is_mixed(one)]
+        for one in mixed:
+            self.note(f"{one.where}: this hook also runs other commands; change it yourself")
+        return bool(mixed)
 
     def _show(self, host: Host, place: Place, change: Change) -> None:
         state = "changed"

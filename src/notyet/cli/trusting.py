@@ -106,6 +106,8 @@ def agreed(question: str, command: str, purpose: str) -> bool:
         print(f"notyet {command}: not a terminal; add --yes {purpose}", file=sys.stderr)
         return False
     try:
-        return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
+        # Not on stdout, which may lead into a pager.
+        print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+        return input().strip().lower() in {"y", "yes"}
     except EOFError:
         return False

@@ -7,10 +7,9 @@ from contextlib import suppress
 
 from notyet.cli.installing import add_options, guarded
 from notyet.config.store import state_folder
-from notyet.core.record import replace
 from notyet.install import HOSTS, host_named
-from notyet.install.edit import is_hook
-from notyet.install.hooks_file import found_in, text_of
+from notyet.install.edit import is_hook, is_mixed
+from notyet.install.hooks_file import found_in
 from notyet.install.place import is_same_file
 from notyet.install.planning import to_uninstall
 from notyet.install.refused import CannotInstall
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from notyet.cli.installing import Screen
     from notyet.config.mistakes import Mistake
-    from notyet.install.change import Change
     from notyet.install.host import Host
     from notyet.install.place import Place, Scope
     from notyet.install.registered import Registration
@@ -49,9 +47,11 @@ def _uninstall(screen: Screen, host: Host, scope: Scope | Literal[""]) -> int:
     for mistake in mistakes:
         screen.note(f"not looked into: {mistake}")
     own = [one for one in found if is_hook(one)]
-    others = [one for one in found if not is_hook(one)]
-    for path in dict.fromkeys(one.where for one in others):
-        screen.note(f"left as it is, because it is conclaude's command line: {path}")
+    for one in found:
+        if not is_hook(one) and not is_mixed(one):
+            screen.note(f"left as it is, because it is conclaude's command line: {one.where}")
+    wanted = [one for one in found if scope in ("", one.place.scope)]
+    is_left = screen.note_mixed(one for one in wanted if one.place.scope in host.SCOPES)
     for path in dict.fromkeys(one.place.path for one in own if one.place.scope == "managed"):
         screen.note(f"{path} is your administrator's, and stays as it is")
     places = {
@@ -62,9 +62,9 @@ def _uninstall(screen: Screen, host: Host, scope: Scope | Literal[""]) -> int:
     if not places:
         where = f"its {scope} settings" if scope else "its settings here"
         print(f"not installed for {host.TITLE}: nothing of notyet in {where}")
-        return 1 if mistakes else 0
+        return 1 if mistakes or is_left else 0
     results = [_from(screen, host, place) for place in places.values()]
-    return 0 if all(results) else 1
+    return 0 if all(results) and not mistakes and not is_left else 1
 
 
 def _everywhere(host: Host) -> tuple[list[Registration], list[Mistake]]:
@@ -84,23 +84,16 @@ def _everywhere(host: Host) -> tuple[list[Registration], list[Mistake]]:
 def _from(screen: Screen, host: Host, place: Place) -> bool:
     """Take notyet out of one file, and out of what the host trusts."""
     state = state_folder(os.environ)
-    text = text_of(place) or ""
-    outcome = screen.settle(
+    outcome = screen.settle_with_trust(
         host, place, lambda: to_uninstall(host, place, state), f"Take notyet out of {host.TITLE}"
     )
     if outcome == "declined":
         return False
     if outcome == "done":
         screen.done(f"uninstalled from {host.TITLE}", file=place.path)
-    trust = host.disapproval(place, text, os.environ)
-    if trust is None or trust.is_empty:
-        return True
-    config = replace(place, scope="user", path=trust.path)
-
-    def plan() -> Change:
-        return host.disapproval(place, text, os.environ) or trust
-
-    outcome = screen.settle(host, config, plan, f"Take back {host.TITLE}'s trust in these hooks")
-    if outcome == "done":
-        screen.done(f"no longer trusted by {host.TITLE}", file=config.path)
-    return outcome != "declined"
+    return screen.settle_trust(
+        host,
+        place,
+        f"Take back {host.TITLE}'s trust in these hooks",
+        f"no longer trusted by {host.TITLE}",
+    )

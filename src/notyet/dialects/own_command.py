@@ -6,27 +6,39 @@ is wrongly taken for ours would be left out, or even removed.
 
 from __future__ import annotations
 
+from notyet.dialects.shell_words import commands
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     Words = Sequence[str]
+    Call = list[str] | None  # the words of our own call; None: somebody else's command
 
 _VERBS = ("hook", "conclaude")
-_BREAKS = ";&|(){}\n"
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "ash")
+_KEYWORDS = ("if", "then", "else", "elif", "do", "while", "until", "!")
 # They run a program that stands among their arguments.
 _RUNNERS = frozenset(
     {"exec", "command", "env", "nohup", "nice", "ionice", "time", "timeout", "setsid", "stdbuf"}
-    | {"sudo", "!", "if", "then", "else", "elif", "do", "while", "until", "uv", "uvx", "pipx"}
-    | {"poetry", "pdm", "hatch", "rye", "pixi", "mise", "conda", "micromamba", "direnv", "nix"}
+    | {*_KEYWORDS, "sudo", "doas", "caffeinate", "busybox", "uv", "uvx", "pipx", "poetry", "pdm"}
+    | {"hatch", "rye", "pixi", "mise", "conda", "micromamba", "direnv", "nix"}
 )
+_FETCHERS = ("uv", "uvx", "pipx")  # behind them a version may follow the name
+_VERSIONS = "@=[<>~!"
 _BETWEEN = ("run", "tool", "exec", "x")  # may stand between a runner and the program
 _WITH_VALUE = ("-X", "-W", "--check-hash-based-pycs")  # options of Python that take a word
+_SHELLS_WITH_VALUE = ("--rcfile", "--init-file")  # besides -o and -O, also behind others: -euo
+_SPLIT = ("-S", "--split-string")  # of `env`: the next word is a whole command
 _PROGRAMS = ("python", "pypy", "__main__.py")
 _MODULE = "/notyet/__main__.py"
-_DIRECT = frozenset({*_SHELLS, "eval", "notyet"})
+_DIRECT = frozenset({*_SHELLS, "eval", "notyet", "py"})
 _DIRECT_STARTS = ("$(", "`")
+_LOOKUPS = (["which"], ["command", "-v"], ["type", "-p"], ["type", "-P"])
+# Commands around ours that do nothing of their own.
+_GLUE = frozenset(
+    {"true", ":", "cd", "test", "[", "[[", "set", "export", "type", "which", "fi", "done"}
+)
 _DEEPEST = 4  # shells inside shells
 
 
@@ -35,12 +47,18 @@ def ours_in(command: str) -> list[str] | None:
 
     The program is `notyet`, or a Python with everything up to us.
     """
-    return _in_script(command, 0)
+    return _first(_in_script(command, 0)) if "notyet" in command else None
 
 
 def ours_of(words: Words) -> list[str] | None:
     """Do the same for a program with its arguments, which no shell reads."""
-    return _in_words(words, 0)
+    return _first(_in_words(words, 0))
+
+
+def is_only_hook(command: str) -> bool:
+    """Tell whether a shell's command runs our hook and nothing else, but for harmless glue."""
+    calls = list(_in_script(command, 0)) if "notyet" in command else []
+    return bool(calls) and all(call and call[at_verb(call)] == "hook" for call in calls)
 
 
 def at_verb(words: Words) -> int:
@@ -48,54 +66,111 @@ def at_verb(words: Words) -> int:
     return 1 if _is_program(words[0]) else _after_python(words)
 
 
-def _in_script(script: str, depth: int) -> list[str] | None:
-    if depth > _DEEPEST or "notyet" not in script:
-        return None
-    for words in _commands(script):
-        found = _in_words(words, depth)
-        if found:
-            return found
-    return None
+def _first(calls: Iterable[Call]) -> list[str] | None:
+    return next((call for call in calls if call), None)
 
 
-def _in_words(words: Words, depth: int) -> list[str] | None:
-    """Look for our call in one command, behind assignments and programs that run others."""
-    is_after_option = is_after_runner = False
+def _in_script(script: str, depth: int) -> Iterator[Call]:
+    """Yield what a script runs, without the glue."""
+    if depth > _DEEPEST:
+        yield None
+        return
+    for words in commands(script):
+        yield from _in_words(words, depth)
+
+
+def _in_words(words: Words, depth: int) -> Iterator[Call]:
+    """Yield what one command runs; behind assignments and programs that run others."""
+    is_after_option = is_after_runner = is_fetched = False
     for at, word in enumerate(words):
         name = word.rsplit("/", 1)[-1]
+        if is_fetched:
+            name = _unversioned(name)
         if name in _DIRECT or word.startswith(_DIRECT_STARTS) or name.startswith(_PROGRAMS):
-            return _direct(words[at:], name, depth)
+            own = name if is_fetched and name == "notyet" else word
+            found = list(_direct([own, *words[at + 1 :]], name, depth))
+            if _first(found) or not is_after_option:  # else it is the option's value
+                yield from ([None] if _substitutes(words[:at]) else [])
+                yield from found
+                return
+        if word in _SPLIT and is_after_runner:
+            yield from _in_script(" ".join(words[at + 1 :]), depth + 1)
+            return
         is_option = word.startswith("-")
         may_pass = is_option or is_after_option or word[:1].isdigit() or word in _BETWEEN
-        if name in _RUNNERS:
+        if name in _RUNNERS and not _is_lookup(words[at : at + 2]):
             is_after_runner = True
+            is_fetched = is_fetched or name in _FETCHERS
         elif not _is_assignment(word) and not (is_after_runner and may_pass):
-            return None
+            break
         is_after_option = is_option
-    return None
+    if not _is_glue(words):
+        yield None
 
 
-def _direct(words: Words, name: str, depth: int) -> list[str] | None:
-    """Look for our call in a command that begins with us, a Python or a shell."""
+def _direct(words: Words, name: str, depth: int) -> Iterator[Call]:
+    """Yield what a command runs that begins with us, a Python or a shell."""
     if name in _SHELLS:
-        return _in_shell(words[1:], depth)
+        yield from _in_shell(words[1:], depth)
+        return
     if name == "eval":
-        return _in_script(" ".join(words[1:]), depth + 1)
+        yield from _in_script(" ".join(words[1:]), depth + 1)
+        return
     verb = at_verb(words)
-    return list(words) if verb < len(words) and words[verb] in _VERBS else None
+    is_ours = verb < len(words) and words[verb] in _VERBS
+    yield list(words) if is_ours else None
+    if is_ours and (_substitutes(words[1:]) or not _is_plain(words[0])):
+        yield None
 
 
-def _in_shell(words: Words, depth: int) -> list[str] | None:
+def _in_shell(words: Words, depth: int) -> Iterator[Call]:
     """Look into the script that a shell is given after `-c`."""
-    is_script = False
+    is_script = is_value = False
     for word in words:
-        if word.startswith("-") and word != "-":
-            is_script = is_script or (not word.startswith("--") and "c" in word)
+        if is_value:
+            is_value = False
+        elif word.startswith(("-", "+")) and word != "-":
+            is_short = not word.startswith("--")
+            is_script = is_script or (is_short and "c" in word)
+            is_value = word in _SHELLS_WITH_VALUE or (is_short and word[-1] in "oO")
         elif is_script:
-            return _in_script(word, depth + 1)
+            yield from _in_script(word, depth + 1)
+            return
         else:
-            return None  # a file
-    return None
+            break  # a file
+    yield None
+
+
+def _is_glue(words: Words) -> bool:
+    """Tell whether a command does nothing but look, go to a folder, or set variables."""
+    if _substitutes(words):
+        return False
+    rest = [word for word in words if not _is_assignment(word)]
+    while rest and rest[0] in _KEYWORDS:
+        rest = rest[1:]
+    is_end = rest in (["exit"], ["exit", "0"], ["exec"])
+    return not rest or rest[0] in _GLUE or is_end or _is_lookup(rest)
+
+
+def _is_lookup(words: Words) -> bool:
+    """Tell whether this is `command -v`, which runs nothing."""
+    return words[:1] == ["command"] and "v" in "".join(words[1:2]).partition("-")[2].lower()
+
+
+def _substitutes(words: Words) -> bool:
+    """Tell whether words have commands in them, whose output takes their place."""
+    return any("$(" in word or "`" in word for word in words)
+
+
+def _is_plain(word: str) -> bool:
+    """Tell whether a program is named, or only looked up."""
+    return not _substitutes([word]) or word.strip("$()`").split()[:-1] in _LOOKUPS
+
+
+def _unversioned(name: str) -> str:
+    for sign in _VERSIONS:
+        name = name.partition(sign)[0]
+    return name
 
 
 def _is_program(word: str) -> bool:
@@ -120,80 +195,3 @@ def _after_python(words: Words) -> int:
 def _is_assignment(word: str) -> bool:
     name, sign, _ = word.partition("=")
     return bool(sign) and name.isidentifier()
-
-
-def _commands(script: str) -> Iterator[list[str]]:
-    """Yield the words of every simple command of a script, without their quotes."""
-    words: list[str] = []
-    at = 0
-    while at < len(script):
-        character = script[at]
-        if character in _BREAKS:
-            yield words
-            words = []
-            at += 1
-        elif character in " \t\r" or script.startswith("\\\n", at):
-            at += 1 if character != "\\" else 2
-        elif character == "#":  # a comment, up to the end of the line
-            at = _find(script, "\n", at)
-        else:
-            word, at = _word(script, at)
-            words.append(word)
-    yield words
-
-
-def _word(script: str, at: int) -> tuple[str, int]:
-    """Return the word that begins here, without its quotes, and where it ends."""
-    parts: list[str] = []
-    while at < len(script):
-        character = script[at]
-        if script.startswith("$(", at):
-            end = _closed(script, at + 2)
-            parts.append(script[at:end])
-        elif character in "'\"`":
-            end = _unquoted(script, at, parts)
-        elif script.startswith("${", at):
-            end = _find(script, "}", at) + 1
-            parts.append(script[at:end])
-        elif character in _BREAKS or character in " \t\r":
-            break
-        elif character == "\\":
-            end = at + 2
-            parts.append(script[at + 1 : end].removeprefix("\n"))
-        else:
-            end = at + 1
-            parts.append(character)
-        at = end
-    return "".join(parts), min(at, len(script))
-
-
-def _unquoted(script: str, at: int, parts: list[str]) -> int:
-    """Add what stands in the quotes that begin here; return where they end."""
-    quote = script[at]
-    if quote != '"':
-        end = _find(script, quote, at + 1)
-        parts.append(script[at + 1 : end] if quote == "'" else script[at : end + 1])
-        return end + 1
-    at += 1
-    while at < len(script) and script[at] != '"':
-        if script[at] == "\\" and script[at + 1 : at + 2] in ('"', "\\", "$", "`", "\n"):
-            at += 1
-            parts.append(script[at : at + 1].removeprefix("\n"))
-        else:
-            parts.append(script[at])
-        at += 1
-    return at + 1
-
-
-def _find(script: str, what: str, at: int) -> int:
-    found = script.find(what, at)
-    return len(script) if found < 0 else found
-
-
-def _closed(script: str, at: int) -> int:
-    """Return where the brackets end that were opened before this place."""
-    depth = 1
-    while at < len(script) and depth:
-        depth += {"(": 1, ")": -1}.get(script[at], 0)
-        at += 1
-    return at

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from difflib import unified_diff
 from fcntl import LOCK_EX, flock
 
 from notyet.core.record import Record
 from notyet.errors import NotyetError
-from notyet.install.backup import keep
+from notyet.install.backup import keep, leave_folder, note_folder
+from notyet.install.replacing import losses, replace_file
 from notyet.ledger.place import make_private
 
 TYPE_CHECKING = False
@@ -28,6 +28,8 @@ class Change(Record, kw_only=True):
     path: str
     before: bytes | None
     after: bytes | None
+    is_first: bool = False  # the file has no entries of ours yet
+    note: str = ""  # what a person should know of it
 
     @property
     def is_empty(self) -> bool:
@@ -41,24 +43,37 @@ class Change(Record, kw_only=True):
         will_be = "/dev/null" if self.after is None else self.path
         return list(unified_diff(old, new, was, will_be, lineterm=""))
 
+    def notes(self) -> list[str]:
+        """Return what a person should know of it, whatever stands in the file."""
+        said = [self.note] if self.note else []
+        return said if self.after is None else [*said, *losses(os.path.realpath(self.path))]
+
     def write(self, state: str) -> str:
         """Put it into force; return where the old content is kept. Raises OSError and Stale."""
         real = os.path.realpath(self.path)  # a symbolic link stays one
         with _alone(state):
             if _content(real) != self.before:
                 raise Stale(f"{self.path} was changed by somebody else just now")
-            backup = keep(state, self.path, self.before)
+            backup = keep(state, self.path, self.before, "first" if self.is_first else "later")
             if self.after is None:
                 os.unlink(real)
-                _leave(os.path.dirname(real))
+                leave_folder(state, self.path)
             else:
-                _replace(real, self.after)
+                folder = os.path.dirname(real)
+                is_new = not os.path.isdir(folder)
+                replace_file(real, self.after)
+                if is_new:
+                    note_folder(state, folder)
         return backup
 
 
+def text_of(content: bytes | None) -> str:
+    """Return a content as text, whatever bytes it holds; empty for no file."""
+    return (content or b"").decode("utf-8", "surrogateescape")
+
+
 def _lines(content: bytes | None) -> list[str]:
-    text = (content or b"").decode("utf-8", "surrogateescape")
-    lines = text.split("\n")
+    lines = text_of(content).split("\n")
     return lines[:-1] if lines[-1] == "" else [*lines[:-1], f"{lines[-1]}\\ (no line end)"]
 
 
@@ -81,52 +96,3 @@ def _content(path: str) -> bytes | None:
             return file.read()
     except FileNotFoundError:
         return None
-
-
-def _replace(path: str, content: bytes) -> None:
-    """Replace a file as a whole. Raises OSError about this very file, whatever was in the way."""
-    try:
-        _write_beside(path, content)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from error
-
-
-def _write_beside(path: str, content: bytes) -> None:
-    """Write beside the file, and take its place with its mode and owner."""
-    folder = os.path.dirname(path)
-    os.makedirs(folder, exist_ok=True)
-    beside = os.path.join(folder, f".notyet-{os.getpid()}-{time.time_ns()}.tmp")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            _take_after(path, descriptor)
-            os.fsync(descriptor)
-        os.replace(beside, path)
-    except BaseException:
-        if os.path.exists(beside):
-            os.unlink(beside)
-        raise
-    directory = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-
-
-def _take_after(path: str, descriptor: int) -> None:
-    try:
-        old = os.stat(path)
-    except FileNotFoundError:
-        return
-    if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
-        with suppress(PermissionError):  # as where a file of another one may be written
-            os.fchown(descriptor, old.st_uid, old.st_gid)
-    os.fchmod(descriptor, old.st_mode & 0o7777)
-
-
-def _leave(folder: str) -> None:
-    """Remove the folder that was made for a file, if nothing else is in it."""
-    with suppress(OSError):
-        os.rmdir(folder)

@@ -7,8 +7,9 @@ import sys
 
 from notyet.config.files import real_folder, root_of
 from notyet.install import hooks_file
-from notyet.install.place import Place, distinct, no_home, user_folder
+from notyet.install.place import Place, distinct, is_inside, no_home, user_folder
 from notyet.install.refused import CannotInstall
+from notyet.install.worktree import main_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,12 +40,13 @@ def places(cwd: str, environ: Mapping[str, str]) -> list[Place]:
     if user:
         found.append(Place(scope="user", path=os.path.join(user, "settings.json")))
     # It reads the project's settings where it is started and nowhere above, but for the local
-    # ones of the repository, which newer versions find too.
+    # ones of the repository and of its main work tree, which newer versions find too.
     here = real_folder(cwd)
     for scope, name in _FILES.items():
         found.append(Place(scope=scope, path=os.path.join(here, ".claude", name)))
-    path = os.path.join(root_of(here), ".claude", _FILES["local"])
-    found.append(Place(scope="local", path=path))
+    for root in filter(None, (root_of(here), main_root(here))):
+        path = os.path.join(root, ".claude", _FILES["local"])
+        found.append(Place(scope="local", path=path))
     found.append(Place(scope="managed", path=os.path.join(MANAGED, "managed-settings.json")))
     try:
         more = sorted(os.listdir(os.path.join(MANAGED, "managed-settings.d")))
@@ -65,11 +67,7 @@ def target(scope: Scope, cwd: str, environ: Mapping[str, str]) -> Place:
             raise CannotInstall(no_home(environ, "CLAUDE_CONFIG_DIR"))
         return Place(scope=scope, path=os.path.join(user, "settings.json"))
     path = os.path.join(root_of(real_folder(cwd)), ".claude", _FILES[scope])
-    if (
-        scope == "project"
-        and user
-        and os.path.realpath(os.path.dirname(path)) == os.path.realpath(user)
-    ):
+    if scope == "project" and user and is_inside(path, user):
         raise CannotInstall("this folder's settings are your own; use --user, or go to a project")
     return Place(scope=scope, path=path)
 
@@ -95,7 +93,10 @@ def approval(place: Place, text: str, environ: Mapping[str, str]) -> Change | No
     return None
 
 
-disapproval = approval
+def disapproval(place: Place, before: str, after: str, environ: Mapping[str, str]) -> Change | None:
+    """Return nothing either."""
+    del place, before, after, environ
+    return None
 
 
 def advice(place: Place, cwd: str) -> list[str]:

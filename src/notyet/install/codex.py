@@ -7,17 +7,20 @@ import os
 from notyet.config.files import above, real_folder, root_of
 from notyet.config.mistakes import Mistake
 from notyet.config.scalars import name_of
+from notyet.core.record import replace
 from notyet.install import codex_trust, hooks_file
+from notyet.install.edit import is_hook, kept_and_others
 from notyet.install.entry import EVENTS
-from notyet.install.place import Place, distinct, no_home, user_folder
+from notyet.install.place import Place, distinct, is_inside, no_home, user_folder
 from notyet.install.planning import change_of
 from notyet.install.refused import CannotInstall
-from notyet.install.registered import registrations
+from notyet.install.registered import handlers, registrations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from notyet.config.document import Document
     from notyet.install.change import Change
     from notyet.install.entry import Entry
     from notyet.install.place import Scope
@@ -51,7 +54,11 @@ def places(cwd: str, environ: Mapping[str, str]) -> list[Place]:
 def home(environ: Mapping[str, str]) -> str:
     """Return Codex's folder by the name that it uses in its keys of trust; empty: there is none."""
     folder = user_folder(environ, "CODEX_HOME", ".codex")
-    return os.path.realpath(folder) if folder and environ.get("CODEX_HOME") else folder
+    if not folder:
+        return ""
+    if environ.get("CODEX_HOME"):
+        return os.path.realpath(folder)
+    return "/" + os.path.normpath(folder).lstrip("/")  # with the links in it
 
 
 def _layer(scope: Scope, folder: str) -> list[Place]:
@@ -75,11 +82,11 @@ def target(scope: Scope, cwd: str, environ: Mapping[str, str]) -> Place:
             "Codex has no file that is for you in one project only; use --user or --project"
         )
     own = os.path.join(root_of(real_folder(cwd)), ".codex")
-    if scope == "project" and user and os.path.realpath(own) == os.path.realpath(user):
-        raise CannotInstall("this folder's settings are your own; use --user, or go to a project")
     json, toml = _layer(scope, user if scope == "user" else own)
+    if scope == "project" and user and (is_inside(json.path, user) or is_inside(toml.path, user)):
+        raise CannotInstall("this folder's settings are your own; use --user, or go to a project")
     for place in (json, toml):
-        if hooks_file.found_in(NAME, [place])[0]:
+        if any(is_hook(one) for one in hooks_file.found_in(NAME, [place])[0]):
             return place
     return toml if not os.path.lexists(json.path) and _has_hooks(toml) else json
 
@@ -140,14 +147,46 @@ def approval(place: Place, text: str, environ: Mapping[str, str]) -> Change | No
     return change_of(config.path, before, codex_trust.trusted(after, config, hashes(place, text)))
 
 
-def disapproval(place: Place, text: str, environ: Mapping[str, str]) -> Change | None:
-    """Return what removes Codex's trust in our entries of this text. Raises CannotInstall."""
+def disapproval(place: Place, before: str, after: str, environ: Mapping[str, str]) -> Change | None:
+    """Return what follows from a change for what Codex trusts. Raises CannotInstall.
+
+    Its trust is by position: that in entries which go must go, and that in entries behind them
+    must move, or Codex would silently skip them.
+    """
     config = _config(environ)
-    before = hooks_file.text_of(config) if config else None
-    if config is None or before is None:
+    gone, moved = _moves(place, before, after)
+    known = hooks_file.text_of(config) if config and (gone or moved) else None
+    if config is None or known is None:
         return None
-    after = codex_trust.forgotten(before, config, hashes(place, text))
-    return change_of(config.path, before, after or None)
+    text = codex_trust.forgotten(known, config, gone, moved)
+    note = ""
+    if text != codex_trust.forgotten(known, config, gone, {}):
+        note = f"hooks after ours move up in {place.path}, and {TITLE}'s trust in them moves along"
+    return replace(change_of(config.path, known, text or None), note=note)
+
+
+def _moves(place: Place, before: str, after: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the keys that go, with their hashes, and the old and new keys of those that move."""
+    old, new = (hooks_file.document_of(text, place) for text in (before, after))
+    ours = [one for one in registrations(NAME, place, old) if is_hook(one)]
+    stay = any(is_hook(one) for one in registrations(NAME, place, new))
+    gone = kept_and_others(ours)[1] if stay else ours
+    places = {(one.event, one.group, one.index) for one in gone}
+    moved = {}
+    for event in {event for event, *_ in handlers(old.value)}:
+        was = [at for at in _positions(old, event) if (event, *at) not in places]
+        for left, right in zip(was, _positions(new, event), strict=False):  # new ones come last
+            if left != right:
+                moved[_key(place, event, left)] = _key(place, event, right)
+    return _hashes(place, gone), moved
+
+
+def _positions(document: Document, event: str) -> list[tuple[int, int]]:
+    return [(at, index) for name, at, _, index, _ in handlers(document.value) if name == event]
+
+
+def _key(place: Place, event: str, at: tuple[int, int]) -> str:
+    return codex_trust.key(place.path, event, *at)
 
 
 def _config(environ: Mapping[str, str]) -> Place | None:
@@ -159,13 +198,18 @@ def _config(environ: Mapping[str, str]) -> Place | None:
 def hashes(place: Place, text: str) -> dict[str, str]:
     """Return what Codex would have to trust, for our entries of this text. Raises CannotInstall."""
     ours = registrations(NAME, place, hooks_file.document_of(text, place))
-    return {
-        codex_trust.key(place.path, one.event, one.group, one.index): codex_trust.hash_of(
+    return _hashes(place, [one for one in ours if is_hook(one)])
+
+
+def _hashes(place: Place, entries: Iterable[Registration]) -> dict[str, str]:
+    found = {
+        _key(place, one.event, (one.group, one.index)): codex_trust.hash_of(
             one.event, one.handler, one.matcher
         )
-        for one in ours
+        for one in entries
         if one.event in EVENTS
     }
+    return {key: value for key, value in found.items() if value}
 
 
 def advice(place: Place, cwd: str) -> list[str]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _SECONDS = (600, None)  # that Codex waits where nothing is said, and at most
 _SECONDS_AT_END = (1, 3)  # of a session
+_MOST = 2**63 - 1
 _UNMATCHED = ("Stop", "UserPromptSubmit")  # events whose matcher does not count
 _SPEAKING = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse")
 
@@ -35,9 +36,12 @@ def key(path: str, event: str, group: int, index: int) -> str:
 
 
 def hash_of(event: str, handler: Mapping[str, Any], matcher: object = None) -> str:
-    """Return Codex's hash of an entry that is a command."""
+    """Return Codex's hash of an entry that is a command; empty for one that it cannot read."""
     usual, most = _SECONDS_AT_END if event == "SessionEnd" else _SECONDS
-    timeout = max(1, handler.get("timeout", usual))
+    said = handler.get("timeout")
+    if not _is_readable(handler, matcher):
+        return ""
+    timeout = max(1, usual if said is None else said)
     entry: dict[str, Any] = {
         "type": "command",
         "command": handler["command"],
@@ -53,6 +57,17 @@ def hash_of(event: str, handler: Mapping[str, Any], matcher: object = None) -> s
         whole["matcher"] = matcher
     text = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return "sha256:" + sha256(text.encode()).hexdigest()
+
+
+def _is_readable(handler: Mapping[str, Any], matcher: object) -> bool:
+    numbers = (handler.get("timeout"), handler.get("additionalContextLimit"))
+    texts = (handler.get("statusMessage"), matcher)
+    return (
+        isinstance(handler["command"], str)
+        and isinstance(handler.get("async", False), bool)
+        and all(type(said) is int and 0 <= said <= _MOST for said in numbers if said is not None)
+        and all(isinstance(said, str) for said in texts if said is not None)
+    )
 
 
 def trusted(text: str, place: Place, hashes: Mapping[str, str]) -> str:
@@ -71,17 +86,33 @@ def trusted(text: str, place: Place, hashes: Mapping[str, str]) -> str:
     return changed(text, place, document, steps)
 
 
-def forgotten(text: str, place: Place, hashes: Mapping[str, str]) -> str:
-    """Return the text without trust in these entries, as they are. Raises CannotInstall."""
+def forgotten(text: str, place: Place, hashes: Mapping[str, str], moved: Mapping[str, str]) -> str:
+    """Return the text without trust in these entries, as they are. Raises CannotInstall.
+
+    What is said of others goes with them to their new names, as `moved` has it.
+    """
     document = document_of(text, place)
     state = _state(document.value)
-    own = [
-        name
-        for name, value in hashes.items()
-        if isinstance(state.get(name), dict) and state[name].get("trusted_hash") == value
+    after = {
+        name: said
+        for name, said in state.items()
+        if name not in moved and not (name in hashes and _hash_in(said) == hashes[name])
+    }
+    for name in moved.values():
+        after.pop(name, None)  # it was about an entry that is gone
+    after |= {new: state[old] for old, new in moved.items() if old in state}
+    steps = [
+        Step(do="put", path=("hooks", "state", name), value=said)
+        for name, said in after.items()
+        if state.get(name) != said
     ]
-    steps = [Step(do="drop", path=("hooks", "state", name)) for name in own]
+    gone = [name for name in state if name not in after]
+    steps += [Step(do="drop", path=("hooks", "state", name)) for name in gone]
     return changed(text, place, document, steps)
+
+
+def _hash_in(said: object) -> object:
+    return said.get("trusted_hash") if isinstance(said, dict) else None
 
 
 def _state(value: Mapping[str, Any]) -> Mapping[str, Any]:

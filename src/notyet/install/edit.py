@@ -9,11 +9,12 @@ from __future__ import annotations
 from copy import deepcopy
 
 from notyet.core.record import Record
+from notyet.dialects.own_command import is_only_hook
 from notyet.install.entry import EVENTS, parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
     from typing import Any, Literal
 
     from notyet.config.document import Path
@@ -36,36 +37,43 @@ class Step(Record, kw_only=True):
 def steps_to_add(
     value: dict[str, Any], ours: Sequence[Registration], entries: Sequence[Entry]
 ) -> list[Step]:
-    """Return what makes exactly these entries ours; others keep their positions.
+    """Return what makes exactly these entries ours.
 
     The first entry of an event is mended where it stands, so that its position stays; further
     ones, those for some agents only, and those under other events go.
     """
     wanted = {entry.event: entry for entry in entries}
-    kept: dict[str, Registration] = {}
-    others = []
-    for one in (one for one in ours if is_hook(one)):
-        if one.event in wanted and one.event not in kept and not is_restricted(one):
-            kept[one.event] = one
-        else:
-            others.append(one)
+    kept, others = kept_and_others(ours, wanted)
     steps = [
         Step(do="put", path=path_of(one), value=_mended(one.handler, wanted[event]))
         for event, one in kept.items()
         if one.handler != _mended(one.handler, wanted[event])
     ]
-    steps += steps_to_drop(value, others)
-    rest = carried_out(value, steps)
     new = {entry.event: _group(entry) for entry in entries if entry.event not in kept}
-    if new and "hooks" not in rest:
-        return [*steps, Step(do="put", path=("hooks",), value={e: [g] for e, g in new.items()})]
+    if new and "hooks" not in value:
+        return [Step(do="put", path=("hooks",), value={e: [g] for e, g in new.items()})]
     for event, group in new.items():
         path = ("hooks", event)
-        if event in rest["hooks"]:
+        if event in value["hooks"]:
             steps.append(Step(do="append", path=path, value=group))
         else:
             steps.append(Step(do="put", path=path, value=[group]))
-    return steps
+    # They go last, so that nothing is empty in between: the file would forget how it is written.
+    return [*steps, *steps_to_drop(carried_out(value, steps), others)]
+
+
+def kept_and_others(
+    ours: Iterable[Registration], events: Container[str] = EVENTS
+) -> tuple[dict[str, Registration], list[Registration]]:
+    """Return the entries that `install` keeps, by their events, and those of ours that go."""
+    kept: dict[str, Registration] = {}
+    others = []
+    for one in (one for one in ours if is_hook(one)):
+        if one.event in events and one.event not in kept and not is_restricted(one):
+            kept[one.event] = one
+        else:
+            others.append(one)
+    return kept, others
 
 
 def steps_to_remove(value: dict[str, Any], ours: Sequence[Registration]) -> list[Step]:
@@ -124,14 +132,24 @@ def path_of(one: Registration) -> Path:
 
 
 def is_hook(one: Registration) -> bool:
-    """Tell whether an entry is what `install` writes, and not conclaude's command line."""
+    """Tell whether an entry is what `install` writes, so that it may be replaced and removed."""
+    return is_only_hook(one.command)
+
+
+def is_mixed(one: Registration) -> bool:
+    """Tell whether an entry runs our hook and other commands too, and so is a person's own."""
     said = parsed(one.command)
-    return said is not None and said.verb == "hook"
+    return said is not None and said.verb == "hook" and not is_hook(one)
 
 
 def is_restricted(one: Registration) -> bool:
     """Tell whether an entry is for some agents, or some starts, only."""
     return one.event != "Stop" and one.matcher not in _EVERYTHING
+
+
+def is_dropped(one: Registration) -> bool:
+    """Tell whether `install` replaces an entry by one for everybody, in the same file."""
+    return one.event in EVENTS and is_hook(one) and is_restricted(one)
 
 
 def _mended(handler: dict[str, Any], entry: Entry) -> dict[str, Any]:

@@ -20,9 +20,10 @@ STARTS = ("SessionStart", "SubagentStart")
 EVENTS = (*STOPS, *STARTS)
 START_TIMEOUT = 30  # seconds; a start only tells the agent of its gates
 _SHORTEST_LOOKUP = "command -v notyet >/dev/null 2>&1 || exit 0; exec "
-# Folders that a tool makes for one run, and may clear at any time.
+# Folders that a tool makes for one run, and may clear at any time. Those of uv have usual names.
+_OF_UV = re.compile(r"/(archive|environments|builds)-v\d+/")
 _THROWN_AWAY = (
-    (re.compile(r"/(archive|environments|builds)-v\d+/"), "uvx", "uv tool install notyet"),
+    (_OF_UV, "uvx", "uv tool install notyet"),
     (re.compile(r"/pipx/\.cache/|/(\.cache|Caches)/pipx/"), "pipx run", "pipx install notyet"),
 )
 
@@ -119,7 +120,7 @@ def absolute_start(argv0: str, prefix: str, python: str, main: str) -> Start:
     if os.path.basename(argv0) != "notyet" or not os.access(script, os.X_OK):
         script = os.path.join(prefix, "bin", "notyet")
     for part, tool, better in _THROWN_AWAY:
-        if part.search(f"{prefix}/") or part.search(script):
+        if any(_is_within(part, path) for path in (f"{prefix}/", script)):
             raise NoCommand(
                 f"this is {tool}'s throw-away copy of notyet ({prefix}), which will be gone; "
                 f"run `{better}`, and then this command again"
@@ -129,6 +130,14 @@ def absolute_start(argv0: str, prefix: str, python: str, main: str) -> Start:
     words = (python, "-I", "-S", os.path.abspath(main))
     note = f"there is no {script}, so hooks run {words[-1]} with {python}"
     return Start(line=" ".join(_quoted(word) for word in words), note=note)
+
+
+def _is_within(part: re.Pattern[str], path: str) -> bool:
+    found = part.search(path)
+    if found is None or part is not _OF_UV:
+        return found is not None
+    cache = path[: found.start()]
+    return os.path.basename(cache) == "uv" or os.path.exists(os.path.join(cache, "CACHEDIR.TAG"))
 
 
 def _quoted(word: str) -> str:

@@ -85,7 +85,7 @@ def _without_empty(value: Any) -> Any:
 
 def document_of(text: str, place: Place) -> Document:
     """Read a file's text; an empty one says nothing. Raises CannotInstall."""
-    if not text.removeprefix("\ufeff").strip():
+    if not text.removeprefix("\ufeff").strip(" \t\r\n"):
         return Document(value={})
     try:
         document = _READERS[place.form](text)
@@ -124,7 +124,7 @@ def found_in(host: str, places: Iterable[Place]) -> tuple[list[Registration], li
         if text is None:
             mistakes.append(mistake or Mistake(file=place.path, message="it cannot be read"))
             continue
-        if not text.removeprefix("\ufeff").strip():
+        if not text.removeprefix("\ufeff").strip(" \t\r\n"):
             continue
         try:
             ours += registrations(host, place, _READERS[place.form](text))

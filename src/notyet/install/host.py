@@ -43,8 +43,10 @@ if TYPE_CHECKING:
         def approval(self, place: Place, text: str, environ: Mapping[str, str]) -> Change | None:
             """Return what makes the host trust our entries of this text; None: it asks nobody."""
 
-        def disapproval(self, place: Place, text: str, environ: Mapping[str, str]) -> Change | None:
-            """Return what takes that back. Both raise CannotInstall."""
+        def disapproval(
+            self, place: Place, before: str, after: str, environ: Mapping[str, str]
+        ) -> Change | None:
+            """Return what keeps trust right when a text changes. Both raise CannotInstall."""
 
         def advice(self, place: Place, cwd: str) -> list[str]:
             """Return what a person still has to do after an installation there."""

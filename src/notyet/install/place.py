@@ -48,6 +48,11 @@ def distinct(places: list[Place]) -> list[Place]:
     return list(first.values())
 
 
+def is_inside(path: str, folder: str) -> bool:
+    """Tell whether a file lies in a folder, maybe through a link."""
+    return os.path.dirname(os.path.realpath(path)) == os.path.realpath(folder)
+
+
 def is_same_file(one: Place, other: Place) -> bool:
     """Tell whether two places are one file."""
     return os.path.realpath(one.path) == os.path.realpath(other.path)

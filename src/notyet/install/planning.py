@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from notyet.config.mistakes import Mistake
+from notyet.core.record import replace
 from notyet.install.backup import kept
 from notyet.install.change import Change
 from notyet.install.edit import is_hook
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 def to_install(host: Host, place: Place, entries: Sequence[Entry]) -> Change:
     """Return the change that registers us in a file. Raises CannotInstall."""
     text = text_of(place)
-    return change_of(place.path, text, host.added(text or "", place, entries))
+    change = change_of(place.path, text, host.added(text or "", place, entries))
+    return replace(change, is_first=host.removed(text or "", place) == (text or ""))
 
 
 def to_uninstall(host: Host, place: Place, state: str) -> Change:

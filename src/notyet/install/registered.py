@@ -37,7 +37,7 @@ class Registration(Record, kw_only=True):
 def registrations(host: str, place: Place, document: Document) -> list[Registration]:
     """Return our entries of a file, in the order in which they stand there."""
     found = []
-    for event, at, group, index, handler in _handlers(document.value):
+    for event, at, group, index, handler in handlers(document.value):
         command, arguments = handler.get("command"), handler.get("args")
         if not isinstance(command, str) or not isinstance(arguments, list | None):
             continue
@@ -64,7 +64,7 @@ def registrations(host: str, place: Place, document: Document) -> list[Registrat
     return found
 
 
-def _handlers(value: Any) -> Iterator[tuple[str, int, dict[str, Any], int, dict[str, Any]]]:
+def handlers(value: Any) -> Iterator[tuple[str, int, dict[str, Any], int, dict[str, Any]]]:
     """Yield every entry of a file, whatever else stands in it."""
     hooks = value.get("hooks") if isinstance(value, dict) else None
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _UNSAFE = re.compile(r'["\\\x00-\x1f\x7f]')
+_LINE_END = re.compile(r"[ \t]*(,?)[ \t]*(?:#[^\n]*)?\n")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -71,6 +72,10 @@ class _Look:
         own = [p for p in own if not any(p[:n] in self.spans for n in range(len(path) + 1, len(p)))]
         return sorted((self.assignments.get(p, self.spans[p][0]), self.spans[p][1]) for p in own)
 
+    def line_start(self, at: int) -> int:
+        """Return where the line of a place begins."""
+        return self.text.rfind("\n", 0, at) + 1
+
     def line_end(self, at: int) -> int:
         """Return where the next line begins."""
         end = self.text.find("\n", at)
@@ -101,7 +106,7 @@ def _put(text: str, path: Path, value: Any) -> str:
         if path[:length] in look.spans:
             for key in reversed(path[length + 1 :]):
                 value = {key: value}
-            return _applied(text, [_inserted(look, path[:length], path[length], value)])
+            return _applied(text, _inserted(look, path[:length], path[length], value))
     table = path[:-1]
     header = next((header for header in look.headers if header[0] == table), None)
     if header and not isinstance(value, list | dict):
@@ -130,22 +135,26 @@ def _put_members(text: str, path: Path, value: dict[str, Any]) -> str:
 def _appended(text: str, path: Path, value: Any) -> str:
     look = _look(text)
     if any(path[:length] in look.spans for length in range(1, len(path) + 1)):
-        return _applied(text, [_inserted(look, path, None, value)])
+        return _applied(text, _inserted(look, path, None, value))
     return _ended(text, _blocks(path, [value]))
 
 
-def _inserted(look: _Look, path: Path, key: str | int | None, value: Any) -> _Edit:
-    """Return the edit that gives an inline table or array one more member, as the last."""
+def _inserted(look: _Look, path: Path, key: str | int | None, value: Any) -> list[_Edit]:
+    """Return the edits that give an inline table or array one more member, as the last."""
     member = _written(value) if key is None else f"{_key(key)} = {_written(value)}"
     inside = look.inside(path)
     if not inside:
         at = look.spans[path][0] + 1
-        return _Edit(at, at, member if key is None else f" {member} ")
+        return [_Edit(at, at, member if key is None else f" {member} ")]
     start, end = inside[-1]
-    line = look.text.rfind("\n", 0, start) + 1
-    indent = look.text[line:start]
-    is_alone = not indent.strip() and key is None  # on a line of its own
-    return _Edit(end, end, f",\n{indent}{member}" if is_alone else f", {member}")
+    indent = look.text[look.line_start(start) : start]
+    rest = _LINE_END.match(look.text, end)
+    if indent.strip() or key is not None or rest is None:
+        return [_Edit(end, end, f", {member}")]
+    after = rest.end()  # behind a comment, which is about the member before
+    if rest[1]:
+        return [_Edit(after, after, f"{indent}{member},\n")]
+    return [_Edit(end, end, ","), _Edit(after, after, f"{indent}{member}\n")]
 
 
 def _ended(text: str, block: str) -> str:
@@ -181,14 +190,13 @@ def _array_table(path: Path, value: dict[str, Any]) -> str:
 def _drop(look: _Look, path: Path) -> list[_Edit]:
     """Return the edits that take out all that is said about a path."""
     if path in look.spans and any(path[:n] in look.spans for n in range(1, len(path))):
-        return [_without_member(look, path)]
+        return _without_member(look, path)
     edits = [_without_lines(look, start, end) for start, end in _blocks_of(look, path)]
     for assigned, start in look.assignments.items():
         is_covered = any(edit.start <= start < edit.end for edit in edits)
         is_inline = any(assigned[:n] in look.spans for n in range(1, len(assigned)))
         if assigned[: len(path)] == path and not is_covered and not is_inline:
-            begin = look.text.rfind("\n", 0, start) + 1
-            edits.append(_Edit(begin, look.line_end(look.spans[assigned][1])))
+            edits.append(_Edit(look.line_start(start), look.line_end(look.spans[assigned][1])))
     return edits
 
 
@@ -199,11 +207,25 @@ def _blocks_of(look: _Look, path: Path) -> list[tuple[int, int]]:
         if table[: len(path)] == path:
             follows = look.headers[at + 1][1] if look.headers[at + 1 :] else len(look.text)
             ends = [span[1] for span in look.spans.values() if end <= span[1] <= follows]
-            begin = look.text.rfind("\n", 0, header) + 1
+            begin = look.line_start(header)
+            if _has_comment(look, header, end, max([end, *ends])):
+                continue
             if found and not look.text[found[-1][1] : begin].strip():
                 begin = found.pop()[0]
             found.append((begin, look.line_end(max([end, *ends]))))
     return found
+
+
+def _has_comment(look: _Look, header: int, begin: int, end: int) -> bool:
+    """Tell whether a comment stands at or below a table's header, which then stays."""
+    if look.text.startswith("[[", header):  # an item of a list, which goes as a whole
+        return False
+    at = begin
+    for start, stop in sorted(span for span in look.spans.values() if begin <= span[0] <= end):
+        if "#" in look.text[at : look.line_start(start)]:
+            return True
+        at = max(at, look.line_end(stop))  # what is said beside a value goes with it
+    return "#" in look.text[at : look.line_end(begin)]
 
 
 def _without_lines(look: _Look, start: int, end: int) -> _Edit:
@@ -216,18 +238,24 @@ def _without_lines(look: _Look, start: int, end: int) -> _Edit:
     return _Edit(start - 1 if look.text[:start].endswith("\n\n") else start, end)
 
 
-def _without_member(look: _Look, path: Path) -> _Edit:
-    """Return the edit that takes a member out of an inline table or array, with one comma."""
+def _without_member(look: _Look, path: Path) -> list[_Edit]:
+    """Return the edits that take a member out of an inline table or array, with one comma."""
     own = (look.assignments.get(path, look.spans[path][0]), look.spans[path][1])
     around = next(path[:n] for n in range(len(path) - 1, 0, -1) if path[:n] in look.spans)
     inside = look.inside(around)
     at = inside.index(own)
     comma = re.compile(r"[ \t]*,[ \t]*").match(look.text, own[1])
     if at and look.text[inside[at - 1][1] : own[0]].strip() == ",":
-        return _Edit(inside[at - 1][1], own[1])
+        return [_Edit(inside[at - 1][1], own[1])]
     if inside[at + 1 :] and look.text[own[1] : inside[at + 1][0]].strip() == ",":
-        return _Edit(own[0], inside[at + 1][0])
-    return _Edit(own[0], comma.end() if comma else own[1])
+        return [_Edit(own[0], inside[at + 1][0])]
+    end = comma.end() if comma else own[1]
+    start = look.line_start(own[0])
+    if not at or look.text[start : own[0]].strip() or not look.text.startswith("\n", end):
+        return [_Edit(own[0], end)]
+    before = inside[at - 1][1]
+    is_last = not comma and look.text.startswith(",", before)
+    return [_Edit(start, end + 1), *([_Edit(before, before + 1)] if is_last else [])]
 
 
 def _written(value: Any) -> str:

@@ -69,7 +69,8 @@ def test_the_timeout_is_the_hosts_and_ours(said, seconds, place, home):
 
 
 @pytest.mark.parametrize(
-    "said", ["", "0", "soon", "1.5", "500ms", "90.5s", "-5", "2d", "²", "99999999"]
+    "said",
+    ["", "0", "soon", "1.5", "500ms", "90.5s", "-5", "2d", "²", "99999999", "9" * 5000, "٣", "٣s"],
 )
 def test_a_timeout_that_hosts_cannot_take_is_refused(said, place, home, capsys):
     assert main(["install", "codex", "--yes", f"--timeout={said}"]) == 1

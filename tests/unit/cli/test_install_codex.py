@@ -93,3 +93,22 @@ def test_without_a_home_there_is_no_trust_to_write(place, capsys, monkeypatch):
     monkeypatch.delenv("HOME")
     assert main(["install", "codex", "--project", "--trust", "--yes"]) == 1
     assert "there is no home folder" in capsys.readouterr().err
+
+
+def test_trust_in_hooks_of_the_same_file_moves_with_them(place, home):
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    block = "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = 'command'\ncommand = '{}'\n\n"
+    theirs = (
+        f"[hooks.state.'{path}:stop:2:0']\nenabled = false # for now\ntrusted_hash = 'sha256:x'\n"
+    )
+    path.write_text(block.format("/x/notyet hook") * 2 + "# mine\n" + block.format("lint") + theirs)
+    assert main(["install", "codex", "--yes"]) == 0
+    state = tomllib.loads(path.read_text())["hooks"]["state"]
+    moved = {"enabled": False, "trusted_hash": "sha256:x"}
+    assert state == {f"{path}:stop:1:0": moved}
+    assert main(["uninstall", "codex", "--yes"]) == 0
+    value = tomllib.loads(path.read_text())["hooks"]
+    assert value["state"] == {f"{path}:stop:0:0": moved}
+    assert [group["hooks"][0]["command"] for group in value["Stop"]] == ["lint"]
+    assert "# mine" in path.read_text()

@@ -87,12 +87,64 @@ def test_a_file_that_was_ours_alone_goes_with_its_folder(tmp_path, state):
     assert left_in(path.parent) == ["other"]
 
 
+def test_a_folder_that_we_did_not_make_stays(tmp_path, state):
+    path = tmp_path / ".claude" / "settings.json"
+    path.parent.mkdir()
+    change(path, None, b"x").write(state)
+    change(path, b"x", None).write(state)
+    assert left_in(path.parent) == []
+
+
+def test_a_folder_that_we_made_goes_though_links_lead_to_it(tmp_path, state):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "home").symlink_to("real")
+    path = tmp_path / "home" / ".claude" / "settings.json"
+    change(path, None, b"x").write(state)
+    change(path, b"x", None).write(state)
+    assert left_in(tmp_path / "real") == []
+
+
+def test_a_folder_that_took_the_name_of_ours_stays(tmp_path, state):
+    path = tmp_path / ".claude" / "settings.json"
+    change(path, None, b"x").write(state)
+    path.parent.rename(tmp_path / "dotfiles")
+    path.parent.symlink_to("dotfiles")
+    change(path, b"x", None).write(state)
+    assert left_in(tmp_path / "dotfiles") == []
+    assert path.parent.is_symlink()
+
+
+def test_a_folder_that_two_files_share_goes_with_the_last(tmp_path, state):
+    first, second = (tmp_path / ".claude" / name for name in ("a.json", "b.json"))
+    for path in (first, second):
+        change(path, None, b"x").write(state)
+    change(first, b"x", None).write(state)
+    change(second, b"x", None).write(state)
+    assert not first.parent.exists()
+
+
 def test_only_the_newest_copies_are_kept(tmp_path, state):
     path = str(tmp_path / "a.json")
     for number in range(15):
         keep(state, path, str(number).encode() if number % 2 else None)
     found = kept(state, path)
     assert found == [None if n % 2 == 0 else str(n).encode() for n in range(14, 4, -1)]
+
+
+@pytest.mark.parametrize("first", [b"first", None])
+def test_the_newest_copy_without_entries_of_ours_is_kept_for_ever(tmp_path, state, first):
+    path = str(tmp_path / "a.json")
+    keep(state, path, b"older", "first")
+    keep(state, path, first, "first")
+    for number in range(15):
+        keep(state, path, str(number).encode())
+    assert kept(state, path) == [*(str(n).encode() for n in range(14, 4, -1)), first]
+
+
+def test_copies_of_files_inside_are_apart(tmp_path, state):
+    path = str(tmp_path / "a.json")
+    keep(state, path, b"outer")
+    found = kept(state, path)
     keep(state, path + "/b", b"inner")
     assert kept(state, path) == found
     assert kept(state, str(tmp_path / "unknown")) == []
@@ -112,7 +164,7 @@ def limited(code, **options):
         capture_output=True,
         text=True,
         timeout=60,
-        env={"PYTHONPATH": SOURCE},
+        env={"PYTHONPATH": SOURCE, "PYTHONDONTWRITEBYTECODE": "1"},  # cut short, it would stay
         **options,
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from notyet.install import codex
 from notyet.install.codex_trust import forgotten, hash_of, key, trusted
-from notyet.install.entry import entries
+from notyet.install.entry import EVENTS, entries
 from notyet.install.place import Place
 from notyet.install.refused import CannotInstall
 
@@ -63,7 +63,7 @@ def test_trust_is_written_into_whatever_stands_there(text, newline):
     assert trusted(after, CONFIG, {NAME: "sha256:new", OTHER: "sha256:too"}) == after
     if newline == "\r\n" and newline in text:
         assert after.replace("\r\n", "").count("\n") == 0
-    gone = forgotten(after, CONFIG, {NAME: "sha256:new", OTHER: "sha256:too"})
+    gone = forgotten(after, CONFIG, {NAME: "sha256:new", OTHER: "sha256:too"}, {})
     left = tomllib.loads(gone).get("hooks", {}).get("state", {})
     assert not {NAME, OTHER} & set(left)
     if json.dumps(NAME) not in text and "{}" not in text:
@@ -72,8 +72,8 @@ def test_trust_is_written_into_whatever_stands_there(text, newline):
 
 def test_trust_in_something_else_is_not_taken_back():
     text = f"[hooks.state.{json.dumps(NAME)}]\ntrusted_hash = 'a'\n"
-    assert forgotten(text, CONFIG, {NAME: "b", OTHER: "c"}) == text
-    assert forgotten("", CONFIG, {NAME: "b"}) == ""
+    assert forgotten(text, CONFIG, {NAME: "b", OTHER: "c"}, {}) == text
+    assert forgotten("", CONFIG, {NAME: "b"}, {}) == ""
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,145 @@ def test_what_is_trusted_are_the_entries_of_the_file_as_it_will_be(tmp_path):
         "subagent_start:0:0",
     ]
     assert codex.approval(place, text, {}) is None
-    assert codex.disapproval(place, text, environ) is None
+    assert codex.disapproval(place, text, theirs, environ) is None
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        {"timeout": "5"},
+        {"timeout": 1.5},
+        {"timeout": True},
+        {"timeout": -1},
+        {"timeout": 2**63},
+        {"async": None},
+        {"statusMessage": 5},
+        {"additionalContextLimit": -1},
+        {"command": None},
+    ],
+)
+def test_an_entry_that_codex_cannot_read_has_no_hash(handler):
+    assert hash_of("Stop", {"command": "x"} | handler) == ""
+    assert hash_of("Stop", {"command": "x"}, 5) == ""
+
+
+def test_null_is_like_nothing():
+    odd = {"command": "x", "timeout": None, "statusMessage": None, "additionalContextLimit": None}
+    assert hash_of("SessionStart", odd) == hash_of("SessionStart", {"command": "x"})
+
+
+@pytest.mark.parametrize(
+    ("home", "folder"),
+    [
+        ("/u//h", "/u/h/.codex"),
+        ("//u/h/", "/u/h/.codex"),
+        ("/a/./h", "/a/h/.codex"),
+        ("/a/x/../h", "/a/h/.codex"),
+    ],
+)
+def test_a_home_that_is_written_oddly_is_named_as_codex_names_it(home, folder):
+    assert codex.home({"HOME": home}) == folder
+
+
+def command(line, **more):
+    return {"type": "command", "command": line} | more
+
+
+OURS = command("/x/notyet hook --host codex", timeout=9)
+
+
+def written(*groups):
+    groups = [{"hooks": list(group)} for group in groups]
+    return json.dumps({"hooks": {"Stop": groups, "SessionStart": groups}})
+
+
+def state_of(place, text):
+    """Trust in everything that stands in a text, as if a person had approved it."""
+    known = {}
+    for event, groups in json.loads(text)["hooks"].items():
+        for at, group in enumerate(groups):
+            for index, one in enumerate(group["hooks"]):
+                known[key(place.path, event, at, index)] = {"trusted_hash": hash_of(event, one)}
+    return known
+
+
+def toml(known):
+    blocks = []
+    for name, said in known.items():
+        lines = [f"{k} = {json.dumps(v)}\n" for k, v in said.items()]
+        blocks.append(f"[hooks.state.{json.dumps(name)}]\n" + "".join(lines))
+    return "\n".join(["model = 'x' # mine\n", *blocks])
+
+
+MINE, YOURS = command("mine"), command("yours")
+BEFORE = [
+    [[OURS], [MINE], [YOURS]],
+    [[MINE], [OURS, YOURS], [MINE]],
+    [[OURS], [MINE, OURS, YOURS], [OURS], [OURS, MINE]],
+    [[OURS, MINE], [], [OURS], [YOURS]],
+    [[MINE], [OURS]],
+]
+
+
+@pytest.mark.parametrize("groups", BEFORE)
+@pytest.mark.parametrize("install", [True, False])
+def test_trust_moves_along_with_the_hooks_that_shift(groups, install, tmp_path):
+    environ = {"HOME": str(tmp_path)}
+    place = codex.target("user", "/", environ)
+    before = written(*groups)
+    ours = entries("codex", "/x/notyet", 60)
+    after = codex.added(before, place, ours) if install else codex.removed(before, place)
+    known = state_of(place, before)
+    config = tmp_path / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(toml(known))
+    change = codex.disapproval(place, before, after, environ)
+    left = state((change.after if change else config.read_bytes()).decode())
+    theirs = {
+        name: said
+        for name, said in state_of(place, after).items()
+        if not any(said["trusted_hash"] == hash_of(e, one.handler) for one in ours for e in EVENTS)
+    }
+    assert {name: left.get(name) for name in theirs} == theirs
+    rest = {name: said for name, said in left.items() if name not in theirs}
+    assert len(rest) == (2 if install else 0)  # that in the old entries of ours, in their places
+    if change:
+        assert b"# mine" in change.after
+
+
+def test_what_else_is_said_of_a_hook_that_moves_goes_with_it(tmp_path):
+    environ = {"HOME": str(tmp_path)}
+    place = codex.target("user", "/", environ)
+    before = written([OURS], [MINE], [YOURS])
+    ours, mine, yours = (key(place.path, "Stop", n, 0) for n in range(3))
+    config = tmp_path / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(toml({ours: {"enabled": False}, yours: {"enabled": False}}))
+    change = codex.disapproval(place, before, codex.removed(before, place), environ)
+    # Of mine nothing was said, and what was said of ours must not be taken for it.
+    assert state(change.after.decode()) == {mine: {"enabled": False}}
+    assert f"hooks after ours move up in {place.path}" in change.note
+
+
+def test_trust_that_need_not_move_is_not_told_of(tmp_path):
+    environ = {"HOME": str(tmp_path)}
+    place = codex.target("user", "/", environ)
+    before = written([OURS], [MINE])
+    config = tmp_path / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text("model = 'x'\n")
+    change = codex.disapproval(place, before, codex.removed(before, place), environ)
+    assert change.is_empty
+    assert change.note == ""
+    assert codex.disapproval(place, before, before, environ) is None
+
+
+def test_only_what_install_writes_is_approved(tmp_path):
+    environ = {"HOME": str(tmp_path)}
+    place = codex.target("user", "/", environ)
+    groups = [
+        [command("notyet conclaude Hooks Stop", timeout="x")],
+        [command("./lint.sh && notyet hook")],
+        [OURS | {"timeout": "5"}],
+    ]
+    assert codex.hashes(place, written(*groups)) == {}

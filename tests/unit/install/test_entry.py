@@ -94,6 +94,15 @@ def test_a_folder_that_is_only_named_alike_is_no_throw_away_copy(tmp_path):
     assert start(path, tmp_path / "archive-vault").line == str(path)
 
 
+@pytest.mark.parametrize("name", ["builds-v2", "archive-v0", "environments-v1"])
+def test_a_folder_with_a_name_of_uv_is_no_throw_away_copy_outside_its_cache(tmp_path, name):
+    path = script(tmp_path / name / "p" / "bin")
+    assert start(path, tmp_path / name / "p").line == str(path)
+    (tmp_path / "CACHEDIR.TAG").touch()
+    with pytest.raises(NoCommand, match="uv tool install notyet"):
+        start(path, tmp_path / name / "p")
+
+
 def test_a_path_that_is_no_text_is_refused(tmp_path):
     with pytest.raises(NoCommand, match="not UTF-8"):
         start(script(tmp_path / "\udcff"))

@@ -106,6 +106,19 @@ def test_a_project_that_is_the_home_is_refused(host, tmp_path):
     assert len(paths) == len(set(paths))
 
 
+@pytest.mark.parametrize(("host", "name"), [(claude, "settings.json"), (codex, "hooks.json")])
+def test_a_projects_file_that_is_a_link_to_the_users_is_refused(host, name, project, tmp_path):
+    environ = {"HOME": str(tmp_path)}
+    own = tmp_path / f".{host.NAME}" / name
+    own.parent.mkdir()
+    own.write_text("{}")
+    link = tmp_path / "p" / f".{host.NAME}" / name
+    link.parent.mkdir()
+    link.symlink_to(own)
+    with pytest.raises(CannotInstall, match="your own; use --user"):
+        host.target("project", str(project), environ)
+
+
 def test_claude_code_has_local_settings_and_codex_has_none(project, tmp_path):
     environ = {"HOME": str(tmp_path)}
     place = claude.target("local", str(project), environ)

@@ -67,14 +67,18 @@ INLINE = '{ hooks = [{ type = "command", command = "notyet hook", timeout = 9 }]
         ("[hooks]\nStop = []\n", f"[hooks]\nStop = [{INLINE}]\n"),
         (
             "[hooks]\nStop = [\n  { hooks = [] }, # one\n]\n",
-            f"[hooks]\nStop = [\n  {{ hooks = [] }},\n  {INLINE}, # one\n]\n",
+            f"[hooks]\nStop = [\n  {{ hooks = [] }}, # one\n  {INLINE},\n]\n",
+        ),
+        (
+            "[hooks]\nStop = [\n  { hooks = [{}] } # one\n]\n",
+            f"[hooks]\nStop = [\n  {{ hooks = [{{}}] }}, # one\n  {INLINE}\n]\n",
         ),
         ("hooks.Stop = [{ hooks = [] }]", f"hooks.Stop = [{{ hooks = [] }}, {INLINE}]"),
     ],
 )
 def test_toml_grows_in_its_own_style(before, after):
     assert codex.added(before, TOML, ONE) == after
-    if "[]" not in before and "{}" not in before:
+    if before not in ("hooks = {}\n", "[hooks]\nStop = []\n"):
         assert codex.removed(after, TOML) == before
 
 
@@ -102,6 +106,15 @@ def test_an_item_of_an_inline_array_is_dropped_with_one_comma(before, after):
         ("# a\n[a]\nx = 1\n\n# about c\n[c]\n", ("a",), "# a\n\n# about c\n[c]\n"),
         ("[a]\nx = 1\n\n[b]\n", ("a",), "[b]\n"),
         ("a.x = 1\na.y.z = 2\nb = 3\n", ("a",), "b = 3\n"),
+        ("[a]\n# my notes\nx = [ ]\n\n[c]\n", ("a",), "[a]\n# my notes\n\n[c]\n"),
+        ("[a] # mine\nx = 1\n", ("a",), "[a] # mine\n"),
+        ("[a]\nx = '#'\n# between\ny = 1\n", ("a",), "[a]\n# between\n"),
+        ("[a] # mine\n[c]\n", ("a",), "[a] # mine\n[c]\n"),
+        ("[a]\nx = 1 # about x\ny = 2\n", ("a",), ""),
+        ("[a]\nx = '#'\n[[a.y]] # of us\n# and this\nz = 1\n", ("a",), ""),
+        ("a = [ # list\n  1, # one\n  2\n]\n", ("a", 1), "a = [ # list\n  1 # one\n]\n"),
+        ("a = [\n  1, # one\n  2, # two\n]\n", ("a", 1), "a = [\n  1, # one\n  # two\n]\n"),
+        ("a = [\n  1, # one\n  2,\n]\n", ("a", 1), "a = [\n  1, # one\n]\n"),
     ],
 )
 def test_what_is_dropped_takes_nothing_else_with_it(before, path, after):

@@ -1,0 +1,206 @@
+"""What `install` and `uninstall` do with entries that are not simply ours."""
+
+import io
+import json
+import tomllib
+
+import pytest
+
+from notyet.cli.main import main
+from notyet.install.codex_trust import hash_of, key
+from notyet.install.entry import EVENTS
+
+MIXED = [
+    "./lint.sh && notyet hook --host claude",
+    "pytest -q; notyet hook",
+    "notyet hook || ./notify.sh",
+    "if command -v notyet >/dev/null; then notyet hook; else ./mine.sh; fi",
+]
+NOT_OURS = ["cat <<END\nnotyet hook\nEND", "command -v notyet hook"]
+
+
+@pytest.fixture
+def settings(place, home):
+    path = home / ".claude" / "settings.json"
+    path.parent.mkdir()
+    return path
+
+
+def write(path, *commands, **more):
+    groups = [more | {"hooks": [{"type": "command", "command": one}]} for one in commands]
+    path.write_text(json.dumps({"hooks": {"Stop": groups, "SubagentStop": groups}}))
+    return groups
+
+
+@pytest.mark.parametrize("command", MIXED)
+def test_a_hook_that_also_runs_other_commands_is_left_alone_and_told_of(command, settings, capsys):
+    (group,) = write(settings, command)
+    before = settings.read_text()
+    assert main(["install", "claude", "--yes"]) == 0
+    told = f"{settings}:1:32: this hook also runs other commands; change it yourself"
+    assert told in capsys.readouterr().out
+    after = json.loads(settings.read_text())["hooks"]
+    assert [len(after[event]) for event in EVENTS] == [2, 2, 1, 1]
+    assert after["Stop"][0] == group
+    assert main(["uninstall", "claude", "--yes"]) == 1
+    assert told in capsys.readouterr().out
+    assert settings.read_text() == before
+    assert main(["uninstall", "claude", "--yes"]) == 1
+    assert "not installed for Claude Code" in capsys.readouterr().out
+    assert main(["uninstall", "claude", "--yes", "--local"]) == 0
+
+
+@pytest.mark.parametrize("command", NOT_OURS)
+def test_a_hook_that_only_names_us_is_somebody_elses(command, settings, capsys):
+    write(settings, command)
+    before = settings.read_text()
+    assert main(["uninstall", "claude", "--yes"]) == 0
+    assert "other commands" not in capsys.readouterr().out
+    assert settings.read_text() == before
+
+
+def test_a_matcher_that_is_dropped_is_told_of_and_the_file_stays_on_one_line(settings, capsys):
+    write(settings, "/x/notyet hook", matcher="reviewer")
+    assert main(["install", "claude", "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "the matcher 'reviewer' is dropped; which agents are gated is said in notyet.toml" in said
+    )
+    assert said.count("is dropped") == 1  # that of a Stop means nothing
+    assert "\n" not in settings.read_text()
+    assert "matcher" not in json.loads(settings.read_text())["hooks"]["SubagentStop"][0]
+    assert main(["install", "claude", "--yes"]) == 0
+    assert "is dropped" not in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_read_makes_uninstalling_no_success(settings, place, capsys):
+    write(settings, "/x/notyet hook")
+    (place / ".claude").mkdir()
+    (place / ".claude" / "settings.json").write_text("{")
+    assert main(["uninstall", "claude", "--yes"]) == 1
+    said = capsys.readouterr().out
+    assert "not looked into" in said
+    assert "uninstalled from Claude Code" in said
+
+
+@pytest.mark.parametrize("content", ["\f", "\u00a0"])
+def test_blanks_that_json_does_not_know_are_a_mistake(content, settings, capsys):
+    settings.write_text(content)
+    assert main(["install", "claude", "--yes"]) == 1
+    assert f"{settings}:1:1: this is not JSON" in capsys.readouterr().err
+    assert settings.read_text() == content
+
+
+def test_what_cannot_be_kept_of_a_file_is_said(settings, capsys):
+    settings.write_text("{}")
+    settings.chmod(0o444)
+    assert main(["install", "claude", "--yes"]) == 0
+    assert "is read-only; it is replaced, and stays read-only" in capsys.readouterr().out
+
+
+def test_many_installations_later_every_byte_comes_back(settings):
+    before = '{ "hooks" : { } ,"a":1}'
+    settings.write_text(before)
+    for seconds in range(10, 25):
+        assert main(["install", "claude", "--yes", "--timeout", str(seconds)]) == 0
+    assert main(["uninstall", "claude", "--yes"]) == 0
+    assert settings.read_text() == before
+
+
+def test_folders_that_we_did_not_make_stay(place, home):
+    (home / "dotfiles").mkdir()
+    (home / ".claude").symlink_to("dotfiles")
+    (home / ".codex").mkdir()
+    for host in ("claude", "codex"):
+        assert main(["install", host, "--yes"]) == 0
+        assert main(["uninstall", host, "--yes"]) == 0
+    assert (home / ".claude").is_dir()
+    assert (home / ".codex").is_dir()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_question_does_not_go_where_the_output_goes(place, home, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    assert main(["install", "claude"]) == 0
+    said = capsys.readouterr()
+    assert "Register notyet with Claude Code? [y/N]" in said.err
+    assert "[y/N]" not in said.out
+
+
+def planted(home, groups):
+    """Write hooks of Codex, all of them approved."""
+    path = home / ".codex" / "hooks.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"hooks": {"Stop": groups}}))
+    lines = []
+    for at, group in enumerate(groups):
+        name = json.dumps(key(str(path), "Stop", at, 0))
+        lines.append(
+            f"[hooks.state.{name}]\ntrusted_hash = '{hash_of('Stop', group['hooks'][0])}'\n"
+        )
+    (path.parent / "config.toml").write_text("".join(lines))
+    return path
+
+
+def trust_in(home):
+    value = tomllib.loads((home / ".codex" / "config.toml").read_text())
+    return {name.partition("hooks.json:")[2] for name in value["hooks"]["state"]}
+
+
+def group_of(command):
+    return {"hooks": [{"type": "command", "command": command}]}
+
+
+def test_other_hooks_of_codex_stay_trusted_when_ours_before_them_go(place, home, capsys):
+    path = planted(home, [group_of("/x/notyet hook"), group_of("/y/notyet hook"), group_of("lint")])
+    assert main(["install", "codex", "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert f"hooks after ours move up in {path}, and Codex's trust in them moves along" in said
+    assert "Codex's trust follows its hooks" in said
+    assert trust_in(home) == {"stop:0:0", "stop:1:0"}
+    assert main(["uninstall", "codex", "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert "moves along" in said
+    assert "no longer trusted by Codex" in said
+    left = tomllib.loads((home / ".codex" / "config.toml").read_text())["hooks"]["state"]
+    handler = group_of("lint")["hooks"][0]
+    assert left == {f"{path}:stop:0:0": {"trusted_hash": hash_of("Stop", handler)}}
+
+
+def test_where_trust_cannot_follow_nothing_is_changed(place, home, capsys):
+    path = planted(home, [group_of("/x/notyet hook"), group_of("lint")])
+    before = path.read_text()
+    (home / ".codex" / "config.toml").write_text("broken")
+    assert main(["uninstall", "codex", "--yes"]) == 1
+    assert "config.toml:1:" in capsys.readouterr().err
+    assert path.read_text() == before
+
+
+def test_entries_that_codex_cannot_read_are_taken_out_and_those_of_conclaude_not_approved(
+    place, home
+):
+    groups = [group_of("/x/notyet hook"), group_of("notyet conclaude Hooks Stop")]
+    groups[0]["hooks"][0]["timeout"] = "soon"
+    groups[1]["hooks"][0]["timeout"] = 5
+    path = home / ".codex" / "hooks.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"hooks": {"Stop": groups}}))
+    assert main(["install", "codex", "--yes", "--trust"]) == 0
+    assert "stop:1:0" not in trust_in(home)
+    path.write_text(json.dumps({"hooks": {"Stop": groups}}))
+    assert main(["uninstall", "codex", "--yes"]) == 0
+    assert json.loads(path.read_text()) == {"hooks": {"Stop": groups[1:]}}
+
+
+def test_a_dry_run_shows_the_trust_that_would_move(place, home, capsys):
+    path = planted(home, [group_of("/x/notyet hook"), group_of("lint")])
+    before = path.read_text()
+    assert main(["uninstall", "codex", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "moves along" in said
+    assert f"+++ {home}/.codex/config.toml" in said
+    assert path.read_text() == before
