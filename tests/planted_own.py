@@ -4,6 +4,7 @@ import os
 
 from notyet.config.switch import switch_off
 from notyet.ledger.place import default_path
+from planted_programs import each_stop
 from planting import plants
 from status_world import GATES
 
@@ -74,3 +75,35 @@ def it_was_damaged(world, monkeypatch):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:
         file.write(b"x" * 4000)
+
+
+# Our own side, as the host's settings move it.
+
+
+@plants("config-untrusted", "claude")
+def another_state_folder(world, monkeypatch):
+    env = {"XDG_STATE_HOME": str(world.folder / "no")}
+    world.change(lambda value: value.update(env=env))
+
+
+@plants("ledger-unusable", "claude")
+def another_ledger(world, monkeypatch):
+    (world.folder / "file").touch()
+    env = {"NOTYET_LEDGER": str(world.folder / "file" / "ledger.db")}
+    world.change(lambda value: value.update(env=env))
+
+
+def with_config(world, path):
+    line = f"{world.notyet} hook --host {world.host} --timeout 1800 --config {path}"
+    each_stop(world, line)
+
+
+@plants("config-untrusted")
+def its_own_file_that_nobody_trusted(world, monkeypatch):
+    (world.folder / "other.toml").write_text(GATES)
+    with_config(world, world.folder / "other.toml")
+
+
+@plants("config-unreadable")
+def its_own_file_that_is_gone(world, monkeypatch):
+    with_config(world, world.folder / "no.toml")

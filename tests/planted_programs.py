@@ -66,6 +66,29 @@ def it_hangs(world, monkeypatch):
     world.program("notyet", "sleep 60")
 
 
+def each_stop(world, line):
+    """Write another command for both stops; a Codex that is asked approves of it."""
+    for event in ("Stop", "SubagentStop"):
+        world.change(lambda value, e=event: value["hooks"][e][0]["hooks"][0].update(command=line))
+
+
+@plants("asks-otherwise")
+def it_is_switched_off_in_its_line(world, monkeypatch):
+    each_stop(world, f"NOTYET_DISABLE=1 {world.notyet} hook --host {world.host} --timeout 1800")
+
+
+@plants("asks-otherwise")
+def it_looks_elsewhere(world, monkeypatch):
+    line = f"XDG_STATE_HOME={world.folder}/no {world.notyet} hook --host {world.host}"
+    each_stop(world, f"{line} --timeout 1800")
+
+
+@plants("no-reply")
+def only_subagents_are_not_answered(world, monkeypatch):
+    line = f"{world.notyet} hook --host {world.host} --timeout 1800 >/dev/null"
+    world.change(lambda v: v["hooks"]["SubagentStop"][0]["hooks"][0].update(command=line))
+
+
 @plants("other-version")
 def an_older_one(world, monkeypatch):
     world.program("notyet", 'echo \'{"systemMessage": "notyet 0.0.1: would ask lint"}\'')

@@ -1,80 +1,6 @@
-"""Faults of our entries, and of the settings around them."""
+"""Faults of the settings around our entries."""
 
 from planting import plants
-from status_world import VERSIONS
-
-# The entry.
-
-
-@plants("not-registered")
-def nothing_of_ours(world, monkeypatch):
-    world.settings.write_text("{}")
-
-
-@plants("partly-registered")
-def no_stop_of_subagents(world, monkeypatch):
-    world.change(lambda value: value["hooks"].pop("SubagentStop"))
-
-
-@plants("starts-not-registered")
-def no_start(world, monkeypatch):
-    world.change(lambda value: value["hooks"].pop("SessionStart"))
-
-
-@plants("registered-twice")
-def in_two_places(world, monkeypatch):
-    world.change(lambda value: value["hooks"]["Stop"].append(value["hooks"]["Stop"][0]))
-    if world.host == "codex":
-        world.serve()
-
-
-@plants("event-misspelt")
-def lower_case(world, monkeypatch):
-    world.change(lambda value: value["hooks"].update(stop=value["hooks"].pop("Stop")))
-
-
-@plants("entry-conditional", "claude")
-def with_an_if(world, monkeypatch):
-    world.each_entry(**{"if": "Bash(rm *)"})
-
-
-@plants("entry-async")
-def nobody_waits(world, monkeypatch):
-    world.each_entry(**{"async": True})
-
-
-@plants("entry-refused", "claude")
-def a_timeout_of_0(world, monkeypatch):
-    def change(value):
-        value["hooks"]["SessionStart"][0]["hooks"][0]["timeout"] = 0
-
-    world.change(change)
-
-
-@plants("entry-refused", "claude")
-def a_matcher_that_is_a_number(world, monkeypatch):
-    world.change(lambda value: value["hooks"]["SubagentStop"][0].update(matcher=5))
-
-
-@plants("matcher-broken")
-def half_a_pattern(world, monkeypatch):
-    world.change(lambda value: value["hooks"]["SubagentStop"][0].update(matcher="(a"))
-
-
-@plants("matcher-restricts")
-def only_some_agents(world, monkeypatch):
-    world.change(lambda value: value["hooks"]["SubagentStop"][0].update(matcher="reviewer"))
-
-
-@plants("wrong-host")
-def of_another(world, monkeypatch):
-    line = f"{world.notyet} hook --host notyet --timeout 1800"
-    for event in ("Stop", "SubagentStop"):
-        world.change(lambda value, e=event: value["hooks"][e][0]["hooks"][0].update(command=line))
-    world.program("notyet", 'echo \'{"systemMessage": "notyet: here"}\'')
-
-
-# The settings.
 
 
 @plants("file-invalid")
@@ -137,14 +63,100 @@ def only_codex_knows_why(world, monkeypatch):
     world.answer([], f"failed to parse hooks config {world.settings}: it is cursed at line 3")
 
 
+def older(world, change):
+    """Change the settings of a Claude Code that cannot be asked what it thinks of them."""
+    world.claude(version="2.1.197 (Claude Code)")
+    world.change(change)
+
+
 @plants("file-dropped", "claude")
 def a_switch_that_is_a_text(world, monkeypatch):
-    world.change(lambda value: value.update(disableAllHooks="true"))
+    older(world, lambda value: value.update(disableAllHooks="true"))
 
 
 @plants("file-dropped", "claude")
 def another_event_that_is_no_list(world, monkeypatch):
-    world.change(lambda value: value["hooks"].update(PreToolUse={}))
+    older(world, lambda value: value["hooks"].update(PreToolUse={}))
+
+
+@plants("file-dropped", "claude")
+def a_group_that_is_a_text(world, monkeypatch):
+    older(world, lambda value: value["hooks"].update(Notification=["x"]))
+
+
+@plants("file-dropped", "claude")
+def a_group_without_a_list(world, monkeypatch):
+    older(world, lambda value: value["hooks"].update(Notification=[{"hooks": {}}]))
+
+
+@plants("file-dropped", "claude")
+def a_neighbour_that_is_a_text(world, monkeypatch):
+    older(world, lambda value: value["hooks"]["Stop"][0]["hooks"].append("x"))
+
+
+@plants("file-dropped", "claude")
+def a_neighbour_of_a_strange_type(world, monkeypatch):
+    older(world, lambda value: value["hooks"]["Stop"][0]["hooks"].append({"type": "foo"}))
+
+
+@plants("file-dropped", "claude")
+def a_model_that_is_a_number(world, monkeypatch):
+    older(world, lambda value: value.update(model=3))
+
+
+@plants("file-dropped", "claude")
+def days_that_are_a_text(world, monkeypatch):
+    older(world, lambda value: value.update(cleanupPeriodDays="x"))
+
+
+@plants("file-dropped", "claude")
+def rules_that_are_a_text(world, monkeypatch):
+    older(world, lambda value: value.update(permissions={"allow": "x"}))
+
+
+@plants("settings-not-asked", "claude")
+def a_version_that_cannot_be_asked(world, monkeypatch):
+    older(world, lambda value: value["hooks"].update(Foo=3))
+
+
+@plants("settings-not-asked", "claude")
+def a_doctor_that_hangs(world, monkeypatch):
+    monkeypatch.setattr("notyet.install.claude_doctor.PATIENCE", 0.5)
+    world.claude(doctor="sleep 60")
+
+
+@plants("settings-not-asked", "claude")
+def a_doctor_that_fails(world, monkeypatch):
+    world.claude(doctor="exit 1")
+
+
+@plants("settings-not-asked", "claude")
+def a_doctor_of_other_words(world, monkeypatch):
+    world.claude(doctor="echo hello")
+
+
+@plants("file-unread", "claude")
+def a_byte_that_is_not_utf8(world, monkeypatch):
+    text = world.settings.read_bytes()
+    world.settings.write_bytes(text.replace(b"{", b'{"x": "\xe9",', 1))
+
+
+@plants("file-unread", "claude", level="fault")
+def deeper_than_we_read(world, monkeypatch):
+    deep = "[" * 200 + "]" * 200
+    world.settings.write_text(world.settings.read_text().replace("{", f'{{"x": {deep},', 1))
+
+
+@plants("file-invalid", "codex")
+def a_byte_that_codex_does_not_read(world, monkeypatch):
+    text = world.settings.read_bytes()
+    world.settings.write_bytes(text.replace(b"{", b'{"description": "\xe9",', 1))
+
+
+@plants("file-invalid", "claude")
+def managed_settings_without_which_it_does_not_start(world, monkeypatch):
+    world.managed.mkdir()
+    (world.managed / "managed-settings.json").write_text("[]")
 
 
 @plants("hooks-disabled", "claude")
@@ -160,6 +172,24 @@ def by_the_project(world, monkeypatch):
 @plants("hooks-disabled", "claude")
 def by_the_organisation(world, monkeypatch):
     world.change(lambda v: v.update(disableAllHooks=True), world.managed / "managed-settings.json")
+
+
+@plants("hooks-disabled", "claude")
+def by_a_variable(world, monkeypatch):
+    monkeypatch.setenv("CLAUDE_CODE_SIMPLE", "1")
+
+
+@plants("hooks-disabled", "claude")
+def by_a_variable_of_the_project(world, monkeypatch):
+    path = world.project / ".claude/settings.json"
+    world.change(lambda value: value.update(env={"CLAUDE_CODE_SIMPLE": True}), path)
+
+
+@plants("hooks-disabled", "claude")
+def by_the_main_work_tree(world, monkeypatch):
+    world.worktree()
+    local = world.project / ".claude" / "settings.local.json"
+    world.change(lambda v: v.update(disableAllHooks=True), local)
 
 
 @plants("hooks-disabled", "codex")
@@ -178,6 +208,18 @@ def by_the_feature_s_old_name(world, monkeypatch):
 def of_claude_code(world, monkeypatch):
     path = world.managed / "managed-settings.json"
     world.change(lambda value: value.update(allowManagedHooksOnly=True), path)
+
+
+@plants("managed-hooks-only", "claude")
+def only_plugins(world, monkeypatch):
+    path = world.managed / "managed-settings.json"
+    world.change(lambda value: value.update(strictPluginOnlyCustomization=True), path)
+
+
+@plants("managed-hooks-only", "claude")
+def only_plugins_for_hooks(world, monkeypatch):
+    path = world.managed / "managed-settings.json"
+    world.change(lambda value: value.update(strictPluginOnlyCustomization=["hooks"]), path)
 
 
 @plants("managed-hooks-only", "codex")
@@ -203,6 +245,22 @@ def switched_off_by_settings(world, monkeypatch):
     world.change(lambda value: value.update(env={"NOTYET_DISABLE": "1"}), path)
 
 
+@plants("off-by-variable", "claude")
+def switched_off_by_a_boolean(world, monkeypatch):
+    world.change(lambda value: value.update(env={"NOTYET_DISABLE": True}))
+
+
+@plants("off-by-variable")
+def a_probe_s_mark_in_the_shell(world, monkeypatch):
+    monkeypatch.setenv("NOTYET_PROBE", "a1b2")
+
+
+@plants("off-by-variable", "claude")
+def a_probe_s_mark_in_settings(world, monkeypatch):
+    path = world.project / ".claude/settings.local.json"
+    world.change(lambda value: value.update(env={"NOTYET_PROBE": "a1b2"}), path)
+
+
 @plants("other-folder", "claude")
 def below_the_project(world, monkeypatch):
     world.settings.unlink()
@@ -219,24 +277,17 @@ def below_a_project_with_local_settings(world, monkeypatch):
     monkeypatch.chdir(world.project / "deeper")
 
 
+@plants("other-folder", "claude")
+def below_a_project_with_local_settings_and_an_older_one(world, monkeypatch):
+    world.claude(version="2.1.197 (Claude Code)")
+    below_a_project_with_local_settings(world, monkeypatch)
+
+
 @plants("file-dropped", "claude")
 def what_only_claude_code_knows(world, monkeypatch):
     """As its doctor says it: one wrong key costs the file, another only its own entry."""
-    sign = "\u203a"
-    world.change(lambda value: value.update(permissions={"allow": "Bash"}))
-    world.program(
-        "claude",
-        f"""[ "$1" = doctor ] || {{ echo '{VERSIONS["claude"]}'; exit; }}
-cat <<'EOF'
-Claude Code doctor
-
-Running: native (2.1.325)
-
-Invalid settings
-- {world.settings} {sign} hooks.Stop.7: Hook matcher must be an object; matcher ignored.
-- {world.settings} {sign} permissions.allow: Expected array, but received string
-  Suggested fix: Permission rules must be in an array. Format: ["Tool(specifier)"].
-
-No installation issues found.
-EOF""",
+    world.claude(
+        world.complaint("hooks.Stop.7", "Hook matcher must be an object; matcher ignored."),
+        world.complaint("permissions.allow", "Expected array, but received string"),
+        "  Suggested fix: Permission rules must be in an array.",
     )

@@ -60,7 +60,7 @@ class World:
         if host == "codex":
             self.serve()
         else:
-            self.program("claude", f"echo '{VERSIONS[host]}'")
+            self.claude()
 
     def program(self, name, script, first="#!/bin/sh"):
         """Put a program on the PATH."""
@@ -68,6 +68,29 @@ class World:
         path.write_text(f"{first}\n{script}\n")
         path.chmod(0o755)
         return path
+
+    def worktree(self):
+        """Make another work tree of the project's repository, and go there."""
+        folder = self.project / ".git" / "worktrees" / "wt"
+        folder.mkdir(parents=True)
+        (folder / "commondir").write_text("../..\n")
+        tree = new_project(self.folder / "wt", GATES)
+        (tree / ".git").write_text(f"gitdir: {folder}\n")
+        self.monkeypatch.chdir(tree)
+        return tree
+
+    def claude(self, *complaints, version=VERSIONS["claude"], doctor=""):
+        """Put a Claude Code on the PATH whose doctor has these complaints about the settings."""
+        said = ["Claude Code doctor", "", "Running: native", ""]
+        if complaints:
+            said += ["Invalid settings", *complaints, ""]
+        (self.bin / "doctor.txt").write_text("\n".join([*said, "No installation issues found."]))
+        doctor = doctor or f"cat {shlex.quote(str(self.bin / 'doctor.txt'))}"
+        self.program("claude", f'[ "$1" = doctor ] || {{ echo "{version}"; exit; }}\n{doctor}')
+
+    def complaint(self, key, why, path=None):
+        """Return how Claude Code's doctor complains of a key."""
+        return f"- {path or self.settings} \u203a {key}: {why}"
 
     def serve(self, **changes):
         """Put a Codex on the PATH that lists our hooks, trusted or as the changes say."""

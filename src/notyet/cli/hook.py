@@ -11,7 +11,7 @@ import os
 import sys
 from time import monotonic
 
-from notyet.cli.hook_input import Options, is_stop, unusable
+from notyet.cli.hook_input import Options, decoded, is_stop, unusable
 from notyet.cli.hook_process import OutOfTime, host_waits
 from notyet.core.json_text import loads
 from notyet.core.text import clean, visible
@@ -101,7 +101,7 @@ class _Hook:
                     return self.let_go("host", words)
                 self.said.append(f"this looks like {stranger}; it is answered as Claude Code")
         host_waits(self._patience())
-        payload = payload | self._said_by_options()
+        payload = payload | self.options.said
         event = host_face(self.host).read_event(payload, self.environ)
         if event is None:
             return self._not_ours(payload)
@@ -129,26 +129,14 @@ class _Hook:
         self.said.append("NOTYET_SUPERVISED names no supervisor of this session; gated as usual")
         return False
 
-    def _said_by_options(self) -> dict[str, Any]:
-        said = {"hook_event_name": self.options.event, "agent_name": self.options.agent}
-        return {name: value for name, value in said.items() if value}
-
     def _payload(self, read: Callable[[], bytes]) -> dict[str, Any] | Reply:
         """Read what the host sent; a reply when it cannot be read."""
         content = read()
         if len(content) > _MOST_BYTES:
             most = _MOST_BYTES // 1024 // 1024
             return self.let_go("unreadable", f"the payload is larger than {most} MB")
-        try:
-            text = content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            self.said.append(
-                f"the payload is not UTF-8 at byte {error.start}; read as well as can be"
-            )
-            text = content.decode("utf-8", "replace")
-        if text.startswith("\ufeff"):
-            self.said.append("the payload starts with a byte order mark, which was ignored")
-            text = text[1:]
+        text, said = decoded(content)
+        self.said += said
         if not text.strip():
             return self.let_go("unreadable", "no event on stdin")
         try:
@@ -176,7 +164,7 @@ class _Hook:
             return self.let_go("off", off)
         setup = self._setup(event.cwd)
         if self._is_probe():
-            from notyet.cli.hook_probe import would_ask
+            from notyet.report.foretold import would_ask
 
             return self._nothing(would_ask(event, setup))
         if setup.gates or setup.observers or setup.notifications:
@@ -274,9 +262,11 @@ class _Hook:
         return self._nothing(" | ".join(f"notyet: {line}" for line in words) if is_news else "")
 
     def _is_probe(self) -> bool:
-        """Tell whether `notyet status` made up this stop; no real one has that session."""
-        mark = self.environ.get("NOTYET_PROBE")
-        return bool(mark) and self.event is not None and self.event.session_id == mark
+        if "NOTYET_PROBE" not in self.environ:  # as nearly always
+            return False
+        from notyet.report.foretold import is_made_up
+
+        return is_made_up(self.event, self.environ)
 
     def _nothing(self, note: str = "") -> Reply:
         """Return the reply that lets an agent go in its host's words."""

@@ -40,6 +40,12 @@ class Options:
                 continue
             self._take(name, value if has_value else words.pop(0))
 
+    @property
+    def said(self) -> dict[str, str]:
+        """What the command line says in the payload's place."""
+        said = {"hook_event_name": self.event, "agent_name": self.agent}
+        return {name: value for name, value in said.items() if value}
+
     def _take(self, name: str, value: str) -> None:
         if name in {"--config", "--event", "--agent"}:
             setattr(self, name.removeprefix("--"), value)
@@ -56,6 +62,20 @@ class Options:
             if not self.timeout > 0:
                 self.timeout = 0.0
                 self.warnings.append(f"--timeout is a number of seconds, not {value!r}")
+
+
+def decoded(content: bytes) -> tuple[str, list[str]]:
+    """Return a payload's text, and what its sender should know of that."""
+    said = []
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        said.append(f"the payload is not UTF-8 at byte {error.start}; read as well as can be")
+        text = content.decode("utf-8", "replace")
+    if text.startswith("\ufeff"):
+        said.append("the payload starts with a byte order mark, which was ignored")
+        text = text[1:]
+    return text, said
 
 
 def unusable(payload: Mapping[str, Any], event: StopEvent | StartEvent, host: str) -> list[str]:

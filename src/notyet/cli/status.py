@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from contextlib import contextmanager
 
 from notyet import __version__
 from notyet.install import HOSTS
@@ -11,6 +13,7 @@ from notyet.install import HOSTS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
     from typing import Any
 
     from notyet.install.fault import Fault
@@ -37,7 +40,8 @@ def run(args: argparse.Namespace) -> int:
     except OSError:
         print("notyet status: this folder is gone; go to another one", file=sys.stderr)
         return 1
-    hosts = _hosts(args, cwd)
+    with _ended_in_order():
+        hosts = _hosts(args, cwd)
     own = _own(cwd, hosts)
     bad = is_bad(own) or any(is_bad(status.faults) for status in hosts)
     if args.json:
@@ -49,6 +53,21 @@ def run(args: argparse.Namespace) -> int:
 
         Show(sys.stdout).all(cwd, own, hosts)
     return 1 if bad else 0
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Leave nothing behind when somebody ends us: neither what was started, nor files."""
+
+    def end(number: int, _frame: object) -> None:
+        sys.exit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _hosts(args: argparse.Namespace, cwd: str) -> list[HostStatus]:
@@ -84,11 +103,12 @@ def _plain(cwd: str, own: list[Fault], hosts: list[HostStatus]) -> dict[str, Any
 
 def _plain_host(status: HostStatus) -> dict[str, Any]:
     from notyet.core.record import as_dict
+    from notyet.report.probe import masked
 
     entries = [
         {
             "event": entry.event,
-            "command": entry.command,
+            "command": masked(entry.command),
             "timeout": entry.timeout,
             "scope": entry.place.scope,
             "file": entry.place.path,

@@ -54,7 +54,7 @@ class Show:
             self._fact("answer" if probed.asked else "reply", f"{visible(probed.says)} {took}")
         for found in status.faults:
             self._fault(found)
-        if status.registrations and status.is_gating:
+        if probed is not None and status.is_gating:  # else nobody knows
             self._fact("ok", self._paint(f"{status.title} calls notyet at every stop", "green"))
 
     def _fault(self, found: Fault) -> None:

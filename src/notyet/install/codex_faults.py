@@ -7,6 +7,7 @@ answer, the files decide as far as they tell.
 from __future__ import annotations
 
 import os
+import re
 
 from notyet.config.files import above, real_folder, root_of
 from notyet.core.record import replace
@@ -16,6 +17,7 @@ from notyet.install.entry import EVENTS
 from notyet.install.entry_faults import entry_faults, missing_stops
 from notyet.install.fault import place as at
 from notyet.install.look import merged
+from notyet.install.worktree import in_main
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ ADVISED = (0, 140, 0)  # `codex exec` runs them as the terminal does
 _TYPES = ("command", "mcp_tool", "prompt", "agent")
 _KEYS = ("description", "hooks")
 _BYTE_ORDER_MARK = "\ufeff"
+_BEFORE = re.compile(r"(?P<line>\d+):(?P<column>\d+):(?P<why>.*)")  # 3:7: invalid type
+_BEHIND = re.compile(r"(?P<why>.*) at line (?P<line>\d+) column (?P<column>\d+)\.?$")
 _SURE = ("trusted", "managed")
 _APPROVE = "start codex here, type /hooks and approve it; or run: notyet install codex --trust"
 _FIXES = {
@@ -48,33 +52,31 @@ _UNTRUSTED = {
 }
 
 
-def faults(look: Look) -> list[Fault]:
-    """Judge everything but the program itself."""
+def judged(look: Look) -> tuple[Look, list[Fault]]:
+    """Judge everything but the program itself; return what Codex takes, and what is wrong."""
     listing = Listing(problem="codex is not on the PATH")
     if look.program and look.registrations:
         listing = list_hooks(look.program, look.cwd, look.environ)
-    read = [c for c in look.contents if c.place.scope != "project" or _is_trusted_project(look)]
+    is_trusted = _is_trusted_project(look, listing)
+    read = [c for c in look.contents if c.place.scope != "project" or is_trusted]
     broken = {c.place.path: one for c in read for one in _file(look, c, listing)}
+    unread = [c.place.path for c in look.contents if c not in read]
     usable = look.without(broken)
     is_needed = bool(missing_stops(usable))
     found = list(broken.values())
     if any(path.endswith(".toml") for path in broken):  # then Codex does not even start
-        return found
+        return usable, found
     if not is_needed:  # what counts stands elsewhere
         found = [replace(one, level="warning") for one in found]
     if not (is_needed and found):  # else the broken file explains what is missing
         found += entry_faults(usable)
-    off = [*_disabled(look), *_managed_only(usable)]
+    off = [*_disabled(usable.without(unread)), *_managed_only(usable)]
     if off:  # then Codex lists no hooks, whatever their trust
-        return found + off
-    untrusted = _untrusted_project(usable)
-    found += untrusted
-    if untrusted:
-        usable = replace(
-            usable,
-            registrations=tuple(r for r in usable.registrations if r.place.scope != "project"),
-        )
-    return found + _trust(usable, listing)
+        return usable, found + off
+    if not is_trusted:
+        found += _untrusted_project(usable)
+        usable = usable.without(unread)
+    return usable, found + _trust(usable, listing)
 
 
 def variables(contents: Sequence[Content]) -> dict[str, tuple[str, str]]:  # noqa: ARG001  # of the protocol
@@ -85,8 +87,8 @@ def variables(contents: Sequence[Content]) -> dict[str, tuple[str, str]]:  # noq
 def _file(look: Look, content: Content, listing: Listing) -> Iterator[Fault]:
     """Say why Codex takes nothing from a file."""
     effect = "Codex takes nothing from it"
-    if content.mistake is not None:
-        mistake = content.mistake
+    mistake = content.mistake or content.doubt
+    if mistake is not None:
         yield look.fault(
             "file-invalid",
             f"{effect}: {mistake.message}.",
@@ -111,12 +113,11 @@ def _file(look: Look, content: Content, listing: Listing) -> Iterator[Fault]:
 
 
 def _placed(said: str) -> tuple[int, int, str]:
-    """Part a complaint such as `3:7: invalid type` into line, column and reason."""
-    line, _, rest = said.partition(":")
-    column, _, why = rest.partition(":")
-    if line.isdecimal() and column.isdecimal():
-        return int(line), int(column), why.strip()
-    return 0, 0, said
+    """Part a complaint into line, column and reason; Codex has two ways of naming a place."""
+    found = _BEFORE.match(said) or _BEHIND.match(said)
+    if found is None:
+        return 0, 0, said
+    return int(found["line"]), int(found["column"]), found["why"].strip()
 
 
 def _refused(content: Content) -> Iterator[tuple[str, str, str]]:
@@ -127,12 +128,19 @@ def _refused(content: Content) -> Iterator[tuple[str, str, str]]:
         if key not in _KEYS:
             what = f"it does not know the key {key!r} there"
             yield what, content.where(key), "move it elsewhere, or remove it"
-    hooks = content.get("hooks")
-    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
-        for i, group in enumerate(groups if isinstance(groups, list) else ()):
+    hooks = content.value.get("hooks", {})
+    if not isinstance(hooks, dict):
+        yield "hooks is not an object", content.where("hooks"), "correct it"
+        return
+    for event in EVENTS:
+        groups = hooks.get(event, [])
+        if not isinstance(groups, list):
+            yield f"hooks.{event} is not a list", content.where("hooks", event), "correct it"
+            continue
+        for i, group in enumerate(groups):
             handlers = group.get("hooks") if isinstance(group, dict) else None
             for j, handler in enumerate(handlers if isinstance(handlers, list) else ()):
-                what = _wrong(handler) if event in EVENTS else ""
+                what = _wrong(handler)
                 if what:
                     yield what, content.where("hooks", event, i, "hooks", j), "correct it"
 
@@ -153,8 +161,6 @@ def _disabled(look: Look) -> Iterator[Fault]:
     """Find the switch that counts: the one of the nearest file."""
     switch: tuple[object, str] = (True, "")
     for content in look.contents:
-        if content.place.scope == "project" and not _is_trusted_project(look):
-            continue
         for name in ("codex_hooks", "hooks"):
             value = content.get("features", name)
             if isinstance(value, bool):
@@ -183,31 +189,39 @@ def _managed_only(look: Look) -> Iterator[Fault]:
             )
 
 
-def _untrusted_project(look: Look) -> list[Fault]:
+def _untrusted_project(look: Look) -> Iterator[Fault]:
     entries = [entry for entry in look.registrations if entry.place.scope == "project"]
-    if not entries or _is_trusted_project(look):
-        return []
+    if not entries:
+        return
     found = look.fault(
         "project-untrusted",
         "Codex has not been told that you trust this project, so it reads nothing from it.",
         where=at(entries[0].place.path),
         fix="start codex here once and accept the project, or run: notyet install codex",
     )
-    others = replace(look, registrations=tuple(r for r in look.registrations if r not in entries))
-    is_needed = bool(missing_stops(others))
-    return [found if is_needed else replace(found, level="warning")]
+    is_needed = missing_stops(look.only(r for r in look.registrations if r not in entries))
+    yield found if is_needed else replace(found, level="warning")
 
 
-def _is_trusted_project(look: Look) -> bool:
+def _is_trusted_project(look: Look, listing: Listing) -> bool:
+    """Tell whether Codex reads the project: it lists hooks of it, or its settings say so."""
+    entries = [entry for entry in look.registrations if entry.place.scope == "project"]
+    if any(_is_same(hook, entry) for hook in listing.hooks for entry in entries):
+        return True
     here = real_folder(look.cwd)
-    root = root_of(here)
-    folders = [folder for folder in above(here) if len(folder) >= len(root)]
+    folders = [*_within(here), *_within(in_main(here)), os.path.abspath(look.cwd)]
     for content in look.contents:
         if content.place.scope != "project":
-            for folder in dict.fromkeys((*folders, os.path.abspath(look.cwd))):
+            for folder in dict.fromkeys(folders):
                 if content.get("projects", folder, "trust_level") == "trusted":
                     return True
     return False
+
+
+def _within(here: str) -> list[str]:
+    """Return a folder and those around it, up to the root of its project."""
+    root = root_of(here)
+    return [folder for folder in above(here) if len(folder) >= len(root)]
 
 
 def _trust(look: Look, listing: Listing) -> list[Fault]:
@@ -246,7 +260,10 @@ def _is_same(hook: ListedHook, entry: Registration) -> bool:
     where = codex_trust.key("", entry.event, entry.group, entry.index)
     if where != f":{hook.event}:{hook.group}:{hook.index}":
         return False
-    return os.path.realpath(hook.path) == os.path.realpath(entry.place.path)
+    # Of a work tree, Codex takes the hooks that stand in the main one.
+    folder, name = os.path.split(os.path.realpath(entry.place.path))
+    taken = os.path.join(in_main(folder), name) if entry.place.scope == "project" else ""
+    return os.path.realpath(hook.path) in {os.path.join(folder, name), taken}
 
 
 def _judged(look: Look, entry: Registration) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from notyet.config import read_json, read_toml
-from notyet.config.document import BadSyntax, Document
+from notyet.config.document import TOO_DEEP, BadSyntax, Document
 from notyet.config.mistakes import Mistake
 from notyet.config.read_file import read_file
-from notyet.core.record import Record
+from notyet.core.record import Record, replace
 from notyet.install.fault import place as at
 
 TYPE_CHECKING = False
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from notyet.install.place import Place
 
 
+_NOT_UTF8 = "it is not UTF-8"
+
+
 class Content(Record, kw_only=True):
     """A settings file: its text and what that says, or in `mistake` why neither is known."""
 
@@ -27,6 +30,12 @@ class Content(Record, kw_only=True):
     text: str = ""
     document: Document | None = None  # None: there is no such file, or it cannot be read
     mistake: Mistake | None = None
+    doubt: Mistake | None = None  # why we cannot be sure of it, though its host may be
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is such a file."""
+        return bool(self.document or self.mistake or self.doubt)
 
     @property
     def value(self) -> dict[str, Any]:
@@ -60,8 +69,16 @@ def _read(place: Place) -> Content:
     if not os.path.lexists(place.path):
         return Content(place=place)
     text, mistake = read_file(place.path)
-    if text is None:
-        return Content(place=place, mistake=mistake)
+    if text is not None:
+        return _parsed(place, text)
+    if mistake is not None and mistake.message.startswith(_NOT_UTF8) and place.form == "json":
+        # Hosts put a sign in the place of such a byte, and read on.
+        with open(place.path, encoding="utf-8", errors="replace") as file:
+            return replace(_parsed(place, file.read()), doubt=mistake)
+    return Content(place=place, mistake=mistake)
+
+
+def _parsed(place: Place, text: str) -> Content:
     if not text.strip("\ufeff \t\r\n"):
         return Content(place=place, text=text, document=Document(value={}))
     try:
@@ -74,6 +91,8 @@ def _read(place: Place) -> Content:
             message=error.message,
             hint=error.hint,
         )
+        if TOO_DEEP in error.message:  # for us, and not for everybody
+            return Content(place=place, text=text, doubt=mistake)
         return Content(place=place, text=text, mistake=mistake)
     if not isinstance(document.value, dict):
         kind = type(document.value).__name__

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from notyet.install.look import Look
     from notyet.install.registered import Registration
 
+DEFAULT_TIMEOUT = 1800.0  # seconds, of `notyet install`
 _KINDS: dict[str, Kind] = {"claude": "claude", "codex": "codex"}
 # Names that all agents have in common, if any: a matcher that fits them fits everybody.
 _ANYBODY = ("default", "general-purpose", "plugin:some_Agent.1")
@@ -31,9 +32,33 @@ def missing_stops(look: Look) -> list[str]:
     return [event for event in STOPS if all(r.event != event for r in look.registrations)]
 
 
-def entry_faults(look: Look) -> list[Fault]:
-    """Judge what is registered, and each entry."""
-    return [*_presence(look), *_twice(look), *merged(_each(look))]
+def spoken(look: Look, entry: Registration) -> str:
+    """Return the host in whose words an entry's command answers."""
+    ours = parsed(entry.command)
+    if ours is not None and ours.verb == "conclaude":
+        return "conclaude"
+    return (ours.host if ours is not None else "") or look.host
+
+
+def install_again(look: Look, entry: Registration, time: str = "") -> str:
+    """Return the command that writes an entry anew, where it stands and with its time."""
+    if entry.place.scope == "managed":
+        return f"let whoever manages this machine correct {visible(entry.place.path)}"
+    ours = parsed(entry.command)
+    seconds = ours.timeout if ours is not None and entry.event in STOPS else None
+    if not time and seconds and seconds != DEFAULT_TIMEOUT and seconds == int(seconds):
+        time = f"{seconds:.0f}"
+    return f"run: notyet install {look.host}{_scope(entry)}{f' --timeout {time}' if time else ''}"
+
+
+def _scope(entry: Registration) -> str:
+    return "" if entry.place.scope == "user" else f" --{entry.place.scope}"
+
+
+def entry_faults(look: Look, working: Look | None = None) -> list[Fault]:
+    """Judge what is registered, and each entry; of those that the host refuses, only that."""
+    working = look if working is None else working
+    return [*_presence(look), *_twice(working), *merged(_each(working))]
 
 
 def _presence(look: Look) -> Iterator[Fault]:
@@ -53,6 +78,8 @@ def _presence(look: Look) -> Iterator[Fault]:
         )
     missing = [event for event in missing_stops(look) if event not in meant]
     install = f"run: notyet install {look.host}"
+    if look.registrations:  # beside those that are there
+        install = install_again(look, look.registrations[0])
     if set(missing) == set(STOPS):
         yield look.fault(
             "not-registered", f"notyet is not registered with {look.title}.", fix=install
@@ -86,10 +113,17 @@ def _twice(look: Look) -> Iterator[Fault]:
             "registered-twice",
             f"notyet is registered {len(entries)} times for {event}: {effect}.",
             where=" and ".join(entry.where for entry in entries),
-            fix=f"remove all but one; `notyet uninstall {look.host}` and then "
-            f"`notyet install {look.host}` leaves one",
+            fix=_leaving_one(look, entries),
         )
         return
+
+
+def _leaving_one(look: Look, entries: list[Registration]) -> str:
+    ours = [entry for entry in entries if entry.place.scope != "managed"]
+    if len({entry.place.path for entry in entries}) == 1 or not ours:
+        return install_again(look, entries[0])
+    option = _scope(ours[-1]) or " --user"
+    return f"remove all but one, as with: notyet uninstall {look.host}{option}"
 
 
 def _each(look: Look) -> Iterator[Fault]:
@@ -100,21 +134,35 @@ def _each(look: Look) -> Iterator[Fault]:
     for entry in look.registrations:
         if entry.command not in seen:
             seen.add(entry.command)
-            found = program_fault(look, entry)
-            if found is not None:
+            found = program_fault(look, entry, install_again(look, entry))
+            if found is not None and not _is_replaced(look, entry):
                 yield found
 
 
+def _is_replaced(look: Look, entry: Registration) -> bool:
+    """Tell whether a line that does nothing without notyet stands beside one that works."""
+    ours = parsed(entry.command)
+    return (
+        ours is not None
+        and ours.is_portable
+        and any(
+            other.event == entry.event
+            and other.command != entry.command
+            and program_fault(look, other) is None
+            for other in look.registrations
+        )
+    )
+
+
 def _entry(look: Look, entry: Registration) -> Iterator[Fault]:
-    write_again = f"run: notyet install {look.host}"
-    if "if" in entry.handler and look.host == "claude":
+    if entry.handler.get("if") and look.host == "claude":
         yield look.fault(
             "entry-conditional",
             "notyet's entry has an `if`, with which Claude Code never runs it at a stop.",
             where=entry.where,
             fix="remove the `if`",
         )
-    if entry.handler.get("async") is True or entry.handler.get("asyncRewake") is True:
+    if entry.handler.get("async") is True:
         yield look.fault(
             "entry-async",
             f"notyet's entry is `async`, so that {look.title} does not wait for its answer.",
@@ -124,22 +172,29 @@ def _entry(look: Look, entry: Registration) -> Iterator[Fault]:
     ours = parsed(entry.command)
     if ours is None:
         return
-    speaks = "conclaude" if ours.verb == "conclaude" else ours.host
-    if speaks and speaks != look.host and not (look.host == "claude" and speaks == "conclaude"):
+    speaks = spoken(look, entry)
+    if speaks != look.host and not (look.host == "claude" and speaks == "conclaude"):
         yield look.fault(
             "wrong-host",
             f"notyet is told that {speaks} calls it, and answers {look.title} in words that it "
             "does not take.",
             where=entry.where,
-            fix=write_again,
+            fix=install_again(look, entry),
         )
     yield from _matcher(look, entry)
     if entry.event in STOPS:
         yield from _time(look, entry, ours.timeout)
 
 
+def waiting_time(look: Look, entry: Registration) -> float:
+    """Return how long a host waits for an entry, in seconds."""
+    if entry.timeout is None:
+        return PATIENCE[look.host]
+    return max(1.0, entry.timeout) if look.host == "codex" else entry.timeout
+
+
 def _time(look: Look, entry: Registration, said: float | None) -> Iterator[Fault]:
-    waits = PATIENCE[look.host] if entry.timeout is None else entry.timeout
+    waits = waiting_time(look, entry)
     needs = PATIENCE[look.host] if said is None else said
     if waits < needs:
         yield look.fault(
@@ -147,7 +202,7 @@ def _time(look: Look, entry: Registration, said: float | None) -> Iterator[Fault
             f"{look.title} waits {waits:g} s for an answer, and notyet believes {needs:g} s: "
             "a slow gate's answer would come too late, and the agent go unchecked.",
             where=entry.where,
-            fix=f"make both the same; `notyet install {look.host}` does",
+            fix=f"make both the same; {install_again(look, entry)}",
         )
 
 

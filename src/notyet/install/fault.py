@@ -34,6 +34,8 @@ CODES: Mapping[str, Level] = MappingProxyType(
         # The settings around it.
         "file-invalid": "fault",
         "file-dropped": "fault",
+        "file-unread": "warning",
+        "settings-not-asked": "warning",
         "hooks-disabled": "fault",
         "managed-hooks-only": "fault",
         "off-by-variable": "fault",
@@ -43,6 +45,7 @@ CODES: Mapping[str, Level] = MappingProxyType(
         "program-not-executable": "fault",
         "interpreter-missing": "fault",
         "no-reply": "fault",
+        "asks-otherwise": "fault",
         "other-version": "warning",
         # Trust.
         "hook-untrusted": "fault",

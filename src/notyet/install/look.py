@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from notyet.core.record import Record, replace
+from notyet.install.contents import Content
 from notyet.install.fault import Fault, fault
 from notyet.install.versions import Version
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Protocol
 
-    from notyet.install.contents import Content
     from notyet.install.registered import Registration
 
     class Judge(Protocol):
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         OLDEST: tuple[int, ...]  # the first version whose hooks can gate
         ADVISED: tuple[int, ...]  # the first one that loses nothing
 
-        def faults(self, look: Look) -> list[Fault]:
-            """Judge everything but the host's program."""
+        def judged(self, look: Look) -> tuple[Look, list[Fault]]:
+            """Judge all but the host's program; return what the host takes, and what is wrong."""
 
         def variables(self, contents: Sequence[Content]) -> dict[str, tuple[str, str]]:
             """Return the variables that settings add for hooks, with their places."""
@@ -56,11 +56,23 @@ class Look(Record, kw_only=True):
         told = judge_of(self.host).variables(self.contents)
         return {name: value for name, (value, _) in told.items()}
 
+    @property
+    def environ_of_hooks(self) -> dict[str, str]:
+        """What the host's hooks are given."""
+        return {**self.environ, **self.added}
+
     def without(self, paths: Iterable[str]) -> Look:
         """Return the same without what stands in files that the host does not take."""
         dropped = frozenset(paths)
         kept = tuple(r for r in self.registrations if r.place.path not in dropped)
-        return replace(self, registrations=kept)
+        contents = tuple(
+            Content(place=one.place) if one.place.path in dropped else one for one in self.contents
+        )
+        return replace(self, registrations=kept, contents=contents)
+
+    def only(self, entries: Iterable[Registration]) -> Look:
+        """Return the same with these entries of ours and no others."""
+        return replace(self, registrations=tuple(entries))
 
     def fault(self, code: str, what: str, *, where: str = "", fix: str = "") -> Fault:
         """Return a fault of this host."""

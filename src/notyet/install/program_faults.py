@@ -17,21 +17,24 @@ if TYPE_CHECKING:
 _FIRST_LINE = 256  # bytes; the kernel reads no more of it
 
 
-def program_fault(look: Look, entry: Registration) -> Fault | None:
-    """Judge the program of an entry; None when nothing is wrong that can be seen."""
+def program_fault(look: Look, entry: Registration, fix: str = "") -> Fault | None:
+    """Judge the program of an entry; None when nothing is wrong that can be seen.
+
+    `fix` is what writes the entry anew.
+    """
     ours = parsed(entry.command)
     if ours is None or not ours.program:  # only a shell can tell
         return None
-    fix = f"run: notyet install {look.host}"
     if "/" not in ours.program:
-        if find_program(ours.program, look.environ):
+        if find_program(ours.program, look.environ_of_hooks):
             return None
         effect = "so the entry does nothing" if ours.is_portable else "so nothing is run"
+        other = "" if ours.is_portable else f", or {fix}"
         return look.fault(
             "program-missing",
             f"`{visible(ours.program)}` is not on the PATH, {effect}.",
             where=entry.where,
-            fix=f"put it there, or {fix}",
+            fix=f"put it on the PATH with which {look.title} is started{other}",
         )
     path = os.path.join(look.cwd, ours.program)
     shown = visible(ours.program)

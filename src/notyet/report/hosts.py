@@ -8,14 +8,17 @@ from notyet.config.load import load
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import Record, replace
 from notyet.dialects import PATIENCE, host_face
+from notyet.dialects.own_command import at_verb, ours_in
 from notyet.install import host_named
 from notyet.install.contents import read_places
-from notyet.install.entry import EVENTS, parsed
+from notyet.install.entry import EVENTS, STOPS, parsed
+from notyet.install.entry_faults import install_again, spoken, waiting_time
 from notyet.install.fault import Fault, fault, is_bad
 from notyet.install.look import Look, judge_of
+from notyet.install.program_faults import program_fault
 from notyet.install.registered import registrations
 from notyet.install.versions import Version, find_program, version_of
-from notyet.report.own import variable_faults
+from notyet.report.own import own_faults
 from notyet.report.probe import Probe, ask, probe, probe_faults
 
 TYPE_CHECKING = False
@@ -27,8 +30,9 @@ if TYPE_CHECKING:
     from notyet.core.gate import Gate
     from notyet.install.registered import Registration
 
+# Variables that say where our own files are.
+_MOVING = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "NOTYET_LEDGER")
 _MARGIN = 3.0  # seconds before the host's deadline at which the hook answers (E9)
-_UNSTARTABLE = {"program-missing", "program-not-executable", "interpreter-missing"}
 
 
 class HostStatus(Record, kw_only=True):
@@ -121,13 +125,19 @@ def _look(
         contents=contents,
         registrations=tuple(ours),
     )
-    setup = load(cwd, host, {**environ, **look.added})
-    faults = [*_program(look), *judge_of(host).faults(look), *_variables(look), *_fits(look, setup)]
+    taken, judged = judge_of(host).judged(look)
+    lines = _lines(taken)
+    config = config_of(lines[0], cwd) if lines else ""
+    setup = _setup(taken, lines[0] if lines else None, config or "")
+    faults = [*_program(look), *judged, *_own(taken, setup, config or ""), *_fits(taken, setup)]
     probed = None
-    entry = next((entry for entry in ours if entry.event == "Stop"), None)
-    if entry is not None and _UNSTARTABLE.isdisjoint(found.code for found in faults):
-        probed = send(look, entry)
-        faults += probe_faults(look, entry, probed)
+    for entry in lines:
+        if program_fault(taken, entry) is None:
+            answer = (probe if probed else send)(taken, entry)
+            probed = probed or answer
+            own = config_of(entry, cwd)
+            expected = None if own is None else _setup(taken, entry, own)
+            faults += probe_faults(taken, entry, answer, expected)
     return HostStatus(
         host=host,
         title=look.title,
@@ -139,6 +149,31 @@ def _look(
         faults=tuple(faults),
         probe=probed,
     )
+
+
+def _lines(look: Look) -> list[Registration]:
+    """Return an entry for each command line that is run at a stop, those of main agents first."""
+    stops = [entry for event in STOPS for entry in look.registrations if entry.event == event]
+    return list({entry.command: entry for entry in reversed(stops)}.values())[::-1]
+
+
+def config_of(entry: Registration, cwd: str) -> str | None:
+    """Return the file that a command uses instead of others: empty for none, None if unknown."""
+    words = ours_in(entry.command) or []
+    options = words[at_verb(words) + 1 :] if words else []
+    for at, word in enumerate(options):
+        name, sign, value = word.partition("=")
+        if name == "--config":
+            path = value if sign else "".join(options[at + 1 : at + 2])
+            is_known = not any(sign in path for sign in "$`~*?")
+            return os.path.join(cwd, path) if is_known else None
+    return ""
+
+
+def _setup(look: Look, entry: Registration | None, config: str) -> Setup:
+    """Return what is in force for an entry's command."""
+    host = look.host if entry is None else spoken(look, entry)
+    return load(look.cwd, host, look.environ_of_hooks, only=config)
 
 
 def _program(look: Look) -> Iterator[Fault]:
@@ -167,11 +202,18 @@ def _program(look: Look) -> Iterator[Fault]:
             return
 
 
-def _variables(look: Look) -> Iterator[Fault]:
-    """Say which variables the host's own settings set for its hooks."""
+def _own(look: Look, setup: Setup, config: str) -> Iterator[Fault]:
+    """Say what is wrong on our own side only if this host calls us."""
+    if not look.added and not config:
+        return
     places = {name: at for name, (_, at) in judge_of(look.host).variables(look.contents).items()}
-    for found in variable_faults(look.added, places):
-        yield replace(found, host=look.host)
+    known = own_faults(look.cwd, look.environ, load(look.cwd, look.host, look.environ))
+    moved = ", ".join(name for name in _MOVING if name in look.added)
+    remove = f"remove {moved} from the `env` of {look.title}'s settings"
+    for found in own_faults(look.cwd, look.environ_of_hooks, setup, places, config):
+        if found not in known:
+            is_moved = bool(moved) and not config and found.code != "off-by-variable"
+            yield replace(found, host=look.host, fix=remove if is_moved else found.fix)
 
 
 def _fits(look: Look, setup: Setup) -> Iterator[Fault]:
@@ -188,12 +230,11 @@ def _fits(look: Look, setup: Setup) -> Iterator[Fault]:
                 f"{_seconds(_time(look, entry))}: what is not finished by then is let go "
                 "unchecked.",
                 where=entry.where,
-                fix=f"give them less `timeout`, or run: notyet install {look.host} --timeout "
-                f"{_longer(budget)}",
+                fix=f"give them less `timeout`, or {install_again(look, entry, _longer(budget))}",
             )
             break
-    environ = {**look.environ, **look.added}
-    stop = host_face(look.host).read_event({"hook_event_name": "Stop"}, environ)
+    payload = {"hook_event_name": "Stop"}
+    stop = host_face(look.host).read_event(payload, look.environ_of_hooks)
     wanted = Limits(**setup.limits)
     cap = getattr(stop, "host_cap", 0)
     number = limit_in_force(replace(wanted, session_ceiling=0), History(), cap).number
@@ -219,8 +260,7 @@ def _budget(gates: Iterable[Gate]) -> float:
 def _time(look: Look, entry: Registration) -> float:
     ours = parsed(entry.command)
     waits = ours.timeout if ours is not None and ours.timeout is not None else PATIENCE[look.host]
-    if entry.timeout is not None:
-        waits = min(waits, entry.timeout)
+    waits = min(waits, waiting_time(look, entry))
     return waits - min(_MARGIN, 0.2 * waits)
 
 

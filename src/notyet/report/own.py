@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import os
 import tempfile
+from shlex import quote
 from types import MappingProxyType
 
-from notyet.config.files import host_files, native_files, real_folder, root_of
+from notyet.config.files import (
+    ConfigFile,
+    host_files,
+    known_as,
+    native_files,
+    real_folder,
+    root_of,
+)
 from notyet.config.store import read_record, record_path, state_folder
 from notyet.config.switch import VARIABLE, switched_off
 from notyet.config.trust import candidate
+from notyet.core.record import replace
 from notyet.core.text import visible
 from notyet.errors import LedgerBusy, LedgerError
 from notyet.install.fault import fault
 from notyet.install.fault import place as at
 from notyet.ledger.place import default_path
+from notyet.report.foretold import VARIABLE as PROBE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from notyet.config.files import ConfigFile
     from notyet.config.load import Setup
     from notyet.config.trust import Candidate
     from notyet.install.fault import Fault
@@ -30,12 +39,22 @@ _NOWHERE: Mapping[str, str] = MappingProxyType({})
 _PATIENCE = 2.0  # seconds for the ledger
 
 
-def own_faults(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[Fault]:
-    """Judge what is the same for every host."""
+def own_faults(
+    cwd: str,
+    environ: Mapping[str, str],
+    setup: Setup,
+    where: Mapping[str, str] = _NOWHERE,
+    only: str = "",
+) -> list[Fault]:
+    """Judge what a hook finds with these variables.
+
+    `where` some of them are set, if not by a shell; `only` is a file that it uses instead of
+    those that it would find.
+    """
     return [
-        *variable_faults(environ),
+        *variable_faults(environ, where),
         *_switch(cwd, environ),
-        *_configuration(cwd, environ, setup),
+        *_configuration(cwd, environ, setup, only),
         *_ledger(environ),
     ]
 
@@ -44,13 +63,17 @@ def variable_faults(
     environ: Mapping[str, str], where: Mapping[str, str] = _NOWHERE
 ) -> Iterator[Fault]:
     """Say which variables keep every hook from gating; `where` they are set, if not by a shell."""
-    effects = {VARIABLE: "agents started with it are let go", _INSIDE: "it marks a gate's own work"}
+    effects = {
+        VARIABLE: "agents started with it are let go, and nothing is gated",
+        _INSIDE: "it marks a gate's own work, and nothing is gated",
+        PROBE: "it is for stops that `notyet status` makes up, and for no agent",
+    }
     for name, effect in effects.items():
         value = environ.get(name, "")
         is_on = VARIABLE in switched_off("", {VARIABLE: value}) if name == VARIABLE else value
         if is_on:
             fix = "remove it" if where.get(name) else f"run: unset {name}"
-            what = f"{name} is set: {effect}, and nothing is gated."
+            what = f"{name} is set: {effect}."
             yield fault("off-by-variable", what, where=where.get(name, ""), fix=fix)
 
 
@@ -62,12 +85,16 @@ def _switch(cwd: str, environ: Mapping[str, str]) -> Iterator[Fault]:
         yield fault("switched-off", f"notyet is {off}.", fix=f"run: notyet on{everywhere}")
 
 
-def _configuration(cwd: str, environ: Mapping[str, str], setup: Setup) -> Iterator[Fault]:
+def _configuration(
+    cwd: str, environ: Mapping[str, str], setup: Setup, only: str
+) -> Iterator[Fault]:
     told = set()
-    for file in _files(cwd, environ, setup):
+    files = [ConfigFile(path=known_as(only), kind="notyet")] if only else []
+    for file in files or _files(cwd, environ, setup):
         for found in _file(file, environ, setup):
             told.add(file.path)
-            yield found
+            named = f"{file.command} {quote(only)}" if only else file.command
+            yield replace(found, fix=found.fix.replace(file.command, named))
     for path in setup.unreadable:
         if path not in told:
             told.add(path)

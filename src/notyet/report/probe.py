@@ -13,17 +13,21 @@ import tempfile
 
 from notyet import __version__
 from notyet.checks.command import Job, run_together
+from notyet.config.switch import switched_off
 from notyet.core.event import StopEvent
 from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
 from notyet.core.text import clean, first_line
-from notyet.dialects import PATIENCE, command_face
+from notyet.dialects import PATIENCE, command_face, host_face
+from notyet.install.entry_faults import install_again, spoken
+from notyet.report.foretold import NOTHING, SESSION, VARIABLE, would_ask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from notyet.config.load import Setup
     from notyet.core.command import Exit
     from notyet.install.fault import Fault
     from notyet.install.look import Look
@@ -33,6 +37,8 @@ _PATIENCE = 20.0  # seconds; a cold start takes a tenth of one
 _SPARE = 10.0  # seconds beyond what the host would wait, to see that it would have been too late
 _VERSION = re.compile(r"notyet (\S+): ")
 _SAYS = ("systemMessage", "reason", "stopReason")
+_ASSIGNED = re.compile(r"""(?<![\w-])([A-Za-z_]\w*)=(?:'[^']*'|"[^"]*"|[^\s'";|&])+""")
+_OFF = "notyet: off "  # it may be off for another minute more or less
 _NOT_OF_AGENTS = ("NOTYET_INSIDE", "NOTYET_SUPERVISED")  # told of by themselves
 
 
@@ -46,16 +52,20 @@ class Probe(Record, kw_only=True):
     seconds: float = 0.0
     problem: str = ""  # why that is no answer
     says: str = ""  # what a user would read of it
+    foretold: str = ""  # what it said that it would ask
     asked: bool = False  # with `ask`: the gates themselves answered
 
 
 def probe(look: Look, entry: Registration) -> Probe:
     """Send a stop that asks nothing, and return what came back."""
-    mark = f"notyet-status-{os.urandom(8).hex()}"
-    done = _run(look, entry, mark, {"NOTYET_PROBE": mark}, _PATIENCE)
+    mark = _session()
+    done = _run(look, entry, mark, {VARIABLE: mark}, _PATIENCE)
     said = _said(done)
+    if spoken(look, entry) == "conclaude" and not done.stdout.strip():  # it speaks on stderr only
+        said = {"reason": done.stderr.decode("utf-8", "replace")}
     problem = _unanswered(done, _PATIENCE) or _strange(done, said)
-    return Probe(**_of(entry, done), problem=problem, says=_words(said))
+    words = _words(said)
+    return Probe(**_of(entry, done), problem=problem, says=words, foretold=words)
 
 
 def ask(look: Look, entry: Registration) -> Probe:
@@ -66,43 +76,94 @@ def ask(look: Look, entry: Registration) -> Probe:
     waits = (entry.timeout or PATIENCE[look.host]) + _SPARE
     with tempfile.TemporaryDirectory(prefix="notyet-status-") as folder:
         ledger = {"NOTYET_LEDGER": os.path.join(folder, "ledger.db")}
-        done = _run(look, entry, f"notyet-status-{os.urandom(8).hex()}", ledger, waits)
+        done = _run(look, entry, _session(), ledger, waits)
     says = _words(_said(done)) or "the agent may stop"
-    return Probe(**_of(entry, done), problem=_unanswered(done, waits), says=says, asked=True)
+    return Probe(
+        **_of(entry, done),
+        problem=_unanswered(done, waits),
+        says=says,
+        foretold=first.foretold,
+        asked=True,
+    )
 
 
-def probe_faults(look: Look, entry: Registration, probed: Probe) -> Iterator[Fault]:
-    """Judge an answer."""
+def probe_faults(
+    look: Look, entry: Registration, probed: Probe, setup: Setup | None
+) -> Iterator[Fault]:
+    """Judge an answer; `setup` is what is in force for that command, if it can be known."""
     if probed.problem:
         yield look.fault(
             "no-reply",
             f"A stop was sent through the installed command, and {probed.problem}.",
             where=entry.where,
-            fix=f"try it: {probed.command}; or run: notyet install {look.host}",
+            fix=f"try it: {probed.command}; or {install_again(look, entry)}",
         )
-    version = _VERSION.match(probed.says)
-    if version is not None and version[1] != __version__:
+        return
+    version = _VERSION.match(probed.foretold)
+    is_other = version is not None and version[1] != __version__
+    if version is not None and is_other:
         yield look.fault(
             "other-version",
             f"The installed command is notyet {version[1]}; this is notyet {__version__}.",
             where=entry.where,
-            fix=f"run: notyet install {look.host}",
+            fix=install_again(look, entry),
         )
+    expected = _expected(look, entry, setup) if setup is not None else probed.foretold
+    is_same = probed.foretold == expected
+    if is_other:  # which may say it in other words
+        is_same = (NOTHING in probed.foretold) == (NOTHING in expected)
+    if not is_same and not (expected.startswith(_OFF) and probed.foretold.startswith(_OFF)):
+        yield look.fault(
+            "asks-otherwise",
+            f"The installed command says `{probed.foretold}`, and not `{expected}`, as it should "
+            "in this folder.",
+            where=entry.where,
+            fix=f"see what its line does besides calling notyet; or {install_again(look, entry)}",
+        )
+
+
+def _expected(look: Look, entry: Registration, setup: Setup) -> str:
+    """Return what the installed command should answer."""
+    environ = look.environ_of_hooks
+    off = switched_off(look.cwd, environ)
+    if off:
+        return f"notyet: {off}"
+    payload, _ = command_face(look.host).write_event(_event(look, entry, ""), look.cwd)
+    event = host_face(look.host).read_event(payload, environ)
+    assert isinstance(event, StopEvent)
+    return " ".join(clean(would_ask(event, setup)).split())
+
+
+def masked(command: str) -> str:
+    """Return a command without the values that it gives to variables: they may be secrets."""
+    return _ASSIGNED.sub(r"\1=***", command)
+
+
+def _session() -> str:
+    return f"{SESSION}{os.urandom(8).hex()}"
+
+
+def _event(look: Look, entry: Registration, session: str) -> StopEvent:
+    is_main = entry.event == "Stop"
+    return StopEvent(
+        host=look.host,
+        scope="agent" if is_main else "subagent",
+        session_id=session,
+        turn_id=session,
+        agent_id=None if is_main else "notyet-status",
+        agent_type=None if is_main else "general-purpose",
+        cwd=look.cwd,
+        stop_hook_active=False,
+        last_message="This stop was made up by `notyet status`.",
+    )
 
 
 def _run(
     look: Look, entry: Registration, session: str, extra: Mapping[str, str], patience: float
 ) -> Exit:
-    event = StopEvent(
-        host=look.host,
-        session_id=session,
-        turn_id=session,
-        cwd=look.cwd,
-        stop_hook_active=False,
-        last_message="This stop was made up by `notyet status`.",
-    )
+    event = _event(look, entry, session)
     payload, variables = command_face(look.host).write_event(event, look.cwd)
-    environ = dict(look.environ) | look.added
+    environ = look.environ_of_hooks
     environ = {name: value for name, value in environ.items() if name not in _NOT_OF_AGENTS}
     if look.host == "claude" and look.version.text:
         variables["AI_AGENT"] = f"claude-code_{look.version.text.replace('.', '-')}_agent"
@@ -122,6 +183,11 @@ def _argv(look: Look, entry: Registration) -> tuple[str, ...]:
     arguments = entry.handler.get("args")
     if look.host == "claude" and isinstance(arguments, list):
         return (str(entry.handler["command"]), *arguments)
+    shell = entry.handler.get("shell") if look.host == "claude" else None
+    if shell == "powershell":
+        return ("pwsh", "-NoProfile", "-Command", entry.command)
+    if shell == "bash":
+        return ("bash", "-c", entry.command)
     return (_login_shell() if look.host == "codex" else "/bin/sh", "-c", entry.command)
 
 
@@ -179,7 +245,7 @@ def _words(said: dict[str, Any] | None) -> str:
 
 def _of(entry: Registration, done: Exit) -> dict[str, Any]:
     return {
-        "command": entry.command,
+        "command": masked(entry.command),
         "stdout": clean(done.stdout.decode("utf-8", "replace")).strip(),
         "stderr": clean(done.stderr.decode("utf-8", "replace")).strip(),
         "code": done.code,

@@ -46,6 +46,21 @@ def test_the_variable_alone_means_nothing(tmp_path):
     assert stops() == [("blocked", "bad")]
 
 
+def test_an_agent_that_names_its_own_session_is_gated(tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    session = "2c1f9a4e-0b7d-4c55-9a53-6f1f0f9f3d11"
+    own = clean_environ(NOTYET_PROBE=session)
+    reply = ask(payload("claude", project, session_id=session), environ=own)
+    assert json.loads(reply.stdout)["decision"] == "block"
+    assert stops() == [("blocked", "bad")]
+
+
+def test_a_subagent_s_stop_names_its_own_gates(tmp_path):
+    project = new_project(tmp_path / "p", BOTH)
+    fields = {"hook_event_name": "SubagentStop", "agent_id": "a", "agent_type": "x"}
+    assert said("claude", project, **fields) == "notyet 0.1.0: would ask review"
+
+
 def test_the_session_alone_means_nothing(tmp_path):
     project = new_project(tmp_path / "p", FAILING)
     reply = ask(payload("claude", project, session_id=MARK))

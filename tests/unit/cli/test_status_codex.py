@@ -104,3 +104,56 @@ def test_a_strange_project_s_broken_file_is_nobody_s_concern(world_of):
     (world.project / ".codex").mkdir()
     (world.project / ".codex" / "hooks.json").write_text("{")
     assert world.found() == (0, {})
+
+
+def test_the_hooks_of_the_main_work_tree_count_for_others(world_of):
+    world = world_of("codex")
+    world.settings.unlink()
+    world.register("project")
+    listed = [world.listed(entry) for entry in world.entries("project")]
+    shutil.copytree(world.project / ".codex", world.worktree() / ".codex")
+    world.answer(listed)
+    assert world.found() == (0, {})
+    world.answer([])
+    assert list(world.found()[1]) == ["project-untrusted"]
+    config = f'[projects."{world.project}"]\ntrust_level = "trusted"\n'
+    (world.home / ".codex/config.toml").write_text(config)
+    assert list(world.found()[1]) == ["hook-not-loaded"]
+
+
+def test_codex_waits_a_second_at_least(world_of):
+    world = world_of("codex")
+    world.change(lambda value: value["hooks"]["Stop"][0]["hooks"][0].update(timeout=0))
+    assert world.found()[1]["timeout-too-short"]["what"].startswith("Codex waits 1 s ")
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({"hooks": []}, "because hooks is not an object."),
+        ({"hooks": {"Stop": {}}}, "because hooks.Stop is not a list."),
+    ],
+)
+def test_a_shape_that_codex_does_not_take_is_named(world_of, value, why):
+    world = world_of("codex")
+    world.settings.write_text(json.dumps(value))
+    found = world.found()[1]
+    assert list(found) == ["file-dropped"]
+    assert found["file-dropped"]["what"].endswith(why)
+
+
+def test_a_place_behind_codex_s_words_is_read(world_of):
+    world = world_of("codex")
+    said = "invalid type: string, expected a boolean at line 12 column 5"
+    world.answer([], f"failed to parse hooks config {world.settings}: {said}")
+    found = world.found()[1]["file-dropped"]
+    assert found["where"] == f"{world.settings}:12:5"
+    assert found["what"] == "Codex takes nothing from it: invalid type: string, expected a boolean."
+
+
+def test_a_feature_is_told_with_its_place(world_of):
+    world = world_of("codex")
+    path = world.home / ".codex/config.toml"
+    path.write_text("[features]\nplugins = true\nhooks = false\n")
+    world.answer([])
+    assert world.found()[1]["hooks-disabled"]["where"] == f"{path}:3:1"

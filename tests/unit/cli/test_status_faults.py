@@ -2,6 +2,7 @@
 
 import pytest
 
+import planted_entries
 import planted_own
 import planted_programs
 import planted_settings
@@ -9,7 +10,12 @@ from notyet.install.fault import CODES
 from planting import PLANTED
 from status_world import World
 
-_PLANTERS = (planted_settings, planted_programs, planted_own)  # which fill the list
+_PLANTERS = (
+    planted_entries,
+    planted_settings,
+    planted_programs,
+    planted_own,
+)  # which fill the list
 
 
 @pytest.fixture

@@ -2,13 +2,15 @@
 
 import json
 import pwd
+import sys
 
 import pytest
 
+from hook_runs import ENTRY
 from notyet.report import probe as probing
 from status_world import World
 
-SHOW = 'cat > payload; env > variables; echo "{\\"systemMessage\\": \\"notyet\\"}"'
+SHOW = f'cat > payload; env > variables; exec {sys.executable} -I -S {ENTRY} "$@" < payload'
 
 
 @pytest.fixture
