@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 help:
 	@echo "make demo    scripted agents meet the gates (nothing to install)"
 	@echo "make test    lint, types, layers, tests with coverage, rules (about five minutes)"
-	@echo "make test-clients  the real Claude Code and Codex, fetched once (about 1 GB), with a scripted model"
+	@echo "make test-clients  the real Claude Code and Codex, fetched once (about 450 MB), with a scripted model"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run"
 	@echo "make soak    the ledger and supervised agents under many processes and kill -9 (minutes)"
@@ -22,7 +22,8 @@ demo: supported-python
 test: $(VENV)/ready
 	@$(BIN)/python tools/checks.py all
 
-# The time counts for what a test waits for, too: another process may be fetching a program.
+# The time counts for what a test waits for, too: a program is fetched, maybe by another process
+# (tests/clients/fetching.py).
 test-clients: $(VENV)/ready
 	@$(BIN)/pytest -q -n 2 --timeout 600 tests/clients
 

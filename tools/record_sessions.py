@@ -10,7 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from clients.programs import path_of  # the tests are no package that is installed
+from clients.fetching import Wrong  # the tests are no package that is installed
+from clients.programs import Program, path_of  # as above
 from clients.recording import PAGES  # as above
 
 
@@ -18,7 +19,7 @@ def main() -> int:
     """Record the session of each page whose program can be had."""
     missing = 0
     for page in PAGES.values():
-        program = path_of(page.program)
+        program = _found(page.program)
         if isinstance(program, str):
             print(program)
             missing += 1
@@ -26,6 +27,13 @@ def main() -> int:
         page.write(page.recorded(program))
         print(f"recorded: {page.path.name}")
     return 1 if missing else 0
+
+
+def _found(program: Program) -> Path | str:
+    try:
+        return path_of(program)
+    except Wrong as why:
+        return str(why)
 
 
 if __name__ == "__main__":

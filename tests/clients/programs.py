@@ -6,27 +6,19 @@ They are some hundred megabytes each, so they are fetched once:
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
 import platform
-import shutil
 import subprocess
 import sys
-import tarfile
-from contextlib import contextmanager
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from clients.fetching import Unavailable, Wanted, Wrong, fetched
+
 # As it was when the tests began: each test has a home of its own.
 _ENVIRON = dict(os.environ)
-_HERE = Path(__file__).parent
-_PATIENCE = 400  # seconds for one download on a slow line
-
-
-class Unavailable(Exception):
-    """A program cannot be had here, and why."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +33,9 @@ class Program:
     variable: str  # of the environment, which may name one that is there
 
     @property
-    def is_python(self) -> bool:
-        """Whether it comes as a package of Python, which needs others beside it."""
-        return "==" in self.package
-
-    @property
     def folder(self) -> Path:
         """Where it is kept; packages of Python fit one version of it."""
-        python = f"-py{sys.version_info[0]}.{sys.version_info[1]}" if self.is_python else ""
+        python = f"-py{sys.version_info[0]}.{sys.version_info[1]}" if "==" in self.package else ""
         return _cache() / f"{self.name}-{self.version}{python}"
 
 
@@ -86,7 +73,7 @@ def path_of(program: Program) -> Path | str:
     """Return where a program is; or, as text, why it cannot be had."""
     given = _ENVIRON.get(program.variable)
     if given:
-        return Path(given).absolute()
+        return _given(program, given)
     try:
         return folder_of(program) / program.inside
     except Unavailable as why:
@@ -96,96 +83,50 @@ def path_of(program: Program) -> Path | str:
 def folder_of(program: Program) -> Path:
     """Return the folder with what was downloaded, after it was."""
     found = _found(program)
-    if isinstance(found, Unavailable):
+    if isinstance(found, Exception):
         raise found
     return found
 
 
+def check_given() -> None:
+    """Raise `Wrong` where a variable names something else than the program it is for."""
+    for program in (CLAUDE, CLAUDE_OLD, CODEX):
+        given = _ENVIRON.get(program.variable)
+        if given:
+            _given(program, given)
+
+
+@cache
+def _given(program: Program, path: str) -> Path:
+    """Return a program that is there already, if it is the one that the tests are about."""
+    line = [os.path.abspath(path), "--version"]
+    with tempfile.TemporaryDirectory() as home:
+        try:
+            done = subprocess.run(
+                line, capture_output=True, text=True, timeout=60, env={"HOME": home}
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise Wrong(f"{program.variable} names no program that runs: {error}") from None
+    if program.version not in done.stdout.split():
+        said = done.stdout.strip() or "nothing"
+        raise Wrong(
+            f"{program.variable} must name {program.name} {program.version}; "
+            f"{path} --version says: {said}"
+        )
+    return Path(line[0])
+
+
 @cache  # also that it cannot be had: every test would try again
-def _found(program: Program) -> Path | Unavailable:
-    try:
-        return _kept(program)
-    except Unavailable as why:
-        return why
-
-
-def _kept(program: Program) -> Path:
+def _found(program: Program) -> Path | Exception:
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
-        raise Unavailable("only its Linux x86-64 version is pinned")
-    with _alone(program.folder):
-        if not (program.folder / program.inside).exists():
-            _fetch(program)
-    return program.folder
+        return Unavailable("only its Linux x86-64 version is pinned")
+    wanted = Wanted(program.package, program.sha512, program.inside, program.folder)
+    try:
+        return fetched(wanted, _ENVIRON)
+    except Exception as why:  # noqa: BLE001  # whatever it is, it would be the same again
+        return why
 
 
 def _cache() -> Path:
     home = _ENVIRON.get("XDG_CACHE_HOME") or os.path.join(_ENVIRON.get("HOME", "/tmp"), ".cache")  # noqa: S108  # who has no home
     return Path(home) / "notyet-clients"
-
-
-@contextmanager
-def _alone(folder: Path):
-    """Keep other test processes from fetching the same."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(f"{folder}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _fetch(program: Program) -> None:
-    scratch = Path(f"{program.folder}.part")
-    shutil.rmtree(scratch, ignore_errors=True)
-    unpacked = scratch / "unpacked"
-    unpacked.mkdir(parents=True)
-    try:
-        if program.is_python:
-            _pip("download", "--no-deps", "--dest", str(scratch), program.package)
-            wheel = _checked(program, scratch, "*.whl")
-            needs = _HERE.parent.parent / "requirements" / "clients.txt"
-            _pip("install", "--target", str(unpacked), "-r", str(needs), str(wheel))
-        else:
-            _npm_pack(program.package, scratch)
-            _unpack(program, _checked(program, scratch, "*.tgz"), unpacked)
-        (unpacked / program.inside).chmod(0o755)
-        shutil.rmtree(program.folder, ignore_errors=True)
-        unpacked.rename(program.folder)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _npm_pack(package: str, folder: Path) -> None:
-    npm = shutil.which("npm")
-    if npm is None:
-        raise Unavailable("npm, which fetches it, is not installed")
-    place = ("--pack-destination", str(folder), "--cache", str(folder / "npm"))
-    _run([npm, "pack", "--loglevel", "error", *place, package])
-
-
-def _pip(command: str, *args: str) -> None:
-    quiet = ("--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
-    _run([sys.executable, "-m", "pip", command, *quiet, *args])
-
-
-def _run(line: list[str]) -> None:
-    try:
-        done = subprocess.run(line, capture_output=True, text=True, timeout=_PATIENCE, env=_ENVIRON)
-    except subprocess.TimeoutExpired:
-        raise Unavailable(f"no download within {_PATIENCE} s: {' '.join(line)}") from None
-    if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines() or ["no word why"]
-        said = next((line for line in lines if "reason: " in line), lines[-1])
-        raise Unavailable(f"it cannot be downloaded: {said.rpartition('reason: ')[2]}")
-
-
-def _checked(program: Program, folder: Path, pattern: str) -> Path:
-    """Return the file that came, if it is the one that was pinned. Another is no reason to skip."""
-    (found,) = folder.glob(pattern)
-    with found.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha512").hexdigest()
-    assert digest == program.sha512, f"{found.name} is not what was pinned: {digest}"
-    return found
-
-
-def _unpack(program: Program, archive: Path, folder: Path) -> None:
-    with tarfile.open(archive) as files:
-        files.extract(program.inside, folder, filter="data")

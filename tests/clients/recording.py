@@ -25,7 +25,8 @@ from clients.codex.driver import Codex
 from clients.model.script import Run, Say
 from clients.model.server import ModelServer
 from clients.programs import CLAUDE, CODEX
-from clients.world import NOTYET, Ran
+from clients.runs import Ran
+from clients.world import NOTYET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +89,7 @@ _MASKS = {
     r"\b\d+\.\d+ ?s\b": "0.1 s",
     r"\bin \d+ms\b": "in 4ms",
     r"\b\d{8}T\d{6}\.\d+": "20260105T101500.000000001",
-    r"/bin/[a-z]+ -lc ": "/bin/bash -lc ",  # the shell of whoever records
+    r"/\S*/[a-z]+ -lc ": "/bin/bash -lc ",  # the shell of whoever records
     r"sha256:[0-9a-f]{64}": "sha256:47a7...",
     r"\x1b\[[?\d;]*[a-zA-Z]": "",
 }
@@ -127,7 +128,7 @@ class Recorder:
 
     def text(self) -> str:
         """Return what was seen, without what is different every time."""
-        return _masked("\n".join(self.seen), self.world)
+        return masked("\n".join(self.seen), self.world.folder)
 
 
 def _conversation(terminal: int) -> bytes:
@@ -144,8 +145,9 @@ def _conversation(terminal: int) -> bytes:
     raise TimeoutError(out)
 
 
-def _masked(text: str, world: World) -> str:
-    text = text.replace(str(world.folder), SHOWN)
+def masked(text: str, folder: Path) -> str:
+    """Return a text without what is different every time, or for everybody."""
+    text = text.replace(str(folder), SHOWN)
     for pattern, shown in _MASKS.items():
         text = re.sub(pattern, shown, text)
     lines = [line.rstrip() for line in text.splitlines()]
@@ -231,7 +233,8 @@ class Page:
                 recorder.type(self.run, **world.variables(model.url))
             world.runs.append(Ran("", 0, "", "", model))
             world.check()
-            seen = _masked("\n".join(_as_the_model_saw_it(world, model.requests)), world)
+            told = "\n".join(_as_the_model_saw_it(world, model.requests))
+            seen = masked(told, world.folder)
         return _FORM.format(
             title=_TITLES[self.program.name],
             version=self.program.version,

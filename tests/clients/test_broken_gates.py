@@ -1,10 +1,9 @@
 """Gates that misbehave: the agent is let go, its user is told, and nothing is left running."""
 
-import os
-import signal
-
 import pytest
 
+from clients.conftest import newest
+from clients.killed_hook import run_with_killed_hook
 from clients.model.script import Say
 from commands import until
 
@@ -19,6 +18,7 @@ def broken(client, run, timeout="30s"):
 
 
 @pytest.mark.rule("A6", "E10")
+@newest
 def test_a_gate_that_crashes_lets_the_agent_go_and_its_user_is_told(client):
     ran = broken(client, "kill -SEGV $$")
     assert (ran.code, ran.text) == (0, "Done.")
@@ -27,6 +27,7 @@ def test_a_gate_that_crashes_lets_the_agent_go_and_its_user_is_told(client):
 
 
 @pytest.mark.rule("A6", "E2")
+@newest
 def test_a_gate_that_hangs_and_ignores_its_end_is_killed(client):
     ran = broken(client, "trap '' TERM INT HUP; while :; do sleep 1; done", timeout="1s")
     assert (ran.code, ran.text) == (0, "Done.")
@@ -35,9 +36,10 @@ def test_a_gate_that_hangs_and_ignores_its_end_is_killed(client):
 
 
 @pytest.mark.rule("E9")
+@newest
 def test_a_gate_that_outlives_the_hosts_patience_is_cut_before_the_host_loses_it(client):
     client.gates(GATE.format(run="sleep 1000", timeout="10m"))
-    client.install("--timeout", "8s")
+    client.install("--timeout", "5s")
     ran = client.run([Say("Done.")])
     assert (ran.code, ran.text) == (0, "Done.")
     assert client.outcomes() == ["failed_open"]
@@ -45,6 +47,7 @@ def test_a_gate_that_outlives_the_hosts_patience_is_cut_before_the_host_loses_it
 
 
 @pytest.mark.rule("E4", "E5")
+@newest
 def test_a_gate_that_floods_is_told_in_a_few_words(client):
     flood = "head -c 50000000 /dev/urandom; yes it is broken | head -c 50000000; exit 1"
     client.gates(GATE.format(run=flood, timeout="60s"))
@@ -58,6 +61,7 @@ def test_a_gate_that_floods_is_told_in_a_few_words(client):
 
 
 @pytest.mark.rule("E2", "E3")
+@newest
 def test_a_gate_that_forks_leaves_nothing_running(client):
     run = "setsid sleep 1000 & (sleep 1000 &) ; nohup sleep 1000 & exit 0"
     ran = broken(client, run)
@@ -66,6 +70,7 @@ def test_a_gate_that_forks_leaves_nothing_running(client):
 
 
 @pytest.mark.rule("E2")
+@newest
 def test_a_gate_that_kills_its_parent_costs_only_its_own_check(client):
     ran = broken(client, "kill -KILL $PPID; sleep 1000")
     assert (ran.code, ran.text) == (0, "Done.")
@@ -77,19 +82,7 @@ def test_a_gate_that_kills_its_parent_costs_only_its_own_check(client):
 
 @pytest.mark.rule("E2", "B11")
 def test_a_hook_that_is_killed_lets_the_agent_go_and_the_next_one_is_gated_again(client):
-    client.gates("""
-[gates.slow]
-run = "test -e ready || { echo $PPID > hook.pid; sleep 1000; }"
-when = "always"
-""")
-    client.install()
-    with client.start([Say("Done.")]) as under_way:
-        place = client.project / "hook.pid"
-        assert until(lambda: place.exists() and place.read_text().strip(), 60)
-        os.kill(int(place.read_text()), signal.SIGKILL)
-        ran = under_way.wait()
-    assert ran.text == "Done."
-    (client.project / "ready").touch()
+    assert run_with_killed_hook(client).text == "Done."
     assert client.run([Say("Again.")]).text == "Again."
     assert client.outcomes() == ["asking", "passed"]
 

@@ -1,7 +1,10 @@
 """One agent meets the gates: what it is told, how often, and what its user gets in the end."""
 
+import threading
+
 import pytest
 
+from clients.conftest import newest
 from clients.model.script import Run, Say
 from clients.world import NOTYET
 from commands import until
@@ -47,6 +50,7 @@ def test_the_model_receives_the_prompt_and_the_agent_goes_on_until_it_is_let_go(
 
 
 @pytest.mark.rule("A1", "A4")
+@newest
 def test_three_gates_are_asked_at_once_and_all_their_reasons_are_told(client):
     client.gates(
         TOGETHER.format("one", "test -e ready || { echo no one; exit 1; }")
@@ -88,9 +92,11 @@ def test_a_gate_that_always_blocks_gives_up_and_the_final_answer_is_delivered(cl
     assert client.outcomes() == ["blocked", "blocked", "blocked", "capped"]
     assert [stop.count for stop in client.stops()] == [1, 2, 3, 3]
     assert "the last" in client.WIRE.prompts(ran.model.asked()[3].news)[0]
+    assert client.tells_user(ran, "let go, capped: never still blocks; 3 of 3 send-backs used")
 
 
 @pytest.mark.rule("B1")
+@newest
 def test_tools_between_the_send_backs_buy_no_more_of_them(client):
     client.gates(PATIENT.format(2) + NEVER)
     client.install()
@@ -100,12 +106,14 @@ def test_tools_between_the_send_backs_buy_no_more_of_them(client):
 
 
 @pytest.mark.rule("B6")
+@newest
 def test_an_agent_that_fails_three_times_alike_and_changes_nothing_is_let_go_earlier(client):
     client.gates("[limits]\nmax_blocks = 6\n" + NEVER)
     client.install()
     ran = client.run([Say("a"), Say("b"), Say("c")])
     assert (ran.code, ran.text) == (0, "c")
     assert client.outcomes() == ["blocked", "blocked", "stuck"]
+    assert client.tells_user(ran, "never failed 3 times alike, and no file changed")
 
 
 @pytest.mark.rule("B14")
@@ -115,9 +123,11 @@ def test_an_agent_that_says_it_is_blocked_hands_the_matter_to_its_user(client):
     ran = client.run([Say("Done!"), Say("BLOCKED: the registry needs a password.")])
     assert ran.text == "BLOCKED: the registry needs a password."
     assert client.outcomes() == ["blocked", "handed_back"]
+    assert client.tells_user(ran, "let go: the agent says it needs you")
 
 
 @pytest.mark.rule("N5")
+@newest
 def test_a_config_that_the_agent_edits_changes_nothing_until_a_person_trusts_it(client):
     client.gates(READY)
     client.install()
@@ -130,6 +140,7 @@ def test_a_config_that_the_agent_edits_changes_nothing_until_a_person_trusts_it(
 
 
 @pytest.mark.rule("N5")
+@newest
 def test_an_agent_cannot_trust_what_it_wrote(client):
     client.gates(READY)
     client.install()
@@ -152,6 +163,7 @@ def test_an_agent_is_no_longer_gated_once_the_hook_is_uninstalled(client):
 
 
 @pytest.mark.rule("A9")
+@newest
 def test_two_agents_in_one_project_are_counted_each_for_itself(client):
     client.gates("""
 [gates.own]
@@ -173,6 +185,22 @@ while [ "$(ls -d came-* | wc -l)" -lt 2 ]; do sleep 0.05; done
     assert (first.text, second.text) == ("A: Really.", "B: Really.")
     assert sorted(client.outcomes()) == ["blocked"] * 4 + ["passed"] * 2
     assert len({stop.session_id for stop in client.stops()}) == 2
+
+
+@pytest.mark.rule("C4")
+def test_a_user_who_interrupts_the_working_agent_has_no_gate_asked(client):
+    client.gates('[gates.asked]\nrun = "touch asked"\nwhen = "always"\n')
+    client.install()
+    client.ungated = {"main"}
+    is_over = threading.Event()
+    with client.start([Say("Never said.", once=is_over.is_set)]) as under_way:
+        assert until(lambda: under_way.model.requests, 60)
+        under_way.interrupt()
+        ran = under_way.wait()
+        is_over.set()
+    assert ran.text == ""
+    assert client.stops() == []
+    assert not (client.project / "asked").exists()
 
 
 @pytest.mark.rule("C4")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from clients.programs import path_of
-from clients.recording import PAGES
+from clients.conftest import program_or_skip
+from clients.recording import PAGES, masked
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_recorded_session_of_a_page_is_what_happens(name):
     page = PAGES[name]
-    program = path_of(page.program)
-    if isinstance(program, str):
-        pytest.skip(program)
+    program = program_or_skip(page.program)
     assert page.recorded(program).splitlines() == page.block().splitlines(), "run: make record"
+
+
+@pytest.mark.parametrize("shell", ["/bin/sh", "/bin/bash", "/usr/bin/zsh", "/opt/x-1/bin/fish"])
+def test_nobody_sees_which_shell_recorded_it(shell):
+    assert masked(f"exec {shell} -lc 'true' in /x", Path("/x")) == (
+        "exec /bin/bash -lc 'true' in /home/ada"
+    )

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
-import signal
 import threading
-from importlib import import_module
 
 import pytest
 
-from clients.conftest import CLIENTS
+from clients.conftest import CLIENTS, NEWEST, world_of
 from clients.model.script import Run, Say, Spawn
-from clients.programs import path_of
-from clients.world import NOTYET
+from clients.world import NOTYET, plain
 from commands import until
 
 # What a version may do differently is tried with each, the rest with the newest ones.
 each_version = pytest.mark.parametrize("agent", CLIENTS, indirect=True)
-NEWEST = [name for name in CLIENTS if name != "claude-2.1.197"]
 READY = '[gates]\nready = "test -e ready"\n'
 LEARNS = [Say("Done."), Run("touch ready"), Say("Now it is.")]
 
@@ -85,25 +80,11 @@ def sent_back(text):
     return plain(html.unescape(found[0])) if found else ""
 
 
-def plain(text):
-    return " ".join(text.split())
-
-
 @pytest.fixture(params=NEWEST)
 def agent(request, tmp_path):
     """Each of the programs, under `notyet with`."""
-    program, module, kind = CLIENTS[request.param]
-    path = path_of(program)
-    if isinstance(path, str):
-        pytest.skip(path)
-    its_own = getattr(import_module(module), kind)
-    world = type("Supervised" + kind, (Supervised, its_own), {})(path, program.version, tmp_path)
-    try:
+    with world_of(request.param, tmp_path, Supervised).scenario() as world:
         yield world
-        world.check()
-    finally:
-        for pid in world.processes():
-            os.kill(pid, signal.SIGKILL)
 
 
 def gated(agent, toml):

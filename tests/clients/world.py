@@ -13,55 +13,16 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, ClassVar
 
-from clients.model.script import MAIN, Request, Say
+from clients.model.script import Request, Say
 from clients.model.server import ModelServer
+from clients.runs import Ran, Running
 from clients.stops import Stop, stops_in
 from commands import running, until
 
 NOTYET = Path(sys.prefix) / "bin" / "notyet"
 _MARK = "NOTYET_TEST_WORLD"
 _PATH = "/usr/local/bin:/usr/bin:/bin"
-
-
-@dataclass
-class Ran:
-    """One run of the program, from its start to its end."""
-
-    text: str  # its final answer
-    code: int
-    out: str
-    err: str
-    model: ModelServer
-
-    def told(self, actor: str = MAIN) -> list[str]:
-        """Return what was news to an actor in each of its requests."""
-        return [request.last for request in self.model.asked(actor)]
-
-
-class Running:
-    """A run that is under way."""
-
-    def __init__(self, world: World, process: subprocess.Popen[bytes], model: ModelServer) -> None:
-        self.world = world
-        self.process = process
-        self.model = model
-        self._ran: Ran | None = None
-
-    def interrupt(self) -> None:
-        """Do as a user who presses Ctrl-C: the whole foreground gets the signal."""
-        os.killpg(self.process.pid, signal.SIGINT)
-
-    def wait(self, timeout: float = 60.0) -> Ran:
-        """Wait for its end."""
-        if self._ran is None:
-            self.process.wait(timeout)
-            out, err = (
-                (self.world.logs / f"{self.process.pid}.{name}").read_text(errors="replace")
-                for name in ("out", "err")
-            )
-            text = self.world.answer(out)
-            self._ran = Ran(text, self.process.returncode, out, err, self.model)
-        return self._ran
+_HUGE, _END = 2_000, 600  # characters; the fewest that are told of a huge text are more
 
 
 @dataclass
@@ -256,10 +217,21 @@ class World:
         return found
 
     def left_behind(self) -> list[str]:
-        """Return what should be gone: processes, and files that are not the program's own."""
-        files = [str(path.relative_to(self.tmp)) for path in self.tmp.rglob("*") if path.is_file()]
-        strange = [name for name in files if not any(fnmatch(name, p) for p in self.ITS_FILES)]
-        return [*self.processes().values(), *strange]
+        """Return what should be gone: processes, and all below TMPDIR but the program's own."""
+        paths = {path.relative_to(self.tmp) for path in self.tmp.rglob("*")}
+        own = {path for path in paths if any(fnmatch(str(path), p) for p in self.ITS_FILES)}
+        own |= {folder for path in own for folder in path.parents}
+        return [*self.processes().values(), *sorted(map(str, paths - own))]
+
+    @contextmanager
+    def scenario(self):
+        """Check after the block what must hold after every scenario, and end what still runs."""
+        try:
+            yield self
+            self.check()
+        finally:
+            for pid in self.processes():
+                os.kill(pid, signal.SIGKILL)
 
     def check(self) -> None:
         """Check what must hold after every scenario."""
@@ -289,8 +261,8 @@ class World:
             if isinstance(request.step, Say):
                 prompts = self.WIRE.prompts(following.news) if following else []
                 # A hook that is registered twice says the same twice.
-                words = " ".join(dict.fromkeys(_plain(prompt) for prompt in prompts))
-                told.append((request.step.text, words))
+                words = " ".join(dict.fromkeys(plain(prompt) for prompt in prompts))
+                told.append((plain(request.step.text), words))
         return told
 
     def told_by_ledger(self) -> dict[str, list[tuple[str, str]]]:
@@ -301,9 +273,14 @@ class World:
                 continue
             sent_back = stop.prompt if stop.verdict == "block" else ""
             thread = threads.setdefault(stop.agent_id or stop.session_id, [])
-            thread.append((stop.last_message, _plain(sent_back)))
+            thread.append((plain(stop.last_message), plain(sent_back)))
         return threads
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split())
+def plain(text: str) -> str:
+    """Return the words, however they are broken into lines; of very many, both ends.
+
+    Host and ledger are told less of a huge text than was said, and not equally much.
+    """
+    words = " ".join(text.split())
+    return words if len(words) < _HUGE else f"{words[:_END]} ... {words[-_END:]}"

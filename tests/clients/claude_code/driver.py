@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from clients.model import anthropic
-from clients.world import Ran, World
+from clients.world import World
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from clients.model.script import Request
+    from clients.runs import Ran
+
+_NOTE = re.compile(r"(?:Subagent)?Stop says: (.*)", re.DOTALL)
 
 
 class ClaudeCode(World):
@@ -20,7 +24,7 @@ class ClaudeCode(World):
     HOST: ClassVar[str] = "claude"
     WIRE: ClassVar[Any] = anthropic
     SHOWS_NOTES: ClassVar[bool] = True
-    ITS_FILES: ClassVar[tuple[str, ...]] = ("claude-*",)
+    ITS_FILES: ClassVar[tuple[str, ...]] = ("claude-*", "cc-socks*")
 
     def line(self, prompt: str, args: tuple[str, ...], url: str) -> list[str]:
         return [
@@ -78,13 +82,19 @@ class ClaudeCode(World):
             f"---\nname: {name}\ndescription: does what it is told\n---\nDo what you are told.\n"
         )
 
+    def replies(self, ran: Ran, event_name: str = "Stop") -> list[dict[str, Any]]:
+        """Return what our hook answered to each event of a kind, as the program read it."""
+        heard = [event for event in events(ran.out) if event.get("subtype") == "hook_response"]
+        own = [event for event in heard if event["hook_event"] == event_name]
+        return [json.loads(event["stdout"] or "{}") for event in own]
+
     def notes(self, ran: Ran) -> list[str]:
-        found = []
-        for event in events(ran.out):
-            if event.get("subtype") == "hook_response":
-                said = json.loads(event.get("stdout") or "{}").get("systemMessage", "")
-                found.append(said)
-        return [note for note in found if note]
+        """Return what the stream shows; of the older version's, only what the hook answered."""
+        if self.version == "2.1.197":
+            said = [*self.replies(ran), *self.replies(ran, "SubagentStop")]
+            return [reply["systemMessage"] for reply in said if "systemMessage" in reply]
+        shown = [_NOTE.fullmatch(str(event.get("content", ""))) for event in events(ran.out)]
+        return [note[1] for note in shown if note]
 
 
 def events(out: str) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from clients.conftest import newest_claude
 from clients.model.script import Run, Say, Spawn
 from commands import until
 
@@ -88,6 +89,7 @@ def test_a_shell_in_the_background_holds_up_no_gate(claude):
 
 
 @pytest.mark.rule("B1", "B13")
+@newest_claude
 def test_subagents_that_come_back_one_by_one_buy_no_endless_blocks(claude):
     claude.gates(
         "[limits]\nmax_blocks = 1\nstuck_after = 0\nsession_ceiling = 2\n"

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from clients.conftest import newest_claude
 from clients.model.script import Run, Say
 
 NEVER = '[gates.never]\nrun = "echo never; exit 1"\nwhen = "always"\n'
@@ -59,6 +60,7 @@ def test_the_cap_really_is_where_we_think_it_is(claude):
 
 
 @pytest.mark.rule("B1")
+@newest_claude
 def test_a_busy_agent_that_resets_the_cap_does_not_reset_our_limit(claude):
     claude.gates("[limits]\nmax_blocks = 5\nstuck_after = 0\n" + NEVER)
     claude.install()

@@ -7,11 +7,10 @@ import shlex
 
 import pytest
 
+from clients.conftest import newest_claude
 from clients.model.script import Run, Say, Spawn
 from clients.world import NOTYET
 
-# Only how a block is told differs between versions.
-newest = pytest.mark.parametrize("claude", ["claude-2.1.325"], indirect=True)
 PATTERNS = """\
 subagentStop:
   commands:
@@ -87,7 +86,7 @@ def delegating(name, *steps):
 
 
 @pytest.mark.rule("D2", "D3", "J5")
-@newest
+@newest_claude
 def test_the_star_runs_first_and_then_every_pattern_that_fits(configured):
     world = configured(PATTERNS)
     expected = {
@@ -106,7 +105,7 @@ def test_the_star_runs_first_and_then_every_pattern_that_fits(configured):
 
 
 @pytest.mark.rule("H3")
-@newest
+@newest_claude
 def test_commands_find_out_about_the_subagent(configured):
     world = configured(VARIABLES)
     ran = world.run(delegating("coder", Say("My report.")))
@@ -125,6 +124,7 @@ def test_commands_find_out_about_the_subagent(configured):
 
 
 @pytest.mark.rule("G4")
+@newest_claude
 def test_a_blocking_command_sends_the_subagent_back(configured):
     world = configured(BLOCKING)
     ran = world.run(delegating("coder", Say("Done."), Run("touch report"), Say("Written.")))
@@ -135,7 +135,7 @@ def test_a_blocking_command_sends_the_subagent_back(configured):
 
 
 @pytest.mark.rule("G4")
-@newest
+@newest_claude
 def test_a_command_that_only_fails_is_noted_and_sends_nobody_back(configured):
     world = configured(BLOCKING.replace("        block: true\n", ""))
     ran = world.run(delegating("coder", Say("Done.")))

@@ -20,12 +20,12 @@ def status(claude, **environ):
     return found(claude.notyet("status", "claude", "--json", **{"PATH": path(claude)} | environ))
 
 
-def status_below(claude):
-    """Return the same for a sub folder of the project."""
+def status_in(claude, folder):
+    """Return the same for another folder than the project."""
     return found(
         subprocess.run(
             [str(NOTYET), "status", "claude", "--json"],
-            cwd=claude.project / "sub",
+            cwd=folder,
             env=claude.environ | {"PATH": path(claude)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -80,6 +80,10 @@ FAULTS = {
         claude.settings.read_text().replace("{", '{"disableAllHooks": true,', 1)
     ),
     "entry-refused": edit(lambda hooks: entry(hooks).update(timeout="1800")),
+    "entry-refused for its type": edit(lambda hooks: entry(hooks).pop("type")),
+    "entry-refused for its shell": edit(lambda hooks: entry(hooks).update({"shell": "zsh"})),
+    "entry-refused for its matcher": edit(lambda hooks: hooks["Stop"][0].update(matcher=5)),
+    "hooks-disabled by a variable": lambda c: c.change_settings(env={"CLAUDE_CODE_SIMPLE": "1"}),
     "entry-conditional": edit(lambda hooks: entry(hooks).update({"if": "Bash(ls)"})),
     "entry-async": edit(lambda hooks: entry(hooks).update({"async": True})),
     "program-missing": edit(of_a_program_that_is_gone),
@@ -114,29 +118,81 @@ def test_a_malformed_file_is_dropped_and_only_told_where_the_answer_is_text(clau
     assert claude.stops() == []
 
 
-def run_below(claude, script):
-    """Run it in a sub folder of the project."""
-    (claude.project / "sub").mkdir()
-    line = ["sh", "-c", 'cd sub && exec "$@"', "sh", *claude.line("do it", (), "")]
+def run_in(claude, folder, script):
+    """Run it in another folder than the project."""
+    start = f'cd {folder} && exec "$@"'
+    line = ["sh", "-c", start, "sh", *claude.line("do it", (), "")]
     return claude.run(script, line=line, PATH=path(claude))
 
 
-def test_the_settings_of_a_project_are_not_read_below_its_root(claude):
+@pytest.fixture
+def below(claude):
+    folder = claude.project / "sub"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def worktree(claude):
+    folder = claude.folder / "worktree"
+    claude.git("commit", "-q", "--allow-empty", "-m", "first")
+    claude.git("worktree", "add", "-q", str(folder))
+    return folder
+
+
+def test_the_settings_of_a_project_are_not_read_below_its_root(claude, below):
     claude.gates(READY)
     claude.install("--project")
     claude.ungated = {"main"}
-    assert run_below(claude, [Say("Done.")]).text == "Done."
+    assert run_in(claude, below, [Say("Done.")]).text == "Done."
     assert claude.stops() == []
-    assert status_below(claude) == (1, ["other-folder"])
+    assert status_in(claude, below) == (1, ["other-folder"])
 
 
 @newest
-def test_the_local_settings_of_a_project_are_read_below_its_root(claude):
+def test_the_local_settings_of_a_project_are_read_below_its_root(claude, below):
     claude.gates(READY)
     claude.install("--local")
-    assert run_below(claude, [Say("Done."), Run("touch ../ready"), Say("Now.")]).text == "Now."
+    script = [Say("Done."), Run("touch ../ready"), Say("Now.")]
+    assert run_in(claude, below, script).text == "Now."
     assert claude.outcomes() == ["blocked", "passed"]
-    assert status_below(claude) == (0, [])
+    assert status_in(claude, below) == (0, [])
+
+
+def gated_in_worktree(claude, worktree):
+    """Install in the main work tree only, for gates of the user, who works in another one."""
+    own = claude.home / ".config" / "notyet" / "notyet.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(f'[gates]\nready = "test -e {worktree}/ready"\n')
+    claude.install("--local")
+
+
+@newest
+def test_the_local_settings_of_the_main_work_tree_are_read_in_others(claude, worktree):
+    gated_in_worktree(claude, worktree)
+    assert run_in(claude, worktree, LEARNS).text == "Now it is."
+    assert claude.outcomes() == ["blocked", "passed"]
+    assert status_in(claude, worktree) == (0, [])
+
+
+@pytest.mark.parametrize("claude", ["claude-2.1.197"], indirect=True)
+def test_an_older_one_does_not_read_them(claude, worktree):
+    gated_in_worktree(claude, worktree)
+    claude.ungated = {"main"}
+    assert run_in(claude, worktree, [Say("Done.")]).text == "Done."
+    assert claude.stops() == []
+    assert status_in(claude, worktree) == (1, ["other-folder"])
+
+
+@newest
+def test_an_agent_cannot_pass_its_stop_off_as_one_of_status(claude):
+    claude.gates(READY)
+    claude.install()
+    session = "2c1f9a4e-0b7d-4c55-9a53-6f1f0f9f3d11"
+    claude.change_settings(env={"NOTYET_PROBE": session})
+    assert claude.run(LEARNS, args=("--session-id", session)).text == "Now it is."
+    assert claude.outcomes() == ["blocked", "passed"]
+    assert status(claude) == (1, ["off-by-variable"])
 
 
 @newest

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 from pathlib import Path
 
 import pytest
 
 from clients.claude_code.driver import ClaudeCode
+from clients.fetching import Unavailable
 from clients.model.script import Run, Say, Spawn
-from clients.programs import CLAUDE, Unavailable, folder_of
+from clients.programs import CLAUDE, folder_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "claude-code.md"
 SESSION = Path(__file__).with_name("sdk_session.py")
@@ -41,13 +40,8 @@ def sdk(tmp_path):
         folder = folder_of(CLAUDE)
     except Unavailable as why:
         pytest.skip(str(why))
-    world = AgentSdk(folder, CLAUDE.version, tmp_path)
-    try:
+    with AgentSdk(folder, CLAUDE.version, tmp_path).scenario() as world:
         yield world
-        world.check()
-    finally:
-        for pid in world.processes():
-            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("options", ["{}", '{"setting_sources": ["user"]}'])

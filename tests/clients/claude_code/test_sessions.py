@@ -1,12 +1,10 @@
 """Sessions that go on after their first turn."""
 
-import os
-import signal
-
 import pytest
 
+from clients.conftest import newest_claude
+from clients.killed_hook import run_with_killed_hook
 from clients.model.script import Run, Say
-from commands import until
 
 NEVER = '[gates.never]\nrun = "echo never; exit 1"\nwhen = "always"\n'
 
@@ -26,19 +24,9 @@ def test_a_resumed_session_is_a_new_turn_and_its_ceiling_goes_on(claude):
 
 
 @pytest.mark.rule("B11")
+@newest_claude
 def test_a_stop_whose_hook_was_killed_is_found_when_the_session_goes_on(claude):
-    claude.gates("""
-[gates.slow]
-run = "test -e ready || { echo $PPID > hook.pid; sleep 1000; }"
-when = "always"
-""")
-    claude.install()
-    with claude.start([Say("Done.")]) as under_way:
-        place = claude.project / "hook.pid"
-        assert until(lambda: place.exists() and place.read_text().strip(), 60)
-        os.kill(int(place.read_text()), signal.SIGKILL)
-        under_way.wait()
-    (claude.project / "ready").touch()
+    run_with_killed_hook(claude)
     claude.run([Say("Again.")], args=("--resume", session_of(claude)))
     first, second = claude.stops()
     assert (first.outcome, first.why) == ("skipped", "lost")
@@ -46,6 +34,7 @@ when = "always"
 
 
 @pytest.mark.rule("B5")
+@newest_claude
 def test_a_gate_is_told_how_often_the_agent_was_sent_back(claude):
     claude.gates("""
 [gates.counts]

@@ -1,9 +1,14 @@
 """Where the hook is registered, and what takes it out of force."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+import notyet
+from clients.conftest import newest_claude
 from clients.model.script import Run, Say
 from clients.world import NOTYET
 
@@ -11,16 +16,21 @@ READY = '[gates.ready]\nrun = "test -e ready"\nwhen = "always"\n'
 STEPS = (Say("Done!"), Run("touch ready"), Say("Now it is."))
 
 
-@pytest.mark.parametrize("scope", ["--user", "--project", "--local"])
-def test_the_hook_gates_from_each_of_the_settings_files(claude, scope):
+def with_notyet(claude):
+    """Return a PATH on which notyet is found, as on the machine of somebody who has it."""
+    return f"{NOTYET.parent}{os.pathsep}{claude.environ['PATH']}"
+
+
+@pytest.mark.parametrize("scope", ["--project", "--local"])
+def test_the_hook_gates_from_the_files_of_a_project_as_from_the_users(claude, scope):
     claude.gates(READY)
     claude.install(scope)
-    path = f"{NOTYET.parent}{os.pathsep}{claude.environ['PATH']}"
-    ran = claude.run(list(STEPS), PATH=path)
+    ran = claude.run(list(STEPS), PATH=with_notyet(claude))
     assert ran.text == "Now it is."
     assert claude.outcomes() == ["blocked", "passed"]
 
 
+@newest_claude
 def test_the_line_that_people_commit_does_nothing_where_notyet_is_missing(claude):
     claude.gates(READY)
     claude.install("--project")
@@ -32,13 +42,53 @@ def test_the_line_that_people_commit_does_nothing_where_notyet_is_missing(claude
     assert '"exit_code":127' not in ran.out.replace(" ", "")
 
 
-def test_a_hook_that_is_registered_for_user_and_project_asks_every_gate_only_for_itself(claude):
+def test_a_hook_that_is_registered_twice_with_the_same_line_is_run_once(claude):
     claude.gates(READY)
     claude.install("--user")
     claude.install("--local")
     ran = claude.run(list(STEPS))
     assert ran.text == "Now it is."
-    assert claude.outcomes() == ["blocked", "passed"]  # the same line is run once
+    assert claude.outcomes() == ["blocked", "passed"]
+    assert len(claude.replies(ran)) == 2
+
+
+@pytest.mark.rule("B12")
+def test_two_hooks_with_different_lines_ask_once_and_say_the_same(claude):
+    gate = '[gates.never]\nrun = "echo ran >> ran; exit 1"\nwhen = "always"\n'
+    claude.gates("[limits]\nmax_blocks = 2\nstuck_after = 0\n" + gate)
+    claude.install("--user")
+    claude.install("--project")
+    ran = claude.run([Say("a"), Say("b"), Say("c")], PATH=with_notyet(claude))
+    assert (ran.code, ran.text) == (0, "c")
+    assert claude.outcomes() == ["blocked", "blocked", "capped"]
+    assert [stop.count for stop in claude.stops()] == [1, 2, 2]
+    assert (claude.project / "ran").read_text().split() == ["ran"] * 3
+    replies = claude.replies(ran)
+    assert len(replies) == 6
+    assert replies[0::2] == replies[1::2]
+    first, second = claude.WIRE.prompts(ran.model.asked()[1].news)  # in one reminder
+    assert first == second == claude.stops()[0].prompt
+
+
+@newest_claude
+def test_the_line_of_a_python_without_our_program_gates(claude):
+    """Started as a module of an environment that has no `notyet` in its bin folder."""
+    bare = claude.folder / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    claude.gates(READY)
+    done = subprocess.run(
+        [str(bare / "bin" / "python"), "-m", "notyet", "install", "claude", "--yes"],
+        cwd=claude.project,
+        env=claude.environ | {"PYTHONPATH": str(Path(notyet.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"{bare}/bin/python -I -S {Path(notyet.__file__).parent}" in claude.settings.read_text()
+    ran = claude.run(list(STEPS))
+    assert ran.text == "Now it is."
+    assert claude.outcomes() == ["blocked", "passed"]
 
 
 @pytest.mark.rule("B11")
@@ -74,6 +124,7 @@ def test_an_agent_that_switches_all_hooks_off_is_found_out_at_its_next_stop(clau
     first.model.asked()[-1].step = Run("")  # of that stop, no hook was told
 
 
+@newest_claude
 def test_hooks_that_others_registered_go_on_beside_ours(claude):
     claude.write_settings(
         hooks={"Stop": [{"hooks": [{"type": "command", "command": "touch theirs"}]}]}, model="opus"

@@ -57,9 +57,30 @@ def test_the_user_is_told_in_one_line_what_became_of_each_stop(claude):
     ran = claude.run([Say("Done!"), Run("touch ready"), Say("Now it is.")])
     told = ["notyet: sent back 1/3: ready (exit 1)", "notyet: passed after 1 send-back"]
     assert claude.notes(ran) == told
+    assert [reply["systemMessage"] for reply in claude.replies(ran)] == told
     shown = [event.get("content") for event in events(ran.out)]
-    is_shown = [f"Stop says: {note}" in shown for note in told]
-    assert is_shown == [claude.version != "2.1.197"] * 2
+    assert (f"Stop says: {told[0]}" in shown) == (claude.version != "2.1.197")
+
+
+@pytest.mark.rule("K15", "G1")
+@pytest.mark.parametrize("actor", ["main", "child"])
+def test_a_halt_is_answered_with_the_end_and_its_reason(claude, actor):
+    halt = """'{"decision": "halt", "reason": "Enough for today."}'"""
+    who = "main" if actor == "main" else "subagents"
+    claude.gates(f'[gates.budget]\nrun = """echo {halt}"""\nwhen = "always"\nfor = "{who}"\n')
+    claude.install()
+    claude.ungated = {"main", "child"} - {actor}
+    script = {"main": [Say("Done.")]}
+    if actor == "child":
+        script = {"main": [Spawn("[actor: child] Do it."), Say("Done.")], "child": [Say("Half.")]}
+    ran = claude.run(script)
+    (reply,) = claude.replies(ran, "Stop" if actor == "main" else "SubagentStop")
+    assert (reply["continue"], reply["stopReason"]) == (False, "Enough for today.")
+    assert (ran.code, ran.text) == (0, "Done.")
+    assert len(ran.model.asked(actor)) == 1
+    assert claude.outcomes() == ["halted"]
+    if actor == "child":
+        assert "Half." in ran.model.asked()[-1].results[-1]
 
 
 @pytest.mark.rule("G1")
@@ -93,6 +114,30 @@ def test_an_agent_that_ends_by_an_error_of_its_model_is_not_gated(claude):
     claude.install()
     ran = claude.run({"main": lambda _n, _request: Fail(400)})
     assert ran.code == 1
+    assert claude.stops() == []
+
+
+@pytest.mark.parametrize("options", [("--bare",), ("--max-turns", "1")])
+def test_a_run_without_hooks_or_without_an_end_of_its_turn_is_not_gated(claude, options):
+    """The first reads no settings; the second is ended by the program, not by its agent."""
+    claude.gates(READY)
+    claude.install()
+    claude.ungated = {"main"}
+    is_bare = "--bare" in options
+    ran = claude.run([Say("Done.")] if is_bare else [Run("true")], args=options)
+    assert (ran.code, ran.text) == ((0, "Done.") if is_bare else (1, ""))
+    assert claude.replies(ran) == []
+    assert claude.stops() == []
+
+
+@pytest.mark.parametrize("claude", ["claude-2.1.197"], indirect=True)
+def test_the_older_version_says_nothing_of_a_malformed_file(claude):
+    claude.gates(READY)
+    claude.install()
+    claude.settings.write_text(claude.settings.read_text()[:-3])
+    claude.ungated = {"main"}
+    ran = claude.run([Say("Done.")], line=[str(claude.program), "-p", "do it"])
+    assert (ran.out, ran.err) == ("Done.\n", "")
     assert claude.stops() == []
 
 

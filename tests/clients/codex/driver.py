@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from clients.codex.app_server import AppServer
 from clients.model import responses
-from clients.model.script import Request, Say
 from clients.model.server import ModelServer
-from clients.world import NOTYET, Ran, World
+from clients.runs import Ran
+from clients.world import NOTYET, World
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from clients.model.script import Request
 
 _CONFIG = """\
 model = "mock-model"
@@ -120,6 +122,10 @@ class Codex(World):
         said = [item["text"] for item in items if item.get("type") == "agent_message"]
         return said[-1] if said else ""
 
+    def thread(self, request: Request) -> str:
+        """Every request names its thread, which is its session's or its subagent's id."""
+        return request.headers["thread-id"]
+
     def define_agent(self, name: str) -> None:
         """Let there be a role; one is enough for the model to be offered types at all."""
         self.configure(agents={name: {"description": f"A {name}."}})
@@ -157,41 +163,3 @@ class Codex(World):
         said = json.loads(done.stdout)
         found = [fault for part in (said, *said["hosts"]) for fault in part["faults"]]
         return done.returncode, [fault["code"] for fault in found if fault["level"] == "fault"]
-
-    # -- every request names its thread, so the story is told by threads
-
-    def story(self) -> dict[str, list[tuple[str, str]]]:
-        """Return what each thread said at its stops, and with which words it was sent back."""
-        threads: dict[str, list[Request]] = {}
-        for ran in self.runs:
-            for request in ran.model.requests:
-                if request.actor not in self.ungated:
-                    threads.setdefault(request.headers["thread-id"], []).append(request)
-        told = {thread: _stops_of(requests) for thread, requests in threads.items()}
-        return {thread: stops for thread, stops in told.items() if stops}
-
-    def told_by_ledger(self) -> dict[str, list[tuple[str, str]]]:
-        """Return the same from the ledger."""
-        threads: dict[str, list[tuple[str, str]]] = {}
-        for stop in self.stops():
-            was_sent_back = stop.outcome in {"blocked", "overridden"}
-            prompt = _plain(stop.prompt) if was_sent_back else ""
-            thread = threads.setdefault(stop.agent_id or stop.session_id, [])
-            thread.append((_plain(stop.last_message), prompt))
-        return threads
-
-
-def _stops_of(requests: list[Request]) -> list[tuple[str, str]]:
-    told = []
-    for request, following in zip(requests, [*requests[1:], None], strict=True):
-        if isinstance(request.step, Say):
-            prompts = responses.prompts(following.news) if following else []
-            # One hook that is registered twice says the same twice.
-            words = " ".join(dict.fromkeys(_plain(prompt) for prompt in prompts))
-            told.append((_plain(request.step.text), words))
-    return told
-
-
-def _plain(text: str) -> str:
-    """Return the beginning: of a long text the host is told less than the ledger knows."""
-    return " ".join(text.split())[:500]

@@ -79,6 +79,22 @@ def test_what_status_says_of_a_project_is_what_codex_does(codex):
     assert codex.outcomes() == ["blocked", "handed_back"]
 
 
+def test_what_status_says_of_a_work_tree_is_what_codex_does(codex):
+    codex.gates(FAILING)
+    codex.install("--project")
+    main, codex_path = codex.project, codex.path_with_notyet()
+    codex.git("add", "-A")
+    codex.git("commit", "-q", "-m", "first")
+    codex.git("worktree", "add", "-q", str(codex.folder / "worktree"))
+    codex.project = codex.folder / "worktree"
+    assert codex.notyet("trust", "--yes").returncode == 0
+    assert codex.status(PATH=f"{codex.program.parent}:{codex_path}") == (0, [])
+    codex.run([Say("a"), Say("BLOCKED: b")], PATH=codex_path)
+    assert codex.outcomes() == ["blocked", "handed_back"]
+    assert str(codex.project) not in codex.config.read_text()
+    assert str(main) in codex.config.read_text()
+
+
 def test_status_asks_through_the_installed_line_and_leaves_no_trace(codex):
     codex.gates(FAILING)
     codex.install()

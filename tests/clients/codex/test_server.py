@@ -36,6 +36,36 @@ def test_codex_takes_every_answer_of_a_turn(codex):
     assert codex.outcomes() == ["blocked", "passed"]
 
 
+LET_GO = {
+    "capped": ("1", "Again.", "let go, capped: never still blocks; 1 of 1 send-backs used"),
+    "stuck": ("3", "Again.", "never failed 2 times alike, and no file changed"),
+    "handed_back": ("3", "BLOCKED: no key.", "let go: the agent says it needs you"),
+}
+
+
+@pytest.mark.rule("N3")
+@pytest.mark.parametrize("outcome", LET_GO)
+def test_the_user_is_told_of_work_that_is_let_go_unfinished(codex, outcome):
+    most, last, told = LET_GO[outcome]
+    codex.gates(f'[limits]\nmax_blocks = {most}\nstuck_after = 2\n[gates.never]\nrun = "exit 1"\n')
+    codex.install()
+    with codex.serving([Say("Done."), Say(last)]) as (server, thread, _):
+        server.ended(server.begin(thread, "do it"))
+        (_, status, entries) = server.hook_runs("stop")[-1]
+    assert status == "completed"
+    ((kind, note),) = entries
+    assert kind == "warning"
+    assert told in note
+    assert codex.outcomes() == ["blocked", outcome]
+
+
+@pytest.mark.rule("E9")
+def test_codex_waits_as_long_as_the_hook_was_told(codex):
+    codex.install("--timeout", "77s")
+    waits = {hook["eventName"]: hook["timeoutSec"] for hook in codex.seen_hooks()[0].values()}
+    assert waits == {"stop": 77, "subagentStop": 77, "sessionStart": 30, "subagentStart": 30}
+
+
 @pytest.mark.rule("G2")
 def test_a_halt_ends_the_turn_and_says_why(codex):
     codex.gates(f"[gates.enough]\nrun = {reply_of(decision='halt', reason='It is enough.')}\n")

@@ -82,6 +82,52 @@ def test_hooks_that_were_approved_before_stay_approved(codex):
     assert [hook["trustStatus"] for hook in codex.seen_hooks()[0].values()] == ["trusted"]
 
 
+@pytest.mark.parametrize("scope", ["--user", "--project"])
+def test_hooks_that_shift_stay_approved_and_switched_off(codex, scope):
+    """Ours stand before theirs, and twice, so that installing and uninstalling move theirs."""
+    path = codex.hooks
+    if scope == "--project":
+        path = codex.project / ".codex" / "hooks.json"
+        path.parent.mkdir()
+    ours, mine, yours = (
+        {"hooks": [{"type": "command", "command": command}]}
+        for command in ("/old/notyet hook", "mine", "yours")
+    )
+    block = {"hooks": {"Stop": [ours, ours, mine, yours], "SubagentStop": [ours, mine]}}
+    path.write_text(json.dumps(block, indent=1))
+    known = {
+        name: {"trusted_hash": hook["currentHash"], "enabled": hook["command"] != "yours"}
+        for name, hook in codex.seen_hooks()[0].items()
+    }
+    assert len(known) == 6
+    codex.configure(**{"hooks.state": known})
+    expected = {"mine": (True, "trusted"), "yours": (False, "trusted")}
+    codex.gates(ONCE)
+
+    def of_theirs():
+        hooks = codex.seen_hooks()[0].values()
+        theirs = [hook for hook in hooks if "notyet" not in hook["command"]]
+        assert len(theirs) == 3
+        return {hook["command"]: (hook["enabled"], hook["trustStatus"]) for hook in theirs}
+
+    assert of_theirs() == expected
+    codex.install_unapproved(scope)
+    assert len(json.loads(path.read_text())["hooks"]["Stop"]) == 3
+    assert of_theirs() == expected
+    codex.uninstall(scope)
+    assert json.loads(path.read_text())["hooks"] == {"Stop": [mine, yours], "SubagentStop": [mine]}
+    assert of_theirs() == expected
+    assert len(codex.settings()["hooks"]["state"]) == 3
+
+
+def test_a_home_that_is_written_oddly_is_approved_as_codex_names_it(codex):
+    (codex.home / "x").mkdir()
+    home = f"{codex.home.parent}//./{codex.home.name}/x/../"
+    done = codex.notyet("install", "codex", "--yes", "--trust", HOME=home)
+    assert done.returncode == 0, done.stderr
+    assert {hook["trustStatus"] for hook in codex.seen_hooks()[0].values()} == {"trusted"}
+
+
 def test_uninstalling_takes_everything_back(codex):
     before = codex.config.read_bytes()
     codex.gates(ONCE)

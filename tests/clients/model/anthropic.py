@@ -16,6 +16,7 @@ _CONTEXT = re.compile(
     r"^<system-reminder>\n(?:Subagent)?Stop hook additional context: (.*)\n</system-reminder>\s*$",
     re.DOTALL,
 )
+_NEXT = re.compile(r"\n\n(?:Subagent)?Stop hook additional context: ")  # another hook's, in one
 _FEEDBACK = re.compile(r"^Stop hook feedback:\n(?:\[[^]\n]*\]: )?(.*)$", re.DOTALL)
 
 _BARE = re.compile(r"^(notyet: .*)$", re.DOTALL)  # by a supervisor, as a message of its user
@@ -60,7 +61,7 @@ def _results(content: Any) -> list[str]:
 def prompts(texts: list[str]) -> list[str]:
     """Return what stop hooks said."""
     found = [pattern.match(text) for text in texts for pattern in (_CONTEXT, _FEEDBACK, _BARE)]
-    return [match[1] for match in found if match]
+    return [words for match in found if match for words in _NEXT.split(match[1])]
 
 
 def aside(request: Request) -> list[dict[str, Any]] | None:
