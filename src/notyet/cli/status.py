@@ -71,12 +71,24 @@ def _ended_in_order() -> Iterator[None]:
 
 
 def _hosts(args: argparse.Namespace, cwd: str) -> list[HostStatus]:
-    from notyet.report.hosts import look_and_ask, look_at, named, with_others
+    from notyet.report.hosts import named, with_others
 
-    look = look_and_ask if args.ask else look_at
     if args.host:
-        return [named(look(args.host, cwd, os.environ))]
-    return with_others(look(host, cwd, os.environ) for host in HOSTS)
+        return [named(_looked_at(args.host, args, cwd))]
+    return with_others(_looked_at(host, args, cwd) for host in HOSTS)
+
+
+def _looked_at(host: str, args: argparse.Namespace, cwd: str) -> HostStatus:
+    from notyet.cli.waiting import waiting
+    from notyet.install import host_named
+    from notyet.report.hosts import look_and_ask, look_at
+
+    title = host_named(host).TITLE
+    if args.ask:
+        with waiting(f"asking the gates as {title} would ..."):
+            return look_and_ask(host, cwd, os.environ)
+    with waiting(f"looking at {title} ..."):
+        return look_at(host, cwd, os.environ)
 
 
 def _own(cwd: str, hosts: list[HostStatus]) -> list[Fault]:
