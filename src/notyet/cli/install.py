@@ -92,10 +92,7 @@ def _install(screen: Screen, host: Host, args: argparse.Namespace, seconds: int)
             command=wanted[0].command,
             timeout=f"{seconds} s at a stop, {min(seconds, START_TIMEOUT)} s at a start",
         )
-    trust = f"{host.TITLE}'s trust"
-    is_kept = screen.settle_trust(
-        host, place, f"Let {trust} follow its hooks", f"{trust} follows its hooks"
-    )
+        screen.tell_trust(f"{host.TITLE}'s trust follows its hooks")
     screen.note(start.note)
     _look_around(screen, host, place)
     if args.trust:
@@ -108,7 +105,7 @@ def _install(screen: Screen, host: Host, args: argparse.Namespace, seconds: int)
         return 0
     is_gated = _offer_gates(screen, args)
     screen.next(f"see that all is well with: notyet status {host.NAME}")
-    return 0 if is_gated and is_kept and outcome != "declined" else 1
+    return 0 if is_gated and outcome != "declined" else 1
 
 
 def _start() -> Start:

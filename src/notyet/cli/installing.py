@@ -90,10 +90,7 @@ class Screen:
             self.change = change = plan()
             if change.is_empty:
                 return "nothing"
-            if self._shows:
-                self._show(host, place, change)
-            for note in change.notes():
-                self.note(note)
+            places = self._show_all(host, place, change)
             if self._dry:
                 print("nothing was changed: this is a dry run")
                 return "shown"
@@ -106,7 +103,8 @@ class Screen:
                 if not self._yes:  # a person said yes to something else
                     raise
                 continue
-            write_down(self.command, place.path, host.NAME)
+            for where in places:
+                write_down(self.command, where.path, host.NAME)
             self._backup = backup if change.before is not None else ""
             return "done"
         raise Stale(f"{place.path} is changed by others all the time; run this again")
@@ -114,35 +112,26 @@ class Screen:
     def settle_with_trust(
         self, host: Host, place: Place, plan: Callable[[], Change], do: str
     ) -> Outcome:
-        """Settle a change, but not one from which something follows that cannot be written."""
+        """Settle a change together with what follows from it for the host's trust."""
 
-        def checked() -> Change:
+        def whole() -> Change:
             change = plan()
-            host.disapproval(place, text_of(change.before), text_of(change.after), os.environ)
-            return change
+            before, after = text_of(change.before), text_of(change.after)
+            trust = host.disapproval(place, before, after, os.environ)
+            if trust is None or trust.path != place.path:
+                return replace(change, trust=trust)
+            return replace(change, after=trust.after, note=trust.note)
 
-        return self.settle(host, place, checked, do)
+        return self.settle(host, place, whole, do)
 
-    def settle_trust(self, host: Host, place: Place, do: str, done: str) -> bool:
-        """Write what follows for the host's trust from the last change; tell whether all is well.
-
-        Raises NotyetError and OSError.
-        """
+    def tell_trust(self, words: str) -> None:
+        """Say what became of the host's trust with the last change, which was done."""
         last = self.change
         assert last is not None
-        before, after = text_of(last.before), text_of(last.after)
-        trust = host.disapproval(place, before, after, os.environ)
-        if trust is None or trust.is_empty:
-            return True
-        config = replace(place, scope="user", path=trust.path)
-
-        def plan() -> Change:
-            return host.disapproval(place, before, after, os.environ) or trust
-
-        outcome = self.settle(host, config, plan, do)
-        if outcome == "done":
-            self.done(done, file=config.path)
-        return outcome != "declined"
+        if last.trust is not None:
+            self._backup = ""
+            self.done(words, file=last.trust.path)
+        self.note(last.trust.note if last.trust else last.note)
 
     def note_mixed(self, entries: Iterable[Registration]) -> bool:
         """Say which entries are a person's own, though they run our hook; tell if there are any."""
@@ -150,6 +139,18 @@ class Screen:
         for one in mixed:
             self.note(f"{one.where}: this hook also runs other commands; change it yourself")
         return bool(mixed)
+
+    def _show_all(self, host: Host, place: Place, change: Change) -> list[Place]:
+        """Show a change with what belongs to it; return the files."""
+        parts = [(place, change)]
+        if change.trust is not None:
+            parts.append((replace(place, scope="user", path=change.trust.path), change.trust))
+        for where, part in parts:
+            if self._shows:
+                self._show(host, where, part)
+            for note in part.notes():
+                self.note(note)
+        return [where for where, _ in parts]
 
     def _show(self, host: Host, place: Place, change: Change) -> None:
         state = "changed"

@@ -91,9 +91,5 @@ def _from(screen: Screen, host: Host, place: Place) -> bool:
         return False
     if outcome == "done":
         screen.done(f"uninstalled from {host.TITLE}", file=place.path)
-    return screen.settle_trust(
-        host,
-        place,
-        f"Take back {host.TITLE}'s trust in these hooks",
-        f"no longer trusted by {host.TITLE}",
-    )
+        screen.tell_trust(f"no longer trusted by {host.TITLE}")
+    return True

@@ -29,6 +29,15 @@ _VERSIONS = "@=[<>~!"
 _BETWEEN = ("run", "tool", "exec", "x")  # may stand between a runner and the program
 _WITH_VALUE = ("-X", "-W", "--check-hash-based-pycs")  # options of Python that take a word
 _SHELLS_WITH_VALUE = ("--rcfile", "--init-file")  # besides -o and -O, also behind others: -euo
+# Options of runners that take the next word, whatever it is: short ones as letters.
+_VALUES = {
+    "sudo": ("CDRTUghprtu", ("--user", "--group", "--host", "--prompt", "--chdir", "--chroot")),
+    "doas": ("Cu", ()),
+    "env": ("Cu", ("--unset", "--chdir")),
+    "nice": ("n", ("--adjustment",)),
+    "timeout": ("ks", ("--kill-after", "--signal")),
+    "uv": ("", ("--directory", "--project", "--extra", "--group", "--env-file", "--cache-dir")),
+}
 _SPLIT = ("-S", "--split-string")  # of `env`: the next word is a whole command
 _PROGRAMS = ("python", "pypy", "__main__.py")
 _MODULE = "/notyet/__main__.py"
@@ -39,6 +48,7 @@ _LOOKUPS = (["which"], ["command", "-v"], ["type", "-p"], ["type", "-P"])
 _GLUE = frozenset(
     {"true", ":", "cd", "test", "[", "[[", "set", "export", "type", "which", "fi", "done"}
 )
+_NOWHERE = ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "&-")  # to redirect to
 _DEEPEST = 4  # shells inside shells
 
 
@@ -75,14 +85,25 @@ def _in_script(script: str, depth: int) -> Iterator[Call]:
     if depth > _DEEPEST:
         yield None
         return
-    for words in commands(script):
+    for words, files in commands(script):
         yield from _in_words(words, depth)
+        if not all(_is_nowhere(file) for file in files):
+            yield None  # it writes or reads a file of somebody
+
+
+def _is_nowhere(file: str) -> bool:
+    """Tell whether to redirect there touches no file: `/dev/null` and `&1` do not."""
+    return file in _NOWHERE or (file.startswith("&") and file[1:].isdecimal())
 
 
 def _in_words(words: Words, depth: int) -> Iterator[Call]:
     """Yield what one command runs; behind assignments and programs that run others."""
-    is_after_option = is_after_runner = is_fetched = False
+    is_after_option = is_fetched = False
+    runner = ""
     for at, word in enumerate(words):
+        if is_after_option and _takes_value(runner, words[at - 1]):
+            is_after_option = False
+            continue
         name = word.rsplit("/", 1)[-1]
         if is_fetched:
             name = _unversioned(name)
@@ -93,19 +114,28 @@ def _in_words(words: Words, depth: int) -> Iterator[Call]:
                 yield from ([None] if _substitutes(words[:at]) else [])
                 yield from found
                 return
-        if word in _SPLIT and is_after_runner:
+        if word in _SPLIT and runner:
             yield from _in_script(" ".join(words[at + 1 :]), depth + 1)
             return
         is_option = word.startswith("-")
         may_pass = is_option or is_after_option or word[:1].isdigit() or word in _BETWEEN
         if name in _RUNNERS and not _is_lookup(words[at : at + 2]):
-            is_after_runner = True
+            runner = name
             is_fetched = is_fetched or name in _FETCHERS
-        elif not _is_assignment(word) and not (is_after_runner and may_pass):
+        elif not _is_assignment(word) and not (runner and may_pass):
             break
         is_after_option = is_option
     if not _is_glue(words):
         yield None
+
+
+def _takes_value(runner: str, option: str) -> bool:
+    """Tell whether an option of a runner takes the next word: `-u`, also behind others: `-nu`."""
+    letters, names = _VALUES.get("uv" if runner == "uvx" else runner, ("", ()))
+    if option.startswith("--"):
+        return option in names
+    taking = [at for at, letter in enumerate(option) if letter in letters]
+    return taking[:1] == [len(option) - 1]
 
 
 def _direct(words: Words, name: str, depth: int) -> Iterator[Call]:
@@ -148,13 +178,14 @@ def _is_glue(words: Words) -> bool:
     rest = [word for word in words if not _is_assignment(word)]
     while rest and rest[0] in _KEYWORDS:
         rest = rest[1:]
-    is_end = rest in (["exit"], ["exit", "0"], ["exec"])
+    is_end = rest in (["exit"], ["exit", "0"], ["exit", "$?"], ["exec"])
     return not rest or rest[0] in _GLUE or is_end or _is_lookup(rest)
 
 
 def _is_lookup(words: Words) -> bool:
     """Tell whether this is `command -v`, which runs nothing."""
-    return words[:1] == ["command"] and "v" in "".join(words[1:2]).partition("-")[2].lower()
+    option = "".join(words[1:2])
+    return words[:1] == ["command"] and option.startswith("-") and "v" in option.lower()
 
 
 def _substitutes(words: Words) -> bool:
@@ -174,9 +205,9 @@ def _unversioned(name: str) -> str:
 
 
 def _is_program(word: str) -> bool:
-    if word.startswith(_DIRECT_STARTS):
-        return word[:-1].split()[-1:] == ["notyet"]  # $(which notyet)
-    return word.rsplit("/", 1)[-1] == "notyet" or word.endswith(_MODULE)
+    if word.rsplit("/", 1)[-1] == "notyet" or word.endswith(_MODULE):
+        return True
+    return word.startswith(_DIRECT_STARTS) and word[:-1].split()[-1:] == ["notyet"]  # $(which us)
 
 
 def _after_python(words: Words) -> int:

@@ -7,19 +7,22 @@ _BLANKS = " \t\r"
 _REDIRECTIONS = "<>"
 
 
-def commands(script: str) -> list[list[str]]:
-    """Return the words of every simple command, without quotes and without redirections.
+def commands(script: str) -> list[tuple[list[str], list[str]]]:
+    """Return every simple command: its words without quotes, and what it redirects to or from.
+
+    Of `2>&1` that is `&1`, and of `<(...)` nothing: what stands in it is a command of its own.
 
     A script with a text in it (`<<`) has no commands here: that text would be taken for some.
     """
-    found: list[list[str]] = []
+    found: list[tuple[list[str], list[str]]] = []
     words: list[str] = []
+    files: list[str] = []
     at = 0
     while at < len(script):
         character = script[at]
         if character in _BREAKS:
-            found.append(words)
-            words = []
+            found.append((words, files))
+            words, files = [], []
             at += 1
         elif character in _BLANKS or script.startswith("\\\n", at):
             at += 1 if character != "\\" else 2
@@ -28,23 +31,27 @@ def commands(script: str) -> list[list[str]]:
         elif script.startswith("<<", at):
             return []
         elif character in _REDIRECTIONS:
-            at = _after_redirection(script, at)
+            file, at = _redirection(script, at)
+            files += [file] if file else []
         else:
             word, end = _word(script, at)
             is_descriptor = script[at:end].isdecimal() and script[end : end + 1] in ("<", ">")
             if not is_descriptor:
                 words.append(word)
             at = end
-    return [*found, words]
+    return [*found, (words, files)]
 
 
-def _after_redirection(script: str, at: int) -> int:
-    """Return where the file of a redirection ends; that of `<(...)` is a command."""
+def _redirection(script: str, at: int) -> tuple[str, int]:
+    """Return the file of a redirection, and where it ends."""
+    begin = at
     while script[at : at + 1] in tuple("<>&|"):
         at += 1
+    sign = "&" if "&" in script[begin:at] else ""
     while script[at : at + 1] in tuple(_BLANKS):
         at += 1
-    return _word(script, at)[1]
+    word, end = _word(script, at)
+    return (sign + word if word else ""), end
 
 
 def _word(script: str, at: int) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from fcntl import LOCK_EX, flock
 from notyet.core.record import Record
 from notyet.errors import NotyetError
 from notyet.install.backup import keep, leave_folder, note_folder
-from notyet.install.replacing import losses, replace_file
+from notyet.install.replacing import losses, make_folder, replace_file
 from notyet.ledger.place import make_private
 
 TYPE_CHECKING = False
@@ -29,7 +29,8 @@ class Change(Record, kw_only=True):
     before: bytes | None
     after: bytes | None
     is_first: bool = False  # the file has no entries of ours yet
-    note: str = ""  # what a person should know of it
+    note: str = ""  # what a person should know of it when it is done
+    trust: Change | None = None  # what has to be written before, of another file
 
     @property
     def is_empty(self) -> bool:
@@ -44,26 +45,42 @@ class Change(Record, kw_only=True):
         return list(unified_diff(old, new, was, will_be, lineterm=""))
 
     def notes(self) -> list[str]:
-        """Return what a person should know of it, whatever stands in the file."""
-        said = [self.note] if self.note else []
-        return said if self.after is None else [*said, *losses(os.path.realpath(self.path))]
+        """Return what a person should know before it is done, whatever stands in the file."""
+        return [] if self.after is None else list(losses(os.path.realpath(self.path)))
 
     def write(self, state: str) -> str:
-        """Put it into force; return where the old content is kept. Raises OSError and Stale."""
-        real = os.path.realpath(self.path)  # a symbolic link stays one
+        """Put it into force; return where the old content is kept. Raises OSError and Stale.
+
+        What is trusted is written first: then whoever is killed in between can do this again,
+        for the file still says what is to be done. Where one cannot be written, none is.
+        """
         with _alone(state):
-            if _content(real) != self.before:
-                raise Stale(f"{self.path} was changed by somebody else just now")
-            backup = keep(state, self.path, self.before, "first" if self.is_first else "later")
-            if self.after is None:
-                os.unlink(real)
-                leave_folder(state, self.path)
-            else:
-                folder = os.path.dirname(real)
-                is_new = not os.path.isdir(folder)
-                replace_file(real, self.after)
-                if is_new:
-                    note_folder(state, folder)
+            for one in filter(None, (self, self.trust)):
+                if _content(os.path.realpath(one.path)) != one.before:
+                    raise Stale(f"{one.path} was changed by somebody else just now")
+            if self.trust is None:
+                return self._put(state)
+            self.trust._put(state)  # noqa: SLF001  # of the same class
+            try:
+                return self._put(state)
+            except BaseException:
+                back = Change(path=self.trust.path, before=None, after=self.trust.before)
+                back._put(state)  # of the same class
+                raise
+
+    def _put(self, state: str) -> str:
+        """Keep the old content, and write the new one."""
+        real = os.path.realpath(self.path)  # a symbolic link stays one
+        backup = keep(state, self.path, _content(real), "first" if self.is_first else "later")
+        if self.after is None:
+            os.unlink(real)
+            leave_folder(state, self.path)
+            return backup
+        folder = os.path.dirname(real)
+        if not os.path.isdir(folder):
+            make_folder(real)
+            note_folder(state, folder)  # before there is a file, in case we are killed
+        replace_file(real, self.after)
         return backup
 
 

@@ -15,10 +15,12 @@ from notyet.install.place import Place, distinct, is_inside, no_home, user_folde
 from notyet.install.planning import change_of
 from notyet.install.refused import CannotInstall
 from notyet.install.registered import handlers, registrations
+from notyet.install.worktree import in_main
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from notyet.config.document import Document
     from notyet.install.change import Change
@@ -142,6 +144,12 @@ def approval(place: Place, text: str, environ: Mapping[str, str]) -> Change | No
     config = _config(environ)
     if config is None:
         return None
+    read = _read_instead(place)
+    if read:
+        raise CannotInstall(
+            f"Codex reads the hooks of this work tree from {read}, so trust in {place.path} would "
+            "not count; run this in the main work tree"
+        )
     before = hooks_file.text_of(config)
     after = text if config.path == place.path else before or ""
     return change_of(config.path, before, codex_trust.trusted(after, config, hashes(place, text)))
@@ -151,38 +159,52 @@ def disapproval(place: Place, before: str, after: str, environ: Mapping[str, str
     """Return what follows from a change for what Codex trusts. Raises CannotInstall.
 
     Its trust is by position: that in entries which go must go, and that in entries behind them
-    must move, or Codex would silently skip them.
+    must move, or Codex would silently skip them. Where both stand in one file, this is all of it.
     """
     config = _config(environ)
     gone, moved = _moves(place, before, after)
     known = hooks_file.text_of(config) if config and (gone or moved) else None
     if config is None or known is None:
         return None
-    text = codex_trust.forgotten(known, config, gone, moved)
+    base = after if config.path == place.path else known
+    text = codex_trust.forgotten(base, config, gone, moved)
+    if text == base:
+        return None
     note = ""
-    if text != codex_trust.forgotten(known, config, gone, {}):
+    if text != codex_trust.forgotten(base, config, gone, ()):
         note = f"hooks after ours move up in {place.path}, and {TITLE}'s trust in them moves along"
     return replace(change_of(config.path, known, text or None), note=note)
 
 
-def _moves(place: Place, before: str, after: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the keys that go, with their hashes, and the old and new keys of those that move."""
+def _moves(place: Place, before: str, after: str) -> tuple[dict[str, str], list[codex_trust.Move]]:
+    """Return the keys that go, with their hashes, and what of others moves."""
     old, new = (hooks_file.document_of(text, place) for text in (before, after))
     ours = [one for one in registrations(NAME, place, old) if is_hook(one)]
     stay = any(is_hook(one) for one in registrations(NAME, place, new))
     gone = kept_and_others(ours)[1] if stay else ours
     places = {(one.event, one.group, one.index) for one in gone}
-    moved = {}
+    moved = []
     for event in {event for event, *_ in handlers(old.value)}:
-        was = [at for at in _positions(old, event) if (event, *at) not in places]
+        was = {at: one for at, one in _positions(old, event).items() if (event, *at) not in places}
         for left, right in zip(was, _positions(new, event), strict=False):  # new ones come last
             if left != right:
-                moved[_key(place, event, left)] = _key(place, event, right)
+                keys = _key(place, event, left), _key(place, event, right)
+                moved.append((*keys, was[left]))
     return _hashes(place, gone), moved
 
 
-def _positions(document: Document, event: str) -> list[tuple[int, int]]:
-    return [(at, index) for name, at, _, index, _ in handlers(document.value) if name == event]
+def _positions(document: Document, event: str) -> dict[tuple[int, int], str]:
+    """Return where entries of an event stand, in their order, with their hashes."""
+    return {
+        (at, index): _hash(event, group, handler)
+        for name, at, group, index, handler in handlers(document.value)
+        if name == event
+    }
+
+
+def _hash(event: str, group: Mapping[str, Any], handler: Mapping[str, Any]) -> str:
+    """Return an entry's hash; nothing for one that is no command."""
+    return codex_trust.hash_of(event, handler, group.get("matcher")) if "command" in handler else ""
 
 
 def _key(place: Place, event: str, at: tuple[int, int]) -> str:
@@ -217,7 +239,17 @@ def advice(place: Place, cwd: str) -> list[str]:
     del cwd
     if place.scope != "project":
         return []
+    read = _read_instead(place)
+    said = f"codex reads the hooks of this work tree from {read}; merge these, or install there"
     return [
+        *([said] if read else []),
         "codex reads these hooks only in a project that you trust; it asks when it starts",
         f"commit {place.path}, for everybody who works here",
     ]
+
+
+def _read_instead(place: Place) -> str:
+    """Return the file that Codex reads instead: of a linked work tree, that of the main one."""
+    folder, name = os.path.split(place.path)
+    main = in_main(folder) if place.scope == "project" else folder
+    return os.path.join(main, name) if main != folder else ""

@@ -17,11 +17,13 @@ from notyet.install.hooks_file import changed, check_tables, document_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from typing import Any
 
     from notyet.config.document import Path
     from notyet.install.place import Place
+
+    Move = tuple[str, str, str]  # an entry's old name, its new one, and its hash
 
 _SECONDS = (600, None)  # that Codex waits where nothing is said, and at most
 _SECONDS_AT_END = (1, 3)  # of a session
@@ -86,21 +88,30 @@ def trusted(text: str, place: Place, hashes: Mapping[str, str]) -> str:
     return changed(text, place, document, steps)
 
 
-def forgotten(text: str, place: Place, hashes: Mapping[str, str], moved: Mapping[str, str]) -> str:
+def forgotten(text: str, place: Place, hashes: Mapping[str, str], moved: Collection[Move]) -> str:
     """Return the text without trust in these entries, as they are. Raises CannotInstall.
 
-    What is said of others goes with them to their new names, as `moved` has it.
+    What is said of others goes with them to their new names, as `moved` has it. Some may be there
+    already, from a notyet that was killed before it wrote the hooks: they are known by the hash.
     """
     document = document_of(text, place)
     state = _state(document.value)
     after = {
         name: said
         for name, said in state.items()
-        if name not in moved and not (name in hashes and _hash_in(said) == hashes[name])
+        if not (name in hashes and _hash_in(said) == hashes[name])
     }
-    for name in moved.values():
-        after.pop(name, None)  # it was about an entry that is gone
-    after |= {new: state[old] for old, new in moved.items() if old in state}
+    for old, new, _ in moved:
+        after.pop(old, None)
+        after.pop(new, None)  # it was about an entry that is gone
+    there = {new: value for _, new, value in moved if value}
+    for old, new, value in moved:
+        is_new = bool(value) and _hash_in(state.get(new)) == value != _hash_in(state.get(old))
+        is_of_next = old in there and _hash_in(state.get(old)) == there[old] != value
+        if is_new:
+            after[new] = state[new]
+        elif old in state and not is_of_next:
+            after[new] = state[old]
     steps = [
         Step(do="put", path=("hooks", "state", name), value=said)
         for name, said in after.items()

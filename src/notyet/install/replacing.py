@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +16,20 @@ _PREFIX, _SUFFIX = ".notyet-", ".tmp"
 
 def replace_file(path: str, content: bytes) -> None:
     """Replace a file as a whole. Raises OSError about this very file, whatever was in the way."""
-    try:
+    with _about(path):
         _write_beside(path, content)
+
+
+def make_folder(path: str) -> None:
+    """Make the folder of a file. Raises OSError about the file."""
+    with _about(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+
+
+@contextmanager
+def _about(path: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from error
 

@@ -44,14 +44,14 @@ def test_gates_may_be_declined_after_the_installation(place, home):
     assert stops()[-1] == ("skipped", "untrusted")
 
 
-def test_codex_is_asked_for_each_file(place, home):
+def test_trust_is_asked_for_by_itself_and_goes_with_the_hooks(place, home):
     code, seen = converse(place, ["install", "codex", "--trust"], [b"y\n", b"n\n"])
     assert code == 1
     assert "Let Codex trust them? [y/N]" in seen
     assert os.listdir(home / ".codex") == ["hooks.json"]
     code, _ = converse(place, ["install", "codex", "--trust"], [b"y\n"])
     assert code == 0
-    code, seen = converse(place, ["uninstall", "codex"], [b"y\n", b"y\n"])
+    code, seen = converse(place, ["uninstall", "codex"], [b"y\n"])
     assert code == 0
     assert not (home / ".codex").exists()
 

@@ -29,8 +29,13 @@ HOOK = ["notyet", "hook"]
         "notyet hook>/dev/null",
         "2>/dev/null notyet hook",
         "notyet 2>&1 hook </dev/stdin",
-        "notyet hook 2>>log >| out",
-        "notyet hook &> log",
+        "notyet hook 2>&- >&2",
+        "sudo -u notyet notyet hook",
+        "sudo -nu root notyet hook",
+        "sudo -uroot notyet hook",
+        "sudo --user me notyet hook",
+        "env -i notyet hook",
+        "uv run --directory notyet notyet hook",
     ],
 )
 def test_our_call_is_known_behind_every_runner_and_redirection(command):
@@ -55,6 +60,13 @@ def test_the_launcher_of_windows_and_odd_descriptors_are_known():
         "uvx notyet-other hook",
         "notyet@latest hook",
         "echo > notyet hook",
+        "sudo -u notyet hook",
+        "sudo -nu notyet hook",
+        "sudo --user notyet hook",
+        "env -u notyet hook",
+        "uv run --directory notyet hook",
+        "uv run --project notyet hook",
+        "uvx --directory notyet hook",
     ],
 )
 def test_a_lookup_a_text_and_a_file_are_not_our_call(command):
@@ -79,6 +91,7 @@ def test_a_lookup_a_text_and_a_file_are_not_our_call(command):
         "eval 'notyet hook'",
         "notyet hook; notyet hook",
         "exec 2>/dev/null; notyet hook",
+        "notyet hook --host codex; exit $?",
     ],
 )
 def test_a_command_that_is_nothing_but_ours_may_be_replaced(command):
@@ -105,6 +118,15 @@ def test_a_command_that_is_nothing_but_ours_may_be_replaced(command):
         "notyet hook; notyet conclaude Hooks Stop",
         "sh -c " * 4 + "\"sh -c 'sh -c x'\"; notyet hook",
         "f() { notyet hook; }; f",
+        "command lint-verify && notyet hook",
+        ": > /tmp/agent-idle && notyet hook",
+        'notyet hook > "$(./log-name.sh)"',
+        "notyet hook > `./log-name.sh`",
+        "notyet hook 2>>log >| out",
+        "notyet hook &> log",
+        "notyet hook >&log",
+        "notyet hook > l1",
+        '"$(git rev-parse --show-toplevel)/.venv/bin/notyet" hook',
     ],
 )
 def test_a_command_that_also_runs_something_else_is_ours_but_not_ours_alone(command):
