@@ -94,6 +94,19 @@ def an_older_one(world, monkeypatch):
     world.program("notyet", 'echo \'{"systemMessage": "notyet 0.0.1: would ask lint"}\'')
 
 
+@plants("not-probed")
+def it_also_runs_others(world, monkeypatch):
+    line = f"touch {world.folder}/ran && {world.notyet} hook --host {world.host} --timeout 1800"
+    each_stop(world, line)
+
+
+@plants("not-probed", "claude")
+def a_program_of_a_project_that_nobody_accepted(world, monkeypatch):
+    world.settings.unlink()
+    world.notyet.rename(world.project / "notyet")
+    world.register("project", start="./notyet")
+
+
 # Trust.
 
 

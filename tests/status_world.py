@@ -104,6 +104,7 @@ class World:
             "key": codex_trust.key(entry.place.path, entry.event, entry.group, entry.index),
             "enabled": True,
             "trustStatus": "trusted",
+            "currentHash": codex_trust.hash_of(entry.event, entry.handler, entry.matcher),
         }
 
     def answer(self, hooks, *warnings):

@@ -79,6 +79,7 @@ class _Hook:
         self.host = options.host or "claude"
         self.said: list[str] = []  # for stderr, where hosts show or log it
         self.event: StopEvent | None = None
+        self.session: object = None  # as the payload has it, even if it is no event
 
     def answer(self, read: Callable[[], bytes]) -> Reply:
         """Follow the line from payload to reply."""
@@ -90,6 +91,7 @@ class _Hook:
         payload = self._payload(read)
         if isinstance(payload, Reply):
             return payload
+        self.session = payload.get("session_id")
         if not self.options.host:
             from notyet.dialects.detect import detect
 
@@ -266,7 +268,7 @@ class _Hook:
             return False
         from notyet.report.foretold import is_made_up
 
-        return is_made_up(self.event, self.environ)
+        return is_made_up(self.session, self.environ)
 
     def _nothing(self, note: str = "") -> Reply:
         """Return the reply that lets an agent go in its host's words."""

@@ -31,7 +31,9 @@ _QUIETLY = {
 _HEADING = "Claude Code doctor"
 _TITLE = "Invalid settings"
 _SIGN = " \u203a "  # between a file and a key
-_PART = re.compile(r"\b(?:entry|matcher) ignored\b|\bwas (?:ignored|skipped|removed)\b")
+_PART = re.compile(
+    r"\b(?:entry|matcher) ignored\b|(?<!\bfile )\b(?:is|was) (?:ignored|skipped|removed)\b"
+)
 
 
 class Complaint(Record, kw_only=True):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
-from notyet.config.files import above, real_folder, root_of
-from notyet.config.read_file import read_file
-from notyet.core.json_text import loads
+from notyet.config.files import real_folder, root_of
 from notyet.core.record import replace
 from notyet.core.text import visible
 from notyet.install.claude_doctor import SINCE, examined
+from notyet.install.claude_folder import folder_faults
 from notyet.install.claude_shapes import shapes, why_refused
 from notyet.install.contents import read_places
 from notyet.install.entry import EVENTS
@@ -59,7 +58,7 @@ def judged(look: Look) -> tuple[Look, list[Fault]]:
     if not is_bad(found):
         found += _unasked(look, asked)
     found += [*_disabled(usable), *_managed_only(usable)]
-    return working, [*found, *_folder(look)]
+    return working, [*found, *folder_faults(look)]
 
 
 def variables(contents: Sequence[Content]) -> dict[str, tuple[str, str]]:
@@ -263,32 +262,3 @@ def _above(look: Look) -> list[Registration]:
         return []
     (content,) = read_places([place])
     return registrations(look.host, place, content.document) if content.document else []
-
-
-def _folder(look: Look) -> Iterator[Fault]:
-    """Say that nobody has accepted this folder yet, where Claude Code keeps a list of them."""
-    path = _memory(look.environ)
-    text, _ = read_file(path) if path else (None, None)
-    try:
-        known = loads(text or "")
-    except (ValueError, RecursionError):
-        return  # nobody was asked yet, or it is not ours to judge
-    projects = known.get("projects") if isinstance(known, dict) else None
-    if not isinstance(projects, dict):  # it never ran in a terminal
-        return
-    for folder in dict.fromkeys((*above(look.cwd), *above(os.path.realpath(look.cwd)))):
-        project = projects.get(folder)
-        if isinstance(project, dict) and project.get("hasTrustDialogAccepted") is True:
-            return
-    yield look.fault(
-        "folder-not-accepted",
-        "Claude Code has not been told that you trust this folder; in a terminal it runs no hook "
-        "before that (`claude -p` does).",
-        where=at(path),
-        fix="start claude here once, and accept the folder",
-    )
-
-
-def _memory(environ: Mapping[str, str]) -> str:
-    folder = environ.get("CLAUDE_CONFIG_DIR") or environ.get("HOME", "")
-    return os.path.join(folder, ".claude.json") if os.path.isabs(folder) else ""

@@ -11,23 +11,20 @@ import re
 
 from notyet.config.files import above, real_folder, root_of
 from notyet.core.record import replace
-from notyet.install import codex_trust
+from notyet.install.codex_approval import is_at, not_run, why_not_run
 from notyet.install.codex_server import Listing, list_hooks
 from notyet.install.entry import EVENTS
 from notyet.install.entry_faults import entry_faults, missing_stops
 from notyet.install.fault import place as at
-from notyet.install.look import merged
 from notyet.install.worktree import in_main
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from notyet.install.codex_server import ListedHook
     from notyet.install.contents import Content
     from notyet.install.fault import Fault
     from notyet.install.look import Look
-    from notyet.install.registered import Registration
 
 OLDEST = (0, 124, 0)  # hooks are on without being asked for
 ADVISED = (0, 140, 0)  # `codex exec` runs them as the terminal does
@@ -36,20 +33,6 @@ _KEYS = ("description", "hooks")
 _BYTE_ORDER_MARK = "\ufeff"
 _BEFORE = re.compile(r"(?P<line>\d+):(?P<column>\d+):(?P<why>.*)")  # 3:7: invalid type
 _BEHIND = re.compile(r"(?P<why>.*) at line (?P<line>\d+) column (?P<column>\d+)\.?$")
-_SURE = ("trusted", "managed")
-_APPROVE = "start codex here, type /hooks and approve it; or run: notyet install codex --trust"
-_FIXES = {
-    "hook-untrusted": _APPROVE,
-    "hook-modified": _APPROVE,
-    "hook-disabled": "start codex here, type /hooks and switch it on",
-    "hook-not-loaded": "start codex here and look into /hooks; or run: notyet install codex",
-}
-_UNTRUSTED = {
-    "hook-untrusted": "Nobody approved notyet's hook, so Codex skips it without a word.",
-    "hook-modified": "notyet's hook changed since it was approved, so Codex skips it.",
-    "hook-disabled": "notyet's hook is switched off in Codex's /hooks.",
-    "hook-not-loaded": "Codex does not know notyet's hook, although it stands in this file.",
-}
 
 
 def judged(look: Look) -> tuple[Look, list[Fault]]:
@@ -65,18 +48,25 @@ def judged(look: Look) -> tuple[Look, list[Fault]]:
     is_needed = bool(missing_stops(usable))
     found = list(broken.values())
     if any(path.endswith(".toml") for path in broken):  # then Codex does not even start
-        return usable, found
+        return _unrun(usable), found
     if not is_needed:  # what counts stands elsewhere
         found = [replace(one, level="warning") for one in found]
     if not (is_needed and found):  # else the broken file explains what is missing
         found += entry_faults(usable)
     off = [*_disabled(usable.without(unread)), *_managed_only(usable)]
     if off:  # then Codex lists no hooks, whatever their trust
-        return usable, found + off
+        return _unrun(usable), found + off
     if not is_trusted:
         found += _untrusted_project(usable)
         usable = usable.without(unread)
-    return usable, found + _trust(usable, listing)
+    codes = {entry.where: why_not_run(usable, entry, listing) for entry in usable.registrations}
+    trusting = replace(usable, skipped=frozenset(where for where in codes if codes[where]))
+    return trusting, found + not_run(usable, listing, codes)
+
+
+def _unrun(look: Look) -> Look:
+    """Return the same where Codex runs no hook at all."""
+    return replace(look, skipped=frozenset(entry.where for entry in look.registrations))
 
 
 def variables(contents: Sequence[Content]) -> dict[str, tuple[str, str]]:  # noqa: ARG001  # of the protocol
@@ -206,7 +196,7 @@ def _untrusted_project(look: Look) -> Iterator[Fault]:
 def _is_trusted_project(look: Look, listing: Listing) -> bool:
     """Tell whether Codex reads the project: it lists hooks of it, or its settings say so."""
     entries = [entry for entry in look.registrations if entry.place.scope == "project"]
-    if any(_is_same(hook, entry) for hook in listing.hooks for entry in entries):
+    if any(is_at(hook, entry) for hook in listing.hooks for entry in entries):
         return True
     here = real_folder(look.cwd)
     folders = [*_within(here), *_within(in_main(here)), os.path.abspath(look.cwd)]
@@ -222,64 +212,3 @@ def _within(here: str) -> list[str]:
     """Return a folder and those around it, up to the root of its project."""
     root = root_of(here)
     return [folder for folder in above(here) if len(folder) >= len(root)]
-
-
-def _trust(look: Look, listing: Listing) -> list[Fault]:
-    """Judge whether Codex would run our entries."""
-    found = []
-    for entry in look.registrations:
-        if entry.event not in EVENTS or entry.handler.get("async") is True:
-            continue
-        code = _judged(look, entry) if listing.problem else _listed(entry, listing)
-        if code:
-            found.append(look.fault(code, _UNTRUSTED[code], where=entry.where, fix=_FIXES[code]))
-    if listing.problem and look.registrations and look.program:
-        found.append(
-            look.fault(
-                "trust-not-asked",
-                f"{listing.problem}; whether notyet is approved was read from its files instead.",
-                fix="look into /hooks of codex",
-            )
-        )
-    return merged(found)
-
-
-def _listed(entry: Registration, listing: Listing) -> str:
-    hook = next((hook for hook in listing.hooks if _is_same(hook, entry)), None)
-    if hook is None:
-        # A matcher that is broken has been told of already.
-        return "" if isinstance(entry.matcher, str) and entry.matcher else "hook-not-loaded"
-    if not hook.is_enabled:
-        return "hook-disabled"
-    if hook.status in _SURE:
-        return ""
-    return "hook-modified" if hook.status == "modified" else "hook-untrusted"
-
-
-def _is_same(hook: ListedHook, entry: Registration) -> bool:
-    where = codex_trust.key("", entry.event, entry.group, entry.index)
-    if where != f":{hook.event}:{hook.group}:{hook.index}":
-        return False
-    # Of a work tree, Codex takes the hooks that stand in the main one.
-    folder, name = os.path.split(os.path.realpath(entry.place.path))
-    taken = os.path.join(in_main(folder), name) if entry.place.scope == "project" else ""
-    return os.path.realpath(hook.path) in {os.path.join(folder, name), taken}
-
-
-def _judged(look: Look, entry: Registration) -> str:
-    """Compare the hash that was approved with our own reckoning."""
-    if entry.place.scope == "managed":
-        return ""
-    key = codex_trust.key(entry.place.path, entry.event, entry.group, entry.index)
-    approved = None
-    for content in look.contents:
-        if content.place.scope == "user" and content.place.form == "toml":
-            state = content.get("hooks", "state", key)
-            if isinstance(state, dict):
-                if state.get("enabled") is False:
-                    return "hook-disabled"
-                approved = state.get("trusted_hash")
-    if approved is None:
-        return "hook-untrusted"
-    expected = codex_trust.hash_of(entry.event, entry.handler, entry.matcher)
-    return "" if approved == expected else "hook-modified"

@@ -6,6 +6,7 @@ from notyet.config.mistakes import nearest
 from notyet.core.matcher import matches, pattern_error
 from notyet.core.text import visible
 from notyet.dialects import PATIENCE
+from notyet.dialects.own_command import is_only_hook
 from notyet.install.entry import EVENTS, STARTS, STOPS, parsed
 from notyet.install.look import merged
 from notyet.install.program_faults import program_fault
@@ -44,6 +45,22 @@ def install_again(look: Look, entry: Registration, time: str = "") -> str:
     """Return the command that writes an entry anew, where it stands and with its time."""
     if entry.place.scope == "managed":
         return f"let whoever manages this machine correct {visible(entry.place.path)}"
+    install = _install(look, entry, time)
+    return f"{_taken_out(entry)}, and {install}" if is_mixed(entry) else install
+
+
+def is_mixed(entry: Registration) -> bool:
+    """Tell whether an entry also runs other commands; `notyet install` leaves those alone."""
+    ours = parsed(entry.command)
+    return ours is not None and ours.verb == "hook" and not is_only_hook(entry.command)
+
+
+def _taken_out(*entries: Registration) -> str:
+    places = " and ".join(visible(entry.where) for entry in entries)
+    return f"take `notyet hook ...` out of {places} yourself"
+
+
+def _install(look: Look, entry: Registration, time: str = "") -> str:
     ours = parsed(entry.command)
     seconds = ours.timeout if ours is not None and entry.event in STOPS else None
     if not time and seconds and seconds != DEFAULT_TIMEOUT and seconds == int(seconds):
@@ -79,7 +96,9 @@ def _presence(look: Look) -> Iterator[Fault]:
     missing = [event for event in missing_stops(look) if event not in meant]
     install = f"run: notyet install {look.host}"
     if look.registrations:  # beside those that are there
-        install = install_again(look, look.registrations[0])
+        first = look.registrations[0]
+        is_ours = first.place.scope != "managed"
+        install = _install(look, first) if is_ours else install_again(look, first)
     if set(missing) == set(STOPS):
         yield look.fault(
             "not-registered", f"notyet is not registered with {look.title}.", fix=install
@@ -119,6 +138,9 @@ def _twice(look: Look) -> Iterator[Fault]:
 
 
 def _leaving_one(look: Look, entries: list[Registration]) -> str:
+    mixed = [entry for entry in entries if is_mixed(entry)]
+    if mixed:
+        return _taken_out(*(mixed if len(mixed) < len(entries) else mixed[1:]))
     ours = [entry for entry in entries if entry.place.scope != "managed"]
     if len({entry.place.path for entry in entries}) == 1 or not ours:
         return install_again(look, entries[0])

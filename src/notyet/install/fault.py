@@ -47,6 +47,7 @@ CODES: Mapping[str, Level] = MappingProxyType(
         "no-reply": "fault",
         "asks-otherwise": "fault",
         "other-version": "warning",
+        "not-probed": "warning",
         # Trust.
         "hook-untrusted": "fault",
         "hook-modified": "fault",

@@ -49,6 +49,7 @@ class Look(Record, kw_only=True):
     version: Version = Version()
     contents: tuple[Content, ...] = ()
     registrations: tuple[Registration, ...] = ()
+    skipped: frozenset[str] = frozenset()  # places of entries that the host would not run
 
     @property
     def added(self) -> dict[str, str]:

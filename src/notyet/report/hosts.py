@@ -20,6 +20,7 @@ from notyet.install.registered import registrations
 from notyet.install.versions import Version, find_program, version_of
 from notyet.report.own import own_faults
 from notyet.report.probe import Probe, ask, probe, probe_faults
+from notyet.report.sendable import is_skipped, not_probed, why_not_sent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +133,12 @@ def _look(
     faults = [*_program(look), *judged, *_own(taken, setup, config or ""), *_fits(taken, setup)]
     probed = None
     for entry in lines:
-        if program_fault(taken, entry) is None:
+        if is_skipped(taken, entry) or program_fault(taken, entry) is not None:
+            continue
+        why = why_not_sent(taken, entry)
+        if why:
+            faults.append(not_probed(taken, entry, why))
+        else:
             answer = (probe if probed else send)(taken, entry)
             probed = probed or answer
             own = config_of(entry, cwd)

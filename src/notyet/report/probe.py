@@ -153,6 +153,7 @@ def _event(look: Look, entry: Registration, session: str) -> StopEvent:
         agent_id=None if is_main else "notyet-status",
         agent_type=None if is_main else "general-purpose",
         cwd=look.cwd,
+        transcript_path=os.devnull,  # hosts name one, and some are known by naming none
         stop_hook_active=False,
         last_message="This stop was made up by `notyet status`.",
     )

@@ -65,3 +65,10 @@ def test_the_session_alone_means_nothing(tmp_path):
     project = new_project(tmp_path / "p", FAILING)
     reply = ask(payload("claude", project, session_id=MARK))
     assert json.loads(reply.stdout)["decision"] == "block"
+
+
+def test_a_probe_of_a_stranger_is_not_written_down(tmp_path):
+    content = payload("claude", tmp_path, session_id=MARK)
+    content.pop("transcript_path", None)
+    run_hook(content, environ=clean_environ(**PROBE))
+    assert stops() == []

@@ -275,3 +275,14 @@ def test_with_ask_nothing_is_left_when_it_is_ended(world, number):
     running.send_signal(number)
     assert running.wait(20) == 128 + number
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("why", ["This value is ignored and others are used", "It was skipped"])
+def test_a_value_that_is_left_out_by_itself_costs_no_file(world, why):
+    world.claude(world.complaint("model", why))
+    assert world.found() == (0, {})
+
+
+def test_a_file_that_is_ignored_is_dropped(world):
+    world.claude(world.complaint("model", "Expected text; the file is ignored"))
+    assert list(world.found()[1]) == ["file-dropped"]

@@ -121,6 +121,37 @@ def test_the_hooks_of_the_main_work_tree_count_for_others(world_of):
     assert list(world.found()[1]) == ["hook-not-loaded"]
 
 
+def test_other_hooks_of_the_main_work_tree_are_not_these(world_of):
+    world = world_of("codex")
+    world.settings.unlink()
+    world.register("project")
+    listed = [world.listed(entry) for entry in world.entries("project")]
+    shutil.copytree(world.project / ".codex", world.worktree() / ".codex")
+    world.answer([hook | {"currentHash": "sha256:0"} for hook in listed])
+    code, found = world.found()
+    assert (code, list(found)) == (1, ["hook-not-loaded"])
+    main = world.project / ".codex" / "hooks.json"
+    what = f"Codex takes the hooks of the main work tree, {main}."
+    assert found["hook-not-loaded"]["what"] == what
+
+
+def test_an_unapproved_line_with_others_beside_a_sure_one_is_a_warning(world_of):
+    world = world_of("codex")
+    line = f"touch {world.folder}/ran && {world.notyet} hook --host codex --timeout 1800"
+    mixed = {"hooks": [{"type": "command", "command": line, "timeout": 1800}]}
+    world.change(lambda value: value["hooks"]["Stop"].append(mixed))
+    hooks = [world.listed(entry) for entry in world.entries()]
+    for hook in hooks:
+        if hook["key"].endswith(":stop:1:0"):
+            hook["trustStatus"] = "untrusted"
+    world.answer(hooks)
+    code, found = world.found()
+    assert (code, set(found)) == (0, {"registered-twice", "hook-untrusted"})
+    assert found["hook-untrusted"]["level"] == "warning"
+    assert found["hook-untrusted"]["fix"] == "start codex here, type /hooks and approve it"
+    assert not (world.folder / "ran").exists()
+
+
 def test_codex_waits_a_second_at_least(world_of):
     world = world_of("codex")
     world.change(lambda value: value["hooks"]["Stop"][0]["hooks"][0].update(timeout=0))

@@ -56,6 +56,18 @@ def test_of_entries_in_two_files_one_is_taken_out(world):
     assert world.found()[1]["registered-twice"]["fix"] == fix
 
 
+def test_what_also_runs_others_is_taken_out_by_hand(world):
+    line = f"make lint && {world.notyet} hook --host claude --timeout 1800"
+    mixed = {"hooks": [{"type": "command", "command": line, "timeout": 60}]}
+    world.change(lambda value: value["hooks"]["Stop"].append(mixed))
+    found = world.found()[1]
+    place = found["timeout-too-short"]["where"]
+    by_hand = f"take `notyet hook ...` out of {place} yourself"
+    assert found["registered-twice"]["fix"] == by_hand
+    install = "run: notyet install claude"
+    assert found["timeout-too-short"]["fix"] == f"make both the same; {by_hand}, and {install}"
+
+
 @pytest.mark.parametrize("name", ["XDG_STATE_HOME", "NOTYET_LEDGER"])
 def test_a_variable_that_moves_our_files_is_what_should_be_removed(world, name):
     (world.folder / "file").touch()

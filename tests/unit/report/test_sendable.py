@@ -1,0 +1,142 @@
+"""Which installed lines `notyet status` runs: none that its host would not run."""
+
+import json
+
+import pytest
+
+from status_world import World
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch, capsys):
+    return World("claude", tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def codex(tmp_path, monkeypatch, capsys):
+    return World("codex", tmp_path, monkeypatch, capsys)
+
+
+def in_project(world, line, scope="project"):
+    """Let a project's settings call us by this line only."""
+    world.settings.unlink()
+    world.register(scope)
+    name = "settings.json" if scope == "project" else "settings.local.json"
+
+    def change(value):
+        for event in ("Stop", "SubagentStop"):
+            value["hooks"][event][0]["hooks"][0]["command"] = line
+
+    world.change(change, world.project / ".claude" / name)
+
+
+def accept(world, folder):
+    known = {"projects": {str(folder): {"hasTrustDialogAccepted": True}}}
+    (world.home / ".claude.json").write_text(json.dumps(known))
+
+
+def spying(world, path):
+    """Put a program that leaves a trace where a line looks for us."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'#!/bin/sh\ntouch {world.folder}/ran\nexec {world.notyet} "$@"\n')
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("scope", ["project", "local"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        "./bin/notyet",
+        "bin/notyet",
+        "$CLAUDE_PROJECT_DIR/bin/notyet",
+        "{project}/bin/notyet",
+        "{project}/../project/bin/notyet",
+        "{folder}/link/notyet",
+        "PATH=./bin notyet",
+        "cd .; ./bin/notyet",
+        "env ./bin/notyet",
+    ],
+)
+@pytest.mark.parametrize("known", ["none", "others"])
+def test_a_strange_project_s_program_is_not_run(world, scope, start, known):
+    spying(world, world.project / "bin" / "notyet")
+    (world.folder / "link").symlink_to(world.project / "bin")
+    if known == "others":
+        accept(world, "/elsewhere")
+    start = start.format(project=world.project, folder=world.folder)
+    in_project(world, f"{start} hook --host claude --timeout 1800", scope)
+    found = world.found()[1]
+    assert "not-probed" in found
+    assert found["not-probed"]["level"] == "warning"
+    assert not (world.folder / "ran").exists()
+
+
+def test_an_accepted_project_s_program_is_run(world):
+    spying(world, world.project / "bin" / "notyet")
+    accept(world, world.project)
+    in_project(world, "./bin/notyet hook --host claude --timeout 1800")
+    assert world.found() == (0, {})
+    assert (world.folder / "ran").exists()
+
+
+def test_other_commands_are_not_run_even_where_the_folder_is_accepted(world):
+    accept(world, world.project)
+    line = f"touch {world.folder}/ran && {world.notyet} hook --host claude --timeout 1800"
+    in_project(world, line)
+    code, found = world.found()
+    assert (code, list(found)) == (0, ["not-probed"])
+    assert "it also runs other commands" in found["not-probed"]["what"]
+    assert not (world.folder / "ran").exists()
+
+
+@pytest.mark.parametrize("start", ["", None, "notyet"])
+def test_a_project_s_line_that_names_the_user_s_notyet_is_run(world, start):
+    world.settings.unlink()
+    world.register("project", start=start)
+    code, said = world.status()
+    assert code == 0
+    assert said["hosts"][0]["faults"] == []
+    assert said["hosts"][0]["probe"]["foretold"].endswith("would ask lint, tests")
+
+
+@pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD", "HOME"])
+def test_a_strange_project_s_variables_are_not_given_to_the_user_s_line(world, name):
+    spying(world, world.project / "bin" / "notyet")
+    world.settings.unlink()
+    world.register(start="notyet")
+    path = world.project / ".claude" / "settings.json"
+    world.change(lambda value: value.update(env={name: f"{world.project}/bin:/usr/bin:/bin"}), path)
+    found = world.found()[1]
+    assert name in found["not-probed"]["what"]
+    assert not (world.folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"trustStatus": "untrusted"}, {"trustStatus": "modified"}, {"enabled": False}],
+)
+def test_what_codex_would_skip_is_not_run(codex, changes):
+    codex.serve(**changes)
+    spying(codex, codex.project / "notyet")
+    codex.each_entry(command=f"{codex.project}/notyet hook --host codex --timeout 1800")
+    code, said = codex.status()
+    assert code == 1
+    assert said["hosts"][0]["probe"] is None
+    assert not (codex.folder / "ran").exists()
+
+
+def test_a_codex_without_hooks_is_not_asked(codex):
+    (codex.home / ".codex/config.toml").write_text("[features]\nhooks = false\n")
+    spying(codex, codex.project / "bin" / "notyet")
+    codex.each_entry(command=f"{codex.project}/bin/notyet hook --host codex --timeout 1800")
+    assert list(codex.found()[1]) == ["hooks-disabled"]
+    assert not (codex.folder / "ran").exists()
+
+
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_a_line_that_leaves_the_host_to_the_payload_is_answered(
+    tmp_path, monkeypatch, capsys, host
+):
+    world = World(host, tmp_path, monkeypatch, capsys)
+    world.each_entry(command=f"{world.notyet} hook --timeout 1800", timeout=1800)
+    assert world.found() == (0, {})
