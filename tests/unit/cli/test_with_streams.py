@@ -68,7 +68,7 @@ def test_a_stderr_that_nobody_reads_holds_nobody_up(tmp_path, number, code):
 def test_a_time_limit_holds_too_where_nobody_reads(tmp_path):
     folder = project(tmp_path / "p", TALKS)
     line = shlex.join(command_line("with", "scripted:agent.toml", "Go.", "--timeout", "1s"))
-    done = bash(folder, f"{line} 2> >(exec sleep 30 > /dev/null); echo $?")
+    done = bash(folder, f"{line} 2> >(exec sleep 20 > /dev/null 2>&1); echo $?")
     assert done.stdout == "1\n"
 
 
