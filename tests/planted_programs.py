@@ -227,5 +227,5 @@ def it_names_none(world, monkeypatch):
 
 @plants("version-unknown", "claude")
 def it_never_answers(world, monkeypatch):
-    monkeypatch.setattr("notyet.install.versions.PATIENCE", 0.5)
+    monkeypatch.setattr("notyet.report.faults.versions.PATIENCE", 0.5)
     world.program("claude", "sleep 60")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.install.fault import CODES
+from notyet.report.faults.fault import CODES
 
 PLANTED = []
 

@@ -15,7 +15,7 @@ from notyet.cli.hook_input import Options, decoded, is_stop, unusable
 from notyet.cli.hook_process import OutOfTime, host_waits
 from notyet.core.json_text import loads
 from notyet.core.text import clean, visible
-from notyet.dialects import HOSTS, PATIENCE, host_face
+from notyet.dialects import HOSTS, PATIENCE, host_face, time_to_answer
 from notyet.dialects.reply import Reply
 
 TYPE_CHECKING = False
@@ -32,7 +32,6 @@ SUMMARY = "answer an agent's stop event, read from stdin (hosts call this)"
 _MOST_BYTES = 32 * 1024 * 1024  # of a payload; real ones have a few kilobytes
 # They copied Claude Code's format, and take its `decision: block` at a stop.
 _LIKE_CLAUDE = frozenset({"vscode", "qwen", "droid", "junie"})
-_MARGIN = 3.0  # seconds before the host's deadline at which we must have answered (E9)
 
 
 def _prepared() -> None:
@@ -210,9 +209,7 @@ class _Hook:
         return self.options.timeout or PATIENCE[self.host]
 
     def _time_left(self) -> float:
-        patience = self._patience()
-        margin = min(_MARGIN, 0.2 * patience)
-        return max(0.0, patience - margin - (monotonic() - self.started))
+        return max(0.0, time_to_answer(self._patience()) - (monotonic() - self.started))
 
     def _starting(self, event: StartEvent) -> Reply:
         from notyet.config.switch import switched_off

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from notyet.install.fault import Fault
+    from notyet.report.faults.fault import Fault
     from notyet.report.hosts import HostStatus
 
 SUMMARY = "show how agents are gated here, and what keeps them from being gated"
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Look at everything; exit 1 when something keeps a gate from gating."""
-    from notyet.install.fault import is_bad
+    from notyet.report.faults.fault import is_bad
 
     try:
         cwd = os.getcwd()
@@ -101,7 +101,7 @@ def _own(cwd: str, hosts: list[HostStatus]) -> list[Fault]:
 
 def _plain(cwd: str, own: list[Fault], hosts: list[HostStatus]) -> dict[str, Any]:
     from notyet.core.record import as_dict
-    from notyet.install.fault import is_bad
+    from notyet.report.faults.fault import is_bad
 
     every = [*own, *(found for status in hosts for found in status.faults)]
     return {

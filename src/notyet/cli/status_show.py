@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from notyet.install.fault import Fault
+    from notyet.report.faults.fault import Fault
     from notyet.report.hosts import HostStatus
 
 _COLOURS = {"fault": "red", "warning": "yellow", "note": "dim"}

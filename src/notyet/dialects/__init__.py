@@ -89,6 +89,12 @@ _MODULES = {
 # Seconds that each host waits for a hook that does not say how long it takes (E6, E9).
 PATIENCE = {"claude": 600.0, "codex": 600.0, "mux": 10.0, "conclaude": 600.0, "notyet": 600.0}
 HOSTS = ("claude", "codex", "mux", "conclaude", "notyet")
+MARGIN = 3.0  # seconds before a host's deadline at which we must have answered (E9)
+
+
+def time_to_answer(patience: float) -> float:
+    """Return how long we may take for a host that waits so many seconds (E9)."""
+    return patience - min(MARGIN, 0.2 * patience)
 
 
 def dialect(name: str) -> Any:

@@ -90,7 +90,7 @@ def document_of(text: str, place: Place) -> Document:
     try:
         document = _READERS[place.form](text)
     except BadSyntax as error:
-        raise CannotInstall(_mistake(place, error)) from None
+        raise CannotInstall(mistake_of(place, error)) from None
     if not isinstance(document.value, dict):
         message = f"a table should stand here, not {type(document.value).__name__}"
         raise CannotInstall(Mistake(file=place.path, line=1, column=1, message=message))
@@ -129,11 +129,12 @@ def found_in(host: str, places: Iterable[Place]) -> tuple[list[Registration], li
         try:
             ours += registrations(host, place, _READERS[place.form](text))
         except BadSyntax as error:
-            mistakes.append(_mistake(place, error))
+            mistakes.append(mistake_of(place, error))
     return ours, mistakes
 
 
-def _mistake(place: Place, error: BadSyntax) -> Mistake:
+def mistake_of(place: Place, error: BadSyntax) -> Mistake:
+    """Return what is wrong with a file, at its place."""
     return Mistake(
         file=place.path,
         line=error.line,

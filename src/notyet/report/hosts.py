@@ -7,17 +7,17 @@ import os
 from notyet.config.load import load
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import Record, replace
-from notyet.dialects import PATIENCE, host_face
+from notyet.dialects import MARGIN, PATIENCE, host_face, time_to_answer
 from notyet.dialects.own_command import at_verb, ours_in
 from notyet.install import host_named
-from notyet.install.contents import read_places
 from notyet.install.entry import EVENTS, STOPS, parsed
-from notyet.install.entry_faults import install_again, spoken, waiting_time
-from notyet.install.fault import Fault, fault, is_bad
-from notyet.install.look import Look, judge_of
-from notyet.install.program_faults import program_fault
 from notyet.install.registered import registrations
-from notyet.install.versions import Version, find_program, version_of
+from notyet.report.faults.contents import read_places
+from notyet.report.faults.entries import install_again, spoken, waiting_time
+from notyet.report.faults.fault import Fault, fault, is_bad
+from notyet.report.faults.look import Look, judge_of
+from notyet.report.faults.programs import program_fault
+from notyet.report.faults.versions import Version, find_program, version_of
 from notyet.report.own import own_faults
 from notyet.report.probe import Probe, ask, probe, probe_faults
 from notyet.report.sendable import is_skipped, not_probed, why_not_sent
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 # Variables that say where our own files are.
 _MOVING = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "NOTYET_LEDGER")
-_MARGIN = 3.0  # seconds before the host's deadline at which the hook answers (E9)
 
 
 class HostStatus(Record, kw_only=True):
@@ -266,8 +265,7 @@ def _budget(gates: Iterable[Gate]) -> float:
 def _time(look: Look, entry: Registration) -> float:
     ours = parsed(entry.command)
     waits = ours.timeout if ours is not None and ours.timeout is not None else PATIENCE[look.host]
-    waits = min(waits, waiting_time(look, entry))
-    return waits - min(_MARGIN, 0.2 * waits)
+    return time_to_answer(min(waits, waiting_time(look, entry)))
 
 
 def _seconds(number: float) -> str:
@@ -275,4 +273,4 @@ def _seconds(number: float) -> str:
 
 
 def _longer(budget: float) -> str:
-    return "T" if budget == float("inf") else f"{int(budget + _MARGIN) // 60 + 1}m"
+    return "T" if budget == float("inf") else f"{int(budget + MARGIN) // 60 + 1}m"

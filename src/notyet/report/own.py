@@ -21,9 +21,9 @@ from notyet.config.trust import candidate
 from notyet.core.record import replace
 from notyet.core.text import visible
 from notyet.errors import LedgerBusy, LedgerError
-from notyet.install.fault import fault
-from notyet.install.fault import place as at
 from notyet.ledger.place import default_path
+from notyet.report.faults.fault import fault
+from notyet.report.faults.fault import place as at
 from notyet.report.foretold import VARIABLE as PROBE
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Setup
     from notyet.config.trust import Candidate
-    from notyet.install.fault import Fault
+    from notyet.report.faults.fault import Fault
 
 _INSIDE = "NOTYET_INSIDE"
 _NOWHERE: Mapping[str, str] = MappingProxyType({})

@@ -19,7 +19,7 @@ from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
 from notyet.core.text import clean, first_line
 from notyet.dialects import PATIENCE, command_face, host_face
-from notyet.install.entry_faults import install_again, spoken
+from notyet.report.faults.entries import install_again, spoken
 from notyet.report.foretold import NOTHING, SESSION, VARIABLE, would_ask
 
 TYPE_CHECKING = False
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Setup
     from notyet.core.command import Exit
-    from notyet.install.fault import Fault
-    from notyet.install.look import Look
     from notyet.install.registered import Registration
+    from notyet.report.faults.fault import Fault
+    from notyet.report.faults.look import Look
 
 _PATIENCE = 20.0  # seconds; a cold start takes a tenth of one
 _SPARE = 10.0  # seconds beyond what the host would wait, to see that it would have been too late

@@ -10,17 +10,17 @@ import shlex
 
 from notyet.config.files import real_folder, root_of
 from notyet.dialects.own_command import at_verb, is_only_hook, ours_of
-from notyet.install.claude_folder import is_accepted
 from notyet.install.entry import parsed, portable
 from notyet.install.worktree import main_root
+from notyet.report.faults.claude_folder import is_accepted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from notyet.install.fault import Fault
-    from notyet.install.look import Look
     from notyet.install.registered import Registration
+    from notyet.report.faults.fault import Fault
+    from notyet.report.faults.look import Look
 
 _OF_PROJECTS = ("project", "local")
 # Variables that a project's settings may set without changing which program is run.

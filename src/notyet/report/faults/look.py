@@ -5,15 +5,17 @@ from __future__ import annotations
 from importlib import import_module
 
 from notyet.core.record import Record, replace
-from notyet.install.contents import Content
-from notyet.install.fault import Fault, fault
-from notyet.install.versions import Version
+from notyet.report.faults.contents import Content
+from notyet.report.faults.fault import Fault, fault
+from notyet.report.faults.fault import place as at
+from notyet.report.faults.versions import Version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Protocol
 
+    from notyet.config.mistakes import Mistake
     from notyet.install.registered import Registration
 
     class Judge(Protocol):
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
             """Return the variables that settings add for hooks, with their places."""
 
 
-JUDGES = {"claude": "notyet.install.claude_faults", "codex": "notyet.install.codex_faults"}
+JUDGES = {"claude": "notyet.report.faults.claude", "codex": "notyet.report.faults.codex"}
 
 
 def judge_of(host: str) -> Judge:
@@ -74,6 +76,15 @@ class Look(Record, kw_only=True):
     def only(self, entries: Iterable[Registration]) -> Look:
         """Return the same with these entries of ours and no others."""
         return replace(self, registrations=tuple(entries))
+
+    def invalid(self, mistake: Mistake) -> Fault:
+        """Return that the host takes nothing from a file, because it cannot be read."""
+        return self.fault(
+            "file-invalid",
+            f"{self.title} takes nothing from it: {mistake.message}.",
+            where=at(mistake.file, mistake.line, mistake.column),
+            fix=mistake.hint or "correct it",
+        )
 
     def fault(self, code: str, what: str, *, where: str = "", fix: str = "") -> Fault:
         """Return a fault of this host."""

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from notyet.install import versions
-from notyet.install.versions import Version, find_program, version_of
+from notyet.report.faults import versions
+from notyet.report.faults.versions import Version, find_program, version_of
 
 
 @pytest.fixture

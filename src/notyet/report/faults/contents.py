@@ -9,7 +9,8 @@ from notyet.config.document import TOO_DEEP, BadSyntax, Document
 from notyet.config.mistakes import Mistake
 from notyet.config.read_file import read_file
 from notyet.core.record import Record, replace
-from notyet.install.fault import place as at
+from notyet.install.hooks_file import mistake_of
+from notyet.report.faults.fault import place as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,13 +85,7 @@ def _parsed(place: Place, text: str) -> Content:
     try:
         document = (read_toml if place.form == "toml" else read_json).read(text)
     except BadSyntax as error:
-        mistake = Mistake(
-            file=place.path,
-            line=error.line,
-            column=error.column,
-            message=error.message,
-            hint=error.hint,
-        )
+        mistake = mistake_of(place, error)
         if TOO_DEEP in error.message:  # for us, and not for everybody
             return Content(place=place, text=text, doubt=mistake)
         return Content(place=place, text=text, mistake=mistake)

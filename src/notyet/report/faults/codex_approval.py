@@ -8,18 +8,18 @@ from notyet.core.record import replace
 from notyet.core.text import visible
 from notyet.install import codex_trust
 from notyet.install.entry import EVENTS
-from notyet.install.entry_faults import is_mixed
-from notyet.install.look import merged
 from notyet.install.worktree import in_main
+from notyet.report.faults.entries import is_mixed
+from notyet.report.faults.look import merged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from notyet.install.codex_server import ListedHook, Listing
-    from notyet.install.fault import Fault
-    from notyet.install.look import Look
     from notyet.install.registered import Registration
+    from notyet.report.faults.codex_server import ListedHook, Listing
+    from notyet.report.faults.fault import Fault
+    from notyet.report.faults.look import Look
 
 _SURE = ("trusted", "managed")
 _APPROVE_THERE = "start codex here, type /hooks and approve it"

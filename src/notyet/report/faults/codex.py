@@ -11,20 +11,20 @@ import re
 
 from notyet.config.files import above, real_folder, root_of
 from notyet.core.record import replace
-from notyet.install.codex_approval import is_at, not_run, why_not_run
-from notyet.install.codex_server import Listing, list_hooks
 from notyet.install.entry import EVENTS
-from notyet.install.entry_faults import entry_faults, missing_stops
-from notyet.install.fault import place as at
 from notyet.install.worktree import in_main
+from notyet.report.faults.codex_approval import is_at, not_run, why_not_run
+from notyet.report.faults.codex_server import Listing, list_hooks
+from notyet.report.faults.entries import entry_faults, missing_stops
+from notyet.report.faults.fault import place as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from notyet.install.contents import Content
-    from notyet.install.fault import Fault
-    from notyet.install.look import Look
+    from notyet.report.faults.contents import Content
+    from notyet.report.faults.fault import Fault
+    from notyet.report.faults.look import Look
 
 OLDEST = (0, 124, 0)  # hooks are on without being asked for
 ADVISED = (0, 140, 0)  # `codex exec` runs them as the terminal does
@@ -79,12 +79,7 @@ def _file(look: Look, content: Content, listing: Listing) -> Iterator[Fault]:
     effect = "Codex takes nothing from it"
     mistake = content.mistake or content.doubt
     if mistake is not None:
-        yield look.fault(
-            "file-invalid",
-            f"{effect}: {mistake.message}.",
-            where=at(mistake.file, mistake.line, mistake.column),
-            fix=mistake.hint or "correct it",
-        )
+        yield look.invalid(mistake)
         return
     if content.place.form == "json" and content.document is not None and content.text.strip():
         wrong = next(_refused(content), None)

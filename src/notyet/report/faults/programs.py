@@ -6,13 +6,13 @@ import os
 
 from notyet.core.text import visible
 from notyet.install.entry import parsed
-from notyet.install.versions import find_program
+from notyet.report.faults.versions import find_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from notyet.install.fault import Fault
-    from notyet.install.look import Look
     from notyet.install.registered import Registration
+    from notyet.report.faults.fault import Fault
+    from notyet.report.faults.look import Look
 
 _FIRST_LINE = 256  # bytes; the kernel reads no more of it
 

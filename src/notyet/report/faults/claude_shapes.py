@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from notyet.install.contents import Content
+    from notyet.report.faults.contents import Content
 
     Shape = tuple[tuple[str | int, ...], str]  # what is wrong, and what it should be
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from notyet.install import codex_server
-from notyet.install.codex_server import ListedHook, Listing, list_hooks
+from notyet.report.faults import codex_server
+from notyet.report.faults.codex_server import ListedHook, Listing, list_hooks
 
 READ = "import json, sys, time\nfor line in sys.stdin:\n    message = json.loads(line)\n"
 ANSWER = '    print(json.dumps({"id": message.get("id"), "result": %s}), flush=True)\n'

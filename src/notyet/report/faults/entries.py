@@ -8,17 +8,17 @@ from notyet.core.text import visible
 from notyet.dialects import PATIENCE
 from notyet.dialects.own_command import is_only_hook
 from notyet.install.entry import EVENTS, STARTS, STOPS, parsed
-from notyet.install.look import merged
-from notyet.install.program_faults import program_fault
+from notyet.report.faults.look import merged
+from notyet.report.faults.programs import program_fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from notyet.core.matcher import Kind
-    from notyet.install.fault import Fault
-    from notyet.install.look import Look
     from notyet.install.registered import Registration
+    from notyet.report.faults.fault import Fault
+    from notyet.report.faults.look import Look
 
 DEFAULT_TIMEOUT = 1800.0  # seconds, of `notyet install`
 _KINDS: dict[str, Kind] = {"claude": "claude", "codex": "codex"}

@@ -7,15 +7,15 @@ import os
 from notyet.config.files import above
 from notyet.config.read_file import read_file
 from notyet.core.json_text import loads
-from notyet.install.fault import place as at
+from notyet.report.faults.fault import place as at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from notyet.install.fault import Fault
-    from notyet.install.look import Look
+    from notyet.report.faults.fault import Fault
+    from notyet.report.faults.look import Look
 
 
 def is_accepted(look: Look) -> bool:

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from notyet.install.look import Look
+    from notyet.report.faults.look import Look
 
 SINCE = (2, 1, 325)  # older ones draw on a terminal, and wait for a key that nobody presses
 PATIENCE = 10.0  # seconds; it takes half of one

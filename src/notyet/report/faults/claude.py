@@ -7,28 +7,28 @@ import os
 from notyet.config.files import real_folder, root_of
 from notyet.core.record import replace
 from notyet.core.text import visible
-from notyet.install.claude_doctor import SINCE, examined
-from notyet.install.claude_folder import folder_faults
-from notyet.install.claude_shapes import shapes, why_refused
-from notyet.install.contents import read_places
 from notyet.install.entry import EVENTS
-from notyet.install.entry_faults import entry_faults, install_again, missing_stops
-from notyet.install.fault import is_bad
-from notyet.install.fault import place as at
-from notyet.install.look import merged
 from notyet.install.place import Place
 from notyet.install.registered import registrations
-from notyet.install.versions import find_program
+from notyet.report.faults.claude_doctor import SINCE, examined
+from notyet.report.faults.claude_folder import folder_faults
+from notyet.report.faults.claude_shapes import shapes, why_refused
+from notyet.report.faults.contents import read_places
+from notyet.report.faults.entries import entry_faults, install_again, missing_stops
+from notyet.report.faults.fault import is_bad
+from notyet.report.faults.fault import place as at
+from notyet.report.faults.look import merged
+from notyet.report.faults.versions import find_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from notyet.install.claude_doctor import Diagnosis
-    from notyet.install.contents import Content
-    from notyet.install.fault import Fault
-    from notyet.install.look import Look
     from notyet.install.registered import Registration
+    from notyet.report.faults.claude_doctor import Diagnosis
+    from notyet.report.faults.contents import Content
+    from notyet.report.faults.fault import Fault
+    from notyet.report.faults.look import Look
 
 OLDEST = (2, 0, 42)  # SubagentStop names its agent
 ADVISED = (2, 1, 163)  # a stop may answer with context, so that no final answer is lost
@@ -90,13 +90,7 @@ def _file(look: Look, content: Content, asked: Diagnosis) -> Iterator[Fault]:
     """Say why Claude Code takes nothing from a file: what it says itself, or what we see."""
     effect = "Claude Code takes nothing from it"
     if content.mistake is not None:
-        mistake = content.mistake
-        yield look.fault(
-            "file-invalid",
-            f"{effect}: {mistake.message}.",
-            where=at(mistake.file, mistake.line, mistake.column),
-            fix=mistake.hint or "correct it",
-        )
+        yield look.invalid(content.mistake)
         return
     wrong: list[tuple[tuple[str | int, ...], str]] = [
         (one.key, f"of {'.'.join(one.key)}: {one.why}")

@@ -1,0 +1,1 @@
+"""What silently keeps a host from asking us, found and explained: one judge for each host."""
