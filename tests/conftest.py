@@ -1,7 +1,11 @@
 import os
+import shutil
 import subprocess
+from contextlib import ExitStack, contextmanager
 
 import pytest
+
+import sshd as sshd_program
 
 CLIENTS = os.path.join(os.path.dirname(__file__), "clients")
 
@@ -50,3 +54,78 @@ def git_project(tmp_path):
 def git(project, *args):
     author = ("-c", "user.name=t", "-c", "user.email=t@localhost")
     subprocess.run(["git", *author, *args], cwd=project, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def sshd(tmp_path_factory):
+    """A real sshd of this test process; nothing points at it yet."""
+    reason = sshd_program.missing()
+    if reason:
+        pytest.skip(reason)
+    server = sshd_program.Sshd(tmp_path_factory.mktemp("sshd"))
+    try:
+        yield server.start()
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def box(sshd, monkeypatch):
+    """The sshd, found by notyet under the name `box`; connections end with the test."""
+    with _found(sshd, monkeypatch):
+        yield sshd
+
+
+@pytest.fixture(scope="session")
+def _warm_sshd(tmp_path_factory):
+    reason = sshd_program.missing()
+    if reason:
+        pytest.skip(reason)
+    server = sshd_program.Sshd(tmp_path_factory.mktemp("sshd"))
+    try:
+        with server.start().as_box():
+            yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def warm_box(_warm_sshd, monkeypatch):
+    """An sshd like `box`, to which the tests share their connections: much quicker."""
+    _find(_warm_sshd, monkeypatch)
+    yield _warm_sshd
+    _warm_sshd.end_processes()  # of a test that failed, they are not the next one's
+
+
+@pytest.fixture
+def new_box(tmp_path_factory, monkeypatch):
+    """Start another sshd with options (see `Sshd`), and have notyet find that one as `box`."""
+    reason = sshd_program.missing()
+    if reason:
+        pytest.skip(reason)
+    with ExitStack() as stack:
+
+        def start(**options):
+            shell = options.get("login", "").partition(" ")[0]
+            if shell and shutil.which(shell) is None:
+                pytest.skip(f"there is no {shell} (Debian: apt-get install {shell})")
+            server = sshd_program.Sshd(tmp_path_factory.mktemp("sshd"), **options)
+            stack.callback(server.close)
+            server.start()
+            stack.enter_context(_found(server, monkeypatch))
+            return server
+
+        yield start
+
+
+@contextmanager
+def _found(server, monkeypatch):
+    with server.as_box():
+        _find(server, monkeypatch)
+        yield
+
+
+def _find(server, monkeypatch):
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    for name, value in server.environ.items():
+        monkeypatch.setenv(name, value)

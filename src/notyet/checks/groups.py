@@ -13,11 +13,19 @@ if TYPE_CHECKING:
 # Reads group ids until its input ends, which is when we die, however we die. After a good end it
 # is killed before that. What left its group is found by our mark, where there is a /proc.
 _WATCH = """
-token=$1 groups=
+token=$1 groups= wanted=" "
 cd /
-while read -r group; do groups="$groups $group"; done
+while read -r group; do
+  case $group in
+    wanted*) wanted="$wanted${group#wanted } " ;;
+    *) groups="$groups $group" ;;
+  esac
+done
 end() {
-  for group in $groups; do kill -s "$1" -- "-$group"; done
+  for group in $groups; do
+    case $wanted in *" $group "*) continue ;; esac
+    kill -s "$1" -- "-$group"
+  done
   for file in $(grep -lsF -e "$token" /proc/[0-9]*/environ); do
     file=${file%/environ}
     kill -s "$1" "${file#/proc/}"
@@ -63,9 +71,16 @@ class Watchdog:
 
     def watch(self, groups: Iterable[int]) -> None:
         """Tell it of the groups that were started."""
+        self._tell(" ".join(map(str, groups)))
+
+    def leave(self, group: int) -> None:
+        """Tell it that what is left of a group is wanted."""
+        self._tell(f"wanted {group}")
+
+    def _tell(self, line: str) -> None:
         if self.pid:
             try:  # noqa: SIM105  # contextlib is not free
-                os.write(self.pipe, b"%s\n" % " ".join(map(str, groups)).encode())
+                os.write(self.pipe, b"%s\n" % line.encode())
             except OSError:  # somebody killed it, or it is stopped
                 pass
 

@@ -70,10 +70,14 @@ class Loop:
         self._events[fd] = (do, process)
         self._poller.register(fd, events)
 
-    def close(self, fd: int) -> None:
-        """Close a descriptor, whether or not it is listened to."""
+    def ignore(self, fd: int) -> None:
+        """Leave a descriptor open, and listen to it no more."""
         if self._events.pop(fd, None):
             self._poller.unregister(fd)
+
+    def close(self, fd: int) -> None:
+        """Close a descriptor, whether or not it is listened to."""
+        self.ignore(fd)
         os.close(fd)
 
     def plan(self, process: Process, due: float, step: Callable[[Process], None]) -> None:

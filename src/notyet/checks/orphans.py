@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 
-from notyet.checks.groups import read, send, status
+from notyet.checks.groups import is_zombie, read, send, status
 from notyet.checks.spawn import MARK
 
 TYPE_CHECKING = False
@@ -30,6 +30,7 @@ _AT_MOST = 2.0
 _AT_LEAST = 0.05
 _adopted = False
 _theirs: frozenset[int] = frozenset()  # children that were there before the first gate
+_spared: set[int] = set()  # what a gate leaves behind for the next one: processes, and sessions
 
 
 def adopt_orphans() -> bool:
@@ -41,6 +42,16 @@ def adopt_orphans() -> bool:
     except (ImportError, AttributeError, OSError, TypeError, ValueError):
         return False
     return _adopted
+
+
+def adopts() -> bool:
+    """Tell whether orphans come to this process."""
+    return _adopted
+
+
+def spare(*pids: int) -> None:
+    """Let processes live on, and what is in the sessions that they lead or led."""
+    _spared.update(pid for pid in pids if pid)
 
 
 def sweep(at_most: float = _AT_MOST) -> int:
@@ -61,7 +72,7 @@ def sweep(at_most: float = _AT_MOST) -> int:
         collected = [pid for pid in left if _collect(pid)]
         ended += len(collected)
         waited = time.monotonic() - started
-        if waited > at_most or (_theirs and not left):
+        if waited > at_most or ((_theirs or _spared) and not left):
             break
         for pid in left:
             if waited > grace:
@@ -106,9 +117,21 @@ def _is_ours(pid: int) -> bool:
 
     Next to children of somebody else, whose orphans come to us as well, only our mark tells.
     """
+    if _spared and _is_spared(pid):
+        return False
     if not _theirs:
         return True
     return pid not in _theirs and _mark_of(pid) not in (None, os.environ.get(MARK, "").encode())
+
+
+def _is_spared(pid: int) -> bool:
+    """Tell whether a child is wanted; one that has exited is not."""
+    if is_zombie(pid):
+        return False
+    try:
+        return pid in _spared or os.getsid(pid) in _spared
+    except OSError:
+        return False
 
 
 def _mark_of(pid: int) -> bytes | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from time import monotonic
 
+from notyet.checks.groups import send
+from notyet.checks.kept import Framed, Kept
 from notyet.checks.spawn import launch, pipe
 from notyet.core.command import Exit
 
@@ -18,46 +20,10 @@ else:
     import _signal as signal  # without the enum that `signal` imports
 
 _NEVER = float("inf")
-_HEAD = 64 * 1024  # of each stream, bytes that are kept; as text they take many times as much
-_TAIL = 192 * 1024
 _LOST = (
     "its exit code was lost: this program ignores SIGCHLD, or another part of it collects "
     "processes that it did not start"
 )
-
-
-class Kept:
-    """What came on one stream, bounded while it is read: its beginning and its end (E4)."""
-
-    __slots__ = ("_head", "_tail", "_total")
-
-    def __init__(self) -> None:
-        self._head = b""
-        self._tail = bytearray()
-        self._total = 0
-
-    def add(self, chunk: bytes) -> None:
-        """Take the next bytes."""
-        self._total += len(chunk)
-        room = _HEAD - len(self._head)
-        if room > 0:
-            self._head += chunk[:room]
-            chunk = chunk[room:]
-        self._tail += chunk
-        if len(self._tail) > 2 * _TAIL:
-            del self._tail[:-_TAIL]
-
-    @property
-    def left_out(self) -> int:
-        """How many bytes were not kept."""
-        return max(0, self._total - _HEAD - _TAIL)
-
-    def text(self) -> bytes:
-        """Return what was kept, with a line that says how much is missing."""
-        if not self.left_out:
-            return self._head + bytes(self._tail)
-        mark = b"\n... %d bytes left out ...\n" % self.left_out
-        return self._head + mark + bytes(self._tail[-_TAIL:])
 
 
 class Process:
@@ -68,7 +34,8 @@ class Process:
         self.pid = 0
         self.pidfd = self.stdin = -1
         self.outputs: dict[int, Kept] = {}  # those still open
-        self.wrote = (Kept(), Kept())
+        self.wrote = self._blank()
+        self.before: Process | None = None  # starts once that one is ready
         self.todo = memoryview(job.stdin)
         self.started = self.seconds = 0.0
         self.due = _NEVER  # when `next` is called
@@ -76,10 +43,20 @@ class Process:
         self.exited = self.reaped = self.over = False  # over: nothing is left of its group
         self.forced = self.timed_out = self.cancelled = False
         self.cut = False  # its time ends with the deadline, not with its own timeout
+        self.was_refused = False  # and has to be started in another way
         self.keeping = True
         self.code: int | None = None
         self.signal = 0
         self.problem = ""
+
+    @property
+    def is_started(self) -> bool:
+        """Tell whether there is something to end."""
+        return bool(self.pid)
+
+    def call(self) -> bool:
+        """Start it without a process of ours, where that is possible."""
+        return False
 
     def start(self, argv: list[str], environ: dict[str, str], close: list[int]) -> None:
         """Start it with three pipes; raises OSError or ValueError and leaves nothing open."""
@@ -88,7 +65,7 @@ class Process:
             for _ in range(3):
                 ends += pipe()
             stdin, ours, out, stdout, err, stderr = ends
-            self.started = monotonic()
+            self.started = self.started or monotonic()
             self.pid = launch(argv, environ, (stdin, stdout, stderr), close)
         except BaseException:
             for end in ends:
@@ -105,12 +82,33 @@ class Process:
         except (AttributeError, OSError):  # no such call here, or too many files
             self.pidfd = -1
 
+    def tell(self, number: int) -> None:
+        """Send a signal to all of its group."""
+        send(-self.pid, number)
+
+    def has_ended(self) -> bool:
+        """Take note of how it ended, if it did."""
+        return take_status(self)
+
     def forget_output(self) -> None:
         """Give back what its output takes."""
-        self.wrote = (Kept(), Kept())
+        self.wrote = self._blank()
+
+    def again(self) -> None:
+        """Begin anew."""
+        self.wrote, self.todo = self._blank(), memoryview(self.job.stdin)
+        self.exited = self.was_refused = False
+
+    def is_complete(self) -> bool:
+        """Tell whether all that counts has been read, whoever still holds the pipes."""
+        return all(isinstance(stream, Framed) and stream.is_complete for stream in self.wrote)
 
     def exit(self) -> Exit:
-        """Return how it ended."""
+        """Return how it ended: what it was, or what it was told about a command elsewhere."""
+        return self.job.told(self) if self.job.told is not None else self.own_exit()
+
+    def own_exit(self) -> Exit:
+        """Return how the process itself ended."""
         stdout, stderr = self.wrote
         return Exit(
             code=self.code,
@@ -123,6 +121,10 @@ class Process:
             left_out=stdout.left_out + stderr.left_out,
             seconds=self.seconds,
         )
+
+    def _blank(self) -> tuple[Kept, Kept]:
+        mark, room = self.job.framed, self.job.head
+        return (Framed(mark, room), Framed(mark, room)) if mark else (Kept(room), Kept(room))
 
 
 def take_status(process: Process) -> bool:

@@ -10,12 +10,16 @@ from __future__ import annotations
 import errno
 import os
 
+from notyet.checks.kept import HEAD
 from notyet.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from notyet.checks.process import Process
+    from notyet.core.command import Exit
 else:
     import _signal as signal  # without the enum that `signal` imports
 
@@ -48,6 +52,18 @@ class Job(Record, kw_only=True):
     environ: Mapping[str, str]  # all of it; PWD and our mark are added
     stdin: bytes = b""
     timeout: float | None = None
+    head: int = HEAD  # bytes of each stream that are kept from its beginning
+
+    # What only some need. For a command that is run elsewhere, by a client of ours:
+    machine: str = ""  # which has to be connected to first
+    refused: str = ""  # why it cannot be started, where that is known already
+    lifeline: bool = False  # its stdin stays open while we want it to run, and is its end
+    framed: bytes = b""  # marks its output; what both streams end with makes it complete
+    told: Callable[[Process], Exit] | None = None  # reads how it ended, if not as the client did
+    # Not before that one has exited with 0; its own time runs already.
+    after: Job | None = None
+    # What it leaves behind is wanted, and carries no mark; called once it has exited with 0.
+    leaves: Callable[[Process], None] | None = None
 
 
 class CannotStart(Exception):  # noqa: N818  # not an error of ours
@@ -74,6 +90,8 @@ def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[st
     What can be seen beforehand is checked here, so that a command fails with the same words
     whether or not it needs the shell to enter its folder.
     """
+    if job.refused:
+        raise CannotStart(job.refused)
     if not job.argv:
         raise CannotStart("there is nothing to run: the command is empty")
     folder = _folder(job.dir)
@@ -81,6 +99,8 @@ def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[st
     argv = [*_interpreter(path), path, *job.argv[1:]]
     marks = f"{job.environ.get(MARK, '')} {token}".strip()
     environ = {**job.environ, "PWD": folder, MARK: marks}
+    if job.leaves is not None:
+        del environ[MARK]
     if here is None or folder_id(folder) != here:
         enter = [SH, "-c", _ENTER, "sh", folder, environ.get("OLDPWD", "")]
         argv = [*enter, *_keep_odd_names(environ, argv[0]), *argv]

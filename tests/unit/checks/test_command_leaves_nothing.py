@@ -268,7 +268,7 @@ def test_an_exit_code_that_somebody_else_took_is_a_problem(monkeypatch, wait):
 
 
 def test_a_command_that_cannot_be_ended_does_not_hold_us_up(monkeypatch):
-    monkeypatch.setattr(command, "send", lambda target, number: None)  # as if it were root's
+    monkeypatch.setattr(process, "send", lambda target, number: None)  # as if it were root's
     started = time.monotonic()
     ended = run(script("echo $$; exec sleep 1000", timeout=0.2))
     pid = int(ended.stdout)

@@ -1,0 +1,112 @@
+"""`Remote`: a workspace on another machine, written `ssh://[user@]host[:port]/path`."""
+
+from __future__ import annotations
+
+from notyet.core.record import Record
+
+LOCAL = "local"  # a workspace that is here, whatever a file or an event says
+SCHEME = "ssh://"
+_MOST_PORT = 65_535
+_DIGITS = frozenset("0123456789abcdefABCDEF")
+_EXAMPLE = "write it like ssh://dev@box.example/srv/app"
+
+
+class Remote(Record, kw_only=True):
+    """A folder on a machine that is reached over SSH; `host` may be a name in `~/.ssh/config`."""
+
+    host: str
+    path: str  # from the root on, without a slash at its end
+    user: str = ""
+    port: int = 0  # 0: as the configuration of ssh says
+
+    @property
+    def destination(self) -> str:
+        """Who and where, as ssh takes it."""
+        return f"{self.user}@{self.host}" if self.user else self.host
+
+    @property
+    def machine(self) -> str:
+        """The workspace without its path: what has to be connected to."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        user = f"{self.user}@" if self.user else ""
+        port = f":{self.port}" if self.port else ""
+        return f"{SCHEME}{user}{host}{port}"
+
+    @property
+    def url(self) -> str:
+        """The workspace as text, in the one form that trust goes by."""
+        return self.machine + self.path.replace("%", "%25")
+
+    def at(self, path: str) -> Remote:
+        """Return another folder, or a file, on the same machine."""
+        return Remote(host=self.host, path=path, user=self.user, port=self.port)
+
+
+def is_remote(text: str) -> bool:
+    """Tell whether a text is meant to be a workspace elsewhere, or a file in one."""
+    return text.startswith(SCHEME)
+
+
+def remote_from(text: str) -> Remote:
+    """Read a workspace. Raises ValueError that says what is wrong, and what to write."""
+    if not is_remote(text):
+        raise ValueError(f"a workspace begins with {SCHEME}; {_EXAMPLE}")
+    authority, slash, path = text.removeprefix(SCHEME).partition("/")
+    user, at, place = authority.rpartition("@")
+    if ":" in user:
+        raise ValueError("a workspace holds no password; use a key, or an agent that has it")
+    if at and not _is_word(user):
+        raise ValueError(f"the user of a workspace is a name, not {user!r}; {_EXAMPLE}")
+    host, port = _host_and_port(place)
+    if not slash:
+        raise ValueError(f"a workspace names a folder, from the root on; {_EXAMPLE}")
+    if path == "~" or path.startswith("~/"):
+        raise ValueError("the path of a workspace begins at the root: write /home/you, not ~")
+    return Remote(host=host, path=_path(path), user=user, port=port)
+
+
+def _host_and_port(place: str) -> tuple[str, int]:
+    bracket, closed, rest = place.removeprefix("[").partition("]")
+    if place.startswith("["):  # an IPv6 address
+        host, colon, number = (bracket, *rest.partition(":")[1:]) if closed else ("", "", "")
+        if closed and rest and not rest.startswith(":"):
+            host = ""
+    else:
+        host, colon, number = place.partition(":")
+    if not _is_word(host):
+        raise ValueError(f"a workspace names a host, not {place!r}; {_EXAMPLE}")
+    if not colon:
+        return host, 0
+    port = int(number) if number.isascii() and number.isdecimal() else 0
+    if not 0 < port <= _MOST_PORT:
+        raise ValueError(f"the port of a workspace is a number up to {_MOST_PORT}, not {number!r}")
+    return host, port
+
+
+def _is_word(text: str) -> bool:
+    """Tell whether ssh can be given a text without taking it for something else."""
+    if not text or text.startswith("-"):
+        return False
+    return text.isprintable() and not any(c.isspace() or c in "/\\'\"`$;&|<>()*?!@" for c in text)
+
+
+def _path(text: str) -> str:
+    from posixpath import normpath
+
+    path = "/" + "/".join(part for part in _decoded(text).split("/") if part)
+    if "\0" in path:
+        raise ValueError("the path of a workspace cannot contain a NUL character")
+    return normpath(path)
+
+
+def _decoded(text: str) -> str:
+    """Read %20 and the like; a percent sign before anything else stands for itself."""
+    first, *rest = text.encode("utf-8", "surrogateescape").split(b"%")
+    parts = [first]
+    for part in rest:
+        code = part[:2].decode("latin-1")
+        if len(code) == 2 and set(code) <= _DIGITS:  # noqa: PLR2004  # %20
+            parts.append(bytes.fromhex(code) + part[2:])
+        else:
+            parts.append(b"%" + part)
+    return b"".join(parts).decode("utf-8", "surrogateescape")

@@ -1,0 +1,166 @@
+"""What a gate there is given arrives unchanged: values, paths, payloads."""
+
+import os
+
+import pytest
+
+from remote_runs import Upload, new_token, nothing_is_left, run, run_together, there, upload_path
+
+pytestmark = pytest.mark.rule("M4")
+
+
+@pytest.fixture
+def box(warm_box):
+    return warm_box
+
+
+NAMES = {
+    "spaces": "a  b ",
+    "quotes": 'it\'s "here"',
+    "newline": "one\ntwo\n",
+    "command": "$(touch pwned)`touch pwned`",
+    "variable": "$HOME ${PATH}",
+    "dash": "-rf",
+    "option": "--help",
+    "glob": "* ? [a]",
+    "tilde": "~",
+    "backslash": "a\\b\\",
+    "percent": "100%25 %s %n",
+    "non-ASCII": "grün 日本語 \U0001f600",
+    "not UTF-8": b"caf\xe9 \xff".decode("utf-8", "surrogateescape"),
+    "control": "a\x01\x1b[31m\r\x7f",
+    "bang": "!! !$ ^a^b",
+    "mark": "TOKEN; exit 1 #",
+}
+
+
+def test_a_folder_of_any_name_is_entered(box, tmp_path):
+    folders = [tmp_path / name / "in" for name in NAMES.values()]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "here").write_text("it is")
+    text = "cat here; printf '|%s' \"$PWD\""
+    ended = run_together([there(box, text, dir=str(folder)) for folder in folders])
+    for name, folder, one in zip(NAMES, folders, ended, strict=True):
+        assert (name, one.problem, one.code) == (name, "", 0)
+        assert one.stdout == b"it is|" + os.fsencode(folder), name
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_any_value_and_argument_arrives_unchanged(box):
+    values = NAMES.values()
+    jobs = [there(box, "printf", "%s|%s", value, value) for value in values]
+    for value, one in zip(values, run_together(jobs), strict=True):
+        assert one.stdout == os.fsencode(f"{value}|{value}")
+    text = 'printf %s "$VALUE"; cat'
+    jobs = [there(box, text, environ={"VALUE": v}, stdin=os.fsencode(v)) for v in values]
+    for value, one in zip(values, run_together(jobs), strict=True):
+        assert one.stdout == os.fsencode(value + value)
+
+
+def test_values_of_100_kb_arrive(box):
+    value = ("x' \"$\n\\é" * 20_000)[:100_000]
+    ended = run(there(box, 'printf %s "$VALUE"', environ={"VALUE": value}))
+    assert (ended.problem, ended.code, ended.stdout) == ("", 0, value.encode())
+
+
+def test_values_of_many_lines_arrive(box):
+    value = "x\n" * 50_000
+    ended = run(
+        there(box, 'printf %s "$VALUE"; cat', environ={"VALUE": value}, stdin=b"\n" * 16_000)
+    )
+    assert (ended.problem, ended.code) == ("", 0)
+    assert ended.stdout == value.encode() + b"\n" * 16_000
+
+
+def test_many_large_values_arrive(box):
+    environ = {f"VALUE_{n}": str(n) * 90_000 for n in range(8)}
+    text = "".join(f"printf %s, ${{#VALUE_{n}}};" for n in range(8))
+    ended = run(there(box, text, environ=environ))
+    assert (ended.problem, ended.code, ended.stdout) == ("", 0, b"90000," * 8)
+
+
+def test_a_payload_of_any_size_arrives_byte_for_byte(box):
+    sizes = [0, 1, 16_383, 16_384, 16_385, 100_000]
+    sent = [(bytes(range(256)) * (size // 256 + 1))[:size] for size in sizes]
+    sent += [b"x" * size for size in sizes]
+    ended = run_together([there(box, "cat", stdin=one) for one in sent])
+    assert [(one.problem, one.code) for one in ended] == [("", 0)] * len(sent)
+    assert [one.stdout for one in ended] == sent
+
+
+def test_a_payload_that_names_its_files_may_be_printed(box):
+    token = new_token()
+    path = upload_path(token, "transcript.jsonl")
+    sent = f"\n\n{path}\n\n{path} 0\n x {token} 0\n".encode()
+    text = "cat >&2; exit 5"
+    ended = run(there(box, text, stdin=sent, token=token))
+    assert (ended.code, ended.stdout) == (5, b"")
+    assert ended.stderr == sent
+
+
+def test_ten_megabytes_are_read_by_one_that_reads(box):
+    token = new_token()
+    sent = os.urandom(1_000_000) * 10
+    ended = run(there(box, "wc -c; cksum /dev/null", stdin=sent, token=token))
+    assert ended.stdout.split()[0] == b"10000000"
+    assert nothing_is_left(box, token)
+
+
+def test_ten_megabytes_need_not_be_read(box):
+    texts = ["exit 3", "exec 0<&-; sleep 0.2; exit 3", "head -c 1; exit 3"]
+    tokens = [new_token() for _ in texts]
+    pairs = zip(texts, tokens, strict=True)
+    ended = run_together([there(box, text, stdin=bytes(10_000_000), token=t) for text, t in pairs])
+    assert [(one.problem, one.code) for one in ended] == [("", 3)] * 3
+    assert nothing_is_left(box, *tokens)
+
+
+@pytest.mark.rule("M5")
+def test_files_are_there_for_the_gate_alone_and_gone_after(box):
+    token = new_token()
+    text = 'ls -ld "$1"; ls -ld "${1%/*}"; cat "$1"; printf more > "${1%/*}/own"'
+    path = upload_path(token, "transcript.jsonl")
+    ended = run(
+        there(
+            box,
+            *("/bin/sh", "-c", text, "sh", path),
+            stdin=b"y" * 50_000,
+            token=token,
+            uploads=[
+                Upload(name="transcript.jsonl", content=b"\0line\n\xff"),
+                Upload(name="agent_transcript.jsonl", content=b""),
+            ],
+        )
+    )
+    first, second, rest = ended.stdout.split(b"\n", 2)
+    assert first.startswith(b"-rw-------")
+    assert second.startswith(b"drwx------")
+    assert rest == b"\0line\n\xff"
+    assert nothing_is_left(box, token)
+
+
+@pytest.mark.rule("M5")
+def test_nothing_of_our_own_environment_goes_there(box, monkeypatch):
+    monkeypatch.setenv("SECRET_OF_OURS", "do not send")
+    monkeypatch.setenv("LC_OURS", "do not send")
+    ended = run(there(box, "env", environ={"GIVEN": "yes"}))
+    lines = ended.stdout.splitlines()
+    assert b"GIVEN=yes" in lines
+    assert b"do not send" not in ended.stdout
+    assert b"OLDPWD" not in ended.stdout
+
+
+def test_variables_that_shells_use_themselves_arrive(box):
+    environ = {
+        "IFS": "x",
+        "PS4": "x",
+        "ENV": "/nowhere",
+        "s": "1",
+        "n": "2",
+        "l": "3",
+        "PATH": "/x",
+    }
+    job = there(box, "/usr/bin/env", "-u", "NOTHING", environ=environ)
+    found = run(job).stdout.decode().splitlines()
+    assert {f"{name}={value}" for name, value in environ.items()} <= set(found)

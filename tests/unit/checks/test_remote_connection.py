@@ -1,0 +1,221 @@
+"""Connections that are shared: found again, made once, private, and tidied up."""
+
+import os
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from commands import run, run_together, until
+from notyet.checks import sharing, ssh
+from notyet.checks.remote_exit import _words
+from notyet.core.remote import remote_from
+from remote_runs import there
+
+pytestmark = pytest.mark.rule("M1", "M2")
+
+BOX = remote_from("ssh://dev@box:22/srv")
+
+
+def folder_of(box):
+    return os.path.join(box.runtime, "notyet", "ssh")
+
+
+def listener(path):
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(path))
+    server.listen()
+    return server
+
+
+def test_a_connection_is_made_once_and_used_again(box):
+    for code in (3, 4):
+        assert run(there(box, f"exit {code}")).code == code
+    assert len(box.masters()) == 1
+    assert not [n for n in os.listdir(folder_of(box)) if n.startswith(tuple("tmp"))]
+    modes = {stat.S_IMODE(os.lstat(folder_of(box)).st_mode)}
+    assert modes == {0o700}
+
+
+def test_a_connection_that_is_gone_is_made_anew(box):
+    assert run(there(box, "exit 3")).code == 3
+    (pid,) = box.masters()
+    os.kill(pid, 9)
+    assert until(lambda: not box.masters())
+    assert run(there(box, "exit 4")).code == 4
+    assert len(box.masters()) == 1
+
+
+def test_several_that_connect_at_once_do_not_get_into_each_others_way(box):
+    ended = []
+    threads = [
+        threading.Thread(target=lambda: ended.append(run(there(box, "exit 3")))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one.code for one in ended] == [3] * 4, [one.problem for one in ended]
+    names = os.listdir(folder_of(box))
+    assert len([name for name in names if "." not in name]) == 1
+
+
+def test_who_holds_a_connection_says_so(box, tmp_path):
+    assert run(there(box, "exit 3")).code == 3
+    (pid,) = box.masters()
+    (name,) = [name for name in os.listdir(folder_of(box)) if "." not in name]
+    assert sharing.holder(os.path.join(folder_of(box), name)) == pid
+    assert sharing.holder(str(tmp_path / "nobody")) == 0
+    with listener(tmp_path / "mute") as server:
+
+        def hang_up():
+            server.accept()[0].close()
+
+        threading.Thread(target=hang_up).start()
+        assert sharing.holder(str(tmp_path / "mute")) == 0
+
+
+def test_a_published_connection_is_found_unless_another_one_is(tmp_path):
+    one, two, name = (str(tmp_path / text) for text in ("one", "two", "name"))
+    with listener(one), listener(two):
+        (tmp_path / "one.log").write_text("words")
+        sharing.publish(one, name)
+        assert os.path.samefile(one, name)
+        assert (tmp_path / "name.log").read_text() == "words"
+        sharing.publish(two, name)
+        assert os.path.samefile(one, name)
+        assert sharing.listens(name)
+    with listener(tmp_path / "three"):
+        sharing.publish(str(tmp_path / "three"), name)  # the old one listens no more
+        assert os.path.samefile(tmp_path / "three", name)
+    sharing.publish(str(tmp_path / "nothing"), str(tmp_path / "new"))
+    assert not os.path.exists(tmp_path / "new")
+
+
+def test_what_killed_processes_left_is_removed_when_it_is_old(tmp_path):
+    for name in ("old", "young"):
+        listener(tmp_path / name).close()
+    alive = listener(tmp_path / "alive")
+    for name in ("alive.log", "gone.log", "young.log", "else"):
+        (tmp_path / name).write_text("")
+    ages = {"old", "alive", "alive.log", "gone.log", "else"}
+    for name in ages:
+        os.utime(tmp_path / name, (0, time.time() - 100))
+    sharing.tidy(str(tmp_path))
+    alive.close()
+    assert sorted(os.listdir(tmp_path)) == ["alive", "alive.log", "else", "young", "young.log"]
+    sharing.tidy(str(tmp_path / "nowhere"))
+
+
+@pytest.fixture
+def short():
+    with tempfile.TemporaryDirectory(prefix="ny-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def test_the_folder_is_one_that_only_we_can_enter(short, monkeypatch):
+    tmp_path = short  # the path of a socket must be short
+    monkeypatch.setattr(ssh, "_TMP", str(tmp_path / "t"))
+    (tmp_path / "t").mkdir()
+    runtime, home = tmp_path / "r", tmp_path / "h"
+    runtime.mkdir()
+    environ = {"XDG_RUNTIME_DIR": str(runtime), "HOME": str(home)}
+    assert ssh.control_folder(environ) == f"{runtime}/notyet/ssh"
+    os.chmod(runtime / "notyet" / "ssh", 0o755)  # noqa: S103  # which is the point
+    ours = tmp_path / "t" / f"notyet-{os.geteuid()}"
+    assert ssh.control_folder(environ) == str(ours)
+    ours.rmdir()
+    ours.symlink_to(home)
+    home.mkdir(mode=0o700)
+    assert ssh.control_folder(environ) == f"{home}/.cache/notyet/ssh"
+    assert ssh.control_folder({"XDG_RUNTIME_DIR": "relative", "HOME": "relative"}) == ""
+    assert ssh.control_folder({"HOME": f"{home}/{'long' * 20}"}) == ""
+    assert ssh.control_folder({"HOME": "/etc/passwd"}) == ""
+
+
+def test_the_client_is_told_what_the_workspace_says():
+    argv = ssh.client_argv(
+        BOX, socket="/x/100%", log="/l", patience=0.2, environ={"NOTYET_SSH_CONFIG": "/c"}
+    )
+    assert argv[-2:] == ("--", "box")
+    pairs = list(pairwise(argv))
+    wanted = [("-S", "/x/100%%"), ("-E", "/l"), ("-F", "/c"), ("-l", "dev"), ("-p", "22")]
+    assert set(wanted) <= set(pairs)
+    assert ("-o", "ConnectTimeout=1") in pairs
+    bare = ssh.client_argv(remote_from("ssh://box/"), socket="", log="", patience=20.0, environ={})
+    assert not {"-E", "-F", "-l", "-p"} & set(bare)
+    assert ("-S", "none") in pairwise(bare)
+
+
+def test_other_machines_and_configurations_have_other_connections():
+    names = {
+        ssh.socket_name(remote_from(url), number, {"NOTYET_SSH_CONFIG": config})
+        for url in ("ssh://box/a", "ssh://box/b", "ssh://dev@box/a", "ssh://box:22/a")
+        for number in (0, 1)
+        for config in ("", "/c")
+    }
+    assert len(names) == 3 * 2 * 2
+
+
+WORDS = {
+    "Host key verification failed.": "the host key of box is not known here; connect once with: "
+    "ssh -p 22 dev@box",
+    "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.": (
+        "the host key of box is not the one that is known; if it was changed on purpose, "
+        "remove the old one with `ssh-keygen -R`, and connect once with: ssh -p 22 dev@box"
+    ),
+    "dev@box: Permission denied (publickey).": "box let nobody in: dev@box: Permission denied "
+    "(publickey); a key or an agent is needed, as for: ssh -p 22 dev@box",
+    "ssh: Could not resolve hostname box: Name or service not known": "box is not known: "
+    "ssh: Could not resolve hostname box: Name or service not known",
+    "ssh: connect to host box port 22: Connection refused": "there is no connection to box: "
+    "ssh: connect to host box port 22: Connection refused; try: ssh -p 22 dev@box",
+    "/c: line 1: Bad option: x\n/c: terminating, 1 bad configuration options": "there is no "
+    "connection to box: /c: line 1: Bad option: x; try: ssh -p 22 dev@box",
+    "": "there is no connection to box: ssh did not say why; try: ssh -p 22 dev@box",
+}
+
+
+@pytest.mark.rule("M3")
+@pytest.mark.parametrize("said", WORDS)
+def test_what_ssh_says_becomes_one_sentence_with_what_to_do(said):
+    assert _words(BOX, said) == WORDS[said]
+
+
+# As `notyet hook` does it: all orphans are ended, but not what holds the connection.
+HOOK = """
+import sys
+sys.path[:0] = sys.argv[2:]
+from commands import run
+from notyet.checks.orphans import adopt_orphans, sweep
+from notyet.checks.remote import run_there
+from notyet.core.remote import remote_from
+assert adopt_orphans()
+print(run_there(remote_from(sys.argv[1]), ("sh", "-c", "exit 3"), patience=30).code)
+sweep()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can adopt orphans")
+@pytest.mark.parametrize("jumps", [False, True])
+def test_a_hook_that_connects_leaves_the_connection_and_nothing_else(new_box, jumps):
+    first = new_box()
+    box = new_box(through=first) if jumps else first
+    paths = [path for path in sys.path if path]
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", HOOK, box.url(), *paths],
+            capture_output=True,
+            timeout=60,
+            env=os.environ | box.environ,
+        )
+        assert (done.stdout, done.stderr) == (b"3\n", b"")
+    assert run_together([there(box, "exit 4")])[0].code == 4
+    assert len([line for line in box.masters().values() if " -W " not in line]) == 1
