@@ -7,6 +7,7 @@ import os
 from notyet import workspace
 from notyet.checks.drive import Call, Stage
 from notyet.checks.function import Question
+from notyet.core.command import where
 from notyet.core.gate import Function
 from notyet.core.json_text import dumps
 from notyet.core.record import replace
@@ -19,16 +20,23 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.checks.drive import Line
+    from notyet.checks.elsewhere import Transcripts
     from notyet.checks.question import CommandQuestion
-    from notyet.core.command import Exit
+    from notyet.checks.spawn import Job
+    from notyet.core.command import Command, Exit
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
+    from notyet.core.remote import Remote
     from notyet.core.verdict import Decision, Report
     from notyet.deadline import Deadline
     from notyet.dialects.reply import Reading
 
     Keep = Callable[[Report], str]  # keeps a report's output, and returns where
+
+
+_NOT_RUNNABLE = (126, 127)
+_LOST = ("cannot_start", "timeout")
 
 
 def question_for(gate: Gate, engine: int) -> Question | None:
@@ -57,6 +65,7 @@ class Asking:
         self._calls: dict[str, Callable[[], tuple[Any, ...]]] = {}
         # Each dialect's form of the event is written once.
         self._payloads: dict[tuple[str, str], tuple[bytes, dict[str, str]]] = {}
+        self._transcripts: Transcripts | None = None
 
     def decide(self, planned: Plan, keep: Keep) -> Line[Decision]:
         """Ask stage after stage, until one holds the agent, and settle what was said."""
@@ -68,18 +77,56 @@ class Asking:
             asked = tuple(gate for gate in stage if gate.always) if is_held else stage
             if not asked:
                 continue
+            if self._transcripts is None and any(map(self._there, asked)):
+                from notyet.checks.elsewhere import read_transcripts
+
+                self._transcripts = yield Call(read_transcripts, (self._event,))
             answers: list[Report] = yield self.stage(asked)
             reports += answers
             if not is_held and any(map(holds, asked, answers)):
                 is_held = True
                 if needs_tree(planned, asked, answers):
-                    wait = self._deadline.left(workspace.PATIENCE)
-                    tree = yield Call(workspace.fingerprint, (self._event.cwd, wait))
+                    tree = yield from self._tree(asked, answers)
         decision = settle(planned, reports, tree)
         if decision.outcome == "blocked":
             logged = yield from _with_logs(planned, reports, tree, keep)
             decision = settle(planned, logged, tree) if logged else decision
         return decision
+
+    def _there(self, gate: Gate) -> Remote | None:
+        """Return where a gate's command runs; None: here, as functions always do (M1)."""
+        is_function = isinstance(gate.check, Function)
+        return None if is_function else where(gate.check, self._event.workspace)  # type: ignore[arg-type]  # a Command
+
+    def _tree(self, gates: Sequence[Gate], reports: Sequence[Report]) -> Line[str]:
+        """Return what the files look like that the holding gates look at; empty if unknown."""
+        places: dict[Remote | None, None] = {}
+        for gate, report in zip(gates, reports, strict=True):
+            if holds(gate, report):
+                places[self._files_of(gate)] = None
+                if self._there(gate) is not None and _may_be_lost(report):
+                    return ""  # another try could take long, and the agent's host waits
+        trees = []
+        for place in places:
+            wait = self._deadline.left(workspace.PATIENCE)
+            if place is None:
+                tree = yield Call(workspace.fingerprint, (self._event.cwd, wait))
+            else:
+                from notyet.workspace_remote import fingerprint_there
+
+                tree = yield Call(fingerprint_there, (place, wait))
+            if not tree:
+                return ""
+            trees.append(tree)
+        return " ".join(trees)
+
+    def _files_of(self, gate: Gate) -> Remote | None:
+        """Return the workspace that a gate is about, if it is elsewhere."""
+        if isinstance(gate.check, Function) and self._event.workspace:
+            from notyet.core.remote import remote_from
+
+            return remote_from(self._event.workspace)
+        return self._there(gate)
 
     def stage(self, gates: Sequence[Gate]) -> Stage:
         """Return what asks these gates together."""
@@ -98,18 +145,35 @@ class Asking:
         return self._calls[speaks]
 
     def _command(self, gate: Gate) -> CommandQuestion:
-        from notyet.checks.question import CommandQuestion, job_for
+        from notyet.checks.question import CommandQuestion
 
         check = gate.check
         assert not isinstance(check, Function)
-        folder = folder_of(gate)
         face = command_face(check.speaks)
+        remote = self._there(gate)
+        warning = ""
+        if remote is None:
+            job = self._job(gate, check)
+        else:
+            job, warning = self._job_there(gate, check, remote)
+        return CommandQuestion(
+            name=gate.name,
+            job=job,
+            read=lambda exit: _silent(check, exit, remote) or face.read_reply(gate, exit),  # noqa: A006  # its name in our words
+            observed=gate.observe,
+            warning=warning,
+        )
+
+    def _job(self, gate: Gate, check: Command) -> Job:
+        from notyet.checks.question import job_for
+
+        folder = folder_of(gate)
         written = (check.speaks, folder)
         if written not in self._payloads:
-            payload, environ = face.write_event(self._event, folder)
+            payload, environ = command_face(check.speaks).write_event(self._event, folder)
             self._payloads[written] = dumps(payload).encode(), environ
         stdin, environ = self._payloads[written]
-        job = job_for(
+        return job_for(
             check,
             folder=folder or self._event.cwd,
             cwd=self._event.cwd,
@@ -117,12 +181,26 @@ class Asking:
             environ=environ,
             timeout=gate.timeout,
         )
-        return CommandQuestion(
-            name=gate.name,
-            job=job,
-            read=lambda exit: _silent(gate, exit) or face.read_reply(gate, exit),  # noqa: A006  # its name in our words
-            observed=gate.observe,
+
+    def _job_there(self, gate: Gate, check: Command, remote: Remote) -> tuple[Job, str]:
+        """Return what asks a gate elsewhere, and what is to be said about that."""
+        from notyet.checks.elsewhere import Transcripts, job_there
+
+        transcripts = self._transcripts or Transcripts()
+        job = job_there(
+            check,
+            remote,
+            self._event,
+            command_face(check.speaks).write_event,
+            transcripts=transcripts,
+            timeout=gate.timeout,
         )
+        return job, transcripts.warning
+
+
+def _may_be_lost(report: Report) -> bool:
+    """Tell whether the machine that a gate runs on may be out of reach."""
+    return getattr(report.answer, "kind", "") in _LOST
 
 
 def _with_logs(
@@ -142,10 +220,12 @@ def _with_logs(
     return [*known.values()] if kept else []
 
 
-def _silent(gate: Gate, exit: Exit) -> Reading | None:  # noqa: A002  # its name in our words
+def _silent(check: Command, exit: Exit, remote: Remote | None) -> Reading | None:  # noqa: A002  # its name in our words
     """Return the problem of a Python gate whose process ended before it could answer (N4)."""
-    if "python" not in gate.check.options:  # type: ignore[union-attr]  # a Command
+    if "python" not in check.options:
         return None
+    if remote is not None and exit.code in _NOT_RUNNABLE:
+        return None  # the shell there says why
     if exit.code is None or exit.problem or exit.timed_out or exit.stdout.strip():
         return None
     from notyet.core.verdict import Problem

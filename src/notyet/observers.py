@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from notyet.checks.drive import Stage
 from notyet.checks.function import Question
-from notyet.core.command import Command
+from notyet.core.command import Command, where
 from notyet.core.gate import check_timeout, name_of
 from notyet.core.record import Record
 from notyet.core.verdict import OUTCOMES, Allow, Block, Halt, Problem
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.checks.question import CommandQuestion
+    from notyet.checks.spawn import Job
     from notyet.core.command import Exit
     from notyet.core.event import StopEvent
     from notyet.core.verdict import Decision
@@ -29,7 +30,8 @@ class Observer(Record):
     """A handler `(event, ctx)` for "stop", "subagent_stop", "subagent_ended" or "decision".
 
     One for "decision" is told of every decision, also of those that send an agent back; it gets
-    `(event, decision)`, and may be a `Command`. `outcomes` narrows down which.
+    `(event, decision)`, and may be a `Command`, which runs here unless it names a workspace.
+    `outcomes` narrows down which.
     """
 
     on: str
@@ -72,26 +74,39 @@ class Watch:
         return Stage({}, {0: self._command(event, decision)}, deadline)
 
     def _command(self, event: StopEvent, decision: Decision) -> CommandQuestion:
-        from notyet.checks.question import CommandQuestion, job_for
-        from notyet.core.json_text import dumps
-        from notyet.core.record import as_dict
-        from notyet.dialects.native import write_event
+        from notyet.checks.question import CommandQuestion
 
         observer = self.observer
         assert isinstance(observer.call, Command)
-        payload, environ = write_event(event, observer.folder)
-        reports = [as_dict(report) | {"status": report.status} for report in decision.reports]
-        settled = as_dict(decision) | _kind_of(decision) | {"reports": reports}
-        told = {"event": payload, "decision": settled}
-        job = job_for(
-            observer.call,
-            folder=observer.folder or event.cwd,
+        remote = where(observer.call)
+        if remote is None:
+            job = self._job(observer.call, event, decision)
+        else:
+            from notyet.checks.elsewhere import job_there, read_transcripts
+
+            job = job_there(
+                observer.call,
+                remote,
+                event,
+                lambda event, folder: _told(event, folder, decision),
+                transcripts=read_transcripts(event),
+                timeout=observer.timeout,
+            )
+        return CommandQuestion(name=f"observer {self.name}", job=job, read=_ended)
+
+    def _job(self, command: Command, event: StopEvent, decision: Decision) -> Job:
+        from notyet.checks.question import job_for
+        from notyet.core.json_text import dumps
+
+        told, environ = _told(event, self.observer.folder, decision)
+        return job_for(
+            command,
+            folder=self.observer.folder or event.cwd,
             cwd=event.cwd,
             stdin=dumps(told).encode(),
-            environ=environ | {"NOTYET_OUTCOME": decision.outcome},
-            timeout=observer.timeout,
+            environ=environ,
+            timeout=self.observer.timeout,
         )
-        return CommandQuestion(name=f"observer {self.name}", job=job, read=_ended)
 
 
 def is_told(observer: Observer, event: StopEvent, decision: Decision) -> bool:
@@ -116,6 +131,20 @@ def _arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]
     if on == "subagent_stop":
         return neovate.write_subagent_stop(event, decision)
     return openclaw.write_ended(event, decision)
+
+
+def _told(
+    event: StopEvent, folder: str, decision: Decision
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what a command gets on its stdin, and in its environment."""
+    from notyet.core.record import as_dict
+    from notyet.dialects.native import write_event
+
+    payload, environ = write_event(event, folder)
+    reports = [as_dict(report) | {"status": report.status} for report in decision.reports]
+    settled = as_dict(decision) | _kind_of(decision) | {"reports": reports}
+    told = {"event": payload, "decision": settled}
+    return told, environ | {"NOTYET_OUTCOME": decision.outcome}
 
 
 def _kind_of(decision: Decision) -> dict[str, str]:

@@ -1,7 +1,8 @@
-"""The child that calls a gate or observer function of a project; run by path, never imported.
+"""The child that calls a gate or observer function of a project; run by path, or from an archive.
 
 It runs in the project's own interpreter, which need not have notyet installed: it is given this
-copy of the package, and nothing else of our environment.
+copy of the package, and nothing else of our environment. On another machine the copy is a small
+archive, whose own main program imports this module (see `checks.python_gate`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def main() -> int:
 
 def _call(folder: str, target: str, payload: dict[str, object]) -> dict[str, object]:
     sys.path[0] = folder  # instead of this file's own folder
-    _use_our_notyet()
+    if __name__ == "__main__":
+        _use_our_notyet()
     from notyet.core.text import bounded
     from notyet.dialects.native import read_return, write_reply
     from notyet.dialects.native_payload import read

@@ -7,6 +7,7 @@ import os
 from notyet.checks.drive import Stage
 from notyet.checks.function import Question
 from notyet.checks.question import CommandQuestion, job_for
+from notyet.core.command import where
 from notyet.core.gate import Function
 from notyet.core.json_text import dumps
 from notyet.core.record import Record, variant
@@ -102,16 +103,29 @@ def _command(starter: Starter, event: StartEvent) -> CommandQuestion:
     check = starter.check
     assert not isinstance(check, Function)
     face = start_face(check.speaks)
-    payload, environ = face.write_start(event)
-    folder = os.path.dirname(starter.source.file) if starter.source is not None else ""
-    job = job_for(
-        check,
-        folder=folder or event.cwd,
-        cwd=event.cwd,
-        stdin=dumps(payload).encode(),
-        environ=environ,
-        timeout=starter.timeout,
-    )
+    remote = where(check)
+    if remote is None:
+        payload, environ = face.write_start(event)
+        folder = os.path.dirname(starter.source.file) if starter.source is not None else ""
+        job = job_for(
+            check,
+            folder=folder or event.cwd,
+            cwd=event.cwd,
+            stdin=dumps(payload).encode(),
+            environ=environ,
+            timeout=starter.timeout,
+        )
+    else:
+        from notyet.checks.elsewhere import job_there, read_transcripts
+
+        job = job_there(
+            check,
+            remote,
+            event,
+            lambda event, _: face.write_start(event),
+            transcripts=read_transcripts(event),
+            timeout=starter.timeout,
+        )
 
     def read(exit: Exit) -> Reading:  # noqa: A002  # its name in our words
         reading = face.read_context(exit, event.scope)

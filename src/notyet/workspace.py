@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 PATIENCE = 20.0  # seconds for git
 _MOST_BYTES = 64 * 1024 * 1024  # of content read; beyond, size and time stand for it
-_MOST_ENTRIES = 20_000  # of the repositories inside this one
+MOST_ENTRIES = 20_000  # of the repositories inside this one
 # As `git rev-parse --local-env-vars` lists them.
-_OF_ANOTHER_REPOSITORY = frozenset(
+OF_ANOTHER_REPOSITORY = frozenset(
     f"GIT_{name}"
     for name in (
         "ALTERNATE_OBJECT_DIRECTORIES",
@@ -38,14 +38,14 @@ _OF_ANOTHER_REPOSITORY = frozenset(
         "WORK_TREE",
     )
 )
-_HARMLESS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-_QUIET = {
+HARMLESS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+QUIET = {
     "GIT_OPTIONAL_LOCKS": "0",  # so we never get in the way of a git command the agent runs
     "GIT_NO_LAZY_FETCH": "1",  # a partial clone would run what fetches the rest
     "GIT_ALLOW_PROTOCOL": "none",
 }
-_STATUS = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all")
-_FILTERS = ("--show-scope", "--includes", "-z", "--get-regexp", r"^filter\..*\.(clean|process)$")
+STATUS = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all")
+FILTERS = ("--show-scope", "--includes", "-z", "--get-regexp", r"^filter\..*\.(clean|process)$")
 _OF_THE_REPOSITORY = frozenset({b"local", b"worktree"})
 _NOTHING_FOUND = 1  # how `git config` exits when no name fits
 _SUBMODULE = b"160000 "
@@ -70,7 +70,7 @@ class _Look:
     def __init__(self, ends: float) -> None:
         self._ends = ends
         self._bytes = _MOST_BYTES
-        self._entries = _MOST_ENTRIES
+        self._entries = MOST_ENTRIES
 
     def fingerprint(self, cwd: str) -> str:
         import hashlib
@@ -79,7 +79,7 @@ class _Look:
         root = os.fsdecode(self._git(cwd, "rev-parse", "--show-toplevel").removesuffix(b"\n"))
         self._refuse_filters(root)
         # What submodules look like inside, git would find out by running itself in them.
-        status = self._git(root, "status", *_STATUS, "--ignore-submodules=dirty")
+        status = self._git(root, "status", *STATUS, "--ignore-submodules=dirty")
         seen = hashlib.blake2b(status, digest_size=12)
         submodules = _submodules(self._git(root, "ls-files", "--stage", "-z"))
         for path in dict.fromkeys((*_changed(status), *submodules)):
@@ -95,7 +95,7 @@ class _Look:
 
     def _refuse_filters(self, root: str) -> None:
         """Filters that the user set up may run; those that the repository names may not."""
-        found = self._git(root, "config", *_FILTERS, fine=(0, _NOTHING_FOUND))
+        found = self._git(root, "config", *FILTERS, fine=(0, _NOTHING_FOUND))
         if _OF_THE_REPOSITORY.intersection(found.split(b"\0")[::2]):
             raise _Unknown
 
@@ -151,9 +151,9 @@ class _Look:
         program, path = _find_git(environ.get("PATH", ""))
         try:
             done = subprocess.run(
-                [program, *_HARMLESS, *args],
+                [program, *HARMLESS, *args],
                 cwd=cwd,
-                env=environ | _QUIET | {"PATH": path},
+                env=environ | QUIET | {"PATH": path},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -201,4 +201,4 @@ def own_environ() -> dict[str, str]:
     """Return the environment without what git sets in its hooks: it names another repository."""
     import os
 
-    return {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_REPOSITORY}
+    return {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_REPOSITORY}

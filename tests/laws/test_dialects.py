@@ -57,6 +57,7 @@ NATIVE = {
     "turns": st.none() | COUNTS,
     "tool_calls": st.none() | COUNTS,
     "raw": st.none(),
+    "workspace": st.sampled_from(("", "ssh://box/srv", "ssh://dev@box:22/a%25b/ö '")),
 }
 for _name, _default in StopEvent._defaults.items():
     if _name not in NATIVE:

@@ -161,7 +161,7 @@ def test_what_is_missing_is_not_fetched_by_a_command(git_project, trap, tmp_path
 
 def test_a_repository_inside_that_is_too_large_makes_the_files_unknown(git_project, monkeypatch):
     inner = nested(git_project, "inner")
-    monkeypatch.setattr(workspace, "_MOST_ENTRIES", 5)
+    monkeypatch.setattr(workspace, "MOST_ENTRIES", 5)
     assert fingerprint(git_project) != ""
     for n in range(5):
         (inner / f"{n}.txt").touch()

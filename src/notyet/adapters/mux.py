@@ -12,11 +12,15 @@ from __future__ import annotations
 import asyncio
 import os
 
+from notyet.checks.drive import Call
+from notyet.checks.drive_async import drive
 from notyet.config.files import host_files
 from notyet.config.load import load
+from notyet.core.command import Command
 from notyet.core.event import StopEvent
 from notyet.core.message import CONTINUATION
 from notyet.core.record import Record, replace
+from notyet.core.remote import LOCAL, is_remote, remote_from
 from notyet.core.verdict import Block
 from notyet.dialects import mux
 from notyet.engine import Engine
@@ -26,7 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
+    from notyet.checks.drive import Line
+    from notyet.config.load import Setup
     from notyet.core.gate import Gate
+
+    Found = tuple[tuple[Gate, ...], tuple[str, ...]]  # hooks, and what is to be said about them
 
 MOST_CONTINUATIONS = 3  # in a turn
 
@@ -48,17 +56,32 @@ async def run_stop_hooks(
 ) -> StopHooksResult:
     """Run the hooks of Mux's settings and its executables in a project, all at once.
 
+    The project may be on another machine, `ssh://[user@]host[:port]/path`: then its hooks are read
+    there, and run there (M1, M5). The user's own are those of this machine, and run here.
+
     A project's hooks run only if a person trusted them (`notyet trust --read mux`); `trust =
     "given"` says that the calling program has asked its user itself. Setting `cancel` ends the
     hooks, and then the agent stops.
     """
-    project_dir = os.path.realpath(project_dir)  # noqa: ASYNC240  # a few stats, then we wait
-    gates, warnings = _gates(project_dir, trust)
+    if is_remote(project_dir):
+        workspace = remote_from(project_dir).url
+        project_dir = os.getcwd()
+        gates, warnings = await drive(_there(workspace, project_dir, trust))
+        input = dict(input) | {"cwd": project_dir}  # noqa: A001  # its name in Mux
+    else:
+        workspace = ""
+        project_dir = os.path.realpath(project_dir)  # noqa: ASYNC240  # a few stats, then we wait
+        gates, warnings = _gates(project_dir, trust)
     event = mux.read_event({"cwd": project_dir} | dict(input), os.environ)
     if not isinstance(event, StopEvent):
         name = input.get("hook_event_name")
         raise ValueError(f"hook_event_name is 'Stop' or 'SubagentStop', not {name!r}")  # noqa: TRY004  # a value, of the right type
-    event = replace(event, session_id=event.session_id or "-", cwd=event.cwd or project_dir)
+    event = replace(
+        event,
+        session_id=event.session_id or "-",
+        cwd=event.cwd or project_dir,
+        workspace=workspace,
+    )
     checking = asyncio.ensure_future(Engine(gates).decide(event))
     if cancel is None:
         decision = await checking
@@ -85,12 +108,44 @@ def continuation(hook_event_name: str, reason: str) -> str:
     return f"{CONTINUATION}\n{reason}" if hook_event_name == "Stop" else reason
 
 
-def _gates(project: str, trust: str) -> tuple[tuple[Gate, ...], tuple[str, ...]]:
+def _gates(project: str, trust: str) -> Found:
     if trust == "given":
         from notyet.config.load import load_vouched
 
         setup = load_vouched(host_files("mux", project, os.environ))
     else:
         setup = load(project, "mux", os.environ)
+    return _of_mux(setup)
+
+
+def _there(workspace: str, here: str, trust: str) -> Line[Found]:
+    """Find the hooks of a project elsewhere, off the loop's thread: to look takes a connection."""
+    found: Found = yield Call(_gates_there, (workspace, here, trust))
+    return found
+
+
+def _gates_there(workspace: str, here: str, trust: str) -> Found:
+    if trust != "given":
+        return _of_mux(load(here, "mux", os.environ, workspace=workspace))
+    from notyet.config.files import Project, project_files
+    from notyet.config.load import PATIENCE, load_vouched
+    from notyet.config.tree_remote import RemoteTree
+
+    tree = RemoteTree(workspace, PATIENCE, ("mux",))
+    project = Project(folder=workspace, tree=tree, here=here)
+    files = project_files("mux", project, os.environ, lambda _path: False)
+    gates, warnings = _of_mux(load_vouched(files))
+    if tree.unseen:
+        warnings += (f"the files of {workspace} cannot be read: {tree.unseen}",)
+    return tuple(_placed(gate) for gate in gates), warnings
+
+
+def _placed(gate: Gate) -> Gate:
+    """Return a hook that runs where it was found."""
+    assert isinstance(gate.check, Command)
+    return replace(gate, check=replace(gate.check, workspace=gate.check.workspace or LOCAL))
+
+
+def _of_mux(setup: Setup) -> Found:
     gates = [gate for gate in setup.gates if gate.check.speaks == "mux"]
     return tuple(gates), (*setup.warnings, *setup.distrust)

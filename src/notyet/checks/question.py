@@ -31,6 +31,7 @@ class CommandQuestion(Record, kw_only=True):
     job: Job
     read: Reader
     observed: bool = False
+    warning: str = ""  # about what it was given
 
     def broken(self, problem: Problem) -> Report:
         """Write down that the command could not even be asked."""
@@ -49,7 +50,7 @@ class CommandQuestion(Record, kw_only=True):
             return variant(blank, known | {"answer": crashed(error)})
         told = {
             "answer": reading.answer,
-            "warning": reading.warning,
+            "warning": "; ".join(said for said in (self.warning, reading.warning) if said),
             "tell_user": reading.tell_user,
             "hidden": reading.hidden,
         }
@@ -69,7 +70,7 @@ def job_for(
     return Job(
         argv=_argv(command, folder),
         dir=command.dir or cwd or os.getcwd(),
-        environ=inherited() | _tidy(environ) | _tidy(dict(command.env)) | {INSIDE: "1"},
+        environ=inherited() | tidy(environ) | tidy(dict(command.env)) | {INSIDE: "1"},
         stdin=stdin,
         timeout=timeout,
     )
@@ -80,7 +81,7 @@ def inherited() -> dict[str, str]:
     return dict(os.environ)
 
 
-def _tidy(environ: Mapping[str, Any]) -> dict[str, str]:
+def tidy(environ: Mapping[str, Any]) -> dict[str, str]:
     """Return variables that the system takes: without NUL, and not too long."""
     return {name: _fit(value.replace("\0", "")) for name, value in environ.items()}
 

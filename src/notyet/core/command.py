@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from notyet.core.record import Record
+from notyet.core.remote import LOCAL, remote_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from notyet.core.remote import Remote
 
 # Who reads how a command ended (table F); each is a module of `notyet.dialects`.
 COMMAND_DIALECTS = ("notyet", "claude", "codex", "mux", "conclaude")
@@ -16,12 +19,15 @@ COMMAND_DIALECTS = ("notyet", "claude", "codex", "mux", "conclaude")
 class Command(Record, kw_only=True):
     """A check: run a script in a shell, or a program with its arguments (E8).
 
-    `speaks` says what it is given and how its answer is read.
+    `speaks` says what it is given and how its answer is read. `workspace` says on which machine it
+    runs: `ssh://[user@]host[:port]/path`, "local", or nothing: where the agent's files are, unless
+    it has a `dir`, which is then a folder here.
     """
 
     script: str = ""
     argv: tuple[str, ...] = ()
     dir: str = ""  # where it runs; empty: where the agent works (E7)
+    workspace: str = ""  # on which machine (M1)
     shell: str = "/bin/sh"
     env: tuple[tuple[str, str], ...] = ()  # on top of what the dialect gives (H)
     speaks: str = "notyet"
@@ -35,6 +41,8 @@ class Command(Record, kw_only=True):
         if self.speaks not in COMMAND_DIALECTS:
             known = ", ".join(COMMAND_DIALECTS)
             raise ValueError(f"speaks is one of {known}, not {self.speaks!r}")
+        if self.workspace not in {"", LOCAL}:
+            self.__dict__["workspace"] = remote_from(self.workspace).url
         if any("\0" in text for text in (self.script, self.dir, self.shell, *self.argv)):
             raise ValueError("a Command cannot contain a NUL character")
 
@@ -42,6 +50,15 @@ class Command(Record, kw_only=True):
     def line(self) -> str:
         """The command as a person would write it down, for messages only."""
         return self.script.strip() or " ".join(self.argv)
+
+
+def where(command: Command, workspace: str = "") -> Remote | None:
+    """Return where a command runs, for an agent whose files are in a workspace; None: here.
+
+    One that has a folder and names no machine means a folder on this one.
+    """
+    chosen = command.workspace or ("" if command.dir else workspace)
+    return None if chosen in {"", LOCAL} else remote_from(chosen)
 
 
 class Exit(Record, kw_only=True):

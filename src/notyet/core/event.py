@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Scope = Literal["agent", "subagent"]
     Ending = Literal["done", "error", "timeout", "killed", "reset", "interrupted"]
 
-_TEXTS = ("host", "session_id", "cwd")
+_TEXTS = ("host", "session_id", "cwd", "workspace")
 _TEXTS_IF_KNOWN = (
     "turn_id",
     "run_id",
@@ -87,7 +87,8 @@ class StopEvent(Record, kw_only=True):
     agent_name: str | None = None
     parent_session_id: str | None = None
     internal: bool = False  # the host's own helpers (review, compaction): never gated (C7)
-    cwd: str = ""
+    cwd: str = ""  # on the machine that the agent's host runs on
+    workspace: str = ""  # where the files are that it works on, if elsewhere: ssh://host/path
     ending: Ending = "done"
     end_reason: str | None = None
     error: str | None = None
@@ -130,6 +131,8 @@ class StopEvent(Record, kw_only=True):
             values[name] = tuple(values[name])
             if not all(isinstance(item, kind) for item in values[name]):
                 raise TypeError(f"{name} holds {kind.__name__} only")
+        if self.workspace:
+            values["workspace"] = _workspace(self.workspace)
 
 
 class StartEvent(Record, kw_only=True):
@@ -146,6 +149,18 @@ class StartEvent(Record, kw_only=True):
     transcript_path: str | None = None
     model: str | None = None
     permission_mode: str | None = None
+    workspace: str = ""  # where the files are, if elsewhere: ssh://host/path
+
+    def _validate(self) -> None:
+        if self.workspace:
+            self.__dict__["workspace"] = _workspace(self.workspace)
+
+
+def _workspace(text: str) -> str:
+    """Return a workspace in the one form that it has; one that is here needs no words."""
+    from notyet.core.remote import LOCAL, remote_from
+
+    return "" if text == LOCAL else remote_from(text).url
 
 
 def _kind(value: object) -> str:

@@ -6,7 +6,7 @@ What hooks and functions say in their own words is passed on as it is.
 
 from __future__ import annotations
 
-from notyet.core.command import Command
+from notyet.core.command import Command, where
 from notyet.core.gate import NATIVE
 from notyet.core.record import Record
 from notyet.core.text import bounded, first_line, joined, listed, shortened
@@ -60,6 +60,7 @@ class Held(Record, kw_only=True):
     limit: int
     is_same: bool  # as last time, on the same files
     host: str = ""
+    workspace: str = ""  # where the agent's files are, if elsewhere
 
 
 def compose(held: Held) -> str:
@@ -72,7 +73,7 @@ def compose(held: Held) -> str:
         )
         return joined([*theirs, _REPORT_AGAIN] if asks_again else theirs)
     before, after = _around(held)
-    shown, rest = _sections(ours, _room(held))
+    shown, rest = _sections(held, ours)
     sections = ["\n".join([head, tail, *foot]) for head, tail, foot in shown]
     return joined([before, *sections, *rest, *theirs, *after])
 
@@ -98,7 +99,7 @@ def left_out(held: Held) -> tuple[str, ...]:
     ours = _ours(held)
     if not ours:
         return ()
-    shown, _ = _sections(ours, _room(held))
+    shown, _ = _sections(held, ours)
     whole = {
         gate.name
         for (gate, block, _), (_, tail, _) in zip(ours, shown, strict=False)
@@ -159,15 +160,16 @@ def _names(names: list[str]) -> str:
 
 
 def _sections(
-    ours: list[tuple[Gate, Block, Report]], room: int
+    held: Held, ours: list[tuple[Gate, Block, Report]]
 ) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
     """Return what failed: as many gates as there is room for, the others by name.
 
     Each of the former is its first line, as much of its output as fits, and its last lines.
     """
+    room = _room(held)
     count = min(len(ours), _MOST_SECTIONS)
     while True:
-        frames = [_frame(gate, report) for gate, _, report in ours[:count]]
+        frames = [_frame(held, gate, report) for gate, _, report in ours[:count]]
         rest = [f"Also failed: {_names([gate.name for gate, _, _ in ours[count:]])}."]
         rest = rest if count < len(ours) else []
         taken = sum(_size("\n".join(lines)) + 4 for lines in (*frames, rest))
@@ -182,7 +184,7 @@ def _sections(
     return sections, rest
 
 
-def _frame(gate: Gate, report: Report) -> list[str]:
+def _frame(held: Held, gate: Gate, report: Report) -> list[str]:
     assert isinstance(gate.check, Command)
     command = first_line(gate.check.options.get("python") or gate.check.line)
     how = f"{report.seconds:.1f} s"
@@ -190,6 +192,9 @@ def _frame(gate: Gate, report: Report) -> list[str]:
     # One that ended as if it passed has answered in words: its exit is not the reason.
     if report.exit and report.exit not in passing:
         how = f"{report.exit}, {how}"
+    remote = where(gate.check, held.workspace)
+    if remote is not None:
+        how = f"{how}, on {shortened(remote.destination, 80)}"
     lines = [f"FAILED {shortened(gate.name, 80)} ({how}): {command}"]
     if report.log and _size(report.log) <= _LONGEST_PATH:
         label = "Its beginning and end" if _CUT in report.output else "Full output"

@@ -200,6 +200,7 @@ def _held(plan: Plan, tally: _Tally, repeats: int, reports: tuple[Report, ...]) 
         limit=plan.limit.number,
         is_same=repeats > 1,
         host=plan.event.host,
+        workspace=plan.event.workspace,
     )
 
 

@@ -23,7 +23,7 @@ class Starter(Record, kw_only=True):
 
     `matcher` is tried on a subagent's type, and on the `source` of a main agent's session. A
     function that speaks "notyet" is called with the event, one that speaks "openclaw" with
-    `(event, ctx)`.
+    `(event, ctx)`. A command runs here, unless it names a workspace.
     """
 
     name: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from notyet.core.event import Usage
 from notyet.core.record import Record
+from notyet.core.remote import LOCAL, remote_from
 from notyet.core.session import Turn
 from notyet.core.text import bounded
 from notyet.core.verdict import Halt
@@ -37,19 +38,23 @@ class Task(Record, kw_only=True):
     label: str | None = None
     agent_type: str | None = None
     cwd: str = ""
+    # Where its files are: ssh://host/path, LOCAL, or empty: where its parent's are, if it has one.
+    workspace: str = ""
     timeout: float | None = None  # seconds for each run
     cleanup: Cleanup = "keep"
     internal: bool = False
     depth: int = 0
 
     def _validate(self) -> None:
-        for name in ("id", "parent", "parent_session", "cwd"):
+        for name in ("id", "parent", "parent_session", "cwd", "workspace"):
             if not isinstance(getattr(self, name), str):
                 raise TypeError(f"{name} is text, not {type(getattr(self, name)).__name__}")
         for name in ("label", "agent_type"):
             if not isinstance(getattr(self, name), str | None):
                 kind = type(getattr(self, name)).__name__
                 raise TypeError(f"{name} is text or None, not {kind}")
+        if self.workspace not in {"", LOCAL}:
+            self.__dict__["workspace"] = remote_from(self.workspace).url
 
 
 class Result(Record, kw_only=True):

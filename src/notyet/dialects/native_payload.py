@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.event import ENDINGS, SCOPES, StopEvent, Usage
+from notyet.core.remote import LOCAL, remote_from
 from notyet.dialects.payload import background_tasks, flag, path, text
 
 TYPE_CHECKING = False
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 _READ_APART = frozenset(
     {"scope", "ending", "internal", "usage", "tools_used", "background_tasks", "result", "raw"}
+    | {"workspace"}
 )
 _PATHS = frozenset({"cwd", "transcript_path", "agent_transcript_path"})
 _MOST = 1_000_000
@@ -32,11 +34,23 @@ def read(payload: Mapping[str, Any]) -> StopEvent:
         "background_tasks": background_tasks(payload),
         "result": payload.get("result"),
         "raw": payload,
+        "workspace": _workspace(payload),
     }
     for name, default in StopEvent._defaults.items():  # noqa: SLF001  # our own record
         if name not in _READ_APART:
             fields[name] = _like(default, payload, name)
     return StopEvent(**fields)
+
+
+def _workspace(payload: Mapping[str, Any]) -> str:
+    """Return where the files are; what names no place counts as missing."""
+    said = path(payload, "workspace")
+    if said is None or said == LOCAL:
+        return ""
+    try:
+        return remote_from(said).url
+    except ValueError:
+        return ""
 
 
 def _like(default: object, payload: Mapping[str, Any], name: str) -> Any:

@@ -36,7 +36,13 @@ class Entering:
             return replace(task, parent_session=parent)
         session = above.session_id or above.task.id
         depth = above.task.depth + 1
-        return replace(task, parent=above.task.id, parent_session=session, depth=depth)
+        return replace(
+            task,
+            parent=above.task.id,
+            parent_session=session,
+            depth=depth,
+            workspace=task.workspace or above.task.workspace,
+        )
 
     async def enter(self, session: Session, task: Task) -> Life:
         """Enter a task. Raises Refused."""

@@ -42,6 +42,7 @@ def stop_event(
         parent_session_id=(task.parent_session or None) if is_subagent else None,
         internal=task.internal,
         cwd=task.cwd,
+        workspace=task.workspace,
         ending=run.ending or "done",
         end_reason=turn.stop_reason if turn.stop_reason not in _SAID_BY_ENDING else None,
         error=turn.error,
@@ -89,6 +90,7 @@ def start_event(task: Task, session: Session, *, is_new: bool) -> StartEvent:
         agent_id=task.id if is_subagent else None,
         agent_type=task.agent_type,
         cwd=task.cwd,
+        workspace=task.workspace,
         source="startup" if is_new else "resume",
         transcript_path=session.transcript(),
     )

@@ -111,13 +111,20 @@ class Supervisor:
         *,
         label: str | None = None,
         cwd: str = "",
+        workspace: str = "",
         timeout: float | None = None,  # noqa: ASYNC109  # of the task, which is more than a wait
     ) -> Result:
         """Put a user's prompt to a main agent, and wait until it may stop.
 
+        `workspace` is where the files are that it works on, if they are on another machine:
+        `ssh://[user@]host[:port]/path`. The agent runs here, in `cwd`; command gates that name
+        neither a folder nor a workspace of their own run there (M1).
+
         To cancel this is to interrupt the agent.
         """
-        handle = await self.launch(session, prompt, label=label, cwd=cwd, timeout=timeout)
+        handle = await self.launch(
+            session, prompt, label=label, cwd=cwd, workspace=workspace, timeout=timeout
+        )
         try:
             return await handle.result()
         except asyncio.CancelledError:  # whoever waited has gone, and the agent is to stop
@@ -131,11 +138,18 @@ class Supervisor:
         *,
         label: str | None = None,
         cwd: str = "",
+        workspace: str = "",
         timeout: float | None = None,  # noqa: ASYNC109  # as above
     ) -> Handle:
         """Do what `run` does, but return at once."""
         task = Task(
-            id=new_id(), prompt=prompt, scope="agent", label=label, cwd=cwd, timeout=timeout
+            id=new_id(),
+            prompt=prompt,
+            scope="agent",
+            label=label,
+            cwd=cwd,
+            workspace=workspace,
+            timeout=timeout,
         )
         return await self._start(session, task)
 
@@ -151,10 +165,12 @@ class Supervisor:
         cleanup: Cleanup = "keep",
         internal: bool = False,
         cwd: str = "",
+        workspace: str = "",
     ) -> Handle:
         """Give a subagent a task. Raises Refused where it would be one too many, or too deep.
 
-        `parent` is a task of this supervisor, or the session of an agent it does not know.
+        `parent` is a task of this supervisor, or the session of an agent it does not know. Its
+        `workspace` is the subagent's too, unless another one is given, or "local".
         """
         if cleanup not in {"keep", "delete"}:
             raise ValueError(f"cleanup is 'keep' or 'delete', not {cleanup!r}")
@@ -164,6 +180,7 @@ class Supervisor:
             label=label,
             agent_type=agent_type,
             cwd=cwd,
+            workspace=workspace,
             timeout=timeout,
             cleanup=cleanup,
             internal=internal,

@@ -398,3 +398,14 @@ def test_among_others_the_mark_stands_before_the_first_of_muxs_reasons():
     assert said.startswith("notyet: ")
     assert f"\n\n{CONTINUATION}\nmux.\n\n" in said
     assert CONTINUATION not in compose(held(claudes, failed("tests"), host="notyet"))
+
+
+@pytest.mark.rule("N2", "M1")
+def test_where_a_gate_ran_is_said_if_it_was_elsewhere():
+    here, block, report = LINT
+    away = replace(here, check=replace(here.check, workspace="ssh://ci@builder/srv"))
+    words = compose(held((here, block, report), workspace="ssh://dev@box/srv/app"))
+    assert "FAILED lint (exit 1, 12.3 s, on dev@box): ruff check ." in words
+    words = compose(held((away, block, report), workspace="ssh://dev@box/srv/app"))
+    assert "FAILED lint (exit 1, 12.3 s, on ci@builder): ruff check ." in words
+    assert "FAILED lint (exit 1, 12.3 s): ruff check ." in compose(held(LINT))

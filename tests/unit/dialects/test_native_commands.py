@@ -155,3 +155,30 @@ def test_a_function_is_called_with_a_copy_and_returns_a_verdict_or_nothing():
     answer, _ = native.read_return("no")
     assert answer == Problem("bad_answer", answer.detail)
     assert answer.detail.startswith("it returned str; return Allow()")
+
+
+@pytest.mark.rule("W5", "M1")
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ("ssh://dev@box/srv/app/", "ssh://dev@box/srv/app"),
+        ("local", ""),
+        ("", ""),
+        ("box:/srv/app", ""),
+        ("ssh://-oProxyCommand=x/srv", ""),
+        ("ssh://box/a\0b", ""),
+        (7, ""),
+        (None, ""),
+    ],
+)
+def test_a_workspace_is_read_if_it_names_a_place(said, read):
+    event = native.read_event({"session_id": "s1", "workspace": said}, {})
+    assert event.workspace == read
+
+
+@pytest.mark.rule("W5", "M1")
+def test_where_the_files_are_is_among_what_a_gate_is_told():
+    event = stop(workspace="ssh://box/srv/app")
+    payload, _ = native.write_event(event, "")
+    assert payload["workspace"] == "ssh://box/srv/app"
+    assert native.read_event(payload, {}).workspace == event.workspace

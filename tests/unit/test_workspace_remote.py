@@ -1,0 +1,283 @@
+"""The fingerprint of a workspace elsewhere changes exactly when the files there do (B6)."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import git
+from notyet import workspace_remote
+from notyet.core.remote import remote_from
+from notyet.workspace_remote import fingerprint_there
+
+pytestmark = pytest.mark.rule("B6", "M1")
+
+SHELLS = (["dash"], ["bash", "--posix"], ["busybox", "sh"], ["ksh"], ["mksh"])
+
+
+def look(project, shell=("sh",), **environ):
+    """Run in a shell here what is run there; return what it prints."""
+    argv = [*shell, "-c", workspace_remote._script(), "sh", str(project)]
+    done = subprocess.run(
+        argv, env=os.environ | environ, capture_output=True, text=True, timeout=60
+    )
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def is_known(seen):
+    return len(seen) == 40 and seen.isalnum()
+
+
+def edit(project):
+    (project / "file.txt").write_text("two\n")
+
+
+def edit_to_the_same_size(project):
+    (project / "file.txt").write_text("ONE\n")
+
+
+def add(project):
+    (project / "new.txt").write_text("new")
+
+
+def add_strangely(project):
+    (project / "-rf 'ö\n\"name").write_text("new")
+
+
+def add_in_a_new_folder(project):
+    (project / "deep" / "er").mkdir(parents=True)
+    (project / "deep" / "er" / "ö name.txt").write_text("new")
+
+
+def delete(project):
+    (project / "file.txt").unlink()
+
+
+def rename(project):
+    git(project, "mv", "file.txt", "moved.txt")
+
+
+def stage(project):
+    edit(project)
+    git(project, "add", ".")
+
+
+def commit(project):
+    git(project, "commit", "--quiet", "--allow-empty", "-m", "two")
+
+
+def make_executable(project):
+    (project / "file.txt").chmod(0o755)
+
+
+def link(project):
+    (project / "link").symlink_to("nowhere")
+
+
+def link_to_what_never_ends(project):
+    (project / "link").symlink_to("/dev/zero")
+
+
+def become_a_folder(project):
+    (project / "file.txt").unlink()
+    (project / "file.txt").mkdir()
+    (project / "file.txt" / "inside").write_text("x")
+
+
+CHANGES = (
+    edit,
+    edit_to_the_same_size,
+    add,
+    add_strangely,
+    add_in_a_new_folder,
+    delete,
+    rename,
+    stage,
+    commit,
+    make_executable,
+    link,
+    link_to_what_never_ends,
+    become_a_folder,
+)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_shows(git_project, change):
+    before = look(git_project)
+    change(Path(git_project))
+    after = look(git_project)
+    assert before != after == look(git_project)
+    assert is_known(before)
+    assert is_known(after)
+
+
+@pytest.mark.parametrize("change", [edit, add, add_strangely, link, rename, stage])
+def test_a_second_change_to_what_is_changed_already_shows_too(git_project, change):
+    project = Path(git_project)
+    known = set(os.listdir(project))
+    change(project)
+    before = look(git_project)
+    (name,) = (set(os.listdir(project)) - known) or {"file.txt"}
+    (project / name).unlink()
+    (project / name).write_text("and again\n")
+    assert look(git_project) != before
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_every_shell_sees_the_same(git_project, shell):
+    if shutil.which(shell[0]) is None:
+        pytest.skip(f"there is no {shell[0]}")
+    add_strangely(Path(git_project))
+    assert look(git_project, shell) == look(git_project) != ""
+
+
+def test_ignored_files_pipes_and_the_time_do_not_count(git_project):
+    project = Path(git_project)
+    (project / ".gitignore").write_text("*.pyc\n")
+    before = look(git_project)
+    (project / "x.pyc").write_text("")
+    os.utime(project / "file.txt", (1, 1))
+    assert look(git_project) == before
+    os.mkfifo(project / "pipe")
+    assert is_known(look(git_project))
+
+
+def test_a_huge_file_stands_for_itself_by_size_and_time(git_project, monkeypatch):
+    monkeypatch.setattr(workspace_remote, "_BLOCKS_OF_A_BIG_FILE", 4)
+    big = Path(git_project) / "big"
+    seen = set()
+    for content, when in (("a" * 5000, 1), ("b" * 5000, 1), ("b" * 5000, 2), ("b" * 6000, 2)):
+        big.write_text(content)
+        os.utime(big, (when, when))
+        seen.add(look(git_project))
+    assert len(seen) == 3  # nobody read the content
+
+
+@pytest.mark.parametrize("where", ["/", "/no/such/folder"])
+def test_where_there_is_no_repository_there_is_none(where):
+    assert look(where) == ""
+
+
+def test_a_folder_below_sees_the_same(git_project):
+    (Path(git_project) / "below").mkdir()
+    assert look(f"{git_project}/below") == look(git_project) != ""
+
+
+def new_repository(folder):
+    folder.mkdir()
+    (folder / "a.txt").write_text("a")
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "a")
+
+
+@pytest.fixture
+def nested(git_project, tmp_path):
+    """A project with a submodule, and with another repository in it."""
+    inner = tmp_path / "inner"
+    new_repository(inner)
+    allow = ("-c", "protocol.file.allow=always")
+    git(git_project, *allow, "submodule", "add", "--quiet", str(inner), "sub")
+    git(git_project, "commit", "--quiet", "-m", "sub")
+    new_repository(Path(git_project) / "nested")
+    return Path(git_project)
+
+
+def test_a_change_inside_a_submodule_or_a_nested_repository_shows(nested):
+    seen = [look(nested)]
+    for name in ("sub/a.txt", "nested/new.txt"):
+        for text in ("one", "two"):
+            (nested / name).write_text(text)
+            seen.append(look(nested))
+    git(nested / "sub", "commit", "--quiet", "--allow-empty", "-m", "b")
+    seen.append(look(nested))
+    assert all(map(is_known, seen))
+    assert len(set(seen)) == len(seen)
+
+
+def test_a_repository_inside_that_is_too_large_makes_the_files_unknown(nested, monkeypatch):
+    monkeypatch.setattr(workspace_remote.workspace, "MOST_ENTRIES", 1)
+    assert not is_known(look(nested))
+
+
+def test_a_repository_inside_with_an_odd_name_makes_the_files_unknown(git_project):
+    new_repository(Path(git_project) / 'a "name"')
+    assert not is_known(look(git_project))
+
+
+@pytest.fixture
+def trap(tmp_path):
+    """A program that leaves a trace, and what shows that it ran."""
+    program, ran = tmp_path / "trap", tmp_path / "ran"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\ncat\n")
+    program.chmod(0o755)
+    return program, ran
+
+
+def test_what_the_repository_names_is_not_run(git_project, trap):
+    program, ran = trap
+    git(git_project, "config", "core.fsmonitor", str(program))
+    hook = Path(git_project) / ".git" / "hooks" / "post-index-change"
+    hook.parent.mkdir(exist_ok=True)
+    hook.symlink_to(program)
+    edit(Path(git_project))
+    assert is_known(look(git_project))
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("kind", ["clean", "process"])
+@pytest.mark.parametrize("where", ["--local", "--worktree", "included"])
+def test_a_filter_of_the_repository_makes_the_files_unknown(git_project, trap, kind, where):
+    program, ran = trap
+    if where == "included":
+        (Path(git_project) / "more").write_text(f'[filter "x"]\n{kind} = {program}\n')
+        git(git_project, "config", "include.path", "../more")
+    else:
+        git(git_project, "config", "extensions.worktreeConfig", "true")
+        git(git_project, "config", where, f"filter.x.{kind}", str(program))
+    (Path(git_project) / ".gitattributes").write_text("* filter=x\n")
+    edit(Path(git_project))
+    assert look(git_project) == ""
+    assert not ran.exists()
+
+
+def test_a_filter_of_the_user_is_fine(git_project, tmp_path):
+    (tmp_path / "gitconfig").write_text('[filter "x"]\nclean = cat\n')
+    (Path(git_project) / ".gitattributes").write_text("* filter=x\n")
+    edit(Path(git_project))
+    assert is_known(look(git_project, GIT_CONFIG_GLOBAL=str(tmp_path / "gitconfig")))
+
+
+@pytest.mark.parametrize("first", [".", "", "bin/.."])
+def test_a_git_in_the_project_is_not_run(git_project, trap, first):
+    program, ran = trap
+    (Path(git_project) / "git").symlink_to(program)
+    argv = ["/bin/sh", "-c", workspace_remote._script(), "sh", "."]
+    environ = os.environ | {"PATH": f"{first}:{os.environ['PATH']}"}
+    done = subprocess.run(argv, cwd=git_project, env=environ, capture_output=True, text=True)
+    assert is_known(done.stdout.strip())
+    assert not ran.exists()
+
+
+def test_another_repository_in_the_environment_does_not_matter(git_project, tmp_path):
+    new_repository(tmp_path / "other")
+    told = {"GIT_DIR": str(tmp_path / "other" / ".git"), "GIT_INDEX_FILE": "/no/such"}
+    assert look(git_project, **told) == look(git_project) != ""
+
+
+def test_it_is_taken_there_in_one_round_trip(kept_box, git_project):
+    (Path(git_project) / "ö ' new").write_text("x")
+    remote = remote_from(kept_box.url(git_project))
+    before = fingerprint_there(remote, 20)
+    assert is_known(before)
+    edit(Path(git_project))
+    assert is_known(fingerprint_there(remote, 20))
+    assert fingerprint_there(remote, 20) != before
+
+
+def test_where_it_cannot_be_told_there_is_none(kept_box, tmp_path):
+    assert fingerprint_there(remote_from(kept_box.url(str(tmp_path))), 20) == ""
+    assert fingerprint_there(remote_from(kept_box.url(str(tmp_path / "gone"))), 20) == ""
+    assert fingerprint_there(remote_from("ssh://no-such-machine.invalid/"), 20) == ""
