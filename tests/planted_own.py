@@ -2,6 +2,7 @@
 
 import os
 
+from hook_runs import trust
 from notyet.config.switch import switch_off
 from notyet.ledger.place import default_path
 from planted_programs import each_stop
@@ -44,6 +45,13 @@ def it_was_removed(world, monkeypatch):
 def it_is_a_folder_now(world, monkeypatch):
     (world.project / "notyet.toml").unlink()
     (world.project / "notyet.toml").mkdir()
+
+
+@plants("workspace-not-asked")
+def files_are_elsewhere(world, monkeypatch):
+    path = world.project / "notyet.toml"
+    path.write_text(f'workspace = "ssh://nowhere.invalid/srv/app"\n{GATES}')
+    trust(path)
 
 
 @plants("switched-off")

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 SUMMARY = "answer an agent's stop event, read from stdin (hosts call this)"
 _MOST_BYTES = 32 * 1024 * 1024  # of a payload; real ones have a few kilobytes
+_LOOK = 20.0  # seconds to look at files in a workspace elsewhere, where there is time
+_LOOK_AT_START = 5.0  # seconds for the same, where only words depend on it
 # They copied Claude Code's format, and take its `decision: block` at a stop.
 _LIKE_CLAUDE = frozenset({"vscode", "qwen", "droid", "junie"})
 
@@ -163,7 +165,7 @@ class _Hook:
         off = switched_off(event.cwd, self.environ)
         if off:
             return self.let_go("off", off)
-        setup = self._setup(event.cwd)
+        setup = self._setup(event, _LOOK)
         if self._is_probe():
             from notyet.report.foretold import would_ask
 
@@ -177,14 +179,22 @@ class _Hook:
                 return self._reply(event, decision, setup)
         return self._without_gates(event, setup)
 
-    def _setup(self, cwd: str) -> Setup:
-        from notyet.config.load import load
+    def _setup(self, event: StopEvent | StartEvent, longest: float) -> Setup:
+        from notyet.config.load import NO_LOOK, load
 
         project = ""
         if self.host in {"claude", "conclaude"}:
             project = self.environ.get("CLAUDE_PROJECT_DIR", "")
-        only = self.options.config
-        return load(cwd, self.host, self.environ, only=only, project=project)
+        return load(
+            event.cwd,
+            self.host,
+            self.environ,
+            only=self.options.config,
+            project=project,
+            workspace=event.workspace,
+            # Where files are elsewhere; the gates need their time after that.
+            patience=NO_LOOK if self._is_probe() else min(longest, self._time_left() / 3),
+        )
 
     def _without_gates(self, event: StopEvent, setup: Setup) -> Reply:
         if setup.untrusted:
@@ -216,7 +226,7 @@ class _Hook:
 
         if switched_off(event.cwd, self.environ):
             return self._nothing()
-        setup = self._setup(event.cwd)
+        setup = self._setup(event, _LOOK_AT_START)
         if not setup.start_tell:
             return self._nothing()
         from notyet.core.message import briefing_for

@@ -92,7 +92,14 @@ def unusable(payload: Mapping[str, Any], event: StopEvent | StartEvent, host: st
             for name, kind in _KINDS.items()
             if payload.get(name) is not None and not isinstance(payload[name], kind)
         ]
-    return [f"the event's {name} is a {type(payload[name]).__name__}; not used" for name in wrong]
+    return [f"the event's {name} is {_unlike(name, payload[name])}; not used" for name in wrong]
+
+
+def _unlike(name: str, value: object) -> str:
+    """Say what a value is, that it cannot be used."""
+    if name == "workspace" and isinstance(value, str):
+        return "no address like ssh://host/path"
+    return f"a {type(value).__name__}"
 
 
 def _is_nothing(value: object, default: object) -> bool:

@@ -92,11 +92,11 @@ def _looked_at(host: str, args: argparse.Namespace, cwd: str) -> HostStatus:
 
 
 def _own(cwd: str, hosts: list[HostStatus]) -> list[Fault]:
-    from notyet.config.load import load
+    from notyet.config.load import NO_LOOK, load
     from notyet.report.own import own_faults
 
     host = next((status.host for status in hosts if status.registrations), hosts[0].host)
-    return own_faults(cwd, os.environ, load(cwd, host, os.environ))
+    return own_faults(cwd, os.environ, load(cwd, host, os.environ, patience=NO_LOOK))
 
 
 def _plain(cwd: str, own: list[Fault], hosts: list[HostStatus]) -> dict[str, Any]:

@@ -81,7 +81,9 @@ def name_of(view: TaskView, most: int = _LONGEST_NAME) -> str:
     return in_a_line(view.task.label or view.task.prompt, most)
 
 
-def resume_command(ref: Mapping[str, Any], session: str, cwd: str, script: str = "FILE") -> str:
+def resume_command(
+    ref: Mapping[str, Any], session: str, cwd: str, *, script: str = "FILE", workspace: str = ""
+) -> str:
     """Return the command that goes on with a session; empty where that cannot be known."""
     import os
     import shlex
@@ -93,6 +95,8 @@ def resume_command(ref: Mapping[str, Any], session: str, cwd: str, script: str =
     words = ["notyet", "with", f"scripted:{script}" if agent == "scripted" else agent]
     if os.path.realpath(cwd) != os.path.realpath("."):
         words += ["--cwd", cwd]
+    if workspace:
+        words += ["--workspace", workspace]
     words += ["--resume", session, "go on"]
     if isinstance(args, list) and args:
         words += ["--", *map(str, args)]

@@ -10,6 +10,7 @@ from notyet.cli.style import Style
 from notyet.cli.supervising import resume_command
 from notyet.cli.tasks_list import age, plain, remarks, state_of
 from notyet.core.record import as_dict
+from notyet.core.remote import is_remote
 from notyet.core.text import bounded, clean, visible
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.tasks import Tasks
@@ -45,7 +46,9 @@ def show_one(ledger: Ledger, task: str, *, as_json: bool) -> int:
     children = [child.task.id for child in tasks.below(task)]
     known = Outbox(ledger.file).read(task)
     result = known[0] if known is not None else None
-    again = resume_command(seen.ref if seen else {}, view.session_id, view.task.cwd)
+    ref = seen.ref if seen else {}
+    there = view.task.workspace if is_remote(view.task.workspace) else ""
+    again = resume_command(ref, view.session_id, view.task.cwd, workspace=there)
     if as_json:
         import json
 
@@ -103,6 +106,8 @@ class _Page:
             self.fact("", self._paint(remark, "yellow"))
         agent = visible(view.agent or "-") + (f", a {task.agent_type}" if task.agent_type else "")
         self.fact("agent", f"{agent} in {visible(task.cwd)}")
+        if is_remote(task.workspace):
+            self.fact("workspace", visible(task.workspace))
         self.fact("session", visible(view.session_id) or "-")
         if view.ended_at is None:
             alive = "alive" if view.owner_alive else "gone"

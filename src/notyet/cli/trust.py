@@ -6,9 +6,13 @@ import os
 
 from notyet.cli.person import refuse, why_refused, write_down
 from notyet.cli.trust_show import Show
-from notyet.cli.trusting import files_to_trust, offer
+from notyet.cli.trusting import files_there, files_to_trust, folder_there, offer
+from notyet.cli.waiting import waiting
 from notyet.config.files import NAME, READABLE
+from notyet.config.load import NO_LOOK, PATIENCE
+from notyet.config.scalars_places import meant_workspace
 from notyet.config.store import read_record, remove_record, state_folder
+from notyet.core.remote import is_remote
 from notyet.core.text import visible
 
 TYPE_CHECKING = False
@@ -24,7 +28,12 @@ SUMMARY = "look at the gates of this project and put them into force"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("path", nargs="?", default=".", help="a folder or file (default: here)")
+    parser.add_argument(
+        "path",
+        nargs="?",
+        default=".",
+        help="a folder or file (default: here), or a workspace: ssh://host/path",
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--show", action="store_true", help="only show what is, and is not, trusted")
     what.add_argument("--revoke", action="store_true", help="take trust back")
@@ -41,17 +50,59 @@ def run(args: argparse.Namespace) -> int:
     why = "" if args.show else why_refused()
     if why:
         return refuse("trust", why)
-    files = files_to_trust(args.path, args.read, environ)
-    if not files:
-        if not os.path.exists(args.path):
-            return refuse("trust", f"there is no {visible(args.path)}")
-        others = "files of other hosts are found with --read"
-        return refuse("trust", f"no {NAME} in {os.path.abspath(args.path)} or above; {others}")
+    try:
+        files = _files(args, environ)
+    except _NotFound as error:
+        return refuse("trust", str(error))
     if args.revoke:
         return _revoke(files, environ, show)
     consent: Consent = "refused" if args.show else "given" if args.yes else "asked"
     results = [offer(file, consent, environ, show) for file in files]
     return 0 if all(results) else 1
+
+
+class _NotFound(Exception):  # noqa: N818  # it never leaves this module
+    """There is nothing to trust; says why."""
+
+
+def _files(args: argparse.Namespace, environ: Mapping[str, str]) -> list[ConfigFile]:
+    """Return the files that are meant. Raises _NotFound."""
+    others = "files of other hosts are found with --read"
+    if is_remote(args.path):
+        files, place = _files_there(args, environ)
+        if not files and args.revoke:
+            raise _NotFound(f"nothing of {visible(place)} is trusted; {others}")
+        if not files:
+            raise _NotFound(f"no {NAME} in {visible(place)} or above; {others}")
+        return files
+    files = files_to_trust(args.path, args.read, environ)
+    if not files and not os.path.exists(args.path):
+        hint = meant_workspace(args.path)
+        raise _NotFound(
+            f"there is no {visible(args.path)}" + (f"; {visible(hint)}" if hint else "")
+        )
+    if not files:
+        raise _NotFound(f"no {NAME} in {os.path.abspath(args.path)} or above; {others}")
+    return files
+
+
+def _files_there(
+    args: argparse.Namespace, environ: Mapping[str, str]
+) -> tuple[list[ConfigFile], str]:
+    """Return the files of a workspace, and its folder; to take trust back, nobody is asked."""
+    from notyet.config.tree_remote import RemoteTree
+
+    try:
+        folder, named = folder_there(args.path)
+    except ValueError as error:
+        raise _NotFound(f"{visible(args.path)}: {error}") from None
+    patience = NO_LOOK if args.revoke else PATIENCE
+    with waiting(f"looking at {visible(folder)} ..."):
+        tree = RemoteTree(folder, patience, READABLE if named else args.read)
+        files = files_there(tree, named, args.read, environ)
+    if tree.unseen and not args.revoke:
+        raise _NotFound(f"{visible(folder)} cannot be read: {tree.unseen}")
+    return files, named or folder
 
 
 def _revoke(files: list[ConfigFile], environ: Mapping[str, str], show: Show) -> int:

@@ -6,6 +6,7 @@ import sys
 
 from notyet.cli.style import Style
 from notyet.core.command import Command
+from notyet.core.remote import is_remote
 from notyet.core.text import visible
 
 TYPE_CHECKING = False
@@ -66,15 +67,27 @@ class Show:
         entries = [(gate.name, gate.check) for gate in found.settings.gates]
         entries += [(starter.name, starter.check) for starter in found.settings.starters]
         entries += [(f"observer {o.name}", o.check) for o in found.settings.observers]
-        if not entries:
-            return
-        print(self._paint("would run:", "dim"))
-        width = max(len(visible(name)) for name, _ in entries)
-        for name, check in entries:
-            first, *others = _commands(check, found)
-            print(f"  {visible(name):<{width}}  {self._paint(first, 'dim')}")
-            for line in others:
-                print(f"  {'':<{width}}  {self._paint(line, 'dim')}")
+        # A command means another thing on another machine, so that is said first.
+        places = dict.fromkeys(_place(check) for _, check in entries)
+        width = max((len(visible(name)) for name, _ in entries), default=0)
+        for place in sorted(places):
+            here = "would run here:" if len(places) > 1 else "would run:"
+            there = f"would run in {visible(place)}:"
+            print(self._paint(there if place else here, "dim"))
+            for name, check in entries:
+                if _place(check) == place:
+                    self._command(f"{visible(name):<{width}}", _commands(check, found))
+
+    def _command(self, name: str, lines: list[str]) -> None:
+        for number, line in enumerate(lines):
+            label = " " * len(name) if number else name
+            print(f"  {label}  {self._paint(line, 'dim')}")
+
+
+def _place(check: object) -> str:
+    """Return the workspace that a command would run in; empty for this machine."""
+    assert isinstance(check, Command)
+    return check.workspace if is_remote(check.workspace) else ""
 
 
 def _commands(check: object, found: Candidate) -> list[str]:

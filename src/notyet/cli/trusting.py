@@ -11,19 +11,28 @@ from notyet.config.files import (
     NATIVE,
     READABLE,
     ConfigFile,
+    Project,
     host_files,
+    is_config_name,
     known_as,
     native_files,
+    project_files,
+    project_native,
+    quoted,
+    root_of,
 )
 from notyet.config.store import record_path, state_folder
 from notyet.config.trust import candidate, grant
+from notyet.core.remote import is_remote, remote_from
+from notyet.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Literal
 
     from notyet.cli.trust_show import Show
+    from notyet.config.tree_remote import RemoteTree
 
     Consent = Literal["given", "asked", "refused"]  # "refused": it is only looked at
 
@@ -33,11 +42,7 @@ def files_to_trust(path: str, hosts: Sequence[str], environ: Mapping[str, str]) 
     path = os.path.realpath(path) if os.path.isdir(path) else known_as(path)
     if not os.path.isdir(path) and os.path.basename(path) != NAME:
         return _named(path, environ)
-    state = state_folder(environ)
-
-    def is_trusted(file: str) -> bool:
-        return os.path.exists(record_path(state, file))
-
+    is_trusted = _records(environ)
     folder = path if os.path.isdir(path) else os.path.dirname(path)
     native = native_files(folder, environ, is_trusted)
     wanted = dict.fromkeys([*hosts, *_hosts_read(native, environ)])
@@ -45,6 +50,37 @@ def files_to_trust(path: str, hosts: Sequence[str], environ: Mapping[str, str]) 
     for host in wanted:
         found += [f for f in host_files(host, folder, environ, is_trusted) if not f.own]
     return found
+
+
+def _records(environ: Mapping[str, str]) -> Callable[[str], bool]:
+    state = state_folder(environ)
+    return lambda file: os.path.exists(record_path(state, file))
+
+
+def folder_there(url: str) -> tuple[str, str]:
+    """Return the folder in a workspace that an address means, and the file it names, if any."""
+    place = remote_from(url)
+    if not is_config_name(place.path):
+        return place.url, ""
+    return ConfigFile(path=place.url, kind="").project, place.url
+
+
+def files_there(
+    tree: RemoteTree, named: str, hosts: Sequence[str], environ: Mapping[str, str]
+) -> list[ConfigFile]:
+    """Return the files of a workspace that need trust; of these the one that was named, if any."""
+    is_trusted = _records(environ)
+    wanted = list(READABLE) if named else list(hosts)
+    found = project_native(tree.workspace, is_trusted, tree)[:1]
+    wanted += _hosts_read(found, environ)
+    tree.look_for(wanted)
+    roots = dict.fromkeys([tree.workspace, root_of(tree.workspace, tree)])
+    for folder in roots:
+        project = Project(folder=folder, tree=tree, here=".")
+        for host in dict.fromkeys(wanted):
+            files = project_files(host, project, environ, is_trusted)
+            found += [file for file in files if is_remote(file.path) and file not in found]
+    return [file for file in found if named in {"", file.path}]
 
 
 def _named(path: str, environ: Mapping[str, str]) -> list[ConfigFile]:
@@ -96,7 +132,12 @@ def offer(file: ConfigFile, consent: Consent, environ: Mapping[str, str], show: 
     write_down("trust", file.path, f"{count} gates")
     gates = f"{count} gate{'' if count == 1 else 's'} of this file"
     whose = "" if file.kind == NATIVE else ", for hosts that read it"
+    if is_remote(file.path):
+        whose += f", for agents whose workspace is {visible(file.project)}"
     show.done(f"trusted: {gates} in force now{whose}" if count else "trusted: it has no gates")
+    there = visible(quoted(found.settings.workspace))
+    if found.settings.workspace:
+        print(f"files of its workspace are trusted by themselves; see: notyet trust {there}")
     return True
 
 

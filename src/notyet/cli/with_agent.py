@@ -20,6 +20,7 @@ examples:
   notyet with codex "Fix issue 12." --label issue-12 --max-blocks 5 --timeout 20m
   notyet with claude "Go on." --resume SESSION
   notyet with claude "Add a test." -- --model opus --permission-mode acceptEdits
+  notyet with claude "Fix the build on box." --workspace ssh://dev@box/srv/app
   git diff | notyet with gemini - --json | jq .outcome
 
 Gates are those in force in the folder: write a notyet.toml and run `notyet trust`. Ctrl-C or
@@ -68,6 +69,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("prompt", metavar="PROMPT", help="what it shall do; - reads it from stdin")
     parser.add_argument("--cwd", metavar="DIR", default=".", help="the folder to work in")
+    parser.add_argument(
+        "--workspace",
+        metavar="URL",
+        type=_workspace,
+        default="local",
+        help="where the files are that it works on, if elsewhere: ssh://host/path. Gates run there",
+    )
     parser.add_argument("--label", metavar="NAME", help="a name for this task")
     parser.add_argument(
         "--max-blocks", metavar="N", type=_count, help="send it back at most so often"
@@ -95,6 +103,19 @@ def _agent(text: str) -> str:
         what = "write scripted:FILE" if name == "scripted" else f"write {name}, without a colon"
         raise argparse.ArgumentTypeError(f"only the scripted agent takes a file; {what}")
     return text
+
+
+def _workspace(text: str) -> str:
+    from notyet.config.scalars_places import meant_workspace
+    from notyet.core.remote import LOCAL, remote_from
+
+    if text == LOCAL:
+        return ""
+    try:
+        return remote_from(text).url
+    except ValueError as error:
+        why = meant_workspace(text) or error
+        raise argparse.ArgumentTypeError(f"{text!r}: {why}") from None
 
 
 def _session(text: str) -> str:
@@ -135,7 +156,8 @@ def run(args: argparse.Namespace) -> int:
 
     work = With(args, prompt, cwd)
     try:
-        return _run(args, work)
+        unreached = work.look()
+        return _refuse(unreached, FAILED) if unreached else _run(args, work)
     finally:
         work.close()
 

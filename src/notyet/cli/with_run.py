@@ -7,12 +7,11 @@ import os
 import signal
 
 from notyet.cli.supervising import PROGRAM, recover, resume_command
+from notyet.cli.with_gates import Gates
 from notyet.cli.with_keys import Presses
 from notyet.cli.with_screen import Screen
-from notyet.core.event import StopEvent, Usage
-from notyet.core.limits import History, limit_in_force
-from notyet.core.plan import select
-from notyet.core.record import as_dict, replace
+from notyet.core.event import Usage
+from notyet.core.record import as_dict
 from notyet.errors import Refused
 
 TYPE_CHECKING = False
@@ -20,10 +19,8 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-    from notyet.config.load import Setup
     from notyet.core.session import Session, Turn
     from notyet.core.task import Result
-    from notyet.engine import Engine
     from notyet.ledger.sqlite import Ledger
     from notyet.supervise import Handle, Progress, Supervisor
 
@@ -55,18 +52,21 @@ class With:
         self._counted: set[int] = set()  # the runs whose figures are in the totals
         self._has_begun = False
         self._cut_off = ""  # what an agent had said when it was interrupted
-        self._cause = "no-gate"  # why nobody is asked
-        self._warnings: list[str] = []
+        self._gates = Gates(args, cwd)
         self.signalled = 0  # the exit code for the signal that ended it
+
+    def look(self) -> str:
+        """Find out what is in force; say why the agent must not begin, if so."""
+        from notyet.checks.orphans import adopt_orphans
+
+        adopt_orphans()
+        return self._gates.look(self._agent)
 
     def run(self) -> Result | None:
         """Run the agent to its end; None when it was interrupted before it began.
 
         From then on signals are held, so that the caller can say what came of it, until `close`.
         """
-        from notyet.checks.orphans import adopt_orphans
-
-        adopt_orphans()
         try:
             return asyncio.run(self._work())
         except asyncio.CancelledError:
@@ -104,14 +104,15 @@ class With:
         self._count_in(result.generation, result)
         known = as_dict(result) | self._totals
         if result.stop_reason == "no-gate" or not known["stop_reason"]:
-            done = self._cause if result.stop_reason else None
+            done = self._gates.cause if result.stop_reason else None
             known["stop_reason"] = done if result.ending == "done" else result.ending
         known["text"] = result.text or self._cut_off  # a person ended it before it could answer
-        known["warnings"] = [*self._warnings, *result.warnings]
+        known["warnings"] = [*self._gates.warnings, *result.warnings]
         return {
             "task": known.pop("task_id"),
             "session": (self._session.id if self._session else None) or known["session_id"],
             "agent": self._agent,
+            "workspace": self._gates.workspace,
             "exit_code": code,
             **{name: known.pop(name) for name in ("outcome", "ending", "steers", "text")},
             "seconds": round(self._screen.seconds, 3),
@@ -127,7 +128,7 @@ class With:
         self._main = asyncio.current_task()
         keyboard = self._args.prompt != "-"
         ledger = Ledger()
-        engine = self._engine(ledger)
+        engine = self._gates.engine(ledger, self._screen)
         # A program that has exited with an error will not come back with a success.
         settings = SupervisorSettings(grace=_GRACE if self._script else 0.0)
         supervisor = Supervisor(
@@ -159,12 +160,19 @@ class With:
             self._prompt,
             label=self._args.label,
             cwd=self._cwd,
+            workspace=self._args.workspace,
             timeout=self._args.timeout,
         )
         self._screen.begin(self._handle.task_id, self._args.label or self._prompt)
         result = await self._handle.result()
         self._screen.ended(result)
-        again = resume_command(session.ref(), result.session_id, self._cwd, self._script)
+        again = resume_command(
+            session.ref(),
+            result.session_id,
+            self._cwd,
+            script=self._script,
+            workspace=self._args.workspace,
+        )
         went_well = result.ending == "done" and result.outcome in {"passed", "skipped"}
         if again and self._has_begun and not went_well:
             self._screen.say(f"to go on with this session: {again}")
@@ -183,39 +191,6 @@ class With:
                 f"task {task} is at work on the conversation {name}; wait for it, or have a word "
                 f'in it with: notyet tasks steer {task} "..."'
             )
-
-    def _engine(self, ledger: Ledger) -> Engine:
-        from notyet.config.load import Setup
-        from notyet.config.switch import switched_off
-        from notyet.configured import supervising_engine
-
-        off = switched_off(self._cwd, os.environ)
-        self._cause = "off" if off else self._cause
-        if os.environ.get("NOTYET_INSIDE"):
-            off = "off because a gate runs this, and a gate's own agent is not gated"
-            self._cause = "inside"
-        setup = Setup() if off else self._setup()
-        engine = supervising_engine(setup, os.environ, ledger, self._screen.warn)
-        stop = StopEvent(scope="agent", host="notyet", session_id="-", cwd=self._cwd)
-        names = [gate.name for gate in select(stop, setup.gates)]
-        if names:
-            self._screen.gates(names, limit_in_force(engine.limits, History(), 0).number)
-        else:
-            self._screen.say(off or "no gates are in force here, so nothing will be checked")
-        return engine
-
-    def _setup(self) -> Setup:
-        from notyet.config.load import load
-
-        setup = load(self._cwd, "notyet", os.environ, agent=self._agent)
-        for said in (*setup.warnings, *setup.distrust):
-            self._screen.warn(said)
-            self._warnings.append(said)
-        if setup.distrust and not setup.gates:
-            self._cause = "untrusted"
-        if self._args.max_blocks is None:
-            return setup
-        return replace(setup, limits={**setup.limits, "max_blocks": self._args.max_blocks})
 
     def _hear(self, progress: Progress) -> None:
         if self._handle is not None and progress.task_id == self._handle.task_id:

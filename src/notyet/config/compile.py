@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 
 from notyet.config.document import BadSyntax
+from notyet.config.files import ConfigFile
 from notyet.config.mistakes import Mistake
 from notyet.config.native import read_native
 from notyet.config.schema import examine
 from notyet.config.settings import Settings
+from notyet.config.tree import LOCAL_TREE
 from notyet.core.command import Command
 from notyet.core.gate import Gate, Match, Source
+from notyet.core.record import replace
+from notyet.core.remote import is_remote, remote_from
 from notyet.dialects import PATIENCE
 
 TYPE_CHECKING = False
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.config.schema import Examined, FormatName
+    from notyet.config.tree import Tree
 
     Path = tuple[str | int, ...]
 
@@ -32,16 +37,37 @@ _LONGEST_SCRIPT = 100_000  # bytes; the system refuses an argument of 128 KiB
 _EXECUTABLES = {"mux-stop": "agent", "mux-subagent-stop": "subagent"}
 
 
-def compile_text(text: str, path: str, kind: str) -> Settings:
-    """Return what a file of this kind says, with every mistake in it."""
+def compile_text(text: str, path: str, kind: str, tree: Tree = LOCAL_TREE) -> Settings:
+    """Return what a file of this kind says, with every mistake in it.
+
+    The path of a file in a workspace is its address; what it names runs there (M1).
+    """
+    if kind == "notyet":
+        settings = read_native(text, path)
+        if is_remote(path):
+            return _without_openclaw(settings) if settings.openclaw else settings
+        return _with_openclaw(settings) if settings.openclaw else settings
     if kind in _EXECUTABLES:
-        return _executable(text, path, kind)
-    if kind == "conclaude":
-        return _conclaude(text, path)
-    if kind in _HOOKS:
-        return _hooks(text, path, *_HOOKS[kind])
-    settings = read_native(text, path)
-    return _with_openclaw(settings) if settings.openclaw else settings
+        settings = _executable(text, path, kind, tree)
+    elif kind == "conclaude":
+        settings = _conclaude(text, path)
+    else:
+        settings = _hooks(text, path, *_HOOKS[kind])
+    return _moved(settings, path, kind) if is_remote(path) else settings
+
+
+def _moved(settings: Settings, path: str, kind: str) -> Settings:
+    """Let what a file in a workspace names run there, in the project's folder."""
+    project = ConfigFile(path=path, kind=kind).project
+
+    def there(check: Any) -> Any:
+        return replace(check, workspace=project, dir="")
+
+    return replace(
+        settings,
+        gates=tuple(replace(gate, check=there(gate.check)) for gate in settings.gates),
+        starters=tuple(replace(one, check=there(one.check)) for one in settings.starters),
+    )
 
 
 def _hooks(text: str, path: str, speaks: str, form: FormatName) -> Settings:
@@ -80,21 +106,22 @@ def _conclaude(text: str, path: str) -> Settings:
     )
 
 
-def _executable(text: str, path: str, kind: str) -> Settings:
+def _executable(text: str, path: str, kind: str, tree: Tree) -> Settings:
     """Return the gate for Mux's `.mux/stop` (J3).
 
     A shell script is run as the text that was trusted, whatever the file says by then. Another
     program can only be run by its path, so that one which changed is not run at all.
     """
-    if not os.access(path, os.X_OK) and os.path.lexists(path):
+    if tree.exists(path) and not tree.is_executable(path):
         hint = f"run chmod +x {os.path.basename(path)}"
         mistake = Mistake(file=path, message="it is not executable, so it is not run", hint=hint)
         return Settings(file=path, warnings=(mistake,))
     shell = _shell_of(text)
-    by_text = Command(argv=(shell or "bash", "-c", text, path), speaks="mux") if shell else None
+    itself = remote_from(path).path if is_remote(path) else path
+    by_text = Command(argv=(shell or "bash", "-c", text, itself), speaks="mux") if shell else None
     gate = Gate(
-        name=f"mux {os.path.relpath(path, os.path.dirname(os.path.dirname(path)))}",
-        check=by_text or Command(argv=(path,), speaks="mux", options={"by_path": True}),
+        name=f"mux {'/'.join(path.split('/')[-2:])}",
+        check=by_text or Command(argv=(itself,), speaks="mux", options={"by_path": True}),
         match=Match(events=(_EXECUTABLES[kind],)),  # type: ignore[arg-type]  # a scope
         timeout=PATIENCE["mux"],
         source=Source(path, 1),
@@ -124,7 +151,6 @@ def _shell_of(text: str) -> str:
 def _with_openclaw(settings: Settings) -> Settings:
     """Take the limit of steer-restarts from OpenClaw's own file, as it is now (J9)."""
     from notyet.config.read_file import read_file
-    from notyet.core.record import replace
 
     text, mistake = read_file(settings.openclaw)
     number = None if text is None else _steer_restarts(text)
@@ -136,6 +162,13 @@ def _with_openclaw(settings: Settings) -> Settings:
         mistake = Mistake(file=settings.openclaw, message=f"it has no whole number at {where}")
     mistakes = settings.mistakes if mistake is None else (*settings.mistakes, mistake)
     return replace(settings, limits=limits, mistakes=mistakes)
+
+
+def _without_openclaw(settings: Settings) -> Settings:
+    """Leave the limit alone: OpenClaw's file would be on another machine."""
+    message = "`read.openclaw` is not followed in a file that is read from a workspace"
+    warning = Mistake(file=settings.file, message=message)
+    return replace(settings, openclaw="", warnings=(*settings.warnings, warning))
 
 
 def _steer_restarts(text: str) -> int | None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 
+from notyet.config.files import parent
+from notyet.config.mistakes import Mistake
 from notyet.config.schema import examine
 from notyet.config.schema_native import ALL, GATE, MAIN, OBSERVER, SUBAGENTS
 from notyet.config.settings import FileObserver, Settings
 from notyet.core.command import Command
 from notyet.core.gate import EVERY_AGENT, Gate, Match, Source
+from notyet.core.remote import LOCAL, is_remote, remote_from
 from notyet.core.verdict import OUTCOMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from notyet.config.schema import Examined
     from notyet.core.event import Scope
 
 SLOW = -1  # the priority of gates that are asked when the quick ones passed
@@ -26,60 +30,123 @@ _EVENTS: dict[str, tuple[Scope, ...]] = {
 
 
 def read_native(text: str, file: str) -> Settings:
-    """Return what a `notyet.toml` says, with every mistake in it."""
+    """Return what a `notyet.toml` says, with every mistake in it; `file` may be an address."""
     examined = examine(text, file, "notyet")
     value = examined.value
-    folder = os.path.dirname(os.path.abspath(file))
-
-    def source(*path: str) -> Source:
-        line = examined.document.locate(path)[0] if examined.document else 0
-        return Source(file, line)
-
+    reading = _Reading(file, examined)
     read = value.get("read", {})
     openclaw = read.get("openclaw", "")
     return Settings(
         file=file,
-        gates=tuple(
-            _gate(name, {"run": entry} if isinstance(entry, str) else entry, folder, source)
-            for name, entry in value.get("gates", {}).items()
-        ),
+        gates=reading.gates(),
         limits=value.get("limits", {}),
         observers=tuple(
-            _observer(name, entry, folder, source)
-            for name, entry in value.get("observers", {}).items()
+            reading.observer(name, entry) for name, entry in value.get("observers", {}).items()
         ),
         start_tell=value.get("start", {}).get("tell"),
         read_hosts=tuple(dict.fromkeys(read.get("hosts", ()))),
-        openclaw=os.path.join(folder, os.path.expanduser(openclaw)) if openclaw else "",
+        workspace=reading.workspace if not is_remote(file) else "",
+        openclaw=os.path.join(reading.folder, os.path.expanduser(openclaw)) if openclaw else "",
         reply=value.get("reply", {}),
-        mistakes=examined.mistakes,
+        mistakes=(*examined.mistakes, *reading.mistakes),
+        warnings=tuple(reading.warnings),
     )
 
 
-def _gate(name: str, entry: dict[str, Any], folder: str, source: Any) -> Gate:
-    full = GATE.filled(entry)
-    options = {key: full[key] for key in ("pass_codes", "hint", "paths", "when")}
-    return Gate(
-        name=name,
-        check=_command(entry, folder, options),
-        match=_match(full),
-        priority=SLOW if full["slow"] and "priority" not in entry else full["priority"],
-        timeout=float(full["timeout"]),
-        if_broken=full["if_broken"],
-        observe=full["observe"],
-        source=source("gates", name),
-    )
+class _Reading:
+    """One file, and where what it names would run.
 
+    A file that was read from a workspace speaks of the machine it is on, and of no other: whoever
+    writes there must not send us elsewhere.
+    """
 
-def _observer(name: str, entry: dict[str, Any], folder: str, source: Any) -> FileObserver:
-    full = OBSERVER.filled(entry)
-    return FileObserver(
-        name=name,
-        check=_command(entry, folder, {}),
-        timeout=float(full["timeout"]),
-        on=tuple(full.get("on", OUTCOMES)),
-        source=source("observers", name),
-    )
+    def __init__(self, file: str, examined: Examined) -> None:
+        self._file = file
+        self._examined = examined
+        self.mistakes: list[Mistake] = []
+        self.warnings: list[Mistake] = []
+        self.home = parent(file) if is_remote(file) else ""  # the workspace that it is in
+        self.folder = (
+            remote_from(self.home).path if self.home else os.path.dirname(os.path.abspath(file))
+        )
+        named = examined.value.get("workspace", LOCAL)
+        if self.home and named not in {LOCAL, self.home}:
+            message = f"`workspace` is not followed in a file that is read from {self.home}"
+            self.warnings.append(self._mistake(("workspace",), message))
+        self.workspace = self.home or ("" if named == LOCAL else named)
+
+    def gates(self) -> tuple[Gate, ...]:
+        """Return the gates; none where it is said wrongly on which machine they run."""
+        said = self._examined.document.value if self._examined.document else {}
+        if "workspace" in said and "workspace" not in self._examined.value:
+            return ()
+        entries = self._examined.value.get("gates", {})
+        read = [
+            self._gate(name, {"run": entry} if isinstance(entry, str) else entry)
+            for name, entry in entries.items()
+        ]
+        return tuple(gate for gate in read if gate is not None)
+
+    def _gate(self, name: str, entry: dict[str, Any]) -> Gate | None:
+        named = entry.get("workspace", "")
+        if self.home and named not in {"", LOCAL, self.home}:
+            message = f"`gates.{name}.workspace` names another machine or folder than the file's"
+            hint = f'leave it out, or write "{LOCAL}" for the machine that the file is on'
+            self.mistakes.append(self._mistake(("gates", name, "workspace"), message, hint))
+            return None
+        workspace = self.home or named or self.workspace
+        full = GATE.filled(entry)
+        options = {key: full[key] for key in ("pass_codes", "hint", "paths", "when")}
+        return Gate(
+            name=name,
+            check=self._command(entry, workspace, options),
+            match=_match(full),
+            priority=SLOW if full["slow"] and "priority" not in entry else full["priority"],
+            timeout=float(full["timeout"]),
+            if_broken=full["if_broken"],
+            observe=full["observe"],
+            source=self._source("gates", name),
+        )
+
+    def observer(self, name: str, entry: dict[str, Any]) -> FileObserver:
+        """Return an observer; it runs on the machine of its file."""
+        full = OBSERVER.filled(entry)
+        return FileObserver(
+            name=name,
+            check=self._command(entry, self.home, {}),
+            timeout=float(full["timeout"]),
+            on=tuple(full.get("on", OUTCOMES)),
+            source=self._source("observers", name),
+        )
+
+    def _command(self, entry: dict[str, Any], workspace: str, options: dict[str, Any]) -> Command:
+        run = entry.get("run", "")
+        argv: tuple[str, ...] = () if isinstance(run, str) else tuple(run)
+        if "python" in entry:
+            # Which Python is found out later, where the command is run (N4).
+            argv = ("python", entry["python"])
+            options = options | {
+                "python": entry["python"],
+                "interpreter": entry.get("interpreter", ""),
+            }
+        folder = remote_from(workspace).path if is_remote(workspace) else self.folder
+        return Command(
+            script=run if isinstance(run, str) else "",
+            argv=argv,
+            dir=os.path.normpath(os.path.join(folder, entry.get("dir", ""))),
+            workspace=workspace,
+            env=tuple(entry.get("env", {}).items()),
+            options=options,
+        )
+
+    def _source(self, *path: str) -> Source:
+        document = self._examined.document
+        return Source(self._file, document.locate(path)[0] if document else 0)
+
+    def _mistake(self, path: tuple[str, ...], message: str, hint: str = "") -> Mistake:
+        document = self._examined.document
+        line, column = document.locate(path) if document else (0, 0)
+        return Mistake(file=self._file, line=line, column=column, message=message, hint=hint)
 
 
 def _match(full: dict[str, Any]) -> Match:
@@ -90,23 +157,4 @@ def _match(full: dict[str, Any]) -> Match:
         agents=EVERY_AGENT if everybody else whom,
         never=full["never"],
         endings=full["endings"],
-    )
-
-
-def _command(entry: dict[str, Any], folder: str, options: dict[str, Any]) -> Command:
-    run = entry.get("run", "")
-    argv: tuple[str, ...] = () if isinstance(run, str) else tuple(run)
-    if "python" in entry:
-        # Which Python is found out later, where the command is run (N4).
-        argv = ("python", entry["python"])
-        options = options | {
-            "python": entry["python"],
-            "interpreter": entry.get("interpreter", ""),
-        }
-    return Command(
-        script=run if isinstance(run, str) else "",
-        argv=argv,
-        dir=os.path.normpath(os.path.join(folder, entry.get("dir", ""))),
-        env=tuple(entry.get("env", {}).items()),
-        options=options,
     )

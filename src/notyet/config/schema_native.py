@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from posixpath import isabs, normpath
-
 from notyet.config.files import READABLE
 from notyet.config.quantities import Seconds, Whole
 from notyet.config.scalars import (
@@ -15,9 +13,11 @@ from notyet.config.scalars import (
     name_of,
     said,
 )
+from notyet.config.scalars_places import Below, Workspace
 from notyet.config.shape import Either, Field, ListOf, MapOf, Table
 from notyet.core.gate import GATED_ENDINGS
 from notyet.core.limits import Limits
+from notyet.core.record import replace
 from notyet.core.verdict import OUTCOMES
 
 TYPE_CHECKING = False
@@ -31,21 +31,6 @@ MAIN, SUBAGENTS, ALL = "main", "subagents", "all"
 _WHOM = (MAIN, SUBAGENTS, ALL)
 _MANY = 1_000_000
 _PATTERNS = ListOf(item=Glob())
-
-
-class Below(Text, kw_only=True):
-    """A path that stays below the file's folder."""
-
-    says: str = "a path below the file's folder"
-
-    def check(self, value: Any, path: Path, found: Found) -> Any:
-        clean = super().check(value, path, found)
-        if clean is BROKEN:
-            return BROKEN
-        if isabs(clean) or clean.startswith("~") or normpath(clean).split("/")[0] == "..":
-            found.append((path, f"{name_of(path)} is {self.says}, not {said(value)}", ""))
-            return BROKEN
-        return clean
 
 
 class Kind(Glob, kw_only=True):
@@ -83,7 +68,7 @@ _INTERPRETER = Field(
     shape=Text(line=True),
     vital=True,
     doc="The Python that calls the function; without it the project's `.venv/bin/python` "
-    "where there is one, else the one that runs notyet.",
+    "where there is one, else the one that runs notyet; in a workspace else its `python3`.",
 )
 _DIR = Field(
     shape=Below(),
@@ -101,6 +86,7 @@ _ENV = Field(
     also=("environment",),
     doc="Environment variables for it, on top of those it inherits.",
 )
+_WHERE = ("remote", "host", "machine", "ssh", "where")  # what people may call a workspace
 
 GATE = Table(
     one_of=("run", "python"),
@@ -167,7 +153,18 @@ GATE = Table(
             also=("except", "exclude"),
             doc="Patterns for subagents that are left in peace.",
         ),
-        "dir": _DIR,
+        "dir": replace(
+            _DIR,
+            doc="The folder it runs in, below the folder of this file, or below the path of its "
+            "workspace. Without it: that folder.",
+        ),
+        "workspace": Field(
+            shape=Workspace(),
+            vital=True,
+            also=_WHERE,
+            doc="The machine and folder it runs in, instead of that of the file: "
+            '`"ssh://dev@box/srv/app"`, or `"local"` for the machine that this file is on.',
+        ),
         "observe": Field(
             shape=Flag(),
             default=False,
@@ -265,6 +262,13 @@ REPLY = Table(
 NATIVE = Table(
     fields={
         "$schema": Field(shape=Text(), doc="Where editors find the schema of this file."),
+        "workspace": Field(
+            shape=Workspace(),
+            also=_WHERE,
+            doc="Where the files are that agents work on, if elsewhere: `ssh://dev@box/srv/app`. "
+            "The gates run there, over SSH, and the project's own files there are read too. "
+            "Observers run here.",
+        ),
         "limits": Field(shape=LIMITS, doc="How much patience the gates have."),
         "gates": Field(
             shape=MapOf(item=Either((Text(), GATE)), key=NAME),

@@ -36,6 +36,7 @@ class Settings(Record, kw_only=True):
     observers: tuple[FileObserver, ...] = ()
     start_tell: bool | None = None
     read_hosts: tuple[str, ...] = ()
+    workspace: str = ""  # where its gates run, and whose files are read: ssh://host/path
     openclaw: str = ""  # the path of a file that sets `max_blocks` (J9)
     reply: Mapping[str, str] = {}  # by host
     notifications: Mapping[str, Any] = {}  # of a `.conclaude.yaml`

@@ -12,6 +12,7 @@ from errno import EFBIG, EINVAL
 
 from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
+from notyet.core.remote import is_remote, remote_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,19 +64,29 @@ def _is_regular(descriptor: int) -> bool:
     return os.fstat(descriptor).st_mode & _KIND == _REGULAR
 
 
+def about_folder(path: str) -> str:
+    """Return the folder whose identity counts for a file."""
+    folder = os.path.dirname(path)
+    # .mux and the like come and go with branches.
+    return os.path.dirname(folder) if os.path.basename(folder).startswith(".") else folder
+
+
 def folder_id(path: str) -> str:
     """Return what tells a file's folder from another that took its name; empty when it is gone."""
-    folder = os.path.dirname(path)
-    if os.path.basename(folder).startswith("."):  # .mux and the like come and go with branches
-        folder = os.path.dirname(folder)
     try:
-        return str(os.stat(folder).st_ino)  # without the device, which a remount changes
+        return str(
+            os.stat(about_folder(path)).st_ino
+        )  # without the device, which a remount changes
     except OSError:
         return ""
 
 
 def record_path(state: str, path: str) -> str:
-    """Return where the record about a file lies."""
+    """Return where the record about a file lies; no path here is taken for one elsewhere."""
+    if is_remote(path):
+        place = remote_from(path)
+        machine = place.machine.replace("//", "")  # ssh:dev@box, so that no host is named ".."
+        return os.path.join(state, "trust-there", machine, place.path.lstrip("/")) + ".json"
     return os.path.join(state, "trust", path.lstrip("/")) + ".json"
 
 

@@ -8,10 +8,8 @@ from notyet.config.compile import compile_text
 from notyet.config.compiled import freeze
 from notyet.config.store import (
     Trusted,
-    folder_id,
     read_record,
     state_folder,
-    text_of,
     write_record,
 )
 from notyet.core.record import Record
@@ -40,11 +38,11 @@ class Candidate(Record, kw_only=True):
 
 def candidate(file: ConfigFile, environ: Mapping[str, str]) -> Candidate:
     """Read a file that a person may want to trust. Raises OSError."""
-    text = text_of(file.path)
+    text = file.tree.text_of(file.path)
     return Candidate(
         file=file,
         text=text,
-        settings=compile_text(text, file.path, file.kind),
+        settings=compile_text(text, file.path, file.kind, file.tree),
         before=read_record(state_folder(environ), file.path),
     )
 
@@ -56,6 +54,6 @@ def grant(chosen: Candidate, environ: Mapping[str, str]) -> None:
         content=chosen.text,
         compiled=freeze(chosen.settings),
         at=time.time(),
-        folder=folder_id(chosen.file.path),
+        folder=chosen.file.tree.folder_id(chosen.file.path),
     )
     write_record(state_folder(environ), record)

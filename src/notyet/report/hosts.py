@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from notyet.config.load import load
+from notyet.config.load import NO_LOOK, load
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import Record, replace
 from notyet.dialects import MARGIN, PATIENCE, host_face, time_to_answer
@@ -178,7 +178,7 @@ def config_of(entry: Registration, cwd: str) -> str | None:
 def _setup(look: Look, entry: Registration | None, config: str) -> Setup:
     """Return what is in force for an entry's command."""
     host = look.host if entry is None else spoken(look, entry)
-    return load(look.cwd, host, look.environ_of_hooks, only=config)
+    return load(look.cwd, host, look.environ_of_hooks, only=config, patience=NO_LOOK)
 
 
 def _program(look: Look) -> Iterator[Fault]:
@@ -212,7 +212,8 @@ def _own(look: Look, setup: Setup, config: str) -> Iterator[Fault]:
     if not look.added and not config:
         return
     places = {name: at for name, (_, at) in judge_of(look.host).variables(look.contents).items()}
-    known = own_faults(look.cwd, look.environ, load(look.cwd, look.host, look.environ))
+    here = load(look.cwd, look.host, look.environ, patience=NO_LOOK)
+    known = own_faults(look.cwd, look.environ, here)
     moved = ", ".join(name for name in _MOVING if name in look.added)
     remove = f"remove {moved} from the `env` of {look.title}'s settings"
     for found in own_faults(look.cwd, look.environ_of_hooks, setup, places, config):

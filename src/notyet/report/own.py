@@ -100,6 +100,13 @@ def _configuration(
             told.add(path)
             what = "It was trusted with another version of notyet, and must be trusted again."
             yield fault("config-unreadable", what, where=at(path), fix="run: notyet trust --read")
+    if setup.workspace:
+        there = visible(setup.workspace)
+        yield fault(
+            "workspace-not-asked",
+            f"The files of agents here are in {there}, which was not connected to.",
+            fix=f"to see whether it can be reached, run: notyet trust --show {quote(there)}",
+        )
     if not setup.gates and not told:
         yield fault(
             "no-gates",

@@ -72,6 +72,7 @@ CODES: Mapping[str, Level] = MappingProxyType(
         "config-changed": "fault",
         "config-removed": "warning",
         "config-unreadable": "fault",
+        "workspace-not-asked": "note",
         "switched-off": "fault",
         "ledger-unusable": "fault",
         "ledger-at-risk": "warning",

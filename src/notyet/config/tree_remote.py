@@ -1,0 +1,198 @@
+"""The files of a workspace on another machine, fetched in one look (M5).
+
+What comes from there is data that anybody may have made up: framed by a word that no file there
+could know, bounded, and looked up only by names that we asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from errno import EACCES, EFBIG, EINVAL, EIO, EISDIR, ENOENT
+
+from notyet.config.files import above, looked_for
+from notyet.config.store import MOST_BYTES, about_folder
+from notyet.core.record import Record
+from notyet.core.remote import Remote, remote_from
+from notyet.core.text import bounded, clean, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from notyet.core.command import Exit
+
+_MOST_FETCHED = 16 * 1024 * 1024  # bytes of all files together
+_LONGEST_REASON = 300
+# Arguments: a mark, names that are looked for in every folder, names only for projects, folders
+# from the nearest on. Whatever may hold a project is its beginning, a repository, or has a file
+# of ours. `dd` stops by itself where a file is too large for us: 65 blocks are above 4 MB.
+_LOOK = """\
+m=$1 every=$2 projects=$3
+shift 3
+look() {
+  p=${d%/}/$1
+  if [ ! -e "$p" ] && [ ! -L "$p" ]; then return 1; fi
+  k=other x=-
+  if [ ! -e "$p" ]; then k=dangling
+  elif [ -d "$p" ]; then k=folder
+  elif [ -f "$p" ] && [ ! -r "$p" ]; then k=closed
+  elif [ -f "$p" ]; then k=file
+  fi
+  if [ -x "$p" ]; then x=x; fi
+  printf '\\n%s file %s %s %s\\n' "$m" "$1" "$k" "$x"
+  if [ "$k" = file ]; then dd if="$p" bs=65536 count=65 2>/dev/null; fi
+  return 0
+}
+if [ ! -e "$1/." ]; then
+  k=gone
+  if [ -e "$1" ]; then k=entered; if [ ! -d "$1" ]; then k=folder; fi; fi
+  printf '\\n%s no %s\\n' "$m" "$k"
+  exit 0
+fi
+is_project=1
+for d do
+  i=$(ls -di "${d%/}/." 2>/dev/null)
+  i=${i#"${i%%[! ]*}"}
+  printf '\\n%s folder %s\\n' "$m" "${i%% *}"
+  for n in $every; do
+    if look "$n"; then case $n in .git|notyet.toml) is_project=1;; esac; fi
+  done
+  if [ "$is_project" ]; then for n in $projects; do look "$n"; done; fi
+  is_project=
+done
+printf '\\n%s end\\n' "$m"
+"""
+_PROBLEMS = {
+    "folder": (EISDIR, "it is a folder, not a file"),
+    "closed": (EACCES, "it may not be read"),
+    "dangling": (ENOENT, "it is a link to a file that is not there"),
+    "other": (EINVAL, "it is not a regular file"),
+}
+
+
+_NO_FOLDER = {
+    "gone": "does not exist",
+    "folder": "is not a folder",
+    "entered": "may not be entered",
+}
+
+
+class _Found(Record, kw_only=True):
+    """One file, as the machine told of it."""
+
+    kind: str
+    is_executable: bool
+    content: bytes
+
+
+class RemoteTree:
+    """The files of a workspace, and of the folders around it, as one look found them."""
+
+    def __init__(self, workspace: str, patience: float, hosts: Iterable[str] = ()) -> None:
+        """Look, for so many seconds at most; with 0 nobody is asked, and nothing is known."""
+        self._place = remote_from(workspace)
+        self._patience = patience
+        self._files: dict[str, _Found] = {}
+        self._folders: dict[str, str] = {}
+        self._hosts: set[str] = set()
+        self.unseen = f"{self._place.destination} was not asked"
+        if patience > 0:
+            self.look_for(hosts)
+
+    @property
+    def workspace(self) -> str:
+        """The workspace's address."""
+        return self._place.url
+
+    def look_for(self, hosts: Iterable[str]) -> None:
+        """Look at the files of these hosts too, if that has not been done."""
+        wanted = self._hosts.union(hosts)
+        if self._patience <= 0 or (wanted == self._hosts and not self.unseen):
+            return
+        self._hosts = wanted
+        every, projects = looked_for(wanted)
+        folders = above(self._place.path)
+        try:
+            self._take(_fetched(self._place, every, projects, folders, self._patience))
+            self.unseen = ""
+        except _Unseen as error:
+            self.unseen = str(error)
+            self._patience = 0.0  # nobody waits for it twice
+
+    def _take(self, parts: Sequence[bytes]) -> None:
+        folders = iter(above(self._place.path))
+        folder = ""
+        for part in parts:
+            head, _, content = part.partition(b"\n")
+            words = head.decode("ascii", "replace").split(" ")
+            if words[0] == "folder":
+                folder = next(folders, "")
+                number = words[1] if len(words) > 1 else ""
+                self._folders[folder] = number if number.isdecimal() else ""
+            elif words[0] == "file" and len(words) == 4:  # noqa: PLR2004  # as it is printed
+                name = os.path.join(folder, words[1])
+                self._files[name] = _Found(
+                    kind=words[2], is_executable=words[3] == "x", content=content
+                )
+
+    def exists(self, name: str) -> bool:
+        """Tell whether it was there."""
+        return remote_from(name).path in self._files
+
+    def text_of(self, name: str) -> str:
+        """Return what was in it. Raises OSError."""
+        found = self._files.get(remote_from(name).path)
+        if found is None:
+            raise OSError(EIO, self.unseen or "it is not there", name)
+        if found.kind != "file":
+            raise OSError(*_PROBLEMS.get(found.kind, _PROBLEMS["other"]), name)
+        if len(found.content) > MOST_BYTES:
+            raise OSError(EFBIG, f"it is larger than {MOST_BYTES // 1024 // 1024} MB", name)
+        return found.content.decode("utf-8", "surrogateescape")
+
+    def is_executable(self, name: str) -> bool:
+        """Tell whether it could be run."""
+        found = self._files.get(remote_from(name).path)
+        return found is not None and found.is_executable
+
+    def folder_id(self, name: str) -> str:
+        """Return the number of its folder on the disk there; empty when it is not known."""
+        return self._folders.get(about_folder(remote_from(name).path), "")
+
+
+class _Unseen(Exception):  # noqa: N818  # it never leaves this module
+    """The machine did not answer, or not as it should; says why."""
+
+
+def _fetched(
+    place: Remote, every: Sequence[str], projects: Sequence[str], folders: list[str], wait: float
+) -> list[bytes]:
+    """Ask the machine; return the parts of its answer. Raises _Unseen."""
+    from notyet.checks.remote import run_there
+
+    mark = os.urandom(12).hex()
+    argv = ("/bin/sh", "-c", _LOOK, "sh", mark, " ".join(every), " ".join(projects), *folders)
+    done = run_there(place, argv, patience=wait, head=_MOST_FETCHED)
+    _, *parts = done.stdout.split(f"\n{mark} ".encode())
+    if done.problem or done.timed_out or done.code != 0:
+        raise _Unseen(_why(place, done, wait))
+    if done.left_out:
+        most = _MOST_FETCHED // 1024 // 1024
+        raise _Unseen(f"the files on {place.destination} have more than {most} MB together")
+    if parts and parts[0].startswith(b"no "):
+        kind = parts[0][3:].strip().decode("ascii", "replace")
+        why = _NO_FOLDER.get(kind, _NO_FOLDER["gone"])
+        raise _Unseen(f"{visible(place.path)} {why} on {place.destination}")
+    if not parts or parts[-1].strip() != b"end":
+        raise _Unseen(f"{place.destination} answered something else than was asked")
+    return parts
+
+
+def _why(place: Remote, done: Exit, wait: float) -> str:
+    if done.problem:
+        return bounded(" ".join(clean(done.problem).split()), _LONGEST_REASON)
+    if done.timed_out:
+        return f"{place.destination} did not answer within {wait:g} s"
+    said = " ".join(clean(done.stderr.decode("utf-8", "replace")).split())
+    how = f"exit code {done.code}" if done.code is not None else f"signal {done.signal}"
+    return bounded(f"looking on {place.destination} ended with {how}: {said}", _LONGEST_REASON)

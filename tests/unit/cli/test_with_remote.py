@@ -1,0 +1,133 @@
+"""`notyet with ... --workspace`: an agent here, whose files and gates are elsewhere (M)."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from commands import until
+from hook_runs import trust
+from with_runs import ANSWERS, LEARNS, Started, listed, tasks
+from workspaces import trust_there, unreachable, write_there
+
+
+@pytest.fixture
+def app(tmp_path):
+    folder = tmp_path / "there" / "app"
+    (folder / ".git").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def here(tmp_path):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "agent.toml").write_text(ANSWERS)
+    (folder / "notyet.toml").write_text('[gates]\nnot_read = "exit 1"\n')
+    return folder
+
+
+def lines(done):
+    return [" ".join(line.split()[1:]) for line in done.stderr.splitlines()]
+
+
+@pytest.mark.rule("M1", "M5")
+def test_an_agent_is_sent_back_until_the_work_there_passes(warm_box, app, here, run_here):
+    script = LEARNS.replace("touch ready", f"touch '{app}/ready'")
+    (here / "agent.toml").write_text(script)
+    write_there(app, "notyet.toml", '[gates]\nready = "test -e ready"\n')
+    trust_there(warm_box, app)
+    done = run_here(here, "--workspace", warm_box.url(app))
+    assert (done.returncode, done.stdout) == (0, "Now it is.\n")
+    assert "gates ready on box (at most 3 send-backs)" in lines(done)
+    assert not any("not_read" in line for line in lines(done))
+
+
+@pytest.mark.rule("M5")
+def test_the_workspace_is_in_the_json_and_in_the_command_that_goes_on(
+    warm_box, app, here, run_here
+):
+    write_there(app, "notyet.toml", '[gates]\nnever = "exit 1"\n')
+    trust_there(warm_box, app)
+    url = warm_box.url(app)
+    done = run_here(here, "--workspace", f"{url}//", "--max-blocks", "0", "--json")
+    summary = json.loads(done.stdout)
+    assert (summary["workspace"], summary["outcome"]) == (url, "capped")
+    again = f"notyet with scripted:agent.toml --workspace {url} --resume {summary['session']}"
+    assert any(again in line for line in lines(done))
+    (task,) = listed(here)
+    assert task["workspace"] == url
+    shown = tasks(here, "show", summary["task"]).stdout
+    assert f"--workspace {url} --resume" in shown
+    assert [line.split() for line in shown.splitlines() if line.startswith("workspace")] == [
+        ["workspace", url]
+    ]
+
+
+@pytest.mark.rule("N5", "M5")
+def test_a_file_there_that_nobody_trusted_gates_nobody_and_is_told(warm_box, app, here, run_here):
+    write_there(app, "notyet.toml", '[gates]\nnever = "exit 1"\n')
+    url = warm_box.url(app)
+    done = run_here(here, "--workspace", url, "--json")
+    summary = json.loads(done.stdout)
+    assert (summary["outcome"], summary["stop_reason"]) == ("skipped", "untrusted")
+    assert summary["warnings"] == [f"{url}/notyet.toml is not trusted; run: notyet trust {url}"]
+
+
+@pytest.mark.rule("M3")
+def test_an_agent_does_not_begin_where_nobody_could_look(
+    warm_box, app, here, run_here, monkeypatch
+):
+    done = run_here(here, "--workspace", warm_box.url(app / "gone"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"notyet with: {warm_box.url(app)}/gone cannot be read: {app}/gone does not exist on box\n"
+    )
+    unreachable(monkeypatch, warm_box, here)
+    done = run_here(here, "--workspace", warm_box.url(app))
+    assert (done.returncode, "refused" in done.stderr) == (1, True)
+    assert listed(here) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("box:/srv", 'did you mean "ssh://box/srv"?'),
+        ("ssh://box", "a workspace names a folder"),
+        ("/srv", "a workspace begins with ssh://"),
+    ],
+)
+def test_what_is_no_workspace_is_a_wrong_command_line(here, run_here, text, words):
+    done = run_here(here, "--workspace", text)
+    assert (done.returncode, words in done.stderr) == (2, True)
+
+
+def test_a_workspace_that_is_local_is_none(here, run_here):
+    done = run_here(here, "--workspace", "local", "--json")
+    assert json.loads(done.stdout)["workspace"] == ""
+
+
+@pytest.mark.rule("M5")
+def test_a_file_here_can_name_the_workspace(warm_box, app, here, run_here):
+    text = f'workspace = "{warm_box.url(app)}"\n[gates]\nthere = "test -e .git"\n'
+    (here / "notyet.toml").write_text(text)
+    trust(here / "notyet.toml")
+    done = run_here(here, "--json")
+    summary = json.loads(done.stdout)
+    assert (summary["outcome"], summary["workspace"]) == ("passed", warm_box.url(app))
+    assert "gates there on box (at most 3 send-backs)" in lines(done)
+
+
+@pytest.mark.rule("M2")
+def test_ctrl_c_ends_the_look_at_a_machine_that_says_nothing(warm_box, tmp_path, here):
+    waits = tmp_path / "waits"
+    config = tmp_path / "silent"
+    config.write_text(f"Host box\n  ProxyCommand sh -c 'echo $$ > {waits}; exec sleep 100'\n")
+    environ = warm_box.environ | {"NOTYET_SSH_CONFIG": str(config)}
+    argv = ("with", "scripted:agent.toml", "x", "--workspace", "ssh://box/srv")
+    with Started(here, *argv, environ=environ) as started:
+        assert until(lambda: waits.exists() and waits.read_text().strip())
+        started.send(signal.SIGINT)
+        assert started.wait() == 130
+    assert until(lambda: not os.path.exists(f"/proc/{waits.read_text().strip()}"))

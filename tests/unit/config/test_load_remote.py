@@ -1,0 +1,364 @@
+"""What is in force where an agent's files are in a workspace elsewhere (M5, N5)."""
+
+import os
+import shutil
+
+import pytest
+
+from commands import until
+from config_places import READS, hooks, write, write_own, write_user_toml
+from notyet.config.load import NO_LOOK, load
+from notyet.config.store import state_folder
+from workspaces import (
+    PATIENCE,
+    load_there,
+    places,
+    trust_there,
+    unreachable,
+    write_there,
+)
+
+
+@pytest.fixture
+def app(tmp_path):
+    """A project on the box."""
+    folder = tmp_path / "there" / "app"
+    (folder / ".git").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def here(tmp_path):
+    """A folder on this machine."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    return folder
+
+
+def load_here(here, host="notyet", **options):
+    return load(str(here), host, os.environ, **({"patience": PATIENCE} | options))
+
+
+def naming(box, app, rest=""):
+    return f'workspace = "{box.url(app)}"\n[gates]\nlocal = "x"\n{rest}'
+
+
+# -- files of a workspace
+
+
+@pytest.mark.rule("M5", "N5", "J6")
+def test_a_file_there_counts_once_it_is_trusted_under_its_address(warm_box, app):
+    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
+    found = load_there(warm_box, app)
+    url = warm_box.url(app)
+    assert found.gates == ()
+    assert found.distrust == [f"{url}/notyet.toml is not trusted; run: notyet trust {url}"]
+    trust_there(warm_box, app)
+    found = load_there(warm_box, app)
+    assert places(found) == {"a": (url, str(app))}
+    assert (found.untrusted, found.warnings, found.workspace) == ((), (), url)
+
+
+@pytest.mark.rule("M5", "N5")
+def test_the_same_path_here_is_neither_trusted_nor_read(warm_box, app):
+    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
+    trust_there(warm_box, app)
+    assert load_here(app).gates == ()
+    write(app, "notyet.toml", '[gates]\na = "y"\n')  # trusted here
+    found = load_there(warm_box, app)
+    assert [gate.check.line for gate in found.gates] == ["x"]
+    (warning,) = found.warnings
+    assert warning.startswith(f"{warm_box.url(app)}/notyet.toml changed since it was trusted")
+
+
+@pytest.mark.rule("J6", "M5")
+def test_the_nearest_file_there_is_the_projects_and_the_users_own_runs_here(warm_box, app):
+    write_user_toml('[gates]\na = "user a"\nb = "user b"\n')
+    write_there(app.parent, "notyet.toml", '[gates]\nb = "outer"\nc = "c"\n')
+    trust_there(warm_box, app.parent)
+    found = load_there(warm_box, app)
+    outer = (warm_box.url(app.parent), str(app.parent))
+    assert places(found)["b"] == places(found)["c"] == outer
+    assert places(found)["a"][0] == "local"
+    write_there(app, "notyet.toml", '[gates]\nd = "d"\n')
+    assert [gate.name for gate in load_there(warm_box, app).gates] == ["a", "b", "c"]
+    trust_there(warm_box, app)
+    assert [gate.name for gate in load_there(warm_box, app).gates] == ["a", "b", "d"]
+
+
+@pytest.mark.rule("N5", "M5")
+def test_a_file_there_that_was_changed_or_removed_stays_in_force_as_it_was_trusted(warm_box, app):
+    path = write_there(app, "notyet.toml", '[gates]\na = "x"\n')
+    trust_there(warm_box, app)
+    path.write_text("[limits]\nmax_blocks = 0\n")
+    found = load_there(warm_box, app)
+    assert ([gate.check.line for gate in found.gates], dict(found.limits)) == (["x"], {})
+    assert "changed since it was trusted" in found.warnings[0]
+    path.unlink()
+    found = load_there(warm_box, app)
+    assert [gate.check.line for gate in found.gates] == ["x"]
+    url = warm_box.url(app)
+    assert found.warnings == (
+        f"{url}/notyet.toml was removed since it was trusted; that version stays in force until "
+        f"you run: notyet trust {url} --revoke",
+    )
+
+
+@pytest.mark.rule("N5", "M5")
+def test_another_folder_under_the_same_name_there_is_another_project(warm_box, app):
+    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
+    trust_there(warm_box, app)
+    shutil.move(app, app.parent / "old")
+    write_there(app, "notyet.toml", '[gates]\na = "y"\n')
+    found = load_there(warm_box, app)
+    assert (found.gates, len(found.untrusted)) == ((), 1)
+    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
+    assert [gate.check.line for gate in load_there(warm_box, app).gates] == ["x"]
+
+
+@pytest.mark.rule("N5", "M5")
+def test_a_folder_there_that_became_a_link_keeps_its_trusted_gates(warm_box, app):
+    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
+    trust_there(warm_box, app)
+    shutil.move(app, app.parent / "old")
+    app.symlink_to("old")
+    assert [gate.check.line for gate in load_there(warm_box, app).gates] == ["x"]
+
+
+# -- a machine that cannot be reached
+
+
+@pytest.mark.rule("M3", "N5", "M5")
+def test_what_was_trusted_stays_in_force_when_the_machine_cannot_be_reached(
+    warm_box, app, tmp_path, monkeypatch
+):
+    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
+    write_there(app, ".mux/settings.json", hooks("mux says"))
+    write_there(app, ".mux/stop", "#!/usr/bin/python3\n", mode=0o755)
+    trust_there(warm_box, app)
+    for name in (".mux/settings.json", ".mux/stop"):
+        trust_there(warm_box, app, name)
+    (app / "sub").mkdir()
+    assert len(load_there(warm_box, app / "sub", "mux").gates) == 3
+    unreachable(monkeypatch, warm_box, tmp_path)
+    found = load_there(warm_box, app / "sub", "mux")
+    # The program itself could have changed, so only the others are asked.
+    assert [gate.check.line for gate in found.gates] == ["x", "mux says"]
+    (warning,) = found.warnings
+    assert warning.startswith(f"the files of {warm_box.url(app)}/sub cannot be read: ")
+    assert "box" in found.unreached
+    assert warning.endswith("; what was trusted of it stays in force")
+    assert found.unreadable == (f"{warm_box.url(app)}/.mux/stop",)
+    assert found.untrusted == ()
+
+
+@pytest.mark.rule("M3", "M5", "J2")
+def test_trusted_hooks_of_a_repository_are_known_though_nobody_can_see_where_it_begins(
+    warm_box, app, tmp_path, monkeypatch
+):
+    write_there(app, ".mux/settings.json", hooks("mux says"))
+    trust_there(warm_box, app, ".mux/settings.json")
+    unreachable(monkeypatch, warm_box, tmp_path)
+    found = load_there(warm_box, app / "deep" / "down", "mux")
+    assert [gate.check.line for gate in found.gates] == ["mux says"]
+
+
+@pytest.mark.rule("M3", "M5")
+def test_nothing_applies_of_a_machine_that_was_never_reached(warm_box, app, tmp_path, monkeypatch):
+    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
+    unreachable(monkeypatch, warm_box, tmp_path)
+    found = load_there(warm_box, app)
+    assert (found.gates, found.untrusted) == ((), ())
+    assert found.warnings[0].endswith("; none of them is in force")
+
+
+@pytest.mark.rule("M3", "N5")
+def test_a_record_of_another_version_is_read_anew_even_if_nobody_answers(
+    warm_box, app, tmp_path, monkeypatch
+):
+    write_there(app, ".mux/stop", "#!/bin/sh\nexit 0\n", mode=0o755)
+    trust_there(warm_box, app, ".mux/stop")
+    for folder, _, names in os.walk(state_folder(os.environ)):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path) as file:
+                text = file.read()
+            with open(path, "w") as file:
+                file.write(text.replace('"format": 1', '"format": 0'))
+    unreachable(monkeypatch, warm_box, tmp_path)
+    found = load_there(warm_box, app, "mux")
+    assert [gate.check.argv[0] for gate in found.gates] == ["sh"]
+
+
+def test_without_a_look_what_was_trusted_is_known_and_nothing_is_said(
+    warm_box, app, tmp_path, monkeypatch
+):
+    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
+    trust_there(warm_box, app)
+    monkeypatch.setenv("PATH", str(tmp_path))  # there is no ssh
+    found = load_there(warm_box, app, patience=NO_LOOK)
+    assert [gate.name for gate in found.gates] == ["a"]
+    assert (found.warnings, found.untrusted, found.unreached) == ((), (), "")
+
+
+# -- a file here that names a workspace
+
+
+@pytest.mark.rule("N5", "M5")
+def test_a_file_that_nobody_trusted_connects_us_to_nobody(box, app, here):
+    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
+    write(here, "notyet.toml", naming(box, app), trusted=False)
+    assert until(lambda: not box.connections())  # of whoever looked whether it listens
+    found = load_here(here)
+    assert (found.gates, found.workspace, len(found.untrusted)) == ((), "", 1)
+    assert box.connections() == []
+    write(here, "notyet.toml", '[gates]\nlocal = "x"\n')
+    write(here, "notyet.toml", naming(box, app), trusted=False)  # changed by somebody
+    found = load_here(here)
+    assert places(found) == {"local": ("", str(here))}
+    assert (found.workspace, box.connections()) == ("", [])
+    write(here, "notyet.toml", naming(box, app))
+    assert load_here(here).workspace == box.url(app)
+    assert box.connections()
+
+
+@pytest.mark.rule("M5", "J6")
+def test_a_trusted_file_that_names_a_workspace_lets_the_files_there_count_too(warm_box, app, here):
+    write(here, "notyet.toml", naming(warm_box, app, 'both = "here"\n'))
+    write_there(app, "notyet.toml", '[gates]\nboth = "there"\nmore = "y"\n')
+    url = warm_box.url(app)
+    found = load_here(here)
+    assert places(found) == dict.fromkeys(("local", "both"), (url, str(app)))
+    assert [file.path for file in found.untrusted] == [f"{url}/notyet.toml"]
+    trust_there(warm_box, app)
+    found = load_here(here)
+    assert [(gate.name, gate.check.line) for gate in found.gates] == [
+        ("local", "x"),
+        ("both", "there"),
+        ("more", "y"),
+    ]
+    assert (found.workspace, found.untrusted) == (url, ())
+
+
+@pytest.mark.rule("M5")
+def test_a_copy_there_of_the_file_that_named_the_workspace_adds_nothing(warm_box, app, here):
+    text = naming(warm_box, app)
+    write(here, "notyet.toml", text)
+    write_there(app, "notyet.toml", text)
+    found = load_here(here)
+    assert ([gate.name for gate in found.gates], found.untrusted) == (["local"], ())
+    assert found.warnings == ()
+
+
+@pytest.mark.rule("N5", "M5")
+def test_gates_that_were_trusted_there_do_not_go_when_the_file_becomes_a_copy(warm_box, app, here):
+    text = naming(warm_box, app)
+    write(here, "notyet.toml", text)
+    write_there(app, "notyet.toml", '[gates]\nmore = "y"\n')
+    trust_there(warm_box, app)
+    write_there(app, "notyet.toml", text)
+    found = load_here(here)
+    assert [gate.name for gate in found.gates] == ["local", "more"]
+    assert "changed since it was trusted" in found.warnings[0]
+
+
+def test_a_file_that_is_used_instead_of_others_has_no_others_there(warm_box, app, here):
+    path = write(here, "notyet.toml", naming(warm_box, app))
+    write_there(app, "notyet.toml", '[gates]\nmore = "y"\n')
+    trust_there(warm_box, app)
+    found = load_here("/", only=str(path))
+    assert places(found) == {"local": (warm_box.url(app), str(app))}
+
+
+# -- files of other hosts
+
+
+@pytest.mark.rule("J2", "J3", "J8", "M5")
+def test_muxs_files_there_are_read_for_mux_and_where_a_file_says_so(warm_box, app):
+    write_own(".mux/settings.json", hooks("user", "both"))
+    write_there(app, ".mux/settings.json", hooks("project", "both"))
+    write_there(app, ".mux/settings.local.json", hooks("local"))
+    write_there(app, ".mux/stop", "#!/bin/sh\nexit 2\n", mode=0o755)
+    names = (".mux/settings.json", ".mux/settings.local.json", ".mux/stop")
+    (app / "sub").mkdir()
+    assert len(load_there(warm_box, app / "sub", "mux").untrusted) == 3
+    for name in names:
+        trust_there(warm_box, app, name)
+    found = load_there(warm_box, app / "sub", "mux")
+    url = warm_box.url(app)
+    assert [(gate.check.line, gate.check.workspace) for gate in found.gates[:4]] == [
+        ("user", "local"),
+        ("both", url),
+        ("project", url),
+        ("local", url),
+    ]
+    assert found.gates[4].check.argv[:2] == ("sh", "-c")
+    assert load_there(warm_box, app / "sub", "claude").gates == ()
+    write_there(app, "notyet.toml", READS.format("mux"))
+    trust_there(warm_box, app)
+    assert len(load_there(warm_box, app / "sub", "claude").gates) == 5
+
+
+@pytest.mark.rule("J3", "M5")
+def test_an_executable_there_that_may_not_be_run_is_no_gate(warm_box, app):
+    write_there(app, ".mux/stop", "#!/bin/sh\n", mode=0o644)
+    trust_there(warm_box, app, ".mux/stop")
+    assert load_there(warm_box, app, "mux").gates == ()
+
+
+@pytest.mark.rule("N5", "J3", "M5")
+def test_a_program_there_that_changed_is_not_run_and_a_script_runs_as_it_was_trusted(warm_box, app):
+    stop = write_there(app, ".mux/stop", "#!/usr/bin/python3\n", mode=0o755)
+    other = write_there(app, ".mux/subagent_stop", "#!/bin/sh\nexit 2\n", mode=0o755)
+    for name in (".mux/stop", ".mux/subagent_stop"):
+        trust_there(warm_box, app, name)
+    assert len(load_there(warm_box, app, "mux").gates) == 2
+    stop.write_text("#!/usr/bin/python3\nimport evil\n")
+    other.write_text("#!/bin/sh\nexit 0\n")
+    found = load_there(warm_box, app, "mux")
+    assert [gate.check.argv[2] for gate in found.gates] == ["#!/bin/sh\nexit 2\n"]
+    assert [file.path for file in found.untrusted] == [f"{warm_box.url(app)}/.mux/stop"]
+
+
+@pytest.mark.rule("J5", "J8", "M5")
+def test_the_nearest_conclaude_file_there_is_read_where_a_file_says_so(warm_box, app):
+    pytest.importorskip("yaml")
+    write_there(app, "notyet.toml", READS.format("conclaude"))
+    trust_there(warm_box, app)
+    write_there(app.parent, ".conclaude.yaml", "stop:\n  commands:\n    - run: x\n")
+    found = load_there(warm_box, app, "claude")
+    url = warm_box.url(app.parent)
+    assert [file.path for file in found.untrusted] == [f"{url}/.conclaude.yaml"]
+    trust_there(warm_box, app.parent, ".conclaude.yaml")
+    (gate,) = load_there(warm_box, app, "claude").gates
+    assert (gate.check.line, gate.check.workspace) == ("x", url)
+
+
+@pytest.mark.rule("J1", "M5", "C4")
+def test_a_supervised_agent_meets_the_hooks_of_every_host_there(warm_box, app):
+    write_own(".claude/settings.json", hooks("user starts", event="SessionStart"))
+    write_there(app, ".claude/settings.json", hooks("starts", event="SessionStart"))
+    write_there(app, ".codex/hooks.json", hooks("codex stops"))
+    for name in (".claude/settings.json", ".codex/hooks.json"):
+        trust_there(warm_box, app, name)
+    found = load_there(warm_box, app, agent="gemini")
+    url = warm_box.url(app)
+    assert [(one.check.line, one.check.workspace) for one in found.starters] == [
+        ("user starts", "local"),
+        ("starts", url),
+    ]
+    assert [(gate.check.line, gate.check.workspace) for gate in found.gates] == [
+        ("codex stops", url)
+    ]
+
+
+@pytest.mark.rule("J1", "M5")
+def test_of_the_same_command_here_and_there_the_one_there_is_kept(warm_box, app, here):
+    write(here, "notyet.toml", naming(warm_box, app, READS.format("claude")))
+    for folder in (here, app):
+        write_there(folder, ".claude/settings.json", hooks("check"))
+    write(here, ".claude/settings.json", hooks("check"))
+    trust_there(warm_box, app, ".claude/settings.json")
+    found = load_here(here, "codex")
+    (gate,) = [gate for gate in found.gates if gate.check.line == "check"]
+    assert gate.check.workspace == warm_box.url(app)

@@ -1,0 +1,218 @@
+"""`workspace` in `notyet.toml`: where gates run, and what is wrong about it (M1, M5)."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from notyet.config.compile import compile_text
+from notyet.config.compiled import freeze, thaw
+from notyet.config.files import ConfigFile, above, is_config_name, parent, quoted
+from notyet.config.schema import pages
+from notyet.config.store import Trusted, read_record, record_path, state_folder, write_record
+
+THERE = "ssh://dev@box/srv/app"
+GATES = '[gates]\na = "x"\n[gates.b]\nrun = "y"\ndir = "sub"\n'
+
+
+def read(text, path="/p/notyet.toml", kind="notyet"):
+    return compile_text(text, path, kind)
+
+
+def where(settings):
+    return {gate.name: (gate.check.workspace, gate.check.dir) for gate in settings.gates}
+
+
+def said(settings):
+    return [str(mistake) for mistake in settings.mistakes]
+
+
+@pytest.mark.rule("M1")
+def test_without_a_workspace_nothing_is_said_of_one():
+    settings = read(GATES)
+    assert where(settings) == {"a": ("", "/p"), "b": ("", "/p/sub")}
+    assert settings.workspace == ""
+    assert "workspace" not in json.dumps(freeze(settings))
+
+
+@pytest.mark.rule("M1")
+def test_a_workspace_of_the_file_is_where_its_gates_run_and_folders_are_below_it():
+    settings = read(f'workspace = "{THERE}"\n{GATES}[observers.o]\nrun = "z"\n')
+    assert where(settings) == {"a": (THERE, "/srv/app"), "b": (THERE, "/srv/app/sub")}
+    assert settings.workspace == THERE
+    (observer,) = settings.observers
+    assert (observer.check.workspace, observer.check.dir) == ("", "/p")
+    assert thaw(freeze(settings)) == settings
+
+
+@pytest.mark.rule("M1")
+def test_a_workspace_of_a_gate_wins_and_local_is_here():
+    settings = read(
+        f'workspace = "{THERE}"\n[gates.a]\nrun = "x"\nworkspace = "local"\ndir = "d"\n'
+        '[gates.b]\nrun = "y"\nworkspace = "ssh://other:22/x/../y/"\ndir = "d"\n'
+    )
+    assert where(settings) == {"a": ("local", "/p/d"), "b": ("ssh://other:22/y", "/y/d")}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ('"box:/srv/app"', 'begins with ssh:// (did you mean "ssh://box/srv/app"?)'),
+        ('"dev@box:/srv"', 'begins with ssh:// (did you mean "ssh://dev@box/srv"?)'),
+        ('"http://box/srv"', "begins with ssh:// (write it like ssh://dev@box.example/srv/app)"),
+        ('"ssh://box"', "a workspace names a folder, from the root on (write it like"),
+        ('"ssh://box/~/app"', "begins at the root: write /home/you, not ~"),
+        ('"ssh://me:pw@box/x"', "holds no password"),
+        ('"ssh://-oProxyCommand=x/x"', "a workspace names a host"),
+        ('"ssh://box/a\\nb"', "`workspace` contains a line break"),
+        ("7", '`workspace` is "ssh://[user@]host[:port]/path", or "local", not 7'),
+        ('""', "`workspace` is blank"),
+    ],
+)
+def test_what_is_wrong_with_a_workspace_is_said_with_its_place_and_no_gate_is_kept(value, message):
+    settings = read(f"# first\nworkspace = {value}\n{GATES}[limits]\nmax_blocks = 7\n")
+    (found,) = said(settings)
+    assert found.startswith("/p/notyet.toml:2:1: `workspace`")
+    assert message in found
+    assert (settings.gates, settings.workspace) == ((), "")
+    assert settings.limits == {"max_blocks": 7}
+
+
+def test_a_gate_whose_workspace_is_wrong_is_left_out_and_its_neighbours_stay():
+    settings = read(GATES + 'workspace = "sh://box/x"\n[gates.c]\nrun = "z"\n')
+    assert said(settings) == [
+        '/p/notyet.toml:6:1: `gates.b.workspace` is the text "sh://box/x": a workspace begins '
+        "with ssh:// (write it like ssh://dev@box.example/srv/app)"
+    ]
+    assert list(where(settings)) == ["a", "c"]
+
+
+def test_other_names_for_a_workspace_are_known():
+    (found,) = said(read('remote = "ssh://box/x"\n'))
+    assert "did you mean `workspace`?" in found
+
+
+@pytest.mark.rule("M5")
+def test_a_file_that_is_read_from_a_workspace_speaks_of_that_machine_only():
+    path = f"{THERE}/notyet.toml"
+    settings = read(f'{GATES}workspace = "local"\n[observers.o]\nrun = "z"\n', path)
+    assert where(settings) == {"a": (THERE, "/srv/app"), "b": (THERE, "/srv/app/sub")}
+    assert settings.observers[0].check.workspace == THERE
+    assert {gate.source.file for gate in settings.gates} == {path}
+    settings = read(f'workspace = "ssh://elsewhere/x"\n{GATES}', path)
+    assert where(settings)["a"] == (THERE, "/srv/app")
+    assert [str(warning) for warning in settings.warnings] == [
+        f"{path}:1:1: `workspace` is not followed in a file that is read from {THERE}"
+    ]
+    assert settings.workspace == ""
+    assert not read(f'workspace = "{THERE}"\n{GATES}', path).warnings
+    settings = read(GATES + 'workspace = "ssh://elsewhere/x"\n', path)
+    assert list(where(settings)) == ["a"]
+    assert said(settings) == [
+        f"{path}:6:1: `gates.b.workspace` names another machine or folder than the file's "
+        '(leave it out, or write "local" for the machine that the file is on)'
+    ]
+
+
+@pytest.mark.rule("J9", "M5")
+def test_a_file_in_a_workspace_does_not_make_us_read_files_here(tmp_path):
+    here = tmp_path / "openclaw.json"
+    here.write_text('{"agents": {"defaults": {"subagents": {"maxSteerRestarts": 9}}}}')
+    settings = read(f'[read]\nopenclaw = "{here}"\n', f"{THERE}/notyet.toml")
+    assert (dict(settings.limits), settings.openclaw) == ({}, "")
+    (warning,) = settings.warnings
+    assert "`read.openclaw` is not followed" in warning.message
+
+
+@pytest.mark.rule("M5", "J2")
+@pytest.mark.parametrize("kind", ["mux", "claude", "codex"])
+def test_hooks_of_a_workspace_run_in_its_project(kind):
+    hook = {"hooks": [{"type": "command", "command": "x"}]}
+    text = json.dumps({"hooks": {"Stop": [hook], "SessionStart": [hook]}})
+    settings = read(text, f"{THERE}/.{kind}/settings.json", kind)
+    assert [where(settings)[gate.name] for gate in settings.gates] == [(THERE, "")]
+    assert {starter.check.workspace for starter in settings.starters} <= {THERE}
+    assert bool(settings.starters) == (kind != "mux")
+
+
+@pytest.mark.rule("M5", "J3")
+@pytest.mark.parametrize(
+    ("text", "argv"),
+    [
+        ("#!/bin/sh\nexit 0\n", ("sh", "-c", "#!/bin/sh\nexit 0\n", "/srv/app/.mux/stop")),
+        ("#!/usr/bin/python3\n", ("/srv/app/.mux/stop",)),
+    ],
+)
+def test_an_executable_of_a_workspace_has_its_path_there(text, argv):
+    (gate,) = read(text, f"{THERE}/.mux/stop", "mux-stop").gates
+    assert (gate.name, gate.check.argv, gate.check.workspace) == ("mux .mux/stop", argv, THERE)
+
+
+@pytest.mark.rule("J5")
+def test_a_conclaude_file_of_a_workspace_runs_in_its_folder():
+    pytest.importorskip("yaml")
+    settings = read("stop:\n  commands:\n    - run: x\n", "ssh://box/.conclaude.yaml", "conclaude")
+    assert [*where(settings).values()] == [("ssh://box/", "")]
+
+
+def test_the_json_schema_knows_workspaces():
+    fields = pages()["notyet.toml"]["properties"]
+    gate = fields["gates"]["additionalProperties"]["anyOf"][1]
+    pattern = fields["workspace"]["pattern"]
+    assert gate["properties"]["workspace"]["pattern"] == pattern
+    import re
+
+    assert re.match(pattern, THERE)
+    assert re.match(pattern, "local")
+    assert not re.match(pattern, "box:/srv")
+
+
+def test_folders_of_a_workspace_end_at_its_root():
+    assert above("ssh://b:22/a/b c") == ["ssh://b:22/a/b c", "ssh://b:22/a", "ssh://b:22/"]
+    assert parent("ssh://b/notyet.toml") == "ssh://b/"
+    assert parent("ssh://b/50%25/x") == "ssh://b/50%25"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "command"),
+    [
+        ("/p/notyet.toml", "notyet", "notyet trust"),
+        ("/p/.mux/stop", "mux-stop", "notyet trust --read mux"),
+        (f"{THERE}/notyet.toml", "notyet", f"notyet trust {THERE}"),
+        (f"{THERE}/.mux/stop", "mux-stop", f"notyet trust {THERE} --read mux"),
+        ("ssh://box/it's here/notyet.toml", "notyet", "notyet trust 'ssh://box/it'\\''s here'"),
+        ("ssh://[::1]/x/notyet.toml", "notyet", "notyet trust 'ssh://[::1]/x'"),
+    ],
+)
+def test_a_file_says_how_to_trust_it(path, kind, command):
+    assert ConfigFile(path=path, kind=kind).command == command
+
+
+@pytest.mark.parametrize("path", ["/p/notyet.toml", "/p/.mux/stop", "/p/.conclaude.yml"])
+def test_names_that_can_only_be_files_are_taken_for_files(path):
+    assert is_config_name(path)
+    assert not is_config_name("/srv/stop")
+    assert not is_config_name("/srv/settings.json")
+
+
+def test_words_are_quoted_only_where_a_shell_needs_it():
+    assert quoted("ssh://dev@box:22/srv/a-b_c.d") == "ssh://dev@box:22/srv/a-b_c.d"
+    assert quoted("a;b") == "'a;b'"
+    assert quoted("é") == "'é'"
+
+
+@pytest.mark.rule("N5", "M5")
+@pytest.mark.parametrize("there", [f"{THERE}/notyet.toml", "ssh://../trust/srv/app/notyet.toml"])
+def test_a_record_of_a_file_elsewhere_is_none_of_a_file_here(there):
+    state = state_folder(os.environ)
+    here = "/ssh:/dev@box/srv/app/notyet.toml"
+    others = (here, "/srv/app/notyet.toml", "/dev@box/srv/app/notyet.toml")
+    write_record(state, Trusted(path=there, content="x", compiled={}))
+    assert read_record(state, there).content == "x"
+    assert Path(record_path(state, there)).is_relative_to(Path(state, "trust-there"))
+    for path in others:
+        assert not os.path.exists(record_path(state, path))
+    others = ("ssh://box/srv/app", "ssh://dev@box:22/srv/app", "ssh://dev@box/srv")
+    for path in others:
+        assert read_record(state, f"{path}/notyet.toml") is None

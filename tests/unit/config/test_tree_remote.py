@@ -1,0 +1,171 @@
+"""The files of a workspace, as one look over SSH finds them (M5)."""
+
+import os
+
+import pytest
+
+from notyet.config.store import MOST_BYTES
+from notyet.config.tree_remote import RemoteTree
+from workspaces import PATIENCE, unreachable, write_there
+
+
+def tree_of(box, folder, *hosts):
+    tree = RemoteTree(box.url(folder), PATIENCE, hosts)
+    assert tree.unseen == ""
+    return tree
+
+
+def why_not(tree, name):
+    with pytest.raises(OSError) as caught:  # its words are what counts
+        tree.text_of(name)
+    return caught.value.strerror
+
+
+@pytest.mark.rule("M5")
+def test_files_and_folders_around_are_seen_in_one_look(warm_box, tmp_path):
+    app = tmp_path / "a" / "app"
+    write_there(app, "notyet.toml", "near\n")
+    write_there(app.parent, "notyet.toml", "far")
+    (app.parent / ".git").mkdir()
+    tree = tree_of(warm_box, app)
+    assert tree.text_of(warm_box.url(app / "notyet.toml")) == "near\n"
+    assert tree.text_of(warm_box.url(app.parent / "notyet.toml")) == "far"
+    assert tree.exists(warm_box.url(app.parent / ".git"))
+    assert not tree.exists(warm_box.url(app / ".git"))
+    assert tree.folder_id(warm_box.url(app / "notyet.toml")) == str(os.stat(app).st_ino)
+    assert tree.folder_id(warm_box.url(app / ".mux/stop")) == str(os.stat(app).st_ino)
+    assert why_not(tree, warm_box.url(tmp_path / "notyet.toml")) == "it is not there"
+
+
+@pytest.mark.rule("M5", "J2", "J3")
+def test_files_of_hosts_are_seen_where_they_are_wanted(warm_box, tmp_path):
+    write_there(tmp_path, ".mux/stop", "#!/bin/sh\n", mode=0o755)
+    write_there(tmp_path, ".xum/settings.json", "{}")
+    write_there(tmp_path, ".claude/settings.json", "{}")
+    tree = tree_of(warm_box, tmp_path, "mux")
+    stop, settings, other = (
+        warm_box.url(tmp_path / name)
+        for name in (".mux/stop", ".xum/settings.json", ".claude/settings.json")
+    )
+    assert (tree.is_executable(stop), tree.is_executable(settings)) == (True, False)
+    assert (tree.exists(settings), tree.exists(other)) == (True, False)
+    tree.look_for(["claude"])
+    assert (tree.exists(settings), tree.exists(other)) == (True, True)
+
+
+HOSTILE = [
+    b"",
+    b"no end of line",
+    b"\n\n\nnotyet file x file x\nend\n",
+    bytes(range(256)) * 40,
+    b"\0" * 70_000 + b"\n",
+    "Ünïcödé 🦊 \u202e\x1b[2J\n".encode(),
+]
+
+
+@pytest.mark.rule("M4", "M5")
+@pytest.mark.parametrize("content", HOSTILE, ids=range(len(HOSTILE)))
+def test_whatever_is_in_a_file_arrives_as_it_is(warm_box, tmp_path, content):
+    path = write_there(tmp_path, "notyet.toml", content)
+    text = tree_of(warm_box, tmp_path).text_of(warm_box.url(path))
+    assert text.encode("utf-8", "surrogateescape") == content
+
+
+@pytest.mark.rule("M4")
+@pytest.mark.parametrize("name", ["a b", "it's", 'a"b', "$(touch x)", "50%", "-n", "é🦊", "a\nb"])
+def test_folders_of_any_name_are_looked_at(warm_box, tmp_path, name):
+    folder = tmp_path / name
+    write_there(folder, "notyet.toml", "x")
+    tree = tree_of(warm_box, str(folder).replace("%", "%25"))
+    assert tree.text_of(f"{tree.workspace}/notyet.toml") == "x"
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.rule("M5")
+def test_what_is_no_file_is_told_apart_and_holds_nobody_up(warm_box, tmp_path):
+    name = warm_box.url(tmp_path / "notyet.toml")
+    path = tmp_path / "notyet.toml"
+    path.mkdir()
+    assert why_not(tree_of(warm_box, tmp_path), name) == "it is a folder, not a file"
+    path.rmdir()
+    os.mkfifo(path)
+    assert why_not(tree_of(warm_box, tmp_path), name) == "it is not a regular file"
+    path.unlink()
+    path.symlink_to("nowhere")
+    tree = tree_of(warm_box, tmp_path)
+    assert tree.exists(name)
+    assert why_not(tree, name) == "it is a link to a file that is not there"
+    path.unlink()
+    path.write_bytes(b"x" * (MOST_BYTES + 1))
+    assert why_not(tree_of(warm_box, tmp_path), name) == "it is larger than 4 MB"
+
+
+@pytest.mark.rule("M3", "M5")
+def test_a_workspace_that_is_no_folder_is_told_apart(warm_box, tmp_path):
+    file = write_there(tmp_path, "file", "x")
+    for path, words in ((tmp_path / "gone", "does not exist"), (file, "is not a folder")):
+        tree = RemoteTree(warm_box.url(path), PATIENCE)
+        assert tree.unseen == f"{path} {words} on box"
+        assert not tree.exists(warm_box.url(path / "notyet.toml"))
+
+
+@pytest.mark.rule("M3")
+def test_a_machine_that_cannot_be_reached_is_named_and_nobody_waits_for_it_twice(
+    warm_box, tmp_path, monkeypatch
+):
+    write_there(tmp_path, "notyet.toml", "x")
+    unreachable(monkeypatch, warm_box, tmp_path)
+    tree = RemoteTree(warm_box.url(tmp_path), PATIENCE)
+    assert "box" in tree.unseen
+    assert "refused" in tree.unseen
+    monkeypatch.setenv("NOTYET_SSH_CONFIG", warm_box.config)
+    tree.look_for(["mux"])
+    assert tree.unseen
+    assert tree.unseen in why_not(tree, warm_box.url(tmp_path / "notyet.toml"))
+
+
+def test_with_no_patience_nobody_is_connected_to(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))  # there is no ssh
+    tree = RemoteTree("ssh://box/srv", 0.0)
+    tree.look_for(["mux"])
+    assert tree.unseen == "box was not asked"
+    assert tree.folder_id("ssh://box/srv/notyet.toml") == ""
+    assert not tree.is_executable("ssh://box/srv/.mux/stop")
+
+
+@pytest.mark.rule("M5")
+@pytest.mark.parametrize("login", ["fish", "tcsh", "busybox sh"])
+def test_a_login_shell_of_any_kind_with_a_banner_is_looked_through(new_box, tmp_path, login):
+    rc = {".config/fish/config.fish": "echo banner\n", ".cshrc": "echo banner\n"}
+    box = new_box(login=login, rc=rc)
+    path = write_there(tmp_path, "notyet.toml", "x = 1\n")
+    assert tree_of(box, tmp_path).text_of(box.url(path)) == "x = 1\n"
+
+
+@pytest.mark.rule("M5")
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("echo no", "answered something else than was asked"),
+        ("echo $5 end", "answered something else than was asked"),
+        ("exit 7", "exit code 7"),
+        ("printf '\\033[31mred\\n' >&2; exit 1", ": red"),
+    ],
+)
+def test_a_machine_that_answers_otherwise_is_not_believed(
+    warm_box, tmp_path, monkeypatch, answer, words
+):
+    write_there(tmp_path, "notyet.toml", "x")
+    monkeypatch.setattr("notyet.config.tree_remote._LOOK", answer)
+    unseen = RemoteTree(warm_box.url(tmp_path), PATIENCE).unseen
+    assert words in unseen
+    assert "\x1b" not in unseen
+
+
+@pytest.mark.rule("M5")
+def test_more_than_we_take_is_not_taken_in_part(warm_box, tmp_path, monkeypatch):
+    monkeypatch.setattr("notyet.config.tree_remote._MOST_FETCHED", 10_000)
+    write_there(tmp_path, "notyet.toml", "x" * 2_000_000)
+    tree = RemoteTree(warm_box.url(tmp_path), PATIENCE)
+    assert "together" in tree.unseen
+    assert not tree.exists(warm_box.url(tmp_path / "notyet.toml"))
