@@ -11,7 +11,7 @@ help:
 	@echo "make test-clients  the real Claude Code and Codex, fetched once (about 450 MB), with a scripted model"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run"
-	@echo "make soak    the ledger and supervised agents under many processes and kill -9 (minutes)"
+	@echo "make soak    the ledger, supervised agents and gates over SSH under load and kill -9 (minutes)"
 	@echo "make docs    rewrite the generated parts of docs/"
 	@echo "make record  record the sessions in docs/how-to anew, with the real programs"
 	@echo "make format  let ruff format and fix the code"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import commands, engine, hook, imports, ledger, supervisor
+from bench import commands, engine, hook, imports, ledger, remote, supervisor
 
 if TYPE_CHECKING:
     from bench.measure import Row
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 AREAS = {
     "notyet hook": hook,
     "commands": commands,
+    "gates over SSH": remote,
     "decisions in process": engine,
     "ledger": ledger,
     "supervised agents": supervisor,

@@ -88,13 +88,14 @@ def main() -> int:
 
 
 def _others() -> int:
-    """Run what else takes its time: the crashes, random lives, and supervisors under load."""
+    """Run what else takes its time: gates over SSH, crashes, random lives, much supervising."""
     tests = Path(__file__).parents[1] / "tests"
     environ = os.environ | {"PYTHONPATH": str(tests), "NOTYET_LAWS": "deep"}
     laws = ["pytest", "-q", "-p", "no:cacheprovider", "-n", "auto", "--timeout", "600"]
     broken = 0
     for what, command in {
         "1,000 supervised agents, two processes, one of them killed": ["bench.soak_supervised"],
+        "gates over SSH, somebody killed in each round": ["bench.soak_remote"],
         "every crash of a supervisor": ["crash.harness", "--then", "9"],
         "random lives of supervised agents": [*laws, str(tests / "laws" / "test_supervisor.py")],
     }.items():
