@@ -4,6 +4,7 @@ import os
 import sys
 import time
 
+from notyet.checks import command, loop, process, stage
 from notyet.checks.command import Job, run_together, shell_argv
 
 ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C"}
@@ -49,6 +50,33 @@ def until(condition, seconds=20.0):
             return True
         time.sleep(0.01)
     return False
+
+
+class Clock:
+    """The clock of the runner, which a test holds: a busy machine is not out of time."""
+
+    def __init__(self, monkeypatch):
+        self._until = None  # what must come true before time goes on
+        self._at = 0.0  # where it stands as long as it is held
+        self._ahead = 0.0  # of the real one
+        for module in (command, stage, loop, process):
+            monkeypatch.setattr(module, "monotonic", self)
+
+    def __call__(self):
+        if self._until is not None:
+            if not self._until():
+                return self._at
+            self._until, self._ahead = None, self._at - time.monotonic()
+        return time.monotonic() + self._ahead
+
+    def hold_until(self, condition):
+        """Let no time pass before this is true."""
+        self._at, self._until = self(), condition
+
+    def skip(self, seconds):
+        """Let so much time pass at once."""
+        self._at += seconds
+        self._ahead += seconds
 
 
 def pids_in(folder):

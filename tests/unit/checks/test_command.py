@@ -9,6 +9,7 @@ import time
 import pytest
 
 from commands import program, python, run, script, until
+from notyet.checks import command
 from notyet.checks.command import run_together, shell_argv
 
 pytestmark = pytest.mark.rule("E1", "E8")
@@ -111,7 +112,7 @@ def test_memory_stays_flat_however_much_is_printed():
 import sys
 sys.path[:0] = sys.argv[1:]
 from commands import run, script
-ended = run(script("head -c 1000000000 /dev/zero & yes >&2 & wait %1", timeout=20))
+ended = run(script("head -c 1000000000 /dev/zero & yes >&2 & wait %1", timeout=50))
 assert ended.code == 0 and ended.left_out > 900_000_000, ended.code
 # Not ru_maxrss: a process that was spawned starts with that of its parent.
 status = open("/proc/self/status").read()
@@ -139,16 +140,18 @@ def test_what_a_leftover_still_prints_when_it_is_ended_is_not_the_commands():
 
 
 @pytest.mark.rule("E2")
-def test_a_command_out_of_time_is_ended_and_keeps_what_it_printed():
-    ended = run(script("echo began; sleep 1000", timeout=0.3))
+def test_a_command_out_of_time_is_ended_and_keeps_what_it_printed(tmp_path, clock):
+    clock.hold_until((tmp_path / "there").exists)
+    ended = run(script("echo began; touch there; sleep 1000", tmp_path, timeout=0.3))
     assert (ended.timed_out, ended.signal, ended.stdout) == (True, signal.SIGTERM, b"began\n")
     assert 0.2 < ended.seconds < 20
 
 
 @pytest.mark.rule("E2")
-def test_a_command_that_ignores_sigterm_is_killed():
-    text = "trap '' TERM; echo began; while :; do sleep 0.01; done"
-    ended = run(script(text, timeout=0.3))
+def test_a_command_that_ignores_sigterm_is_killed(tmp_path, clock):
+    clock.hold_until((tmp_path / "there").exists)
+    text = "trap '' TERM; echo began; touch there; while :; do sleep 0.01; done"
+    ended = run(script(text, tmp_path, timeout=0.3))
     assert (ended.timed_out, ended.signal, ended.stdout) == (True, signal.SIGKILL, b"began\n")
 
 
@@ -159,15 +162,28 @@ def test_a_command_that_is_stopped_is_ended_all_the_same():
 
 
 @pytest.mark.rule("E2")
-def test_a_command_may_clean_up_when_its_time_is_over(tmp_path):
-    text = "trap 'touch cleaned; exit 9' TERM; while :; do sleep 0.01; done"
+def test_a_command_may_clean_up_when_its_time_is_over(tmp_path, clock, monkeypatch):
+    monkeypatch.setattr(command, "_GRACE", 30.0)
+    clock.hold_until((tmp_path / "there").exists)
+    text = "trap 'touch cleaned; exit 9' TERM; touch there; while :; do sleep 0.01; done"
     ended = run(script(text, tmp_path, timeout=0.3))
     assert (ended.timed_out, ended.code) == (True, 9)
     assert (tmp_path / "cleaned").exists()
 
 
 @pytest.mark.rule("E9")
-def test_the_deadline_ends_everything_that_still_runs_and_only_that():
+def test_the_deadline_ends_everything_that_still_runs_and_only_that(clock, monkeypatch):
+    exited = []
+
+    def take_status(process):
+        if not command_status(process):
+            return False
+        exited.append(process)
+        return True
+
+    command_status = command.take_status
+    monkeypatch.setattr(command, "take_status", take_status)
+    clock.hold_until(lambda: exited)
     jobs = [script("exit 5"), script("sleep 1000"), script("sleep 1000", timeout=500)]
     quick, *cut = run_together(jobs, deadline=time.monotonic() + 0.5)
     assert (quick.code, quick.timed_out) == (5, False)
@@ -260,21 +276,25 @@ def test_it_works_where_a_child_cannot_be_left_for_later(monkeypatch):
     assert [(one.code, one.signal) for one in ended] == [(3, 0), (None, 9), (None, 15)]
 
 
-def test_an_interrupt_ends_all_before_it_goes_on():
+def test_an_interrupt_ends_all_before_it_goes_on(tmp_path):
     code = """
 import os, signal, sys, threading
-sys.path[:0] = sys.argv[1:]
-from commands import script, run_together
-threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+sys.path[:0] = sys.argv[2:]
+from commands import script, run_together, until
+def interrupt():
+    until(lambda: os.path.exists(sys.argv[1] + "/there"))
+    os.kill(os.getpid(), signal.SIGINT)
 try:
-    run_together([script("sleep 1000"), script("trap '' TERM; while :; do sleep 0.1; done")])
+    threading.Thread(target=interrupt).start()
+    deaf = "trap '' TERM; touch there; while :; do sleep 0.1; done"
+    run_together([script("sleep 1000"), script(deaf, sys.argv[1])])
 except KeyboardInterrupt:
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
         print("all gone")
 """
-    ended = run(python(code, *(path for path in sys.path if path), timeout=30))
+    ended = run(python(code, str(tmp_path), *(path for path in sys.path if path), timeout=30))
     assert (ended.stdout, ended.stderr) == (b"all gone\n", b"")
 
 

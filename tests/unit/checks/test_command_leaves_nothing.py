@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands import pids_in, python, run, run_together, running, script, until
-from notyet.checks import command, process
+from notyet.checks import command, process, stage
 from notyet.checks.groups import Watchdog
 
 pytestmark = pytest.mark.rule("E2")
@@ -49,7 +49,20 @@ def test_what_a_command_left_behind_is_gone_when_the_result_is_there(tmp_path, h
     assert not running(pid)
 
 
-def test_a_leftover_may_clean_up_after_itself(tmp_path):
+def hold_when_told_to_go(clock, monkeypatch, until_there):
+    """Let what was left behind have all the time that it needs once it has its signal."""
+    real = command.send
+
+    def send(target, number):
+        real(target, number)
+        if number == signal.SIGTERM:
+            clock.hold_until(until_there.exists)
+
+    monkeypatch.setattr(command, "send", send)
+
+
+def test_a_leftover_may_clean_up_after_itself(tmp_path, clock, monkeypatch):
+    hold_when_told_to_go(clock, monkeypatch, tmp_path / "cleaned")
     left = "(trap 'sleep 0.01; echo x >&2; touch cleaned; exit' TERM; echo 1 > a.pid; sleep 9) &"
     run(script(f"{left} {WAIT}", tmp_path))
     assert (tmp_path / "cleaned").exists()
@@ -63,15 +76,18 @@ def test_a_leftover_is_ended_while_another_command_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize("how", LEFT)
-def test_all_of_the_group_is_ended_when_the_time_is_over(tmp_path, how):
-    ended = run(script(f"{LEFT[how]} {WAIT} sleep 1000", tmp_path, timeout=0.5))
+def test_all_of_the_group_is_ended_when_the_time_is_over(tmp_path, how, clock):
+    clock.hold_until(lambda: pids_in(tmp_path))
+    ended = run(script(f"{LEFT[how]} {WAIT} sleep 1000", tmp_path, timeout=0.1))
     assert ended.timed_out
     (pid,) = pids_in(tmp_path)
     assert not running(pid)
 
 
-def test_the_last_moments_of_several_commands_pass_together():
-    stubborn = script("trap '' TERM; while :; do sleep 0.05; done", timeout=0.2)
+def test_the_last_moments_of_several_commands_pass_together(tmp_path, clock):
+    text = "trap '' TERM; touch $$; while :; do sleep 0.05; done"
+    stubborn = script(text, tmp_path, timeout=0.2)
+    clock.hold_until(lambda: len(os.listdir(tmp_path)) == 40)
     started = time.monotonic()
     assert {ended.signal for ended in run_together([stubborn] * 40)} == {signal.SIGKILL}
     assert time.monotonic() - started < 15  # one after another they would take twenty and more
@@ -151,7 +167,8 @@ def test_no_group_is_forgotten_where_there_is_no_proc(tmp_path, monkeypatch):
     assert until(lambda: not running(pid))
 
 
-def test_a_leftover_is_found_among_very_many_processes(tmp_path, monkeypatch):
+def test_a_leftover_is_found_among_very_many_processes(tmp_path, clock, monkeypatch):
+    hold_when_told_to_go(clock, monkeypatch, tmp_path / "cleaned")
     monkeypatch.setattr("notyet.checks.groups._MANY", 0)
     left = "(trap 'sleep 0.01; touch cleaned; exit' TERM; echo 1 > a.pid; sleep 9) 2>&- >&- &"
     run(script(f"{left} {WAIT}", tmp_path))
@@ -267,10 +284,12 @@ def test_an_exit_code_that_somebody_else_took_is_a_problem(monkeypatch, wait):
     assert "its exit code was lost" in ended.problem
 
 
-def test_a_command_that_cannot_be_ended_does_not_hold_us_up(monkeypatch):
+def test_a_command_that_cannot_be_ended_does_not_hold_us_up(tmp_path, clock, monkeypatch):
+    monkeypatch.setattr(stage, "_GIVE_UP", 0.1)
+    clock.hold_until((tmp_path / "there").exists)
     monkeypatch.setattr(process, "send", lambda target, number: None)  # as if it were root's
     started = time.monotonic()
-    ended = run(script("echo $$; exec sleep 1000", timeout=0.2))
+    ended = run(script("echo $$; touch there; exec sleep 1000", tmp_path, timeout=0.2))
     pid = int(ended.stdout)
     assert ended.timed_out
     assert running(pid)

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from commands import pids_in, python, run, run_together, running, script, until
-from notyet.checks import command
+from notyet.checks import command, process
 from notyet.checks.question import CommandQuestion, ask_commands
 from notyet.core.verdict import Allow
 from notyet.dialects.reply import Reading
@@ -27,9 +27,21 @@ def test_no_more_than_the_width_run_at_a_time_and_all_have_their_turn(tmp_path, 
     assert max(int(one.stdout) for one in ended) <= 3
 
 
-def test_the_time_of_one_that_waited_begins_when_it_starts(monkeypatch):
+def skip_before_each_start(monkeypatch, clock, seconds):
+    """Let everything that runs before another one starts take so long."""
+    start = process.Process.start
+
+    def late_start(self, *args):
+        clock.skip(seconds)
+        start(self, *args)
+
+    monkeypatch.setattr(process.Process, "start", late_start)
+
+
+def test_the_time_of_one_that_waited_begins_when_it_starts(monkeypatch, clock):
     monkeypatch.setattr(command, "_WIDTH", 1)
-    ended = run_together([script("sleep 0.7; exit 3", timeout=1.2)] * 3)
+    skip_before_each_start(monkeypatch, clock, 100)
+    ended = run_together([script("exit 3", timeout=150)] * 3)
     assert [(one.code, one.timed_out) for one in ended] == [(3, False)] * 3
 
 
@@ -44,10 +56,14 @@ def test_the_deadline_is_the_same_for_all_also_for_those_that_still_wait(tmp_pat
     assert not (tmp_path / "ran").exists()
 
 
-def test_one_that_waited_is_cut_by_the_deadline_and_not_by_its_own_time(monkeypatch):
+def test_one_that_waited_is_cut_by_the_deadline_and_not_by_its_own_time(
+    tmp_path, monkeypatch, clock
+):
     monkeypatch.setattr(command, "_WIDTH", 1)
-    jobs = [script("sleep 1"), script("sleep 1000", timeout=1.5)]
-    first, second = ask_commands([question(job) for job in jobs], time.monotonic() + 2)
+    skip_before_each_start(monkeypatch, clock, 100)
+    jobs = [script("true"), script("touch there; sleep 1000", tmp_path, timeout=1.5)]
+    clock.hold_until((tmp_path / "there").exists)
+    first, second = ask_commands([question(job) for job in jobs], clock() + 200.3)
     assert first.exit == "exit 0"
     assert second.answer.kind == "deadline"
 

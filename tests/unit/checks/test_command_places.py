@@ -237,7 +237,9 @@ def test_every_refusal_of_the_system_has_its_sentence(number, words):
     assert words in why(OSError(number, os.strerror(number)), ("x",))
 
 
-def test_a_group_of_its_own_is_enough_where_there_are_no_sessions_to_start(monkeypatch):
+def test_a_group_of_its_own_is_enough_where_there_are_no_sessions_to_start(
+    tmp_path, clock, monkeypatch
+):
     spawn = os.posix_spawn
 
     def without_setsid(*args, **options):
@@ -246,7 +248,9 @@ def test_a_group_of_its_own_is_enough_where_there_are_no_sessions_to_start(monke
         return spawn(*args, **options)
 
     monkeypatch.setattr(os, "posix_spawn", without_setsid)
-    ended = run(script("cut -d ' ' -f 5 /proc/$$/stat; echo $$; sleep 1000", timeout=0.5))
+    clock.hold_until((tmp_path / "there").exists)
+    text = "cut -d ' ' -f 5 /proc/$$/stat; echo $$; touch there; sleep 1000"
+    ended = run(script(text, tmp_path, timeout=0.1))
     group, pid = map(int, ended.stdout.split())
     assert (group, ended.timed_out, ended.signal) == (pid, True, signal.SIGTERM)
 

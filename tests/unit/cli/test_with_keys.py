@@ -35,37 +35,54 @@ def keyboard(monkeypatch):
         os.close(fd)
 
 
-async def heard_so_often(heard, least):
-    """Wait until a terminal has passed on what was typed, on a machine that is busy."""
-    ends = asyncio.get_running_loop().time() + 20
-    while len(heard) < least and asyncio.get_running_loop().time() < ends:
-        await asyncio.sleep(0.01)
+LONG = 60.0  # seconds, for a window that must not end by itself
 
 
-def typed(keyboard, *chunks, pause=0.02, least=0):
-    """Type these, one after another; return how often Escape was heard: so often, or in vain."""
-    ours, theirs = keyboard
-    heard = []
+async def come_true(condition):
+    """Wait until something has happened, on a machine that is busy."""
+    ends = asyncio.get_running_loop().time() + 30
+    while not condition():
+        assert asyncio.get_running_loop().time() < ends, "it never came true"
+        await asyncio.sleep(0.005)
 
-    async def type_all():
-        keys = Keyboard(asyncio.get_running_loop(), lambda: heard.append(1), theirs)
-        keys.listen()
-        for chunk in chunks:
-            os.write(ours, chunk)
-            await asyncio.sleep(pause)
-        await asyncio.sleep(0.1)
-        await heard_so_often(heard, least)
-        keys.restore()
-        keys.restore()
 
-    asyncio.run(type_all())
-    return len(heard)
+def listening(theirs, heard):
+    keys = Keyboard(asyncio.get_running_loop(), lambda: heard.append(1), theirs)
+    keys.listen()
+    return keys
+
+
+def count_read(monkeypatch):
+    """Count the bytes that a keyboard has read; a terminal passes them on when it likes."""
+    counted = [0]
+    look = with_keys.heard_in
+    rest = b""
+
+    def looks(keys):
+        nonlocal rest
+        counted[0] += len(keys) - len(rest)
+        escapes, rest = look(keys)
+        return escapes, rest
+
+    monkeypatch.setattr(with_keys, "heard_in", looks)
+    return counted
 
 
 def test_escape_is_heard_and_the_terminal_is_as_before(keyboard):
-    before = termios.tcgetattr(keyboard[1])
-    assert typed(keyboard, ESCAPE, least=1) == 1
-    assert termios.tcgetattr(keyboard[1]) == before
+    ours, theirs = keyboard
+    before = termios.tcgetattr(theirs)
+    heard = []
+
+    async def press():
+        keys = listening(theirs, heard)
+        os.write(ours, ESCAPE)
+        await come_true(lambda: heard)
+        keys.restore()
+        keys.restore()
+
+    asyncio.run(press())
+    assert heard == [1]
+    assert termios.tcgetattr(theirs) == before
 
 
 @pytest.mark.parametrize(
@@ -75,30 +92,67 @@ def test_escape_is_heard_and_the_terminal_is_as_before(keyboard):
         *[(b"\x1b\x1b[A",), (b"\x1b[1;5", b"A"), (b"\x1b[",), (b"\x1b[A\x1b[B",)],
     ],
 )
-def test_other_keys_are_not(keyboard, chunks):
-    assert typed(keyboard, *chunks) == 0
+def test_other_keys_are_not(keyboard, monkeypatch, chunks):
+    ours, theirs = keyboard
+    counted = count_read(monkeypatch)
+    heard = []
+
+    async def type_all():
+        keys = listening(theirs, heard)
+        *first, last = chunks
+        monkeypatch.setattr(with_keys, "_ALONE", LONG)  # what follows comes in time
+        for chunk in first:
+            os.write(ours, chunk)
+            await come_true(lambda chunk=chunk: counted[0] == len(chunk))
+        monkeypatch.setattr(with_keys, "_ALONE", 0.01)  # nothing follows any more
+        os.write(ours, last)
+        await come_true(lambda: counted[0] == len(b"".join(chunks)) and not keys._rest)
+        keys.restore()
+
+    asyncio.run(type_all())
+    assert heard == []
 
 
 @pytest.mark.parametrize("keys", [b"\x1b\x1b", b"words\x1b", b"\x1b[A\x1b", b"\x1b\x1bx"])
 def test_escape_among_other_keys_is_heard(keyboard, keys):
-    assert typed(keyboard, keys, least=1) >= 1
-
-
-def test_escape_twice_is_heard_twice(keyboard):
-    assert typed(keyboard, ESCAPE, ESCAPE, pause=0.2, least=2) == 2
-
-
-def test_an_escape_that_is_still_awaited_at_the_end_is_dropped(keyboard):
     ours, theirs = keyboard
     heard = []
 
     async def press():
-        keys = Keyboard(asyncio.get_running_loop(), lambda: heard.append(1), theirs)
-        keys.listen()
-        os.write(ours, ESCAPE)
-        await asyncio.sleep(0.02)
+        listens = listening(theirs, heard)
+        os.write(ours, keys)
+        await come_true(lambda: heard)
+        listens.restore()
+
+    asyncio.run(press())
+
+
+def test_escape_twice_is_heard_twice(keyboard):
+    ours, theirs = keyboard
+    heard = []
+
+    async def press_twice():
+        keys = listening(theirs, heard)
+        for times in (1, 2):
+            os.write(ours, ESCAPE)
+            await come_true(lambda times=times: len(heard) == times)
         keys.restore()
-        await asyncio.sleep(0.1)
+
+    asyncio.run(press_twice())
+    assert heard == [1, 1]
+
+
+def test_an_escape_that_is_still_awaited_at_the_end_is_dropped(keyboard, monkeypatch):
+    ours, theirs = keyboard
+    monkeypatch.setattr(with_keys, "_ALONE", LONG)
+    heard = []
+
+    async def press():
+        keys = listening(theirs, heard)
+        os.write(ours, ESCAPE)
+        await come_true(lambda: keys._waiting is not None)
+        keys.restore()
+        assert keys._waiting.cancelled()
 
     asyncio.run(press())
     assert heard == []
@@ -109,23 +163,21 @@ def test_in_the_background_nothing_is_read_until_it_comes_back(keyboard, monkeyp
     heard = []
 
     async def stop_and_go_on():
-        loop = asyncio.get_running_loop()
-        keys = Keyboard(loop, lambda: heard.append(1), theirs)
         monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: False)
-        keys.listen()  # begun in the background: the terminal is not touched
+        keys = listening(theirs, heard)  # begun in the background: the terminal is not touched
         assert termios.tcgetattr(theirs)[3] & termios.ICANON
         monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: True)
         keys.listen()
         monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: False)
         os.write(ours, ESCAPE)
-        await asyncio.sleep(0.1)
+        await come_true(lambda: not keys._is_reading)
         keys.listen()
         assert heard == []
         termios.tcflush(theirs, termios.TCIFLUSH)
         monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: True)
         keys.listen()
         os.write(ours, ESCAPE)
-        await heard_so_often(heard, 1)
+        await come_true(lambda: heard)
         keys.restore()
 
     asyncio.run(stop_and_go_on())
@@ -137,10 +189,9 @@ def test_a_terminal_that_goes_away_is_no_error(monkeypatch):
     monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: True)
 
     async def hang_up():
-        keys = Keyboard(asyncio.get_running_loop(), lambda: None, theirs)
-        keys.listen()
+        keys = listening(theirs, [])
         os.close(ours)
-        await asyncio.sleep(0.1)
+        await come_true(lambda: not keys._is_reading)
         keys.listen()
         keys.restore()
 
@@ -162,7 +213,7 @@ def test_signals_that_are_ignored_stay_so():
         with Presses(asyncio.get_running_loop(), pressed.append, with_keyboard=True) as presses:
             os.kill(os.getpid(), signal.SIGHUP)
             os.kill(os.getpid(), signal.SIGTERM)
-            await asyncio.sleep(0.05)
+            await come_true(lambda: pressed)
         presses.release()
 
     try:
@@ -172,14 +223,16 @@ def test_signals_that_are_ignored_stay_so():
     assert pressed == [signal.SIGTERM]
 
 
-def test_what_is_pressed_twice_at_once_is_one_press():
+def test_what_is_pressed_twice_at_once_is_one_press(monkeypatch):
+    monkeypatch.setattr(with_keys, "_ONE_PRESS", LONG)
     pressed = []
 
     async def press():
         with Presses(asyncio.get_running_loop(), pressed.append, with_keyboard=False) as presses:
             for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
+                last = presses._last.get(number)
                 os.kill(os.getpid(), number)
-                await asyncio.sleep(0.01)
+                await come_true(lambda n=number, last=last: presses._last.get(n) != last)
         os.kill(os.getpid(), signal.SIGINT)  # afterwards they are only noted
         assert presses.held == [signal.SIGINT]
         presses.release()
@@ -258,7 +311,7 @@ def left_behind(label="lost", **fields):
                 if fields
                 else here.launch(session, "Look.", label=label)
             )
-            await asyncio.sleep(0.1)
+            await come_true(lambda: session.prompts)
             return handle.task_id
 
     return asyncio.run(work())

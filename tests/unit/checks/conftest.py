@@ -1,0 +1,8 @@
+import pytest
+
+from commands import Clock
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
