@@ -20,7 +20,7 @@ from notyet.ledger.runs import Runs, run_id
 from notyet.ledger.tasks import Tasks
 from notyet.supervise import Supervisor, SupervisorSettings
 
-PATIENCE = 10.0  # seconds after which a test gives up; nothing here should take one
+PATIENCE = 30.0  # seconds after which a test gives up; nothing here should take one
 QUICK = {
     "grace": 0.0,
     "poll": 0.01,

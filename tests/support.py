@@ -51,11 +51,10 @@ def recorded(ledger):
 
 
 def wait_for(condition):
-    for _ in range(1000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it never came true")
+    ends = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < ends, "it never came true"
+        time.sleep(0.005)
 
 
 def run_async(engine, event=None):

@@ -90,7 +90,8 @@ def test_a_gate_that_catches_its_cancellation_cannot_keep_a_cancelled_check_aliv
             return Allow()
 
         task = asyncio.create_task(Engine([gate("g", catching)]).check(stop()))
-        await asyncio.sleep(0.01)
+        while not asked:
+            await asyncio.sleep(0.001)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -102,13 +103,12 @@ def test_a_gate_that_catches_its_cancellation_cannot_keep_a_cancelled_check_aliv
 def test_a_check_that_is_cancelled_in_the_moment_its_gate_is_late_stays_cancelled():
     async def main():
         async def slow(event):
+            # Alarm and cancellation fall together: nothing else goes on before both are due.
+            asyncio.get_running_loop().call_later(0.06, task.cancel)
+            time.sleep(0.1)  # noqa: ASYNC251  # the loop must not go on
             await asyncio.sleep(10)
 
         task = asyncio.create_task(Engine([gate("g", slow, timeout=0.05)]).check(stop()))
-        await asyncio.sleep(0.02)
-        loop = asyncio.get_running_loop()
-        loop.call_later(0.02, time.sleep, 0.05)  # so that alarm and cancellation fall together
-        loop.call_later(0.03, task.cancel)
         with pytest.raises(asyncio.CancelledError):
             await task
 
@@ -206,10 +206,11 @@ def test_a_gate_whose_loop_was_taken_away_is_cleared_away_quietly():
 
 
 def test_every_gate_of_a_stage_is_cancelled_with_its_check():
-    cancelled = []
+    asked, cancelled = [], []
 
     async def main():
         async def slow(event):
+            asked.append(1)
             try:
                 await asyncio.sleep(30)
             except asyncio.CancelledError:
@@ -217,7 +218,8 @@ def test_every_gate_of_a_stage_is_cancelled_with_its_check():
                 raise
 
         task = asyncio.create_task(Engine([gate("a", slow), gate("b", slow)]).check(stop()))
-        await asyncio.sleep(0.02)
+        while len(asked) < 2:
+            await asyncio.sleep(0.001)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -298,9 +300,9 @@ def test_a_gate_left_behind_is_kept_until_it_ends():
     ended = []
 
     async def main():
+        waiting = asyncio.Event()
+
         async def stubborn(event):
-            waiting = asyncio.Event()
-            asyncio.get_running_loop().call_later(0.1, waiting.set)
             try:
                 await asyncio.sleep(30)
             except asyncio.CancelledError:
@@ -310,7 +312,9 @@ def test_a_gate_left_behind_is_kept_until_it_ends():
         decision = await Engine([gate("g", stubborn, timeout=0.02)]).check(stop())
         gc.collect()
         assert ended == []
-        await asyncio.sleep(0.2)
+        waiting.set()
+        while not ended:
+            await asyncio.sleep(0.001)
         return decision
 
     assert asyncio.run(main()).outcome == "failed_open"

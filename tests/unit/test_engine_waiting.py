@@ -11,7 +11,7 @@ import pytest
 
 from notyet import Allow, Block, Engine, Ledger, Problem
 from notyet.checks import threads
-from support import both_ways, gate, recorded, run_async, run_sync, stop
+from support import both_ways, gate, recorded, run_async, run_sync, stop, wait_for
 
 pytestmark = pytest.mark.rule("A6")
 
@@ -132,7 +132,7 @@ def test_threads_are_used_again_and_idle_ones_do_not_pile_up():
     engine = Engine([gate("g", lambda e: seen.add(threading.get_ident()))])
     for _ in range(50):
         engine.check_sync(stop())
-        time.sleep(0.001)
+        wait_for(lambda: threads._idle)  # it has answered a moment before it is free again
     assert len(seen) < 25
     wide = Engine(
         [gate(f"g{n}", lambda e: time.sleep(0.05)) for n in range(threads._MOST_IDLE + 8)]

@@ -1,10 +1,11 @@
 import asyncio
 import os
+import signal
 import sys
 
 import pytest
 
-from notyet.agents import open_session
+from notyet.agents import open_session, orphans, running
 
 FAKE = os.path.join(os.path.dirname(__file__), "fake_cli.py")
 
@@ -30,6 +31,36 @@ def fake_claude(fake_program, tmp_path):
         return open_session("claude", folder=str(tmp_path / "transcripts"), **settings)
 
     return make
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Who does not go when told to politely is killed soon; and has all the time to die of it."""
+    steps = ((signal.SIGINT, 0.1), (signal.SIGTERM, 0.1), (signal.SIGKILL, 20.0))
+    for module in (orphans, running):
+        monkeypatch.setattr(module, "STEPS", steps)
+
+
+@pytest.fixture
+def aborted():
+    """Sends a prompt, and aborts its turn when there is news of this kind."""
+
+    async def call(session, prompt, kind="accepted"):
+        heard, listens = [], session.on_news
+
+        def on_news(news):
+            heard.append(news.kind)
+            if listens:
+                listens(news)
+
+        session.on_news = on_news
+        sending = asyncio.create_task(session.send(prompt, "slow"))
+        while kind not in heard:
+            await asyncio.sleep(0.01)
+        await session.abort()
+        return await sending
+
+    return call
 
 
 @pytest.fixture

@@ -3,11 +3,12 @@
 import asyncio
 import json
 import os
+import signal
 
 import pytest
 
 from commands import until
-from notyet.agents import command_line, open_session, reopen
+from notyet.agents import command_line, open_session, orphans, reopen
 from notyet.agents.orphans import start_of
 from notyet.errors import SendError
 from notyet.ledger.owner import is_gone
@@ -15,13 +16,6 @@ from notyet.ledger.owner import is_gone
 
 def said(turn):
     return json.loads(turn.text)
-
-
-async def aborted(session, prompt, seconds=0.5):
-    sending = asyncio.create_task(session.send(prompt, "slow"))
-    await asyncio.sleep(seconds)
-    await session.abort()
-    return await sending
 
 
 def test_a_program_that_is_missing_is_said_with_what_to_install(tmp_path, run, monkeypatch):
@@ -90,7 +84,9 @@ def test_an_agent_that_does_not_end_after_its_answer_is_ended(fake_claude, run, 
 
 
 @pytest.mark.parametrize("missing", [("pidfd_open",), ("pidfd_open", "waitid")])
-def test_it_works_where_the_system_does_not_tell_of_an_exit(missing, fake_claude, run, monkeypatch):
+def test_it_works_where_the_system_does_not_tell_of_an_exit(
+    missing, fake_claude, run, aborted, monkeypatch
+):
     for name in missing:
         monkeypatch.delattr(os, name)
     session = fake_claude()
@@ -102,13 +98,24 @@ def test_it_works_where_the_system_does_not_tell_of_an_exit(missing, fake_claude
     assert (first.stop_reason, second.stop_reason) == ("end_turn", "cancelled")
 
 
-def test_an_abort_while_an_orphan_is_ended_starts_nothing(fake_claude, run, tmp_path):
-    script = f"trap '' INT; : > '{tmp_path}/deaf'; sleep 60"
-    pid = os.posix_spawn("/bin/sh", ["sh", "-c", script], os.environ, setsid=True)
+def test_an_abort_while_an_orphan_is_ended_starts_nothing(fake_claude, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(orphans, "STEPS", ((signal.SIGINT, 30.0), (signal.SIGKILL, 10.0)))
+    script = "trap ': > told' INT; : > deaf; while ! [ -e go ]; do sleep 0.01; done"
+    argv = ["sh", "-c", f'cd "$0"; {script}', str(tmp_path)]
+    pid = os.posix_spawn("/bin/sh", argv, os.environ, setsid=True)
+
+    async def talk():
+        sending = asyncio.create_task(session.send("x", "slow"))
+        while not (tmp_path / "told").exists():
+            await asyncio.sleep(0.01)
+        await session.abort()
+        (tmp_path / "go").touch()
+        return await sending
+
     try:
         assert until((tmp_path / "deaf").exists)
         session = reopen(fake_claude().ref() | {"pid": pid, "started": start_of(pid)})
-        turn = run(aborted(session, "x", 0.1))
+        turn = run(talk())
     finally:
         os.waitpid(pid, 0)
     assert (turn.stop_reason, session.knows("slow")) == ("cancelled", False)
@@ -116,13 +123,13 @@ def test_an_abort_while_an_orphan_is_ended_starts_nothing(fake_claude, run, tmp_
 
 @pytest.mark.rule("K7")
 def test_a_reopened_session_knows_what_arrived_what_did_not_and_what_cannot_be_known(
-    fake_claude, run
+    fake_claude, run, aborted
 ):
     session = fake_claude()
 
     async def talk():
         await session.send("one", "arrived")
-        return await aborted(session, "early")
+        return await aborted(session, "early", "ref")
 
     run(talk())
     again = reopen(session.ref())
@@ -134,6 +141,7 @@ def test_a_reopened_session_knows_what_arrived_what_did_not_and_what_cannot_be_k
 
 
 @pytest.mark.rule("K7")
+@pytest.mark.usefixtures("impatient")
 def test_a_reopened_session_ends_the_agent_that_was_left_behind(fake_claude, run, tmp_path):
     program = tmp_path / "left behind"
     program.write_text("#!/bin/sh\ntrap '' INT\nsleep 60 & sleep 60\n")

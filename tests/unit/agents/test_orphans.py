@@ -10,7 +10,7 @@ from notyet.agents import reopen
 from notyet.agents.orphans import end_orphan, start_of
 from notyet.checks.spawn import MARK
 
-pytestmark = pytest.mark.rule("K7", "E2")
+pytestmark = [pytest.mark.rule("K7", "E2"), pytest.mark.usefixtures("impatient")]
 
 DEAF = "trap '' INT TERM; echo $$ > child.part; mv child.part child; while :; do sleep 0.1; done"
 
