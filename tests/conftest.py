@@ -1,6 +1,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -19,6 +20,22 @@ def pytest_ignore_collect(collection_path, config):
     asked = [os.path.abspath(arg) for arg in config.args]
     is_asked = any(path.startswith(CLIENTS) for path in asked)
     return True if str(collection_path) == CLIENTS and not is_asked else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Do not count the lines of tests that are marked so: that would be most of their time.
+
+    The mark of pytest-cov for this does nothing in a worker of pytest-xdist.
+    """
+    if item.get_closest_marker("uncounted") is None:
+        return (yield)
+    tracing = sys.gettrace()
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracing)
 
 
 @pytest.fixture(autouse=True)

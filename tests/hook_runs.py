@@ -89,6 +89,36 @@ def run_hook(content, *argv, environ=None, **options):
     )
 
 
+def run_changed_hook(content, change, *argv):
+    """Run the hook in a process that first runs some code of a test; a number is its stdin."""
+    code = (
+        f"import sys\nsys.path.insert(0, {str(ENTRY.parent.parent)!r})\n{change}\n"
+        f"from notyet.cli.hook import serve\nsys.exit(serve({argv!r}))\n"
+    )
+    stdin = {"stdin": content} if isinstance(content, int) else {"input": in_bytes(content)}
+    return subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code],
+        capture_output=True,
+        timeout=60,
+        env=clean_environ(),
+        **stdin,
+    )
+
+
+def run_late_hook(content, there):
+    """Run the hook; the time of gates and observers is up once this file is there."""
+    change = f"""
+import os, time
+from notyet import deadline
+from notyet.checks import command, loop, process
+def late():
+    return time.monotonic() + (10_000 if os.path.exists({str(there)!r}) else 0)
+for module in (deadline, command, loop, process):
+    module.monotonic = late
+command._LONGEST = 0.05"""
+    return run_changed_hook(content, change)
+
+
 def start_hook(content, *argv, **options):
     """Start the hook and give it its payload."""
     started = subprocess.Popen(

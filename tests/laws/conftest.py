@@ -1,9 +1,19 @@
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+HERE = os.path.dirname(__file__)
 
 settings.register_profile("default", deadline=None, max_examples=120)
 settings.register_profile(
     "deep", deadline=None, max_examples=5000, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("NOTYET_LAWS", "default"))
+
+
+def pytest_collection_modifyitems(items):
+    """Count nothing as covered that only chance has met."""
+    for item in items:
+        if os.path.dirname(item.path) == HERE:
+            item.add_marker(pytest.mark.uncounted)

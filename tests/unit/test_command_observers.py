@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from hook_runs import ask, new_project, payload, run_hook, stops
+from hook_runs import ask, new_project, payload, run_hook, run_late_hook, stops
 from notyet import Command, Engine, Gate
 from notyet.observers import EVERY_DECISION, Observer
 from support import both_ways, gate, stop
@@ -84,9 +84,10 @@ def test_an_observer_in_a_file_is_told_of_a_block_and_its_failure_is_only_said(t
 
 
 def test_an_observer_in_a_file_is_cut_off_by_the_hosts_deadline(tmp_path):
-    text = '[gates.g]\nrun = "true"\nwhen = "always"\n[observers.slow]\nrun = "sleep 60"\n'
+    text = '[gates.g]\nrun = "true"\nwhen = "always"\n'
+    text += '[observers.slow]\nrun = "touch there; sleep 60"\n'
     project = new_project(tmp_path / "p", text)
-    done = run_hook(payload("claude", project), "--timeout", "8")
+    done = run_late_hook(payload("claude", project), project / "there")
     assert b"observer slow" in done.stderr
     assert stops() == [("passed", "")]
 

@@ -1,15 +1,17 @@
 """Checks that are cancelled, interrupted or shut down, and gates that cancel what is not theirs."""
 
 import asyncio
+import gc
 import os
 import signal
+import sys
 import threading
 import time
 
 import pytest
 
 from notyet import Allow, Block, Engine, Ledger
-from notyet.checks import threads
+from notyet.checks import drive, threads
 from support import both_ways, gate, recorded, run_async, stop, wait_for
 
 
@@ -230,19 +232,28 @@ def test_every_gate_of_a_stage_is_cancelled_with_its_check():
 
 
 def test_ctrl_c_while_a_gate_is_asked_gives_the_stop_up_and_leaves_gating_on(tmp_path):
-    def interrupt(event):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.2)
+    released = threading.Event()
 
+    def is_awaited():
+        return sys._current_frames()[threading.main_thread().ident].f_code is awaiting
+
+    def interrupt(event):
+        wait_for(is_awaited)  # else it may come in the midst of anything, even of a `__del__`
+        os.kill(os.getpid(), signal.SIGINT)
+        released.wait(30)
+
+    awaiting = drive._await_answers.__code__
+    gc.collect()
     ledger = Ledger(tmp_path / "ledger.db")
     with pytest.raises(KeyboardInterrupt):
         Engine([gate("g", interrupt)], ledger=ledger).check_sync(stop())
+    released.set()
     assert recorded(ledger) == [("skipped", "cancelled")]
     assert Engine([gate("g", Block("x"))], ledger=ledger).check_sync(stop()).outcome == "blocked"
 
 
 def test_an_interrupt_while_gates_are_started_leaves_gating_on(monkeypatch):
-    from notyet.checks import drive, drive_async
+    from notyet.checks import drive_async
 
     def interrupted(job):
         raise KeyboardInterrupt
@@ -251,7 +262,6 @@ def test_an_interrupt_while_gates_are_started_leaves_gating_on(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(threads, "run_in_thread", interrupted)
         patch.setattr(drive_async, "run_in_thread", interrupted)
-        assert drive
         with pytest.raises(KeyboardInterrupt):
             engine.check_sync(stop())
     assert engine.check_sync(stop(last_message="again")).outcome == "blocked"
@@ -295,8 +305,6 @@ def test_shutting_a_loop_down_in_the_midst_of_a_check_is_quiet(caplog):
 
 
 def test_a_gate_left_behind_is_kept_until_it_ends():
-    import gc
-
     ended = []
 
     async def main():

@@ -104,6 +104,7 @@ def test_a_bad_file_of_the_user_does_not_take_the_project_down(tmp_path, bad):
     assert stops() == [("passed", "")]
 
 
+@pytest.mark.uncounted
 def test_of_ten_thousand_gates_the_one_that_applies_is_asked(tmp_path):
     many = "".join(f'[gates.g{n}]\nrun = "false"\nfor = ["x{n}"]\n' for n in range(10_000))
     project = new_project(tmp_path / "p", many + PASSING)

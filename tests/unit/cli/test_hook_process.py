@@ -1,10 +1,13 @@
 """The process of a hook: its time, its signals, what it leaves behind and what it loads."""
 
+import fcntl
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -22,6 +25,7 @@ from hook_runs import (
     payload,
     query,
     run_hook,
+    run_late_hook,
     start_hook,
     stops,
 )
@@ -33,15 +37,25 @@ HEAVY = {
 }
 
 
+WAIT = "until [ -s a.pid ]; do sleep 0.01; done"
+
+
+@pytest.mark.rule("E9")
+def test_an_answer_comes_before_the_host_stops_waiting(tmp_path):
+    project = new_project(tmp_path / "p", gate("sleep 60", if_broken="block"))
+    done = run_hook(payload("claude", project), "--timeout", "3")  # which would wait for a minute
+    assert_allows("claude", done.returncode, done.stdout)
+    # The second where the machine is so busy that even the last margin is used up.
+    assert b"deadline" in done.stderr or b"no answer within the 3 s" in done.stderr
+
+
 @pytest.mark.rule("E9")
 @pytest.mark.parametrize(
-    ("command", "patience"), [("sleep 60", 3), ("trap '' TERM; sleep 60 & wait; sleep 60", 4)]
+    "command", ["touch there; sleep 60", "trap '' TERM; touch there; sleep 60 & wait; sleep 60"]
 )
-def test_an_answer_comes_before_the_host_stops_waiting(tmp_path, command, patience):
+def test_a_gate_is_ended_when_the_host_does_not_wait_any_longer(tmp_path, command):
     project = new_project(tmp_path / "p", gate(f"echo $$ > a.pid; {command}", if_broken="block"))
-    started = time.monotonic()
-    done = run_hook(payload("claude", project), "--timeout", str(patience))
-    assert time.monotonic() - started < patience + 20  # it did not hang
+    done = run_late_hook(payload("claude", project), project / "there")
     assert_allows("claude", done.returncode, done.stdout)
     assert b"deadline" in done.stderr
     assert stops() == [("failed_open", "g gave no answer")]
@@ -51,12 +65,11 @@ def test_an_answer_comes_before_the_host_stops_waiting(tmp_path, command, patien
 @pytest.mark.rule("E9")
 def test_the_last_gate_of_many_is_cut_off_by_the_same_deadline(tmp_path):
     text = "".join(
-        f'[gates.g{n}]\nrun = "sleep 0.9"\npriority = {n}\nwhen = "always"\n' for n in range(4)
+        f'[gates.g{n}]\nrun = "{run}"\npriority = {-n}\nwhen = "always"\n'
+        for n, run in enumerate(["true", "true", "true", "touch there; sleep 60"])
     )
     project = new_project(tmp_path / "p", text)
-    started = time.monotonic()
-    done = run_hook(payload("claude", project), "--timeout", "3")
-    assert time.monotonic() - started < 3 + 20  # it did not hang
+    done = run_late_hook(payload("claude", project), project / "there")
     assert b"deadline" in done.stderr
     assert [outcome for outcome, _ in stops()] == ["failed_open"]
 
@@ -67,9 +80,7 @@ def test_a_hook_that_is_told_to_go_ends_its_gates_and_says_so_in_the_ledger(tmp_
     started = start_hook(payload("claude", project))
     assert until(lambda: pids_in(project))
     started.send_signal(number)
-    begun = time.monotonic()
     stdout, stderr = started.communicate(timeout=30)
-    assert time.monotonic() - begun < 5
     assert (started.returncode, stdout) == (0, b"")
     assert b"Traceback" not in stderr
     assert stops() == [("skipped", "cancelled")]
@@ -77,11 +88,13 @@ def test_a_hook_that_is_told_to_go_ends_its_gates_and_says_so_in_the_ledger(tmp_
 
 
 def test_a_signal_that_was_to_be_ignored_stays_ignored(tmp_path):
-    project = new_project(tmp_path / "p", gate("echo $$ > a.pid; sleep 1"))
+    wait = "until [ -e go ]; do sleep 0.01; done"
+    project = new_project(tmp_path / "p", gate(f"echo $$ > a.pid; {wait}"))
     ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
     started = start_hook(payload("claude", project), preexec_fn=ignore)
     assert until(lambda: pids_in(project))
     started.send_signal(signal.SIGHUP)
+    (project / "go").touch()
     started.communicate(timeout=30)
     assert stops() == [("passed", "")]
 
@@ -105,8 +118,8 @@ def test_a_hook_that_is_killed_leaves_nothing_running_and_the_next_stop_works(tm
     [
         "sleep 60 >/dev/null 2>&1 & echo $! > a.pid",
         "sleep 60 & echo $! > a.pid",
-        "setsid sh -c 'echo $$ > a.pid; exec sleep 60' >/dev/null 2>&1 & sleep 0.3",
-        "setsid sh -c '(echo $$ > a.pid; trap \"\" TERM; sleep 60; sleep 60) &' & sleep 0.3",
+        "setsid sh -c 'echo $$ > a.pid; exec sleep 60' >/dev/null 2>&1 & " + WAIT,
+        "setsid sh -c '(echo $$ > a.pid; trap \"\" TERM; sleep 60; sleep 60) &' & " + WAIT,
     ],
 )
 def test_what_a_gate_leaves_in_the_background_is_gone_afterwards(tmp_path, leave):
@@ -244,6 +257,11 @@ def test_the_users_own_file_is_compiled_once(tmp_path):
     assert stops() == [("passed", "")] * 2
 
 
+def unread(pipe):
+    """Return how many bytes wait in a pipe."""
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+
+
 def test_a_long_reply_is_written_whole_to_a_slow_reader(tmp_path):
     reason = "x" * 200_000
     script = f"import json; print(json.dumps(dict(decision='halt', reason='{reason}')))"
@@ -251,7 +269,7 @@ def test_a_long_reply_is_written_whole_to_a_slow_reader(tmp_path):
     (tmp_path / "p" / "g.py").write_text(script)
     project = new_project(tmp_path / "p", gate([sys.executable, "g.py"]))
     started = start_hook(payload("notyet", project), "--host", "notyet")
-    time.sleep(1)
+    assert until(lambda: unread(started.stdout) >= 65_536)  # all that a pipe takes
     stdout, _ = started.communicate(timeout=30)
     assert json.loads(stdout)["decision"] == "halt"
 

@@ -158,8 +158,8 @@ def test_in_a_folder_that_is_gone_it_says_so(tmp_path):
 
 def test_programs_that_hang_or_flood_do_not_hold_it_up(world_of, monkeypatch):
     world = world_of("codex")
-    monkeypatch.setattr("notyet.report.faults.codex_server.PATIENCE", 0.5)
-    monkeypatch.setattr("notyet.report.faults.versions.PATIENCE", 0.5)
+    monkeypatch.setattr("notyet.report.faults.codex_server.PATIENCE", 0.1)
+    monkeypatch.setattr("notyet.report.faults.versions.PATIENCE", 0.1)
     for script in ("sleep 60", "yes", "sleep 60 & sleep 60", "trap '' TERM; while :; do :; done"):
         world.program("codex", script)
         started = time.monotonic()

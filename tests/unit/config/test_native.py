@@ -235,6 +235,7 @@ def test_mistakes_come_in_the_order_of_the_file():
     assert [mistake.line for mistake in read_native(text, FILE).mistakes] == [1, 1, 2, 3, 5]
 
 
+@pytest.mark.uncounted
 def test_ten_thousand_gates_are_read_without_delay():
     text = "".join(
         f'[gates.g{n}]\nrun = "true"\ntimeout = "5s"\npaths = ["a", "b"]\nwrong = 1\n'

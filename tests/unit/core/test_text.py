@@ -118,6 +118,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.uncounted
 @pytest.mark.rule("E5")
 @pytest.mark.parametrize("pattern", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("tail", ["", "\x07", "\x1b\\"], ids=["open", "bell", "closed"])

@@ -165,6 +165,7 @@ def test_a_line_cut_by_the_scan_limit_is_not_read(file, monkeypatch):
     assert message_in(file, b"x" + inner) is None
 
 
+@pytest.mark.uncounted
 @pytest.mark.rule("L3")
 def test_a_file_made_of_near_misses_is_given_up(file):
     miss = b'{"role":"assistant" "parts":"no JSON"}\n'

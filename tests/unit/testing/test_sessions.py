@@ -64,8 +64,6 @@ class Broken:
 
     async def send(self, prompt, key):
         self.sent += 1
-        if self.sent == 1:
-            await asyncio.sleep(0.6)
         return Turn(text="x", usage=Usage(total=self.sent), stop_reason="error")
 
     def knows(self, key):
@@ -78,11 +76,28 @@ class Broken:
         return "/no/such/file"
 
 
-def test_all_that_is_broken_is_told_at_once(monkeypatch):
-    monkeypatch.setattr(sending, "PROMPTLY", 1.0)
-    monkeypatch.setattr(suite, "PROMPTLY", 1.0)
+class BrokenAndSlow(Broken):
+    """The same; its first turn ends when it is aborted."""
+
+    def __init__(self):
+        super().__init__()
+        self.stopped = asyncio.Event()
+
+    async def send(self, prompt, key):
+        if self.sent == 0:
+            self.sent += 1
+            await self.stopped.wait()
+        return await super().send(prompt, key)
+
+    async def abort(self):
+        self.stopped.set()
+
+
+def test_all_that_is_broken_is_told_at_once():
     with pytest.raises(AssertionError) as told:
-        session_conformance(Broken, slow=Broken, refusing=Broken, reopen=lambda ref: Broken())
+        session_conformance(
+            Broken, slow=BrokenAndSlow, refusing=Broken, reopen=lambda ref: Broken()
+        )
     text = str(told.value)
     assert text.startswith("the session breaks 11 of 13 promises:")
     for words in (
