@@ -186,6 +186,10 @@ class World:
         """Run the loop until these agents wait for their turns to come back."""
         self.until(lambda: all(agent.waiting.is_set() for agent in agents))
 
+    def known(self):
+        """Run the loop until the ledger knows how each agent can be reopened: its last news."""
+        self.until(lambda: all('"id": "' in ref for (ref,) in self.rows("SELECT ref FROM tasks")))
+
     def view(self, handle):
         return self.do(self.supervisor.task(handle))
 

@@ -168,10 +168,10 @@ def test_a_reader_that_fails_is_a_problem_of_the_gate(monkeypatch):
 @pytest.mark.rule("A9")
 def test_a_functions_answer_that_comes_too_late_is_dropped_while_a_command_goes_on(run):
     def late(_event):
-        time.sleep(0.6)
+        time.sleep(0.3)
         return Block("late")
 
-    decision = run(Engine([gate("f", late, timeout=0.2), command("c", "sleep 1.2")]))
+    decision = run(Engine([gate("f", late, timeout=0.1), command("c", "sleep 0.6")]))
     assert [report.status for report in decision.reports][1] == "allowed"
     assert decision.reports[0].answer.kind == "timeout"
 

@@ -308,7 +308,9 @@ def test_a_main_agents_result_waits_for_its_caller_not_for_the_consumer():
         engine = Engine(ledger=ledger)
         async with Supervisor(engine, ledger, reopen, deliver=take, settings=QUICK) as here:
             handle = await here.launch(ScriptedSession(Script.saying("Done.")), "Look.")
-            await asyncio.sleep(0.3)  # many times the time after which what is due is delivered
+            while (await here.task(handle)).state != "ended":
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.2)  # many times the time after which what is due is delivered
             waiting = (await here.task(handle)).delivery
             await handle.result()
             return waiting, (await here.task(handle)).delivery

@@ -50,7 +50,7 @@ def test_escape_or_ctrl_c_interrupts_the_agent_and_asks_no_gate(tmp_path, key):
 
 
 def test_keys_that_begin_with_an_escape_are_not_escape(tmp_path):
-    waits = LEARNS.replace("steps = [", "steps = [{ wait = 1.5 },")
+    waits = LEARNS.replace("steps = [", "steps = [{ wait = 0.5 },")
     folder = project(tmp_path / "p", waits)
     with Terminal(folder, *WITH) as terminal:
         terminal.expect("not yet")
@@ -200,7 +200,8 @@ def test_ctrl_backslash_ends_us_and_restores_the_terminal(tmp_path):
 
 @pytest.mark.rule("E2")
 def test_what_left_the_agents_group_is_ended_too(tmp_path):
-    escapes = "setsid sh -c 'echo $$ > stray.pid; exec sleep 1000' >/dev/null 2>&1 & sleep 0.5"
+    escapes = "setsid sh -c 'echo $$ > stray.pid; exec sleep 1000' >/dev/null 2>&1 &"
+    escapes += " until [ -s stray.pid ]; do sleep 0.01; done"
     script = f'[[turn]]\nsteps = [{{ tool = "bash", run = "{escapes}" }}, {{ say = "Done." }}]\n'
     folder = project(tmp_path / "p", script, '[gates]\ng = "true"\n')
     with start_with(folder) as started:

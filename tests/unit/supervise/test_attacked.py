@@ -25,7 +25,7 @@ class Silent(Agent):
 def test_a_steered_run_is_out_of_time_although_nobody_said_that_its_prompt_arrived(tmp_path):
     with World(tmp_path, gates=[ONCE]) as world:
         agent = Silent("one", Agent.WAIT)
-        result = world.result(world.spawn(agent, timeout=0.2))
+        result = world.result(world.spawn(agent, timeout=1.0))
     assert (result.ending, result.generation) == ("timeout", 2)
     assert agent.aborts >= 1
 
@@ -123,22 +123,24 @@ def test_a_kill_reaches_children_that_are_spawned_meanwhile(world):
     above = world.launch(parent)
     world.at_work(parent)
 
+    spawned = []
+
     async def breed():
-        spawned = 0
         try:
             while True:
-                await world.supervisor.spawn(Agent(Agent.WAIT), "x", parent=above)
-                spawned += 1
+                child = Agent(Agent.WAIT)
+                spawned.append(await world.supervisor.spawn(child, "x", parent=above))
         except Refused:
-            return spawned
+            return
 
     async def both():
         breeding = asyncio.ensure_future(breed())
-        await asyncio.sleep(0.02)
+        while not spawned:
+            await asyncio.sleep(0.005)
         await world.supervisor.kill(above)
-        return await breeding
+        await breeding
 
-    assert world.do(both()) > 0
+    world.do(both())
     assert all(view.state == "ended" for view in world.do(world.supervisor.tasks()))
 
 
@@ -228,7 +230,7 @@ def test_a_lost_ledger_is_said_with_the_answer(world):
     agent = Agent(Agent.WAIT)
     handle = world.spawn(agent)
     world.at_work(agent)
-    world.do(asyncio.sleep(0.05))
+    world.known()
     path = world.supervisor._store.ledger.path
     world.supervisor._store.ledger.file.write(lambda db: db.execute("DELETE FROM tasks"))
     agent.come_back(Turn(text="forty-two"))

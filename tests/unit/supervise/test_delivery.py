@@ -159,10 +159,13 @@ def test_a_consumer_that_hangs_is_given_up_and_tried_again(tmp_path):
         if len(tries) == 1:
             await asyncio.Event().wait()
 
-    with World(tmp_path, deliver=hangs_once, delivery_timeout=0.05, first_retry=0.3) as world:
+    pauses = {"first_retry": 600.0, "longest_retry": 600.0}
+    with World(tmp_path, deliver=hangs_once, delivery_timeout=0.3, **pauses) as world:
         handle = world.spawn(Agent("done"))
         world.until(lambda: world.view(handle).delivery_error)
-        assert world.view(handle).delivery_error == "no acknowledgement within 0.05 s"
+        assert world.view(handle).delivery_error == "no acknowledgement within 0.3 s"
+        world.rows("UPDATE outbox SET next_at = 0")
+        world.supervisor._delivery.hurry(handle.task_id)
         world.until(lambda: world.view(handle).delivery == "delivered")
     assert tries == [1, 2]
 

@@ -74,7 +74,7 @@ def test_a_plugin_can_redirect_an_agent_that_timed_out_with_a_shorter_task(world
         ),
     )
     agent = Agent(Agent.WAIT, "the first file is done")
-    result = world.spawned(agent, timeout=0.05)
+    result = world.spawned(agent, timeout=0.5)
     assert agent.got == ["do it", "Only the first file."]
     assert (result.ending, result.text, result.steers) == ("done", "the first file is done", 1)
 

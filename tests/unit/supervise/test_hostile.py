@@ -223,7 +223,7 @@ def test_a_full_disk_is_waited_for_and_nothing_is_lost(world):
     agent = Agent(Agent.WAIT)
     handle = world.spawn(agent)
     world.at_work(agent)
-    world.do(asyncio.sleep(0.05))
+    world.known()
     with full_disk():
         agent.come_back(Turn(text="done"))
         world.until(lambda: any("trying again" in said for said in world.warnings))
@@ -242,7 +242,7 @@ def test_a_ledger_that_stays_unwritable_is_a_clear_error_and_the_task_can_be_rec
         agent = Agent(Agent.WAIT)
         handle = world.spawn(agent)
         world.at_work(agent)
-        world.do(asyncio.sleep(0.05))
+        world.known()
         with full_disk():
             agent.come_back(Turn(text="done"))
             with pytest.raises(LedgerError, match=r"ledger .*ledger\.db: "):
@@ -259,7 +259,7 @@ def test_a_task_that_was_left_to_recovery_is_recovered_by_its_own_supervisor_too
         agent = Agent(Agent.WAIT)
         handle = world.spawn(agent)
         world.at_work(agent)
-        world.do(asyncio.sleep(0.05))
+        world.known()
         with full_disk():
             agent.come_back(Turn(text="done"))
             with pytest.raises(LedgerError) as raised:
