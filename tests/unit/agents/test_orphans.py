@@ -10,13 +10,13 @@ from notyet.agents import reopen
 from notyet.agents.orphans import end_orphan, start_of
 from notyet.checks.spawn import MARK
 
-pytestmark = [pytest.mark.rule("K7", "E2"), pytest.mark.usefixtures("impatient")]
+pytestmark = pytest.mark.rule("K7", "E2")
 
 DEAF = "trap '' INT TERM; echo $$ > child.part; mv child.part child; while :; do sleep 0.1; done"
 
 
 @pytest.fixture
-def left(tmp_path):
+def left(tmp_path, impatient):
     """Starts a program as an agent is started; ends what the test left of it."""
     groups = []
 

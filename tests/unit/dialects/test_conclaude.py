@@ -10,7 +10,7 @@ import pytest
 
 from notyet import Allow, Block, Halt
 from notyet.core.command import Command, Exit
-from notyet.core.event import BackgroundTask
+from notyet.core.event import BackgroundTask, StartEvent
 from notyet.core.gate import Gate
 from notyet.core.verdict import Problem
 from notyet.dialects import conclaude
@@ -226,3 +226,7 @@ def test_no_value_keeps_a_command_from_starting(text):
     )
     done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_nothing_is_added_to_a_start():
+    assert conclaude.write_context("Tests first.", StartEvent()) == Reply()
