@@ -29,7 +29,7 @@ LINT = {
 COVERED = ["--cov", "--cov-report="]
 TEST = {
     # Without its cache pytest writes down what failed in this run, and nothing older.
-    "tests": ["pytest", "-q", "-n", str(WORKERS), "--cache-clear", *COVERED],
+    "tests": ["pytest", "-q", "-n", str(WORKERS), "--dist", "worksteal", "--cache-clear", *COVERED],
     "coverage of core and dialects": [
         "coverage",
         "report",
