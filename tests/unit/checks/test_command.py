@@ -9,7 +9,7 @@ import time
 import pytest
 
 from commands import program, python, run, script, until
-from notyet.checks import command
+from notyet.checks import process, stage
 from notyet.checks.command import run_together, shell_argv
 
 pytestmark = pytest.mark.rule("E1", "E8")
@@ -163,7 +163,7 @@ def test_a_command_that_is_stopped_is_ended_all_the_same():
 
 @pytest.mark.rule("E2")
 def test_a_command_may_clean_up_when_its_time_is_over(tmp_path, clock, monkeypatch):
-    monkeypatch.setattr(command, "_GRACE", 30.0)
+    monkeypatch.setattr(stage, "_GRACE", 30.0)
     clock.hold_until((tmp_path / "there").exists)
     text = "trap 'touch cleaned; exit 9' TERM; touch there; while :; do sleep 0.01; done"
     ended = run(script(text, tmp_path, timeout=0.3))
@@ -175,14 +175,14 @@ def test_a_command_may_clean_up_when_its_time_is_over(tmp_path, clock, monkeypat
 def test_the_deadline_ends_everything_that_still_runs_and_only_that(clock, monkeypatch):
     exited = []
 
-    def take_status(process):
-        if not command_status(process):
+    def take_status(seen):
+        if not real(seen):
             return False
-        exited.append(process)
+        exited.append(seen)
         return True
 
-    command_status = command.take_status
-    monkeypatch.setattr(command, "take_status", take_status)
+    real = process.take_status
+    monkeypatch.setattr(process, "take_status", take_status)
     clock.hold_until(lambda: exited)
     jobs = [script("exit 5"), script("sleep 1000"), script("sleep 1000", timeout=500)]
     quick, *cut = run_together(jobs, deadline=time.monotonic() + 0.5)

@@ -51,14 +51,14 @@ def test_what_a_command_left_behind_is_gone_when_the_result_is_there(tmp_path, h
 
 def hold_when_told_to_go(clock, monkeypatch, until_there):
     """Let what was left behind have all the time that it needs once it has its signal."""
-    real = command.send
+    real = process.send
 
     def send(target, number):
         real(target, number)
         if number == signal.SIGTERM:
             clock.hold_until(until_there.exists)
 
-    monkeypatch.setattr(command, "send", send)
+    monkeypatch.setattr(process, "send", send)
 
 
 def test_a_leftover_may_clean_up_after_itself(tmp_path, clock, monkeypatch):
