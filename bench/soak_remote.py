@@ -1,7 +1,7 @@
 """Gates over SSH while somebody is killed, again and again, at any moment.
 
 Each round asks for some gates there that do what they can to stay, kills one of those that take
-part (us, a client, the connection, the sshd that serves it, or any process there), and looks: in
+part (us, a connection, the sshd that serves it, or any process there), and looks: in
 the end nothing of it may run, here or there, and nobody who was not killed himself may leave a
 folder.
 """
@@ -67,7 +67,7 @@ def main() -> int:
         return 0
     chance = random.Random(args.seed)
     folder = tempfile.mkdtemp(prefix="notyet-soak-")
-    # Few sessions: those for whom there is no room get a client of their own.
+    # Few sessions: those for whom there is no room go to other connections.
     box = Sshd(folder + "/sshd", options=["MaxSessions 4"])
     broken: list[str] = []
     killed: dict[str, int] = {}
@@ -99,7 +99,6 @@ def _round(box: Sshd, chance: random.Random, broken: list[str]) -> str:
     )
     victims = {
         "us": lambda: [us.pid],
-        "a client": box.sessions,
         "the connection": box.masters,
         "sshd": box.connections,
         "a process there": box.victims,

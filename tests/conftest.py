@@ -73,9 +73,16 @@ def git(project, *args):
     subprocess.run(["git", *author, *args], cwd=project, check=True, capture_output=True)
 
 
-@pytest.fixture(scope="session")
-def sshd(tmp_path_factory):
-    """A real sshd of this test process; nothing points at it yet."""
+@pytest.fixture
+def app(tmp_path):
+    """A project on the box, which is this machine under another name."""
+    folder = tmp_path / "there" / "app"
+    (folder / ".git").mkdir(parents=True)
+    return folder
+
+
+@contextmanager
+def _started(tmp_path_factory):
     reason = sshd_program.missing()
     if reason:
         pytest.skip(reason)
@@ -84,6 +91,13 @@ def sshd(tmp_path_factory):
         yield server.start()
     finally:
         server.close()
+
+
+@pytest.fixture(scope="session")
+def sshd(tmp_path_factory):
+    """A real sshd of this test process; nothing points at it yet."""
+    with _started(tmp_path_factory) as server:
+        yield server
 
 
 @pytest.fixture
@@ -95,15 +109,8 @@ def box(sshd, monkeypatch):
 
 @pytest.fixture(scope="session")
 def _warm_sshd(tmp_path_factory):
-    reason = sshd_program.missing()
-    if reason:
-        pytest.skip(reason)
-    server = sshd_program.Sshd(tmp_path_factory.mktemp("sshd"))
-    try:
-        with server.start().as_box():
-            yield server
-    finally:
-        server.close()
+    with _started(tmp_path_factory) as server, server.as_box():
+        yield server
 
 
 @pytest.fixture

@@ -214,6 +214,7 @@ class Sshd:
             "UseDNS no",
             "PrintMotd no",
             "PrintLastLog no",
+            *(line for line in self._options if line.startswith("MaxStartups ")),
             "MaxStartups 200",
             "KexAlgorithms curve25519-sha256",  # much cheaper than the default
             "SetEnv " + " ".join(f'"{name}={value}"' for name, value in environ.items()),

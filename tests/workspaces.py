@@ -36,6 +36,16 @@ def load_there(box, folder, host="notyet", **options):
     return load("/", host, os.environ, workspace=box.url(folder), **options)
 
 
+def load_here(here, host="notyet", **options):
+    """Return what is in force for an agent in a folder of this machine."""
+    return load(str(here), host, os.environ, **({"patience": PATIENCE} | options))
+
+
+def naming(box, app, rest=""):
+    """Return a file that names the workspace of a project on the box."""
+    return f'workspace = "{box.url(app)}"\n[gates]\nlocal = "x"\n{rest}'
+
+
 def unreachable(monkeypatch, box, tmp_path):
     """Let the box be somewhere where nobody listens; with another file, no connection is shared."""
     config = tmp_path / "nobody_listens"

@@ -7,8 +7,7 @@ import os
 from notyet import workspace
 from notyet.checks.drive import Call, Stage
 from notyet.checks.function import Question
-from notyet.core.command import where
-from notyet.core.gate import Function
+from notyet.core.gate import Function, place_of
 from notyet.core.json_text import dumps
 from notyet.core.record import replace
 from notyet.core.settle import holds, needs_tree, settle, too_long
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _NOT_RUNNABLE = (126, 127)
-_LOST = ("cannot_start", "timeout")
+_UNREACHED = ("cannot_start", "timeout")
 
 
 def question_for(gate: Gate, engine: int) -> Question | None:
@@ -95,19 +94,25 @@ class Asking:
 
     def _there(self, gate: Gate) -> Remote | None:
         """Return where a gate's command runs; None: here, as functions always do (M1)."""
-        is_function = isinstance(gate.check, Function)
-        return None if is_function else where(gate.check, self._event.workspace)  # type: ignore[arg-type]  # a Command
+        return place_of(gate, self._event.workspace)
 
     def _tree(self, gates: Sequence[Gate], reports: Sequence[Report]) -> Line[str]:
-        """Return what the files look like that the holding gates look at; empty if unknown."""
+        """Return what the files look like that this is about; empty if unknown.
+
+        Those that the holding gates look at must be known. The agent's own count too, here and in
+        its workspace: who changes them is not stuck, though a gate may not have got them yet.
+        """
+        own = self._workspace()
         places: dict[Remote | None, None] = {}
         for gate, report in zip(gates, reports, strict=True):
             if holds(gate, report):
-                places[self._files_of(gate)] = None
+                # What a function looks at, nobody knows; most likely at the agent's files.
+                is_function = isinstance(gate.check, Function)
+                places[own if is_function else self._there(gate)] = None
                 if self._there(gate) is not None and _may_be_lost(report):
                     return ""  # another try could take long, and the agent's host waits
         trees = []
-        for place in places:
+        for place in dict.fromkeys((*places, own, None)):
             wait = self._deadline.left(workspace.PATIENCE)
             if place is None:
                 tree = yield Call(workspace.fingerprint, (self._event.cwd, wait))
@@ -115,18 +120,18 @@ class Asking:
                 from notyet.workspace_remote import fingerprint_there
 
                 tree = yield Call(fingerprint_there, (place, wait))
-            if not tree:
+            if not tree and place in places:
                 return ""
             trees.append(tree)
-        return " ".join(trees)
+        return " ".join(filter(None, trees))
 
-    def _files_of(self, gate: Gate) -> Remote | None:
-        """Return the workspace that a gate is about, if it is elsewhere."""
-        if isinstance(gate.check, Function) and self._event.workspace:
-            from notyet.core.remote import remote_from
+    def _workspace(self) -> Remote | None:
+        """Return where the agent's files are, if elsewhere."""
+        if not self._event.workspace:
+            return None
+        from notyet.core.remote import remote_from
 
-            return remote_from(self._event.workspace)
-        return self._there(gate)
+        return remote_from(self._event.workspace)
 
     def stage(self, gates: Sequence[Gate]) -> Stage:
         """Return what asks these gates together."""
@@ -156,6 +161,8 @@ class Asking:
             job = self._job(gate, check)
         else:
             job, warning = self._job_there(gate, check, remote)
+        if "refused" in check.options:  # why it must not even be tried
+            job = replace(job, refused=check.options["refused"])
         return CommandQuestion(
             name=gate.name,
             job=job,
@@ -200,7 +207,7 @@ class Asking:
 
 def _may_be_lost(report: Report) -> bool:
     """Tell whether the machine that a gate runs on may be out of reach."""
-    return getattr(report.answer, "kind", "") in _LOST
+    return report.exit == "lost" or getattr(report.answer, "kind", "") in _UNREACHED
 
 
 def _with_logs(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from notyet.core.limits import Limits
-from notyet.core.remote import is_remote, remote_from
 from notyet.engine import Engine
 
 TYPE_CHECKING = False
@@ -93,12 +92,11 @@ def _observer(observer: FileObserver) -> Observer:
     from notyet.observers import EVERY_DECISION, Observer
 
     file = observer.source.file if observer.source is not None else ""
-    path = remote_from(file).path if is_remote(file) else file
     return Observer(
         EVERY_DECISION,
         observer.check,
         timeout=observer.timeout,
         name=observer.name,
-        folder=os.path.dirname(path),
+        folder=os.path.dirname(file),
         outcomes=observer.on,
     )

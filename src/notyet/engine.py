@@ -289,9 +289,11 @@ class Engine:
         told = variant(event, {"block_count": decision.count, "max_blocks": decision.limit})
         for watch in tuple(self._roster.watches):
             if is_told(watch.observer, event, decision):
-                (report,) = yield watch.stage(told, decision, deadline.last)
+                report = yield from watch.tell(told, decision, deadline.last)
                 if isinstance(report.answer, Problem):
                     self._warn(f"{report.gate} {report.answer} (ignored)")
+                if report.warning:
+                    self._warn(f"{report.gate}: {report.warning}")
 
     def _write_down(self, event: StopEvent, decision: Decision, deadline: Deadline) -> Line[None]:
         """Record a stop that was let go for a cause (A10)."""

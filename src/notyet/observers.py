@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.checks.drive import Stage
+from notyet.checks.drive import Call, Stage
 from notyet.checks.function import Question
 from notyet.core.command import Command, where
 from notyet.core.gate import check_timeout, name_of
@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from notyet.checks.drive import Line
+    from notyet.checks.elsewhere import Transcripts
     from notyet.checks.question import CommandQuestion
     from notyet.checks.spawn import Job
     from notyet.core.command import Exit
     from notyet.core.event import StopEvent
-    from notyet.core.verdict import Decision
+    from notyet.core.verdict import Decision, Report
     from notyet.dialects.reply import Reading
 
 _SCOPES = {"stop": "agent", "subagent_stop": "subagent", "subagent_ended": "subagent"}
@@ -66,33 +68,41 @@ class Watch:
             name = self.name or f"{observer.on} observer {name_of(observer.call)}"
             self._question = Question(name, observer.call, _ignore, timeout=observer.timeout)
 
-    def stage(self, event: StopEvent, decision: Decision, deadline: float | None) -> Stage:
-        """Return what tells the observer of an ending."""
+    def tell(self, event: StopEvent, decision: Decision, deadline: float | None) -> Line[Report]:
+        """Tell the observer of an ending; return how that went."""
         if self._question is not None:
             arguments = _arguments(self.observer.on, event, decision)
-            return Stage({0: (self._question, arguments)}, {}, deadline)
-        return Stage({}, {0: self._command(event, decision)}, deadline)
+            stage = Stage({0: (self._question, arguments)}, {}, deadline)
+        else:
+            command = yield from self._command(event, decision)
+            stage = Stage({}, {0: command}, deadline)
+        reports: list[Report] = yield stage
+        return reports[0]
 
-    def _command(self, event: StopEvent, decision: Decision) -> CommandQuestion:
+    def _command(self, event: StopEvent, decision: Decision) -> Line[CommandQuestion]:
         from notyet.checks.question import CommandQuestion
 
         observer = self.observer
         assert isinstance(observer.call, Command)
         remote = where(observer.call)
+        warning = ""
         if remote is None:
             job = self._job(observer.call, event, decision)
         else:
             from notyet.checks.elsewhere import job_there, read_transcripts
 
+            transcripts: Transcripts = yield Call(read_transcripts, (event,))
+            warning = transcripts.warning
             job = job_there(
                 observer.call,
                 remote,
                 event,
                 lambda event, folder: _told(event, folder, decision),
-                transcripts=read_transcripts(event),
+                transcripts=transcripts,
                 timeout=observer.timeout,
             )
-        return CommandQuestion(name=f"observer {self.name}", job=job, read=_ended)
+        name = f"observer {self.name}"
+        return CommandQuestion(name=name, job=job, read=_ended, warning=warning)
 
     def _job(self, command: Command, event: StopEvent, decision: Decision) -> Job:
         from notyet.checks.question import job_for

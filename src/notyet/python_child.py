@@ -27,10 +27,20 @@ def main() -> int:
         answer = _call(folder, target, json.loads(sys.stdin.buffer.read()))
     except BaseException as error:  # noqa: BLE001  # foreign code; SystemExit is no answer either
         traceback.print_exc()
-        answer = {"problem": f"{type(error).__name__}: {error}"[:2000]}
+        answer = {"problem": _described(error)}
     sys.stdout.flush()
     os.write(answer_to, json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
     return 1 if "problem" in answer else 0  # of an observer, nobody reads the answer
+
+
+def _described(error: BaseException) -> str:
+    said = f"{type(error).__name__}: {error}"[:2000]
+    is_sent = __name__ != "__main__"
+    if is_sent and isinstance(error, ImportError) and (error.name or "").startswith("notyet."):
+        from notyet import __version__
+
+        said += f"; only what a gate needs of notyet is sent along, so install notyet {__version__}"
+    return said
 
 
 def _call(folder: str, target: str, payload: dict[str, object]) -> dict[str, object]:

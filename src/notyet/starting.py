@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from notyet.checks.drive import Stage
+from notyet.checks.drive import Call, Stage
 from notyet.checks.function import Question
 from notyet.checks.question import CommandQuestion, job_for
-from notyet.core.command import where
+from notyet.core.command import Command, where
 from notyet.core.gate import Function
 from notyet.core.json_text import dumps
 from notyet.core.record import Record, variant
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.checks.drive import Line
+    from notyet.checks.elsewhere import Transcripts
     from notyet.core.command import Exit
     from notyet.core.event import StartEvent
     from notyet.core.starter import Starter
@@ -71,7 +72,9 @@ def begin(event: StartEvent, entries: Sequence[Entry], warn: Callable[[str], Non
     reports: dict[int, Report] = {}
     hooks = [place for place, entry in enumerate(asked) if entry.question is None]
     if hooks:
-        questions = [_command(asked[place].starter, event) for place in hooks]
+        starters = [asked[place].starter for place in hooks]
+        transcripts = yield from _transcripts(starters, event)
+        questions = [_command(starter, event, transcripts) for starter in starters]
         answers: list[Report] = yield Stage({}, dict(enumerate(questions)))
         reports |= zip(hooks, answers, strict=True)
     for place, entry in enumerate(asked):
@@ -99,12 +102,25 @@ def _arguments(entry: Entry, event: StartEvent) -> tuple[Any, ...]:
     return write_start(event) if speaks == "openclaw" else (event.__copy__(),)
 
 
-def _command(starter: Starter, event: StartEvent) -> CommandQuestion:
+def _transcripts(starters: Sequence[Starter], event: StartEvent) -> Line[Transcripts | None]:
+    """Read what is sent along, if a command runs elsewhere; off the caller's thread."""
+    if not any(isinstance(s.check, Command) and where(s.check) for s in starters):
+        return None
+    from notyet.checks.elsewhere import read_transcripts
+
+    read: Transcripts = yield Call(read_transcripts, (event,))
+    return read
+
+
+def _command(
+    starter: Starter, event: StartEvent, transcripts: Transcripts | None
+) -> CommandQuestion:
     check = starter.check
     assert not isinstance(check, Function)
     face = start_face(check.speaks)
     remote = where(check)
-    if remote is None:
+    warning = ""
+    if remote is None or transcripts is None:
         payload, environ = face.write_start(event)
         folder = os.path.dirname(starter.source.file) if starter.source is not None else ""
         job = job_for(
@@ -116,14 +132,15 @@ def _command(starter: Starter, event: StartEvent) -> CommandQuestion:
             timeout=starter.timeout,
         )
     else:
-        from notyet.checks.elsewhere import job_there, read_transcripts
+        from notyet.checks.elsewhere import job_there
 
+        warning = transcripts.warning
         job = job_there(
             check,
             remote,
             event,
             lambda event, _: face.write_start(event),
-            transcripts=read_transcripts(event),
+            transcripts=transcripts,
             timeout=starter.timeout,
         )
 
@@ -133,4 +150,5 @@ def _command(starter: Starter, event: StartEvent) -> CommandQuestion:
             return reading
         return variant(reading, {"answer": Allow(note=reading.context)})
 
-    return CommandQuestion(name=f"start hook {starter.name}", job=job, read=read)
+    name = f"start hook {starter.name}"
+    return CommandQuestion(name=name, job=job, read=read, warning=warning)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import time
 
 import pytest
 
@@ -42,8 +41,8 @@ def here(tmp_path):
     return folder
 
 
-def url(kept_box, folder):
-    return kept_box.url(str(folder).replace("%", "%25"))
+def url(warm_box, folder):
+    return warm_box.url(str(folder).replace("%", "%25"))
 
 
 def command(name, script, **fields):
@@ -69,12 +68,12 @@ def payload_of(project, who):
 @both_ways
 @pytest.mark.rule("M1", "M4", "M5", "H1", "H2", "H3", "H4", "H5")
 def test_a_gate_there_sees_the_paths_of_that_machine_only(
-    kept_box, project, here, run, monkeypatch
+    warm_box, project, here, run, monkeypatch
 ):
     monkeypatch.setenv("A_SECRET_OF_OURS", "x")
     event = substop(
         cwd=str(here),
-        workspace=url(kept_box, project),
+        workspace=url(warm_box, project),
         transcript_path=str(here / "main.jsonl"),
         agent_transcript_path=str(here / "child.jsonl"),
     )
@@ -111,19 +110,19 @@ def test_a_gate_there_sees_the_paths_of_that_machine_only(
 
 @pytest.mark.rule("M5", "H2")
 @pytest.mark.parametrize("path", [None, "/no/such.jsonl", "a\0b", "/dev/zero", "/tmp"])  # noqa: S108  # no file is made there
-def test_without_a_transcript_there_is_no_path(kept_box, project, path):
-    run_sync(Engine([telling("mux")]), stop(workspace=url(kept_box, project), transcript_path=path))
+def test_without_a_transcript_there_is_no_path(warm_box, project, path):
+    run_sync(Engine([telling("mux")]), stop(workspace=url(warm_box, project), transcript_path=path))
     assert payload_of(project, "mux")["transcript_path"] == ""
     assert environ_of(project, "mux")["MUX_TRANSCRIPT_PATH"] == ""
 
 
 @pytest.mark.rule("M5")
 def test_of_a_long_transcript_the_last_lines_are_sent_and_that_is_said(
-    kept_box, project, here, monkeypatch
+    warm_box, project, here, monkeypatch
 ):
     monkeypatch.setattr(elsewhere, "MOST_COPIED", 25)
     (here / "main.jsonl").write_text("".join(f"line {n:04}\n" for n in range(10)))
-    event = stop(workspace=url(kept_box, project), transcript_path=str(here / "main.jsonl"))
+    event = stop(workspace=url(warm_box, project), transcript_path=str(here / "main.jsonl"))
     decision = run_sync(Engine([telling("notyet")]), event)
     assert (project / "notyet.copy").read_text() == "line 0008\nline 0009\n"
     assert decision.reports[0].warning == (
@@ -132,7 +131,7 @@ def test_of_a_long_transcript_the_last_lines_are_sent_and_that_is_said(
 
 
 @pytest.mark.rule("M4")
-def test_long_values_and_payloads_arrive_unchanged(kept_box, project):
+def test_long_values_and_payloads_arrive_unchanged(warm_box, project):
     value = "".join(chr(33 + n % 90) for n in range(99_000)) + "ü\n' \""
     result = {"text": "\u20ac\n'" * 1_200_000}
     gates = [
@@ -141,7 +140,7 @@ def test_long_values_and_payloads_arrive_unchanged(kept_box, project):
             check=Command(script=TELL, env=(("WHO", "notyet"), ("LONG", value))),
         )
     ]
-    decision = run_sync(Engine(gates), stop(workspace=url(kept_box, project), result=result))
+    decision = run_sync(Engine(gates), stop(workspace=url(warm_box, project), result=result))
     assert decision.outcome == "passed"
     assert environ_of(project, "notyet")["LONG"] == value
     assert payload_of(project, "notyet")["result"] == result
@@ -149,7 +148,7 @@ def test_long_values_and_payloads_arrive_unchanged(kept_box, project):
 
 @both_ways
 @pytest.mark.rule("M1", "E7")
-def test_each_gate_of_a_stage_runs_where_it_belongs(kept_box, project, here, tmp_path, run):
+def test_each_gate_of_a_stage_runs_where_it_belongs(warm_box, project, here, tmp_path, run):
     other, below = tmp_path / "other", project / "below"
     other.mkdir()
     below.mkdir()
@@ -157,13 +156,13 @@ def test_each_gate_of_a_stage_runs_where_it_belongs(kept_box, project, here, tmp
     gates = [
         gate("function", lambda event: Block(event.cwd)),
         command("theirs", say),
-        command("there", say, workspace=url(kept_box, other)),
-        command("below", say, workspace=url(kept_box, project), dir=str(below)),
-        command("relative", say, workspace=url(kept_box, project), dir="below"),
+        command("there", say, workspace=url(warm_box, other)),
+        command("below", say, workspace=url(warm_box, project), dir=str(below)),
+        command("relative", say, workspace=url(warm_box, project), dir="below"),
         command("folder here", say, dir=str(tmp_path)),
         command("here", say, workspace="local"),
     ]
-    decision = run(Engine(gates), stop(cwd=str(here), workspace=url(kept_box, project)))
+    decision = run(Engine(gates), stop(cwd=str(here), workspace=url(warm_box, project)))
     ran = {report.gate: report.output for report in decision.reports[1:]}
     assert ran == {
         "theirs": str(project),
@@ -177,48 +176,9 @@ def test_each_gate_of_a_stage_runs_where_it_belongs(kept_box, project, here, tmp
 
 
 @both_ways
-@pytest.mark.rule("B6")
-def test_an_agent_that_changes_nothing_there_is_stuck(kept_box, git_project, run):
-    gates = [command("tests", "echo 3 failed; exit 1")]
-    event = stop(workspace=url(kept_box, git_project), cwd="/", turn_id="t")
-    engine = Engine(gates)
-    assert [run(engine, event).outcome for _ in range(3)] == ["blocked", "blocked", "stuck"]
-
-
-@pytest.mark.rule("B6")
-def test_an_agent_that_changes_files_there_is_not_stuck(kept_box, git_project, tmp_path):
-    gates = [command("tests", "echo 3 failed; exit 1"), gate("f", Block("no"))]
-    event = stop(workspace=url(kept_box, git_project), cwd="/", turn_id="t")
-    engine = Engine(gates)
-    outcomes = []
-    for number in range(3):
-        outcomes.append(run_sync(engine, event).outcome)
-        with open(os.path.join(git_project, "file.txt"), "w") as file:
-            file.write(f"{number}")
-    assert outcomes == ["blocked"] * 3
-    # One of the places cannot be told, so nothing can.
-    lost = Engine([*gates, command("there", "exit 1", workspace=url(kept_box, tmp_path))])
-    assert [run_sync(lost, event).outcome for _ in range(3)] == ["blocked"] * 3
-
-
-@pytest.mark.rule("B6", "M3")
-def test_a_machine_out_of_reach_is_not_waited_for_again(tmp_path, monkeypatch):
-    monkeypatch.setenv("NOTYET_SSH_CONFIG", os.devnull)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    asked = []
-    monkeypatch.setattr("notyet.workspace_remote.fingerprint_there", lambda *_: asked.append(1))
-    where = "ssh://no-such-machine.invalid/srv"
-    engine = Engine([command("g", "true", workspace=where, if_broken="block")])
-    decision = run_sync(engine)
-    assert decision.outcome == "blocked"
-    assert "no-such-machine.invalid" in decision.reports[0].answer.detail
-    assert asked == []
-
-
-@both_ways
 @pytest.mark.rule("M3")
-def test_a_workspace_that_is_not_there_is_a_problem_that_names_it(kept_box, tmp_path, run):
-    gates = [command("g", "true", workspace=url(kept_box, tmp_path / "gone"))]
+def test_a_workspace_that_is_not_there_is_a_problem_that_names_it(warm_box, tmp_path, run):
+    gates = [command("g", "true", workspace=url(warm_box, tmp_path / "gone"))]
     decision = run(Engine(gates))
     assert decision.outcome == "failed_open"
     (report,) = decision.reports
@@ -227,10 +187,10 @@ def test_a_workspace_that_is_not_there_is_a_problem_that_names_it(kept_box, tmp_
 
 
 @pytest.mark.rule("M2", "E2")
-def test_cancelling_a_check_ends_the_command_there(kept_box, tmp_path):
+def test_cancelling_a_check_ends_the_command_there(warm_box, tmp_path):
     async def cancelled():
         script = "echo $$ > pid; sleep 60"
-        gates = [command("c", script, workspace=url(kept_box, tmp_path))]
+        gates = [command("c", script, workspace=url(warm_box, tmp_path))]
         checking = asyncio.ensure_future(Engine(gates).check(stop()))
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
             await asyncio.sleep(0.01)
@@ -244,25 +204,29 @@ def test_cancelling_a_check_ends_the_command_there(kept_box, tmp_path):
 
 
 @pytest.mark.rule("M2", "E9")
-def test_the_hosts_deadline_ends_a_gate_there(kept_box, tmp_path):
-    gates = [command("c", "sleep 60", workspace=url(kept_box, tmp_path), if_broken="block")]
-    started = time.monotonic()
-    decision = Engine(gates).check_sync(stop(), within=1)
-    assert time.monotonic() - started < 20
-    assert (decision.outcome, decision.reports[0].answer.kind) == ("failed_open", "deadline")
+def test_the_hosts_deadline_ends_a_gate_there(warm_box, tmp_path):
+    script = "echo $$ > pid; sleep 60"
+    gates = [command("c", script, workspace=url(warm_box, tmp_path), if_broken="block")]
+    for within in (2, 20):  # it may not even have begun
+        decision = Engine(gates).check_sync(stop(), within=within)
+        assert (decision.outcome, decision.reports[0].answer.kind) == ("failed_open", "deadline")
+        if (tmp_path / "pid").exists():
+            break
+    pid = (tmp_path / "pid").read_text().strip()
+    wait_for(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
 @both_ways
 @pytest.mark.rule("M1")
-def test_observers_run_here_unless_they_name_a_workspace(kept_box, project, here, run):
+def test_observers_run_here_unless_they_name_a_workspace(warm_box, project, here, run):
     def watching(name, **fields):
         check = Command(script=TELL, env=(("WHO", name),), **fields)
         return Observer(EVERY_DECISION, check, name=name)
 
-    observers = [watching("here"), watching("there", workspace=url(kept_box, project))]
+    observers = [watching("here"), watching("there", workspace=url(warm_box, project))]
     event = stop(
         cwd=str(here),
-        workspace=url(kept_box, project),
+        workspace=url(warm_box, project),
         transcript_path=str(here / "main.jsonl"),
     )
     warned = []
@@ -278,16 +242,28 @@ def test_observers_run_here_unless_they_name_a_workspace(kept_box, project, here
 
 
 @pytest.mark.rule("M1", "F13")
-def test_start_hooks_run_here_unless_they_name_a_workspace(kept_box, project, here):
+def test_start_hooks_run_here_unless_they_name_a_workspace(warm_box, project, here, monkeypatch):
     def starter(name, **fields):
-        script = 'echo "$CLAUDE_PROJECT_DIR"; cat > payload.json'
+        script = 'echo "$CLAUDE_PROJECT_DIR"; cat > payload.json\n' + fields.pop("more", "")
         return Starter(name=name, check=Command(script=script, speaks="claude", **fields))
 
-    starters = [starter("here"), starter("there", workspace=url(kept_box, project))]
-    event = StartEvent(session_id="s1", cwd=str(here), workspace=url(kept_box, project))
-    told = asyncio.run(Engine(starters=starters).start(event))
-    assert told == f"{here}\n\n{project}"
+    copied = """sed -n 's/.*"transcript_path": *"\\([^"]*\\)".*/\\1/p' payload.json | xargs cat"""
+    there = starter("there", workspace=url(warm_box, project), more=copied)
+    starters = [starter("here"), there]
+    (here / "main.jsonl").write_text("first\nsecond\n")
+    monkeypatch.setattr(elsewhere, "MOST_COPIED", 10)
+    event = StartEvent(
+        session_id="s1",
+        cwd=str(here),
+        workspace=url(warm_box, project),
+        transcript_path=str(here / "main.jsonl"),
+    )
+    warned = []
+    told = asyncio.run(Engine(starters=starters, warn=warned.append).start(event))
+    assert told == f"{here}\n\n{project}\nsecond"
     assert json.loads((project / "payload.json").read_text())["cwd"] == str(project)
+    lost = "it was given a shortened copy: transcript_path without its first 6 bytes"
+    assert warned == [f"start hook there: {lost}"]
 
 
 def test_gates_here_of_an_agent_elsewhere_know_where_it_works(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 from notyet import Ledger
 from notyet.adapters.mux import MOST_CONTINUATIONS, continuation, run_stop_hooks
 from notyet.cli import hook
-from notyet.config.files import host_files
+from notyet.config.files_hosts import host_files
 from notyet.config.trust import candidate, grant
 from support import recorded
 

@@ -10,8 +10,8 @@ from notyet.checks.command import run_together
 from notyet.checks.remote import remote_job
 from notyet.core.record import replace
 from notyet.core.remote import remote_from
-from notyet.core.verdict import Problem
-from notyet.dialects import command_face, start_face
+from notyet.core.verdict import Allow, Block, Problem
+from notyet.dialects import command_face, conclaude, start_face
 from support import stop, substop
 from wire import check_reading, ended, gate_of, replies, starts, vectors, verdict_of
 
@@ -58,9 +58,9 @@ def never_ends(vector):
     return vector["exit"].get("timed_out", False)
 
 
-def run_there(kept_box, chosen):
+def run_there(warm_box, chosen):
     """Run what the vectors describe on the machine; return how each ended."""
-    remote = remote_from(kept_box.url())
+    remote = remote_from(warm_box.url())
     jobs = [
         remote_job(remote, argv=argv_of(v), dir=remote.path, environ={}, timeout=time_of(v))
         for v in chosen
@@ -90,7 +90,7 @@ CASES = sorted({(speaks, scope_of(vector)) for speaks in HOOKS for vector in rep
 
 
 @pytest.mark.parametrize(("speaks", "scope"), CASES)
-def test_every_answer_of_a_hook_is_understood_as_if_it_ran_here(kept_box, speaks, scope):
+def test_every_answer_of_a_hook_is_understood_as_if_it_ran_here(warm_box, speaks, scope):
     event = stop() if scope == "agent" else substop()
     chosen = [vector for vector in replies(speaks) if scope_of(vector) == scope and ends(vector)]
     gates = [
@@ -99,7 +99,7 @@ def test_every_answer_of_a_hook_is_understood_as_if_it_ran_here(kept_box, speaks
             check=Command(
                 argv=argv_of(vector),
                 speaks=speaks,
-                workspace=kept_box.url(),
+                workspace=warm_box.url(),
                 options=vector.get("options", {}),
             ),
             match=Match(events=scope),
@@ -121,6 +121,8 @@ def check_report(report, expect):
     else:
         said = {k: wanted[k] for k in ("prompt", "reason", "note", "extend") if k in wanted}
         assert report.answer == verdict_of({"kind": wanted["answer"]} | said), report
+    if wanted["warning"]:
+        wanted["warning"] = f"on box: {wanted['warning']}"
     for name in ("warning", "tell_user", "hidden"):
         assert getattr(report, name) == wanted[name], report
 
@@ -130,9 +132,9 @@ def conclaude_gate(vector):
     return replace(gate, check=replace(gate.check, script="npm test"))
 
 
-def test_commands_of_conclaude_end_there_as_they_end_here(kept_box):
+def test_commands_of_conclaude_end_there_as_they_end_here(warm_box):
     chosen = list(filter(ends, vectors("conclaude", "replies.json")))
-    for vector, real in zip(chosen, run_there(kept_box, chosen), strict=True):
+    for vector, real in zip(chosen, run_there(warm_box, chosen), strict=True):
         check_ending(real, vector["exit"])
         told = {"problem": vector["exit"].get("problem", "")} if real.problem else {}
         read = command_face("conclaude").read_reply(conclaude_gate(vector), replace(real, **told))
@@ -140,9 +142,9 @@ def test_commands_of_conclaude_end_there_as_they_end_here(kept_box):
 
 
 @pytest.mark.rule("F13")
-def test_start_hooks_end_there_as_they_end_here(kept_box):
+def test_start_hooks_end_there_as_they_end_here(warm_box):
     chosen = [(speaks, v) for speaks in ("claude", "codex") for v in starts(speaks) if ends(v)]
-    ended_there = run_there(kept_box, [vector for _, vector in chosen])
+    ended_there = run_there(warm_box, [vector for _, vector in chosen])
     for (speaks, vector), real in zip(chosen, ended_there, strict=True):
         check_ending(real, vector["exit"])
         reading = start_face(speaks).read_context(real, vector["start"])
@@ -154,15 +156,15 @@ def test_start_hooks_end_there_as_they_end_here(kept_box):
 
 
 @pytest.mark.rule("M2")
-def test_what_takes_for_ever_there_is_out_of_time_as_it_is_here(kept_box):
+def test_what_takes_for_ever_there_is_out_of_time_as_it_is_here(warm_box):
     chosen = [
         (speaks, vector)
         for speaks in (*HOOKS, "conclaude")
         for vector in filter(never_ends, vectors(speaks, "replies.json"))
     ]
     assert len(chosen) >= 8
-    run_there(kept_box, [{"exit": {"code": 0}}])  # to connect may take longer than they have
-    ended_there = run_there(kept_box, [vector for _, vector in chosen])
+    run_there(warm_box, [{"exit": {"code": 0}}])  # to connect may take longer than they have
+    ended_there = run_there(warm_box, [vector for _, vector in chosen])
     for (speaks, vector), real in zip(chosen, ended_there, strict=True):
         check_ending(real, vector["exit"])
         if "start" in vector:
@@ -170,3 +172,29 @@ def test_what_takes_for_ever_there_is_out_of_time_as_it_is_here(kept_box):
             continue
         gate = conclaude_gate(vector) if speaks == "conclaude" else gate_of(speaks, vector)
         check_reading(command_face(speaks).read_reply(gate, real), vector["expect"])
+
+
+@pytest.mark.rule("D3", "F4")
+@pytest.mark.parametrize(
+    ("scope", "outcome", "ran"), [("stop", "blocked", "1"), ("subagentStop", "blocked", "1234")]
+)
+def test_commands_of_conclaude_are_asked_there_in_their_order(
+    warm_box, tmp_path, scope, outcome, ran
+):
+    scripts = ("printf 1 >> ran; exit 3", "printf 2 >> ran", "printf 3 >> ran; exit 4")
+    commands = [{"run": script} for script in scripts]
+    commands[2] |= {"block": True} if scope == "subagentStop" else {}
+    commands.append({"run": "printf 4 >> ran"})
+    settings = {scope: {"commands": commands if scope == "stop" else {"*": commands}}}
+    gates = [
+        replace(gate, check=replace(gate.check, dir="", workspace=warm_box.url(tmp_path)))
+        for gate in conclaude.gates(settings, "/.conclaude.yaml", lambda _path: 1)
+    ]
+    decision = Engine(gates).check_sync(stop() if scope == "stop" else substop())
+    assert (decision.outcome, (tmp_path / "ran").read_text()) == (outcome, ran)
+    first, *_ = decision.reports
+    failed = "Command failed with exit code 3: printf 1 >> ran; exit 3"
+    if scope == "stop":
+        assert first.answer == Block(failed)
+    else:
+        assert (first.answer, first.warning) == (Allow(), f"on box: {failed}")

@@ -7,16 +7,13 @@ import pytest
 
 from conftest import git
 from notyet.workspace import fingerprint
+from tree_changes import CHANGES, add, edit, link, rename, stage
 
 pytestmark = pytest.mark.rule("B6")
 
 
 def test_it_is_the_same_while_nothing_changes(git_project):
     assert fingerprint(git_project) == fingerprint(git_project) != ""
-
-
-def edit(project):
-    (project / "file.txt").write_text("two\n")
 
 
 def edit_to_the_same_size_and_time(project):
@@ -26,59 +23,11 @@ def edit_to_the_same_size_and_time(project):
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns + 1_000_000_000))
 
 
-def add(project):
-    (project / "new.txt").write_text("new")
-
-
-def add_in_a_new_folder(project):
-    (project / "deep" / "er").mkdir(parents=True)
-    (project / "deep" / "er" / "ö name.txt").write_text("new")
-
-
-def delete(project):
-    (project / "file.txt").unlink()
-
-
-def rename(project):
-    git(project, "mv", "file.txt", "moved.txt")
-
-
-def stage(project):
-    edit(project)
-    git(project, "add", ".")
-
-
-def commit(project):
-    git(project, "commit", "--quiet", "--allow-empty", "-m", "two")
-
-
-def make_executable(project):
-    (project / "file.txt").chmod(0o755)
-
-
-def link(project):
-    (project / "link").symlink_to("nowhere")
-
-
 def pipe(project):
     os.mkfifo(project / "file.fifo")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        edit,
-        edit_to_the_same_size_and_time,
-        add,
-        add_in_a_new_folder,
-        delete,
-        rename,
-        stage,
-        commit,
-        make_executable,
-        link,
-    ],
-)
+@pytest.mark.parametrize("change", [*CHANGES, edit_to_the_same_size_and_time])
 def test_every_change_shows(git_project, change):
     before = fingerprint(git_project)
     change(Path(git_project))

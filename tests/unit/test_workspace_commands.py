@@ -9,6 +9,7 @@ import pytest
 from conftest import git
 from notyet import workspace
 from notyet.workspace import fingerprint
+from tree_changes import name_filter
 
 pytestmark = pytest.mark.rule("B6")
 
@@ -53,13 +54,7 @@ def test_a_filter_of_the_repository_is_not_run_and_the_files_are_unknown(
     git_project, trap, kind, where
 ):
     program, ran = trap
-    if where == "included":
-        (Path(git_project) / "more").write_text(f'[filter "x"]\n{kind} = {program}\n')
-        git(git_project, "config", "include.path", "../more")
-    else:
-        git(git_project, "config", "extensions.worktreeConfig", "true")
-        git(git_project, "config", where, f"filter.x.{kind}", str(program))
-    (Path(git_project) / ".gitattributes").write_text("* filter=x\n")
+    name_filter(git_project, program, kind, where)
     dirty(git_project)
     assert fingerprint(git_project) == ""
     assert not ran.exists()

@@ -11,6 +11,7 @@ from conftest import git
 from notyet import workspace_remote
 from notyet.core.remote import remote_from
 from notyet.workspace_remote import fingerprint_there
+from tree_changes import CHANGES, add, add_strangely, edit, link, name_filter, rename, stage
 
 pytestmark = pytest.mark.rule("B6", "M1")
 
@@ -28,79 +29,6 @@ def look(project, shell=("sh",), **environ):
 
 def is_known(seen):
     return len(seen) == 40 and seen.isalnum()
-
-
-def edit(project):
-    (project / "file.txt").write_text("two\n")
-
-
-def edit_to_the_same_size(project):
-    (project / "file.txt").write_text("ONE\n")
-
-
-def add(project):
-    (project / "new.txt").write_text("new")
-
-
-def add_strangely(project):
-    (project / "-rf 'ö\n\"name").write_text("new")
-
-
-def add_in_a_new_folder(project):
-    (project / "deep" / "er").mkdir(parents=True)
-    (project / "deep" / "er" / "ö name.txt").write_text("new")
-
-
-def delete(project):
-    (project / "file.txt").unlink()
-
-
-def rename(project):
-    git(project, "mv", "file.txt", "moved.txt")
-
-
-def stage(project):
-    edit(project)
-    git(project, "add", ".")
-
-
-def commit(project):
-    git(project, "commit", "--quiet", "--allow-empty", "-m", "two")
-
-
-def make_executable(project):
-    (project / "file.txt").chmod(0o755)
-
-
-def link(project):
-    (project / "link").symlink_to("nowhere")
-
-
-def link_to_what_never_ends(project):
-    (project / "link").symlink_to("/dev/zero")
-
-
-def become_a_folder(project):
-    (project / "file.txt").unlink()
-    (project / "file.txt").mkdir()
-    (project / "file.txt" / "inside").write_text("x")
-
-
-CHANGES = (
-    edit,
-    edit_to_the_same_size,
-    add,
-    add_strangely,
-    add_in_a_new_folder,
-    delete,
-    rename,
-    stage,
-    commit,
-    make_executable,
-    link,
-    link_to_what_never_ends,
-    become_a_folder,
-)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -231,13 +159,7 @@ def test_what_the_repository_names_is_not_run(git_project, trap):
 @pytest.mark.parametrize("where", ["--local", "--worktree", "included"])
 def test_a_filter_of_the_repository_makes_the_files_unknown(git_project, trap, kind, where):
     program, ran = trap
-    if where == "included":
-        (Path(git_project) / "more").write_text(f'[filter "x"]\n{kind} = {program}\n')
-        git(git_project, "config", "include.path", "../more")
-    else:
-        git(git_project, "config", "extensions.worktreeConfig", "true")
-        git(git_project, "config", where, f"filter.x.{kind}", str(program))
-    (Path(git_project) / ".gitattributes").write_text("* filter=x\n")
+    name_filter(git_project, program, kind, where)
     edit(Path(git_project))
     assert look(git_project) == ""
     assert not ran.exists()
@@ -267,9 +189,9 @@ def test_another_repository_in_the_environment_does_not_matter(git_project, tmp_
     assert look(git_project, **told) == look(git_project) != ""
 
 
-def test_it_is_taken_there_in_one_round_trip(kept_box, git_project):
+def test_it_is_taken_there_in_one_round_trip(warm_box, git_project):
     (Path(git_project) / "ö ' new").write_text("x")
-    remote = remote_from(kept_box.url(git_project))
+    remote = remote_from(warm_box.url(git_project))
     before = fingerprint_there(remote, 20)
     assert is_known(before)
     edit(Path(git_project))
@@ -277,7 +199,7 @@ def test_it_is_taken_there_in_one_round_trip(kept_box, git_project):
     assert fingerprint_there(remote, 20) != before
 
 
-def test_where_it_cannot_be_told_there_is_none(kept_box, tmp_path):
-    assert fingerprint_there(remote_from(kept_box.url(str(tmp_path))), 20) == ""
-    assert fingerprint_there(remote_from(kept_box.url(str(tmp_path / "gone"))), 20) == ""
+def test_where_it_cannot_be_told_there_is_none(warm_box, tmp_path):
+    assert fingerprint_there(remote_from(warm_box.url(str(tmp_path))), 20) == ""
+    assert fingerprint_there(remote_from(warm_box.url(str(tmp_path / "gone"))), 20) == ""
     assert fingerprint_there(remote_from("ssh://no-such-machine.invalid/"), 20) == ""

@@ -14,7 +14,7 @@ import os
 
 from notyet.checks.drive import Call
 from notyet.checks.drive_async import drive
-from notyet.config.files import host_files
+from notyet.config.files_hosts import host_files
 from notyet.config.load import load
 from notyet.core.command import Command
 from notyet.core.event import StopEvent
@@ -27,16 +27,18 @@ from notyet.engine import Engine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Literal
+    from collections.abc import Coroutine, Mapping
+    from typing import Any, Literal, TypeVar
 
     from notyet.checks.drive import Line
     from notyet.config.load import Setup
     from notyet.core.gate import Gate
 
+    T = TypeVar("T")
     Found = tuple[tuple[Gate, ...], tuple[str, ...]]  # hooks, and what is to be said about them
 
 MOST_CONTINUATIONS = 3  # in a turn
+_CANCELLED = "cancelled"
 
 
 class StopHooksResult(Record, kw_only=True):
@@ -66,7 +68,10 @@ async def run_stop_hooks(
     if is_remote(project_dir):
         workspace = remote_from(project_dir).url
         project_dir = os.getcwd()
-        gates, warnings = await drive(_there(workspace, project_dir, trust))
+        found = await _unless(cancel, drive(_there(workspace, project_dir, trust)))
+        if found is None:
+            return StopHooksResult(should_stop=True, warnings=(_CANCELLED,))
+        gates, warnings = found
         input = dict(input) | {"cwd": project_dir}  # noqa: A001  # its name in Mux
     else:
         workspace = ""
@@ -82,25 +87,28 @@ async def run_stop_hooks(
         cwd=event.cwd or project_dir,
         workspace=workspace,
     )
-    checking = asyncio.ensure_future(Engine(gates).decide(event))
-    if cancel is None:
-        decision = await checking
-    else:
-        waiting = asyncio.ensure_future(cancel.wait())
-        try:
-            await asyncio.wait({checking, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            if waiting.done():
-                checking.cancel()
-                return StopHooksResult(should_stop=True, warnings=(*warnings, "cancelled"))
-            decision = await checking
-        finally:
-            waiting.cancel()
-            checking.cancel()
+    decision = await _unless(cancel, Engine(gates).decide(event))
+    if decision is None:
+        return StopHooksResult(should_stop=True, warnings=(*warnings, _CANCELLED))
     warnings += decision.warnings
     if not isinstance(decision.verdict, Block):
         return StopHooksResult(should_stop=True, warnings=warnings)
     reason = decision.verdict.prompt
     return StopHooksResult(should_stop=False, continue_reason=reason, warnings=warnings)
+
+
+async def _unless(cancel: asyncio.Event | None, work: Coroutine[Any, Any, T]) -> T | None:
+    """Return what comes of some work; None if `cancel` was set before that."""
+    if cancel is None:
+        return await work
+    working = asyncio.ensure_future(work)
+    waiting = asyncio.ensure_future(cancel.wait())
+    try:
+        await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        return None if waiting.done() else await working
+    finally:
+        waiting.cancel()
+        working.cancel()
 
 
 def continuation(hook_event_name: str, reason: str) -> str:
@@ -127,7 +135,7 @@ def _there(workspace: str, here: str, trust: str) -> Line[Found]:
 def _gates_there(workspace: str, here: str, trust: str) -> Found:
     if trust != "given":
         return _of_mux(load(here, "mux", os.environ, workspace=workspace))
-    from notyet.config.files import Project, project_files
+    from notyet.config.files_hosts import Project, project_files
     from notyet.config.load import PATIENCE, load_vouched
     from notyet.config.tree_remote import RemoteTree
 

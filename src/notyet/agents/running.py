@@ -122,9 +122,9 @@ class Running:
             self._loop.add_reader(fd, self._read, fd)
         self._fds.add(process.stdin)
         self._loop.add_writer(process.stdin, self._write)
-        if process.pidfd >= 0:
-            self._fds.add(process.pidfd)
-            self._loop.add_reader(process.pidfd, self._look)
+        if process.exit_fd >= 0:
+            self._fds.add(process.exit_fd)
+            self._loop.add_reader(process.exit_fd, self._look)
         else:
             self._look()
 
@@ -132,9 +132,9 @@ class Running:
         if self._exited.done():
             return
         if take_status(self._process):
-            self._forget(self._process.pidfd)
+            self._forget(self._process.exit_fd)
             self._exited.set_result(None)
-        elif self._process.pidfd < 0:
+        elif self._process.exit_fd < 0:
             self._loop.call_later(_LOOK_AGAIN, self._look)
 
     def _read(self, fd: int) -> bool:

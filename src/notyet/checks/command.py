@@ -1,9 +1,5 @@
 """The one runner of commands: starts them together and waits for all, in one poll loop (E1 to E4).
 
-A result is taken when the command's own process exits, not when its pipes close: something it
-left in the background may hold them for hours. Then its group is ended, and only then is the
-leader collected, because until then nobody else can get the number that we signal.
-
 At most `_WIDTH` run at a time, and the others wait for their turn: each takes four descriptors,
 of which a program often has 1024 and sometimes 256. Where there are fewer, fewer run at a time.
 That limit is never raised: `posix_spawn` cannot lower it again for the commands, and some
@@ -20,7 +16,7 @@ from notyet.checks.groups import Watchdog, reap
 from notyet.checks.loop import NEVER, Loop
 from notyet.checks.process import Process, hold_sigpipe, release_sigpipe
 from notyet.checks.spawn import CannotStart, Job, folder_id, inherited, prepare, shell_argv, why
-from notyet.checks.stage import Stage
+from notyet.checks.stage import Running
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,10 +54,6 @@ def run_processes(
     if not jobs:
         return []
     count = len(jobs)
-    if any(job.machine for job in jobs):
-        from notyet.checks.connecting import connected
-
-        jobs = connected(jobs)
     stage = _Stage(jobs, NEVER if deadline is None else deadline, cancel)
     held = hold_sigpipe()
     try:
@@ -86,37 +78,47 @@ def _process(job: Job) -> Process:
     return Session(job)
 
 
-def _held_back(processes: Sequence[Process]) -> dict[Process, list[Process]]:
-    """Return the processes that are to come first, each with those that wait for it."""
-    firsts: dict[int, Process] = {}
-    held: dict[Process, list[Process]] = {}
-    for process in processes:
-        job = process.job.after
-        if job is not None:
-            process.before = firsts.get(id(job)) or Process(job)
-            firsts[id(job)] = process.before
-            held.setdefault(process.before, []).append(process)
-    return held
-
-
-class _Stage(Stage):
+class _Stage(Running):
     """Commands that run together, and those that wait for their turn."""
 
     def __init__(self, jobs: Sequence[Job], deadline: float, cancel: int | None) -> None:
         super().__init__(deadline, Loop(cancel, self.cancel_all))
-        own = [_process(job) for job in jobs]
-        self.held = _held_back(own)  # who is waited for, and by whom
-        self.processes = [*own, *self.held]
-        # The next one is the last.
-        self.waiting = [process for process in own[::-1] if process.before is None]
-        self.waiting += self.held
+        if any(job.machine for job in jobs):
+            from notyet.checks.connecting import Connections
+
+            self.connections = Connections(deadline)
+            jobs = self.connections.before(jobs)
+        self.processes = [_process(job) for job in jobs]
+        self.held: dict[Process, list[Process]] = {}  # who is waited for, and by whom
+        self.firsts: dict[int, Process] = {}  # those, by the id of the job
+        self.waiting: list[Process] = []  # the next one is the last
         self.width = _WIDTH
         self.here, self.inherited = folder_id("."), inherited()
         self.token = os.urandom(12).hex()
-        for process in own if self.held else ():
-            if process.before is not None:
-                process.started = monotonic()
-                self._limit(process, self._never_ready)
+        for process in tuple(self.processes):
+            self._put_behind(process)
+        self.waiting.reverse()
+        self.waiting.sort(key=self.held.__contains__)  # who is waited for comes first
+
+    def _put_behind(self, process: Process) -> None:
+        """Let it wait for the one that it comes after, if any, and then for its turn."""
+        job = process.job.after
+        process.before = None
+        if job is None:
+            self.waiting.append(process)
+            return
+        first = self.firsts.get(id(job))
+        is_over = first is not None and first not in self.held
+        if first is None:
+            first = self.firsts[id(job)] = Process(job)
+            self.processes.append(first)
+            self.waiting.append(first)
+        process.before = first
+        process.started = process.started or monotonic()
+        self.held.setdefault(first, []).append(process)
+        self._limit(process, self._never_ready)
+        if is_over:
+            self._release(first)
 
     def wait(self) -> None:
         """Start everything, and wait until it has ended, and its groups with it."""
@@ -147,19 +149,20 @@ class _Stage(Stage):
                 process.timed_out = process.cut = True
                 self._release(process)
                 continue
-            self._start(process)
+            if not self._start(process):
+                self.waiting.append(process)
+                break  # it needs what those that run or are ending hold; they need a turn
             if process.pid:
                 started.append(process.pid)
-            elif self.waiting[-1:] == [process]:
-                break  # it needs what those that are ending still hold; they need a turn
         if started and self.watchdog is not None:  # all in one message; see Watchdog
             self.watchdog.watch(started)
 
-    def _start(self, process: Process) -> None:
+    def _start(self, process: Process) -> bool:
+        """Start it, or take note of why not; tells whether there was room for it."""
         try:
-            if process.call():
-                self._listen_to(process)
-                return
+            if not process.is_here:
+                self._call(process)
+                return True
             argv, environ = prepare(process.job, self.here, self.token)
             # Before the first command: whenever we are killed, somebody is there to end it.
             self.watchdog = self.watchdog or Watchdog(self.token, self.inherited)
@@ -168,21 +171,31 @@ class _Stage(Stage):
             process.problem = str(reason)
             self._release(process)
         except (OSError, ValueError) as error:
-            if self.ending and getattr(error, "errno", 0) in _FULL:
+            if (self.running or self.ending) and getattr(error, "errno", 0) in _FULL:
                 self.width = max(1, len(self.running))
-                self.waiting.append(process)
-            else:
-                process.problem = why(error, process.job.argv)
-                self._release(process)
+                return False
+            process.problem = why(error, process.job.argv)
+            self._release(process)
         if process.pid:
             self._listen_to(process)
+        return True
+
+    def _call(self, process: Process) -> None:
+        """Start a command elsewhere, over another connection if it was refused over one."""
+        if not process.was_refused and process.call():
+            self._listen_to(process)
+            return
+        process.job = self.connections.another(process)
+        process.again()
+        process.was_refused = False
+        self._put_behind(process)
 
     def start_again(self, process: Process) -> None:
         """Start a command that did not get as far as to start."""
         self.waiting.append(process)
 
     def exited(self, process: Process) -> None:
-        """Let those start that waited for it, unless it failed."""
+        """Hear that a command has exited, on behalf of those that wait for it."""
         if process in self.held:
             self._release(process)
 
@@ -208,7 +221,10 @@ class _Stage(Stage):
             self.loop.forget(process)
         self.held.clear()
         for process in self.processes:
-            if process.is_started and not process.exited and not process.forced:
+            if process in self.running and not process.is_started:  # it was to be started again
+                process.cancelled = True
+                self.stop_waiting(process)
+            elif process.is_started and not process.exited and not process.forced:
                 process.cancelled = True
                 self.unwatched.add(process)  # we may have been interrupted before we listened
                 self._force(process)
@@ -234,5 +250,14 @@ class _Stage(Stage):
         left = self.held.get(first, []) if first is not None else []
         if process in left:
             left.remove(process)
-            if first is not None and not left and first.is_started and not first.forced:
-                self._force(first)  # nobody waits for it any more
+            if first is not None and not left:
+                self._not_wanted(first)
+
+    def _not_wanted(self, first: Process) -> None:
+        """End one for which nobody waits any more."""
+        if first.is_started and not first.forced:
+            self._force(first)
+        elif first in self.running:  # it was to be started again
+            self.stop_waiting(first)
+        elif first in self.waiting:
+            self.waiting.remove(first)

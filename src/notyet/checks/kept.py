@@ -4,6 +4,7 @@ from __future__ import annotations
 
 HEAD = 64 * 1024  # of each stream, bytes that are kept; as text they take many times as much
 _TAIL = 192 * 1024
+_MOST_TOLD = 4096  # what is longer does not say how a command ended
 _PREAMBLE = 4096  # what comes before the frame is only looked at when something is wrong
 
 
@@ -67,8 +68,7 @@ class Framed(Kept):
         if self.has_begun and self.told is None:
             self._find_end()
         if self.told is not None and not self.is_complete:
-            self.told, found, _ = self._open.partition(b"\n%s\n" % self._mark)
-            self.is_complete = bool(found)
+            self._find_last()
 
     def text(self) -> bytes:
         """Return what was kept; also when the end never came."""
@@ -82,6 +82,14 @@ class Framed(Kept):
         self.preamble = before[-_PREAMBLE:]
         self.has_begun = bool(found)
         self._open = after if found else self.preamble
+
+    def _find_last(self) -> None:
+        told, found, _ = self._open.partition(b"\n%s\n" % self._mark)
+        if len(told) <= _MOST_TOLD:
+            self.told, self.is_complete = told, bool(found)
+            return
+        super().add(b"\n%s %s" % (self._mark, self._open))  # it was output like all the rest
+        self.told, self._open = None, b""
 
     def _find_end(self) -> None:
         mark = b"\n%s " % self._mark

@@ -29,21 +29,28 @@ _LOST = (
 class Process:
     """One command: what it was given, what came back, and what happens to it next."""
 
+    is_here = True  # a process of ours runs it
+    is_ready = True  # to be written to
+
     def __init__(self, job: Job) -> None:
         self.job = job
         self.pid = 0
-        self.pidfd = self.stdin = -1
+        self.stdin = -1
+        self.exit_fd = -1  # wakes us up when it has exited
         self.outputs: dict[int, Kept] = {}  # those still open
         self.wrote = self._blank()
         self.before: Process | None = None  # starts once that one is ready
         self.todo = memoryview(job.stdin)
+        self.parts = job.parts  # what comes then
         self.started = self.seconds = 0.0
         self.due = _NEVER  # when `next` is called
         self.next: Callable[[Process], None] | None = None
         self.exited = self.reaped = self.over = False  # over: nothing is left of its group
         self.forced = self.timed_out = self.cancelled = False
         self.cut = False  # its time ends with the deadline, not with its own timeout
-        self.was_refused = False  # and has to be started in another way
+        self.was_refused = False  # and may be started elsewhere
+        self.is_full = False  # because there is no room for it
+        self.moves = 0  # how often that happened
         self.keeping = True
         self.code: int | None = None
         self.signal = 0
@@ -55,8 +62,11 @@ class Process:
         return bool(self.pid)
 
     def call(self) -> bool:
-        """Start it without a process of ours, where that is possible."""
+        """Start it without a process of ours, if that is possible."""
         return False
+
+    def give_up(self) -> None:
+        """Do not wait for it to be ready."""
 
     def start(self, argv: list[str], environ: dict[str, str], close: list[int]) -> None:
         """Start it with three pipes; raises OSError or ValueError and leaves nothing open."""
@@ -78,9 +88,9 @@ class Process:
         for end in (ours, out, err):
             os.set_blocking(end, False)
         try:
-            self.pidfd = os.pidfd_open(self.pid)
+            self.exit_fd = os.pidfd_open(self.pid)
         except (AttributeError, OSError):  # no such call here, or too many files
-            self.pidfd = -1
+            self.exit_fd = -1
 
     def tell(self, number: int) -> None:
         """Send a signal to all of its group."""
@@ -94,10 +104,26 @@ class Process:
         """Give back what its output takes."""
         self.wrote = self._blank()
 
+    def pause(self) -> float | None:
+        """Return after how many seconds it is to be started again, or None if it is not."""
+        if self.was_refused:
+            return 0.0
+        return self.job.again(self) if self.code and self.job.again is not None else None
+
     def again(self) -> None:
         """Begin anew."""
-        self.wrote, self.todo = self._blank(), memoryview(self.job.stdin)
-        self.exited = self.was_refused = False
+        self.wrote = self._blank()
+        self.todo, self.parts = memoryview(self.job.stdin), self.job.parts
+        self.exited = self.reaped = False
+        self.pid = self.signal = 0
+        self.code = None
+
+    def take(self, fd: int, chunk: bytes) -> None:
+        """Keep what it printed."""
+        try:
+            self.outputs[fd].add(chunk)
+        except Exception as error:  # noqa: BLE001  # others run too, and are none of its business
+            self.problem = self.problem or _unreadable(error)
 
     def is_complete(self) -> bool:
         """Tell whether all that counts has been read, whoever still holds the pipes."""
@@ -105,7 +131,12 @@ class Process:
 
     def exit(self) -> Exit:
         """Return how it ended: what it was, or what it was told about a command elsewhere."""
-        return self.job.told(self) if self.job.told is not None else self.own_exit()
+        if self.job.told is None:
+            return self.own_exit()
+        try:
+            return self.job.told(self)
+        except Exception as error:  # noqa: BLE001  # as above
+            return Exit(problem=self.problem or _unreadable(error), seconds=self.seconds)
 
     def own_exit(self) -> Exit:
         """Return how the process itself ended."""
@@ -125,6 +156,10 @@ class Process:
     def _blank(self) -> tuple[Kept, Kept]:
         mark, room = self.job.framed, self.job.head
         return (Framed(mark, room), Framed(mark, room)) if mark else (Kept(room), Kept(room))
+
+
+def _unreadable(error: Exception) -> str:
+    return f"what it said could not be read, which is a mistake in notyet: {error!r}"
 
 
 def take_status(process: Process) -> bool:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _CHILD = os.path.join(_PACKAGE, "python_child.py")
 _VENV = ".venv/bin/python"
-# What the child needs of this package where it is not installed: values, and our own words.
+# What the child needs of this package where it is not installed: values, and our own words. What
+# else a gate imports of it is taken from the package that is installed there.
 _MODULES = (
     "__init__.py",
     "errors.py",
@@ -35,7 +36,18 @@ if sys.version_info < (3, 11):
     sys.stdout.write('{"problem": "' + said % sys.version_info[:2] + '"}')
     sys.exit(1)
 
+import os
+from importlib.machinery import PathFinder
+
+installed = PathFinder.find_spec("notyet", sys.path[1:])
+
+import notyet.core
+import notyet.dialects
 from notyet.python_child import main
+
+for place in (installed and installed.submodule_search_locations) or ():
+    for package in (notyet, notyet.core, notyet.dialects):
+        package.__path__.append(os.path.join(place, *package.__name__.split(".")[1:]))
 
 sys.exit(main())
 """

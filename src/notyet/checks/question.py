@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.core.command import Command, Exit
+    from notyet.core.remote import Remote
     from notyet.dialects.reply import Reading
 
     Reader = Callable[[Exit], Reading]
@@ -35,26 +36,48 @@ class CommandQuestion(Record, kw_only=True):
 
     def broken(self, problem: Problem) -> Report:
         """Write down that the command could not even be asked."""
-        return Report(gate=self.name, observed=self.observed, answer=problem)
+        return variant(self._blank(), {"answer": self._placed(problem)})
 
     def report(self, exit: Exit, *, cut: bool) -> Report:  # noqa: A002  # its name in our words
         """Return what the command said; `cut` when the host's deadline ended it, not its own."""
-        blank = Report(gate=self.name, observed=self.observed)
+        blank = self._blank()
         known = {"seconds": exit.seconds, "output": _output(exit), "exit": how(exit)}
         if exit.timed_out and cut:
-            ended = f"the host waits no longer; it was ended after {exit.seconds:.1f} s"
-            return variant(blank, known | {"answer": Problem("deadline", ended)})
+            ended = f"the agent's host waits no longer; it was ended after {exit.seconds:.1f} s"
+            return variant(blank, known | {"answer": self._placed(Problem("deadline", ended))})
         try:
             reading = self.read(exit)
         except Exception as error:  # noqa: BLE001  # whatever a command printed, it must not hang us
-            return variant(blank, known | {"answer": crashed(error)})
+            return variant(blank, known | {"answer": self._placed(crashed(error))})
+        answer, warning = reading.answer, reading.warning
+        if not exit.problem:  # which names the machine itself
+            answer = self._placed(answer) if isinstance(answer, Problem) else answer
+            warning = f"{self._on}{warning}" if warning else ""
         told = {
-            "answer": reading.answer,
-            "warning": "; ".join(said for said in (self.warning, reading.warning) if said),
-            "tell_user": reading.tell_user,
+            "answer": answer,
+            "warning": "; ".join(said for said in (self.warning, warning) if said),
+            "tell_user": " | ".join(said for said in (reading.tell_user, exit.advice) if said),
             "hidden": reading.hidden,
         }
         return variant(blank, known | told)
+
+    @property
+    def _remote(self) -> Remote | None:
+        """Where it runs, if elsewhere."""
+        remote: Remote | None = getattr(self.job, "remote", None)
+        return remote
+
+    @property
+    def _on(self) -> str:
+        return f"on {self._remote.destination}: " if self._remote else ""
+
+    def _placed(self, problem: Problem) -> Problem:
+        """Say on which machine it happened, or people look on the wrong one (M3)."""
+        return Problem(problem.kind, f"{self._on}{problem.detail}")
+
+    def _blank(self) -> Report:
+        workspace = self._remote.url if self._remote else ""
+        return Report(gate=self.name, observed=self.observed, workspace=workspace)
 
 
 def job_for(
@@ -121,7 +144,7 @@ def ask_commands(
 def how(exit: Exit) -> str:  # noqa: A002  # its name in our words
     """Say in a word or two how a command ended."""
     if exit.problem:
-        return "not started"
+        return "lost" if exit.lost else "not started"
     if exit.timed_out:
         return "timed out"
     if exit.cancelled:

@@ -42,31 +42,35 @@ def remote_job(
 
     Its time includes the connecting. Uploads lie at `upload_path(token, name)` while it runs.
     """
-    token = token or new_token()
+    token, secret = token or new_token(), new_token()
     refused = command = ""
-    content = b""
+    script, parts = b"", tuple[bytes, ...]()
     try:
-        command, content = conversation(
+        command, script, parts = conversation(
             token,
+            secret,
             argv=argv,
             folder=dir,
             environ=environ,
             stdin=stdin,
             uploads=uploads,
+            timeout=timeout,
         )
     except ValueError as error:
         refused = why(error, argv)
     return RemoteJob(
-        argv=("ssh", remote.host, command),
-        dir=_here(),
-        environ=dict(os.environ),
-        stdin=content,
+        # No process of ours runs it (see `Session`), and nothing of our environment goes there.
+        argv=("ssh",),
+        dir="/",
+        environ={},
+        stdin=script,
+        parts=parts,
         timeout=timeout,
         head=head,
         machine=remote.machine,
         refused=refused,
         lifeline=True,
-        framed=token.encode(),
+        framed=secret.encode(),
         told=told,
         remote=remote,
         token=token,
@@ -89,11 +93,3 @@ def run_there(
         remote, argv=argv, dir="/", environ={}, stdin=stdin, timeout=patience, head=head
     )
     return run_together([job])[0]
-
-
-def _here() -> str:
-    """Return a folder to start ssh in; where we are, it needs no shell to get there."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return "/"

@@ -5,8 +5,13 @@ What ssh itself exits with is never a command's answer (M3).
 
 from __future__ import annotations
 
+import errno
+import os
+
+from notyet.checks import unreachable
 from notyet.checks.kept import Framed
 from notyet.checks.sharing import LOG, forget
+from notyet.checks.spawn import why
 from notyet.core.record import variant
 
 TYPE_CHECKING = False
@@ -18,7 +23,11 @@ if TYPE_CHECKING:
 
 _SIGNALLED = 128  # a shell adds it to the number of a signal
 _MOST_SIGNALS = 64
-_OTHER_SHELLS = 256  # as ksh does
+_OTHER_SHELLS = 256  # as ksh does, which adds this
+_DIGITS = 3
+_BEFORE_PID = 2  # words in a list of jobs: a number, and a sign
+_NO_SIGNAL = ("running", "done", "exit", "stopped")
+_NOT_UNDERSTOOD = "what was said about its end was not understood"
 _MOST_LOG = 16 * 1024
 _LONGEST = 300  # characters of what somebody else said
 
@@ -30,34 +39,52 @@ def told(process: Process) -> Exit:
     assert isinstance(stdout, Framed)
     known: dict[str, object] = {"code": None, "signal": 0, "problem": process.problem}
     said = _said(job)
-    if stdout.is_complete and not process.timed_out and not process.cancelled:
-        known |= _ending(job, stdout.told or b"")
+    was_ended = process.timed_out or process.cancelled  # by us
+    known["lost"] = stdout.has_begun and not stdout.is_complete and not was_ended
+    if stdout.is_complete and not was_ended:
+        known |= ending(job, stdout.told or b"")
     elif process.before is not None and not process.is_started and not process.cancelled:
-        known["problem"] = _no_connection(job.remote, said, process)
+        lost = _no_connection(job.remote, said, process)
+        known["problem"] = lost
+        unreachable.note(job.reach, lost, patience=job.patience, seconds=process.seconds)
     elif not process.problem and not process.cancelled and not stdout.is_complete:
         known["problem"] = _broken(job.remote, said, process, stdout)
     process.problem = str(known["problem"])  # what ssh said is read once
+    known["advice"] = _advice(job.remote, process.problem)
     return variant(process.own_exit(), known)
 
 
-def _ending(job: RemoteJob, words: bytes) -> dict[str, object]:
+def ending(job: RemoteJob, words: bytes) -> dict[str, object]:
     """Read the word that the script there said at the end."""
-    first, _, jobs = words.partition(b"\n")
-    word = first.decode("ascii", "replace")
+    first, _, jobs = words.decode("ascii", "replace").partition("\n")
+    word, _, pid = first.partition(" ")
     if not word.isdecimal():
-        return {"problem": _cannot_start(job, word)}
-    code = int(word)
-    signal = code - (_OTHER_SHELLS if code > _OTHER_SHELLS else _SIGNALLED)
-    # A shell that says so itself knows the exit code 143 from the signal 15.
-    if 0 < signal <= _MOST_SIGNALS and b"Done(%d)" % code not in jobs:
-        return {"signal": signal}
+        return {"problem": f"on {job.remote.host}: {_cannot_start(job, word)}"}
+    code = int(word) if len(word) <= _DIGITS else _OTHER_SHELLS
+    if code > _OTHER_SHELLS and code - _OTHER_SHELLS <= _MOST_SIGNALS:
+        return {"signal": code - _OTHER_SHELLS}
+    if code >= _OTHER_SHELLS:
+        return {"problem": f"on {job.remote.host}: {_NOT_UNDERSTOOD}"}
+    if 0 < code - _SIGNALLED <= _MOST_SIGNALS and _is_signal(pid, jobs):
+        return {"signal": code - _SIGNALLED}
     return {"code": code}
+
+
+def _is_signal(pid: str, jobs: str) -> bool:
+    """Tell whether the shell there knows that it was a signal, and not an exit code like that.
+
+    It is a code unless a shell says otherwise: a command that failed must not be let go (M1).
+    """
+    for line in jobs.splitlines():
+        before, found, state = f" {line} ".partition(f" {pid} ")
+        if pid and found and len(before.split()) <= _BEFORE_PID:
+            return bool(state.strip()) and not state.strip().lower().startswith(_NO_SIGNAL)
+    return False
 
 
 def _cannot_start(job: RemoteJob, word: str) -> str:
     """Say why, in the words that are used here too."""
-    host, folder = job.remote.host, f"the folder to run in, {job.folder!r},"
-    program = f"the program {job.program!r}"
+    folder, program = f"the folder to run in, {job.folder!r},", f"the program {job.program!r}"
     words = {
         "gone-folder": f"{folder} does not exist",
         "file-folder": f"{folder} is not a folder",
@@ -68,23 +95,20 @@ def _cannot_start(job: RemoteJob, word: str) -> str:
         "barred-program": f"{program} cannot be reached: Permission denied",
         "folder-program": f"{job.program!r} is a folder, not a program",
         "closed-program": f"{job.program!r} is not executable; chmod +x makes it so",
+        "long": why(OSError(errno.E2BIG, ""), (job.program,)),
         "room": "what it is given cannot be written to /tmp: there is no room, or no right to",
         "short": "what it is given did not arrive: the connection was lost",
     }
-    return f"on {host}: {words.get(word, f'it could not be started ({word})')}"
+    return words.get(word, _NOT_UNDERSTOOD)
 
 
 def _said(job: RemoteJob) -> str:
-    """Return what ssh has to say, and remove it."""
-    logs = [job.socket + LOG] if job.socket else []
-    texts = [_content(path) for path in (*logs, job.log) if path]
-    forget(job.log)
-    return "\n".join(text for text in texts if text)
-
-
-def _content(path: str) -> str:
+    """Return what ssh has to say."""
+    if not job.socket:  # there was no connection to be had
+        return ""
     try:
-        with open(path, "rb") as file:
+        with open(job.socket + LOG, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_LOG))  # the last is wanted
             return file.read(_MOST_LOG).decode("utf-8", "replace")
     except OSError:
         return ""
@@ -105,7 +129,10 @@ def _broken(remote: Remote, said: str, process: Process, stdout: Framed) -> str:
         if stdout.has_begun:
             return ""
         forget(process.job.socket)  # type: ignore[attr-defined]  # as above; it may be dead
-        return f"{remote.host} did not begin to run it within {process.seconds:.1f} s"
+        return (
+            f"{remote.host} did not begin to run it within {process.seconds:.1f} s; "
+            "it may be stuck, or a file that its login shell reads waits for input"
+        )
     if stdout.has_begun:
         why = f": {_last(said)}" if _last(said) else ""
         return f"the connection to {remote.host} was lost while it ran{why}"
@@ -114,26 +141,37 @@ def _broken(remote: Remote, said: str, process: Process, stdout: Framed) -> str:
 
 
 def _words(remote: Remote, said: str) -> str:
-    """Say why a machine could not be used, and what to do."""
-    host, line = remote.host, _line(remote)
+    """Say why a machine could not be used."""
+    host = remote.host
     if "IDENTIFICATION HAS CHANGED" in said:
-        return (
-            f"the host key of {host} is not the one that is known; if it was changed on purpose, "
-            f"remove the old one with `ssh-keygen -R`, and connect once with: {line}"
-        )
+        return f"the host key of {host} is not the one that is known"
     if "Host key verification failed" in said or "host key is known" in said:
-        return f"the host key of {host} is not known here; connect once with: {line}"
+        return f"the host key of {host} is not known here"
     last = _last(said) or "ssh did not say why"
     if "Permission denied" in said or "Too many authentication failures" in said:
-        return f"{host} let nobody in: {last}; a key or an agent is needed, as for: {line}"
+        return f"{host} let nobody in: {last}"
     if "Could not resolve" in said:
         return f"{host} is not known: {last}"
-    return f"there is no connection to {host}: {last}; try: {line}"
+    return f"there is no connection to {host}: {last}"
 
 
-def _line(remote: Remote) -> str:
-    port = f" -p {remote.port}" if remote.port else ""
-    return f"ssh{port} {remote.destination}"
+def _advice(remote: Remote, problem: str) -> str:
+    """Say what a person can do where nobody could connect.
+
+    It is no part of the problem: an agent that reads it would get past an unknown host key.
+    """
+    host, port = remote.host, f" -p {remote.port}" if remote.port else ""
+    line = f"ssh{port} {remote.destination}"
+    known = {
+        f"the host key of {host} is not the one": "if it was changed on purpose, remove the old "
+        f"one with `ssh-keygen -R`, and connect once with: {line}",
+        f"the host key of {host} is not known": f"connect once with: {line}",
+        f"{host} let nobody in": f"a key or an agent is needed, as for: {line}",
+        f"{host} is not known": f"try: {line}",
+        f"there is no connection to {host}": f"try: {line}",
+        f"there was no connection to {host}": f"try: {line}",
+    }
+    return next((then for said, then in known.items() if problem.startswith(said)), "")
 
 
 def _last(said: str) -> str:

@@ -1,4 +1,4 @@
-"""`RemoteJob`: a command that our client of ssh runs on another machine."""
+"""`RemoteJob`: a command that runs on another machine, over a connection of ssh."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ if TYPE_CHECKING:
 
 
 class RemoteJob(Job, kw_only=True):
-    """One command to run elsewhere; what a Job has is about the client."""
+    """One command to run elsewhere."""
 
     remote: Remote
-    token: str
+    token: str  # what it and its children carry there; not the secret that frames its output
     program: str
     folder: str
     command: str  # for the login shell there
-    log: str = ""  # where ssh writes what it has to say
-    socket: str = ""  # of the connection that it shares
+    socket: str = ""  # of the connection that it shares; ssh writes into the log beside it
+    number: int = 0  # of that connection, among those to the same machine
+    patience: float = 0.0  # seconds that connecting may take
+    reach: str = ""  # the machine as it is connected to now, by another name

@@ -5,32 +5,63 @@ has to mean the same to dash, bash, busybox, mksh, ksh and zsh. Descriptor 3 is 
 
 A command is told once, by a TERM to its group, and has half a second; then it is ended by force,
 together with all that carries the mark and has left the group.
+
+| name | what it is |
+|---|---|
+| `ny_t` | the secret of the frame: on no command line, and only built-in commands print it |
+| `ny_m` | the mark that all carry that the command starts |
+| `ny_z` | seconds after which nobody can want the command any more |
+| `ny_f` | the private folder, once it is made |
+| `ny_path` | the PATH on which the program is looked for |
+| `ny_e`, `ny_i` | `setsid`, where there is one; the input, if it is short |
+| `ny_p`, `ny_c`, `ny_j` | the command: its process, how it ended, and what bash knows about that |
+| `ny_w`, `ny_g` | who watches the lifeline; who guards the time |
+| `ny_k`, `ny_q` | the file that lists our children; groups to end |
+| `ny_n` | 1 once somebody was there to be told |
+| `ny_o`, `ny_s`, `ny_u` | of the guard: `$!` before, seconds of a step (or all), seconds so far |
+| `ny_a`, `ny_d`, `ny_l`, `ny_r`, `ny_x` | of use for a few lines only |
 """
 
 from __future__ import annotations
 
 # `ny_lost`: why a path is of no use. `ny_mine`: who carries the mark; only those can that are
-# younger than the command, unless the numbers have begun anew.
+# younger than the command, unless the numbers have begun anew. `ny_guard`: ends everything when
+# the time is over, or when the script is gone and did not send it away. In steps, so that no
+# `sleep` stays for long if somebody kills the guard. It is nobody's child, so that a command which
+# ends its parent and all of its parent's children does not end it. (`exec`, because a shell keeps
+# what it redirects for one command only, and would hold the channel open; `ulimit`, because ksh
+# does the same in a subshell, unless it has to make it a process.)
 BEGIN = r"""
 exec 3<&0 </dev/null
 echo $ny_t
 echo $ny_t >&2
-ny_f=
+ny_f= ny_g= ny_j= ny_p= ny_q= ny_k=/proc/$$/task/$$/children
 ny_say() {
 trap "" PIPE
 if [ "$1" -gt 128 ] 2>/dev/null; then
-printf "\n%s %s\n" $ny_t "$1"
-jobs -l
-printf "\n%s\n" $ny_t
+echo "
+$ny_t $1 $ny_p
+$ny_j"
+jobs -l 2>/dev/null
+echo "
+$ny_t"
 else
-printf "\n%s %s\n%s\n" $ny_t "$1" $ny_t
+echo "
+$ny_t $1
+$ny_t"
 fi
-printf "\n%s \n%s\n" $ny_t $ny_t >&2
+echo "
+$ny_t -
+$ny_t" >&2
+}
+ny_leave() {
+[ -z "$ny_g" ] || kill $ny_g 2>/dev/null
+[ -z "$ny_f" ] || rm -rf $ny_f
+exit 0
 }
 ny_no() {
 ny_say "$1"
-[ -z "$ny_f" ] || rm -rf $ny_f
-exit 0
+ny_leave
 }
 ny_lost() {
 [ -d "$1" ] && ny_no closed-$2
@@ -45,17 +76,17 @@ done
 ny_no gone-$2
 }
 ny_mine() {
-ny_l= ny_o=0
+ny_l= ny_a=0
 read -r ny_x ny_x ny_x ny_x ny_x </proc/loadavg
-[ "${ny_x:-0}" -gt $$ ] && ny_o=$$
+[ "${ny_x:-0}" -gt $$ ] && ny_a=$$
 for ny_x in /proc/[0-9]*; do
-[ ${ny_x#/proc/} -lt $ny_o ] || ny_l="$ny_l $ny_x/environ"
+[ ${ny_x#/proc/} -lt $ny_a ] || ny_l="$ny_l $ny_x/environ"
 done
 if command -v grep >/dev/null; then
-grep -lsF -e $ny_t $ny_l
+grep -lsF -e $ny_m $ny_l
 else
 for ny_x in $ny_l; do
-case $(tr -d "\000" <$ny_x) in *$ny_t*) echo $ny_x;; esac
+case $(tr -d "\000" <$ny_x) in *$ny_m*) echo $ny_x;; esac
 done
 fi
 }
@@ -90,6 +121,37 @@ ny_end KILL
 fi
 [ -z "$ny_f" ] || rm -rf $ny_f
 }
+ny_guard() {
+exec </dev/null >/dev/null 2>&1 3<&-
+ny_o=$! ny_s=1 ny_u=0
+trap '[ "$!" = "$ny_o" ] || { kill -s KILL $!; wait $!; }; exit' TERM
+while kill -s 0 $$ && [ $ny_u -lt $1 ]; do
+[ $((ny_u + ny_s)) -le $1 ] || ny_s=$(($1 - ny_u))
+sleep $ny_s &
+wait $! || exit
+ny_u=$((ny_u + ny_s))
+[ $ny_s -gt 15 ] || ny_s=$((ny_s * 2))
+done
+trap "" TERM
+ny_all
+kill -s KILL $$
+}
+ny_begin() {
+ny_g=$(ulimit -c >/dev/null 2>&1; ny_guard $ny_z & echo $!)
+}
+ny_seek() {
+ny_x= ny_r= IFS=:
+set -f
+for ny_d in $2; do
+ny_d=${ny_d:-.}/$1
+if [ -f "$ny_d" ]; then
+[ -x "$ny_d" ] && ny_x=$ny_d && break
+ny_r=${ny_r:-$ny_d}
+fi
+done
+unset IFS
+set +f
+}
 """
 
 FIND = r"""
@@ -99,17 +161,7 @@ case $1 in
 /*) ny_lost "$1" program;;
 *) ny_no gone-program;;
 esac;;
-*) ny_x= ny_r= IFS=:
-set -f
-for ny_d in $ny_path; do
-ny_d=${ny_d:-.}/$1
-if [ -f "$ny_d" ]; then
-[ -x "$ny_d" ] && ny_x=$ny_d && break
-ny_r=${ny_r:-$ny_d}
-fi
-done
-unset IFS
-set +f
+*) ny_seek "$1" "$ny_path"
 [ "$ny_x" ] || ny_x=$ny_r
 [ "$ny_x" ] || ny_no no-program;;
 esac
@@ -119,10 +171,15 @@ shift
 set -- "$ny_x" "$@"
 """
 
-# A file in one piece; or several, of which only the last may be read too far.
+# The guard is there before the first byte is kept. A file comes in one piece; or there are
+# several, of which only the last may be read too far.
 RECEIVE = r"""
-(umask 077; mkdir %(folder)s) 2>/dev/null || ny_no room
 ny_f=%(folder)s
+ny_begin
+(umask 077; mkdir $ny_f) 2>/dev/null || { ny_f=; ny_no room; }
+ny_has() {
+[ $(wc -c <"$2") -eq $1 ]
+}
 ny_get() {
 (umask 077
 [ "$3" ] || head -c $1 <&3 >"$2"
@@ -130,43 +187,47 @@ ny_c=$?
 [ -s "$2" ] || { dd bs=1 count=$1 <&3 >"$2"; ny_c=$?; }
 exit $ny_c) 2>/dev/null
 ny_c=$?
-[ $(wc -c <"$2") -eq $1 ] && return
+ny_has $1 "$2" && return
 [ $ny_c = 0 ] && ny_no short
 ny_no room
 }
+ny_cut() {
+(umask 077; tail -c +$1 $ny_f/all | head -c $2 >"$3") 2>/dev/null
+ny_has $2 "$3" || ny_no room
+}
 """
-PIECE = b"(umask 077; tail -c +%d $ny_f/all | head -c %d >%s) 2>/dev/null || ny_no room\n"
 
 # In a session of its own, where that can be had, or else in a group. Who watches the lifeline is
 # there before the command, where it can see from outside which one that is. What is left when the
-# command ends may still say something for a moment.
+# command ends may still say something for a moment. bash forgets how a command ended as soon as
+# somebody has waited for it, and only knows before whether it was a signal.
 RUN = r"""
 ny_watch() {
-ny_q=$ny_p ny_g=
-while read -r ny_x <&3; do
-ny_s=$ny_x
+exec </dev/null >/dev/null 2>&1
+ny_q=$ny_p
+while read -r ny_s <&3; do
 ny_know
-(
-ny_o=$!
-trap '[ "$!" = "$ny_o" ] || { kill -s KILL $!; wait $!; }; exit' TERM
-sleep $ny_s &
-wait $!
-trap "" TERM
-ny_all
-kill -s KILL $$
-) &
+[ -z "$ny_g" ] || kill $ny_g
+ny_guard $ny_s &
 ny_g=$!
 done
 trap "" TERM
 [ -z "$ny_g" ] || { kill $ny_g; wait $ny_g; }
 ny_all
 }
-ny_p= ny_k=/proc/$$/task/$$/children
+[ "$ny_g" ] || ny_begin
 if [ -r $ny_k ]; then
-ny_watch </dev/null >/dev/null 2>&1 &
+ny_watch &
+ny_w=$!
 fi
-if command -v setsid >/dev/null 2>&1; then
-%(input)sny_go setsid "$@" %(from)s3<&- &
+if [ "$BASH_VERSION" ] && command set +o posix; then
+trap 'ny_j=$(LC_ALL=C; jobs -l)' CHLD
+fi 2>/dev/null
+ny_seek setsid "$PATH"
+ny_e=$ny_x
+[ "$ny_e" ] || ! command -v setsid >/dev/null 2>&1 || ny_e=setsid
+if [ "$ny_e" ]; then
+%(input)sny_go "$ny_e" "$@" %(from)s3<&- &
 ny_p=$!
 else
 set -m 2>/dev/null
@@ -175,10 +236,15 @@ ny_p=$!
 set +m
 fi
 if [ ! -r $ny_k ]; then
-ny_watch </dev/null >/dev/null 2>&1 &
+ny_watch &
+ny_w=$!
 fi
+while :; do
 wait $ny_p 2>/dev/null
 ny_c=$? ny_n=0
+[ $ny_c -gt 128 ] && kill -s 0 $ny_p 2>/dev/null || break
+done
+trap - CHLD
 if kill -s 0 -- -$ny_p; then
 sleep 0.05
 kill -s TERM -- -$ny_p && ny_n=1
@@ -189,5 +255,6 @@ if [ $ny_n = 1 ]; then
 sleep 0.3 || sleep 1
 kill -s KILL -- -$ny_p
 fi
-exit 0
+kill -s CONT $ny_w || ny_all
+ny_leave
 """

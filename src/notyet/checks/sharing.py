@@ -6,33 +6,34 @@ into each other's way. Then it gets the name under which it is looked for, if no
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import _socket
+from notyet.checks.control import ALIVE, HELLO, IS_ALIVE, first, message, numbers
 
 _STALE = 60.0  # seconds; what is younger may be about to listen
-# What is said on such a socket: the length of a message, its kind, and numbers.
-_HELLO, _VERSION, _IS_ALIVE, _ALIVE = 1, 4, 0x10000004, 0x80000005
-_WORD = 4
+# Too many files are open here, or too many ask there at this moment: it will be seen in using it.
+_UNKNOWN = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN})
+_CHUNK = 4096
+_ALIVE_SIZE = 3  # its kind, our number, the process
 LOG = ".log"
 
 
 def listens(path: str) -> bool:
-    """Tell whether somebody listens on a socket."""
+    """Tell whether somebody listens on a socket, as far as that can be said."""
     import _socket
 
-    asked = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        asked.settimeout(0.5)
-        asked.connect(path)
-    except OSError:
-        return False
-    finally:
-        asked.close()
+        asked = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            asked.settimeout(0.5)
+            asked.connect(path)
+        finally:
+            asked.close()
+    except OSError as error:
+        return error.errno in _UNKNOWN
     return True
 
 
@@ -40,19 +41,23 @@ def holder(path: str) -> int:
     """Ask for the process that listens on a socket, in ssh's own words; 0 when nobody says it."""
     import _socket
 
-    asked = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        asked.settimeout(2.0)
-        asked.connect(path)
-        asked.sendall(message(numbers(_HELLO, _VERSION)) + message(numbers(_IS_ALIVE, 0)))
-        for _ in range(2):  # its own hello comes first
-            kind, *said = _values(_received(asked, _values(_received(asked, _WORD))[0]))
-            if kind == _ALIVE:
-                return said[1]
-    except (OSError, IndexError):
+        asked = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            asked.settimeout(2.0)
+            asked.connect(path)
+            asked.sendall(HELLO + message(numbers(IS_ALIVE, 0)))
+            heard = b""
+            while chunk := asked.recv(_CHUNK):
+                values, heard = first(heard + chunk)
+                while values is not None:  # its own hello comes first
+                    if values[:1] == [ALIVE] and len(values) == _ALIVE_SIZE:
+                        return values[-1]
+                    values, heard = first(heard)
+        finally:
+            asked.close()
+    except OSError:
         pass
-    finally:
-        asked.close()
     return 0
 
 
@@ -107,33 +112,3 @@ def tidy(folder: str) -> None:
                 forget(path)
         elif name.endswith(LOG) and name.removesuffix(LOG) not in names:
             forget(path)
-
-
-def message(content: bytes) -> bytes:
-    """Return a message as it is sent."""
-    return len(content).to_bytes(_WORD, "big") + content
-
-
-def numbers(*values: int) -> bytes:
-    """Return numbers as they stand in a message."""
-    return b"".join(value.to_bytes(_WORD, "big") for value in values)
-
-
-def text(content: bytes) -> bytes:
-    """Return a text as it stands in a message."""
-    return numbers(len(content)) + content
-
-
-def _values(content: bytes) -> list[int]:
-    return [int.from_bytes(content[i : i + _WORD], "big") for i in range(0, len(content), _WORD)]
-
-
-def _received(asked: _socket.socket, size: int) -> bytes:
-    content = b""
-    while len(content) < size:
-        content += asked.recv(size - len(content)) or _ended()
-    return content
-
-
-def _ended() -> bytes:
-    raise OSError("the other end is gone")

@@ -51,19 +51,22 @@ class Job(Record, kw_only=True):
     dir: str  # where it runs; entered by the child, never by a chdir of ours (E7)
     environ: Mapping[str, str]  # all of it; PWD and our mark are added
     stdin: bytes = b""
+    parts: tuple[bytes, ...] = ()  # what follows on stdin; others may have the same
     timeout: float | None = None
     head: int = HEAD  # bytes of each stream that are kept from its beginning
 
-    # What only some need. For a command that is run elsewhere, by a client of ours:
+    # What only some need. For a command that runs elsewhere:
     machine: str = ""  # which has to be connected to first
     refused: str = ""  # why it cannot be started, where that is known already
     lifeline: bool = False  # its stdin stays open while we want it to run, and is its end
     framed: bytes = b""  # marks its output; what both streams end with makes it complete
-    told: Callable[[Process], Exit] | None = None  # reads how it ended, if not as the client did
+    told: Callable[[Process], Exit] | None = None  # reads how it ended
     # Not before that one has exited with 0; its own time runs already.
     after: Job | None = None
     # What it leaves behind is wanted, and carries no mark; called once it has exited with 0.
     leaves: Callable[[Process], None] | None = None
+    # Asked when it failed: after how many seconds to start it again, if at all.
+    again: Callable[[Process], float | None] | None = None
 
 
 class CannotStart(Exception):  # noqa: N818  # not an error of ours

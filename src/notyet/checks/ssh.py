@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from notyet.core.remote import Remote
 
 CONFIG = "NOTYET_SSH_CONFIG"  # another file than ~/.ssh/config
+_SYSTEM = "/etc/ssh/ssh_config"
 KEPT = 300  # seconds that an unused connection stays
 _TMP = "/tmp"  # noqa: S108  # owner and mode of the folder in it are checked
 # ssh adds 17 characters while it makes the socket, and the system takes 104 where it takes least.
 _LONGEST = 86
 _PRIVATE = 0o077
+_OTHERS_WRITE = 0o022
 _OPTIONS = (
     *("-T", "-x"),
     *("-o", "BatchMode=yes"),
@@ -41,33 +43,26 @@ _OPTIONS = (
 )
 
 
-def client_argv(
-    remote: Remote, *, socket: str, log: str, patience: float, environ: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Return the client that runs a command there; the command is what is still to be added.
-
-    Where nobody listens on the socket any more, it connects by itself.
-    """
-    return ("ssh", "-o", "ControlMaster=no", *_common(remote, socket, log, patience, environ))
-
-
 def master_argv(
-    remote: Remote, *, socket: str, log: str, patience: float, environ: Mapping[str, str]
+    remote: Remote,
+    *,
+    socket: str,
+    log: str,
+    patience: float,
+    kept: int,
+    environ: Mapping[str, str],
 ) -> tuple[str, ...]:
-    """Return what connects, goes into the background with that, and exits with 0."""
-    own = ("-N", "-o", "ControlMaster=yes", "-o", f"ControlPersist={KEPT}")
-    return ("ssh", *own, *_common(remote, socket, log, patience, environ))
+    """Return what connects, goes into the background with that, and exits with 0.
 
-
-def _common(
-    remote: Remote, socket: str, log: str, patience: float, environ: Mapping[str, str]
-) -> tuple[str, ...]:
+    It stays for so many seconds (`kept`) after it was used.
+    """
     config = environ.get(CONFIG, "")
     return (
+        *("ssh", "-N", "-o", "ControlMaster=yes", "-o", f"ControlPersist={kept}"),
         *_OPTIONS,
         *("-o", f"ConnectTimeout={max(1, int(patience))}"),
-        *("-S", socket.replace("%", "%%") or "none"),
-        *(("-E", log) if log else ()),
+        *("-S", socket.replace("%", "%%")),
+        *("-E", log),
         *(("-F", os.path.abspath(config)) if config else ()),
         *(("-l", remote.user) if remote.user else ()),
         *(("-p", str(remote.port)) if remote.port else ()),
@@ -76,30 +71,82 @@ def _common(
 
 
 def socket_name(remote: Remote, number: int, environ: Mapping[str, str]) -> str:
-    """Return the name under which a connection is found again."""
-    told = f"{remote.machine}\0{environ.get(CONFIG, '')}"
+    """Return the name under which a connection is found again.
+
+    It is another one once the configuration of ssh has changed: the same words may then mean
+    another machine, or another way to it.
+    """
+    own = environ.get(CONFIG, "")
+    files = (os.path.abspath(own),) if own else _own_files()
+    told = "\0".join((remote.machine, *map(_version, files)))
     digest = blake2b(told.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     return f"{digest}-{number}"
 
 
+def _own_files() -> tuple[str, ...]:
+    """Return what ssh reads by itself; it does not go by HOME. What they include is not seen."""
+    from pwd import getpwuid
+
+    try:
+        home = getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return (_SYSTEM,)
+    return (os.path.join(home, ".ssh", "config"), _SYSTEM)
+
+
+def _version(path: str) -> str:
+    """Return what is different once a file was written anew, or replaced."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return path
+    return f"{path} {found.st_mtime_ns} {found.st_size} {found.st_ino}"
+
+
 def control_folder(environ: Mapping[str, str]) -> str:
     """Return a folder that only we can enter, made if need be; empty when there is none."""
-    runtime, home = environ.get("XDG_RUNTIME_DIR", ""), environ.get("HOME", "")
-    places = [os.path.join(_TMP, f"notyet-{os.geteuid()}")]
-    if os.path.isabs(runtime) and os.path.isdir(runtime):
-        places.insert(0, os.path.join(runtime, "notyet", "ssh"))
-    if os.path.isabs(home):
-        places.append(os.path.join(home, ".cache", "notyet", "ssh"))
-    return next(filter(_is_usable, places), "")
+    return (
+        _below(environ.get("XDG_RUNTIME_DIR", ""), "notyet", "ssh")
+        or _usable(os.path.join(_TMP, f"notyet-{os.geteuid()}"))
+        or _below(environ.get("HOME", ""), ".cache", "notyet", "ssh")
+    )
 
 
-def _is_usable(folder: str) -> bool:
-    if "${" in folder or len(os.fsencode(folder)) > _LONGEST - len("/0123456789abcdef-99.01234567"):
-        return False
+def _below(folder: str, *names: str) -> str:
+    """Return a folder in one of ours: whoever owns that could put another one in its place."""
+    if not os.path.isabs(folder):
+        return ""
+    for name in names:
+        if not _is_ours(folder):
+            return ""
+        folder = os.path.join(folder, name)
+        _make(folder)
+    return _usable(folder)
+
+
+def _is_ours(folder: str) -> bool:
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        found = os.lstat(folder)
+        found = os.stat(folder)
     except OSError:
         return False
+    return found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
+
+
+def _make(folder: str) -> None:
+    try:  # noqa: SIM105  # contextlib is not free
+        os.mkdir(folder, 0o700)
+    except OSError:  # it is there, or is not to be had
+        pass
+
+
+def _usable(folder: str) -> str:
+    if "${" in folder or len(os.fsencode(folder)) > _LONGEST - len("/0123456789abcdef-99.01234567"):
+        return ""
+    _make(folder)
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return ""
     is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-    return is_ours and not found.st_mode & _PRIVATE and os.access(folder, os.W_OK | os.X_OK)
+    is_private = is_ours and not found.st_mode & _PRIVATE
+    return folder if is_private and os.access(folder, os.W_OK | os.X_OK) else ""

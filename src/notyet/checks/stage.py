@@ -1,4 +1,4 @@
-"""Commands while they run: what happens on their pipes, and what is due for each.
+"""Commands once they have started: what happens on their pipes, and what is due for each.
 
 A result is taken when the command's own process exits, not when its pipes close: something it
 left in the background may hold them for hours. Then its group is ended, and only then is the
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from time import monotonic
 
-from notyet.checks.groups import Watchdog, living
+from notyet.checks.groups import Watchdog, living, reap
 from notyet.checks.loop import NEVER, READ, WRITE, Loop
 
 TYPE_CHECKING = False
@@ -26,13 +26,14 @@ _GRACE = 0.5  # between TERM and KILL for a command that is cut off
 _LAST_GRACE = 0.1  # the same at the deadline: somebody waits for us
 _STRAGGLERS = 0.05  # how long output may still come, and what is left of a group has to go
 _GIVE_UP = 1.0  # after KILL: something the system cannot end, or root's
+_ANSWER = 2.5  # whoever holds a connection does so at once, unless the connection is dead
 _MOMENT = 0.3  # most commands elsewhere end before that
 _SPARE = 10  # by then we would have ended it ourselves
 _CHUNK = 64 * 1024
 _PIPEFUL = 2  # chunks that a pipe holds at most, and the end
 
 
-class Stage:
+class Running:
     """Commands that run together: those that have started."""
 
     def __init__(self, deadline: float, loop: Loop) -> None:
@@ -44,10 +45,12 @@ class Stage:
         self.watchdog: Watchdog | None = None
 
     def exited(self, process: Process) -> None:
-        """Do what is to be done when a command has exited; for those that wait for it."""
+        """Hear that a command has exited, on behalf of those that wait for it."""
+        raise NotImplementedError
 
     def start_again(self, process: Process) -> None:
         """Start a command that did not get as far as to start."""
+        raise NotImplementedError
 
     def _listen_to(self, process: Process) -> None:
         self.running.add(process)
@@ -55,13 +58,21 @@ class Stage:
             self.ending[process.pid] = process
         for fd in process.outputs:
             self.loop.listen(fd, READ, self._read, process)
+        if process.exit_fd >= 0:
+            self.loop.listen(process.exit_fd, READ, self._look, process)
+        else:
+            self.unwatched.add(process)
+        if process.is_ready:
+            self._begin(process)
+            return
+        self._limit(process, self._out_of_time)
+        if process.before is None:  # the connection was there already
+            self.loop.plan(process, min(process.due, monotonic() + _ANSWER), self._unanswered)
+
+    def _begin(self, process: Process) -> None:
         self._feed(process, process.stdin)  # what is short is written at once
         if process.stdin >= 0 and process.todo:
             self.loop.listen(process.stdin, WRITE, self._feed, process)
-        if process.pidfd >= 0:
-            self.loop.listen(process.pidfd, READ, self._look, process)
-        else:
-            self.unwatched.add(process)
         self._limit(process, self._out_of_time)
         if process.job.lifeline and process.due < NEVER:
             self.loop.plan(process, min(process.due, monotonic() + _MOMENT), self._say_how_long)
@@ -73,10 +84,10 @@ class Stage:
         self.loop.plan(process, min(ends, self.deadline), step)
 
     def _close_pipes(self, process: Process) -> None:
-        for fd in (process.stdin, process.pidfd, *process.outputs):
+        for fd in (process.stdin, process.exit_fd, *process.outputs):
             if fd >= 0:
                 self.loop.close(fd)
-        process.stdin = process.pidfd = -1
+        process.stdin = process.exit_fd = -1
         process.outputs = {}
 
     # Events.
@@ -86,6 +97,8 @@ class Stage:
         try:
             if process.todo:
                 process.todo = process.todo[os.write(fd, process.todo[:_CHUNK]) :]
+            while process.parts and not process.todo:
+                process.todo, process.parts = memoryview(process.parts[0]), process.parts[1:]
             if process.todo:
                 return
             if process.job.lifeline:
@@ -111,25 +124,33 @@ class Stage:
             if process.exited and not process.forced and process.keeping and not process.outputs:
                 self._dismiss(process)
         elif process.keeping:
-            process.outputs[fd].add(chunk)
+            process.take(fd, chunk)
             if process.job.framed and process.is_complete():
                 process.tell(signal.SIGKILL)  # nothing that it still does is of use
                 self._look(process, -1)
 
     def _look(self, process: Process, _fd: int) -> None:
         """Take the result if the command's own process has exited."""
-        if process.exited or not process.has_ended():
+        if process.exited:
             return
+        was_ready = process.is_ready
+        if not process.has_ended():
+            if process.is_ready and not was_ready and not process.forced:
+                self._begin(process)
+            return
+        self._take_result(process)
+
+    def _take_result(self, process: Process) -> None:
         process.seconds = monotonic() - process.started
         process.exited = True
         self.unwatched.discard(process)
-        for fd in (process.pidfd, process.stdin):
+        for fd in (process.exit_fd, process.stdin):
             if fd >= 0:
                 self.loop.close(fd)
-        process.pidfd = process.stdin = -1
-        if process.was_refused and not process.forced:
-            self._forget(process)
-            self.start_again(process)
+        process.exit_fd = process.stdin = -1
+        pause = None if process.forced else process.pause()
+        if pause is not None:
+            self._try_again(process, pause)
             return
         if process.job.leaves is not None and process.code == 0:
             self._leave(process)
@@ -138,7 +159,7 @@ class Stage:
             return
         if process.forced:  # its group was told to end, and has the time that is left
             self.running.discard(process)
-            if not process.pid:
+            if not process.is_here:
                 self._let_go(process)
         elif process.outputs:
             self.loop.plan(process, monotonic() + _STRAGGLERS, self._dismiss)
@@ -155,11 +176,30 @@ class Stage:
         if process.job.leaves is not None:
             process.job.leaves(process)
 
-    def _forget(self, process: Process) -> None:
+    def _try_again(self, process: Process, pause: float) -> None:
+        """Start a command again after a while; until then it counts as running."""
+        self._close_pipes(process)
+        if process.pid:
+            process.tell(signal.SIGKILL)
+            if self.watchdog is not None:  # soon its number is somebody else's
+                self.watchdog.leave(process.pid)
+            if not process.reaped:
+                reap(process.pid)
+            del self.ending[process.pid]
+        process.again()
+        if pause:
+            self.loop.plan(process, monotonic() + pause, self._resume)
+        else:
+            self._resume(process)
+
+    def _resume(self, process: Process) -> None:
+        self.stop_waiting(process)
+        self.start_again(process)
+
+    def stop_waiting(self, process: Process) -> None:
+        """Give up on one that is not started at the moment."""
         self.running.discard(process)
         self.loop.forget(process)
-        self._close_pipes(process)
-        process.again()
 
     # What is due.
 
@@ -168,6 +208,18 @@ class Stage:
         if not process.exited:
             process.timed_out = True
             self._force(process)
+
+    def _unanswered(self, process: Process) -> None:
+        """Ask for another connection, if there is none behind the one that was found."""
+        self._look(process, -1)
+        if process.exited or process.is_ready or not process.is_started:
+            return
+        self._limit(process, self._out_of_time)
+        if process.due <= monotonic():
+            self._out_of_time(process)
+        else:
+            process.give_up()
+            self._look(process, -1)
 
     def _say_how_long(self, process: Process) -> None:
         """Tell a command elsewhere how long it may take, in case it never hears of us again."""
@@ -196,7 +248,7 @@ class Stage:
         """End what an exited command left behind; what that still prints is not the command's."""
         process.keeping = False
         self.running.discard(process)
-        if not process.pid:  # nothing of it is here
+        if not process.is_here:
             self._let_go(process)
             return
         process.tell(signal.SIGTERM)

@@ -11,9 +11,8 @@ import os
 import sys
 from time import monotonic
 
-from notyet.cli.hook_input import Options, decoded, is_stop, unusable
+from notyet.cli.hook_input import Options, Unreadable, is_stop, no_place, payload_from, unusable
 from notyet.cli.hook_process import OutOfTime, host_waits
-from notyet.core.json_text import loads
 from notyet.core.text import clean, visible
 from notyet.dialects import HOSTS, PATIENCE, host_face, time_to_answer
 from notyet.dialects.reply import Reply
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Decision
 
 SUMMARY = "answer an agent's stop event, read from stdin (hosts call this)"
-_MOST_BYTES = 32 * 1024 * 1024  # of a payload; real ones have a few kilobytes
 _LOOK = 20.0  # seconds to look at files in a workspace elsewhere, where there is time
 _LOOK_AT_START = 5.0  # seconds for the same, where only words depend on it
 # They copied Claude Code's format, and take its `decision: block` at a stop.
@@ -89,9 +87,10 @@ class _Hook:
         # Until we know who it is, it may be the least patient of all.
         least = self.options.timeout or min(PATIENCE.values())
         host_waits(self._patience() if self.options.host else least)
-        payload = self._payload(read)
-        if isinstance(payload, Reply):
-            return payload
+        try:
+            payload = payload_from(read(), self.said)
+        except Unreadable as error:
+            return self.let_go("unreadable", str(error))
         self.session = payload.get("session_id")
         if not self.options.host:
             from notyet.dialects.detect import detect
@@ -118,6 +117,10 @@ class _Hook:
             if is_others:
                 said = "NOTYET_SUPERVISED is set: the supervisor asks the gates itself"
                 return self.let_go("supervised", said)
+            nowhere = no_place(payload, event, self.host)
+            if nowhere:
+                self.let_go("unreadable", nowhere)
+                return self._nothing(f"notyet: {nowhere}")
             return self._stopping(event)
         return self._nothing() if is_others else self._starting(event)
 
@@ -131,25 +134,6 @@ class _Hook:
             return True
         self.said.append("NOTYET_SUPERVISED names no supervisor of this session; gated as usual")
         return False
-
-    def _payload(self, read: Callable[[], bytes]) -> dict[str, Any] | Reply:
-        """Read what the host sent; a reply when it cannot be read."""
-        content = read()
-        if len(content) > _MOST_BYTES:
-            most = _MOST_BYTES // 1024 // 1024
-            return self.let_go("unreadable", f"the payload is larger than {most} MB")
-        text, said = decoded(content)
-        self.said += said
-        if not text.strip():
-            return self.let_go("unreadable", "no event on stdin")
-        try:
-            payload = loads(text)
-        except ValueError as error:
-            return self.let_go("unreadable", f"the event on stdin is not JSON: {error}")
-        if not isinstance(payload, dict):
-            kind = type(payload).__name__
-            return self.let_go("unreadable", f"the event on stdin is a {kind}, not an object")
-        return payload
 
     def _not_ours(self, payload: Mapping[str, Any]) -> Reply:
         """Let an event go that is not about starting or stopping."""
@@ -201,6 +185,8 @@ class _Hook:
             return self.let_go("untrusted", *setup.distrust, *setup.warnings)
         if setup.unreadable or setup.warnings:
             return self.let_go("config", *setup.warnings)
+        if event.workspace:  # then the project is there, wherever the host is here
+            return self._nothing()
         if not event.cwd:
             return self.let_go("unreadable", "the event has no cwd, so no project was found")
         if not os.path.isdir(event.cwd):
@@ -226,7 +212,9 @@ class _Hook:
 
         if switched_off(event.cwd, self.environ):
             return self._nothing()
-        setup = self._setup(event, _LOOK_AT_START)
+        setup = self._setup(event, 0.0)
+        if setup.start_tell and setup.workspace:  # else nobody is told of what is there
+            setup = self._setup(event, _LOOK_AT_START)
         if not setup.start_tell:
             return self._nothing()
         from notyet.core.message import briefing_for

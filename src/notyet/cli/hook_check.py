@@ -46,6 +46,8 @@ def check(
         from notyet.dialects.transcript import last_message_of
 
         event = replace(event, last_message=last_message_of(event))
+    if setup.workspace:  # which a file may have named
+        event = replace(event, workspace=setup.workspace)
     # Kept open for the rest of the process: closing costs a checkpoint, before our answer.
     global _ledger  # noqa: PLW0603  # one per process
     _ledger = Ledger()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from notyet.core.json_text import loads
 from notyet.dialects import HOSTS
 
 TYPE_CHECKING = False
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StartEvent, StopEvent
 
+_MOST_BYTES = 32 * 1024 * 1024  # of a payload; real ones have a few kilobytes
 _OPTIONS = ("--host", "--config", "--timeout", "--event", "--agent")
 _TEXTS = (
     "hook_event_name session_id cwd transcript_path agent_transcript_path last_assistant_message"
@@ -64,9 +66,28 @@ class Options:
                 self.warnings.append(f"--timeout is a number of seconds, not {value!r}")
 
 
-def decoded(content: bytes) -> tuple[str, list[str]]:
-    """Return a payload's text, and what its sender should know of that."""
-    said = []
+class Unreadable(Exception):  # noqa: N818  # not an error of ours
+    """What came is no event; says why."""
+
+
+def payload_from(content: bytes, said: list[str]) -> dict[str, Any]:
+    """Read what a host sent. Raises Unreadable; `said` gets what its sender should know."""
+    if len(content) > _MOST_BYTES:
+        raise Unreadable(f"the payload is larger than {_MOST_BYTES // 1024 // 1024} MB")
+    text = _decoded(content, said)
+    if not text.strip():
+        raise Unreadable("no event on stdin")
+    try:
+        payload = loads(text)
+    except ValueError as error:
+        raise Unreadable(f"the event on stdin is not JSON: {error}") from None
+    if not isinstance(payload, dict):
+        kind = type(payload).__name__
+        raise Unreadable(f"the event on stdin is a {kind}, not an object")
+    return payload
+
+
+def _decoded(content: bytes, said: list[str]) -> str:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -75,7 +96,7 @@ def decoded(content: bytes) -> tuple[str, list[str]]:
     if text.startswith("\ufeff"):
         said.append("the payload starts with a byte order mark, which was ignored")
         text = text[1:]
-    return text, said
+    return text
 
 
 def unusable(payload: Mapping[str, Any], event: StopEvent | StartEvent, host: str) -> list[str]:
@@ -84,7 +105,9 @@ def unusable(payload: Mapping[str, Any], event: StopEvent | StartEvent, host: st
         wrong = [
             name
             for name, default in event._defaults.items()  # noqa: SLF001  # our own record
-            if not _is_nothing(payload.get(name), default) and getattr(event, name) == default
+            if name != "workspace"  # see below
+            and not _is_nothing(payload.get(name), default)
+            and getattr(event, name) == default
         ]
     else:
         wrong = [
@@ -92,14 +115,23 @@ def unusable(payload: Mapping[str, Any], event: StopEvent | StartEvent, host: st
             for name, kind in _KINDS.items()
             if payload.get(name) is not None and not isinstance(payload[name], kind)
         ]
-    return [f"the event's {name} is {_unlike(name, payload[name])}; not used" for name in wrong]
+    return [f"the event's {name} is a {type(payload[name]).__name__}; not used" for name in wrong]
 
 
-def _unlike(name: str, value: object) -> str:
-    """Say what a value is, that it cannot be used."""
-    if name == "workspace" and isinstance(value, str):
-        return "no address like ssh://host/path"
-    return f"a {type(value).__name__}"
+def no_place(payload: Mapping[str, Any], event: StopEvent, host: str) -> str:
+    """Say why the files that an event is about cannot be found; to look here would be wrong."""
+    from notyet.core.remote import LOCAL, remote_from
+
+    said = payload.get("workspace")
+    if host != "notyet" or event.workspace or _is_nothing(said, LOCAL):
+        return ""
+    why = f"it is a {type(said).__name__}"
+    try:
+        if isinstance(said, str):
+            remote_from(said)
+    except ValueError as error:
+        why = str(error)
+    return f"the event's workspace cannot be used, so nothing was checked: {why}"
 
 
 def _is_nothing(value: object, default: object) -> bool:

@@ -93,10 +93,12 @@ def _looked_at(host: str, args: argparse.Namespace, cwd: str) -> HostStatus:
 
 def _own(cwd: str, hosts: list[HostStatus]) -> list[Fault]:
     from notyet.config.load import NO_LOOK, load
-    from notyet.report.own import own_faults
+    from notyet.report.own import once_asked, own_faults
 
     host = next((status.host for status in hosts if status.registrations), hosts[0].host)
-    return own_faults(cwd, os.environ, load(cwd, host, os.environ, patience=NO_LOOK))
+    found = own_faults(cwd, os.environ, load(cwd, host, os.environ, patience=NO_LOOK))
+    was_asked = any(status.probe is not None and status.probe.asked for status in hosts)
+    return once_asked(found) if was_asked else found
 
 
 def _plain(cwd: str, own: list[Fault], hosts: list[HostStatus]) -> dict[str, Any]:

@@ -6,10 +6,12 @@ import os
 
 from notyet import __version__
 from notyet.cli.style import Style
+from notyet.core.remote import remote_from
 from notyet.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import TextIO
 
     from notyet.report.faults.fault import Fault
@@ -47,7 +49,7 @@ class Show:
         for place, events in _places(status).items():
             self._fact("registered", f"{', '.join(events)} in {visible(place)}")
         if status.registrations:
-            self._fact("gates", ", ".join(map(visible, status.gates)) or "none in force here")
+            self._fact("gates", ", ".join(_gates(status)) or "none in force here")
         probed = status.probe
         if probed is not None and not probed.problem:
             took = self._paint(f"({probed.seconds:.2f} s)", "dim")
@@ -81,6 +83,12 @@ class Show:
 
     def _line(self, text: str = "") -> None:
         print(text.rstrip(), file=self._stream)
+
+
+def _gates(status: HostStatus) -> Iterator[str]:
+    for name in status.gates:
+        place = status.places.get(name)
+        yield visible(f"{name} on {remote_from(place).destination}" if place else name)
 
 
 def _places(status: HostStatus) -> dict[str, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from notyet.core.task import Result, Run, TaskView
+    from notyet.core.task import Result, Run, Task, TaskView
     from notyet.ledger.sqlite import Ledger
     from notyet.ledger.tasks import Course
 
@@ -47,8 +48,7 @@ def show_one(ledger: Ledger, task: str, *, as_json: bool) -> int:
     known = Outbox(ledger.file).read(task)
     result = known[0] if known is not None else None
     ref = seen.ref if seen else {}
-    there = view.task.workspace if is_remote(view.task.workspace) else ""
-    again = resume_command(ref, view.session_id, view.task.cwd, workspace=there)
+    again = resume_command(ref, view.session_id, view.task.cwd, workspace=_to_say(view.task))
     if as_json:
         import json
 
@@ -62,6 +62,16 @@ def show_one(ledger: Ledger, task: str, *, as_json: bool) -> int:
     if again and view.ended_at is not None and _has_begun(course, seen.ref if seen else {}):
         page.fact("go on", again)
     return 0
+
+
+def _to_say(task: Task) -> str:
+    """Return the workspace that must be named again; what a file names goes without saying."""
+    if not is_remote(task.workspace):
+        return task.workspace
+    from notyet.config.load import NO_LOOK, load
+
+    named = load(task.cwd, "notyet", os.environ, patience=NO_LOOK).workspace
+    return "" if named == task.workspace else task.workspace
 
 
 def _has_begun(course: Course, ref: Mapping[str, Any]) -> bool:

@@ -6,12 +6,12 @@ import os
 
 from notyet.cli.person import refuse, why_refused, write_down
 from notyet.cli.trust_show import Show
-from notyet.cli.trusting import files_there, files_to_trust, folder_there, offer
+from notyet.cli.trusting import files_there, files_to_trust, folder_there, offer, records
 from notyet.cli.waiting import waiting
 from notyet.config.files import NAME, READABLE
-from notyet.config.load import NO_LOOK, PATIENCE
+from notyet.config.load import PATIENCE
 from notyet.config.scalars_places import meant_workspace
-from notyet.config.store import read_record, remove_record, state_folder
+from notyet.config.store import remove_record, state_folder
 from notyet.core.remote import is_remote
 from notyet.core.text import visible
 
@@ -50,12 +50,12 @@ def run(args: argparse.Namespace) -> int:
     why = "" if args.show else why_refused()
     if why:
         return refuse("trust", why)
+    if args.revoke:
+        return _revoke(args.path, environ, show)
     try:
         files = _files(args, environ)
     except _NotFound as error:
         return refuse("trust", str(error))
-    if args.revoke:
-        return _revoke(files, environ, show)
     consent: Consent = "refused" if args.show else "given" if args.yes else "asked"
     results = [offer(file, consent, environ, show) for file in files]
     return 0 if all(results) else 1
@@ -70,8 +70,6 @@ def _files(args: argparse.Namespace, environ: Mapping[str, str]) -> list[ConfigF
     others = "files of other hosts are found with --read"
     if is_remote(args.path):
         files, place = _files_there(args, environ)
-        if not files and args.revoke:
-            raise _NotFound(f"nothing of {visible(place)} is trusted; {others}")
         if not files:
             raise _NotFound(f"no {NAME} in {visible(place)} or above; {others}")
         return files
@@ -89,27 +87,33 @@ def _files(args: argparse.Namespace, environ: Mapping[str, str]) -> list[ConfigF
 def _files_there(
     args: argparse.Namespace, environ: Mapping[str, str]
 ) -> tuple[list[ConfigFile], str]:
-    """Return the files of a workspace, and its folder; to take trust back, nobody is asked."""
+    """Return the files of a workspace, and its folder."""
     from notyet.config.tree_remote import RemoteTree
 
     try:
         folder, named = folder_there(args.path)
     except ValueError as error:
         raise _NotFound(f"{visible(args.path)}: {error}") from None
-    patience = NO_LOOK if args.revoke else PATIENCE
     with waiting(f"looking at {visible(folder)} ..."):
-        tree = RemoteTree(folder, patience, READABLE if named else args.read)
+        hosts = READABLE if named else args.read
+        tree = RemoteTree(folder, PATIENCE, hosts, records(environ))
         files = files_there(tree, named, args.read, environ)
-    if tree.unseen and not args.revoke:
+    if tree.unseen:
         raise _NotFound(f"{visible(folder)} cannot be read: {tree.unseen}")
     return files, named or folder
 
 
-def _revoke(files: list[ConfigFile], environ: Mapping[str, str], show: Show) -> int:
+def _revoke(place: str, environ: Mapping[str, str], show: Show) -> int:
+    from notyet.cli.trust_revoke import trusted_paths
+
     state = state_folder(environ)
-    known = [file.path for file in files if read_record(state, file.path) is not None]
+    try:
+        known = trusted_paths(place, state)
+    except ValueError as error:
+        return refuse("trust", f"{visible(place)}: {error}")
     for path in known:
         remove_record(state, path)
         write_down("revoke", path, "")
         show.done(f"no longer trusted: {visible(path)}")
-    return 0 if known else refuse("trust", "nothing here is trusted")
+    what = "here" if place == "." else f"of {visible(place)}"
+    return 0 if known else refuse("trust", f"nothing {what} is trusted")

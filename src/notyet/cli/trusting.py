@@ -11,18 +11,18 @@ from notyet.config.files import (
     NATIVE,
     READABLE,
     ConfigFile,
-    Project,
-    host_files,
+    above,
     is_config_name,
     known_as,
     native_files,
-    project_files,
     project_native,
     quoted,
-    root_of,
+    real_folder,
 )
-from notyet.config.store import record_path, state_folder
-from notyet.config.trust import candidate, grant
+from notyet.config.files_hosts import Project, folders_of, host_files, project_files
+from notyet.config.load import NO_LOOK, load
+from notyet.config.store import has_record, read_record, state_folder
+from notyet.config.trust import candidate, grant, hosts_read
 from notyet.core.remote import is_remote, remote_from
 from notyet.core.text import visible
 
@@ -42,19 +42,22 @@ def files_to_trust(path: str, hosts: Sequence[str], environ: Mapping[str, str]) 
     path = os.path.realpath(path) if os.path.isdir(path) else known_as(path)
     if not os.path.isdir(path) and os.path.basename(path) != NAME:
         return _named(path, environ)
-    is_trusted = _records(environ)
+    is_trusted = records(environ)
     folder = path if os.path.isdir(path) else os.path.dirname(path)
     native = native_files(folder, environ, is_trusted)
-    wanted = dict.fromkeys([*hosts, *_hosts_read(native, environ)])
+    named = [host for file in native for host in hosts_read(file, environ)]
     found = [file for file in native if not file.own][:1]  # the nearest
-    for host in wanted:
-        found += [f for f in host_files(host, folder, environ, is_trusted) if not f.own]
+    for host in dict.fromkeys([*hosts, *named]):
+        for place in dict.fromkeys([folder, *folders_of(folder, host, is_trusted)]):
+            files = host_files(host, place, environ, is_trusted)
+            found += [file for file in files if not file.own and file not in found]
     return found
 
 
-def _records(environ: Mapping[str, str]) -> Callable[[str], bool]:
+def records(environ: Mapping[str, str]) -> Callable[[str], bool]:
+    """Return what tells whether there is a record of trust about a file."""
     state = state_folder(environ)
-    return lambda file: os.path.exists(record_path(state, file))
+    return lambda file: has_record(state, file)
 
 
 def folder_there(url: str) -> tuple[str, str]:
@@ -62,25 +65,39 @@ def folder_there(url: str) -> tuple[str, str]:
     place = remote_from(url)
     if not is_config_name(place.path):
         return place.url, ""
-    return ConfigFile(path=place.url, kind="").project, place.url
+    kind = NATIVE if os.path.basename(place.path) == NAME else ""
+    return ConfigFile(path=place.url, kind=kind).project, place.url
 
 
 def files_there(
     tree: RemoteTree, named: str, hosts: Sequence[str], environ: Mapping[str, str]
 ) -> list[ConfigFile]:
     """Return the files of a workspace that need trust; of these the one that was named, if any."""
-    is_trusted = _records(environ)
+    is_trusted = records(environ)
     wanted = list(READABLE) if named else list(hosts)
     found = project_native(tree.workspace, is_trusted, tree)[:1]
-    wanted += _hosts_read(found, environ)
+    wanted += [host for file in found for host in hosts_read(file, environ)]
     tree.look_for(wanted)
-    roots = dict.fromkeys([tree.workspace, root_of(tree.workspace, tree)])
-    for folder in roots:
-        project = Project(folder=folder, tree=tree, here=".")
-        for host in dict.fromkeys(wanted):
+    here = real_folder(".")
+    for host in dict.fromkeys(wanted):
+        places = [tree.workspace, *folders_of(tree.workspace, host, is_trusted, tree)]
+        for folder in dict.fromkeys(places):
+            project = Project(folder=folder, tree=tree, here=here)
             files = project_files(host, project, environ, is_trusted)
+            # The user's own are on this machine.
             found += [file for file in files if is_remote(file.path) and file not in found]
     return [file for file in found if named in {"", file.path}]
+
+
+def same_here(file: ConfigFile, text: str, environ: Mapping[str, str]) -> str:
+    """Return the file here that names this one's workspace and says the same; empty for none."""
+    if file.kind != NATIVE or not is_remote(file.path):
+        return ""
+    setup = load(os.getcwd(), NATIVE, environ, patience=NO_LOOK)
+    if not setup.named_by or file.project not in above(setup.workspace):
+        return ""
+    known = read_record(state_folder(environ), setup.named_by)
+    return setup.named_by if known is not None and known.content == text else ""
 
 
 def _named(path: str, environ: Mapping[str, str]) -> list[ConfigFile]:
@@ -94,17 +111,6 @@ def _named(path: str, environ: Mapping[str, str]) -> list[ConfigFile]:
     return [ConfigFile(path=path, kind="notyet")] if os.path.exists(path) else []
 
 
-def _hosts_read(files: list[ConfigFile], environ: Mapping[str, str]) -> list[str]:
-    hosts: list[str] = []
-    for file in files:
-        if not file.is_gone:
-            try:
-                hosts += candidate(file, environ).settings.read_hosts
-            except OSError:
-                continue
-    return hosts
-
-
 def offer(file: ConfigFile, consent: Consent, environ: Mapping[str, str], show: Show) -> bool:
     """Show one file, and trust it if a person says so; tell whether it is trusted."""
     try:
@@ -112,6 +118,10 @@ def offer(file: ConfigFile, consent: Consent, environ: Mapping[str, str], show: 
     except OSError as error:
         show.problem(file.path, str(error.strerror or error))
         return False
+    same = same_here(file, found.text, environ)
+    if same:
+        print(f"{visible(file.path)} says the same as {visible(same)} here; it needs no trust")
+        return True
     show.file(found)
     if found.is_trusted or consent == "refused":
         return found.is_trusted
@@ -133,11 +143,14 @@ def offer(file: ConfigFile, consent: Consent, environ: Mapping[str, str], show: 
     gates = f"{count} gate{'' if count == 1 else 's'} of this file"
     whose = "" if file.kind == NATIVE else ", for hosts that read it"
     if is_remote(file.path):
-        whose += f", for agents whose workspace is {visible(file.project)}"
+        whose += f", for agents whose workspace is {visible(file.project)} or below"
     show.done(f"trusted: {gates} in force now{whose}" if count else "trusted: it has no gates")
-    there = visible(quoted(found.settings.workspace))
-    if found.settings.workspace:
-        print(f"files of its workspace are trusted by themselves; see: notyet trust {there}")
+    there = found.settings.workspace
+    if is_remote(there):
+        see = f"notyet trust {visible(quoted(there))}"
+        print(
+            f"files of its workspace that say something else are trusted by themselves; see: {see}"
+        )
     return True
 
 

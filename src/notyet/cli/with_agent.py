@@ -73,8 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--workspace",
         metavar="URL",
         type=_workspace,
-        default="local",
-        help="where the files are that it works on, if elsewhere: ssh://host/path. Gates run there",
+        help="where the files are that it works on: ssh://host/path, or local. Gates run there",
     )
     parser.add_argument("--label", metavar="NAME", help="a name for this task")
     parser.add_argument(
@@ -110,7 +109,7 @@ def _workspace(text: str) -> str:
     from notyet.core.remote import LOCAL, remote_from
 
     if text == LOCAL:
-        return ""
+        return LOCAL
     try:
         return remote_from(text).url
     except ValueError as error:
@@ -144,6 +143,7 @@ def _seconds(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Run the agent; the exit code says what came of it."""
+    args.workspace = args.workspace or ""
     prompt = _prompt(args.prompt)
     cwd = os.path.abspath(args.cwd)
     wrong = _wrong(args, prompt, cwd)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from notyet.core.command import Command
 from notyet.core.event import StopEvent
+from notyet.core.gate import place_of
 from notyet.core.limits import History, limit_in_force
 from notyet.core.plan import select
 from notyet.core.record import replace
-from notyet.core.remote import is_remote, remote_from
+from notyet.core.remote import is_remote
 from notyet.core.text import visible
 
 TYPE_CHECKING = False
@@ -38,7 +38,8 @@ class Gates:
     @property
     def workspace(self) -> str:
         """Where the files are that the agent works on, if elsewhere."""
-        return str(self._args.workspace or self._setup.workspace)
+        named = self._args.workspace
+        return str(named if is_remote(named) else self._setup.workspace)
 
     def look(self, agent: str) -> str:
         """Find out what is in force; say why the agent must not begin, if so.
@@ -58,9 +59,10 @@ class Gates:
         if self._off:
             return ""
         there = self._args.workspace
-        with waiting(f"looking at {visible(there)} ..." if there else "looking at the gates ..."):
+        what = visible(there) if is_remote(there) else "the gates"
+        with waiting(f"looking at {what} ..."):
             setup = load(self._cwd, "notyet", os.environ, agent=agent, workspace=there)
-        if there and setup.unreached:
+        if is_remote(there) and setup.unreached:
             return f"{visible(there)} cannot be read: {setup.unreached}"
         if setup.distrust and not setup.gates:
             self.cause = "untrusted"
@@ -89,7 +91,5 @@ class Gates:
 
 def _named(gate: Gate) -> str:
     """Return a gate's name, and where it runs, if that is elsewhere."""
-    check = gate.check
-    if not isinstance(check, Command) or not is_remote(check.workspace):
-        return gate.name
-    return f"{gate.name} on {remote_from(check.workspace).destination}"
+    place = place_of(gate)
+    return f"{gate.name} on {place.destination}" if place else gate.name

@@ -160,7 +160,7 @@ class With:
             self._prompt,
             label=self._args.label,
             cwd=self._cwd,
-            workspace=self._args.workspace,
+            workspace=self._args.workspace or self._gates.workspace,
             timeout=self._args.timeout,
         )
         self._screen.begin(self._handle.task_id, self._args.label or self._prompt)

@@ -37,13 +37,16 @@ _LONGEST_SCRIPT = 100_000  # bytes; the system refuses an argument of 128 KiB
 _EXECUTABLES = {"mux-stop": "agent", "mux-subagent-stop": "subagent"}
 
 
-def compile_text(text: str, path: str, kind: str, tree: Tree = LOCAL_TREE) -> Settings:
+def compile_text(
+    text: str, path: str, kind: str, tree: Tree = LOCAL_TREE, *, workspace: str = ""
+) -> Settings:
     """Return what a file of this kind says, with every mistake in it.
 
-    The path of a file in a workspace is its address; what it names runs there (M1).
+    The path of a file in a workspace is its address; what it names runs there (M1). `workspace`
+    counts instead of the one that a `notyet.toml` names for all of its gates.
     """
     if kind == "notyet":
-        settings = read_native(text, path)
+        settings = read_native(text, path, workspace)
         if is_remote(path):
             return _without_openclaw(settings) if settings.openclaw else settings
         return _with_openclaw(settings) if settings.openclaw else settings

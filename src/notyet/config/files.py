@@ -1,16 +1,16 @@
-"""Which files configure a place: ours, and those of other hosts where they are wanted (J)."""
+"""Files that configure a place: what they are called, whose they are, and which ours is (J6)."""
 
 from __future__ import annotations
 
 import os
 
 from notyet.config.tree import LOCAL_TREE
-from notyet.core.record import Record, replace
+from notyet.core.record import Record
 from notyet.core.remote import is_remote, remote_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from notyet.config.tree import Tree
 
@@ -19,11 +19,7 @@ NAME = "notyet.toml"
 READABLE = ("claude", "codex", "mux", "conclaude")  # hosts whose files can hold gates for us
 _USERS = (".config", ".claude", ".codex", ".mux", ".xum")  # where hosts and we keep a user's files
 _FOLDERS = (".claude", ".codex", ".mux", ".xum")  # where hosts keep a project's files
-_MUX = (".xum", ".mux")
-_LEVELS = 12  # as far up as conclaude looks (J5)
-_SHARED, _LOCAL = "settings.json", "settings.local.json"
-_CONCLAUDE = (".conclaude.yaml", ".conclaude.yml")
-_EXECUTABLES = ("stop", "subagent_stop")
+CONCLAUDE = (".conclaude.yaml", ".conclaude.yml")
 
 
 class ConfigFile(Record, kw_only=True):
@@ -46,7 +42,8 @@ class ConfigFile(Record, kw_only=True):
     def project(self) -> str:
         """The folder that it is about, which may be around the folder that it lies in."""
         folder = parent(self.path)
-        return parent(folder) if os.path.basename(folder) in _FOLDERS else folder
+        is_around = self.kind != NATIVE and os.path.basename(folder) in _FOLDERS
+        return parent(folder) if is_around else folder
 
 
 def user_folder(environ: Mapping[str, str]) -> str:
@@ -54,11 +51,12 @@ def user_folder(environ: Mapping[str, str]) -> str:
     config = environ.get("XDG_CONFIG_HOME", "")
     if os.path.isabs(config):
         return os.path.join(config, "notyet")
-    home = _home(environ)
+    home = home_folder(environ)
     return os.path.join(home, ".config", "notyet") if home else ""
 
 
-def _home(environ: Mapping[str, str]) -> str:
+def home_folder(environ: Mapping[str, str]) -> str:
+    """Return the home that variables name; empty where there is none."""
     home = environ.get("HOME", "")
     return home if os.path.isabs(home) else ""
 
@@ -82,7 +80,7 @@ def parent(name: str) -> str:
 def is_config_name(path: str) -> bool:
     """Tell whether a path can only be meant as a file of configuration, not as a folder."""
     folder, name = os.path.split(path)
-    return name in (NAME, *_CONCLAUDE) or os.path.basename(folder) in _FOLDERS
+    return name in (NAME, *CONCLAUDE) or os.path.basename(folder) in _FOLDERS
 
 
 def quoted(word: str) -> str:
@@ -115,7 +113,7 @@ def root_of(cwd: str, tree: Tree = LOCAL_TREE) -> str:
     return cwd
 
 
-def _is_own(path: str, cwd: str) -> bool:
+def is_own(path: str, cwd: str) -> bool:
     """Tell whether a file is the user's: a project cannot pass off one of its own as theirs.
 
     A variable such as HOME may point into the project; the system's list of users does not.
@@ -138,22 +136,6 @@ def real_home() -> str:
         return ""
 
 
-def looked_for(hosts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the names to look for in every folder, and those to look for in projects."""
-    every, projects = [NAME, ".git"], []
-    for host in sorted(hosts):
-        if host == "conclaude":
-            every += _CONCLAUDE
-        elif host == "mux":
-            names = (_SHARED, _LOCAL, *_EXECUTABLES)
-            projects += [f"{folder}/{name}" for folder in _MUX for name in names]
-        elif host == "codex":
-            projects += [".codex/hooks.json", ".codex/config.toml"]
-        else:
-            projects += [f".claude/{name}" for name in (_SHARED, _LOCAL)]
-    return every, projects
-
-
 def native_files(
     cwd: str, environ: Mapping[str, str], is_trusted: Callable[[str], bool]
 ) -> list[ConfigFile]:
@@ -168,7 +150,7 @@ def own_native(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
     path = os.path.join(user, NAME)
     if not user or not LOCAL_TREE.exists(path):
         return []
-    return [ConfigFile(path=path, kind=NATIVE, own=_is_own(path, cwd))]
+    return [ConfigFile(path=path, kind=NATIVE, own=is_own(path, cwd))]
 
 
 def project_native(
@@ -192,115 +174,6 @@ def project_native(
         if is_there and not is_hidden and not (users and _is_same(path, users)):
             found.append(ConfigFile(path=path, kind=NATIVE, tree=tree))
             is_hidden = True  # by the nearest one that nobody trusted; one is enough to tell of
-    return found
-
-
-class Project(Record, kw_only=True):
-    """Where a project's files are, and the user's."""
-
-    folder: str  # a path here, or an address
-    tree: Tree = LOCAL_TREE
-    here: str = ""  # the folder on this machine that counts as the project's; empty: `folder`
-
-    def file(self, name: str, kind: str) -> ConfigFile:
-        """Return a file of the project."""
-        return ConfigFile(path=os.path.join(self.folder, name), kind=kind, tree=self.tree)
-
-    def users(self, folder: str, name: str, kind: str) -> ConfigFile:
-        """Return a file in a folder of the user's, which may be none."""
-        path = os.path.join(folder, name) if os.path.isabs(folder) else ""
-        return ConfigFile(path=path, kind=kind, own=_is_own(path, self.here or self.folder))
-
-
-def host_files(
-    host: str,
-    cwd: str,
-    environ: Mapping[str, str],
-    is_trusted: Callable[[str], bool] = lambda _path: False,
-) -> list[ConfigFile]:
-    """Return the files of another host, in the order in which it reads them.
-
-    One of a project that was trusted and then removed counts as there, as above.
-    """
-    return project_files(host, Project(folder=cwd), environ, is_trusted)
-
-
-def project_files(
-    host: str, project: Project, environ: Mapping[str, str], is_trusted: Callable[[str], bool]
-) -> list[ConfigFile]:
-    """Do the same for a project that may be elsewhere; the user's own files are always here."""
-    home = _home(environ)
-    if host == "mux":
-        return _mux(project, home, is_trusted)
-    if host == "conclaude":
-        folders = above(project.folder)[: _LEVELS + 1]
-        files = [
-            replace(project, folder=folder).file(name, "conclaude")
-            for folder in folders
-            for name in _CONCLAUDE
-        ]
-        return _first(files, is_trusted)
-    if host == "codex":
-        user = environ.get("CODEX_HOME") or (os.path.join(home, ".codex") if home else "")
-        kinds = (("hooks.json", "codex"), ("config.toml", "codex-toml"))
-        candidates = [project.users(user, name, kind) for name, kind in kinds]
-        candidates += [project.file(f".codex/{name}", kind) for name, kind in kinds]
-    else:
-        user = environ.get("CLAUDE_CONFIG_DIR") or (os.path.join(home, ".claude") if home else "")
-        candidates = [project.users(user, _SHARED, "claude")]
-        if user == os.path.join(project.folder, ".claude"):  # they work in their home
-            candidates.append(project.users(user, _LOCAL, "claude"))
-        else:
-            candidates += [project.file(f".claude/{name}", "claude") for name in (_SHARED, _LOCAL)]
-    return _there(candidates, is_trusted)
-
-
-def _mux(project: Project, home: str, is_trusted: Callable[[str], bool]) -> list[ConfigFile]:
-    """Return Mux's settings and executables; Mux was renamed, so `.xum` comes first (J2, J3)."""
-
-    def theirs(name: str, kind: str) -> list[ConfigFile]:
-        return [project.file(f"{base}/{name}", kind) for base in _MUX if project.folder]
-
-    def users(name: str, kind: str) -> list[ConfigFile]:
-        folders = [os.path.join(home, base) for base in _MUX if home]
-        return [project.users(folder, name, kind) for folder in folders]
-
-    found = _first(users(_SHARED, "mux"), is_trusted)
-    for name in (_SHARED, _LOCAL):
-        found += _first(theirs(name, "mux"), is_trusted)
-    for name, kind in (("stop", "mux-stop"), ("subagent_stop", "mux-subagent-stop")):
-        is_home = project.folder == home  # where all is the user's
-        executables = [] if is_home else theirs(name, kind)
-        found += _first([*executables, *users(name, kind)], is_trusted)
-    return found
-
-
-def _first(files: list[ConfigFile], is_trusted: Callable[[str], bool]) -> list[ConfigFile]:
-    """Return the first file that counts, after those before it that nobody trusted.
-
-    Those are told of, and hide nothing: else an agent could put one before a trusted one.
-    """
-    found = []
-    for file in _there(files, is_trusted):
-        found.append(file)
-        if file.own or is_trusted(file.path):
-            break
-    return found
-
-
-def _there(files: list[ConfigFile], is_trusted: Callable[[str], bool]) -> list[ConfigFile]:
-    """Return the files that exist, and those that were trusted and removed."""
-    found = []
-    for file in files:
-        if not file.path:
-            continue
-        if file.tree.exists(file.path):
-            found.append(file)
-        elif not file.own and is_trusted(file.path):
-            is_gone = not file.tree.unseen
-            found.append(
-                ConfigFile(path=file.path, kind=file.kind, is_gone=is_gone, tree=file.tree)
-            )
     return found
 
 

@@ -2,57 +2,26 @@
 
 from __future__ import annotations
 
-import os
-
+from notyet.config.amended import is_by_path, kept_here, refused
 from notyet.config.compiled import thaw
-from notyet.config.files import parent
-from notyet.config.store import Trusted, read_record, record_path, write_record
+from notyet.config.files import NATIVE, parent
+from notyet.config.merging import merged_gates, merged_starters
+from notyet.config.setup import Setup
+from notyet.config.store import Trusted, has_record, read_record, write_record
 from notyet.core.command import Command
-from notyet.core.record import Record, replace
+from notyet.core.record import replace
 from notyet.core.remote import LOCAL, is_remote
 from notyet.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from notyet.config.files import ConfigFile
-    from notyet.config.settings import FileObserver, Settings
-    from notyet.core.gate import Gate
+    from notyet.config.settings import Settings
     from notyet.core.starter import Starter
 
 _STARTING = ("claude", "codex", "codex-toml")  # kinds of files with hooks for starts
-
-
-class Setup(Record, kw_only=True):
-    """Everything that is in force at a place, and what its user should know about it."""
-
-    gates: tuple[Gate, ...] = ()
-    starters: tuple[Starter, ...] = ()  # only where an agent is supervised
-    limits: Mapping[str, Any] = {}
-    observers: tuple[FileObserver, ...] = ()
-    notifications: tuple[Mapping[str, Any], ...] = ()
-    reply: Mapping[str, str] = {}
-    start_tell: bool = False
-    workspace: str = ""  # where the project's files are, if elsewhere: ssh://host/path
-    unreached: str = ""  # why that could not be looked at
-    untrusted: tuple[ConfigFile, ...] = ()  # nobody trusted these, so nothing of them applies
-    unreadable: tuple[str, ...] = ()  # files of which nothing can be known
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def distrust(self) -> list[str]:
-        """What is said of the files that nobody trusted."""
-        return [
-            f"{visible(file.path)} is not trusted; run: {visible(file.command)}"
-            for file in self.untrusted
-        ]
-
-
-def _is_by_path(gate: Gate) -> bool:
-    """Tell whether a gate runs its own file, as it is at that moment."""
-    return isinstance(gate.check, Command) and bool(gate.check.options.get("by_path"))
 
 
 def _says_something(file: ConfigFile, text: str | None) -> bool:
@@ -64,20 +33,10 @@ def _says_something(file: ConfigFile, text: str | None) -> bool:
     return bool(settings.gates or settings.starters or settings.mistakes or file.kind == "notyet")
 
 
-def _read(file: ConfigFile, text: str) -> Settings:
+def _read(file: ConfigFile, text: str, workspace: str = "") -> Settings:
     from notyet.config.compile import compile_text
 
-    return compile_text(text, file.path, file.kind, file.tree)
-
-
-def _kept_here(settings: Settings) -> Settings:
-    """Let gates of a file here run here, though the agent's workspace is elsewhere."""
-    gates = []
-    for gate in settings.gates:
-        assert isinstance(gate.check, Command)
-        here = replace(gate.check, workspace=gate.check.workspace or LOCAL)
-        gates.append(replace(gate, check=here))
-    return replace(settings, gates=tuple(gates))
+    return compile_text(text, file.path, file.kind, file.tree, workspace=workspace)
 
 
 class Loaded:
@@ -86,80 +45,132 @@ class Loaded:
     def __init__(self, state: str, agent: str = "", workspace: str = "") -> None:
         self._state = state
         self._agent = agent
-        self._is_elsewhere = bool(workspace)  # whoever asks says so, not a file
+        # Whoever asks says so, not a file.
+        self._is_elsewhere, self._is_here = is_remote(workspace), workspace == LOCAL
         self._starters: list[tuple[ConfigFile, Starter]] = []
         self._layers: list[tuple[ConfigFile, Settings]] = []
         self._seen: set[str] = set()
         self._untrusted: list[ConfigFile] = []
         self._unreadable: list[str] = []
+        self._unseen: list[str] = []
+        self.not_run: list[str] = []  # programs that nobody could look at
         self.warnings: list[str] = []
         self.read_hosts: tuple[str, ...] = ()
         self.project = ""  # the folder of the project's own file that is in force
-        self.workspace = workspace
+        self.workspace = workspace if self._is_elsewhere else ""
         self.named_by: Trusted | None = None  # the file that named the workspace
         self.unreached = ""
 
     def is_trusted(self, path: str) -> bool:
         """Tell whether there is a record about a file, which need not be there itself."""
-        return bool(self._state) and os.path.exists(record_path(self._state, path))
+        return has_record(self._state, path)
 
     def add(self, file: ConfigFile) -> None:
         """Take a file's compiled settings: of this version, or of the last one trusted."""
         if file.path in self._seen:  # a project in the user's home: their own file
             return
         self._seen.add(file.path)
-        text = self._text_of(file)
+        text, why = self._text_of(file)
         known = self._known(file, text)
-        if known is None and self._is_copy(file, text):
-            return
-        if known is None and text is None:
+        if self._adds_nothing(file, known, text):
+            self.project = parent(file.path)
+        elif known is None and text is None:
             self._unreadable.append(file.path)
+            if file.is_gone:
+                self.warnings.append(
+                    f"{visible(file.path)} was removed since it was trusted, and what was trusted "
+                    f"of it cannot be read; run: {file.command} --revoke"
+                )
         elif known is None or (known.content != text and not self._stays(file, known)):
             if not self._agent or _says_something(file, text):
                 self._untrusted.append(file)
         else:
-            self._put_in_force(file, known, text)
+            self._put_in_force(file, known, text, why)
 
-    def _is_copy(self, file: ConfigFile, text: str | None) -> bool:
-        """Tell whether a file in the workspace says what the one here says that named it."""
-        is_named = self.named_by is not None and self.named_by.content == text
-        return is_named and file.kind == "notyet" and is_remote(file.path)
+    def _adds_nothing(self, file: ConfigFile, known: Trusted | None, text: str | None) -> bool:
+        """Tell whether a file in the workspace says what the one here says that named it.
+
+        Else it would move gates of that one, and keep them as they were. But somebody there could
+        get rid of what a person trusted there by such a copy; so the last thing that was trusted
+        of both counts.
+        """
+        named = self.named_by
+        if named is None or file.kind != NATIVE or not is_remote(file.path):
+            return False
+        if text is None and known is not None:
+            text = known.content
+        if text != named.content:
+            return False
+        if known is None or known.content == text:
+            return True
+        if known.at >= named.at:
+            return False
+        self.warnings.append(
+            f"{visible(file.path)} changed since it was trusted, and says the same as "
+            f"{visible(named.path)}: that one alone is in force; run: {file.command} --revoke"
+        )
+        return True
 
     def _known(self, file: ConfigFile, text: str | None) -> Trusted | None:
         """Return the record that counts for a file; of the user's own, one made just now."""
-        known = read_record(self._state, file.path) if self._state else None
+        known = read_record(self._state, file.path)
         if file.own and text is not None and (known is None or known.content != text):
             return self._compiled_anew(file, text)
         if known is not None and not known.at and not file.own:
             return None  # it was the user's own once; nobody was asked about it
         return known
 
-    def _put_in_force(self, file: ConfigFile, known: Trusted, text: str | None) -> None:
+    def _put_in_force(self, file: ConfigFile, known: Trusted, text: str | None, why: str) -> None:
         settings = self._thawed(file, known)
         if settings is None:
             return
-        if known.content != text and any(map(_is_by_path, settings.gates)):
-            # The file is the command, and nobody has seen this one.
-            if text is None and file.tree.unseen:
-                self._unreadable.append(file.path)
-            else:
-                self._untrusted.append(file)
+        is_program = any(map(is_by_path, settings.gates))
+        if is_program and text is not None and known.content != text:
+            self._untrusted.append(file)  # the file is the command, and nobody has seen this one
             return
-        if text is not None and known.content != text:
+        if is_program and text is None:
+            # It could be any program by now. But it is not forgotten, or whoever can keep us from
+            # looking would get rid of it.
+            settings = refused(settings, f"{visible(file.path)} could not be looked at: {why}")
+            self.not_run += [file.path] if file.tree.unseen else []
+        self._say_what_counts(file, known, text, is_run=not is_program)
+        if file.kind == NATIVE and not file.own:
+            self.project = parent(file.path)
+        settings = self._placed(file, known, settings)
+        if self._agent and file.kind in _STARTING:
+            self._start(file, known)
+        self._layers.append((file, settings))
+        self.read_hosts = (*self.read_hosts, *settings.read_hosts)
+
+    def _say_what_counts(
+        self, file: ConfigFile, known: Trusted, text: str | None, *, is_run: bool
+    ) -> None:
+        if text is None and file.tree.unseen:
+            self._unseen.append(file.path)  # which is said once for all files of a machine
+        elif file.is_gone:
+            stays = "that version stays in force until you"
+            rest = stays if is_run else "it cannot be run: put it back, or"
+            self.warnings.append(
+                f"{visible(file.path)} was removed since it was trusted; {rest} run: "
+                f"{file.command} --revoke"
+            )
+        elif text is not None and known.content != text:
             self.warnings.append(
                 f"{visible(file.path)} changed since it was trusted; that version stays in force "
                 f"until you run: {file.command}"
             )
-        if file.kind == "notyet" and not file.own:
-            self.project = parent(file.path)
-        if settings.workspace and not self._is_elsewhere:
+
+    def _placed(self, file: ConfigFile, known: Trusted, settings: Settings) -> Settings:
+        """Follow what a file says of where the project is; return its settings as they are then."""
+        if not settings.workspace or self._is_elsewhere:
+            return settings
+        if self._is_here:
+            return _read(file, known.content, LOCAL)
+        if settings.workspace == LOCAL:
+            self.workspace, self.named_by = "", None
+        else:
             self.workspace, self.named_by = settings.workspace, known
-        if self._agent and file.kind in _STARTING:
-            self._start(file, known)
-        if self._is_elsewhere and not is_remote(file.path):
-            settings = _kept_here(settings)
-        self._layers.append((file, settings))
-        self.read_hosts = (*self.read_hosts, *settings.read_hosts)
+        return settings
 
     def _start(self, file: ConfigFile, known: Trusted) -> None:
         for starter in _read(file, known.content).starters:
@@ -192,21 +203,18 @@ class Loaded:
         )
         return None
 
-    def _text_of(self, file: ConfigFile) -> str | None:
+    def _text_of(self, file: ConfigFile) -> tuple[str | None, str]:
+        """Return what a file says, or why nobody knows."""
         if file.is_gone:
-            self.warnings.append(
-                f"{visible(file.path)} was removed since it was trusted; that version stays in "
-                f"force until you run: {file.command} --revoke"
-            )
-            return None
+            return None, "it was removed"
         if file.tree.unseen and not file.tree.exists(file.path):
-            return None  # which is said once for all files of a machine
+            return None, file.tree.unseen
         try:
-            return file.tree.text_of(file.path)
+            return file.tree.text_of(file.path), ""
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
+            reason = str(getattr(error, "strerror", None) or error)
             self.warnings.append(f"{visible(file.path)} cannot be read: {reason}")
-            return None
+            return None, reason
 
     def _compiled_anew(self, file: ConfigFile, text: str) -> Trusted | None:
         """Compile a file of the user's own, and keep that for the next stop."""
@@ -229,8 +237,14 @@ class Loaded:
         return settings
 
     def has_layer(self, machine: str) -> bool:
-        """Tell whether a file of that machine is in force."""
-        return any(file.path.startswith(machine + "/") for file, _ in self._layers)
+        """Tell whether a file of that machine is in force, and can be."""
+        paths = [file.path for file, _ in self._layers if file.path not in self.not_run]
+        return any(path.startswith(machine + "/") for path in paths)
+
+    def _kept(self, file: ConfigFile, settings: Settings) -> tuple[ConfigFile, Settings]:
+        """Return a layer; what a file here says, is said of this machine."""
+        is_here = self.workspace and not is_remote(file.path)
+        return file, kept_here(settings) if is_here else settings
 
     def setup(self) -> Setup:
         """Merge the layers: what comes later wins."""
@@ -244,52 +258,18 @@ class Loaded:
         observers = {o.name: o for _, settings in self._layers for o in settings.observers}
         notifications = [s.notifications for _, s in self._layers if s.notifications]
         return Setup(
-            gates=self._gates(),
-            starters=self._unique_starters(),
+            gates=merged_gates([self._kept(*layer) for layer in self._layers]),
+            starters=merged_starters(self._starters),
             limits=limits,
             observers=tuple(observers.values()),
             notifications=tuple(notifications),
             reply=reply,
             start_tell=tell,
             workspace=self.workspace,
+            named_by=self.named_by.path if self.named_by is not None else "",
             unreached=self.unreached,
             untrusted=tuple(self._untrusted),
             unreadable=tuple(self._unreadable),
+            unseen=tuple(self._unseen),
             warnings=tuple(self.warnings),
         )
-
-    def _gates(self) -> tuple[Gate, ...]:
-        """Return all gates once: ours by name (J6), Claude's and Mux's by command (J1, J2)."""
-        merged: dict[object, Gate] = {}
-        for file, settings in self._layers:
-            for gate in settings.gates:
-                key: object = gate.name
-                if file.kind in {"claude", "mux"}:
-                    key = (file.kind, gate.match, gate.check.line)  # type: ignore[union-attr]  # a Command
-                elif file.kind != "notyet":
-                    key = (file.path, gate.name)
-                if key in merged and file.kind == "claude" and not is_remote(file.path):
-                    continue
-                merged[key] = gate
-        return _with_own_names(merged.values())
-
-    def _unique_starters(self) -> tuple[Starter, ...]:
-        """Return all starters; Claude Code runs the same command once (J1)."""
-        unique: dict[object, Starter] = {}
-        for place, (file, starter) in enumerate(self._starters):
-            key: object = place
-            if file.kind == "claude":
-                key = (starter.scope, starter.matcher, starter.check.line)  # type: ignore[union-attr]  # a Command
-            unique.setdefault(key, starter)
-        return tuple(unique.values())
-
-
-def _with_own_names(gates: Iterable[Gate]) -> tuple[Gate, ...]:
-    unique: dict[str, Gate] = {}
-    for gate in gates:
-        name, twins = gate.name, 1
-        while name in unique:
-            twins += 1
-            name = f"{gate.name} ({twins})"
-        unique[name] = gate if twins == 1 else replace(gate, name=name)
-    return tuple(unique.values())

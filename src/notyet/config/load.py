@@ -7,16 +7,16 @@ import os
 from notyet.config.files import (
     READABLE,
     ConfigFile,
-    host_files,
     known_as,
     native_files,
     own_native,
     real_folder,
-    root_of,
 )
-from notyet.config.layers import Loaded, Setup
+from notyet.config.layers import Loaded
+from notyet.config.setup import Setup
 from notyet.config.store import state_folder
 from notyet.core.record import replace
+from notyet.core.remote import is_remote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,26 +53,24 @@ def load(
     but for those whose hooks that program runs itself (J8).
 
     `workspace` is where the files are that the agent works on, if elsewhere: then the project is
-    there. So it is, too, where a file that is in force says so; one that nobody trusted connects
-    us to nobody. `patience` is how long that may take, in seconds.
+    there. So it is, too, where a file that is in force says so, unless `workspace` is "local"; one
+    that nobody trusted connects us to nobody. `patience` is how long that may take, in seconds.
     """
     loaded = Loaded(state_folder(environ), agent, workspace)
     place = real_folder(cwd)
     if only:
         loaded.add(ConfigFile(path=known_as(only), kind="notyet"))
-    elif workspace:
+    elif is_remote(workspace):
         for file in own_native(place, environ):
             loaded.add(file)
     else:
         _add_native(loaded, cwd, project, environ)
     read_for = READABLE if agent else _READ_FOR.get(host, ())
     left_to = _LEFT_TO.get(agent or host, ())
-    if not workspace:
-        places = [root_of(place) if place else "", loaded.project]
+    if not is_remote(workspace):
         for name in dict.fromkeys((*read_for, *loaded.read_hosts)):
-            for folder in dict.fromkeys(filter(None, places)) if name not in left_to else ():
-                for file in host_files(name, folder, environ, loaded.is_trusted):
-                    loaded.add(file)
+            if name not in left_to:
+                _add_host(loaded, name, place, environ)
     if loaded.workspace and not only:
         from notyet.config.load_remote import Looking, add_files_there
 
@@ -91,6 +89,16 @@ def _add_native(loaded: Loaded, cwd: str, project: str, environ: Mapping[str, st
             loaded.add(file)
         if loaded.project:  # a file that nobody trusted hides no other project
             break
+
+
+def _add_host(loaded: Loaded, name: str, place: str, environ: Mapping[str, str]) -> None:
+    """Add the files of another host."""
+    from notyet.config.files_hosts import folders_of, host_files
+
+    folders = folders_of(place, name, loaded.is_trusted) if place else []
+    for folder in dict.fromkeys(filter(None, (*folders, loaded.project))):
+        for file in host_files(name, folder, environ, loaded.is_trusted):
+            loaded.add(file)
 
 
 def load_vouched(files: Sequence[ConfigFile]) -> Setup:

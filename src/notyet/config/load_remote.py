@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from notyet.config.files import Project, above, project_files, project_native, root_of
+from notyet.config.files import project_native
+from notyet.config.files_hosts import Project, folders_of, project_files
 from notyet.config.tree_remote import RemoteTree
 from notyet.core.record import Record
 from notyet.core.remote import is_remote, remote_from
@@ -21,36 +22,42 @@ class Looking(Record, kw_only=True):
     environ: Mapping[str, str]
     here: str  # the folder on this machine that the agent is in
     hosts: tuple[str, ...]  # whose files are read in any case
-    left_to: tuple[str, ...]  # hosts that see to their files themselves
+    left_to: tuple[str, ...]  # hosts that see to their files on this machine themselves
 
 
 def add_files_there(loaded: Loaded, looking: Looking, patience: float) -> None:
     """Add the files of a workspace: the nearest `notyet.toml`, and those of the hosts wanted."""
     place = remote_from(loaded.workspace)
-    tree = RemoteTree(place.url, patience, _hosts(loaded, looking))
+    tree = RemoteTree(place.url, patience, _hosts(loaded, looking), loaded.is_trusted)
     for file in project_native(place.url, loaded.is_trusted, tree):
         loaded.add(file)
     hosts = _hosts(loaded, looking)  # a file there may have named more
     tree.look_for(hosts)
-    folders = [root_of(place.url, tree)]
-    if is_remote(loaded.project):
-        folders.append(loaded.project)
-    if tree.unseen:  # so nobody knows where the repository begins
-        folders = above(place.url)
     for name in hosts:
+        folders = folders_of(place.url, name, loaded.is_trusted, tree)
+        if is_remote(loaded.project):
+            folders.append(loaded.project)
         for folder in dict.fromkeys(folders):
             project = Project(folder=folder, tree=tree, here=looking.here)
             for file in project_files(name, project, looking.environ, loaded.is_trusted):
-                loaded.add(file)
+                # No host runs its files of another machine.
+                if is_remote(file.path) or name not in looking.left_to:
+                    loaded.add(file)
     if tree.unseen and patience > 0:
-        is_known = loaded.has_layer(place.machine)
-        rest = "what was trusted of it stays in force" if is_known else "none of them is in force"
         loaded.unreached = tree.unseen
         loaded.warnings.append(
-            f"the files of {visible(place.url)} cannot be read: {tree.unseen}; {rest}"
+            f"the files of {visible(place.url)} cannot be read: {tree.unseen}; "
+            f"{_what_stays(loaded, place.machine)}"
         )
 
 
 def _hosts(loaded: Loaded, looking: Looking) -> list[str]:
-    wanted = dict.fromkeys((*looking.hosts, *loaded.read_hosts))
-    return [name for name in wanted if name not in looking.left_to]
+    return [*dict.fromkeys((*looking.hosts, *loaded.read_hosts))]
+
+
+def _what_stays(loaded: Loaded, machine: str) -> str:
+    """Say what counts of a machine that was not looked at."""
+    stays = "what was trusted of it stays in force" if loaded.has_layer(machine) else ""
+    programs = ", ".join(map(visible, loaded.not_run))
+    missed = f"{programs} cannot be run without being looked at" if programs else ""
+    return ", but ".join(filter(None, (stays, missed))) or "none of them is in force"

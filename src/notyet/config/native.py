@@ -29,11 +29,14 @@ _EVENTS: dict[str, tuple[Scope, ...]] = {
 }
 
 
-def read_native(text: str, file: str) -> Settings:
-    """Return what a `notyet.toml` says, with every mistake in it; `file` may be an address."""
+def read_native(text: str, file: str, workspace: str = "") -> Settings:
+    """Return what a `notyet.toml` says, with every mistake in it; `file` may be an address.
+
+    `workspace` counts instead of the file's own, if there is one.
+    """
     examined = examine(text, file, "notyet")
     value = examined.value
-    reading = _Reading(file, examined)
+    reading = _Reading(file, examined, workspace)
     read = value.get("read", {})
     openclaw = read.get("openclaw", "")
     return Settings(
@@ -45,7 +48,7 @@ def read_native(text: str, file: str) -> Settings:
         ),
         start_tell=value.get("start", {}).get("tell"),
         read_hosts=tuple(dict.fromkeys(read.get("hosts", ()))),
-        workspace=reading.workspace if not is_remote(file) else "",
+        workspace=(workspace or value.get("workspace", "")) if not is_remote(file) else "",
         openclaw=os.path.join(reading.folder, os.path.expanduser(openclaw)) if openclaw else "",
         reply=value.get("reply", {}),
         mistakes=(*examined.mistakes, *reading.mistakes),
@@ -60,7 +63,7 @@ class _Reading:
     writes there must not send us elsewhere.
     """
 
-    def __init__(self, file: str, examined: Examined) -> None:
+    def __init__(self, file: str, examined: Examined, workspace: str) -> None:
         self._file = file
         self._examined = examined
         self.mistakes: list[Mistake] = []
@@ -69,7 +72,7 @@ class _Reading:
         self.folder = (
             remote_from(self.home).path if self.home else os.path.dirname(os.path.abspath(file))
         )
-        named = examined.value.get("workspace", LOCAL)
+        named = workspace or examined.value.get("workspace", LOCAL)
         if self.home and named not in {LOCAL, self.home}:
             message = f"`workspace` is not followed in a file that is read from {self.home}"
             self.warnings.append(self._mistake(("workspace",), message))

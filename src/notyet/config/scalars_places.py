@@ -54,11 +54,13 @@ class Workspace(Text, kw_only=True):
 
 
 def meant_workspace(text: str) -> str:
-    """Guess at a workspace that is written as `scp` takes it; empty for none."""
+    """Guess at a workspace that is written as `scp` takes it, or with a slash too few."""
     host, colon, path = text.partition(":")
     meant = f"ssh://{host}{path}"
     if is_remote(text) or not colon or not path.startswith("/") or path.startswith("//"):
         return ""
+    if host == "ssh":
+        meant = f"ssh:/{path}"
     try:
         remote_from(meant)
     except ValueError:

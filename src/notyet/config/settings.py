@@ -36,7 +36,9 @@ class Settings(Record, kw_only=True):
     observers: tuple[FileObserver, ...] = ()
     start_tell: bool | None = None
     read_hosts: tuple[str, ...] = ()
-    workspace: str = ""  # where its gates run, and whose files are read: ssh://host/path
+    # Where its gates run, and whose files are read: ssh://host/path. "local" says that it is here,
+    # whatever a wider file says.
+    workspace: str = ""
     openclaw: str = ""  # the path of a file that sets `max_blocks` (J9)
     reply: Mapping[str, str] = {}  # by host
     notifications: Mapping[str, Any] = {}  # of a `.conclaude.yaml`

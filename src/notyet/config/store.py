@@ -8,7 +8,7 @@ under the path of the file they are about.
 from __future__ import annotations
 
 import os
-from errno import EFBIG, EINVAL
+from errno import EFBIG, EINVAL, ENOENT
 
 from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
@@ -90,8 +90,18 @@ def record_path(state: str, path: str) -> str:
     return os.path.join(state, "trust", path.lstrip("/")) + ".json"
 
 
+def has_record(state: str, path: str) -> bool:
+    """Tell whether there is a record about a file, which need not be there itself.
+
+    Nobody without a home trusted anything: what lies in the folder they are in is not theirs.
+    """
+    return bool(state) and os.path.exists(record_path(state, path))
+
+
 def read_record(state: str, path: str) -> Trusted | None:
     """Return the record about a file; None when there is none that can be read."""
+    if not state:
+        return None
     try:
         with open(record_path(state, path), "rb") as file:
             record = loads(file.read(_MOST_RECORD).decode("ascii", "replace"))
@@ -107,6 +117,8 @@ def read_record(state: str, path: str) -> Trusted | None:
 
 def write_record(state: str, record: Trusted) -> None:
     """Write a record, so that a reader sees the old one or the new one. Raises OSError."""
+    if not state:
+        raise OSError(ENOENT, "there is no home folder to remember it in; set XDG_STATE_HOME")
     fields = {name: record.__dict__[name] for name in record._fields}
     write_private(record_path(state, record.path), dumps(fields))
 
@@ -131,6 +143,8 @@ def write_private(path: str, text: str) -> None:
 
 def remove_record(state: str, path: str) -> bool:
     """Forget a file; False when nothing was known of it."""
+    if not state:
+        return False
     try:
         os.unlink(record_path(state, path))
     except FileNotFoundError:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from errno import EACCES, EFBIG, EINVAL, EIO, EISDIR, ENOENT
 
-from notyet.config.files import above, looked_for
+from notyet.config.files import above
+from notyet.config.files_hosts import looked_for, trusted_folders
 from notyet.config.store import MOST_BYTES, about_folder
 from notyet.core.record import Record
 from notyet.core.remote import Remote, remote_from
@@ -17,18 +18,20 @@ from notyet.core.text import bounded, clean, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from notyet.core.command import Exit
 
 _MOST_FETCHED = 16 * 1024 * 1024  # bytes of all files together
+_MOST_AROUND = 1024 * 1024  # bytes of what is told of them
 _LONGEST_REASON = 300
-# Arguments: a mark, names that are looked for in every folder, names only for projects, folders
+# Arguments: a mark, how large one file and all of them may be, names that are looked for in every
+# folder, names only for projects, the numbers of folders that are projects in any case, folders
 # from the nearest on. Whatever may hold a project is its beginning, a repository, or has a file
-# of ours. `dd` stops by itself where a file is too large for us: 65 blocks are above 4 MB.
+# of ours. A file that grows meanwhile is read only as far as it was counted.
 _LOOK = """\
-m=$1 every=$2 projects=$3
-shift 3
+m=$1 most=$2 left=$3 every=$4 projects=$5 also=$6
+shift 6
 look() {
   p=${d%/}/$1
   if [ ! -e "$p" ] && [ ! -L "$p" ]; then return 1; fi
@@ -36,11 +39,22 @@ look() {
   if [ ! -e "$p" ]; then k=dangling
   elif [ -d "$p" ]; then k=folder
   elif [ -f "$p" ] && [ ! -r "$p" ]; then k=closed
-  elif [ -f "$p" ]; then k=file
+  elif [ -f "$p" ]; then
+    k=file
+    s=$(ls -nL "$p" 2>/dev/null | { read -r a b c d s e; printf %s "$s"; })
+    case $s in
+      ''|*[!0-9]*) k=uncounted;;
+      *) if [ "$s" -gt "$most" ]; then k=large
+        elif [ "$s" -gt "$left" ]; then k=crowded
+        else left=$((left - s))
+        fi;;
+    esac
   fi
   if [ -x "$p" ]; then x=x; fi
   printf '\\n%s file %s %s %s\\n' "$m" "$1" "$k" "$x"
-  if [ "$k" = file ]; then dd if="$p" bs=65536 count=65 2>/dev/null; fi
+  if [ "$k" = file ] && [ "$s" -gt 0 ]; then
+    dd if="$p" bs=65536 count=$(((s + 65535) / 65536)) 2>/dev/null
+  fi
   return 0
 }
 if [ ! -e "$1/." ]; then
@@ -49,8 +63,10 @@ if [ ! -e "$1/." ]; then
   printf '\\n%s no %s\\n' "$m" "$k"
   exit 0
 fi
-is_project=1
+is_project=1 number=0
 for d do
+  case $also in *" $number "*) is_project=1;; esac
+  number=$((number + 1))
   i=$(ls -di "${d%/}/." 2>/dev/null)
   i=${i#"${i%%[! ]*}"}
   printf '\\n%s folder %s\\n' "$m" "${i%% *}"
@@ -67,6 +83,9 @@ _PROBLEMS = {
     "closed": (EACCES, "it may not be read"),
     "dangling": (ENOENT, "it is a link to a file that is not there"),
     "other": (EINVAL, "it is not a regular file"),
+    "uncounted": (EIO, "its size cannot be told"),
+    "large": (EFBIG, f"it is larger than {MOST_BYTES // 1024 // 1024} MB"),
+    "crowded": (EFBIG, f"with those before it, it is more than {_MOST_FETCHED // 1024 // 1024} MB"),
 }
 
 
@@ -88,10 +107,20 @@ class _Found(Record, kw_only=True):
 class RemoteTree:
     """The files of a workspace, and of the folders around it, as one look found them."""
 
-    def __init__(self, workspace: str, patience: float, hosts: Iterable[str] = ()) -> None:
-        """Look, for so many seconds at most; with 0 nobody is asked, and nothing is known."""
+    def __init__(
+        self,
+        workspace: str,
+        patience: float,
+        hosts: Iterable[str] = (),
+        is_trusted: Callable[[str], bool] = lambda _path: False,
+    ) -> None:
+        """Look, for so many seconds at most; with 0 nobody is asked, and nothing is known.
+
+        Files of hosts are looked for in projects, and in whatever folder one was trusted.
+        """
         self._place = remote_from(workspace)
         self._patience = patience
+        self._is_trusted = is_trusted
         self._files: dict[str, _Found] = {}
         self._folders: dict[str, str] = {}
         self._hosts: set[str] = set()
@@ -111,9 +140,11 @@ class RemoteTree:
             return
         self._hosts = wanted
         every, projects = looked_for(wanted)
-        folders = above(self._place.path)
+        also = trusted_folders(self._place.url, wanted, self._is_trusted)
+        numbers = [n for n, folder in enumerate(above(self._place.url)) if folder in also]
+        names = (" ".join(every), " ".join(projects), f" {' '.join(map(str, numbers))} ")
         try:
-            self._take(_fetched(self._place, every, projects, folders, self._patience))
+            self._take(_fetched(self._place, names, self._patience))
             self.unseen = ""
         except _Unseen as error:
             self.unseen = str(error)
@@ -146,8 +177,6 @@ class RemoteTree:
             raise OSError(EIO, self.unseen or "it is not there", name)
         if found.kind != "file":
             raise OSError(*_PROBLEMS.get(found.kind, _PROBLEMS["other"]), name)
-        if len(found.content) > MOST_BYTES:
-            raise OSError(EFBIG, f"it is larger than {MOST_BYTES // 1024 // 1024} MB", name)
         return found.content.decode("utf-8", "surrogateescape")
 
     def is_executable(self, name: str) -> bool:
@@ -164,35 +193,32 @@ class _Unseen(Exception):  # noqa: N818  # it never leaves this module
     """The machine did not answer, or not as it should; says why."""
 
 
-def _fetched(
-    place: Remote, every: Sequence[str], projects: Sequence[str], folders: list[str], wait: float
-) -> list[bytes]:
+def _fetched(place: Remote, names: tuple[str, ...], wait: float) -> list[bytes]:
     """Ask the machine; return the parts of its answer. Raises _Unseen."""
     from notyet.checks.remote import run_there
 
     mark = os.urandom(12).hex()
-    argv = ("/bin/sh", "-c", _LOOK, "sh", mark, " ".join(every), " ".join(projects), *folders)
-    done = run_there(place, argv, patience=wait, head=_MOST_FETCHED)
+    sizes = (str(MOST_BYTES), str(_MOST_FETCHED))
+    argv = ("/bin/sh", "-c", _LOOK, "sh", mark, *sizes, *names, *above(place.path))
+    done = run_there(place, argv, patience=wait, head=_MOST_FETCHED + _MOST_AROUND)
     _, *parts = done.stdout.split(f"\n{mark} ".encode())
     if done.problem or done.timed_out or done.code != 0:
         raise _Unseen(_why(place, done, wait))
-    if done.left_out:
-        most = _MOST_FETCHED // 1024 // 1024
-        raise _Unseen(f"the files on {place.destination} have more than {most} MB together")
     if parts and parts[0].startswith(b"no "):
         kind = parts[0][3:].strip().decode("ascii", "replace")
         why = _NO_FOLDER.get(kind, _NO_FOLDER["gone"])
         raise _Unseen(f"{visible(place.path)} {why} on {place.destination}")
-    if not parts or parts[-1].strip() != b"end":
+    if not parts or parts[-1].strip() != b"end" or done.left_out:
         raise _Unseen(f"{place.destination} answered something else than was asked")
     return parts
 
 
 def _why(place: Remote, done: Exit, wait: float) -> str:
     if done.problem:
-        return bounded(" ".join(clean(done.problem).split()), _LONGEST_REASON)
+        said = "; ".join(filter(None, (done.problem, done.advice)))
+        return bounded(" ".join(clean(said).split()), _LONGEST_REASON)
     if done.timed_out:
-        return f"{place.destination} did not answer within {wait:g} s"
+        return f"{place.destination} did not answer within {wait:.1f} s"
     said = " ".join(clean(done.stderr.decode("utf-8", "replace")).split())
     how = f"exit code {done.code}" if done.code is not None else f"signal {done.signal}"
     return bounded(f"looking on {place.destination} ended with {how}: {said}", _LONGEST_REASON)

@@ -47,6 +47,14 @@ def candidate(file: ConfigFile, environ: Mapping[str, str]) -> Candidate:
     )
 
 
+def hosts_read(file: ConfigFile, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the hosts whose files a file wants to be read; none where nobody can tell."""
+    try:
+        return () if file.is_gone else candidate(file, environ).settings.read_hosts
+    except OSError:
+        return ()
+
+
 def grant(chosen: Candidate, environ: Mapping[str, str]) -> None:
     """Put the text that was read into force, not what the file may say by now. Raises OSError."""
     record = Trusted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.command import Command
+from notyet.core.command import Command, where
 from notyet.core.event import SCOPES
 from notyet.core.matcher import KINDS, matches, pattern_error
 from notyet.core.record import Record
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from notyet.core.event import Ending, Scope, StopEvent
     from notyet.core.matcher import Kind
+    from notyet.core.remote import Remote
 
     Speaks = Literal["notyet", "openclaw"]
 
@@ -106,6 +107,11 @@ class Gate(Record, kw_only=True):
     def native(self) -> bool:
         """Whether the gate is written for notyet, and not for some host's hooks."""
         return self.check.speaks == NATIVE
+
+
+def place_of(gate: Gate, workspace: str = "") -> Remote | None:
+    """Return where a gate runs, for an agent whose files are in a workspace; None: here (M1)."""
+    return where(gate.check, workspace) if isinstance(gate.check, Command) else None
 
 
 def name_of(call: Callable[..., Any]) -> str:

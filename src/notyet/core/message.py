@@ -6,9 +6,10 @@ What hooks and functions say in their own words is passed on as it is.
 
 from __future__ import annotations
 
-from notyet.core.command import Command, where
+from notyet.core.command import Command
 from notyet.core.gate import NATIVE
 from notyet.core.record import Record
+from notyet.core.remote import remote_from
 from notyet.core.text import bounded, first_line, joined, listed, shortened
 from notyet.core.verdict import Allow, Problem
 
@@ -60,7 +61,6 @@ class Held(Record, kw_only=True):
     limit: int
     is_same: bool  # as last time, on the same files
     host: str = ""
-    workspace: str = ""  # where the agent's files are, if elsewhere
 
 
 def compose(held: Held) -> str:
@@ -169,7 +169,7 @@ def _sections(
     room = _room(held)
     count = min(len(ours), _MOST_SECTIONS)
     while True:
-        frames = [_frame(held, gate, report) for gate, _, report in ours[:count]]
+        frames = [_frame(gate, report) for gate, _, report in ours[:count]]
         rest = [f"Also failed: {_names([gate.name for gate, _, _ in ours[count:]])}."]
         rest = rest if count < len(ours) else []
         taken = sum(_size("\n".join(lines)) + 4 for lines in (*frames, rest))
@@ -184,7 +184,7 @@ def _sections(
     return sections, rest
 
 
-def _frame(held: Held, gate: Gate, report: Report) -> list[str]:
+def _frame(gate: Gate, report: Report) -> list[str]:
     assert isinstance(gate.check, Command)
     command = first_line(gate.check.options.get("python") or gate.check.line)
     how = f"{report.seconds:.1f} s"
@@ -192,9 +192,8 @@ def _frame(held: Held, gate: Gate, report: Report) -> list[str]:
     # One that ended as if it passed has answered in words: its exit is not the reason.
     if report.exit and report.exit not in passing:
         how = f"{report.exit}, {how}"
-    remote = where(gate.check, held.workspace)
-    if remote is not None:
-        how = f"{how}, on {shortened(remote.destination, 80)}"
+    if report.workspace:
+        how = f"{how}, on {shortened(remote_from(report.workspace).destination, 80)}"
     lines = [f"FAILED {shortened(gate.name, 80)} ({how}): {command}"]
     if report.log and _size(report.log) <= _LONGEST_PATH:
         label = "Its beginning and end" if _CUT in report.output else "Full output"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from notyet.core.remote import remote_from
 from notyet.core.text import first_line, listed
 from notyet.core.verdict import Block, Problem
 
@@ -16,7 +17,7 @@ _UNMEANT = frozenset({"ledger", "no-session", "duplicate"})
 def note(decision: Decision) -> str:
     """Return what the user is told about a decision in one line; empty when all is quiet."""
     said = [_note(decision)]
-    said += [report.tell_user for report in decision.reports]
+    said += dict.fromkeys(report.tell_user for report in decision.reports)
     return " | ".join(" ".join(part.split()) for part in said if part.strip())
 
 
@@ -70,7 +71,8 @@ def _words(report: Report) -> str:
     if not isinstance(report.answer, Block):
         return first_line(str(report.answer))
     # A command that answers in words exits with 0, which would say nothing.
-    return report.exit if report.exit not in {"", "exit 0"} else first_line(report.answer.because)
+    how = report.exit if report.exit not in {"", "exit 0"} else first_line(report.answer.because)
+    return f"{how}, on {remote_from(report.workspace).destination}" if report.workspace else how
 
 
 def _also_broken(decision: Decision) -> str:

@@ -34,8 +34,11 @@ class Remote(Record, kw_only=True):
 
     @property
     def url(self) -> str:
-        """The workspace as text, in the one form that trust goes by."""
-        return self.machine + self.path.replace("%", "%25")
+        """The workspace as text, in the one form that trust goes by.
+
+        It can be printed, pasted and stored, whatever bytes the path is made of.
+        """
+        return self.machine + _encoded(self.path)
 
     def at(self, path: str) -> Remote:
         """Return another folder, or a file, on the same machine."""
@@ -60,8 +63,10 @@ def remote_from(text: str) -> Remote:
     host, port = _host_and_port(place)
     if not slash:
         raise ValueError(f"a workspace names a folder, from the root on; {_EXAMPLE}")
-    if path == "~" or path.startswith("~/"):
-        raise ValueError("the path of a workspace begins at the root: write /home/you, not ~")
+    if path.startswith("~"):  # a folder that is really called so is written %7E
+        home = path.partition("/")[0]
+        start = f"/home/{home[1:] or 'you'}"
+        raise ValueError(f"the path of a workspace begins at the root: write {start}, not {home}")
     return Remote(host=host, path=_path(path), user=user, port=port)
 
 
@@ -97,6 +102,20 @@ def _path(text: str) -> str:
     if "\0" in path:
         raise ValueError("the path of a workspace cannot contain a NUL character")
     return normpath(path)
+
+
+def _encoded(path: str) -> str:
+    """Write what would be lost or misread in a text as %20 and the like."""
+    text = path.replace("%", "%25").replace(" ", "%20")
+    if text.startswith("/~"):
+        text = text.replace("~", "%7E", 1)
+    return text if text.isprintable() else "".join(map(_sign, text))
+
+
+def _sign(sign: str) -> str:
+    if sign.isprintable():
+        return sign
+    return "".join(f"%{byte:02X}" for byte in sign.encode("utf-8", "surrogateescape"))
 
 
 def _decoded(text: str) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 _HOLDING = (Block, Halt)
+_NOT_RUN = ("not started", "lost")  # how a command ended that was kept from answering
 _MOST_WORDS = 100_000  # characters that an agent is told at once
 _MOST_COMPARED = 20_000  # characters of a reason that tell whether a failure is the same
 
@@ -117,7 +118,7 @@ def holds(gate: Gate, report: Report) -> bool:
     if isinstance(answer, Allow) or gate.observe:
         return False
     if isinstance(answer, Problem):
-        answer = _counted(gate, answer)
+        answer = _counted(gate, answer, report)
     return isinstance(answer, _HOLDING)
 
 
@@ -130,11 +131,14 @@ def needs_tree(plan: Plan, stage: Sequence[Gate], reports: Sequence[Report]) -> 
     )
 
 
-def _counted(gate: Gate, problem: Problem) -> Block | Problem:
+def _counted(gate: Gate, problem: Problem, report: Report) -> Block | Problem:
     """Return what a problem counts as: a gate's `if_broken` may make it a Block (A6)."""
     if gate.observe or gate.if_broken == "allow" or problem.kind == "deadline":
         return problem
-    return Block(f"The gate {gate.name} could not be asked ({problem}). Mend that first.")
+    # What only a person should do, such as to vouch for a host key, the user is told.
+    needs_user = report.exit in _NOT_RUN and bool(report.tell_user)
+    then = "Only your user can mend that." if needs_user else "Mend that first."
+    return Block(f"The gate {gate.name} could not be asked ({problem}). {then}")
 
 
 def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
@@ -148,7 +152,7 @@ def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
             if answer.kind == "deadline" and not gate.observe:
                 then = "it holds nobody"
             tally.warnings.append(f"gate {gate.name} {answer} ({then})")
-            answer = _counted(gate, answer)
+            answer = _counted(gate, answer, report)
         if not gate.observe:
             tally.add(gate, answer)
         elif isinstance(answer, _HOLDING):
@@ -200,7 +204,6 @@ def _held(plan: Plan, tally: _Tally, repeats: int, reports: tuple[Report, ...]) 
         limit=plan.limit.number,
         is_same=repeats > 1,
         host=plan.event.host,
-        workspace=plan.event.workspace,
     )
 
 

@@ -105,6 +105,7 @@ class Report(Record, kw_only=True):
     tell_user: str = ""  # what a hook wants its user to read (F14)
     hidden: bool = False  # a hook wants its output shown to nobody (F12)
     exit: str = ""  # how a command ended, in words
+    workspace: str = ""  # where a command ran, ssh://host/path; empty: here
     log: str = ""  # the file with all of its output, where that was too long to be told
     held: bool = False  # a problem that held the agent, because `if_broken` is block
 

@@ -21,7 +21,7 @@ _SHORT = 300
 def problem_of(gate: Gate | None, exit: Exit) -> Problem | None:  # noqa: A002  # its name in our words
     """Return what kept a command from answering at all; None when it did answer."""
     if exit.problem:
-        return Problem("cannot_start", exit.problem)
+        return Problem("crashed" if exit.lost else "cannot_start", exit.problem)
     if exit.timed_out:
         timeout = gate.timeout if gate else None
         took = f"{exit.seconds:.1f}" if timeout is None else f"{timeout:g}"

@@ -152,7 +152,7 @@ def options_of(gate: Gate) -> Mapping[str, Any]:
 def _failure(gate: Gate, exit: Exit) -> str:  # noqa: A002  # as above
     """Return what is said of a command that failed; empty when it did not."""
     if exit.problem:
-        what = f"Command could not be started ({exit.problem})"
+        what = f"Command {'did not end' if exit.lost else 'could not be started'} ({exit.problem})"
     elif exit.timed_out:
         what = f"Command timed out after {gate.timeout:g} seconds"
     elif exit.code is None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from sqlite3 import Connection
 
-VERSION = 4
+VERSION = 5
 
 
 def _create(db: Connection) -> None:
@@ -31,6 +31,11 @@ def _add_tasks(db: Connection) -> None:
     _run(db, "version_4.sql")
 
 
+def _add_places(db: Connection) -> None:
+    """Version 5: on which machine a command ran."""
+    _run(db, "version_5.sql")
+
+
 def _run(db: Connection, name: str) -> None:
     with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
         script = file.read()
@@ -49,6 +54,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _add_commands,
     _add_holding,
     _add_tasks,
+    _add_places,
 )
 
 

@@ -57,6 +57,7 @@ REPORT_COLUMNS = (
     "tell_user",
     "hidden",
     "held",
+    "workspace",
 )
 
 
@@ -196,6 +197,7 @@ def report_row(stop: int, position: int, report: Report) -> tuple[Any, ...]:
         _words(report.tell_user),
         int(report.hidden),
         int(report.held),
+        _words(report.workspace),
     )
 
 
@@ -236,6 +238,7 @@ def report_of(row: tuple[Any, ...]) -> Report:
         tell_user=columns["tell_user"],
         hidden=bool(columns["hidden"]),
         held=bool(columns["held"]),
+        workspace=columns["workspace"],
     )
 
 

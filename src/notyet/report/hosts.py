@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from notyet.config.load import NO_LOOK, load
+from notyet.core.gate import place_of
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import Record, replace
 from notyet.dialects import MARGIN, PATIENCE, host_face, time_to_answer
@@ -18,7 +19,7 @@ from notyet.report.faults.fault import Fault, fault, is_bad
 from notyet.report.faults.look import Look, judge_of
 from notyet.report.faults.programs import program_fault
 from notyet.report.faults.versions import Version, find_program, version_of
-from notyet.report.own import own_faults
+from notyet.report.own import once_asked, own_faults
 from notyet.report.probe import Probe, ask, probe, probe_faults
 from notyet.report.sendable import is_skipped, not_probed, why_not_sent
 
@@ -45,6 +46,7 @@ class HostStatus(Record, kw_only=True):
     version: str = ""
     registrations: tuple[Registration, ...] = ()
     gates: tuple[str, ...] = ()  # in force here
+    places: Mapping[str, str] = {}  # the workspaces of those of them that run elsewhere
     faults: tuple[Fault, ...] = ()
     probe: Probe | None = None
 
@@ -143,6 +145,8 @@ def _look(
             own = config_of(entry, cwd)
             expected = None if own is None else _setup(taken, entry, own)
             faults += probe_faults(taken, entry, answer, expected)
+    if probed is not None and probed.asked:
+        faults = once_asked(faults)
     return HostStatus(
         host=host,
         title=look.title,
@@ -151,6 +155,7 @@ def _look(
         version=look.version.text,
         registrations=look.registrations,
         gates=tuple(gate.name for gate in setup.gates),
+        places={gate.name: there.url for gate in setup.gates if (there := place_of(gate))},
         faults=tuple(faults),
         probe=probed,
     )

@@ -8,13 +8,14 @@ from shlex import quote
 from types import MappingProxyType
 
 from notyet.config.files import (
+    CONCLAUDE,
     ConfigFile,
-    host_files,
     known_as,
     native_files,
     real_folder,
     root_of,
 )
+from notyet.config.files_hosts import host_files
 from notyet.config.store import read_record, record_path, state_folder
 from notyet.config.switch import VARIABLE, switched_off
 from notyet.config.trust import candidate
@@ -28,7 +29,7 @@ from notyet.report.foretold import VARIABLE as PROBE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from notyet.config.load import Setup
     from notyet.config.trust import Candidate
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _INSIDE = "NOTYET_INSIDE"
 _NOWHERE: Mapping[str, str] = MappingProxyType({})
+_NOT_ASKED = "workspace-not-asked"
 _PATIENCE = 2.0  # seconds for the ledger
 
 
@@ -98,14 +100,13 @@ def _configuration(
     for path in setup.unreadable:
         if path not in told:
             told.add(path)
-            what = "It was trusted with another version of notyet, and must be trusted again."
-            yield fault("config-unreadable", what, where=at(path), fix="run: notyet trust --read")
+            yield _unreadable(path)
     if setup.workspace:
-        there = visible(setup.workspace)
         yield fault(
-            "workspace-not-asked",
-            f"The files of agents here are in {there}, which was not connected to.",
-            fix=f"to see whether it can be reached, run: notyet trust --show {quote(there)}",
+            _NOT_ASKED,
+            f"The files of agents here are in {setup.workspace}, which was not connected to.",
+            fix=f"to see whether it can be reached, run: notyet trust --show "
+            f"{quote(setup.workspace)}",
         )
     if not setup.gates and not told:
         yield fault(
@@ -113,6 +114,21 @@ def _configuration(
             "No gate is in force here, so every agent may stop at once.",
             fix="write a notyet.toml, and run: notyet trust",
         )
+
+
+def _unreadable(path: str) -> Fault:
+    """Judge a file of which nothing can be known, and that was not found by looking around."""
+    if os.path.basename(path) not in CONCLAUDE:
+        what = "It cannot be read, so none of its gates is in force."
+        return fault("config-unreadable", what, where=at(path), fix="make it readable")
+    what = "It was trusted with another version of notyet, and must be trusted again."
+    fix = f"run: {ConfigFile(path=path, kind='conclaude').command}"
+    return fault("config-unreadable", what, where=at(path), fix=fix)
+
+
+def once_asked(faults: Iterable[Fault]) -> list[Fault]:
+    """Return what is left to say when the gates were asked: so a workspace was connected to."""
+    return [found for found in faults if found.code != _NOT_ASKED]
 
 
 def _files(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[ConfigFile]:

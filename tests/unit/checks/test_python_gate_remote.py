@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from notyet import Allow, Block, Command, Engine, Gate, replace
+from notyet import Allow, Block, Command, Engine, Gate, __version__, replace
 from notyet.checks.python_gate import archive, argv_there
 from notyet.observers import EVERY_DECISION, Observer
 from support import run_sync, stop, wait_for
@@ -41,6 +41,13 @@ def gone(event):
 def odd(event):
     os._exit(127)
 
+def more(event):
+    from notyet import Engine
+    return Block(Engine.__module__)
+
+def typo(event):
+    import notyet.no_such_module
+
 def see(event, decision):
     with open("seen", "w") as file:
         file.write(decision["outcome"] + sys.executable)
@@ -55,14 +62,14 @@ def project(tmp_path):
     return folder
 
 
-def function(target, kept_box, project, interpreter=sys.executable):
+def function(target, warm_box, project, interpreter=sys.executable):
     options = {"python": target, "interpreter": interpreter}
-    check = Command(argv=("python", target), workspace=kept_box.url(str(project)), options=options)
+    check = Command(argv=("python", target), workspace=warm_box.url(str(project)), options=options)
     return Gate(name=target, check=check)
 
 
-def asked(kept_box, project, *targets, event=None, **fields):
-    gates = [function(f"gates:{target}", kept_box, project, **fields) for target in targets]
+def asked(warm_box, project, *targets, event=None, **fields):
+    gates = [function(f"gates:{target}", warm_box, project, **fields) for target in targets]
     return [report.answer for report in run_sync(Engine(gates), event).reports]
 
 
@@ -74,58 +81,76 @@ def own_interpreter(project, name=".venv/bin/python", before=""):
     path.chmod(0o755)
 
 
-def test_what_a_function_does_there_means_the_same(kept_box, project, tmp_path):
+def test_what_a_function_does_there_means_the_same(warm_box, project, tmp_path):
     (tmp_path / "t.jsonl").write_text("what was said")
     targets = ("where", "transcript", "fine", "broken", "gone", "odd")
     event = stop(cwd="/", transcript_path=str(tmp_path / "t.jsonl"))
-    answers = asked(kept_box, project, *targets, event=event)
+    answers = asked(warm_box, project, *targets, event=event)
     there = str(project)
     assert answers[0] == Block(f"{there}\n{there}\n{sys.executable}\n{there}\n{there}")
     assert answers[1:3] == [Block("what was said"), Allow(note="fine")]
     kinds = [(answer.kind, answer.detail) for answer in answers[3:]]
     assert kinds[:2] == [
-        ("crashed", "ValueError: oh"),
-        ("crashed", "its process ended with exit code 3 and no answer"),
+        ("crashed", "on box: ValueError: oh"),
+        ("crashed", "on box: its process ended with exit code 3 and no answer"),
     ]
     assert kinds[2][0] == "cannot_start"
 
 
-def test_the_copy_of_the_package_is_removed_after(kept_box, project):
+def test_the_copy_of_the_package_is_removed_after(warm_box, project):
     (project / "gates.py").write_text(
         "import sys\nfrom notyet import Block\ndef where(e): return Block(sys.argv[0])\n"
     )
-    ((answer),) = asked(kept_box, project, "where")
+    ((answer),) = asked(warm_box, project, "where")
     path = answer.prompt
     assert path.endswith("/notyet.zip")
     wait_for(lambda: not os.path.exists(os.path.dirname(path)))
 
 
-def test_a_project_that_brings_its_own_notyet_is_given_this_one(kept_box, project):
+def test_a_project_that_brings_its_own_notyet_is_given_this_one(warm_box, project):
     (project / "notyet.py").write_text("raise SystemExit('not this one')\n")
     environ = (("PYTHONPATH", str(project)),)
-    check = function("gates:fine", kept_box, project).check
+    check = function("gates:fine", warm_box, project).check
     gate = Gate(name="g", check=replace(check, env=environ))
     assert run_sync(Engine([gate])).reports[0].answer == Allow(note="fine")
 
 
-def test_the_projects_own_interpreter_there_comes_first(kept_box, project):
+def test_what_else_a_function_imports_of_notyet_is_the_one_that_is_installed_there(
+    warm_box, project
+):
+    (answer,) = asked(warm_box, project, "more")
+    assert answer == Block("notyet.engine")
+    bare = project / "bare"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    for interpreter, module in (("./bare", "more"), (sys.executable, "typo")):
+        (answer,) = asked(warm_box, project, module, interpreter=interpreter)
+        assert answer.kind == "crashed"
+        missing = "notyet.engine" if module == "more" else "notyet.no_such_module"
+        assert answer.detail == (
+            f"on box: ModuleNotFoundError: No module named '{missing}'; only what a gate needs of "
+            f"notyet is sent along, so install notyet {__version__}"
+        )
+
+
+def test_the_projects_own_interpreter_there_comes_first(warm_box, project):
     own_interpreter(project, before="export NOTYET_PROJECT_DIR=by-its-own")
-    (answer,) = asked(kept_box, project, "where", interpreter="")
+    (answer,) = asked(warm_box, project, "where", interpreter="")
     assert answer.prompt.endswith("\nby-its-own")
 
 
-def test_without_one_it_is_python3(kept_box, project):
+def test_without_one_it_is_python3(warm_box, project):
     own_interpreter(project, "bin/python3", before="export NOTYET_PROJECT_DIR=by-the-path")
-    gate = function("gates:where", kept_box, project, interpreter="")
+    gate = function("gates:where", warm_box, project, interpreter="")
     path = f"{project}/bin:{os.environ['PATH']}"
     check = replace(gate.check, env=(("PATH", path),))
     (report,) = run_sync(Engine([Gate(name="g", check=check)])).reports
     assert report.answer.prompt.endswith("\nby-the-path")
 
 
-def test_an_interpreter_may_be_named_from_the_project_or_the_home(kept_box, project):
+def test_an_interpreter_may_be_named_from_the_project_or_the_home(warm_box, project):
     own_interpreter(project, "my/python", before="export NOTYET_PROJECT_DIR=mine")
-    (answer,) = asked(kept_box, project, "where", interpreter="my/python")
+    (answer,) = asked(warm_box, project, "where", interpreter="my/python")
     assert answer.prompt.endswith("\nmine")
     argv = argv_there({"python": "m:f", "interpreter": "~/p"}, "/f", "/z")
     own_interpreter(project, "p", before='echo "$@"; exit 0')
@@ -135,19 +160,19 @@ def test_an_interpreter_may_be_named_from_the_project_or_the_home(kept_box, proj
 
 
 @pytest.mark.parametrize("interpreter", ["no-such-python", "~/no such/python", ".venv/bin/none"])
-def test_an_interpreter_that_is_not_there_is_a_problem_that_says_so(kept_box, project, interpreter):
-    (answer,) = asked(kept_box, project, "where", interpreter=interpreter)
+def test_an_interpreter_that_is_not_there_is_a_problem_that_says_so(warm_box, project, interpreter):
+    (answer,) = asked(warm_box, project, "where", interpreter=interpreter)
     assert answer.kind == "cannot_start"
     assert interpreter.removeprefix("~/") in answer.detail
 
 
-def test_a_python_that_is_too_old_there_is_a_problem_that_says_so(kept_box, project):
+def test_a_python_that_is_too_old_there_is_a_problem_that_says_so(warm_box, project):
     old = "import runpy, sys; sys.version_info = (3, 8, 1); sys.argv = sys.argv[1:]; "
     run = f"{old}runpy.run_path(sys.argv[0], run_name='__main__')"
     path = project / "old"
     path.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{run}" "$@"\n')
     path.chmod(0o755)
-    (answer,) = asked(kept_box, project, "where", interpreter="./old")
+    (answer,) = asked(warm_box, project, "where", interpreter="./old")
     assert answer.kind == "crashed"
     assert "Python 3.8 is too old there, 3.11 or later is needed" in answer.detail
 
@@ -162,8 +187,8 @@ def test_the_archive_brings_all_that_the_child_needs_and_is_small():
     assert not any("ledger" in name or "cli" in name for name in names)
 
 
-def test_a_function_there_may_observe_too(kept_box, project):
-    check = function("gates:see", kept_box, project).check
+def test_a_function_there_may_observe_too(warm_box, project):
+    check = function("gates:see", warm_box, project).check
     warned = []
     observers = [Observer(EVERY_DECISION, check, name="o")]
     run_sync(Engine([lambda event: None], observers=observers, warn=warned.append))

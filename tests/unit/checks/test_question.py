@@ -104,6 +104,7 @@ def test_what_a_command_printed_is_kept_as_clean_text():
         (Exit(timed_out=True, signal=15), "timed out"),
         (Exit(cancelled=True, signal=15), "cancelled"),
         (Exit(problem="no such file"), "not started"),
+        (Exit(problem="the connection was lost", lost=True), "lost"),
     ],
 )
 def test_how_a_command_ended_in_words(ended, words):

@@ -5,17 +5,15 @@ import socket
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
 from commands import run, run_together, until
 from notyet.checks import sharing, ssh
-from notyet.checks.remote_exit import _words
+from notyet.checks.remote_exit import _advice, _words
 from notyet.core.remote import remote_from
 from remote_runs import there
 
@@ -114,44 +112,30 @@ def test_what_killed_processes_left_is_removed_when_it_is_old(tmp_path):
     sharing.tidy(str(tmp_path / "nowhere"))
 
 
-@pytest.fixture
-def short():
-    with tempfile.TemporaryDirectory(prefix="ny-", dir="/tmp") as folder:
-        yield Path(folder)
+def test_a_socket_on_which_too_many_ask_is_listened_on(tmp_path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "busy"))
+        server.listen(0)
+        asking = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+        for one in asking:
+            one.setblocking(False)  # its only form
+            one.connect_ex(str(tmp_path / "busy"))
+        assert sharing.listens(str(tmp_path / "busy"))
+        for one in asking:
+            one.close()
+    assert not sharing.listens(str(tmp_path / "busy"))
 
 
-def test_the_folder_is_one_that_only_we_can_enter(short, monkeypatch):
-    tmp_path = short  # the path of a socket must be short
-    monkeypatch.setattr(ssh, "_TMP", str(tmp_path / "t"))
-    (tmp_path / "t").mkdir()
-    runtime, home = tmp_path / "r", tmp_path / "h"
-    runtime.mkdir()
-    environ = {"XDG_RUNTIME_DIR": str(runtime), "HOME": str(home)}
-    assert ssh.control_folder(environ) == f"{runtime}/notyet/ssh"
-    os.chmod(runtime / "notyet" / "ssh", 0o755)  # noqa: S103  # which is the point
-    ours = tmp_path / "t" / f"notyet-{os.geteuid()}"
-    assert ssh.control_folder(environ) == str(ours)
-    ours.rmdir()
-    ours.symlink_to(home)
-    home.mkdir(mode=0o700)
-    assert ssh.control_folder(environ) == f"{home}/.cache/notyet/ssh"
-    assert ssh.control_folder({"XDG_RUNTIME_DIR": "relative", "HOME": "relative"}) == ""
-    assert ssh.control_folder({"HOME": f"{home}/{'long' * 20}"}) == ""
-    assert ssh.control_folder({"HOME": "/etc/passwd"}) == ""
-
-
-def test_the_client_is_told_what_the_workspace_says():
-    argv = ssh.client_argv(
-        BOX, socket="/x/100%", log="/l", patience=0.2, environ={"NOTYET_SSH_CONFIG": "/c"}
-    )
+def test_ssh_is_told_what_the_workspace_says():
+    told = {"socket": "/x/100%", "log": "/l", "patience": 0.2, "kept": 7}
+    argv = ssh.master_argv(BOX, **told, environ={"NOTYET_SSH_CONFIG": "/c"})
     assert argv[-2:] == ("--", "box")
     pairs = list(pairwise(argv))
     wanted = [("-S", "/x/100%%"), ("-E", "/l"), ("-F", "/c"), ("-l", "dev"), ("-p", "22")]
     assert set(wanted) <= set(pairs)
-    assert ("-o", "ConnectTimeout=1") in pairs
-    bare = ssh.client_argv(remote_from("ssh://box/"), socket="", log="", patience=20.0, environ={})
-    assert not {"-E", "-F", "-l", "-p"} & set(bare)
-    assert ("-S", "none") in pairwise(bare)
+    assert {("-o", "ConnectTimeout=1"), ("-o", "ControlPersist=7")} <= set(pairs)
+    bare = ssh.master_argv(remote_from("ssh://box/"), **told, environ={})
+    assert not {"-F", "-l", "-p"} & set(bare)
 
 
 def test_other_machines_and_configurations_have_other_connections():
@@ -174,7 +158,7 @@ WORDS = {
     "dev@box: Permission denied (publickey).": "box let nobody in: dev@box: Permission denied "
     "(publickey); a key or an agent is needed, as for: ssh -p 22 dev@box",
     "ssh: Could not resolve hostname box: Name or service not known": "box is not known: "
-    "ssh: Could not resolve hostname box: Name or service not known",
+    "ssh: Could not resolve hostname box: Name or service not known; try: ssh -p 22 dev@box",
     "ssh: connect to host box port 22: Connection refused": "there is no connection to box: "
     "ssh: connect to host box port 22: Connection refused; try: ssh -p 22 dev@box",
     "/c: line 1: Bad option: x\n/c: terminating, 1 bad configuration options": "there is no "
@@ -185,8 +169,16 @@ WORDS = {
 
 @pytest.mark.rule("M3")
 @pytest.mark.parametrize("said", WORDS)
-def test_what_ssh_says_becomes_one_sentence_with_what_to_do(said):
-    assert _words(BOX, said) == WORDS[said]
+def test_what_ssh_says_becomes_one_sentence_and_what_to_do_another(said):
+    words = _words(BOX, said)
+    assert f"{words}; {_advice(BOX, words)}" == WORDS[said]
+    assert "ssh -p" not in words  # which an agent reads
+
+
+@pytest.mark.rule("M3")
+def test_what_an_agent_can_mend_needs_no_person():
+    assert _advice(BOX, "on box: the program 'uv' was not found on the PATH") == ""
+    assert _advice(BOX, "") == ""
 
 
 # As `notyet hook` does it: all orphans are ended, but not what holds the connection.

@@ -221,3 +221,45 @@ def test_nothing_is_left_open_by_those_that_wait():
     before = sorted(os.listdir("/dev/fd"))
     run_together([script("exit 0", after=script("exit 1")), framed("true;")])
     assert sorted(os.listdir("/dev/fd")) == before
+
+
+# What is started again, and what is long.
+
+
+def late(tmp_path, times, **fields):
+    """Make one that fails so many times before it works, and counts."""
+    text = f"echo >> {tmp_path}/tries; [ $(wc -l < {tmp_path}/tries) -gt {times} ]"
+    return script(text, leaves=lambda _: None, **fields)
+
+
+def tries(tmp_path):
+    return len((tmp_path / "tries").read_text().splitlines())
+
+
+def test_what_fails_may_be_started_again_after_a_while(tmp_path):
+    first = late(tmp_path, 3, again=lambda _: 0.02)
+    assert [one.code for one in run_together([script("exit 3", after=first)] * 2)] == [3, 3]
+    assert tries(tmp_path) == 4
+
+
+def test_it_is_not_started_again_for_ever(tmp_path):
+    first = late(tmp_path, 9, again=lambda _: 0.01 if tries(tmp_path) < 3 else None)
+    assert run(script("exit 3", after=first)).problem == "what it needs could not be made ready"
+    assert tries(tmp_path) == 3
+
+
+def test_nobody_waits_for_one_that_is_to_be_started_again(tmp_path):
+    first = late(tmp_path, 9, again=lambda _: 1000.0)
+    ended = run(script("exit 3", after=first, timeout=0.5))
+    assert (ended.timed_out, tries(tmp_path)) == (True, 1)
+    assert run(script("exit 3", after=first), deadline=time.monotonic() + 0.5).timed_out
+    seen, cancel = os.pipe()
+    threading.Timer(0.5, os.close, [cancel]).start()
+    assert run(script("exit 3", after=first), cancel=seen).cancelled
+    os.close(seen)
+
+
+def test_what_is_given_may_come_in_parts():
+    parts = (b"b", b"", bytes(300_000), b"c")
+    ended = run(script("cat", stdin=b"a", parts=parts, head=400_000))
+    assert ended.stdout == b"ab" + bytes(300_000) + b"c"

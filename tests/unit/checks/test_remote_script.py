@@ -2,26 +2,16 @@
 
 import os
 import random
-import shutil
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
-from commands import running, until
-from notyet.checks.kept import Framed
+from commands import until
 from notyet.checks.remote import Upload, new_token, upload_path
-from notyet.checks.remote_script import conversation, quoted
+from notyet.checks.remote_script import quoted
+from scripts_there import There, is_clean, left
 
-SHELLS = {
-    "dash": ["dash"],
-    "bash": ["bash", "--posix"],
-    "busybox": ["busybox", "ash"],
-    "mksh": ["mksh"],
-    "ksh": ["ksh"],
-    "zsh": ["zsh", "--emulate", "sh"],
-}
 CANNOT_START = (
     ("true", "/no/such/folder", "gone-folder"),
     ("true", "/etc/passwd", "file-folder"),
@@ -33,78 +23,6 @@ CANNOT_START = (
     ("/etc/passwd/x", "/", "gone-program"),
 )
 HOSTILE = 'it\'s "$HOME" `id` \\ \\\\ !x \n\n\t*?~#;&|<>(){}[] %s é \udcff\udcfe\n'
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request):
-    if shutil.which(SHELLS[request.param][0]) is None:
-        pytest.skip(f"there is no {request.param}")
-    return SHELLS[request.param]
-
-
-class There:
-    """The script in a process of its own, as sshd would start it."""
-
-    def __init__(self, shell, *argv, folder="/", environ=None, stdin=b"", uploads=(), token=""):
-        self.token = token or new_token()
-        _, content = conversation(
-            self.token,
-            argv=argv,
-            folder=str(folder),
-            environ=environ or {},
-            stdin=stdin,
-            uploads=uploads,
-        )
-        blob = sum(len(u.content) for u in uploads)
-        blob += len(stdin) if len(stdin) > 16 * 1024 or b"\0" in stdin else 0
-        text, rest = content[: len(content) - blob], content[len(content) - blob :]
-        # Not by the line for a login shell, which always runs /bin/sh.
-        self.process = subprocess.Popen(
-            [*shell, "-c", text],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            bufsize=0,
-        )
-        self.process.stdin.write(rest)
-        self.streams = [Framed(self.token.encode()), Framed(self.token.encode())]
-
-    def end(self):
-        """Read all that it says; returns how it ended, and both outputs."""
-        pipes = (self.process.stdout, self.process.stderr)
-        for pipe, stream in zip(pipes, self.streams, strict=True):
-            while not stream.is_complete:
-                chunk = pipe.read(65536)
-                if not chunk:
-                    break
-                stream.add(chunk)
-        out, err = self.streams
-        return (out.told or b"").split(b"\n")[0].decode(), out.text(), err.text()
-
-    def hang_up(self):
-        """Close everything, as sshd does when the connection is gone."""
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            pipe.close()
-        self.process.wait(20)
-
-
-def is_clean(token):
-    """Tell whether soon nobody carries the mark, and no folder is left."""
-    return until(lambda: not _left(token) and not os.path.exists(f"/tmp/notyet-{token}"))  # noqa: S108  # it is about that folder
-
-
-def _left(token, files=("environ", "cmdline")):
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdecimal() and running(int(name)):
-            try:
-                texts = [Path("/proc", name, file).read_bytes() for file in files]
-            except OSError:
-                continue
-            if any(token.encode() in text for text in texts):
-                found.append(name)
-    return found
 
 
 @pytest.mark.rule("M4")
@@ -147,17 +65,30 @@ def test_files_and_a_long_input_arrive_as_they_are(shell):
 
 @pytest.mark.rule("M1")
 def test_an_exit_code_is_told_as_it_is(shell):
-    for code in (0, 2, 127, 255):
-        there = There(shell, "/bin/sh", "-c", f"exit {code}")
+    for code in (0, 2, 127, 137, 143, 255):
+        there = There(shell, "/bin/sh", "-c", f"exit {code}", stdin=b"x")
         assert there.end() == (str(code), b"", b"")
+        assert there.ending() == {"code": code}
         there.hang_up()
 
 
-def test_a_death_by_signal_says_nothing_on_stderr(shell):
-    there = There(shell, "/bin/sh", "-c", "echo said; kill -SEGV $$")
-    code, out, err = there.end()
-    assert code in {"139", "267"}
-    assert (out, err) == (b"said\n", b"")
+@pytest.mark.rule("M1")
+@pytest.mark.parametrize("stdin", [b"", b"x"])
+def test_a_death_by_signal_is_told_by_shells_that_know_and_by_none_on_stderr(shell, stdin):
+    for number in (11, 15):
+        there = There(shell, "/bin/sh", "-c", f"echo said; kill -{number} $$", stdin=stdin)
+        _, out, err = there.end()
+        assert (out, err) == (b"said\n", b"")
+        # Those two do not know; a code is what holds the agent.
+        is_known = shell[0] not in {"mksh", "zsh"}
+        assert there.ending() == ({"signal": number} if is_known else {"code": 128 + number})
+        there.hang_up()
+
+
+def test_a_word_that_is_too_long_for_a_system_is_told_as_such(shell):
+    there = There(shell, "true", "x" * 131_072)
+    assert there.end() == ("long", b"", b"")
+    assert "pass long texts in a file" in there.ending()["problem"]
     there.hang_up()
 
 
@@ -186,9 +117,9 @@ def test_time_that_is_over_ends_everything_without_a_word_from_us(shell):
     text = "trap '' TERM HUP; (setsid sleep 1001 &); while :; do sleep 1; done"
     there = There(shell, "/bin/sh", "-c", text, uploads=[Upload(name="one", content=b"x")])
     there.process.stdin.write(b"1\n")
-    assert until(lambda: len(_left(there.token, ["environ"])) >= 3)
+    assert until(lambda: len(left(there.token, ["environ"])) >= 3)
     there.process.wait(20)
-    assert until(lambda: not _left(there.token, ["environ"]))
+    assert until(lambda: not left(there.token, ["environ"]))
     there.hang_up()  # as sshd does when the script has exited
     assert is_clean(there.token)
 

@@ -7,15 +7,18 @@ import pytest
 
 from commands import until
 from config_places import hooks
-from hook_runs import clean_environ, new_project, payload, run_hook, stops
+from hook_runs import (
+    FAILING,
+    ask,
+    clean_environ,
+    new_project,
+    payload,
+    query,
+    run_hook,
+    stops,
+    trust,
+)
 from workspaces import trust_there, unreachable, write_there
-
-
-@pytest.fixture
-def app(tmp_path):
-    folder = tmp_path / "there" / "app"
-    (folder / ".git").mkdir(parents=True)
-    return folder
 
 
 def names(box, app, rest=""):
@@ -85,9 +88,72 @@ def test_a_program_that_speaks_as_we_do_can_name_the_workspace(warm_box, app):
     said, _ = hook(warm_box, event, "--host", "notyet")
     assert said["decision"] == "block"
     assert str(app) in said["prompt"]
-    event = payload("notyet", "/", workspace="box:/srv", session_id="2")
-    _, err = hook(warm_box, event, "--host", "notyet")
-    assert "the event's workspace is no address like ssh://host/path; not used" in err
+
+
+@pytest.mark.rule("M5", "N3")
+@pytest.mark.parametrize(
+    ("workspace", "why"),
+    [("ssh://-x/y", "names a host"), ("box:/srv", "begins with ssh://"), (["x"], "it is a list")],
+)
+def test_an_agent_whose_files_nobody_can_find_is_not_checked_here(tmp_path, workspace, why):
+    here = new_project(tmp_path / "here", FAILING)
+    reply = ask(payload("notyet", here, workspace=workspace), "--host", "notyet")
+    said = json.loads(reply.stdout)
+    assert said["decision"] == "allow"
+    assert "cannot be used, so nothing was checked" in said["systemMessage"]
+    assert why in said["systemMessage"]
+    assert stops() == [("skipped", "unreadable")]
+
+
+@pytest.mark.parametrize("workspace", ["local", "", None])
+def test_an_agent_whose_files_are_here_is_checked_here(tmp_path, workspace):
+    here = new_project(tmp_path / "here", FAILING)
+    reply = ask(payload("notyet", here, workspace=workspace), "--host", "notyet")
+    assert json.loads(reply.stdout)["decision"] == "block"
+    assert "workspace" not in reply.stderr
+
+
+def test_where_the_host_is_here_does_not_matter_to_an_agent_elsewhere(warm_box, app):
+    event = payload("notyet", "/nowhere", workspace=warm_box.url(app))
+    for event["cwd"] in ("/nowhere", ""):
+        said, err = hook(warm_box, event, "--host", "notyet")
+        assert (said.get("systemMessage", ""), err) == ("", "")
+
+
+@pytest.fixture
+def silent(tmp_path):
+    """Return a configuration of ssh for a machine that says nothing, and who tried it."""
+    tries = tmp_path / "tries"
+    tries.write_text("")
+    config = tmp_path / "silent"
+    config.write_text(f"Host box\n  ProxyCommand sh -c 'echo >> {tries}; exec sleep 100'\n")
+    return {"NOTYET_SSH_CONFIG": str(config)}, tries
+
+
+@pytest.mark.rule("M2", "M3")
+def test_a_dead_machine_is_waited_for_once_in_a_stop_and_its_gates_are_broken(
+    box, app, tmp_path, silent
+):
+    gates = "".join(
+        f'[gates.g{number}]\nrun = "true"\npriority = {number}\nif_broken = "block"\n'
+        for number in (1, 2, 3)
+    )
+    here = new_project(tmp_path / "here", f'workspace = "{box.url(app)}"\n{gates}')
+    environ, tries = silent
+    said, _ = hook(box, payload("mux", here), "--host", "mux", **environ)
+    assert said["decision"] == "block"
+    assert "connection to box" in said["reason"]
+    assert tries.read_text() == "\n"
+
+
+@pytest.mark.rule("C4")
+def test_a_start_connects_to_nobody_if_nobody_is_told(box, app, tmp_path, silent):
+    here = new_project(tmp_path / "here", names(box, app))
+    environ, tries = silent
+    event = payload("claude", here, hook_event_name="SessionStart", source="startup")
+    said, _ = hook(box, event, **environ)
+    assert "additionalContext" not in json.dumps(said)
+    assert tries.read_text() == ""
 
 
 @pytest.mark.rule("M2")
@@ -119,3 +185,24 @@ def test_an_agent_that_starts_is_told_of_gates_there(warm_box, app, tmp_path):
     event = payload("claude", here, hook_event_name="SessionStart", source="startup")
     said, _ = hook(warm_box, event)
     assert "more" in said["hookSpecificOutput"]["additionalContext"]
+
+
+@pytest.mark.rule("M3", "M5", "W5")
+def test_gates_and_the_ledger_know_of_a_workspace_that_a_file_names(warm_box, app, tmp_path):
+    url, see = warm_box.url(app), "cat > seen.json"
+    text = f'workspace = "{url}"\n[gates]\nthere = "{see}"\n'
+    here = new_project(
+        tmp_path / "here", f'{text}[gates.here]\nrun = "{see}"\nworkspace = "local"\n'
+    )
+    write_there(here, ".mux/settings.json", hooks("pwd > pwd_of_hook"))
+    trust(here / ".mux/settings.json", "mux")
+    hook(warm_box, payload("mux", here), "--host", "mux")
+    (event,) = query("SELECT event FROM stops")
+    assert json.loads(event[0])["workspace"] == url
+    ran = query("SELECT gate, workspace FROM reports ORDER BY position")
+    assert [place for _, place in ran] == [url, "", ""]
+    assert ran[:2] == [("there", url), ("here", "")]
+    for folder in (app, here):
+        seen = json.loads((folder / "seen.json").read_text())
+        assert (seen["cwd"], seen["workspace"]) == (str(folder), url)
+    assert (here / "pwd_of_hook").read_text() == f"{here}\n"  # as before, and not there

@@ -1,6 +1,7 @@
 """`notyet trust ssh://...`: files of a workspace, looked at and trusted over SSH (M5, N5)."""
 
 import os
+import shutil
 
 import pytest
 
@@ -25,13 +26,6 @@ def trust(capsys):
         return code, said.out, said.err
 
     return trust
-
-
-@pytest.fixture
-def app(tmp_path):
-    folder = tmp_path / "there" / "app"
-    (folder / ".git").mkdir(parents=True)
-    return folder
 
 
 def is_trusted(url):
@@ -134,8 +128,47 @@ def test_a_file_here_that_names_a_workspace_says_where_it_would_run(place, trust
         "would run in ssh://box/srv/app:",
         "  a           x",
         "trusted: 1 gate of this file in force now",
-        "files of its workspace are trusted by themselves; see: notyet trust ssh://box/srv/app",
+        "files of its workspace that say something else are trusted by themselves; see: "
+        "notyet trust ssh://box/srv/app",
     ]
+
+
+@pytest.mark.rule("M5")
+def test_a_copy_of_the_file_here_that_names_the_workspace_needs_no_trust(
+    warm_box, app, place, trust
+):
+    url = warm_box.url(app)
+    text = f'workspace = "{url}"\n[gates]\na = "x"\n'
+    (place / "notyet.toml").write_text(text)
+    write_there(app, "notyet.toml", text)
+    assert "(not trusted)" in trust(url, "--show")[1]  # nor is the one here
+    assert trust("--yes")[0] == 0
+    code, out, _ = trust(url, "--yes")
+    same = f"{url}/notyet.toml says the same as {place}/notyet.toml here; it needs no trust\n"
+    assert (code, out, is_trusted(f"{url}/notyet.toml")) == (0, same, False)
+    write_there(app, "notyet.toml", f"{text}b = 'y'\n")
+    assert trust(url, "--yes")[0] == 0
+    assert is_trusted(f"{url}/notyet.toml")
+
+
+@pytest.mark.rule("N5")
+def test_without_a_home_nothing_is_trusted_whatever_lies_here(
+    warm_box, app, place, trust, monkeypatch
+):
+    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
+    url = warm_box.url(app)
+    assert trust(url, "--yes")[0] == 0
+    for name in ("trust", "trust-there"):  # as if a project brought it along
+        found = os.path.join(state_folder(os.environ), name)
+        if os.path.isdir(found):
+            shutil.copytree(found, place / name)
+    for name in ("HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, "")
+    code, out, _ = trust(url, "--show")
+    assert (code, out.splitlines()[0]) == (1, f"{url}/notyet.toml  (not trusted)")
+    for option in ("--yes", "--revoke"):
+        code, _, err = trust(url, option)
+        assert (code, "there is no home folder to remember it in" in err) == (1, True)
 
 
 @pytest.mark.parametrize(

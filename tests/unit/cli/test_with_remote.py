@@ -13,13 +13,6 @@ from workspaces import trust_there, unreachable, write_there
 
 
 @pytest.fixture
-def app(tmp_path):
-    folder = tmp_path / "there" / "app"
-    (folder / ".git").mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
 def here(tmp_path):
     folder = tmp_path / "here"
     folder.mkdir()
@@ -103,9 +96,18 @@ def test_what_is_no_workspace_is_a_wrong_command_line(here, run_here, text, word
     assert (done.returncode, words in done.stderr) == (2, True)
 
 
-def test_a_workspace_that_is_local_is_none(here, run_here):
-    done = run_here(here, "--workspace", "local", "--json")
-    assert json.loads(done.stdout)["workspace"] == ""
+@pytest.mark.rule("M1")
+def test_a_workspace_that_is_local_is_none_whatever_a_file_says(here, run_here):
+    text = 'workspace = "ssh://nobody.invalid/srv"\n[gates]\na = "test -e agent.toml && exit 1"\n'
+    (here / "notyet.toml").write_text(text)
+    trust(here / "notyet.toml")
+    done = run_here(here, "--workspace", "local", "--json", "--max-blocks", "0")
+    summary = json.loads(done.stdout)
+    assert (summary["workspace"], summary["outcome"]) == ("", "capped")
+    assert "gates a (at most 0 send-backs)" in lines(done)
+    again = f"--workspace local --resume {summary['session']}"
+    assert any(again in line for line in lines(done))
+    assert again in tasks(here, "show", summary["task"]).stdout
 
 
 @pytest.mark.rule("M5")
@@ -117,6 +119,17 @@ def test_a_file_here_can_name_the_workspace(warm_box, app, here, run_here):
     summary = json.loads(done.stdout)
     assert (summary["outcome"], summary["workspace"]) == ("passed", warm_box.url(app))
     assert "gates there on box (at most 3 send-backs)" in lines(done)
+    (task,) = listed(here)
+    assert task["workspace"] == warm_box.url(app)
+    shown = tasks(here, "show", summary["task"]).stdout
+    assert [line.split() for line in shown.splitlines() if line.startswith("workspace")] == [
+        ["workspace", warm_box.url(app)]
+    ]
+    assert "--workspace" not in shown  # the file says so again
+    (here / "notyet.toml").write_text("[gates]\n")
+    trust(here / "notyet.toml")
+    shown = tasks(here, "show", summary["task"]).stdout
+    assert f"--workspace {warm_box.url(app)} --resume" in shown
 
 
 @pytest.mark.rule("M2")

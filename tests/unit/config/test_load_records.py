@@ -72,6 +72,19 @@ def test_a_damaged_record_is_no_trust(tmp_path, spoil):
 
 
 @pytest.mark.rule("N5")
+def test_a_damaged_record_of_a_removed_file_is_told_of(tmp_path):
+    path = write(tmp_path, "notyet.toml", '[gates]\na = "x"\n')
+    Path(record_path(state_folder(os.environ), str(path))).write_text("{")
+    path.unlink()
+    found = setup(tmp_path)
+    assert (found.gates, found.unreadable) == ((), (str(path),))
+    assert found.warnings == (
+        f"{path} was removed since it was trusted, and what was trusted of it cannot be read; "
+        "run: notyet trust --revoke",
+    )
+
+
+@pytest.mark.rule("N5")
 @pytest.mark.parametrize("compiled", [{}, {"format": 0}, {"format": 1, "gates": [{"x": 1}]}])
 def test_a_record_of_another_version_is_compiled_anew_from_the_trusted_text(tmp_path, compiled):
     path = write(tmp_path, "notyet.toml", '[gates]\na = "x"\n')

@@ -7,41 +7,17 @@ import pytest
 
 from commands import until
 from config_places import READS, hooks, write, write_own, write_user_toml
-from notyet.config.load import NO_LOOK, load
+from notyet.config.load import NO_LOOK
 from notyet.config.store import state_folder
 from workspaces import (
-    PATIENCE,
+    load_here,
     load_there,
+    naming,
     places,
     trust_there,
     unreachable,
     write_there,
 )
-
-
-@pytest.fixture
-def app(tmp_path):
-    """A project on the box."""
-    folder = tmp_path / "there" / "app"
-    (folder / ".git").mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
-def here(tmp_path):
-    """A folder on this machine."""
-    folder = tmp_path / "here"
-    folder.mkdir()
-    return folder
-
-
-def load_here(here, host="notyet", **options):
-    return load(str(here), host, os.environ, **({"patience": PATIENCE} | options))
-
-
-def naming(box, app, rest=""):
-    return f'workspace = "{box.url(app)}"\n[gates]\nlocal = "x"\n{rest}'
-
 
 # -- files of a workspace
 
@@ -142,14 +118,19 @@ def test_what_was_trusted_stays_in_force_when_the_machine_cannot_be_reached(
     assert len(load_there(warm_box, app / "sub", "mux").gates) == 3
     unreachable(monkeypatch, warm_box, tmp_path)
     found = load_there(warm_box, app / "sub", "mux")
-    # The program itself could have changed, so only the others are asked.
-    assert [gate.check.line for gate in found.gates] == ["x", "mux says"]
+    url = warm_box.url(app)
+    assert [gate.check.line for gate in found.gates] == ["x", "mux says", f"{app}/.mux/stop"]
     (warning,) = found.warnings
-    assert warning.startswith(f"the files of {warm_box.url(app)}/sub cannot be read: ")
+    assert warning.startswith(f"the files of {url}/sub cannot be read: ")
     assert "box" in found.unreached
-    assert warning.endswith("; what was trusted of it stays in force")
-    assert found.unreadable == (f"{warm_box.url(app)}/.mux/stop",)
-    assert found.untrusted == ()
+    # The program itself could have changed.
+    stays = "what was trusted of it stays in force"
+    missed = f"but {url}/.mux/stop cannot be run without being looked at"
+    assert warning.endswith(f"; {stays}, {missed}")
+    assert found.unseen == tuple(
+        f"{url}/{name}" for name in ("notyet.toml", ".mux/settings.json", ".mux/stop")
+    )
+    assert (found.untrusted, found.unreadable) == ((), ())
 
 
 @pytest.mark.rule("M3", "M5", "J2")

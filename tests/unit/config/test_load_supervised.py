@@ -91,9 +91,9 @@ def test_start_hooks_of_trusted_files_are_starters_where_an_agent_is_supervised(
 
 @pytest.mark.rule("N5")
 def test_start_hooks_that_nobody_trusted_do_not_count(tmp_path):
-    path = write(tmp_path, ".claude/settings.json", hooks("seen", event="SessionStart"))
+    path = write(tmp_path / "p", ".claude/settings.json", hooks("seen", event="SessionStart"))
     path.write_text(hooks("not seen", event="SessionStart"))
-    found = supervised(tmp_path)
+    found = supervised(tmp_path / "p")
     assert lines(found.starters) == ["seen"]  # the last version trusted
     assert "changed since it was trusted" in found.warnings[0]
     write(tmp_path / "q", ".claude/settings.json", hooks("x", event="SessionStart"), trusted=False)

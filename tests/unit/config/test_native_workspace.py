@@ -60,6 +60,7 @@ def test_a_workspace_of_a_gate_wins_and_local_is_here():
     [
         ('"box:/srv/app"', 'begins with ssh:// (did you mean "ssh://box/srv/app"?)'),
         ('"dev@box:/srv"', 'begins with ssh:// (did you mean "ssh://dev@box/srv"?)'),
+        ('"ssh:/box/srv"', 'begins with ssh:// (did you mean "ssh://box/srv"?)'),
         ('"http://box/srv"', "begins with ssh:// (write it like ssh://dev@box.example/srv/app)"),
         ('"ssh://box"', "a workspace names a folder, from the root on (write it like"),
         ('"ssh://box/~/app"', "begins at the root: write /home/you, not ~"),
@@ -181,7 +182,7 @@ def test_folders_of_a_workspace_end_at_its_root():
         ("/p/.mux/stop", "mux-stop", "notyet trust --read mux"),
         (f"{THERE}/notyet.toml", "notyet", f"notyet trust {THERE}"),
         (f"{THERE}/.mux/stop", "mux-stop", f"notyet trust {THERE} --read mux"),
-        ("ssh://box/it's here/notyet.toml", "notyet", "notyet trust 'ssh://box/it'\\''s here'"),
+        ("ssh://box/it's here/notyet.toml", "notyet", "notyet trust 'ssh://box/it'\\''s%20here'"),
         ("ssh://[::1]/x/notyet.toml", "notyet", "notyet trust 'ssh://[::1]/x'"),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 
 from notyet.config.store import (
     Trusted,
+    has_record,
     read_record,
     record_path,
     remove_record,
@@ -26,6 +27,18 @@ def test_what_is_not_there_is_not_known(tmp_path):
     assert read_record(str(tmp_path), "/p/notyet.toml") is None
     assert read_record(str(tmp_path), "/p/a\0b") is None
     assert remove_record(str(tmp_path), "/p/notyet.toml") is False
+
+
+@pytest.mark.rule("N5")
+def test_without_a_home_there_are_no_records_not_even_those_that_lie_here(tmp_path, monkeypatch):
+    record = Trusted(path="/p", content="", compiled={}, at=1.0)
+    write_record(str(tmp_path), record)
+    monkeypatch.chdir(tmp_path)
+    assert os.path.exists(record_path("", "/p"))
+    assert (has_record(str(tmp_path), "/p"), has_record("", "/p")) == (True, False)
+    assert (read_record("", "/p"), remove_record("", "/p")) == (None, False)
+    with pytest.raises(OSError, match="there is no home folder"):
+        write_record("", record)
 
 
 def test_a_record_can_be_removed(tmp_path):

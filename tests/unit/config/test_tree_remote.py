@@ -163,9 +163,24 @@ def test_a_machine_that_answers_otherwise_is_not_believed(
 
 
 @pytest.mark.rule("M5")
-def test_more_than_we_take_is_not_taken_in_part(warm_box, tmp_path, monkeypatch):
+def test_of_more_than_we_take_whole_files_are_left_out_and_others_are_read(
+    warm_box, tmp_path, monkeypatch
+):
     monkeypatch.setattr("notyet.config.tree_remote._MOST_FETCHED", 10_000)
-    write_there(tmp_path, "notyet.toml", "x" * 2_000_000)
+    write_there(tmp_path, "notyet.toml", "x" * 6_000)
+    large = write_there(tmp_path, ".xum/settings.json", "x" * 6_000)
+    stop = write_there(tmp_path, ".mux/stop", "y" * 4_000)
+    tree = tree_of(warm_box, tmp_path, "mux")
+    assert tree.text_of(warm_box.url(tmp_path / "notyet.toml")) == "x" * 6_000
+    assert why_not(tree, warm_box.url(large)) == "with those before it, it is more than 16 MB"
+    assert tree.text_of(warm_box.url(stop)) == "y" * 4_000
+
+
+@pytest.mark.rule("M5")
+def test_an_answer_that_is_longer_than_it_can_be_is_not_believed(warm_box, tmp_path, monkeypatch):
+    monkeypatch.setattr("notyet.config.tree_remote._MOST_AROUND", -1_990_000)
+    monkeypatch.setattr("notyet.config.tree_remote._MOST_FETCHED", 2_000_000)
+    write_there(tmp_path, "notyet.toml", "x" * 1_900_000)
     tree = RemoteTree(warm_box.url(tmp_path), PATIENCE)
-    assert "together" in tree.unseen
+    assert "answered something else than was asked" in tree.unseen
     assert not tree.exists(warm_box.url(tmp_path / "notyet.toml"))

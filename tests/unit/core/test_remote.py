@@ -24,7 +24,9 @@ WRITTEN = {
     "ssh://box/%2541": Remote(host="box", path="/%41"),
     "ssh://box/é/%C3%A9": Remote(host="box", path="/é/é"),
     "ssh://box/%FF": Remote(host="box", path="/\udcff"),
-    "ssh://box/~you/x": Remote(host="box", path="/~you/x"),
+    "ssh://box/%7Eyou/x": Remote(host="box", path="/~you/x"),
+    "ssh://box/x/~you": Remote(host="box", path="/x/~you"),
+    "ssh://box/a\nb\x1b%0D\u2028\u202e": Remote(host="box", path="/a\nb\x1b\r\u2028\u202e"),
     "ssh://a@b_c-1.d/x": Remote(host="b_c-1.d", path="/x", user="a"),
 }
 
@@ -54,7 +56,8 @@ WRONG = {
     "ssh://box:²/srv": "is a number",
     "ssh://[::1]:x/srv": "is a number",
     "ssh://box/~": "begins at the root",
-    "ssh://box/~/app": "begins at the root",
+    "ssh://box/~/app": "begins at the root: write /home/you, not ~$",
+    "ssh://box/~dev/app": "begins at the root: write /home/dev, not ~dev$",
     "ssh://box/a%00b": "NUL",
 }
 
@@ -70,6 +73,25 @@ def test_a_workspace_has_one_form_that_reads_as_the_same(text):
     read = remote_from(text)
     assert remote_from(read.url) == read
     assert remote_from(read.url).url == read.url
+
+
+FORMS = {
+    "/srv/app": "/srv/app",
+    "/a b\tc\n": "/a%20b%09c%0A",
+    "/100%/%41": "/100%25/%2541",
+    "/\udcff/é日": "/%FF/é日",
+    "/\x7f\x85\xa0\u2028\u202e": "/%7F%C2%85%C2%A0%E2%80%A8%E2%80%AE",
+    "/~dev/~x": "/%7Edev/~x",
+}
+
+
+@pytest.mark.rule("N5")
+@pytest.mark.parametrize("path", FORMS)
+def test_an_address_can_be_printed_pasted_and_stored(path):
+    there = Remote(host="box", path=path)
+    assert there.url == f"ssh://box{FORMS[path]}"
+    assert there.url.isprintable()
+    assert remote_from(there.url) == there
 
 
 @pytest.mark.parametrize("text", WRONG)

@@ -65,6 +65,23 @@ def test_a_broken_gate_blocks_only_if_it_says_so_and_is_warned_about_once():
     assert settled({"a": BROKEN}).warnings == ("gate a crashed: ValueError: x (if_broken = allow)",)
 
 
+@pytest.mark.rule("A6", "M3")
+@pytest.mark.parametrize(
+    ("how", "advice", "then"),
+    [
+        ("not started", "connect once with: ssh box", "Only your user can mend that."),
+        ("not started", "", "Mend that first."),
+        ("exit 0", "what a hook says", "Mend that first."),
+    ],
+)
+def test_what_only_a_person_can_mend_the_agent_is_not_asked_to(how, advice, then):
+    planned = plan(stop(), (gate("a", if_broken="block"),), History(turn=1), Limits())
+    problem = Problem("cannot_start", "the host key of box is not known here")
+    report = Report(gate="a", answer=problem, exit=how, tell_user=advice)
+    told = f"The gate a could not be asked ({problem}). {then}"
+    assert settle(planned, [report]).verdict.prompt == told
+
+
 @pytest.mark.rule("A6")
 def test_a_gate_cut_by_the_deadline_always_allows():
     decision = settled({"a": Problem("deadline", "cut")}, gates=[gate("a", if_broken="block")])

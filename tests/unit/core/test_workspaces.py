@@ -4,6 +4,7 @@ import pytest
 
 from notyet import Command, StartEvent, StopEvent, Task
 from notyet.core.command import where
+from notyet.core.gate import Function, Gate, place_of
 from notyet.core.remote import Remote
 
 pytestmark = pytest.mark.rule("M1")
@@ -33,6 +34,13 @@ def test_the_workspace_of_a_command_comes_first():
 
 def test_a_folder_without_a_machine_is_one_of_this_machine():
     assert runs("ssh://dev@box/srv/app", dir="/here") is None
+
+
+def test_a_gate_runs_where_its_command_does_and_a_function_here():
+    there = Gate(name="g", check=Command(script="make", workspace="ssh://dev@box/srv/app"))
+    assert place_of(there) == BOX
+    assert place_of(Gate(name="g", check=Command(script="make")), BOX.url) == BOX
+    assert place_of(Gate(name="g", check=Function(print)), BOX.url) is None
 
 
 @pytest.mark.parametrize("make", [StopEvent, StartEvent, lambda **f: Task(id="t", prompt="p", **f)])

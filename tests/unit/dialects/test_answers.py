@@ -16,6 +16,7 @@ GATE = gate_of("claude", {})
     ("exit_", "problem"),
     [
         (Exit(problem="there is no bash"), Problem("cannot_start", "there is no bash")),
+        (Exit(problem="it was lost", lost=True), Problem("crashed", "it was lost")),
         (Exit(timed_out=True, signal=15), Problem("timeout", "no answer in 30 s")),
         (Exit(cancelled=True), Problem("crashed", "it was ended before it could answer")),
         (Exit(signal=9), Problem("crashed", "it was ended by signal 9")),

@@ -85,6 +85,12 @@ def test_every_option_of_a_command_reaches_the_one_who_reads_its_reply():
     assert gate.if_broken == "block"
 
 
+def test_a_command_that_was_lost_is_not_said_to_have_never_started():
+    (gate,) = gates({"stop": {"commands": [{"run": "make"}]}})
+    answer = conclaude.read_reply(gate, Exit(problem="no line", lost=True)).answer
+    assert answer.prompt.startswith("Command did not end (no line)")
+
+
 def test_infinite_sends_back_after_all_commands_whatever_happens():
     settings = {"stop": {"commands": [{"run": "true"}], "infinite": True}}
     _, last = gates(settings)

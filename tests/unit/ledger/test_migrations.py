@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet import Ledger
+from notyet import Block, Ledger
 from notyet.ledger import migrations
 from notyet.ledger.file import _APPLICATION
 from notyet.ledger.migrations import STEPS, VERSION, migrate, statements, version_of
@@ -47,9 +47,27 @@ def test_an_old_ledger_keeps_its_counts_and_gets_the_new_columns(old):
     assert begun.history.blocks == 2
     assert rows(ledger, "PRAGMA user_version") == [(VERSION,)]
     columns = {name for _, name, *_ in rows(ledger, "PRAGMA table_info(reports)")}
-    assert {"exit", "log", "tell_user", "hidden"} <= columns
+    assert {"exit", "log", "tell_user", "hidden", "held", "workspace"} <= columns
     assert rows(ledger, "SELECT count(*) FROM acts") == [(0,)]
     assert rows(ledger, "SELECT outcome FROM stops WHERE id = 1") == [("blocked",)]
+
+
+def test_of_an_old_report_the_place_is_this_machine(tmp_path):
+    path = tmp_path / "ledger.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        for step in STEPS[:4]:
+            step(db)
+        db.execute(COUNTED)
+        db.execute(STOPPED)
+        db.execute(
+            "INSERT INTO reports (stop, position, gate, status, said, reason, extend, seconds,"
+            " output, matched, observed, warning)"
+            " VALUES (1, 0, 'tests', 'blocked', 'no', '', 0, 1.5, 'no', '', 0, '')"
+        )
+        db.execute("PRAGMA user_version = 4")
+        db.execute(f"PRAGMA application_id = {_APPLICATION}")
+    (report,) = Ledger(path).answer(1, 0).reports
+    assert (report.gate, report.answer, report.workspace) == ("tests", Block("no"), "")
 
 
 def test_an_old_and_a_new_ledger_look_alike(old, tmp_path):

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from hook_runs import new_project, payload, run_hook, stops, trust
-from notyet.config.load import load
+from notyet.config.load import Setup, load
 from notyet.config.store import record_path, state_folder
 from notyet.ledger import file as ledger_file
 from notyet.ledger.place import default_path
@@ -106,3 +106,17 @@ def test_a_switch_that_is_not_on_is_no_fault(value):
 def test_a_variable_of_settings_is_told_with_its_place():
     (one,) = variable_faults({"NOTYET_INSIDE": "1"}, {"NOTYET_INSIDE": "/s.json:1:2"})
     assert (one.where, one.fix) == ("/s.json:1:2", "remove it")
+
+
+@pytest.mark.rule("N5")
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        (".conclaude.yml", "run: notyet trust ssh://box/srv --read conclaude"),
+        (".mux/settings.json", "make it readable"),
+    ],
+)
+def test_a_file_there_that_says_nothing_is_named_with_what_to_do(tmp_path, name, fix):
+    setup = Setup(unreadable=(f"ssh://box/srv/{name}",))
+    (one,) = own_faults(str(tmp_path), os.environ, setup)
+    assert (one.code, one.where, one.fix) == ("config-unreadable", f"ssh://box/srv/{name}", fix)

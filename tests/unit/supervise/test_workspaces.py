@@ -83,7 +83,7 @@ def test_what_names_no_place_is_refused_before_anything_happens(world, workspace
 
 
 @pytest.mark.rule("M1", "M5", "K2")
-def test_a_subagent_is_sent_back_by_a_gate_that_runs_where_its_files_are(kept_box, tmp_path):
+def test_a_subagent_is_sent_back_by_a_gate_that_runs_where_its_files_are(warm_box, tmp_path):
     there, here = tmp_path / "there", tmp_path / "here"
     there.mkdir()
     here.mkdir()
@@ -100,7 +100,7 @@ def test_a_subagent_is_sent_back_by_a_gate_that_runs_where_its_files_are(kept_bo
 
     with World(here, gates=[checks]) as world:
         agent = Agent("done", work, transcript=str(here / "child.jsonl"))
-        result = world.spawned(agent, workspace=kept_box.url(str(there)))
+        result = world.spawned(agent, workspace=warm_box.url(str(there)))
     assert (result.outcome, result.steers, result.text) == ("passed", 1, "now they pass")
     assert "run the tests" in agent.got[1]
     assert (there / "asked").read_text() == f"{there}\n" * 2
@@ -109,12 +109,12 @@ def test_a_subagent_is_sent_back_by_a_gate_that_runs_where_its_files_are(kept_bo
 
 
 @pytest.mark.rule("M1", "K18")
-def test_a_task_that_is_taken_over_is_gated_where_it_was(kept_box, tmp_path):
+def test_a_task_that_is_taken_over_is_gated_where_it_was(warm_box, tmp_path):
     there = tmp_path / "there"
     there.mkdir()
     checks = Gate(name="g", check=Command(script="pwd >> asked"), match=EVERYBODY)
     with World(tmp_path, gates=[checks]) as world:
-        world.launch(Agent(Agent.WAIT), workspace=kept_box.url(str(there)))
+        world.launch(Agent(Agent.WAIT), workspace=warm_box.url(str(there)))
         # Closed before it could send anything; somebody else takes the task over.
     with World(tmp_path, gates=[checks], reopen=lambda ref: Agent("done", knows=False)) as world:
         (handle,) = world.do(world.supervisor.recover())
@@ -123,13 +123,13 @@ def test_a_task_that_is_taken_over_is_gated_where_it_was(kept_box, tmp_path):
 
 
 @pytest.mark.rule("M2", "K6")
-def test_a_gate_there_that_is_overtaken_is_ended(kept_box, tmp_path):
+def test_a_gate_there_that_is_overtaken_is_ended(warm_box, tmp_path):
     checks = Gate(name="g", check=Command(script="echo $$ > pid; sleep 60"), match=EVERYBODY)
     with World(tmp_path, gates=[checks]) as world:
-        handle = world.launch(Agent("done"), workspace=kept_box.url(str(tmp_path)))
+        handle = world.launch(Agent("done"), workspace=warm_box.url(str(tmp_path)))
         pid = tmp_path / "pid"
         world.until(lambda: pid.exists() and pid.read_text().strip())
         world.do(world.supervisor.kill(handle))
         assert world.result(handle).ending == "killed"
         number = int(pid.read_text())
-        world.until(lambda: number not in kept_box.processes())
+        world.until(lambda: number not in warm_box.processes())

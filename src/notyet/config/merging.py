@@ -1,0 +1,53 @@
+"""Gates and starters of several files as one list: what the same command twice comes to (J)."""
+
+from __future__ import annotations
+
+from notyet.core.record import replace
+from notyet.core.remote import is_remote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from notyet.config.files import ConfigFile
+    from notyet.config.settings import Settings
+    from notyet.core.gate import Gate
+    from notyet.core.starter import Starter
+
+
+def merged_gates(layers: Iterable[tuple[ConfigFile, Settings]]) -> tuple[Gate, ...]:
+    """Return all gates once: ours by name (J6), Claude's and Mux's by command (J1, J2)."""
+    merged: dict[object, Gate] = {}
+    for file, settings in layers:
+        for gate in settings.gates:
+            key: object = gate.name
+            if file.kind in {"claude", "mux"}:
+                key = (file.kind, gate.match, gate.check.line)  # type: ignore[union-attr]  # a Command
+            elif file.kind != "notyet":
+                key = (file.path, gate.name)
+            if key in merged and file.kind == "claude" and not is_remote(file.path):
+                continue
+            merged[key] = gate
+    return _with_own_names(merged.values())
+
+
+def merged_starters(starters: Iterable[tuple[ConfigFile, Starter]]) -> tuple[Starter, ...]:
+    """Return all starters; Claude Code runs the same command once (J1)."""
+    unique: dict[object, Starter] = {}
+    for place, (file, starter) in enumerate(starters):
+        key: object = place
+        if file.kind == "claude":
+            key = (starter.scope, starter.matcher, starter.check.line)  # type: ignore[union-attr]  # a Command
+        unique.setdefault(key, starter)
+    return tuple(unique.values())
+
+
+def _with_own_names(gates: Iterable[Gate]) -> tuple[Gate, ...]:
+    unique: dict[str, Gate] = {}
+    for gate in gates:
+        name, twins = gate.name, 1
+        while name in unique:
+            twins += 1
+            name = f"{gate.name} ({twins})"
+        unique[name] = gate if twins == 1 else replace(gate, name=name)
+    return tuple(unique.values())
