@@ -23,9 +23,11 @@ def is_problem_of(ended, *words):
     """Tell whether it is a problem of the host, and of no gate."""
     assert ended.code is None
     assert not ended.timed_out
-    for word in ("box", *words):
-        assert word.lower() in ended.problem.lower(), ended.problem
-    assert "\n" not in ended.problem
+    assert "box" in ended.problem
+    said = f"{ended.problem} {ended.advice}"
+    for word in words:
+        assert word.lower() in said.lower(), said
+    assert "\n" not in said
     return True
 
 

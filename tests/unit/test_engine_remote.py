@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import threading
 
 import pytest
 
@@ -134,12 +135,8 @@ def test_of_a_long_transcript_the_last_lines_are_sent_and_that_is_said(
 def test_long_values_and_payloads_arrive_unchanged(warm_box, project):
     value = "".join(chr(33 + n % 90) for n in range(99_000)) + "ü\n' \""
     result = {"text": "\u20ac\n'" * 1_200_000}
-    gates = [
-        Gate(
-            name="g",
-            check=Command(script=TELL, env=(("WHO", "notyet"), ("LONG", value))),
-        )
-    ]
+    check = Command(script=TELL, env=(("WHO", "notyet"), ("LONG", value)))
+    gates = [Gate(name="g", check=check)]
     decision = run_sync(Engine(gates), stop(workspace=url(warm_box, project), result=result))
     assert decision.outcome == "passed"
     assert environ_of(project, "notyet")["LONG"] == value
@@ -272,3 +269,31 @@ def test_gates_here_of_an_agent_elsewhere_know_where_it_works(tmp_path):
     assert run_async(Engine([Gate(name="g", check=check)]), event).outcome == "passed"
     seen = json.loads((tmp_path / "seen.json").read_text())
     assert (seen["cwd"], seen["workspace"]) == (str(tmp_path), "ssh://box/srv/app")
+
+
+@pytest.mark.rule("C4", "M5")
+def test_transcripts_are_not_read_on_the_thread_of_a_loop(monkeypatch, tmp_path):
+    monkeypatch.setenv("NOTYET_SSH_CONFIG", os.devnull)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    threads, read = [], elsewhere.read_transcripts
+
+    def reading(event):
+        threads.append(threading.current_thread())
+        return read(event)
+
+    monkeypatch.setattr(elsewhere, "read_transcripts", reading)
+    where = {"script": "true", "workspace": "ssh://no-such-machine.invalid/srv"}
+    engine = Engine(
+        [Gate(name="g", check=Command(**where))],
+        observers=[Observer(EVERY_DECISION, Command(**where), name="o")],
+        starters=[Starter(name="s", check=Command(**where, speaks="claude"))],
+        warn=lambda _warning: None,
+    )
+
+    async def both():
+        await engine.start(StartEvent(session_id="s1"))
+        await engine.check(stop())
+
+    asyncio.run(both())
+    assert len(threads) == 3
+    assert threading.main_thread() not in threads

@@ -25,7 +25,6 @@ _SIGNALLED = 128  # a shell adds it to the number of a signal
 _MOST_SIGNALS = 64
 _OTHER_SHELLS = 256  # as ksh does, which adds this
 _DIGITS = 3
-_BEFORE_PID = 2  # words in a list of jobs: a number, and a sign
 _NO_SIGNAL = ("running", "done", "exit", "stopped")
 _NOT_UNDERSTOOD = "what was said about its end was not understood"
 _MOST_LOG = 16 * 1024
@@ -75,10 +74,15 @@ def _is_signal(pid: str, jobs: str) -> bool:
 
     It is a code unless a shell says otherwise: a command that failed must not be let go (M1).
     """
+    of_job = ""  # what is said once for all processes of a pipeline
     for line in jobs.splitlines():
-        before, found, state = f" {line} ".partition(f" {pid} ")
-        if pid and found and len(before.split()) <= _BEFORE_PID:
-            return bool(state.strip()) and not state.strip().lower().startswith(_NO_SIGNAL)
+        is_first = line.startswith("[")
+        _, _, rest = line.partition("]") if is_first else ("", "", line)
+        number, _, state = rest.strip(" +-").partition(" ")
+        of_job = state.strip(" |") if is_first else of_job
+        if pid and number == pid:
+            said = (state.strip(" |") or of_job).lower()
+            return bool(said) and not said.startswith(_NO_SIGNAL)
     return False
 
 

@@ -14,7 +14,7 @@ together with all that carries the mark and has left the group.
 | `ny_f` | the private folder, once it is made |
 | `ny_path` | the PATH on which the program is looked for |
 | `ny_e`, `ny_i` | `setsid`, where there is one; the input, if it is short |
-| `ny_p`, `ny_c`, `ny_j` | the command: its process, how it ended, and what bash knows about that |
+| `ny_p`, `ny_c` | the command: its process, and how it ended |
 | `ny_w`, `ny_g` | who watches the lifeline; who guards the time |
 | `ny_k`, `ny_q` | the file that lists our children; groups to end |
 | `ny_n` | 1 once somebody was there to be told |
@@ -35,13 +35,12 @@ BEGIN = r"""
 exec 3<&0 </dev/null
 echo $ny_t
 echo $ny_t >&2
-ny_f= ny_g= ny_j= ny_p= ny_q= ny_k=/proc/$$/task/$$/children
+ny_f= ny_g= ny_p= ny_q= ny_k=/proc/$$/task/$$/children
 ny_say() {
 trap "" PIPE
 if [ "$1" -gt 128 ] 2>/dev/null; then
 echo "
-$ny_t $1 $ny_p
-$ny_j"
+$ny_t $1 $ny_p"
 jobs -l 2>/dev/null
 echo "
 $ny_t"
@@ -199,8 +198,9 @@ ny_has $2 "$3" || ny_no room
 
 # In a session of its own, where that can be had, or else in a group. Who watches the lifeline is
 # there before the command, where it can see from outside which one that is. What is left when the
-# command ends may still say something for a moment. bash forgets how a command ended as soon as
-# somebody has waited for it, and only knows before whether it was a signal.
+# command ends may still say something for a moment. dash forgets how a command ended as soon as it
+# starts another program. bash, mksh and zsh never tell a signal from a code; a trap of bash could,
+# but then it complains on the stderr of the command now and then.
 RUN = r"""
 ny_watch() {
 exec </dev/null >/dev/null 2>&1
@@ -220,9 +220,6 @@ if [ -r $ny_k ]; then
 ny_watch &
 ny_w=$!
 fi
-if [ "$BASH_VERSION" ] && command set +o posix; then
-trap 'ny_j=$(LC_ALL=C; jobs -l)' CHLD
-fi 2>/dev/null
 ny_seek setsid "$PATH"
 ny_e=$ny_x
 [ "$ny_e" ] || ! command -v setsid >/dev/null 2>&1 || ny_e=setsid
@@ -244,9 +241,13 @@ wait $ny_p 2>/dev/null
 ny_c=$? ny_n=0
 [ $ny_c -gt 128 ] && kill -s 0 $ny_p 2>/dev/null || break
 done
-trap - CHLD
+ny_x=0
 if kill -s 0 -- -$ny_p; then
+if [ $ny_c -gt 128 ]; then
+while [ $ny_x -lt 300 ] && kill -s 0 -- -$ny_p; do ny_x=$((ny_x + 1)); done
+else
 sleep 0.05
+fi
 kill -s TERM -- -$ny_p && ny_n=1
 fi 2>/dev/null
 ny_say $ny_c

@@ -20,6 +20,8 @@ JOB = SimpleNamespace(remote=SimpleNamespace(host="box"), program="make", folder
         (b"143 77\n[1] + 77 Terminated", {"signal": 15}),
         (b"143 77\n[2]- 76 Done  printf\n     77 Exit 143  | x", {"code": 143}),
         (b"139 77\n[2]- 76 Done  printf\n     77 Segmentation fault  | x", {"signal": 11}),
+        (b"139 77\n\n[2] + 76 Bus error  |\n      77   \n[1] + 75 Running", {"signal": 11}),
+        (b"137 77\n\n[2]+  76 Done(137)\n      77      | \n[1]+  75 Killed", {"code": 137}),
         (b"143 77\n[1] + 78 Terminated", {"code": 143}),
         (b"143 77\n[1] + 77 Running", {"code": 143}),
         (b"143 77\n[1] + 77 ", {"code": 143}),

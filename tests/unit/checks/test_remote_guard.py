@@ -58,9 +58,9 @@ def test_a_command_that_ends_all_around_it_is_ended_itself(shell):
     assert is_clean(there.token)
 
 
-def test_a_watcher_that_was_stopped_goes_too(shell):
+def test_a_watcher_that_was_stopped_goes_too():
     text = f"{ALONE.replace('-9', '-STOP')} exit 3"
-    there = There(shell, "/bin/sh", "-c", text)
+    there = There(["/bin/sh"], "/bin/sh", "-c", text)
     assert there.end()[0] == "3"
     there.hang_up()
     group = there.process.pid

@@ -76,11 +76,13 @@ def test_an_exit_code_is_told_as_it_is(shell):
 @pytest.mark.parametrize("stdin", [b"", b"x"])
 def test_a_death_by_signal_is_told_by_shells_that_know_and_by_none_on_stderr(shell, stdin):
     for number in (11, 15):
-        there = There(shell, "/bin/sh", "-c", f"echo said; kill -{number} $$", stdin=stdin)
+        there = There(
+            shell, "/bin/sh", "-c", f"sleep 1000 & echo said; kill -{number} $$", stdin=stdin
+        )
         _, out, err = there.end()
         assert (out, err) == (b"said\n", b"")
-        # Those two do not know; a code is what holds the agent.
-        is_known = shell[0] not in {"mksh", "zsh"}
+        # Those three do not know; a code is what holds the agent.
+        is_known = shell[0] not in {"bash", "mksh", "zsh"}
         assert there.ending() == ({"signal": number} if is_known else {"code": 128 + number})
         there.hang_up()
 
