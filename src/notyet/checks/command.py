@@ -73,9 +73,9 @@ def run_processes(
 def _process(job: Job) -> Process:
     if not job.machine:
         return Process(job)
-    from notyet.checks.session import Session
+    from notyet.checks.remote_process import RemoteProcess
 
-    return Session(job)
+    return RemoteProcess(job)
 
 
 class _Stage(Running):

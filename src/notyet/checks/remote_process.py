@@ -43,7 +43,7 @@ _CHUNK = 4096
 _TOO_MANY = frozenset({errno.EMFILE, errno.ENFILE})
 
 
-class Session(Process):
+class RemoteProcess(Process):
     """One command elsewhere; no process of ours is needed for it."""
 
     is_here = False
