@@ -131,7 +131,8 @@ class Loaded:
         if is_program and text is None:
             # It could be any program by now. But it is not forgotten, or whoever can keep us from
             # looking would get rid of it.
-            settings = refused(settings, f"{visible(file.path)} could not be looked at: {why}")
+            unseen = "was removed" if file.is_gone else f"could not be looked at: {why}"
+            settings = refused(settings, f"{visible(file.path)} {unseen}")
             self.not_run += [file.path] if file.tree.unseen else []
         self._say_what_counts(file, known, text, is_run=not is_program)
         if file.kind == NATIVE and not file.own:

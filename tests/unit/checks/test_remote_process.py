@@ -95,16 +95,18 @@ def test_who_is_out_of_time_does_not_connect_anew(box, monkeypatch):
 
 
 def test_with_few_descriptors_fewer_run_at_a_time(warm_box):
-    jobs = [there(warm_box, "sleep 0.1; exit 3") for _ in range(20)]
-    assert [one.code for one in run_together(jobs)] == [3] * 20  # all connections are there
+    def jobs():
+        return [there(warm_box, "sleep 0.1; exit 3") for _ in range(20)]
+
+    assert [one.code for one in run_together(jobs())] == [3] * 20  # all connections are there
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = max(map(int, os.listdir("/dev/fd"))) + 20
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     try:
-        ended = run_together(jobs)
+        ended = run_together(jobs())
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert [(one.code, one.problem) for one in ended] == [(3, "")] * 20
+    assert [(one.code, one.problem) for one in ended] == [(3, "")] * 20, ended
 
 
 def test_one_that_cannot_be_understood_is_no_problem_of_the_others(warm_box, monkeypatch):

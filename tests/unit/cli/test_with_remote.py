@@ -1,12 +1,11 @@
 """`notyet with ... --workspace`: an agent here, whose files and gates are elsewhere (M)."""
 
 import json
-import os
 import signal
 
 import pytest
 
-from commands import until
+from commands import running, until
 from hook_runs import trust
 from with_runs import ANSWERS, LEARNS, Started, listed, tasks
 from workspaces import trust_there, unreachable, write_there
@@ -143,4 +142,4 @@ def test_ctrl_c_ends_the_look_at_a_machine_that_says_nothing(warm_box, tmp_path,
         assert until(lambda: waits.exists() and waits.read_text().strip())
         started.send(signal.SIGINT)
         assert started.wait() == 130
-    assert until(lambda: not os.path.exists(f"/proc/{waits.read_text().strip()}"))
+    assert until(lambda: not running(int(waits.read_text())))

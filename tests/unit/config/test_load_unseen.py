@@ -78,8 +78,7 @@ def test_so_it_is_for_one_that_was_removed_or_became_too_large(warm_box, app, el
     path.unlink()
     (warning,) = found().warnings
     assert "was removed since it was trusted; it cannot be run: put it back, or run: " in warning
-    reason = "it was removed"
-    assert decided(found()).reports[0].answer.detail == f"{name} could not be looked at: {reason}"
+    assert decided(found()).reports[0].answer.detail == f"{name} was removed"
 
 
 # -- where a repository begins
