@@ -126,9 +126,9 @@ class Loaded:
             return
         is_program = any(map(is_by_path, settings.gates))
         if is_program and text is not None and known.content != text:
-            self._untrusted.append(file)  # the file is the command, and nobody has seen this one
-            return
-        if is_program and text is None:
+            # The file is the command, and nobody has seen this one.
+            settings = refused(settings, f"{visible(file.path)} changed since it was trusted")
+        elif is_program and text is None:
             # It could be any program by now. But it is not forgotten, or whoever can keep us from
             # looking would get rid of it.
             unseen = "was removed" if file.is_gone else f"could not be looked at: {why}"
@@ -156,9 +156,10 @@ class Loaded:
                 f"{file.command} --revoke"
             )
         elif text is not None and known.content != text:
+            rest = "that version stays in force" if is_run else "it is not run"
             self.warnings.append(
-                f"{visible(file.path)} changed since it was trusted; that version stays in force "
-                f"until you run: {file.command}"
+                f"{visible(file.path)} changed since it was trusted; {rest} until you run: "
+                f"{file.command}"
             )
 
     def _placed(self, file: ConfigFile, known: Trusted, settings: Settings) -> Settings:

@@ -297,8 +297,10 @@ def test_a_program_there_that_changed_is_not_run_and_a_script_runs_as_it_was_tru
     stop.write_text("#!/usr/bin/python3\nimport evil\n")
     other.write_text("#!/bin/sh\nexit 0\n")
     found = load_there(warm_box, app, "mux")
-    assert [gate.check.argv[2] for gate in found.gates] == ["#!/bin/sh\nexit 2\n"]
-    assert [file.path for file in found.untrusted] == [f"{warm_box.url(app)}/.mux/stop"]
+    program, script = found.gates
+    assert "changed since it was trusted" in program.check.options["refused"]
+    assert script.check.argv[2] == "#!/bin/sh\nexit 2\n"
+    assert [said for said in found.warnings if "/.mux/stop changed" in said and "not run" in said]
 
 
 @pytest.mark.rule("J5", "J8", "M5")
