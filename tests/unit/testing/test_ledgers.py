@@ -131,7 +131,7 @@ def test_the_ledger_of_a_file_keeps_every_promise(tmp_path):
             broken_ledgers.CountsSkips,
             "a skipped stop counts nothing and answers nobody (A10, B9): ",
         ),
-        (broken_ledgers.LosesRaces, "threads lose no count (B3): the counts told: [1, 1, "),
+        (broken_ledgers.LosesRaces, "threads lose no count (B3): the counts told: [1, "),
         (broken_ledgers.BelongsToOneThread, "threads lose no count (B3): it raised RuntimeError: "),
         (
             broken_ledgers.EntersWithoutALock,
