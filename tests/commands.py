@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from notyet.checks import command, loop, process, stage
+from notyet.checks import command, loop, process, started
 from notyet.checks.command import Job, run_together, shell_argv
 
 ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C"}
@@ -59,7 +59,7 @@ class Clock:
         self._until = None  # what must come true before time goes on
         self._at = 0.0  # where it stands as long as it is held
         self._ahead = 0.0  # of the real one
-        for module in (command, stage, loop, process):
+        for module in (command, started, loop, process):
             monkeypatch.setattr(module, "monotonic", self)
 
     def __call__(self):

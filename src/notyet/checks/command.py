@@ -16,7 +16,7 @@ from notyet.checks.groups import Watchdog, reap
 from notyet.checks.loop import NEVER, Loop
 from notyet.checks.process import Process, hold_sigpipe, release_sigpipe
 from notyet.checks.spawn import CannotStart, Job, folder_id, inherited, prepare, shell_argv, why
-from notyet.checks.stage import Running
+from notyet.checks.started import Started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _process(job: Job) -> Process:
     return RemoteProcess(job)
 
 
-class _Stage(Running):
+class _Stage(Started):
     """Commands that run together, and those that wait for their turn."""
 
     def __init__(self, jobs: Sequence[Job], deadline: float, cancel: int | None) -> None:

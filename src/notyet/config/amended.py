@@ -8,6 +8,8 @@ from notyet.core.remote import LOCAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from notyet.config.settings import Settings
     from notyet.core.gate import Gate
 
@@ -19,19 +21,19 @@ def is_by_path(gate: Gate) -> bool:
 
 def refused(settings: Settings, why: str) -> Settings:
     """Let the gates of a file be asked, and not be able to start: they are not to be lost."""
-    gates = []
-    for gate in settings.gates:
-        assert isinstance(gate.check, Command)
-        options = {**gate.check.options, "refused": why}
-        gates.append(replace(gate, check=replace(gate.check, options=options)))
-    return replace(settings, gates=tuple(gates))
+    return _changed(
+        settings, lambda check: replace(check, options={**check.options, "refused": why})
+    )
 
 
 def kept_here(settings: Settings) -> Settings:
     """Let gates of a file here run here, though the agent's workspace is elsewhere."""
+    return _changed(settings, lambda check: replace(check, workspace=check.workspace or LOCAL))
+
+
+def _changed(settings: Settings, change: Callable[[Command], Command]) -> Settings:
     gates = []
     for gate in settings.gates:
-        assert isinstance(gate.check, Command)
-        here = replace(gate.check, workspace=gate.check.workspace or LOCAL)
-        gates.append(replace(gate, check=here))
+        assert isinstance(gate.check, Command)  # as in every file
+        gates.append(replace(gate, check=change(gate.check)))
     return replace(settings, gates=tuple(gates))

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from commands import program, python, run, script, until
-from notyet.checks import process, stage
+from notyet.checks import process, started
 from notyet.checks.command import run_together, shell_argv
 
 pytestmark = pytest.mark.rule("E1", "E8")
@@ -163,7 +163,7 @@ def test_a_command_that_is_stopped_is_ended_all_the_same():
 
 @pytest.mark.rule("E2")
 def test_a_command_may_clean_up_when_its_time_is_over(tmp_path, clock, monkeypatch):
-    monkeypatch.setattr(stage, "_GRACE", 30.0)
+    monkeypatch.setattr(started, "_GRACE", 30.0)
     clock.hold_until((tmp_path / "there").exists)
     text = "trap 'touch cleaned; exit 9' TERM; touch there; while :; do sleep 0.01; done"
     ended = run(script(text, tmp_path, timeout=0.3))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands import pids_in, python, run, run_together, running, script, until
-from notyet.checks import command, process, stage
+from notyet.checks import command, process, started
 from notyet.checks.groups import Watchdog
 
 pytestmark = pytest.mark.rule("E2")
@@ -285,15 +285,15 @@ def test_an_exit_code_that_somebody_else_took_is_a_problem(monkeypatch, wait):
 
 
 def test_a_command_that_cannot_be_ended_does_not_hold_us_up(tmp_path, clock, monkeypatch):
-    monkeypatch.setattr(stage, "_GIVE_UP", 0.1)
+    monkeypatch.setattr(started, "_GIVE_UP", 0.1)
     clock.hold_until((tmp_path / "there").exists)
     monkeypatch.setattr(process, "send", lambda target, number: None)  # as if it were root's
-    started = time.monotonic()
+    before = time.monotonic()
     ended = run(script("echo $$; touch there; exec sleep 1000", tmp_path, timeout=0.2))
     pid = int(ended.stdout)
     assert ended.timed_out
     assert running(pid)
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - before < 15
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
 

@@ -33,8 +33,8 @@ _CHUNK = 64 * 1024
 _PIPEFUL = 2  # chunks that a pipe holds at most, and the end
 
 
-class Running:
-    """Commands that run together: those that have started."""
+class Started:
+    """Those of the commands of a stage that have started; what waits for its turn is `_Stage`'s."""
 
     def __init__(self, deadline: float, loop: Loop) -> None:
         self.deadline = deadline

@@ -1,0 +1,109 @@
+"""The one line that the user of an agent reads about a stop."""
+
+import pytest
+
+from notyet import Allow, Block, Decision, Halt, Problem, Report
+from notyet.core.note import note
+from notyet.core.record import replace
+
+FAILED = Report(gate="tests", answer=Block("x"), seconds=12.345, exit="exit 1")
+BROKEN = Report(gate="g", answer=Problem("timeout", "no answer"))
+
+
+def decided(outcome, why="", *reports, **fields):
+    return Decision(verdict=Allow(), outcome=outcome, why=why, reports=reports, **fields)
+
+
+@pytest.mark.rule("N3")
+@pytest.mark.parametrize(
+    ("decision", "line"),
+    [
+        (decided("passed"), ""),
+        (decided("passed", count=1), "notyet: passed after 1 send-back"),
+        (decided("passed", count=2), "notyet: passed after 2 send-backs"),
+        (
+            decided("blocked", "tests", FAILED, count=2, limit=3),
+            "notyet: sent back 2/3: tests (exit 1)",
+        ),
+        (
+            decided(
+                "blocked", "g", Report(gate="g", answer=Block("Say more.\nMuch more.")), limit=3
+            ),
+            "notyet: sent back 0/3: g (Say more. ...)",
+        ),
+        (
+            decided("blocked", "g", Report(gate="o", answer=Block("x"), observed=True), limit=3),
+            "notyet: sent back 0/3: g",
+        ),
+        (
+            decided("blocked", "g", BROKEN, replace(BROKEN, gate="b", held=True), limit=3),
+            "notyet: sent back 0/3: b (timeout: no answer); broken: g",
+        ),
+        (
+            decided("blocked", "t", FAILED, *(replace(BROKEN, gate=f"g{n}") for n in range(5))),
+            "notyet: sent back 0/0: tests (exit 1); broken: g0, g1, g2 and 2 more",
+        ),
+        (
+            decided("blocked", "t", *(replace(FAILED, gate=f"g{n}") for n in range(5))),
+            "notyet: sent back 0/0: g0 (exit 1), g1 (exit 1), g2 (exit 1) and 2 more",
+        ),
+        (
+            decided("blocked", "t", FAILED, replace(BROKEN, observed=True)),
+            "notyet: sent back 0/0: tests (exit 1)",
+        ),
+        (
+            decided("skipped", "ledger", warnings=("ledger /l: busy (nothing was asked)",)),
+            "notyet: let go unchecked: ledger /l: busy (nothing was asked)",
+        ),
+        (decided("skipped", "duplicate"), "notyet: let go unchecked: duplicate"),
+        (
+            decided("skipped", "no-session", warnings=("no session_id",)),
+            "notyet: let go unchecked: no session_id",
+        ),
+        (
+            decided("capped", "tests still blocks", BROKEN),
+            "notyet: let go, capped: tests still blocks; broken: g",
+        ),
+        (decided("capped", "tests still blocks"), "notyet: let go, capped: tests still blocks"),
+        (decided("stuck", "no file changed"), "notyet: let go, stuck: no file changed"),
+        (decided("handed_back"), "notyet: let go: the agent says it needs you"),
+        (
+            decided("failed_open", "g", Report(gate="g", answer=Problem("timeout", "no answer"))),
+            "notyet: let go unchecked: g: timeout: no answer",
+        ),
+        (decided("failed_open", "x gave no answer"), "notyet: let go unchecked: x gave no answer"),
+        (decided("observed", "g would have blocked"), ""),
+        (decided("skipped", "background"), ""),
+        (
+            decided("passed", "", Report(gate="g", answer=Allow(), tell_user="Be\n  careful.")),
+            "Be careful.",
+        ),
+    ],
+)
+def test_the_user_reads_one_line(decision, line):
+    assert note(decision) == line
+
+
+def test_a_halt_is_for_the_host_to_tell():
+    assert note(Decision(verdict=Halt("enough"), outcome="halted", why="enough")) == ""
+
+
+@pytest.mark.rule("N3")
+def test_a_block_that_could_not_be_counted_is_not_hidden_by_a_broken_gate():
+    blocked = Report(gate="a", answer=Block("x"))
+    broken = Report(gate="b", answer=Problem("crashed", "boom"))
+    decision = decided("failed_open", "a blocked, but the ledger failed", blocked, broken)
+    line = "notyet: let go unchecked: a blocked, but the ledger failed; broken: b"
+    assert note(decision) == line
+
+
+@pytest.mark.rule("N3")
+def test_broken_gates_and_failures_that_cannot_hold_are_named_whatever_came_of_the_stop():
+    broken = Report(gate="b", answer=Problem("crashed", "boom"))
+    lightly = Report(gate="log", answer=Allow(), warning="Command failed", exit="exit 1")
+    assert note(decided("handed_back", "", broken)).endswith("needs you; broken: b")
+    assert note(decided("halted", "x", broken)) == "notyet: ended by a gate; broken: b"
+    assert note(decided("halted", "x")) == ""
+    assert note(decided("passed", "", lightly)) == "notyet: passed; failed, but cannot hold: log"
+    after = "notyet: passed after 1 send-back; failed, but cannot hold: log"
+    assert note(decided("passed", "", lightly, count=1)) == after
