@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from time import monotonic
 
+from notyet.core.record import Record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 PATIENCE = 20.0  # seconds for git
 _MOST_BYTES = 64 * 1024 * 1024  # of content read; beyond, size and time stand for it
@@ -52,12 +54,45 @@ _SUBMODULE = b"160000 "
 _TRACKED_FIELDS = {"1": 8, "2": 9, "u": 10}  # spaces before the path in porcelain v2
 
 
-def fingerprint(cwd: str, patience: float = PATIENCE) -> str:
+class Scope(Record):
+    """Which files count: those of the repository of a folder, or what `paths` name below it."""
+
+    folder: str
+    paths: tuple[str, ...] = ()  # git's globs, from the folder on
+
+
+def fingerprint(folder: str, patience: float = PATIENCE) -> str:
     """Return a short text that changes when the files do; empty when that cannot be told."""
+    return fingerprints((Scope(folder),), patience)[0]
+
+
+def fingerprints(scopes: Sequence[Scope], patience: float = PATIENCE) -> list[str]:
+    """Return the fingerprint of each scope, all within the same time."""
+    ends = monotonic() + patience
+    known = {scope: _fingerprint(scope, ends) for scope in dict.fromkeys(scopes)}
+    return [known[scope] for scope in scopes]
+
+
+def _fingerprint(scope: Scope, ends: float) -> str:
     try:
-        return _Look(monotonic() + patience).fingerprint(cwd) if cwd else ""
+        return _Look(ends).fingerprint(scope) if scope.folder else ""
     except (_Unknown, OSError, ValueError):
         return ""
+
+
+def repository_of(folder: str) -> str:
+    """Return the top folder of the repository that a folder is in; empty if it is in none."""
+    import os
+
+    try:
+        place = os.path.realpath(folder) if folder else "/"
+        while not os.path.lexists(os.path.join(place, ".git")):
+            if place == os.path.dirname(place):
+                return ""
+            place = os.path.dirname(place)
+    except (OSError, ValueError):
+        return ""
+    return place
 
 
 class _Unknown(Exception):  # noqa: N818  # never leaves this module
@@ -72,16 +107,21 @@ class _Look:
         self._bytes = _MOST_BYTES
         self._entries = MOST_ENTRIES
 
-    def fingerprint(self, cwd: str) -> str:
+    def fingerprint(self, scope: Scope) -> str:
         import hashlib
         import os
 
+        cwd = scope.folder
         root = os.fsdecode(self._git(cwd, "rev-parse", "--show-toplevel").removesuffix(b"\n"))
         self._refuse_filters(root)
+        where = (cwd, "--", *(f":(glob){path}" for path in scope.paths)) if scope.paths else (root,)
         # What submodules look like inside, git would find out by running itself in them.
-        status = self._git(root, "status", *STATUS, "--ignore-submodules=dirty")
+        flags = [flag for flag in STATUS if not scope.paths or flag != "--branch"]
+        status = self._git(where[0], "status", *flags, "--ignore-submodules=dirty", *where[1:])
+        index = self._git(where[0], "ls-files", "--full-name", "--stage", "-z", *where[1:])
         seen = hashlib.blake2b(status, digest_size=12)
-        submodules = _submodules(self._git(root, "ls-files", "--stage", "-z"))
+        seen.update(index if scope.paths else b"")
+        submodules = _submodules(index)
         for path in dict.fromkeys((*_changed(status), *submodules)):
             self._expect_time()
             content = self._content(os.path.join(root, os.fsdecode(path)))

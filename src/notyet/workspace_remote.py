@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from notyet import workspace
 from notyet.checks.remote import run_there
+from notyet.core.record import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from notyet.core.remote import Remote
+    from notyet.workspace import Scope
 
 _LEAST_DIGITS = 40  # of what git calls a hash
 _BLOCKS_OF_A_BIG_FILE = 128 * 1024  # of 512 bytes; beyond, size and time stand for the content
@@ -85,6 +89,17 @@ def fingerprint_there(remote: Remote, patience: float) -> str:
     found = ended.stdout.decode("ascii", "replace").strip()
     is_hash = len(found) >= _LEAST_DIGITS and found.isalnum()
     return found if ended.code == 0 and is_hash and not ended.problem else ""
+
+
+def fingerprints_there(
+    remote: Remote, scopes: Sequence[Scope], patience: float = workspace.PATIENCE
+) -> list[str]:
+    """Return the fingerprint of each scope there; their folders are paths there."""
+    known = {
+        scope: fingerprint_there(replace(remote, path=scope.folder), patience)
+        for scope in dict.fromkeys(scopes)
+    }
+    return [known[scope] for scope in scopes]
 
 
 def _script() -> str:
