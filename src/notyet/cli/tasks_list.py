@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 
 from notyet.cli.lines import in_a_line, readable
+from notyet.cli.moments import age
 from notyet.cli.style import Style
 from notyet.cli.supervising import name_of
+from notyet.cli.table import outcome_cell, table
 from notyet.core.record import as_dict
 from notyet.core.text import visible
 
@@ -17,14 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from notyet.cli.table import Cell
     from notyet.core.task import TaskView
 
 _HEAD = ("ID", "STATE", "OUTCOME", "AGENT", "RUNS", "AGE", "TASK")
-_WIDE = 120
-_LEAST_NAME = 16
-_COLOURS = {"passed": "green", "failed_open": "yellow", "capped": "yellow", "stuck": "yellow"}
-_SHORT = 10  # seconds, below which tenths matter
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 
 def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
@@ -37,21 +34,14 @@ def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
     if not views:
         print('no tasks yet; start one with: notyet with claude "..."')
         return 0
-    rows = [_HEAD, *(_row(view) for view in views)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(_HEAD) - 1)]
-    room = max(_LEAST_NAME, _columns() - sum(widths) - 2 * len(widths))
     style = Style(sys.stdout)
-    for row, view in zip(rows, (None, *views), strict=True):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        line = "  ".join([*cells, in_a_line(row[-1], room)]).rstrip()
-        if view is None:
-            print(style.paint(line, "bold"))
-            continue
-        if view.outcome in _COLOURS:
-            line = line.replace(view.outcome, style.paint(view.outcome, _COLOURS[view.outcome]), 1)
+    head, *lines = table(_HEAD, [_row(view) for view in views], style)
+    margin = " " * max(len(view.task.id) for view in views)
+    print(head)
+    for line, view in zip(lines, views, strict=True):
         print(line)
         for remark in remarks(view):
-            print(style.paint(f"{' ' * widths[0]}  {remark}", "yellow"))
+            print(style.paint(f"{margin}  {remark}", "yellow"))
     return 0
 
 
@@ -78,19 +68,11 @@ def remarks(view: TaskView) -> list[str]:
     return said
 
 
-def age(seconds: float) -> str:
-    """Return a time span in one number."""
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{seconds / size:.0f}{unit}"
-    return f"{seconds:.0f}s" if seconds >= _SHORT else f"{max(0.0, seconds):.1f}s"
-
-
-def _row(view: TaskView) -> tuple[str, ...]:
+def _row(view: TaskView) -> tuple[Cell, ...]:
     return (
         view.task.id,
         state_of(view),
-        view.outcome or "-",
+        outcome_cell(view.outcome or ""),
         visible(view.agent or view.task.agent_type or "-"),
         str(view.generation),
         age(time.time() - view.created_at),
@@ -101,10 +83,3 @@ def _row(view: TaskView) -> tuple[str, ...]:
 def state_of(view: TaskView) -> str:
     """Return what a task is doing, or how it ended."""
     return view.state if view.ended_at is None else (view.ending or "ended")
-
-
-def _columns() -> int:
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or _WIDE
-    except (OSError, ValueError):
-        return _WIDE

@@ -7,9 +7,10 @@ import sys
 import time
 
 from notyet.cli.lines import in_a_line, readable
+from notyet.cli.moments import age
 from notyet.cli.style import Style
 from notyet.cli.supervising import resume_command
-from notyet.cli.tasks_list import age, plain, remarks, state_of
+from notyet.cli.tasks_list import plain, remarks, state_of
 from notyet.core.record import as_dict
 from notyet.core.remote import is_remote
 from notyet.core.text import bounded, clean, visible

@@ -11,7 +11,7 @@ from hook_runs import ledger_path
 from notyet import Engine, Ledger
 from notyet.agents import reopen
 from notyet.cli.main import main
-from notyet.cli.tasks_list import age
+from notyet.cli.moments import age
 from notyet.errors import Undeliverable
 from notyet.supervise import Supervisor, SupervisorSettings
 from notyet.testing import Script, ScriptedSession
