@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from notyet.dialects.reply import Reading
 
     Keep = Callable[[Report], str]  # keeps a report's output, and returns where
+    Progress = Callable[[str, Report | None], None]  # is told of a gate that is asked, or answered
 
 
 _NOT_RUNNABLE = (126, 127)
@@ -56,9 +57,14 @@ class Asking:
     """One stop, as its gates get to see it."""
 
     def __init__(
-        self, event: StopEvent, questions: Mapping[str, Question], deadline: Deadline
+        self,
+        event: StopEvent,
+        questions: Mapping[str, Question],
+        deadline: Deadline,
+        progress: Progress | None = None,
     ) -> None:
-        self._event = event
+        self.event = event  # once it is planned: as the gates see it
+        self._progress = progress
         self._questions = questions
         self._deadline = deadline
         self._calls: dict[str, Callable[[], tuple[Any, ...]]] = {}
@@ -68,6 +74,7 @@ class Asking:
 
     def decide(self, planned: Plan, keep: Keep) -> Line[Decision]:
         """Ask stage after stage, until one holds the agent, and settle what was said."""
+        self.event = planned.event
         reports: list[Report] = []
         tree = ""
         is_held = False
@@ -79,7 +86,7 @@ class Asking:
             if self._transcripts is None and any(map(self._there, asked)):
                 from notyet.checks.elsewhere import read_transcripts
 
-                self._transcripts = yield Call(read_transcripts, (self._event,))
+                self._transcripts = yield Call(read_transcripts, (self.event,))
             answers: list[Report] = yield self.stage(asked)
             reports += answers
             if not is_held and any(map(holds, asked, answers)):
@@ -94,7 +101,7 @@ class Asking:
 
     def _there(self, gate: Gate) -> Remote | None:
         """Return where a gate's command runs; None: here, as functions always do (M1)."""
-        return place_of(gate, self._event.workspace)
+        return place_of(gate, self.event.workspace)
 
     def _tree(self, gates: Sequence[Gate], reports: Sequence[Report]) -> Line[str]:
         """Return what the files look like that this is about; empty if unknown.
@@ -115,7 +122,7 @@ class Asking:
         for place in dict.fromkeys((*places, own, None)):
             wait = self._deadline.left(workspace.PATIENCE)
             if place is None:
-                tree = yield Call(workspace.fingerprint, (self._event.cwd, wait))
+                tree = yield Call(workspace.fingerprint, (self.event.cwd, wait))
             else:
                 from notyet.workspace_remote import fingerprint_there
 
@@ -127,11 +134,11 @@ class Asking:
 
     def _workspace(self) -> Remote | None:
         """Return where the agent's files are, if elsewhere."""
-        if not self._event.workspace:
+        if not self.event.workspace:
             return None
         from notyet.core.remote import remote_from
 
-        return remote_from(self._event.workspace)
+        return remote_from(self.event.workspace)
 
     def stage(self, gates: Sequence[Gate]) -> Stage:
         """Return what asks these gates together."""
@@ -146,7 +153,7 @@ class Asking:
 
     def _call(self, speaks: str) -> Callable[[], tuple[Any, ...]]:
         if speaks not in self._calls:
-            self._calls[speaks] = function_face(speaks).write_call(self._event)
+            self._calls[speaks] = function_face(speaks).write_call(self.event)
         return self._calls[speaks]
 
     def _command(self, gate: Gate) -> CommandQuestion:
@@ -177,13 +184,13 @@ class Asking:
         folder = folder_of(gate)
         written = (check.speaks, folder)
         if written not in self._payloads:
-            payload, environ = command_face(check.speaks).write_event(self._event, folder)
+            payload, environ = command_face(check.speaks).write_event(self.event, folder)
             self._payloads[written] = dumps(payload).encode(), environ
         stdin, environ = self._payloads[written]
         return job_for(
             check,
-            folder=folder or self._event.cwd,
-            cwd=self._event.cwd,
+            folder=folder or self.event.cwd,
+            cwd=self.event.cwd,
             stdin=stdin,
             environ=environ,
             timeout=gate.timeout,
@@ -197,7 +204,7 @@ class Asking:
         job = job_there(
             check,
             remote,
-            self._event,
+            self.event,
             command_face(check.speaks).write_event,
             transcripts=transcripts,
             timeout=gate.timeout,

@@ -27,9 +27,9 @@ from notyet.roster import Roster
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Any, Literal
 
-    from notyet.asking import Keep
+    from notyet.asking import Keep, Progress
     from notyet.checks.drive import Line
     from notyet.core.gate import Gate
     from notyet.core.starter import Starter
@@ -125,15 +125,33 @@ class Engine:
         history: History = History(),  # noqa: B008  # a record cannot be changed
         *,
         keep: Keep | None = None,
+        asked: Literal["needed", "all"] = "needed",
+        progress: Progress | None = None,
     ) -> Decision:
         """Ask the gates and settle their answers; count nothing, record nothing, tell nobody.
 
         `keep` is called with a report whose output is too long for the agent, keeps that
-        somewhere and returns where; without it nothing is kept.
+        somewhere and returns where; without it nothing is kept. `asked` "all" spares no gate
+        because nothing changed (N1). `progress` is called with a gate's name and None when it is
+        asked, and with its report when it has answered, from the thread that drives.
         """
         from notyet.checks.drive_async import drive
 
-        return await drive(self._decide_only(event, history, keep or _keep_nothing))
+        keep = keep or _keep_nothing
+        return await drive(self._decide_only(event, history, keep, asked, progress))
+
+    def decide_sync(
+        self,
+        event: StopEvent,
+        history: History = History(),  # noqa: B008  # a record cannot be changed
+        *,
+        keep: Keep | None = None,
+        asked: Literal["needed", "all"] = "needed",
+        progress: Progress | None = None,
+    ) -> Decision:
+        """Do what `decide` does from code that is not async, inside a running loop or not."""
+        keep = keep or _keep_nothing
+        return drive_sync(self._decide_only(event, history, keep, asked, progress))
 
     def asks(self, event: StopEvent) -> bool:
         """Tell whether there is a gate for this event, so that it is worth a record."""
@@ -198,11 +216,20 @@ class Engine:
         yield from self._tell(event, decision, deadline)
         return decision
 
-    def _decide_only(self, event: StopEvent, history: History, keep: Keep) -> Line[Decision]:
+    def _decide_only(
+        self,
+        event: StopEvent,
+        history: History,
+        keep: Keep,
+        asked: Literal["needed", "all"],
+        progress: Progress | None,
+    ) -> Line[Decision]:
+        if asked not in {"needed", "all"}:
+            raise ValueError(f"asked is 'needed' or 'all', not {asked!r}")
         decision, gates = self._look(event)
         if decision is None:
-            forever = Deadline(None)
-            decision = yield from self._decide(event, gates, history, forever, keep)
+            asking = Asking(event, self._roster.questions, Deadline(None), progress)
+            decision = yield from self._decide(asking, gates, history, keep, asked)
         return decision
 
     def _look(self, event: StopEvent) -> tuple[Decision | None, tuple[Gate, ...]]:
@@ -256,7 +283,8 @@ class Engine:
             return path
 
         try:
-            decision = yield from self._decide(event, gates, begun.history, deadline, keep)
+            asking = Asking(event, self._roster.questions, deadline)
+            decision = yield from self._decide(asking, gates, begun.history, keep)
             if begun.warnings:
                 decision = replace(decision, warnings=(*begun.warnings, *decision.warnings))
             try:
@@ -273,14 +301,13 @@ class Engine:
 
     def _decide(
         self,
-        event: StopEvent,
+        asking: Asking,
         gates: tuple[Gate, ...],
         history: History,
-        deadline: Deadline,
         keep: Keep,
+        asked: Literal["needed", "all"] = "needed",
     ) -> Line[Decision]:
-        planned = plan(event, gates, history, self._limits, self._roster.gates)
-        asking = Asking(planned.event, self._roster.questions, deadline)
+        planned = plan(asking.event, gates, history, self._limits, self._roster.gates)
         return (yield from asking.decide(planned, keep))
 
     def _tell(self, event: StopEvent, decision: Decision, deadline: Deadline) -> Line[None]:

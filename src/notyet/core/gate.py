@@ -24,6 +24,7 @@ DIALECTS = (NATIVE, "openclaw")
 # more, unable to block: we give up on bouncing, never on checking (B1).
 NOT_ASKED_AT_LIMIT = frozenset({"openclaw", "mux"})
 EVERY_AGENT = ("*",)
+WHEN = ("always", "changed")
 CODEX_DEFAULT = "default"  # the type of a child that was spawned without one (D5)
 GATED_ENDINGS: tuple[Ending, ...] = ("done", "error", "timeout")  # others were ended by people
 
@@ -89,6 +90,8 @@ class Gate(Record, kw_only=True):
     if_broken: Literal["allow", "block"] = "allow"
     observe: bool = False
     always: bool = False  # asked although an earlier stage blocked (D3)
+    when: Literal["always", "changed"] = "always"  # "changed": only if files did (N1)
+    paths: tuple[str, ...] = ()  # globs of the files that it depends on; none: all of them
     source: Source | None = None
 
     def _validate(self) -> None:
@@ -96,6 +99,12 @@ class Gate(Record, kw_only=True):
             raise ValueError("a gate needs a name")
         if self.if_broken not in {"allow", "block"}:
             raise ValueError(f"if_broken is 'allow' or 'block', not {self.if_broken!r}")
+        if self.when not in WHEN:
+            raise ValueError(f"when is 'always' or 'changed', not {self.when!r}")
+        given = self.__dict__["paths"]  # one text stands for a tuple of one
+        self.__dict__["paths"] = (given,) if isinstance(given, str) else tuple(given)
+        if not all(isinstance(path, str) and path.strip() for path in self.paths):
+            raise ValueError(f"paths are globs of files, not {self.paths!r}")
         check_timeout(self.timeout)
         if not isinstance(self.check, Function | Command):
             raise TypeError(f"check is a Function or Command, not {type(self.check).__name__}")

@@ -108,6 +108,10 @@ class Report(Record, kw_only=True):
     workspace: str = ""  # where a command ran, ssh://host/path; empty: here
     log: str = ""  # the file with all of its output, where that was too long to be told
     held: bool = False  # a problem that held the agent, because `if_broken` is block
+    # Not asked, because nothing changed since it "passed", or since the agent began ("unchanged").
+    spared: str = ""
+    definition: str = ""  # a digest of what the gate asks; empty: unknown (N1)
+    passed_on: str = ""  # the files by which this pass is to be remembered; never stored
 
     @property
     def failed_lightly(self) -> bool:
@@ -117,13 +121,16 @@ class Report(Record, kw_only=True):
 
     @property
     def status(self) -> str:
-        """One word for logs: allowed, blocked, halted, problem or not_asked."""
+        """One word for logs: allowed, blocked, halted, problem, not_asked; or why it was spared."""
+        if self.spared:
+            return _SPARED[self.spared]
         for kind, word in _STATUS:
             if isinstance(self.answer, kind):
                 return word
         return "not_asked"
 
 
+_SPARED = {"passed": "remembered", "unchanged": "unchanged"}
 _STATUS = ((Allow, "allowed"), (Block, "blocked"), (Halt, "halted"), (Problem, "problem"))
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from sqlite3 import Connection
 
-VERSION = 5
+VERSION = 6
 
 
 def _create(db: Connection) -> None:
@@ -36,6 +36,11 @@ def _add_places(db: Connection) -> None:
     _run(db, "version_5.sql")
 
 
+def _add_passes(db: Connection) -> None:
+    """Version 6: passes and starts, so that gates are asked only when it matters; places."""
+    _run(db, "version_6.sql")
+
+
 def _run(db: Connection, name: str) -> None:
     with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
         script = file.read()
@@ -55,6 +60,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _add_holding,
     _add_tasks,
     _add_places,
+    _add_passes,
 )
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_TEXT = 8_000  # of one text in an event
 _LONGEST_KEY = 200  # of an id that agents are looked up by
+_LONGEST_PLACE = 4_096  # of a folder
 _MOST_WORDS = 32_000  # of a prompt, a reason or an output
 _NEVER_STORED = frozenset({"raw"})  # foreign, and may hold anything
 
@@ -58,7 +59,10 @@ REPORT_COLUMNS = (
     "hidden",
     "held",
     "workspace",
+    "definition",
 )
+
+_SPARED = {"remembered": "passed", "unchanged": "unchanged"}  # statuses, and why that is
 
 
 def event_row(event: StopEvent) -> tuple[bytes, str]:
@@ -198,6 +202,7 @@ def report_row(stop: int, position: int, report: Report) -> tuple[Any, ...]:
         int(report.hidden),
         int(report.held),
         _words(report.workspace),
+        key_text(report.definition),
     )
 
 
@@ -223,6 +228,8 @@ def report_of(row: tuple[Any, ...]) -> Report:
         "halted": lambda: Halt(said),
         "problem": lambda: Problem(reason, said),
         "not_asked": lambda: None,
+        "remembered": Allow,
+        "unchanged": Allow,
     }
     answer: Answer | None = answers[columns["status"]]()
     return Report(
@@ -239,7 +246,14 @@ def report_of(row: tuple[Any, ...]) -> Report:
         hidden=bool(columns["hidden"]),
         held=bool(columns["held"]),
         workspace=columns["workspace"],
+        spared=_SPARED.get(columns["status"], ""),
+        definition=columns["definition"],
     )
+
+
+def place_text(folder: str) -> str:
+    """Return a folder as stops are looked up by it: storable, and cut where nobody has such one."""
+    return _words(folder)[:_LONGEST_PLACE]
 
 
 def _words(text: str) -> str:

@@ -30,8 +30,8 @@ SEE_AGENT = f"UPDATE agents SET seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE 
 COUNT = f"UPDATE agents SET last_stop = ?, seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
 ASKER = "token, pid, pid_start, begun_at"  # what `_is_lost` wants to know
 NEW_STOP = (
-    "INSERT INTO stops (agent, turn, begun_at, pid, pid_start, token, digest, event, outcome)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'asking')"
+    "INSERT INTO stops (agent, turn, begun_at, pid, pid_start, token, digest, event, place,"
+    " outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'asking')"
 )
 DECIDE = f"UPDATE stops SET ended_at = ?, {_settings(STOP_COLUMNS)} WHERE id = ?"
 NEW_REPORT = f"INSERT INTO reports ({', '.join(REPORT_COLUMNS)}) VALUES ({_marks(REPORT_COLUMNS)})"
@@ -47,9 +47,9 @@ GIVE_UP = (
     " WHERE id = ? AND token = ? AND outcome = 'asking'"
 )
 SKIP = (
-    "INSERT INTO stops (agent, turn, begun_at, ended_at, pid, token, digest, event, outcome,"
-    " verdict, why, warnings) VALUES (ifnull((SELECT id FROM agents WHERE host = ?"
-    " AND session_id = ? AND agent_id = ?), 0), 0, ?, ?, ?, ?, ?, ?, 'skipped', 'allow', ?, ?)"
+    "INSERT INTO stops (agent, turn, begun_at, ended_at, pid, token, digest, event, place, why,"
+    " warnings, outcome, verdict) VALUES (ifnull((SELECT id FROM agents WHERE host = ?"
+    " AND session_id = ? AND agent_id = ?), 0), 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'skipped', 'allow')"
 )
 OLD_ASKING = f"SELECT id, {ASKER} FROM stops WHERE outcome = 'asking' AND begun_at < ?"
 OLD_STOPS = (

@@ -24,6 +24,7 @@ from notyet.ledger.rows import (
     history_of,
     history_row,
     key_text,
+    place_text,
     report_row,
     stop_row,
 )
@@ -84,6 +85,7 @@ class Ledger:
         digest, stored = event_row(event)
         key = _key(event)
         token = os.urandom(8)
+        place = place_text(event.cwd)
         if event.turn_id:
             event = variant(event, {"turn_id": key_text(event.turn_id)})  # as it is stored
 
@@ -104,7 +106,7 @@ class Ledger:
             else:
                 agent = known.id
                 db.execute(sql.SEE_AGENT, (now, *history_row(opened), agent))
-            new = (agent, opened.turn, now, os.getpid(), own_start(), token, digest, stored)
+            new = (agent, opened.turn, now, os.getpid(), own_start(), token, digest, stored, place)
             stop = db.execute(sql.NEW_STOP, new).lastrowid or 0
             warnings = self.file.take_warnings()
             begun = Begun(stop=stop, token=token, history=opened, warnings=warnings)
@@ -162,7 +164,8 @@ class Ledger:
         now = time.time()
         row = stop_row(decision)
         why, warnings = row[STOP_COLUMNS.index("why")], row[STOP_COLUMNS.index("warnings")]
-        new = (now, now, os.getpid(), os.urandom(8), digest, stored, why, warnings)
+        place = place_text(event.cwd)
+        new = (now, now, os.getpid(), os.urandom(8), digest, stored, place, why, warnings)
         self.file.write(lambda db: db.execute(sql.SKIP, (*_key(event), *new)), patience)
 
     def act(self, what: str, place: str, detail: str) -> None:

@@ -10,6 +10,9 @@ from support import gate, stop, substop
     [
         ({"name": " "}, "needs a name"),
         ({"if_broken": "maybe"}, "'allow' or 'block', not 'maybe'"),
+        ({"when": "never"}, "'always' or 'changed', not 'never'"),
+        ({"paths": ("src/**", " ")}, "paths are globs of files"),
+        ({"paths": (1,)}, "paths are globs of files"),
         ({"timeout": 0}, "seconds above 0"),
         ({"timeout": -1}, "seconds above 0"),
         ({"timeout": float("nan")}, "seconds above 0"),
@@ -19,6 +22,17 @@ from support import gate, stop, substop
 def test_a_gate_that_cannot_mean_anything_is_refused(fields, words):
     with pytest.raises(ValueError, match=words):
         Gate(**({"name": "g", "check": Function(print)} | fields))
+
+
+@pytest.mark.rule("N1")
+def test_one_path_stands_for_a_tuple_of_one():
+    assert gate(paths="src/**").paths == ("src/**",)
+    assert gate(paths=["a", "b"]).paths == ("a", "b")
+
+
+@pytest.mark.rule("N1")
+def test_a_gate_made_in_code_is_always_asked_unless_it_says_otherwise():
+    assert (gate().when, gate(when="changed").when) == ("always", "changed")
 
 
 @pytest.mark.rule("D1")

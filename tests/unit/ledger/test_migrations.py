@@ -47,7 +47,7 @@ def test_an_old_ledger_keeps_its_counts_and_gets_the_new_columns(old):
     assert begun.history.blocks == 2
     assert rows(ledger, "PRAGMA user_version") == [(VERSION,)]
     columns = {name for _, name, *_ in rows(ledger, "PRAGMA table_info(reports)")}
-    assert {"exit", "log", "tell_user", "hidden", "held", "workspace"} <= columns
+    assert {"exit", "log", "tell_user", "hidden", "held", "workspace", "definition"} <= columns
     assert rows(ledger, "SELECT count(*) FROM acts") == [(0,)]
     assert rows(ledger, "SELECT outcome FROM stops WHERE id = 1") == [("blocked",)]
 
@@ -68,6 +68,12 @@ def test_of_an_old_report_the_place_is_this_machine(tmp_path):
         db.execute(f"PRAGMA application_id = {_APPLICATION}")
     (report,) = Ledger(path).answer(1, 0).reports
     assert (report.gate, report.answer, report.workspace) == ("tests", Block("no"), "")
+
+
+def test_of_an_old_stop_the_place_is_unknown(old):
+    ledger = Ledger(old)
+    ledger.begin(stop(cwd="/somewhere"))
+    assert rows(ledger, "SELECT place FROM stops ORDER BY id") == [("",), ("/somewhere",)]
 
 
 def test_an_old_and_a_new_ledger_look_alike(old, tmp_path):

@@ -32,6 +32,14 @@ def test_a_skipped_stop_is_one_record_with_its_cause_and_words(ledger):
     assert (begun, pid) == (ended, os.getpid())
 
 
+def test_a_stop_is_stored_with_its_place_to_look_it_up_by(ledger):
+    decide(ledger, stop(cwd="/p"))
+    ledger.skip(stop(cwd="/p/\udc80"), skipped())
+    ledger.skip(stop(cwd="/p" * 10_000), skipped())
+    places = [place for (place,) in rows(ledger, "SELECT place FROM stops ORDER BY id")]
+    assert places == ["/p", "/p/?", "/p" * 2048]
+
+
 @pytest.mark.rule("B9")
 def test_nothing_is_stored_under_an_empty_key(ledger):
     ledger.skip(stop(session_id=""), skipped("no-session"))

@@ -1,0 +1,59 @@
+"""What a gate asks, as a digest: a pass is remembered for this question and no other (N1)."""
+
+from __future__ import annotations
+
+from notyet.core.command import Command
+from notyet.core.json_text import dumps
+
+TYPE_CHECKING = False
+try:
+    from _blake2 import blake2b  # not hashlib: it loads OpenSSL
+except ImportError:
+    from hashlib import blake2b
+if TYPE_CHECKING:
+    from notyet.core.gate import Gate
+
+# To be raised when commands are run in another way, so that an old pass says nothing of a new run.
+_FORM = 1
+_WORDS_ONLY = frozenset({"hint"})  # what an agent is told, and no part of the question
+
+
+def definition_of(gate: Gate) -> str:
+    """Return a digest of what a gate asks; empty where that cannot be told.
+
+    It is equal for equal questions, in every process. Who is asked when, and what a failure means,
+    is no part of the question. What a function is made of nobody knows: it has none.
+    """
+    check = gate.check
+    if not isinstance(check, Command):
+        return ""
+    folder = gate.source.file.rpartition("/")[0] if gate.source is not None else ""
+    options = sorted((k, v) for k, v in check.options.items() if k not in _WORDS_ONLY)
+    asked = (
+        _FORM,
+        check.speaks,
+        check.script,
+        check.argv,
+        check.shell,
+        check.dir,
+        check.workspace,
+        check.env,
+        options,
+        folder,
+        gate.paths,
+    )
+    try:
+        text = dumps(_listed(asked))
+    except ValueError:  # an option that is no plain value: made in code, and it can mean anything
+        return ""
+    return digest_of(text)
+
+
+def digest_of(text: str) -> str:
+    """Return a short text that differs where this text does."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _listed(value: object) -> object:
+    """Return a value with its tuples, and what is in them, as lists."""
+    return [*map(_listed, value)] if isinstance(value, tuple | list) else value
