@@ -21,7 +21,11 @@ import notyet
 WRITE = "NOTYET_STORIES"
 PATIENCE = 90.0  # seconds for a whole story
 MARK = "--- the story goes on after"
-PROGRAMS = ["bash", "sh", "git", "env", "basename", "cat", "chmod", "cp", "cut", "date", "dirname", "echo", "false", "grep", "head", "kill", "ln", "ls", "mkdir", "mkfifo", "mktemp", "mv", "od", "printf", "pwd", "readlink", "realpath", "rm", "rmdir", "sed", "seq", "sleep", "sort", "stat", "tail", "tee", "test", "touch", "tr", "true", "uname", "uniq", "wc", "yes"]
+PROGRAMS = """
+bash sh git env basename cat chmod cp cut date dirname echo false grep head kill ln
+ls mkdir mkfifo mktemp mv od printf pwd readlink realpath rm rmdir sed seq sleep sort
+stat tail tee test touch tr true uname uniq wc yes
+"""
 # Whoever runs the tests may be an agent; a story that is about one sets a variable.
 ENTRY = """\
 #!{python} -IS
@@ -119,7 +123,7 @@ class World:
         self.project, self.home, self.bin = (folder / name for name in ("project", "home", "bin"))
         for made in (self.project, self.home, self.bin):
             made.mkdir()
-        for name in PROGRAMS:
+        for name in PROGRAMS.split():
             found = shutil.which(name)
             if found:
                 (self.bin / name).symlink_to(found)

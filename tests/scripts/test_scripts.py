@@ -40,7 +40,8 @@ def test_one_shell_runs_all_commands(tell):
 def test_codes_patterns_and_ends_of_lines_count(tell):
     tell(
         "  $ echo a 12 b; exit_with() { return $1; }; exit_with 3\n  a ?? * (glob)\n  [3]\n"
-        "  $ echo 12.5 >&2\n  [0-9]+\\.5 (re)\n  $ printf x\n  x (no-eol)\n  $ printf '\\n\\n'\n  \n  \n"
+        "  $ echo 12.5 >&2\n  [0-9]+\\.5 (re)\n  $ printf x\n  x (no-eol)\n"
+        "  $ printf '\\n\\n'\n  \n  \n"
     )
 
 

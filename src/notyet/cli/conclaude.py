@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     import argparse
 
 SUMMARY = "run the commands of a .conclaude.yaml, with conclaude's own command line"
+EXAMPLES = (
+    ("notyet conclaude Stop < payload.json", "answer by the exit code: 2 sends the agent back"),
+    ("notyet conclaude Hooks SubagentStop --agent coder < payload.json", "for a subagent"),
+)
 _STOPS = ("Stop", "SubagentStop", "StopFailure")
 _OTHERS = (
     "ConfigChange",

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from notyet.cli.demo_cast import Role
 
 SUMMARY = "watch scripted agents meet the gates, in a throw-away project"
+EXAMPLES = (
+    ("notyet demo", "it takes a few seconds"),
+    ("notyet demo --keep", "keep the project, to look around in it"),
+)
 _SETTINGS = SupervisorSettings(grace=0.0, poll=0.05)
 _AT_MOST = 60.0  # seconds; it takes a few
 

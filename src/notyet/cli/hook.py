@@ -11,7 +11,15 @@ import os
 import sys
 from time import monotonic
 
-from notyet.cli.hook_input import Options, Unreadable, is_stop, no_place, payload_from, unusable
+from notyet.cli.hook_input import (
+    LIKE_CLAUDE,
+    Options,
+    Unreadable,
+    is_stop,
+    no_place,
+    payload_from,
+    unusable,
+)
 from notyet.cli.hook_process import OutOfTime, host_waits
 from notyet.core.text import clean, visible
 from notyet.dialects import HOSTS, PATIENCE, host_face, time_to_answer
@@ -28,10 +36,15 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Decision
 
 SUMMARY = "answer an agent's stop event, read from stdin (hosts call this)"
+EXAMPLES = (
+    ("notyet hook --host claude < payload.json", "answer as Claude Code would be answered"),
+    (
+        "notyet hook --host codex --config other.toml < payload.json",
+        "with these gates instead of others",
+    ),
+)
 _LOOK = 20.0  # seconds to look at files in a workspace elsewhere, where there is time
 _LOOK_AT_START = 5.0  # seconds for the same, where only words depend on it
-# They copied Claude Code's format, and take its `decision: block` at a stop.
-_LIKE_CLAUDE = frozenset({"vscode", "qwen", "droid", "junie"})
 
 
 def _prepared() -> None:
@@ -45,7 +58,11 @@ def main(
     prepare: Callable[[], None] = _prepared,
 ) -> Reply:
     """Answer one event; whatever happens, with a reply that the host understands."""
-    hook = _Hook(Options(argv), environ, prepare)
+    return answered(Hook(Options(argv), environ, prepare), read)
+
+
+def answered(hook: Hook, read: Callable[[], bytes]) -> Reply:
+    """Return the reply of a hook, with what is to be said besides, where there is a place."""
     try:
         reply = hook.answer(read)
     except OutOfTime:
@@ -65,7 +82,7 @@ def main(
     return replace(reply, stderr="\n".join([*lines, " | ".join(notes)]).strip())
 
 
-class _Hook:
+class Hook:
     """One call of ours by a host."""
 
     def __init__(
@@ -98,13 +115,13 @@ class _Hook:
             self.host = detect(payload)
             if self.host not in HOSTS:
                 stranger, self.host = self.host, "claude"
-                if stranger not in _LIKE_CLAUDE or not is_stop(payload):
+                if stranger not in LIKE_CLAUDE or not is_stop(payload):
                     words = f"{stranger} is not spoken yet, so nothing was checked"
                     return self.let_go("host", words)
                 self.said.append(f"this looks like {stranger}; it is answered as Claude Code")
         host_waits(self._patience())
         payload = payload | self.options.said
-        event = host_face(self.host).read_event(payload, self.environ)
+        event = self.read(payload)
         if event is None:
             return self._not_ours(payload)
         from notyet.core.event import StopEvent
@@ -123,6 +140,10 @@ class _Hook:
                 return self._nothing(f"notyet: {nowhere}")
             return self._stopping(event)
         return self._nothing() if is_others else self._starting(event)
+
+    def read(self, payload: Mapping[str, Any]) -> StopEvent | StartEvent | None:
+        """Read a payload in the words of its host."""
+        return host_face(self.host).read_event(payload, self.environ)
 
     def _is_supervised(self, session: str) -> bool:
         mark = self.environ.get("NOTYET_SUPERVISED")
@@ -155,13 +176,17 @@ class _Hook:
 
             return self._nothing(would_ask(event, setup))
         if setup.gates or setup.observers or setup.notifications:
-            from notyet.cli.hook_check import check
-
             self.prepare()
-            decision = check(event, setup, self._time_left(), self.environ, self.said)
+            decision = self.check(event, setup)
             if decision.why != "no-gate":
                 return self._reply(event, decision, setup)
         return self._without_gates(event, setup)
+
+    def check(self, event: StopEvent, setup: Setup) -> Decision:
+        """Ask the gates, and write down what came of it."""
+        from notyet.cli.hook_check import check
+
+        return check(event, setup, self.time_left(), self.environ, self.said)
 
     def _setup(self, event: StopEvent | StartEvent, longest: float) -> Setup:
         from notyet.config.load import NO_LOOK, load
@@ -177,7 +202,7 @@ class _Hook:
             project=project,
             workspace=event.workspace,
             # Where files are elsewhere; the gates need their time after that.
-            patience=NO_LOOK if self._is_probe() else min(longest, self._time_left() / 3),
+            patience=NO_LOOK if self._is_probe() else min(longest, self.time_left() / 3),
         )
 
     def _without_gates(self, event: StopEvent, setup: Setup) -> Reply:
@@ -204,7 +229,8 @@ class _Hook:
     def _patience(self) -> float:
         return self.options.timeout or PATIENCE[self.host]
 
-    def _time_left(self) -> float:
+    def time_left(self) -> float:
+        """Return how many seconds there are for the gates."""
         return max(0.0, time_to_answer(self._patience()) - (monotonic() - self.started))
 
     def _starting(self, event: StartEvent) -> Reply:
@@ -249,14 +275,18 @@ class _Hook:
         self.said += words
         try:
             if not self._is_probe():
-                from notyet.cli.hook_check import write_down
-
-                write_down(self.event, self.host, cause, words)
+                self.write_down(cause, words)
         except Exception as error:  # noqa: BLE001  # without a record, but with an answer
             self.said.append(f"that was not recorded: {error}")
         # Other causes are something that a user can mend.
         is_news = cause not in {"inside", "supervised", "unreadable"}
         return self._nothing(" | ".join(f"notyet: {line}" for line in words) if is_news else "")
+
+    def write_down(self, cause: str, words: Sequence[str]) -> None:
+        """Record a stop that is let go unchecked. Raises LedgerError."""
+        from notyet.cli.hook_check import write_down
+
+        write_down(self.event, self.host, cause, words)
 
     def _is_probe(self) -> bool:
         if "NOTYET_PROBE" not in self.environ:  # as nearly always

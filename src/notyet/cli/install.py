@@ -33,6 +33,13 @@ if TYPE_CHECKING:
     from notyet.install.place import Place
 
 SUMMARY = "register notyet with Claude Code or Codex, and trust the gates of this project"
+EXAMPLES = (
+    ("notyet install claude", "for every project of yours"),
+    ("notyet install codex --trust", "also approve the hooks, instead of in /hooks"),
+    ("notyet install claude --project", "in the project's settings, for everybody who works on it"),
+    ("notyet install claude --dry-run", "only show what would change"),
+    ("notyet install codex --timeout 1h", "let Codex wait longer for the gates"),
+)
 _DIGITS = 9  # of a number of seconds
 _TIMEOUT = 1800  # seconds: a stage of gates may take 600, and there may be a few
 

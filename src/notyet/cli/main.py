@@ -12,13 +12,16 @@ from notyet import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import NoReturn, Protocol
+
+    from notyet.cli.help import Examples
 
     class Command(Protocol):
         """What a command's module must offer."""
 
         SUMMARY: str
+        EXAMPLES: Examples
 
         def configure(self, parser: argparse.ArgumentParser) -> None: ...
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 # What happens to output that nobody can take; errors of files name the file.
 _UNWRITABLE = {errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG}
+_OWN_OPTIONS = ("-h", "--help", "--version")
 COMMANDS = {
     "install": "notyet.cli.install",
     "uninstall": "notyet.cli.uninstall",
@@ -71,23 +75,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    rest: list[str] = []
-    if words[:1] == ["with"] and "--" in words:  # what follows is the agent's
-        at = words.index("--")
-        words, rest = words[:at], words[at + 1 :]
-    if words[:1] == ["tasks"]:
-        from notyet.cli.tasks import arranged
-
-        words = arranged(words)
     try:
-        args = _parsed(words)
+        args = parsed(words)
     except SystemExit as error:
         if error.code and words[:1] == ["conclaude"]:
             return 1  # argparse exits 2, which sends an agent back
         raise
-    args.rest = rest
-    command: Command = import_module(COMMANDS[args.command])
-    return command.run(args)
+    return _command(args.command).run(args)
 
 
 def _complain(why: str) -> None:
@@ -111,28 +105,79 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-def _parsed(words: list[str]) -> argparse.Namespace:
-    parser, commands = _parsers(words[:1])
+class _Overview(_Parser):
+    """The parser of all commands, whose help is a page of our own."""
+
+    def format_help(self) -> str:
+        from notyet.cli.help import overview
+
+        return overview(summaries(COMMANDS))
+
+
+def summaries(names: Iterable[str]) -> dict[str, str]:
+    """Return what commands are for, in one line each."""
+    return {name: _command(name).SUMMARY for name in names if name in COMMANDS}
+
+
+def _command(name: str) -> Command:
+    command: Command = import_module(COMMANDS[name])
+    return command
+
+
+def parsed(words: list[str]) -> argparse.Namespace:
+    """Return what a command line says; what is wrong with it ends in SystemExit."""
+    rest: list[str] = []
+    if words[:1] == ["with"] and "--" in words:  # what follows is the agent's
+        at = words.index("--")
+        words, rest = words[:at], words[at + 1 :]
+    if words[:1] == ["tasks"]:
+        from notyet.cli.tasks import arranged
+
+        words = arranged(words)
+    wanted = [name for name in words[:1] if name in COMMANDS]
+    parser, commands = parsers(wanted)
+    if not words:
+        from notyet.cli.help import short
+
+        parser.exit(2, short(summaries(COMMANDS)))
+    if not wanted and words[0] not in _OWN_OPTIONS:
+        parser.error(_no_such(words[0]))
     args, unknown = parser.parse_known_args(words)
     if unknown:  # said by the command's own parser, which knows more
         commands[args.command].error(f"unrecognized arguments: {' '.join(unknown)}")
+    args.rest = rest
     return args
 
 
-def _parsers(wanted: Sequence[str]) -> tuple[_Parser, dict[str, _Parser]]:
-    parser = _Parser(
-        prog="notyet",
-        description="The stop gate for AI agents: agents say done, notyet checks.",
-    )
+def _no_such(word: str) -> str:
+    from notyet.config.mistakes import did_you_mean
+    from notyet.core.text import bounded, visible
+
+    if word.startswith("-"):
+        return "the command comes first, then its options: notyet COMMAND [options]"
+    hint = did_you_mean(word, COMMANDS) or "all commands are shown by: notyet --help"
+    return f"there is no command {visible(bounded(word, 40))!r}; {hint}"
+
+
+def parsers(wanted: Iterable[str]) -> tuple[argparse.ArgumentParser, dict[str, _Parser]]:
+    """Return the parser of everything, and those of the commands that are wanted.
+
+    A command that is named needs none of the others, some of which take long to import.
+    """
+    from notyet.cli.help import DESCRIPTION, HelpFormatter, epilog
+
+    parser = _Overview(prog="notyet", usage="notyet COMMAND [options]", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"notyet {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    # A command that is named needs none of the others, some of which take long to import.
-    named = {name: COMMANDS[name] for name in wanted if name in COMMANDS}
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", parser_class=_Parser
+    )
     made: dict[str, _Parser] = {}
-    for name, home in (named or COMMANDS).items():
-        command: Command = import_module(home)
-        sub = commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY)
+    for name in wanted:
+        command = _command(name)
+        sub = commands.add_parser(name, description=command.SUMMARY, prog=f"notyet {name}")
+        sub.formatter_class = HelpFormatter
         command.configure(sub)
+        sub.epilog = epilog(command.EXAMPLES, getattr(command, "NOTES", ""))
         sub.hints = getattr(command, "HINTS", sub.hints)
         made[name] = sub
     return parser, made

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 _LONGEST = 365 * 86_400
 SUMMARY = "stop gating, here or everywhere, for a while"
+EXAMPLES = (
+    ("notyet off 30m", "let agents of this project go for half an hour"),
+    ("notyet off", "until you run: notyet on"),
+    ("notyet off 2h --global", "in every project"),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import argparse
 
 SUMMARY = "gate again after `notyet off`"
+EXAMPLES = (
+    ("notyet on", "gate this project again"),
+    ("notyet on --global", "gate everywhere again"),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

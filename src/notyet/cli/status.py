@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from notyet.report.faults.fault import Fault
     from notyet.report.hosts import HostStatus
 
-SUMMARY = "show how agents are gated here, and what keeps them from being gated"
+SUMMARY = "am I gated here, now? and if not, what is wrong"
+EXAMPLES = (
+    ("notyet status", "am I gated here, now?"),
+    ("notyet status codex", "only Codex"),
+    ("notyet status --ask", "really ask the gates, as each host would"),
+    ("notyet status --json", "the same for programs"),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

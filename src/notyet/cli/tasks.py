@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Awaitable, Callable
 
     from notyet.core.task import TaskView
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from notyet.supervise import Supervisor
 
 SUMMARY = "list supervised agents, look at one, steer or end it"
-_EXAMPLES = """\
-examples:
-  notyet tasks                              what is at work, and what has ended lately
-  notyet tasks show tk3                     all about one; the first letters of its id are enough
-  notyet tasks steer tk3 "Use the new API." stop what it does, and let it go on with this
-  notyet tasks kill tk3                     end it; no gate is asked
-  notyet tasks retry tk3                    deliver a result again that could not be delivered
-  notyet tasks dismiss tk3                  say that nobody needs that result
-  notyet tasks --all --json | jq '.[].outcome'
-
+EXAMPLES = (
+    ("notyet tasks", "what is at work, and what has ended lately"),
+    ("notyet tasks show tk3", "all about one; the first letters of its id are enough"),
+    ('notyet tasks steer tk3 "Use the new API."', "stop what it does, and let it go on with this"),
+    ("notyet tasks kill tk3", "end it; no gate is asked"),
+    ("notyet tasks retry tk3", "deliver a result again that could not be delivered"),
+    ("notyet tasks dismiss tk3", "say that nobody needs that result"),
+    ("notyet tasks --all --json | jq '.[].outcome'", "for programs"),
+)
+NOTES = """\
 A task of `notyet with` whose process is gone is ended as interrupted, together with its agent,
 whenever you look. One of another program is left to that program.
 """
@@ -35,8 +35,6 @@ _RECENT = 20  # tasks that are listed also when nothing is to be said about them
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _EXAMPLES
     parser.usage = (
         "notyet tasks [list | show ID | steer ID PROMPT | kill ID | ...] [--all] [--json]"
     )

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from notyet.config.files import ConfigFile
 
 SUMMARY = "look at the gates of this project and put them into force"
+EXAMPLES = (
+    ("notyet trust", "look at this project's gates, and put them into force"),
+    ("notyet trust --show", "only show what is, and is not, trusted"),
+    ("notyet trust --read claude", "also the hooks of Claude Code, for other agents"),
+    ("notyet trust ssh://dev@box/srv/app", "the gates of a workspace on another machine"),
+    ("notyet trust --revoke", "take trust back"),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from notyet.install.registered import Registration
 
 SUMMARY = "take notyet out of the settings of Claude Code or Codex"
+EXAMPLES = (
+    ("notyet uninstall claude", "out of all settings here"),
+    ("notyet uninstall codex --user", "only out of your own"),
+    ("notyet uninstall claude --dry-run", "only show what would change"),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -14,15 +14,24 @@ if TYPE_CHECKING:
     from notyet.core.task import Result
 
 SUMMARY = "run an agent, and send it back until its work passes"
-_EXAMPLES = """\
-examples:
-  notyet with claude "Make the tests pass."
-  notyet with codex "Fix issue 12." --label issue-12 --max-blocks 5 --timeout 20m
-  notyet with claude "Go on." --resume SESSION
-  notyet with claude "Add a test." -- --model opus --permission-mode acceptEdits
-  notyet with claude "Fix the build on box." --workspace ssh://dev@box/srv/app
-  git diff | notyet with gemini - --json | jq .outcome
-
+EXAMPLES = (
+    ('notyet with claude "Make the tests pass."', "with the gates of this folder"),
+    (
+        'notyet with codex "Fix issue 12." --max-blocks 5 --timeout 20m',
+        "send it back five times at most, and give each run 20 minutes",
+    ),
+    ('notyet with claude "Go on." --resume SESSION', "go on with a session of the agent"),
+    ('notyet with claude "Add a test." -- --model opus', "what follows -- is for the agent"),
+    (
+        'notyet with claude "Fix the build." --workspace ssh://dev@box/srv/app',
+        "gates run on that machine",
+    ),
+    (
+        "git diff | notyet with gemini - --json | jq .outcome",
+        "in a script; the prompt is read from stdin",
+    ),
+)
+NOTES = """\
 Gates are those in force in the folder: write a notyet.toml and run `notyet trust`. Ctrl-C or
 Escape interrupts the agent, once more kills it. Progress goes to stderr, the answer to stdout.
 The exit code is 0 passed, 1 failed, 3 capped, 4 stuck, 5 handed back, 6 halted by a gate,
@@ -58,8 +67,6 @@ _ENDINGS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _EXAMPLES
     parser.usage = "notyet with AGENT PROMPT [options] [-- AGENT'S OWN ARGUMENTS]"
     parser.add_argument(
         "agent",

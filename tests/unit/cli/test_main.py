@@ -1,11 +1,14 @@
+import shlex
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import notyet
 from notyet.cli import demo
-from notyet.cli.main import COMMANDS, main
+from notyet.cli.help import EXAMPLES, GROUPS
+from notyet.cli.main import COMMANDS, main, parsed, summaries
 from notyet.cli.style import Style
 
 
@@ -23,12 +26,88 @@ def test_the_version_is_the_packages(capsys):
     assert capsys.readouterr().out == f"notyet {notyet.__version__}\n"
 
 
-@pytest.mark.parametrize("argv", [[], ["nonsense"], ["demo", "--nonsense"]])
+@pytest.mark.parametrize("argv", [["nonsense"], ["demo", "--nonsense"], ["--json", "status"]])
 def test_a_wrong_command_line_says_what_is_wrong(argv, capsys):
     with pytest.raises(SystemExit) as leaving:
         main(argv)
     assert leaving.value.code == 2
     assert "usage: notyet" in capsys.readouterr().err
+
+
+def test_a_command_with_a_typo_is_guessed(capsys):
+    with pytest.raises(SystemExit) as leaving:
+        main(["statsu", "--json"])
+    assert leaving.value.code == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[1] == "notyet: error: there is no command 'statsu'; did you mean `status`?"
+
+
+def test_a_command_like_no_other_is_not_guessed_nor_obeyed_by_a_terminal(capsys):
+    with pytest.raises(SystemExit):
+        main(["\x1b[2J" + "x" * 1000])
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert len(said) < 200
+    assert said.endswith("all commands are shown by: notyet --help\n")
+
+
+def test_notyet_alone_is_a_short_page_and_no_success(capsys):
+    with pytest.raises(SystemExit) as leaving:
+        main([])
+    assert leaving.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "  notyet status " in said.err
+    assert "notyet --help" in said.err
+    assert len(said.err.splitlines()) < 16
+
+
+def test_every_command_is_in_one_group_with_its_summary(capsys):
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert len(grouped) == len(set(grouped))
+    assert sorted(set(COMMANDS) - set(grouped)) == []
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    for name, summary in summaries(COMMANDS).items():
+        assert f" {name} {summary} " in said
+
+
+EVERY_EXAMPLE = [
+    pytest.param(name, line, id=line)
+    for name in COMMANDS
+    for line, _ in import_module(COMMANDS[name]).EXAMPLES
+]
+
+
+def words_of(line):
+    """Return what notyet is given by a line of a shell."""
+    (part,) = [part.split() for part in line.split(" | ") if part.strip().startswith("notyet ")]
+    words = shlex.split(" ".join(part[1:]))
+    return words[: words.index("<")] if "<" in words else words
+
+
+@pytest.mark.parametrize(("name", "line"), EVERY_EXAMPLE)
+def test_every_example_is_a_command_line_that_is_understood(name, line, monkeypatch):
+    assert parsed(words_of(line)).command == name
+
+
+def test_the_examples_of_the_first_page_are_understood_too():
+    assert [parsed(words_of(line)).command for line, _ in EXAMPLES]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_ends_with_examples(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    with pytest.raises(SystemExit) as leaving:
+        main([name, "--help"])
+    assert leaving.value.code == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"usage: notyet {name}")
+    _, _, shown = said.partition("\nexamples:\n")
+    for line, what in import_module(COMMANDS[name]).EXAMPLES:
+        assert f"  {line}" in shown
+        assert what.split()[0] in shown
 
 
 def test_ctrl_c_ends_a_command_with_130(monkeypatch, capsys):
