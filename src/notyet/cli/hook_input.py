@@ -18,6 +18,8 @@ _TEXTS = (
     "hook_event_name session_id cwd transcript_path agent_transcript_path last_assistant_message"
     " agent_id agent_type prompt_id turn_id permission_mode model source"
 )
+# They copied Claude Code's format, and take its `decision: block` at a stop.
+LIKE_CLAUDE = frozenset({"vscode", "qwen", "droid", "junie"})
 _KINDS = dict.fromkeys(_TEXTS.split(), str) | {"stop_hook_active": bool, "background_tasks": list}
 
 
