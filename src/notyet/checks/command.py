@@ -21,9 +21,11 @@ from notyet.checks.started import Started
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from notyet.core.command import Exit
+
+    Told = Callable[[int, Process], None]
 else:
     import _signal as signal  # without the enum that `signal` imports
 
@@ -32,6 +34,7 @@ __all__ = ["Job", "run_processes", "run_together", "shell_argv"]
 _WIDTH = 128  # a hundred at once, which is much, do not wait for each other
 _LOOK_AGAIN = 0.004  # where nothing wakes us up
 _LONGEST = 3600.0  # poll overflows somewhere above
+_MEANWHILE = 0.1  # seconds between two looks at what else goes on, where somebody wants to know
 _NOT_READY = "what it needs could not be made ready"
 _FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN})  # there may be room again later
 
@@ -48,13 +51,23 @@ def run_together(
 
 
 def run_processes(
-    jobs: Sequence[Job], *, deadline: float | None = None, cancel: int | None = None
+    jobs: Sequence[Job],
+    *,
+    deadline: float | None = None,
+    cancel: int | None = None,
+    told: Told | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> list[Process]:
-    """Do the same, and return what there is to know about each."""
+    """Do the same, and return what there is to know about each.
+
+    `told` hears of each that has ended, with its place, while others may still run; `meanwhile` is
+    called now and then. Neither may raise.
+    """
     if not jobs:
         return []
-    count = len(jobs)
     stage = _Stage(jobs, NEVER if deadline is None else deadline, cancel)
+    if told is not None:
+        stage.tell(told, meanwhile)
     held = hold_sigpipe()
     try:
         try:
@@ -67,7 +80,7 @@ def run_processes(
             stage.close()
     finally:
         release_sigpipe(held)
-    return stage.processes[:count]
+    return stage.processes[: stage.count]
 
 
 def _process(job: Job) -> Process:
@@ -83,6 +96,7 @@ class _Stage(Started):
 
     def __init__(self, jobs: Sequence[Job], deadline: float, cancel: int | None) -> None:
         super().__init__(deadline, Loop(cancel, self.cancel_all))
+        self.count = len(jobs)  # others may come before them, such as a connection
         if any(job.machine for job in jobs):
             from notyet.checks.connecting import Connections
 
@@ -95,6 +109,9 @@ class _Stage(Started):
         self.width = _WIDTH
         self.here, self.inherited = folder_id("."), inherited()
         self.token = os.urandom(12).hex()
+        self.told: Told | None = None
+        self.untold: dict[int, Process] = {}
+        self.meanwhile: Callable[[], None] | None = None
         for process in tuple(self.processes):
             self._put_behind(process)
         self.waiting.reverse()
@@ -120,6 +137,20 @@ class _Stage(Started):
         if is_over:
             self._release(first)
 
+    def tell(self, told: Told, meanwhile: Callable[[], None] | None) -> None:
+        """Say from now on which commands have ended."""
+        self.told, self.meanwhile = told, meanwhile
+        self.untold = dict(enumerate(self.processes[: self.count]))
+
+    def _tell_ended(self, told: Told) -> None:
+        """Tell of those that neither run nor wait any more, and were not told of before."""
+        if self.meanwhile is not None:
+            self.meanwhile()
+        left = {*self.running, *self.waiting}
+        left.update(*self.held.values())
+        for place in [place for place, process in self.untold.items() if process not in left]:
+            told(place, self.untold.pop(place))
+
     def wait(self) -> None:
         """Start everything, and wait until it has ended, and its groups with it."""
         pause = 0.0005
@@ -131,6 +162,9 @@ class _Stage(Started):
                 for process in tuple(self.unwatched):
                     self._look(process, -1)
             limit = pause if self.unwatched else _LONGEST
+            if self.told is not None:
+                self._tell_ended(self.told)
+                limit = limit if self.meanwhile is None else min(limit, _MEANWHILE)
             if not self.running:
                 self._over()
                 if not self.ending and not self.waiting:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     Asking = tuple[Question, tuple[Any, ...]]  # and its arguments
     Answered = tuple[int, Report, float]  # its place, what it said, and when
+    # Hears of a gate that is being asked, and of its report; in the thread that drives.
+    Progress = Callable[[str, Report | None], None]
     Line = Generator["Stage | Call", Any, T]
 
 
@@ -44,6 +46,18 @@ class Stage(Record):
     functions: dict[int, Asking]
     commands: dict[int, CommandQuestion]
     deadline: float | None = None
+    progress: Progress | None = None
+
+    def tell(self, name: str, report: Report | None = None) -> None:
+        """Say that a gate is being asked, or what it said; whoever hears it can harm nothing."""
+        if self.progress is None:
+            return
+        try:
+            self.progress(name, report)
+        except Exception:  # foreign code, for which nobody is asked or held
+            import logging
+
+            logging.getLogger("notyet").debug("progress", exc_info=True)
 
     def ends(self, question: Question, started: float) -> float | None:
         """Return when a function's time is up; None when it may take as long as it likes."""
@@ -103,6 +117,8 @@ def ask_together(stage: Stage) -> list[Report]:
     started = monotonic()
     answers: SimpleQueue[Answered] = SimpleQueue()
     reports: dict[int, Report] = {}
+    for question, _ in stage.functions.values():
+        stage.tell(question.name)
     engines = frozenset(question.engine for question, _ in stage.functions.values())
     outside = asked_by.set(asked_by.get() | engines)
     try:
@@ -110,11 +126,16 @@ def ask_together(stage: Stage) -> list[Report]:
             try:
                 run_in_thread(_job(place, asking, answers))
             except RuntimeError as error:  # the system has no thread left
-                reports[place] = cannot_start(asking[0], error)
+                answers.put((place, cannot_start(asking[0], error), started))
     finally:
         asked_by.reset(outside)
+
+    def meanwhile() -> None:
+        while not answers.empty():
+            _take(stage, started, answers.get(), reports)
+
     if stage.commands:
-        reports |= zip(stage.commands, _ask_commands(stage), strict=True)
+        reports |= zip(stage.commands, _ask_commands(stage, meanwhile), strict=True)
     _await_answers(stage, started, answers, reports)
     return [reports[place] for place in sorted(reports)]
 
@@ -131,23 +152,43 @@ def _await_answers(
         soonest = min((end for end in ends.values() if end is not None), default=None)
         try:
             patience = None if soonest is None else max(0.0, soonest - monotonic())
-            place, report, came = answers.get(timeout=patience)
+            answer = answers.get(timeout=patience)
         except Empty:
             now = monotonic()
             for place, end in ends.items():
                 if end is not None and end <= now:
                     reports[place] = stage.late(waiting[place], started)
+                    stage.tell(waiting[place].name, reports[place])
         else:
-            end = ends.get(place)
-            if end is not None and came > end:  # a late answer is dropped (A9)
-                report = stage.late(waiting[place], started)
-            reports.setdefault(place, report)
+            _take(stage, started, answer, reports)
 
 
-def _ask_commands(stage: Stage) -> list[Report]:
+def _take(stage: Stage, started: float, answer: Answered, reports: dict[int, Report]) -> None:
+    """Take the answer of a function, unless its time was up before."""
+    place, report, came = answer
+    if place in reports:
+        return
+    question, _ = stage.functions[place]
+    end = stage.ends(question, started)
+    if end is not None and came > end:  # a late answer is dropped (A9)
+        report = stage.late(question, started)
+    reports[place] = report
+    stage.tell(question.name, report)
+
+
+def _ask_commands(stage: Stage, meanwhile: Callable[[], None] | None = None) -> list[Report]:
     from notyet.checks.question import ask_commands
 
-    return ask_commands(list(stage.commands.values()), stage.deadline)
+    questions = list(stage.commands.values())
+    if stage.progress is None:
+        return ask_commands(questions, stage.deadline)
+    for question in questions:
+        stage.tell(question.name)
+
+    def answered(place: int, report: Report) -> None:
+        stage.tell(questions[place].name, report)
+
+    return ask_commands(questions, stage.deadline, answered=answered, meanwhile=meanwhile)
 
 
 def _job(place: int, asking: Asking, answers: SimpleQueue[Answered]) -> Callable[[], None]:

@@ -72,6 +72,7 @@ class _Asked:
         self.missing = len(stage.functions) + len(stage.commands)
         self.reports: list[Any] = [None] * self.missing
         self.cancelled = -1  # a pipe that ends the commands when it is written to
+        self.told: set[int] = set()  # the places of those that somebody has heard of
         self.complete: asyncio.Future[None] = loop.create_future()
         self.tasks: dict[int, asyncio.Task[None]] = {}
         self.started = loop.time()
@@ -96,6 +97,8 @@ class _Asked:
 
     def _ask(self) -> None:
         functions = self.stage.functions
+        for question, _ in functions.values():
+            self.stage.tell(question.name)
         engines = frozenset(question.engine for question, _ in functions.values())
         outside = asked_by.set(asked_by.get() | engines)
         try:
@@ -123,19 +126,26 @@ class _Asked:
         from notyet.checks.question import ask_commands
 
         questions = list(self.stage.commands.values())
+        places = list(self.stage.commands)
+        for question in questions:
+            self.stage.tell(question.name)
         try:
             heard, self.cancelled = os.pipe()
         except OSError as error:  # too many files are open
             self._deliver_broken(Problem("cannot_start", f"no pipe to run it with: {error}"))
             return
 
+        def answered(at: int, report: Report) -> None:
+            _tell(self.loop, self._tell_of, places[at], report)
+
         def job() -> None:
+            listens = answered if self.stage.progress is not None else None
             try:
-                reports = ask_commands(questions, self.stage.deadline, heard)
+                reports = ask_commands(questions, self.stage.deadline, heard, answered=listens)
             except BaseException as error:  # noqa: BLE001  # somebody waits for it, and not here
                 _tell(self.loop, self._deliver_broken, crashed(error))
             else:
-                _tell(self.loop, self._deliver_all, list(self.stage.commands), reports)
+                _tell(self.loop, self._deliver_all, places, reports)
             finally:
                 os.close(heard)
 
@@ -189,8 +199,19 @@ class _Asked:
         if self.reports[place] is None:  # else it comes too late
             self.reports[place] = report
             self.missing -= 1
+            self._tell_of(place, report)
             if not self.missing and not self.complete.done():
                 self.complete.set_result(None)
+
+    def _tell_of(self, place: int, report: Report) -> None:
+        """Say once what a gate said, as long as somebody waits for it."""
+        if self.stage.progress is None or place in self.told or self.complete.done():
+            return
+        self.told.add(place)
+        if place in self.stage.functions:
+            self.stage.tell(self.stage.functions[place][0].name, report)
+        else:
+            self.stage.tell(self.stage.commands[place].name, report)
 
     def _set_timer(self) -> None:
         """Wake up when the next question is out of time: one timer for all of them."""

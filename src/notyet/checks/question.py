@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from notyet.checks.process import Process
     from notyet.core.command import Command, Exit
     from notyet.core.remote import Remote
     from notyet.dialects.reply import Reading
@@ -130,10 +131,31 @@ def _argv(command: Command, folder: str) -> tuple[str, ...]:
 
 
 def ask_commands(
-    questions: Sequence[CommandQuestion], deadline: float | None, cancel: int | None = None
+    questions: Sequence[CommandQuestion],
+    deadline: float | None,
+    cancel: int | None = None,
+    *,
+    answered: Callable[[int, Report], None] | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> list[Report]:
-    """Run the commands of a stage together, in this thread, and read their answers."""
-    ended = run_processes([q.job for q in questions], deadline=deadline, cancel=cancel)
+    """Run the commands of a stage together, in this thread, and read their answers.
+
+    `answered` hears of each at once, by its place, while others may still run; what one prints
+    while it is ended may be missing then. `meanwhile` is called now and then as long as they run.
+    """
+    told = None
+    if answered is not None:
+
+        def told(place: int, process: Process) -> None:
+            answered(place, questions[place].report(process.exit(), cut=process.cut))
+
+    ended = run_processes(
+        [q.job for q in questions],
+        deadline=deadline,
+        cancel=cancel,
+        told=told,
+        meanwhile=meanwhile,
+    )
     reports = []
     for question, process in zip(questions, ended, strict=True):
         reports.append(question.report(process.exit(), cut=process.cut))
