@@ -21,6 +21,9 @@ CREATE INDEX starts_by_time ON starts (at);
 
 ALTER TABLE reports ADD COLUMN definition TEXT NOT NULL DEFAULT ''; -- a digest of what the gate asks
 ALTER TABLE stops ADD COLUMN place TEXT NOT NULL DEFAULT '';        -- the folder of the agent
-CREATE INDEX stops_by_place ON stops (place, id) WHERE place != '';
-CREATE INDEX stops_by_outcome ON stops (outcome, id);
+-- For looking back. Every index of stops ends with their number, by which `log` is ordered.
+CREATE INDEX stops_by_place ON stops (place, outcome);
+CREATE INDEX stops_by_outcome ON stops (outcome);
+CREATE INDEX reports_by_gate ON reports (gate, stop);
+CREATE INDEX agents_by_time ON agents (seen_at);
 CREATE INDEX agents_by_session ON agents (session_id)

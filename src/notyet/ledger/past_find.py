@@ -1,0 +1,186 @@
+"""Finding stops by an index, whatever is wished: a ledger may hold a million of them.
+
+Every index ends with the stop's number, so that what it finds comes in order, the newest first.
+A wish for several folders or outcomes is several such walks, whose results are put together.
+"""
+
+from __future__ import annotations
+
+from notyet.core.json_text import dumps
+from notyet.core.record import Record
+from notyet.core.verdict import OUTCOMES
+from notyet.ledger.past import below
+from notyet.ledger.rows import key_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from typing import Any
+
+    from notyet.ledger.past import Wish
+
+_HIGHEST = (1 << 63) - 1
+_FEW = 1_000  # agents, or stops of a gate, that are looked up one by one
+_FEW_PLACES = 500
+_ALL_OUTCOMES = (*OUTCOMES, "asking")
+
+
+class _Walk(Record, kw_only=True):
+    """One walk along an index."""
+
+    index: str
+    where: tuple[str, ...]
+    values: tuple[Any, ...]
+
+
+def find(db: sqlite3.Connection, wish: Wish) -> list[int]:
+    """Return the numbers of the stops that are meant, the newest first."""
+    first, beyond = _span(db, wish)
+    if first >= beyond:
+        return []
+    found: set[int] = set()
+    walks, checks, values = _walks(db, wish)
+    for walk in walks:
+        where = " AND ".join((*walk.where, "s.id >= ?", "s.id < ?", *checks))
+        source = f"stops s {walk.index}"
+        statement = f"SELECT s.id FROM {source} WHERE {where} ORDER BY s.id DESC LIMIT ?"
+        if walk.index == _BY_GATE:
+            statement = statement.replace(source, _BY_GATE).replace("BY s.id", "BY r.stop")
+            statement = statement.replace("s.id >= ?", "r.stop >= ?")
+            statement = statement.replace("s.id < ?", "r.stop < ?")
+        bound = (*walk.values, first, beyond, *values, wish.most)
+        found.update(number for (number,) in db.execute(statement, bound))
+    newest = sorted(found, reverse=True)
+    return newest if wish.most < 0 else newest[: wish.most]
+
+
+def _span(db: sqlite3.Connection, wish: Wish) -> tuple[int, int]:
+    """Return the first number that can be meant, and the one beyond the last."""
+    first, beyond = wish.after + 1, wish.before or _HIGHEST
+    if wish.since:
+        row = db.execute(_FIRST_SINCE, (wish.since,)).fetchone()
+        first = max(first, row[0]) if row else _HIGHEST
+    if wish.until:
+        row = db.execute(_LAST_UNTIL, (wish.until,)).fetchone()
+        beyond = min(beyond, row[0] + 1) if row else 0
+    return first, beyond
+
+
+_FIRST_SINCE = "SELECT id FROM stops WHERE begun_at >= ? ORDER BY begun_at, id LIMIT 1"
+_LAST_UNTIL = "SELECT id FROM stops WHERE begun_at <= ? ORDER BY begun_at DESC, id DESC LIMIT 1"
+_BY_GATE = "reports r INDEXED BY reports_by_gate CROSS JOIN stops s ON s.id = r.stop"
+_BY_AGENT = "INDEXED BY stops_by_agent"
+
+
+def _walks(
+    db: sqlite3.Connection, wish: Wish
+) -> tuple[list[_Walk], tuple[str, ...], tuple[Any, ...]]:
+    """Return the walks, and what is to be checked for each stop that they come by."""
+    checks = _Checks(wish)
+    if wish.session:
+        walks = [_of_agent(agent) for agent in _agents_of_session(db, wish)]
+        start = '"session_id": ' + dumps(key_text(wish.session))[:-1]
+        unknown = _Walk(
+            index=_BY_AGENT, where=("s.agent = 0", "instr(s.event, ?)"), values=(start,)
+        )
+        return [*walks, unknown], *checks.all("outcome", "place", "host", "gate")
+    if wish.gate and len(db.execute(_SOME_OF_GATE, (wish.gate, _FEW)).fetchall()) < _FEW:
+        walk = _Walk(index=_BY_GATE, where=("r.gate = ?",), values=(wish.gate,))
+        return [walk], *checks.all("outcome", "place", "host")
+    if wish.host:
+        agents = db.execute(_AGENTS_OF_HOST, (key_text(wish.host), _FEW)).fetchall()
+        if len(agents) < _FEW:
+            walks = [_of_agent(agent) for (agent,) in (*agents, (0,))]
+            return walks, *checks.all("outcome", "place", "host", "gate")
+    places = _places(db, wish)
+    if places is not None:
+        walks = [
+            _Walk(
+                index="INDEXED BY stops_by_place",
+                where=("s.place = ?", "s.outcome = ?"),
+                values=(place, outcome),
+            )
+            for place in places
+            for outcome in wish.outcomes or _ALL_OUTCOMES
+        ]
+        return walks, *checks.all("host", "gate")
+    if wish.outcomes:
+        index = "INDEXED BY stops_by_outcome"
+        walks = [_Walk(index=index, where=("s.outcome = ?",), values=(o,)) for o in wish.outcomes]
+        return walks, *checks.all("place", "host", "gate")
+    return [_Walk(index="", where=(), values=())], *checks.all("place", "host", "gate")
+
+
+_SOME_OF_GATE = "SELECT 1 FROM reports INDEXED BY reports_by_gate WHERE gate = ? LIMIT ?"
+_AGENTS_OF_HOST = "SELECT id FROM agents WHERE host = ? LIMIT ?"
+_AGENTS_OF_SESSION = (
+    "SELECT id FROM agents INDEXED BY agents_by_session WHERE session_id >= ? AND session_id < ?"
+)
+
+
+def _of_agent(agent: int) -> _Walk:
+    return _Walk(index=_BY_AGENT, where=("s.agent = ?",), values=(agent,))
+
+
+def _agents_of_session(db: sqlite3.Connection, wish: Wish) -> list[int]:
+    start = key_text(wish.session)
+    return [agent for (agent,) in db.execute(_AGENTS_OF_SESSION, (start, start + "\U0010ffff"))]
+
+
+def _places(db: sqlite3.Connection, wish: Wish) -> list[str] | None:
+    """Return the folders that stops were in; None where the folder does not narrow it down."""
+    folders = below(wish.place)
+    if not folders:
+        return None
+    found = [own for own, _, _ in folders]
+    for _, under, beyond in folders:
+        place = under
+        while True:
+            (following,) = db.execute(_NEXT_PLACE, (place, beyond)).fetchone()
+            if following is None:
+                break
+            if len(found) == _FEW_PLACES:
+                return None
+            found.append(following)
+            place = following
+    return found
+
+
+_NEXT_PLACE = "SELECT min(place) FROM stops WHERE place > ? AND place < ?"
+
+
+class _Checks:
+    """What a stop must be like that a walk comes by, as far as the walk does not say so."""
+
+    def __init__(self, wish: Wish) -> None:
+        self._known: dict[str, tuple[str, tuple[Any, ...]]] = {}
+        if wish.outcomes:
+            marks = ", ".join("?" * len(wish.outcomes))
+            self._known["outcome"] = f"s.outcome IN ({marks})", wish.outcomes
+        if wish.place:
+            folders = below(wish.place)
+            words = " OR ".join("s.place = ? OR (s.place > ? AND s.place < ?)" for _ in folders)
+            self._known["place"] = f"({words})", tuple(name for row in folders for name in row)
+        if wish.host:
+            host = key_text(wish.host)
+            self._known["host"] = _OF_HOST, (host, f'"host": {dumps(host)}')
+        if wish.gate:
+            self._known["gate"] = _WITH_GATE, (wish.gate,)
+        self._time = tuple(
+            (f"s.begun_at {sign} ?", (moment,))
+            for sign, moment in ((">=", wish.since), ("<=", wish.until))
+            if moment
+        )
+
+    def all(self, *names: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        """Return the conditions of these names, and those of time, with their values."""
+        wanted = (*(self._known[name] for name in names if name in self._known), *self._time)
+        words = tuple(condition for condition, _ in wanted)
+        return words, tuple(value for _, values in wanted for value in values)
+
+
+_OF_HOST = (
+    "(EXISTS (SELECT 1 FROM agents a WHERE a.id = s.agent AND a.host = ?)"
+    " OR (s.agent = 0 AND instr(s.event, ?)))"
+)
+_WITH_GATE = "EXISTS (SELECT 1 FROM reports r WHERE r.stop = s.id AND r.gate = ?)"

@@ -1,0 +1,243 @@
+"""Looking back at what real engines wrote down."""
+
+import os
+import sqlite3
+import time
+from contextlib import closing
+
+import pytest
+
+from notyet import Allow, Block, Engine, Ledger, StopEvent
+from notyet.core.event import BackgroundTask, Usage
+from notyet.core.record import replace
+from notyet.core.verdict import Decision
+from notyet.ledger import past
+from notyet.ledger.past import Wish, agents, around, gate_stats, stop, stops
+from notyet.ledger.past_event import event_of
+from notyet.ledger.past_stats import percentile, stats
+from notyet.ledger.rows import event_row
+from support import gate
+from support import stop as an_event
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.db")
+
+
+def asked(ledger, *answers, limits=None, **fields):
+    """Let a real engine decide a stop whose gates answer like this: (name, answer)."""
+    gates = [gate(name, answer, scopes=("agent", "subagent")) for name, answer in answers]
+    more = {} if limits is None else {"limits": limits}
+    engine = Engine(gates, ledger=ledger, warn=lambda _: None, **more)
+    return engine.check_sync(an_event(**fields))
+
+
+def ids(found):
+    return [one.id for one in found]
+
+
+def test_a_stop_comes_back_with_all_that_was_written_down(ledger):
+    decision = asked(
+        ledger, ("lint", Allow(note="fine")), ("tests", Block("Make them pass.", "exit 1")),
+        cwd="/p/x", host="claude", agent_id="a7", scope="subagent", task_id="tk1",
+        last_message="done", stop_hook_active=False,
+    )  # fmt: skip
+    (one,) = stops(ledger, Wish())
+    assert (one.id, one.host, one.session_id, one.agent_id) == (1, "claude", "s1", "a7")
+    assert (one.scope, one.place, one.turn, one.task) == ("subagent", "/p/x", 1, "tk1")
+    assert (one.outcome, one.verdict, one.why) == ("blocked", "block", decision.why)
+    assert one.prompt == decision.verdict.prompt
+    assert (one.count, one.limit, one.limit_source) == (1, 3, "max_blocks")
+    assert one.begun_at <= one.ended_at <= time.time()
+    assert [(r.gate, r.status) for r in one.reports] == [("lint", "allowed"), ("tests", "blocked")]
+    assert one.event.last_message == "done"
+    assert (one.followed, one.repeated, one.warnings) == (False, 0, ())
+
+
+def test_outputs_come_only_with_one_stop_at_a_time(ledger):
+    begun = ledger.begin(an_event())
+    report = past_report = replace(_report("lint"), output="all of it")
+    ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1, reports=(report,)))
+    assert stops(ledger, Wish())[0].reports[0].output == ""
+    assert stop(ledger, begun.stop).reports == (past_report,)
+    assert past.these(ledger, [begun.stop, 99])[0].reports[0].gate == "lint"
+
+
+def _report(name):
+    from notyet import Report
+
+    return Report(gate=name, answer=Allow(), seconds=1.5)
+
+
+def test_stops_are_found_by_each_wish_and_by_all_together(ledger):
+    asked(ledger, ("lint", None), cwd="/p/a", session_id="s-one", host="claude")
+    asked(ledger, ("lint", Block("x")), cwd="/p/a/sub", session_id="s-two", host="codex")
+    asked(ledger, ("tests", None), cwd="/p/ab", session_id="s-one", host="claude")
+    asked(ledger, cwd="/p/a", session_id="other", host="claude", internal=True)
+    asked(ledger, ("tests", Block("x")), cwd="/p/a", session_id="s-two", host="codex")
+
+    def found(**wish):
+        return ids(stops(ledger, Wish(**wish)))
+
+    everything = found()
+    assert everything == sorted(everything, reverse=True)
+    assert found(place="/p/a") == [4, 2, 1]
+    assert found(place="/p/a/") == [4, 2, 1]
+    assert found(place="/") == found(place="/p") == everything
+    assert found(place="/p/a/sub") == [2]
+    assert found(place="/nowhere") == []
+    assert found(outcomes=("blocked",)) == [4, 2]
+    assert found(outcomes=("blocked", "passed")) == everything
+    assert found(outcomes=("blocked",), place="/p/a/sub") == [2]
+    assert found(session="s-one") == [3, 1]
+    assert found(session="s-") == everything
+    assert found(session="s-", outcomes=("passed",), place="/p/a") == [1]
+    assert found(host="codex") == [4, 2]
+    assert found(host="codex", place="/p/a/sub") == [2]
+    assert found(gate="tests") == [4, 3]
+    assert found(gate="tests", host="claude") == [3]
+    assert found(gate="nothing") == []
+    assert found(before=3) == [2, 1]
+    assert found(after=3) == [4]
+    assert found(most=2) == everything[:2]
+    assert found(most=-1) == everything
+
+
+def test_what_is_common_is_found_by_other_ways_than_what_is_rare(ledger, monkeypatch):
+    monkeypatch.setattr("notyet.ledger.past_find._FEW", 1)
+    monkeypatch.setattr("notyet.ledger.past_find._FEW_PLACES", 2)
+    for n in range(4):
+        asked(ledger, ("lint", None), cwd=f"/p/{n}", session_id=f"s{n}", host="claude")
+    asked(ledger, ("tests", None), cwd="/q", session_id="s9", host="codex")
+    assert ids(stops(ledger, Wish(place="/p"))) == [4, 3, 2, 1]
+    assert ids(stops(ledger, Wish(place="/p", outcomes=("passed",)))) == [4, 3, 2, 1]
+    assert ids(stops(ledger, Wish(gate="lint", place="/p/2"))) == [3]
+    assert ids(stops(ledger, Wish(host="codex"))) == [5]
+    assert ids(stops(ledger, Wish(host="claude", gate="lint", most=1))) == [4]
+
+
+def test_stops_are_found_by_their_time(ledger):
+    for n in range(5):
+        asked(ledger, ("lint", None), session_id=f"s{n}")
+    with closing(sqlite3.connect(ledger.path)) as db, db:
+        db.execute("UPDATE stops SET begun_at = id * 100")
+    assert ids(stops(ledger, Wish(since=300))) == [5, 4, 3]
+    assert ids(stops(ledger, Wish(until=300))) == [3, 2, 1]
+    assert ids(stops(ledger, Wish(since=150, until=350))) == [3, 2]
+    assert ids(stops(ledger, Wish(since=501))) == []
+    assert ids(stops(ledger, Wish(until=99))) == []
+
+
+def test_a_folder_is_known_by_the_name_of_a_link_to_it_too(ledger, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    asked(ledger, ("lint", None), cwd=str(tmp_path / "real"))
+    asked(ledger, ("lint", None), cwd=str(tmp_path / "link"), session_id="s2")
+    assert ids(stops(ledger, Wish(place=str(tmp_path / "link")))) == [2, 1]
+
+
+def test_a_stop_of_an_agent_that_was_never_counted_tells_who_it_was(ledger):
+    skipped = Decision(verdict=Allow(), outcome="skipped", why="off")
+    ledger.skip(an_event(session_id="quiet", host="codex", agent_id="a1", cwd="/p"), skipped)
+    (one,) = stops(ledger, Wish(session="qui"))
+    assert (one.host, one.session_id, one.agent_id, one.why) == ("codex", "quiet", "a1", "off")
+    assert ids(stops(ledger, Wish(host="codex"))) == [1]
+    assert ids(stops(ledger, Wish(host="claude"))) == []
+    assert around(ledger, 1) == []
+
+
+def test_nothing_is_made_by_looking_where_there_is_no_ledger(ledger):
+    assert stops(ledger, Wish()) == agents(ledger, 0.0) == gate_stats(ledger, Wish()) == []
+    assert stop(ledger, 1) is None
+    assert past.these(ledger, [1]) == []
+    assert not os.path.exists(ledger.path)
+
+
+def test_numbers_that_no_stop_can_have_are_no_stops(ledger):
+    asked(ledger, ("lint", None))
+    assert stop(ledger, 99) is None
+    assert stop(ledger, 1 << 80) is None
+    assert past.these(ledger, []) == []
+    assert around(ledger, 99) == []
+
+
+def test_the_other_stops_of_a_turn_are_around_it(ledger):
+    for message in ("one", "two", "three"):
+        asked(ledger, ("t", Block("x")), turn_id="t1", last_message=message)
+    asked(ledger, ("t", None), turn_id="t2", last_message="four")
+    asked(ledger, ("t", None), session_id="else", turn_id="t1")
+    assert ids(around(ledger, 2)) == [1, 3]
+    assert ids(around(ledger, 3, most=1)) == [2]
+    assert ids(around(ledger, 4)) == []
+    (newest,) = stops(ledger, Wish(session="s1", most=1))
+    assert not newest.followed
+    assert stop(ledger, 3).outcome == "overridden"
+    assert stop(ledger, 3).followed
+
+
+def test_agents_come_with_their_budget_and_their_last_stop(ledger):
+    asked(ledger, ("t", Block("x")), cwd="/p/a", session_id="one")
+    asked(ledger, ("t", None), cwd="/q", session_id="two")
+    asked(ledger, ("t", Block("x")), cwd="/p/a/b", session_id="three")
+    found = agents(ledger, 0.0)
+    assert [agent.session_id for agent in found] == ["three", "two", "one"]
+    assert [agent.outcome for agent in found] == ["blocked", "passed", "blocked"]
+    assert (found[0].history.blocks, found[0].place, found[0].stop) == (1, "/p/a/b", 3)
+    assert [agent.session_id for agent in agents(ledger, 0.0, "/p/a")] == ["three", "one"]
+    assert [agent.session_id for agent in agents(ledger, 0.0, most=1)] == ["three"]
+    assert agents(ledger, time.time() + 60) == []
+
+
+def test_statistics_count_what_gates_said_and_what_came_of_it(ledger):
+    from notyet import Limits
+
+    def run(answer, turn, message, **fields):
+        return asked(ledger, ("t", answer), turn_id=turn, last_message=message, **fields)
+
+    run(Block("x"), "t1", "1")
+    run(Block("x"), "t1", "2")
+    run(Allow(), "t1", "3")  # both led to a pass
+    run(Block("x"), "t2", "4")  # and then the host let it go
+    run(Allow(), "t3", "5")
+    run(Block("x"), "t4", "6", limits=Limits(max_blocks=0))  # nobody was sent back
+    run(lambda *_: 1 / 0, "t5", "7")
+    (one,) = gate_stats(ledger, Wish(most=-1))
+    assert (one.gate, one.asked, one.blocked, one.problems) == ("t", 7, 4, 1)
+    assert (one.sent_back, one.led_to_pass, one.spared) == (3, 2, 0)
+    assert one.seconds >= one.p95 >= one.p50 >= 0
+    everything = stats(ledger, Wish(most=-1))
+    assert everything.outcomes["overridden"] == 1
+    assert (everything.stops, everything.is_all) == (7, True)
+    some = stats(ledger, Wish(most=2))
+    assert (some.stops, some.is_all) == (2, False)
+
+
+def test_statistics_of_one_gate_leave_the_others_out(ledger):
+    asked(ledger, ("a", None), ("b", None))
+    assert {one.gate for one in gate_stats(ledger, Wish(most=-1))} == {"a", "b"}
+    assert [one.gate for one in gate_stats(ledger, Wish(gate="b", most=-1))] == ["b"]
+
+
+def test_percentiles_are_values_that_were_measured():
+    assert percentile([], 50) == 0.0
+    assert percentile([3.0], 95) == 3.0
+    assert percentile([1.0, 2.0, 3.0, 4.0], 50) == 2.0
+    assert percentile([float(n) for n in range(1, 101)], 95) == 95.0
+
+
+def test_an_event_comes_back_as_it_was_stored():
+    event = StopEvent(
+        session_id="s", host="claude", usage=Usage(input=5), tools_used=("Bash",),
+        background_tasks=(BackgroundTask(id="b", type="shell"),), result={"x": [1]},
+        duration_ms=1.5, workspace="ssh://host/p",
+    )  # fmt: skip
+    assert event_of(event_row(event)[1]) == event
+
+
+def test_an_event_that_was_cut_or_comes_from_elsewhere_comes_back_as_far_as_it_can():
+    huge = StopEvent(session_id="s", tools_used=tuple(f"tool {n}" for n in range(5_000)))
+    assert event_of(event_row(huge)[1]) == StopEvent(session_id="s")
+    assert event_of('{"session_id": "s", "later": 1, "usage": 7, "ending": "odd"}') == StopEvent(
+        session_id="s"
+    )
