@@ -1,64 +1,49 @@
 """What the files look like now: one fingerprint for HEAD, index, worktree and untracked content.
 
-A repository can name commands that git runs when it looks at the files: a file system monitor,
-filters, hooks. An agent can write such a repository, so none of them may run here. What we cannot
-switch off makes the files unknown, and inside other repositories git is not run at all.
+`git status` and `git ls-files` tell what is in the index and what differs from it, and what differs
+is read. What git was told to overlook is read too. A repository can name commands that git runs
+when it looks; none of them may run here (see `workspace_git`). What we cannot switch off makes the
+files unknown, and inside other repositories git is not run at all.
+Files that git ignores are not seen.
 """
 
 from __future__ import annotations
 
+import os
 from time import monotonic
 
 from notyet.core.record import Record
+from notyet.workspace_content import Contents, Reading, blake2b
+from notyet.workspace_git import Command, Output, Unknown, run
+from notyet.workspace_place import Place, look_closer, refuse_what_hides, repository_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+__all__ = ["PATIENCE", "Scope", "fingerprint", "fingerprints", "repository_of"]
+
 PATIENCE = 20.0  # seconds for git
-_MOST_BYTES = 64 * 1024 * 1024  # of content read; beyond, size and time stand for it
-MOST_ENTRIES = 20_000  # of the repositories inside this one
-# As `git rev-parse --local-env-vars` lists them.
-OF_ANOTHER_REPOSITORY = frozenset(
-    f"GIT_{name}"
-    for name in (
-        "ALTERNATE_OBJECT_DIRECTORIES",
-        "COMMON_DIR",
-        "CONFIG",
-        "CONFIG_COUNT",
-        "CONFIG_PARAMETERS",
-        "DIR",
-        "GRAFT_FILE",
-        "IMPLICIT_WORK_TREE",
-        "INDEX_FILE",
-        "INTERNAL_SUPER_PREFIX",
-        "NO_REPLACE_OBJECTS",
-        "OBJECT_DIRECTORY",
-        "PREFIX",
-        "REPLACE_REF_BASE",
-        "SHALLOW_FILE",
-        "WORK_TREE",
-    )
+STATUS = (
+    *("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"),
+    # What submodules look like inside, git would find out by running itself in them.
+    "--ignore-submodules=dirty",
 )
-HARMLESS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-QUIET = {
-    "GIT_OPTIONAL_LOCKS": "0",  # so we never get in the way of a git command the agent runs
-    "GIT_NO_LAZY_FETCH": "1",  # a partial clone would run what fetches the rest
-    "GIT_ALLOW_PROTOCOL": "none",
-}
-STATUS = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all")
-FILTERS = ("--show-scope", "--includes", "-z", "--get-regexp", r"^filter\..*\.(clean|process)$")
-_OF_THE_REPOSITORY = frozenset({b"local", b"worktree"})
-_NOTHING_FOUND = 1  # how `git config` exits when no name fits
-_SUBMODULE = b"160000 "
-_TRACKED_FIELDS = {"1": 8, "2": 9, "u": 10}  # spaces before the path in porcelain v2
+_MOST_STATUS = 32 * 1024 * 1024  # bytes
+_MOST_INDEX = 512 * 1024 * 1024  # bytes; they are not kept
+_MOST_HIDDEN = 200_000  # entries of the index that git was told to overlook
+_PLAIN = frozenset({b"H 100644 ", b"H 100755 ", b"H 120000 "})
+_CONFLICT = b"M "  # these the status tells
+_FIELDS = {b"1": 8, b"u": 10}  # spaces before the path in porcelain v2
+_HEAD = (b"# branch.oid ", b"# branch.head ")  # how far the others are is no matter of the files
+_WILD = "*?[\\"
 
 
 class Scope(Record):
     """Which files count: those of the repository of a folder, or what `paths` name below it."""
 
     folder: str
-    paths: tuple[str, ...] = ()  # git's globs, from the folder on
+    paths: tuple[str, ...] = ()  # git's globs, from the folder on; they enter no other repository
 
 
 def fingerprint(folder: str, patience: float = PATIENCE) -> str:
@@ -69,176 +54,129 @@ def fingerprint(folder: str, patience: float = PATIENCE) -> str:
 def fingerprints(scopes: Sequence[Scope], patience: float = PATIENCE) -> list[str]:
     """Return the fingerprint of each scope, all within the same time."""
     ends = monotonic() + patience
-    known = {scope: _fingerprint(scope, ends) for scope in dict.fromkeys(scopes)}
-    return [known[scope] for scope in scopes]
-
-
-def _fingerprint(scope: Scope, ends: float) -> str:
+    looks: dict[Scope, _Look] = {}
+    places: dict[str, Place] = {}
+    for scope in dict.fromkeys(scopes):
+        try:
+            looks[scope] = _look(scope, places)
+        except (Unknown, OSError, ValueError):
+            continue
     try:
-        return _Look(ends).fingerprint(scope) if scope.folder else ""
-    except (_Unknown, OSError, ValueError):
-        return ""
+        return [*map(_seen(looks, ends).get, scopes, [""] * len(scopes))]
+    except (Unknown, OSError, ValueError):
+        return [""] * len(scopes)
 
 
-def repository_of(folder: str) -> str:
-    """Return the top folder of the repository that a folder is in; empty if it is in none."""
-    import os
-
-    try:
-        place = os.path.realpath(folder) if folder else "/"
-        while not os.path.lexists(os.path.join(place, ".git")):
-            if place == os.path.dirname(place):
-                return ""
-            place = os.path.dirname(place)
-    except (OSError, ValueError):
-        return ""
-    return place
+def _look(scope: Scope, places: dict[str, Place]) -> _Look:
+    root = repository_of(scope.folder)
+    if not root:
+        raise Unknown
+    refuse_what_hides(scope.folder)
+    if root not in places:
+        places[root] = Place(root)
+    folder = os.path.realpath(scope.folder) if scope.paths else root
+    return _Look(places[root], folder, tuple(sorted({*scope.paths})))
 
 
-class _Unknown(Exception):  # noqa: N818  # never leaves this module
-    """What the files look like cannot be told, or not in time."""
+def _seen(looks: dict[Scope, _Look], ends: float) -> dict[Scope, str]:
+    """Look at all the places together; those that say the same are one."""
+    unsure = {look.place.root: look.place for look in looks.values() if not look.place.is_plain}
+    sure = {place.root for place in look_closer([*unsure.values()], ends)} if unsure else set()
+    same = {
+        look.key: look for look in looks.values() if look.place.is_plain or look.place.root in sure
+    }
+    run((command for look in same.values() for command in look.commands), ends)
+    contents = Contents(ends)
+    known = {}
+    for key, look in same.items():
+        try:
+            known[key] = look.fingerprint(contents)
+        except (Unknown, OSError):
+            continue
+    return {scope: known.get(look.key, "") for scope, look in looks.items()}
 
 
 class _Look:
-    """One look at the files, with bounds on what it may take."""
+    """One look at the files of a place, or at some of them."""
 
-    def __init__(self, ends: float) -> None:
-        self._ends = ends
-        self._bytes = _MOST_BYTES
-        self._entries = MOST_ENTRIES
+    def __init__(self, place: Place, folder: str, paths: tuple[str, ...]) -> None:
+        self.place = place
+        self.key = (place.root, folder, paths)
+        self._folder = folder
+        self._paths = paths
+        self._status = Output(_MOST_STATUS)
+        self._index = _Index()
+        # Narrowed, a commit that leaves these files alone is no change.
+        status = ("status", *STATUS) if paths else ("status", *STATUS, "--branch")
+        index = ("ls-files", "--full-name", "-v", "--stage", "-z")
+        globs = ("--", *(f":(glob){path}" for path in paths)) if paths else ()
+        self.commands = (
+            Command(folder, (*status, *globs), self._status.take, place.ceiling),
+            Command(folder, (*index, *globs), self._index.take, place.ceiling),
+        )
 
-    def fingerprint(self, scope: Scope) -> str:
-        import hashlib
-        import os
-
-        cwd = scope.folder
-        root = os.fsdecode(self._git(cwd, "rev-parse", "--show-toplevel").removesuffix(b"\n"))
-        self._refuse_filters(root)
-        where = (cwd, "--", *(f":(glob){path}" for path in scope.paths)) if scope.paths else (root,)
-        # What submodules look like inside, git would find out by running itself in them.
-        flags = [flag for flag in STATUS if not scope.paths or flag != "--branch"]
-        status = self._git(where[0], "status", *flags, "--ignore-submodules=dirty", *where[1:])
-        index = self._git(where[0], "ls-files", "--full-name", "--stage", "-z", *where[1:])
-        seen = hashlib.blake2b(status, digest_size=12)
-        seen.update(index if scope.paths else b"")
-        submodules = _submodules(index)
-        for path in dict.fromkeys((*_changed(status), *submodules)):
-            self._expect_time()
-            content = self._content(os.path.join(root, os.fsdecode(path)))
-            self._bytes = max(0, self._bytes - len(content))
-            seen.update(b"%d " % len(content) + content)
+    def fingerprint(self, contents: Contents) -> str:
+        """Return what the files come to, once git has told; raises Unknown if it has not."""
+        if any(command.code != 0 for command in self.commands):
+            raise Unknown
+        entries, changed = _read_status(bytes(self._status))
+        seen = blake2b(digest_size=12)
+        for part in (self.place.said, entries, self._index.digest()):
+            seen.update(b"%d " % len(part) + part)
+        reading = Reading(contents, os.fsencode(self.place.top))
+        hidden = reading.present(self._index.hidden)
+        for path in dict.fromkeys((*changed, *hidden, *self._led_into())):
+            content = reading.content(path)
+            seen.update(b"%d %b%d " % (len(path), path, len(content)) + content)
         return seen.hexdigest()
 
-    def _expect_time(self) -> None:
-        if monotonic() >= self._ends:
-            raise _Unknown
-
-    def _refuse_filters(self, root: str) -> None:
-        """Filters that the user set up may run; those that the repository names may not."""
-        found = self._git(root, "config", *FILTERS, fine=(0, _NOTHING_FOUND))
-        if _OF_THE_REPOSITORY.intersection(found.split(b"\0")[::2]):
-            raise _Unknown
-
-    def _content(self, path: str) -> bytes:
-        """Return what stands for a file: its mode and content, or its size and time if too big."""
-        import os
-        import stat
-
-        try:
-            info = os.lstat(path)
-            if stat.S_ISLNK(info.st_mode):
-                return b"link " + os.fsencode(os.readlink(path))
-            if stat.S_ISDIR(info.st_mode):
-                # A submodule, or a repository inside this one; else its files are listed.
-                if os.path.lexists(os.path.join(path, ".git")):
-                    return b"repository " + b"\0".join(self._walk(path))
-                return b"folder"
-            if not stat.S_ISREG(info.st_mode) or info.st_size > self._bytes:
-                return f"{info.st_mode} {info.st_size} {info.st_mtime_ns}".encode()
-            with open(path, "rb") as file:
-                return b"%o " % info.st_mode + file.read(self._bytes)
-        except OSError as error:  # gone, or not ours to read: that too is a state
-            return type(error).__name__.encode()
-
-    def _walk(self, top: str) -> Iterator[bytes]:
-        """Yield name, size and time of all that is below a folder, but for what git keeps."""
-        import os
-
-        folders = [top]
-        while folders:
-            folder = folders.pop()
-            with os.scandir(folder) as entries:
-                inside = sorted(entries, key=lambda entry: entry.name)
-            for entry in inside:
-                self._expect_time()
-                self._entries -= 1
-                if self._entries < 0:
-                    raise _Unknown
-                if entry.name == ".git":
-                    continue
-                info = entry.stat(follow_symlinks=False)
-                name = os.path.relpath(entry.path, top)
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-                    yield os.fsencode(name)
-                else:
-                    yield os.fsencode(f"{name} {info.st_mode} {info.st_size} {info.st_mtime_ns}")
-
-    def _git(self, cwd: str, *args: str, fine: tuple[int, ...] = (0,)) -> bytes:
-        import subprocess
-
-        environ = own_environ()
-        program, path = _find_git(environ.get("PATH", ""))
-        try:
-            done = subprocess.run(
-                [program, *HARMLESS, *args],
-                cwd=cwd,
-                env=environ | QUIET | {"PATH": path},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=max(0.01, self._ends - monotonic()),
-                check=False,
-            )
-        except (OSError, ValueError, subprocess.TimeoutExpired):
-            raise _Unknown from None
-        if done.returncode not in fine:
-            raise _Unknown
-        return done.stdout
+    def _led_into(self) -> Iterator[bytes]:
+        """Yield the other repositories that a path leads into by name; globs do not get there."""
+        for path in self._paths:
+            wild = min((path.find(mark) for mark in _WILD if mark in path), default=len(path))
+            named = path if wild == len(path) else path[:wild].rpartition("/")[0]
+            place = os.path.normpath(os.path.join(self._folder, named))
+            while place.startswith(f"{self.place.top.rstrip('/')}/"):
+                if os.path.lexists(os.path.join(place, ".git")):
+                    yield os.fsencode(os.path.relpath(place, self.place.top))
+                place = os.path.dirname(place)
 
 
-def _find_git(path: str) -> tuple[str, str]:
-    """Return git, and a PATH without relative folders: those lie in the agent's project."""
-    import os
+class _Index:
+    """The entries of the index, digested as they come; those git does not look at are kept."""
 
-    folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
-    for folder in folders:
-        program = os.path.join(folder, "git")
-        if os.path.isfile(program) and os.access(program, os.X_OK):
-            return program, os.pathsep.join(folders)
-    raise _Unknown
+    def __init__(self) -> None:
+        self.hidden: list[bytes] = []
+        self._seen = blake2b(digest_size=16)
+        self._left = _MOST_INDEX
+        self._rest = b""
 
+    def take(self, chunk: bytes) -> None:
+        """Read one piece."""
+        self._left -= len(chunk)
+        self._seen.update(chunk)
+        *entries, self._rest = (self._rest + chunk).split(b"\0")
+        plain = _PLAIN
+        odd = [entry for entry in entries if entry[:9] not in plain]
+        self.hidden += [entry.partition(b"\t")[2] for entry in odd if entry[:2] != _CONFLICT]
+        if self._left < 0 or len(self.hidden) > _MOST_HIDDEN:
+            raise Unknown
 
-def _changed(status: bytes) -> Iterator[bytes]:
-    """Yield the paths whose content git has not hashed for us."""
-    entries = iter(status.split(b"\0"))
-    for entry in entries:
-        kind = entry[:1].decode("ascii", "replace")
-        if kind == "?":
-            yield entry[2:]
-        elif kind in _TRACKED_FIELDS:
-            yield entry.split(b" ", _TRACKED_FIELDS[kind])[-1]
-            if kind == "2":
-                next(entries, None)  # where it was renamed from
-
-
-def _submodules(index: bytes) -> list[bytes]:
-    """Return the paths in the index that stand for other repositories."""
-    return [entry.partition(b"\t")[2] for entry in index.split(b"\0") if entry[:7] == _SUBMODULE]
+    def digest(self) -> bytes:
+        """Return what stands for all entries."""
+        return self._seen.digest()
 
 
-def own_environ() -> dict[str, str]:
-    """Return the environment without what git sets in its hooks: it names another repository."""
-    import os
-
-    return {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_REPOSITORY}
+def _read_status(status: bytes) -> tuple[bytes, list[bytes]]:
+    """Return the entries that count, and the paths whose content git has not hashed for us."""
+    entries, changed = [], []
+    for entry in status.split(b"\0"):
+        kind = entry[:1]
+        if kind == b"?":
+            changed.append(entry[2:])
+        elif kind in _FIELDS:
+            changed.append(entry.split(b" ", _FIELDS[kind])[-1])
+        elif not entry.startswith(_HEAD):
+            continue
+        entries.append(entry)
+    return b"\0".join(entries), changed

@@ -6,7 +6,7 @@ command that a repository names may run, and what cannot be told makes the files
 
 from __future__ import annotations
 
-from notyet import workspace
+from notyet import workspace, workspace_content, workspace_git, workspace_place
 from notyet.checks.remote import run_there
 from notyet.core.record import replace
 
@@ -66,7 +66,7 @@ each='
 '
 {
   {
-    git status %(status)s --ignore-submodules=dirty || unknown
+    git status %(status)s --branch || unknown
     git ls-files -z --modified --others --exclude-standard || unknown
     git ls-files -z --modified --others --exclude-standard | xargs -0 sh -c "$each" sh || unknown
     git -c core.quotePath=false ls-files --others --exclude-standard |
@@ -103,12 +103,14 @@ def fingerprints_there(
 
 
 def _script() -> str:
+    elsewhere = workspace_git.OF_ANOTHER_REPOSITORY | workspace_git.OF_OTHER_GLOBS
+    quiet = workspace_git.QUIET.items()
     return _LOOK % {
-        "unset": " ".join(sorted(workspace.OF_ANOTHER_REPOSITORY)),
-        "quiet": " ".join(f"export {name}={value};" for name, value in workspace.QUIET.items()),
-        "harmless": " ".join(workspace.HARMLESS),
-        "filters": workspace.FILTERS[-1],
+        "unset": " ".join(sorted(elsewhere)),
+        "quiet": " ".join(f"export {name}={value};" for name, value in quiet),
+        "harmless": " ".join((*workspace_git.HARMLESS, *workspace_git.HONEST)),
+        "filters": workspace_place.FILTERS[-1],
         "status": " ".join(workspace.STATUS),
-        "entries": workspace.MOST_ENTRIES,
+        "entries": workspace_content.MOST_ENTRIES,
         "blocks": _BLOCKS_OF_A_BIG_FILE,
     }

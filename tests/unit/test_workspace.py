@@ -76,9 +76,9 @@ def test_a_project_without_commits_has_one(tmp_path):
 
 
 def test_a_huge_file_stands_for_itself_by_size_and_time(git_project, monkeypatch):
-    from notyet import workspace
+    from notyet import workspace_content
 
-    monkeypatch.setattr(workspace, "_MOST_BYTES", 10)
+    monkeypatch.setattr(workspace_content, "MOST_BYTES", 10)
     big = Path(git_project) / "big"
     big.write_text("x" * 11)
     before = fingerprint(git_project)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet import workspace
+from notyet import workspace_content
 from notyet.workspace import fingerprint
 from tree_changes import name_filter
 
@@ -156,7 +156,7 @@ def test_what_is_missing_is_not_fetched_by_a_command(git_project, trap, tmp_path
 
 def test_a_repository_inside_that_is_too_large_makes_the_files_unknown(git_project, monkeypatch):
     inner = nested(git_project, "inner")
-    monkeypatch.setattr(workspace, "MOST_ENTRIES", 5)
+    monkeypatch.setattr(workspace_content, "MOST_ENTRIES", 5)
     assert fingerprint(git_project) != ""
     for n in range(5):
         (inner / f"{n}.txt").touch()
@@ -169,13 +169,13 @@ def test_many_new_files_and_little_time_are_told_in_time(git_project, monkeypatc
     for n in range(3_000):
         (folder / f"{n}.txt").touch()
     assert fingerprint(git_project) != ""
-    content = workspace._Look._content
+    content = workspace_content.Reading.content
 
     def slowly(self, path):
         time.sleep(0.01)
         return content(self, path)
 
-    monkeypatch.setattr(workspace._Look, "_content", slowly)
+    monkeypatch.setattr(workspace_content.Reading, "content", slowly)
     started = time.monotonic()
     assert fingerprint(git_project, 2.0) == ""
     assert time.monotonic() - started < 20  # not half a minute and more

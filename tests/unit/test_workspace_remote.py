@@ -126,7 +126,7 @@ def test_a_change_inside_a_submodule_or_a_nested_repository_shows(nested):
 
 
 def test_a_repository_inside_that_is_too_large_makes_the_files_unknown(nested, monkeypatch):
-    monkeypatch.setattr(workspace_remote.workspace, "MOST_ENTRIES", 1)
+    monkeypatch.setattr(workspace_remote.workspace_content, "MOST_ENTRIES", 1)
     assert not is_known(look(nested))
 
 

@@ -1,0 +1,224 @@
+"""Running git on files that an agent may have prepared: several commands at once, within a time.
+
+A repository can name commands that git runs when it looks at the files: a file system monitor,
+filters, hooks. And it can say that changes are not to be shown. Neither may happen here.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from time import monotonic, sleep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+else:
+    import _signal as signal  # without the enum that `signal` imports
+
+# As `git rev-parse --local-env-vars` lists them.
+OF_ANOTHER_REPOSITORY = frozenset(
+    f"GIT_{name}"
+    for name in (
+        "ALTERNATE_OBJECT_DIRECTORIES",
+        "COMMON_DIR",
+        "CONFIG",
+        "CONFIG_COUNT",
+        "CONFIG_PARAMETERS",
+        "DIR",
+        "GRAFT_FILE",
+        "IMPLICIT_WORK_TREE",
+        "INDEX_FILE",
+        "INTERNAL_SUPER_PREFIX",
+        "NO_REPLACE_OBJECTS",
+        "OBJECT_DIRECTORY",
+        "PREFIX",
+        "REPLACE_REF_BASE",
+        "SHALLOW_FILE",
+        "WORK_TREE",
+    )
+)
+OF_OTHER_GLOBS = frozenset(
+    f"GIT_{kind}_PATHSPECS" for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")
+)
+HARMLESS = (
+    *("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
+    *("-c", "safe.bareRepository=explicit"),  # one that lies in the project like any folder
+)
+# What a repository could say so that git overlooks a change, or shows what is none.
+HONEST = tuple(
+    word
+    for setting in (
+        "core.attributesFile=/dev/null",
+        "core.autocrlf=false",
+        "core.checkStat=default",
+        "core.fileMode=true",
+        "core.ignoreCase=false",
+        "core.ignoreStat=false",
+        "core.symlinks=true",
+        "core.trustctime=true",
+        "core.untrackedCache=keep",
+        "status.relativePaths=false",
+        "status.showStash=false",
+    )
+    for word in ("-c", setting)
+)
+QUIET = {
+    "GIT_OPTIONAL_LOCKS": "0",  # so we never get in the way of a git command the agent runs
+    "GIT_NO_LAZY_FETCH": "1",  # a partial clone would run what fetches the rest
+    "GIT_ALLOW_PROTOCOL": "none",
+}
+_AT_ONCE = 8
+_CHUNK = 1024 * 1024
+_USUAL = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+
+
+class Unknown(Exception):  # noqa: N818  # not an error of ours
+    """What the files look like cannot be told, or not in time."""
+
+
+class Output:
+    """What a git command prints; refuses to be told more than fits."""
+
+    def __init__(self, most: int) -> None:
+        self._parts: list[bytes] = []
+        self._left = most
+
+    def take(self, chunk: bytes) -> None:
+        """Keep one piece."""
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise Unknown
+        self._parts.append(chunk)
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self._parts)
+
+
+class Command:
+    """One git command: where, who takes what it prints (or raises Unknown), and how it exited."""
+
+    def __init__(
+        self, folder: str, args: Sequence[str], take: Callable[[bytes], None], ceiling: str
+    ) -> None:
+        self.folder = folder
+        self.args = args
+        self.take = take
+        self.ceiling = ceiling  # git looks for a repository only below it
+        self.code: int | None = None  # None: not to be told
+        self.pid, self.pipe = 0, -1
+
+
+def run(commands: Iterable[Command], ends: float) -> None:
+    """Run git commands, several at once; those that are not done in time are killed."""
+    environ = own_environ() | QUIET
+    program, environ["PATH"] = _find(environ.get("PATH", ""))
+    waiting = [*commands][::-1]
+    running: dict[int, Command] = {}
+    poller = select.poll()
+    try:
+        while waiting or running:
+            while waiting and len(running) < _AT_ONCE:
+                command = waiting.pop()
+                try:
+                    _start(command, program, environ)
+                except (OSError, ValueError):  # too long, or with a zero byte
+                    continue
+                running[command.pipe] = command
+                poller.register(command.pipe, select.POLLIN)
+            left = ends - monotonic()
+            if left <= 0:
+                return
+            for fd, _event in poller.poll(left * 1000):
+                command = running[fd]
+                if not _reads_on(command):
+                    poller.unregister(fd)
+                    del running[fd]
+                    os.close(fd)
+                    _reap(command, ends)
+    finally:
+        for command in running.values():
+            os.close(command.pipe)
+            _kill(command)
+
+
+def _start(command: Command, program: str, environ: Mapping[str, str]) -> None:
+    argv = [program, "-C", command.folder, *HARMLESS, *HONEST, *command.args]
+    command.pipe, end = os.pipe()
+    try:
+        command.pid = os.posix_spawn(
+            program,
+            argv,
+            {**environ, "GIT_CEILING_DIRECTORIES": command.ceiling},
+            file_actions=(
+                (os.POSIX_SPAWN_DUP2, end, 1),
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            ),
+            setpgroup=0,
+            setsigmask=(),
+            setsigdef=_USUAL,
+        )
+    except BaseException:
+        os.close(command.pipe)
+        raise
+    finally:
+        os.close(end)
+
+
+def _reads_on(command: Command) -> bool:
+    """Take what a command has printed; tell whether there may be more that is wanted."""
+    chunk = os.read(command.pipe, _CHUNK)
+    if not chunk:
+        return False
+    try:
+        command.take(chunk)
+    except Unknown:
+        _kill(command)
+        return False
+    return True
+
+
+def _reap(command: Command, ends: float) -> None:
+    """Wait for the end of a command that prints no more; it may hang all the same."""
+    pause = 0.0002
+    while command.pid:
+        try:
+            pid, status = os.waitpid(command.pid, os.WNOHANG)
+        except ChildProcessError:  # the program that we are part of does not want to know
+            command.pid = 0
+            return
+        if pid:
+            command.pid = 0
+            command.code = os.waitstatus_to_exitcode(status)
+        elif monotonic() >= ends:
+            _kill(command)
+        else:
+            sleep(pause)
+            pause = min(0.01, pause * 2)
+
+
+def _kill(command: Command) -> None:
+    pid, command.pid = command.pid, 0
+    try:
+        os.killpg(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    except (ProcessLookupError, PermissionError, ChildProcessError):  # gone already
+        pass
+
+
+def _find(path: str) -> tuple[str, str]:
+    """Return git, and a PATH without relative folders: those lie in the agent's project."""
+    folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
+    for folder in folders:
+        program = os.path.join(folder, "git")
+        if os.path.isfile(program) and os.access(program, os.X_OK):
+            return program, os.pathsep.join(folders)
+    raise Unknown
+
+
+def own_environ() -> dict[str, str]:
+    """Return the environment without what leads git elsewhere, or has it read globs otherwise."""
+    left_out = OF_ANOTHER_REPOSITORY | OF_OTHER_GLOBS
+    return {name: value for name, value in os.environ.items() if name not in left_out}
