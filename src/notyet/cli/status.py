@@ -1,30 +1,45 @@
-"""`notyet status`: how agents are gated here, by which hosts, and what keeps them from it."""
+"""`notyet status`: am I gated here, now? By which gates and hosts, and what keeps them from it."""
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from contextlib import contextmanager
+import time
 
 from notyet import __version__
+from notyet.cli.about_event import add_event_options
+from notyet.cli.ending import ended_in_order
 from notyet.install import HOSTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Mapping
     from typing import Any
 
+    from notyet.config.setup import Setup
     from notyet.report.faults.fault import Fault
     from notyet.report.hosts import HostStatus
+    from notyet.report.lately import Lately
 
 SUMMARY = "am I gated here, now? and if not, what is wrong"
 EXAMPLES = (
     ("notyet status", "am I gated here, now?"),
     ("notyet status codex", "only Codex"),
+    ("notyet status --why", "which gates a stop would meet now, and why not the others"),
+    ("notyet status --why --agent-type coder", "the same for a subagent of this type"),
+    ("notyet status --why --payload stop.json", "the same for what a host really sent"),
     ("notyet status --ask", "really ask the gates, as each host would"),
-    ("notyet status --json", "the same for programs"),
+    ("notyet status --json", "everything for programs"),
+)
+_OF_THE_STOP = (
+    "as_host",
+    "event",
+    "agent_type",
+    "agent_id",
+    "agent_name",
+    "payload",
+    "workspace",
 )
 
 
@@ -32,48 +47,81 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("host", nargs="?", choices=tuple(HOSTS), help="only this one")
     parser.add_argument("--json", action="store_true", help="for programs")
-    parser.add_argument(
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
         "--ask", action="store_true", help="really ask the gates, instead of naming them"
     )
+    what.add_argument(
+        "--why", action="store_true", help="for one stop: which gates apply, and why the others not"
+    )
+    add_event_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Look at everything; exit 1 when something keeps a gate from gating."""
-    from notyet.report.faults.fault import is_bad
-
     try:
         cwd = os.getcwd()
     except OSError:
         print("notyet status: this folder is gone; go to another one", file=sys.stderr)
         return 1
-    with _ended_in_order():
+    is_about_a_stop = any(getattr(args, name) is not None for name in _OF_THE_STOP)
+    if args.why or (is_about_a_stop and not args.ask and not args.host):
+        from notyet.cli.status_why import explain
+
+        return explain(args, cwd)
+    if is_about_a_stop:
+        print("notyet status: options about a stop are for --why", file=sys.stderr)
+        return 2
+    return _everything(args, cwd)
+
+
+class Found:
+    """All that was looked at, for those who print it."""
+
+    def __init__(self, cwd: str, own: list[Fault], hosts: list[HostStatus], setup: Setup) -> None:
+        from notyet.report.faults.fault import is_bad
+        from notyet.report.gated import answered, caps_here, gates_here, limits_here
+
+        self.cwd, self.own, self.hosts = cwd, own, hosts
+        wired = {s.host: s.setup for s in hosts if s.registrations and s.setup is not None}
+        self.setups: Mapping[str, Setup] = wired or {hosts[0].host: setup}
+        self.answer = answered(own, hosts, setup)
+        self.gates = gates_here(self.setups)
+        self.limits = limits_here(next(iter(self.setups.values())), os.environ)
+        self.caps = caps_here(status for status in hosts if status.registrations)
+        self.faults = [*own, *(found for status in hosts for found in status.faults)]
+        self.is_bad = is_bad(self.faults)
+        self.variables = sorted(name for name in os.environ if name.startswith("NOTYET_"))
+        self.lately = self._lately()
+
+    def _lately(self) -> Lately:
+        from notyet.config.files import root_of
+        from notyet.ledger.sqlite import Ledger
+        from notyet.report.lately import looked_into
+
+        ledger = Ledger(patience=1.0)
+        caps = {status.host: status.cap for status in self.hosts}
+        place = root_of(os.path.realpath(self.cwd))
+        try:
+            return looked_into(ledger, place, time.time(), self.setups, caps)
+        finally:
+            ledger.close()
+
+
+def _everything(args: argparse.Namespace, cwd: str) -> int:
+    with ended_in_order():
         hosts = _hosts(args, cwd)
-    own = _own(cwd, hosts)
-    bad = is_bad(own) or any(is_bad(status.faults) for status in hosts)
+    own, setup = _own(cwd, hosts)
+    found = Found(cwd, own, hosts, setup)
     if args.json:
         from notyet.cli.lines import json_line
 
-        print(json_line(_plain(cwd, own, hosts)))
+        print(json_line(_plain(found)))
     else:
         from notyet.cli.status_show import Show
 
-        Show(sys.stdout).all(cwd, own, hosts)
-    return 1 if bad else 0
-
-
-@contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Leave nothing behind when somebody ends us: neither what was started, nor files."""
-
-    def end(number: int, _frame: object) -> None:
-        sys.exit(128 + number)
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        Show(sys.stdout).all(found)
+    return 1 if found.is_bad else 0
 
 
 def _hosts(args: argparse.Namespace, cwd: str) -> list[HostStatus]:
@@ -97,32 +145,39 @@ def _looked_at(host: str, args: argparse.Namespace, cwd: str) -> HostStatus:
         return look_at(host, cwd, os.environ)
 
 
-def _own(cwd: str, hosts: list[HostStatus]) -> list[Fault]:
+def _own(cwd: str, hosts: list[HostStatus]) -> tuple[list[Fault], Setup]:
     from notyet.config.load import NO_LOOK, load
     from notyet.report.own import once_asked, own_faults
 
     host = next((status.host for status in hosts if status.registrations), hosts[0].host)
-    found = own_faults(cwd, os.environ, load(cwd, host, os.environ, patience=NO_LOOK))
+    setup = load(cwd, host, os.environ, patience=NO_LOOK)
+    found = own_faults(cwd, os.environ, setup)
     was_asked = any(status.probe is not None and status.probe.asked for status in hosts)
-    return once_asked(found) if was_asked else found
+    return (once_asked(found) if was_asked else found), setup
 
 
-def _plain(cwd: str, own: list[Fault], hosts: list[HostStatus]) -> dict[str, Any]:
-    from notyet.core.record import as_dict
-    from notyet.report.faults.fault import is_bad
+def _plain(found: Found) -> dict[str, Any]:
+    from notyet.core.record import as_dict, plain
 
-    every = [*own, *(found for status in hosts for found in status.faults)]
     return {
         "notyet": __version__,
-        "folder": cwd,
-        "ok": not is_bad(every),
-        "faults": [as_dict(found) for found in own],
-        "hosts": [_plain_host(status) for status in hosts],
+        "folder": found.cwd,
+        "ok": not found.is_bad,
+        "gated": found.answer.is_gated,
+        "answer": as_dict(found.answer),
+        "faults": [as_dict(one) for one in found.own],
+        "gates": plain(found.gates),
+        "limits": plain([*found.limits, *found.caps]),
+        "hosts": [_plain_host(status) for status in found.hosts],
+        "sessions": plain(found.lately.sessions),
+        "decisions": plain(found.lately.decisions),
+        "ledger": {"path": found.lately.path, "size": found.lately.size},
+        "variables": found.variables,
     }
 
 
 def _plain_host(status: HostStatus) -> dict[str, Any]:
-    from notyet.core.record import as_dict
+    from notyet.core.record import as_dict, replace
     from notyet.report.probe import masked
 
     entries = [
@@ -137,4 +192,6 @@ def _plain_host(status: HostStatus) -> dict[str, Any]:
         }
         for entry in status.registrations
     ]
-    return as_dict(status) | {"registrations": entries}
+    plain = as_dict(replace(status, setup=None)) | {"registrations": entries}
+    del plain["setup"]  # what is in force is told once for all hosts
+    return plain

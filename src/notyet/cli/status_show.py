@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 from notyet import __version__
+from notyet.cli.status_now import (
+    decision_lines,
+    gate_lines,
+    ledger_line,
+    limit_lines,
+    near,
+    session_lines,
+)
 from notyet.cli.style import Style
 from notyet.core.remote import remote_from
 from notyet.core.text import visible
@@ -14,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TextIO
 
+    from notyet.cli.status import Found
     from notyet.report.faults.fault import Fault
+    from notyet.report.gated import Answer
     from notyet.report.hosts import HostStatus
 
 _COLOURS = {"fault": "red", "warning": "yellow", "note": "dim"}
@@ -26,18 +34,47 @@ class Show:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._paint = Style(stream).paint
+        self._style = Style(stream)
+        self._paint = self._style.paint
 
-    def all(self, cwd: str, own: list[Fault], hosts: list[HostStatus]) -> None:
-        """Print everything, and at last whether all is well."""
-        self._line(f"{self._paint(f'notyet {__version__}', 'bold')} in {visible(cwd)}")
-        for found in own:
-            self._fault(found)
-        for status in hosts:
+    def all(self, found: Found) -> None:
+        """Print everything: first the answer, and at last whether all is well."""
+        self._answer(found.answer)
+        self._line(f"{self._paint(f'notyet {__version__}', 'bold')} in {visible(found.cwd)}")
+        for one in found.own:
+            self._fault(one)
+        lately = found.lately
+        if found.gates:
+            self._table("", gate_lines(found.gates, len(found.setups), found.cwd, self._style))
+            limits = (*found.limits, *found.caps)
+            self._table("", limit_lines(limits, found.cwd, self._style))
+        for status in found.hosts:
             self._line()
             self._host(status)
+        self._table("sessions here", session_lines(lately.sessions, self._style))
+        self._table("last decisions here", decision_lines(lately.decisions, self._style))
         self._line()
-        self._end([*own, *(found for status in hosts for found in status.faults)], hosts)
+        if lately.path:
+            self._fact("ledger", visible(ledger_line(lately)))
+        if found.variables:
+            self._fact("variables", visible(", ".join(found.variables)))
+        self._end(found.faults, found.hosts)
+
+    def _answer(self, answer: Answer) -> None:
+        self._line(self._paint(visible(answer.says), "bold", "green" if answer.is_gated else "red"))
+        for words in answer.but:
+            self._line(f"  {self._paint('but', 'yellow')} {visible(words)}")
+        if answer.fix:
+            self._line(f"  {self._paint('to change that:', 'dim')} {visible(answer.fix)}")
+
+    def _table(self, title: str, lines: list[str]) -> None:
+        if not lines:
+            return
+        self._line()
+        if title:
+            self._line(self._paint(title, "bold"))
+        for line in lines:
+            self._line(f"  {line}")
 
     def _host(self, status: HostStatus) -> None:
         if not status.is_here:
@@ -49,7 +86,7 @@ class Show:
         for place, events in _places(status).items():
             self._fact("registered", f"{', '.join(events)} in {visible(place)}")
         if status.registrations:
-            self._fact("gates", ", ".join(_gates(status)) or "none in force here")
+            self._fact("gates", ", ".join(_named(status)) or "none in force here")
         probed = status.probe
         if probed is not None and not probed.problem:
             took = self._paint(f"({probed.seconds:.2f} s)", "dim")
@@ -85,7 +122,7 @@ class Show:
         print(text.rstrip(), file=self._stream)
 
 
-def _gates(status: HostStatus) -> Iterator[str]:
+def _named(status: HostStatus) -> Iterator[str]:
     for name in status.gates:
         place = status.places.get(name)
         yield visible(f"{name} on {remote_from(place).destination}" if place else name)
@@ -95,11 +132,7 @@ def _places(status: HostStatus) -> dict[str, list[str]]:
     """Return the files that our entries stand in, each with its events."""
     places: dict[str, list[str]] = {}
     for entry in status.registrations:
-        home = os.path.expanduser("~")
-        path = entry.place.path
-        if len(home) > 1 and path.startswith(f"{home}/"):
-            path = f"~{path.removeprefix(home)}"
-        events = places.setdefault(f"{path} ({entry.place.scope})", [])
+        events = places.setdefault(f"{near(entry.place.path, '')} ({entry.place.scope})", [])
         if visible(entry.event) not in events:
             events.append(visible(entry.event))
     return places

@@ -87,6 +87,16 @@ class Loaded:
         else:
             self._put_in_force(file, known, text, why)
 
+    def add_draft(self, file: ConfigFile, text: str) -> None:
+        """Take what a file would say, for comparing: nobody trusted it, and nothing is kept."""
+        settings = _read(file, text)
+        self._seen.add(file.path)
+        self.project = parent(file.path)
+        draft = Trusted(path=file.path, content=text, compiled={})
+        settings = self._placed(file, draft, settings)
+        self._layers.append((file, settings))
+        self.read_hosts = (*self.read_hosts, *settings.read_hosts)
+
     def _adds_nothing(self, file: ConfigFile, known: Trusted | None, text: str | None) -> bool:
         """Tell whether a file in the workspace says what the one here says that named it.
 
@@ -251,10 +261,12 @@ class Loaded:
     def setup(self) -> Setup:
         """Merge the layers: what comes later wins."""
         limits: dict[str, Any] = {}
+        limit_files: dict[str, str] = {}
         reply: dict[str, str] = {}
         tell = False
-        for _, settings in self._layers:
+        for file, settings in self._layers:
             limits |= settings.limits
+            limit_files |= dict.fromkeys(settings.limits, file.path)
             reply |= settings.reply
             tell = tell if settings.start_tell is None else settings.start_tell
         observers = {o.name: o for _, settings in self._layers for o in settings.observers}
@@ -263,6 +275,7 @@ class Loaded:
             gates=merged_gates([self._kept(*layer) for layer in self._layers]),
             starters=merged_starters(self._starters),
             limits=limits,
+            limit_files=limit_files,
             observers=tuple(observers.values()),
             notifications=tuple(notifications),
             reply=reply,

@@ -22,6 +22,7 @@ class Setup(Record, kw_only=True):
     gates: tuple[Gate, ...] = ()
     starters: tuple[Starter, ...] = ()  # only where an agent is supervised
     limits: Mapping[str, Any] = {}
+    limit_files: Mapping[str, str] = {}  # which file says each of them; others are at their default
     observers: tuple[FileObserver, ...] = ()
     notifications: tuple[Mapping[str, Any], ...] = ()
     reply: Mapping[str, str] = {}

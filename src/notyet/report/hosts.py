@@ -22,6 +22,7 @@ from notyet.report.faults.versions import Version, find_program, version_of
 from notyet.report.own import once_asked, own_faults
 from notyet.report.probe import Probe, ask, probe, probe_faults
 from notyet.report.sendable import is_skipped, not_probed, why_not_sent
+from notyet.report.waits import time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class HostStatus(Record, kw_only=True):
     places: Mapping[str, str] = {}  # the workspaces of those of them that run elsewhere
     faults: tuple[Fault, ...] = ()
     probe: Probe | None = None
+    cap: int = 0  # blocks in a row after which the host overrides us; 0: none
+    setup: Setup | None = None  # what is in force for its agents here
 
     @property
     def is_gating(self) -> bool:
@@ -158,6 +161,8 @@ def _look(
         places={gate.name: there.url for gate in setup.gates if (there := place_of(gate))},
         faults=tuple(faults),
         probe=probed,
+        cap=_cap(taken),
+        setup=setup,
     )
 
 
@@ -233,7 +238,7 @@ def _fits(look: Look, setup: Setup) -> Iterator[Fault]:
     scopes: dict[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}
     for event, scope in scopes.items():
         entry = next((entry for entry in entries if entry.event == event), None)
-        budget = _budget(gate for gate in setup.gates if scope in gate.match.events)
+        budget = time_of(gate for gate in setup.gates if scope in gate.match.events)
         if entry is not None and budget > _time(look, entry):
             yield look.fault(
                 "gates-too-slow",
@@ -244,10 +249,8 @@ def _fits(look: Look, setup: Setup) -> Iterator[Fault]:
                 fix=f"give them less `timeout`, or {install_again(look, entry, _longer(budget))}",
             )
             break
-    payload = {"hook_event_name": "Stop"}
-    stop = host_face(look.host).read_event(payload, look.environ_of_hooks)
     wanted = Limits(**setup.limits)
-    cap = getattr(stop, "host_cap", 0)
+    cap = _cap(look)
     number = limit_in_force(replace(wanted, session_ceiling=0), History(), cap).number
     if setup.gates and number < wanted.max_blocks:
         yield look.fault(
@@ -258,14 +261,9 @@ def _fits(look: Look, setup: Setup) -> Iterator[Fault]:
         )
 
 
-def _budget(gates: Iterable[Gate]) -> float:
-    """Return how long gates may take, all in all: stages follow each other."""
-    stages: dict[tuple[int, int], float] = {}
-    for gate in gates:
-        key = (gate.priority, gate.step)
-        longest = float("inf") if gate.timeout is None else gate.timeout
-        stages[key] = max(stages.get(key, 0.0), longest)
-    return sum(stages.values())
+def _cap(look: Look) -> int:
+    stop = host_face(look.host).read_event({"hook_event_name": "Stop"}, look.environ_of_hooks)
+    return int(getattr(stop, "host_cap", 0))
 
 
 def _time(look: Look, entry: Registration) -> float:

@@ -1,0 +1,64 @@
+"""Which gates would be asked now, and which be spared because nothing changed (N1)."""
+
+from __future__ import annotations
+
+import os
+
+from notyet.checks.drive import drive_sync
+from notyet.core.record import Record
+from notyet.deadline import Deadline
+from notyet.errors import LedgerError
+from notyet.remembering import Remembering
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from notyet.core.event import StopEvent
+    from notyet.core.gate import Gate
+    from notyet.ledger import Wanted
+    from notyet.ledger.sqlite import Ledger
+
+_WHEN = "SELECT at, stop FROM passes WHERE definition = ? AND tree = ?"
+_EVER = "SELECT 1 FROM passes WHERE definition = ? LIMIT 1"
+
+
+class Spared(Record, kw_only=True):
+    """Why a gate is not asked (`cause` is "passed" or "unchanged"), or why it is after all."""
+
+    cause: str = ""
+    because: str
+    at: float = 0.0  # when it passed
+    stop: int = 0  # by which stop; 0: by hand
+
+
+def spared_now(event: StopEvent, gates: Sequence[Gate], ledger: Ledger) -> dict[str, Spared]:
+    """Look at the files, and say of each gate whether it would be asked. Runs no gate."""
+    changed = [gate for gate in gates if gate.when == "changed"]
+    known = {gate.name: Spared(because="it is asked always") for gate in gates}
+    wanted = drive_sync(Remembering(event, changed, Deadline(None)).look()) if changed else ()
+    for gate in changed:
+        known[gate.name] = Spared(because="nobody can tell whether its files changed")
+    if not os.path.exists(ledger.path):
+        return known | {one.gate: Spared(because="it never passed yet") for one in wanted}
+    try:
+        recalled = ledger.recall(event, wanted)
+        for one in wanted:
+            known[one.gate] = _found(one, recalled, ledger)
+    except LedgerError as error:
+        return known | {one.gate: Spared(because=str(error)) for one in wanted}
+    return known
+
+
+def _found(one: Wanted, recalled: Mapping[str, str], ledger: Ledger) -> Spared:
+    cause = recalled.get(one.gate, "")
+    if cause == "unchanged":
+        return Spared(cause=cause, because="no file changed since the agent began")
+    if cause:
+        key = (one.definition, one.tree)
+        row = ledger.file.read(lambda db: db.execute(_WHEN, key).fetchone())
+        at, stop = row or (0.0, 0)
+        return Spared(cause=cause, because="it passed on these very files", at=at, stop=stop)
+    if ledger.file.read(lambda db: db.execute(_EVER, (one.definition,)).fetchone()):
+        return Spared(because="files changed since it last passed")
+    return Spared(because="it never passed yet")
