@@ -143,6 +143,7 @@ class StartEvent(Record, kw_only=True):
     session_id: str = ""
     agent_id: str | None = None
     agent_type: str | None = None
+    parent_session_id: str | None = None
     cwd: str = ""
     source: str | None = None  # "startup", "resume", ...
     turn_id: str | None = None
@@ -173,6 +174,11 @@ def child_key(event: StopEvent) -> str:
     if event.scope == "subagent" and not is_own and event.agent_id:
         return event.agent_id  # the host counts subagents under the main session
     return event.session_id
+
+
+def parents_key(event: StopEvent | StartEvent) -> str:
+    """Return the session that hosts name in payloads: for a subagent that of its parent."""
+    return (event.scope == "subagent" and event.parent_session_id) or event.session_id
 
 
 def private_copy(event: StopEvent) -> StopEvent:

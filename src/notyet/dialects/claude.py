@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.event import StartEvent, StopEvent
+from notyet.core.event import StartEvent, StopEvent, parents_key
 from notyet.core.json_text import dumps
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Halt, Problem
@@ -172,7 +172,7 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
     """Return stdin and environment of a hook written for Claude Code (W1, H1)."""
     tasks = [task.__dict__.copy() for task in event.background_tasks]
     payload = {
-        "session_id": event.session_id,
+        "session_id": parents_key(event),
         "transcript_path": event.transcript_path,
         "cwd": event.cwd,
         "prompt_id": event.turn_id,
@@ -194,7 +194,7 @@ def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
     """Return stdin and environment of a start hook written for Claude Code (F13)."""
     is_subagent = event.scope == "subagent"
     payload = {
-        "session_id": event.session_id,
+        "session_id": parents_key(event),
         "transcript_path": event.transcript_path,
         "cwd": event.cwd,
         "prompt_id": event.turn_id,

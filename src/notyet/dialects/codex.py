@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.event import StartEvent, StopEvent
+from notyet.core.event import StartEvent, StopEvent, parents_key
 from notyet.core.gate import CODEX_DEFAULT
 from notyet.core.json_text import dumps, loads_strictly
 from notyet.core.text import bounded
@@ -108,7 +108,7 @@ def write_context(told: str, event: StartEvent) -> Reply:
 def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:  # noqa: ARG001  # of the protocol
     """Return stdin of a hook written for Codex: exactly its keys, all of them (W2, H4)."""
     payload: dict[str, Any] = {
-        "session_id": event.session_id,
+        "session_id": parents_key(event),
         "turn_id": event.turn_id or "",
         "transcript_path": event.transcript_path,
         "cwd": event.cwd,
@@ -130,7 +130,7 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
 def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
     """Return stdin of a start hook written for Codex: exactly its keys (W2, F13)."""
     payload: dict[str, Any] = {
-        "session_id": event.session_id,
+        "session_id": parents_key(event),
         "transcript_path": event.transcript_path,
         "cwd": event.cwd,
         "hook_event_name": start_name(event.scope),

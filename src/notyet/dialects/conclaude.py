@@ -79,7 +79,7 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
         "AGENT_NAME": event.agent_name or event.agent_id,
         "AGENT": event.agent_name,  # as given with `--agent`
         "AGENT_TRANSCRIPT_PATH": event.agent_transcript_path,
-        "SESSION_ID": event.session_id,
+        "SESSION_ID": payload.get("session_id"),
         "TRANSCRIPT_PATH": event.transcript_path,
         "HOOK_EVENT": payload["hook_event_name"],
         "CWD": event.cwd,

@@ -89,6 +89,7 @@ def start_event(task: Task, session: Session, *, is_new: bool) -> StartEvent:
         session_id=session.id or task.id,
         agent_id=task.id if is_subagent else None,
         agent_type=task.agent_type,
+        parent_session_id=(task.parent_session or None) if is_subagent else None,
         cwd=task.cwd,
         workspace=task.workspace,
         source="startup" if is_new else "resume",

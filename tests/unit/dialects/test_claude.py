@@ -6,7 +6,7 @@ import pytest
 
 from notyet import Allow, Block, Halt
 from notyet.core.event import BackgroundTask, StartEvent
-from notyet.dialects import claude
+from notyet.dialects import claude, codex
 from support import stop, substop
 from wire import (
     check_reading,
@@ -159,6 +159,17 @@ def test_a_hook_is_told_what_claude_code_would_tell_it():
         },
         {"CLAUDE_PROJECT_DIR": "/w"},
     )
+
+
+@pytest.mark.rule("W1", "W2", "H3")
+@pytest.mark.parametrize("host", [claude, codex])
+def test_a_subagents_session_is_told_as_that_of_its_parent(host):
+    assert host.write_event(substop(), "")[0]["session_id"] == "parent-1"
+    assert host.write_event(substop(parent_session_id=None), "")[0]["session_id"] == "child-1"
+    assert host.write_event(stop(parent_session_id="x"), "")[0]["session_id"] == "s1"
+    start = StartEvent(scope="subagent", session_id="child-1", parent_session_id="parent-1")
+    assert host.write_start(start)[0]["session_id"] == "parent-1"
+    assert host.write_start(StartEvent(session_id="s1"))[0]["session_id"] == "s1"
 
 
 @pytest.mark.rule("W1", "C8")

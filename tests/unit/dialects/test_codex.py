@@ -73,7 +73,7 @@ def test_a_long_prompt_is_cut_to_what_codex_shows_whole(letter):
 @pytest.mark.rule("W2", "H4")
 def test_a_hook_gets_exactly_the_keys_of_codex_and_no_variable():
     full = substop(
-        session_id="root",
+        parent_session_id="root",
         turn_id="t1",
         cwd="/w",
         model="m",

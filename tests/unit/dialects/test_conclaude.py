@@ -173,7 +173,7 @@ def test_a_subagents_command_gets_all_ten_variables():
         "CONCLAUDE_CONFIG_DIR": "/home/u/proj",
         "CONCLAUDE_CWD": "/w",
         "CONCLAUDE_HOOK_EVENT": "SubagentStop",
-        "CONCLAUDE_SESSION_ID": "child-1",
+        "CONCLAUDE_SESSION_ID": "parent-1",
         "CONCLAUDE_TRANSCRIPT_PATH": "/t/m",
     }
 
