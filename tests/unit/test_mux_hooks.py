@@ -9,6 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from mux_document import (
+    COMMIT_REMINDER,
+    FORCING,
+    LINT_CHECK,
+    SUBAGENT_CHECK,
+    TEST_VERIFICATION,
+)
 from notyet import Ledger
 from notyet.adapters.mux import MOST_CONTINUATIONS, continuation, run_stop_hooks
 from notyet.cli import hook
@@ -280,56 +287,6 @@ class TestAnAgentSession:
         decision = Engine(gates).check_sync(event)
         assert (decision.outcome, decision.why) == ("skipped", "no-gate")
         assert not (project / "asked").exists()
-
-
-# The scripts of the chapters "Forcing Agent to Continue" and "Use Cases", as they stand there.
-FORCING = """\
-#!/usr/bin/env bash
-# .mux/stop
-
-# Don't stop if tests haven't been run
-if [[ "$MUX_STOP_HOOK_ACTIVE" == "true" ]]; then
-  # Already continuing from a stop hook - don't loop
-  exit 0
-fi
-
-# Check if tests were run in this session
-if ! grep -q '"tool_name":"bash".*"script":".*test' "$MUX_TRANSCRIPT_PATH" 2>/dev/null; then
-  echo "Please run tests before stopping" >&2
-  exit 2
-fi
-
-exit 0
-"""
-TEST_VERIFICATION = """\
-# .mux/stop
-if ! grep -q 'test.*pass' "$MUX_TRANSCRIPT_PATH"; then
-  echo "Run and verify tests pass before stopping" >&2
-  exit 2
-fi
-"""
-LINT_CHECK = """\
-# .mux/stop
-if make lint 2>&1 | grep -q 'error'; then
-  echo "Fix lint errors before stopping" >&2
-  exit 2
-fi
-"""
-COMMIT_REMINDER = """\
-# .mux/stop
-if [[ -n "$(git status --porcelain)" ]]; then
-  echo "You have uncommitted changes. Please commit or stash." >&2
-  exit 2
-fi
-"""
-SUBAGENT_CHECK = """\
-# .mux/subagent_stop
-# Ensure subagent actually did something
-if ! grep -q 'tool_name' "$MUX_TRANSCRIPT_PATH"; then
-  echo "Subagent should use tools to complete the task" >&2
-  exit 2
-fi
-"""
 
 
 class TestTheScriptsOfTheDocument:

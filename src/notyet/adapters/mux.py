@@ -21,7 +21,7 @@ from notyet.core.event import StopEvent
 from notyet.core.message import CONTINUATION
 from notyet.core.record import Record, replace
 from notyet.core.remote import LOCAL, is_remote, remote_from
-from notyet.core.verdict import Block
+from notyet.core.verdict import Block, Halt
 from notyet.dialects import mux
 from notyet.engine import Engine
 
@@ -46,6 +46,7 @@ class StopHooksResult(Record, kw_only=True):
 
     should_stop: bool
     continue_reason: str | None = None  # for the agent, where it should not stop
+    stop_reason: str | None = None  # for the user, where a hook said `continue: false`
     warnings: tuple[str, ...] = ()
 
 
@@ -92,7 +93,8 @@ async def run_stop_hooks(
         return StopHooksResult(should_stop=True, warnings=(*warnings, _CANCELLED))
     warnings += decision.warnings
     if not isinstance(decision.verdict, Block):
-        return StopHooksResult(should_stop=True, warnings=warnings)
+        said = decision.why if isinstance(decision.verdict, Halt) else None
+        return StopHooksResult(should_stop=True, stop_reason=said or None, warnings=warnings)
     reason = decision.verdict.prompt
     return StopHooksResult(should_stop=False, continue_reason=reason, warnings=warnings)
 
