@@ -175,7 +175,7 @@ def _without_openclaw(settings: Settings) -> Settings:
 
 
 def _steer_restarts(text: str) -> int | None:
-    """Return the one number that we want of OpenClaw's file, which may be JSON5."""
+    """Return the one number that we want of OpenClaw's file, which may be JSON5 or YAML."""
     from notyet.config.read_json import read
 
     try:
@@ -183,7 +183,7 @@ def _steer_restarts(text: str) -> int | None:
     except BadSyntax:
         import re
 
-        bare = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+        bare = re.sub(r"//[^\n]*|/\*.*?\*/|(?:^|(?<=\s))#[^\n]*", "", text, flags=re.DOTALL)
         found = re.findall(r"""\bmaxSteerRestarts["']?\s*:\s*(\d{1,9})\b""", bare)
         return int(found[0]) if len(found) == 1 else None
     for key in ("agents", "defaults", "subagents", "maxSteerRestarts"):
