@@ -1,0 +1,163 @@
+"""The design of Neovate's `stop` and `subagentStop`, played: what they get, and when."""
+
+import asyncio
+
+import pytest
+
+from notyet import StopEvent, Usage
+from notyet.core.session import Turn
+from supervised import Agent, World
+
+WORKED = Turn(
+    text="all done",
+    usage=Usage(input=7, output=5),
+    tools=("bash",),
+    tool_calls=4,
+    turns=2,
+    model="acme/large",
+    duration_ms=1500.0,
+)
+# The payloads of its design, field by field.
+STOP = {
+    "sessionId": str,
+    "result": object,
+    "usage": object,
+    "turnsCount": int,
+    "toolCallsCount": int,
+    "duration": float,
+    "model": str,
+}
+SUBAGENT_STOP = {
+    "parentSessionId": str,
+    "agentId": str,
+    "agentType": str,
+    "result": object,
+    "usage": object,
+    "totalToolCalls": int,
+    "totalDuration": float,
+    "model": str,
+}
+
+
+class Told(World):
+    """A world with a plugin for both hooks, one async and one plain."""
+
+    def __init__(self, folder, **settings):
+        super().__init__(folder, **settings)
+        self.told = []
+
+        async def stop(event, ctx):
+            await asyncio.sleep(0)
+            self.told.append(("stop", event))
+
+        self.engine.on("stop", stop)
+        self.engine.on("subagent_stop", lambda e, c: self.told.append(("subagent_stop", e)))
+
+    def names(self):
+        return [name for name, _ in self.told]
+
+
+@pytest.mark.rule("C8", "K9", "K10")
+def test_a_task_tool_tells_of_its_subagents_first_and_then_of_the_main_agent(tmp_path):
+    order = []
+    with Told(tmp_path) as world:
+
+        async def task_tool(prompt):
+            """Let two subagents work, as the tool of a main agent does."""
+            await started.wait()
+            while not (await world.supervisor.task(above)).session_id:
+                await asyncio.sleep(0.005)
+            for name in ("one", "two"):
+                work = Agent(WORKED, id=f"child-{name}")
+                child = await world.supervisor.spawn(work, name, parent=above, agent_type=name)
+                await child.result()
+                order.append(len(world.told))
+            return WORKED
+
+        started = asyncio.Event()
+        above = world.launch(Agent(task_tool, id="main-1"))
+        started.set()
+        world.result(above)
+        order.append(len(world.told))
+    assert world.names() == ["subagent_stop", "subagent_stop", "stop"]
+    assert order == [1, 2, 3]  # each was told before its result was handed out
+    one, two, main = [event for _, event in world.told]
+    assert (one.parentSessionId, two.parentSessionId) == ("main-1", "main-1")
+    assert (one.agentType, two.agentType, main.sessionId) == ("one", "two", "main-1")
+
+
+@pytest.mark.rule("K11")
+def test_both_payloads_have_the_fields_of_the_design_and_no_others(tmp_path):
+    with Told(tmp_path) as world:
+        world.ran(Agent(WORKED, id="main-1"))
+        world.spawned(Agent(WORKED, id="child-1"), agent_type="coder")
+    (_, stop), (_, sub) = world.told
+    for event, fields in ((stop, STOP), (sub, SUBAGENT_STOP)):
+        told = event.to_dict()
+        assert list(told) == list(fields)
+        assert all(isinstance(told[name], kind) for name, kind in fields.items())
+    assert (sub.usage.inputTokens, sub.usage.outputTokens) == (7, 5)
+    assert (stop.duration, sub.totalDuration, stop.model) == (1500.0, 1500.0, "acme/large")
+
+
+@pytest.mark.rule("K11")
+@pytest.mark.parametrize("scope", ["agent", "subagent"])
+def test_the_result_of_a_host_reaches_the_plugin_as_the_host_made_it(tmp_path, scope):
+    loop_result = {
+        "success": True,
+        "data": {"text": "hi", "history": [], "usage": {"promptTokens": 1}},
+        "metadata": {"turnsCount": 1, "toolCallsCount": 0, "duration": 3},
+    }
+    with Told(tmp_path) as world:
+        event = StopEvent(scope=scope, session_id="s", agent_id="a", result=loop_result)
+        world.do(world.engine.check(event))
+    ((_, told),) = world.told
+    assert told.result == loop_result
+
+
+@pytest.mark.rule("K10", "C4")
+@pytest.mark.parametrize(
+    ("turn", "success"),
+    [
+        (Turn(text="yes"), True),
+        (Turn(text="", stop_reason="error", error="api_error"), False),
+        (Turn(text="half", stop_reason="cancelled"), False),
+    ],
+)
+def test_the_plugin_is_told_of_success_failure_and_a_user_who_cancels(tmp_path, turn, success):
+    with Told(tmp_path) as world:
+        world.ran(Agent(turn))
+        world.spawned(Agent(turn, id="c"))
+    assert world.names() == ["stop", "subagent_stop"]
+    assert [event.result.success for _, event in world.told] == [success, success]
+
+
+@pytest.mark.rule("K10")
+@pytest.mark.parametrize("scope", ["main", "sub"])
+def test_a_plugin_that_throws_costs_neither_the_answer_nor_the_next_plugin(tmp_path, scope):
+    def throws(event, ctx):
+        raise RuntimeError("telemetry is down")
+
+    with World(tmp_path) as world:
+        after = []
+        for name in ("stop", "subagent_stop"):
+            world.engine.on(name, throws)
+            world.engine.on(name, lambda event, ctx: after.append(event))
+        result = (world.ran if scope == "main" else world.spawned)(Agent("the answer"))
+    assert (result.text, len(after)) == ("the answer", 1)
+    assert any("telemetry is down" in said for said in world.warnings)
+
+
+@pytest.mark.rule("K10")
+def test_what_a_plugin_returns_continues_nobody_and_stopping_is_the_hook_that_does(tmp_path):
+    block = {"allow": False, "prompt": "go on"}
+    with World(tmp_path) as world:
+        world.engine.on("stop", lambda event, ctx: block)
+        told = Agent("done")
+        world.ran(told)
+        world.engine.on("stopping", lambda event, ctx: block if event.steerCount == 0 else None)
+        asked = Agent("done", "really done", id="s2")
+        result = world.ran(asked)
+    assert told.got == ["do it"]
+    assert asked.got == ["do it", "go on"]
+    assert result.text == "really done"
