@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from notyet import workspace
 from notyet.checks.drive import Call, Stage
 from notyet.checks.function import Question
 from notyet.core.gate import Function, place_of
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from notyet.checks.drive import Line
+    from notyet.checks.drive import Line, Progress
     from notyet.checks.elsewhere import Transcripts
     from notyet.checks.question import CommandQuestion
     from notyet.checks.spawn import Job
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from notyet.dialects.reply import Reading
 
     Keep = Callable[[Report], str]  # keeps a report's output, and returns where
-    Progress = Callable[[str, Report | None], None]  # is told of a gate that is asked, or answered
 
 
 _NOT_RUNNABLE = (126, 127)
@@ -62,11 +60,13 @@ class Asking:
         questions: Mapping[str, Question],
         deadline: Deadline,
         progress: Progress | None = None,
+        answers: Mapping[str, Report] | None = None,
     ) -> None:
         self.event = event  # once it is planned: as the gates see it
         self._progress = progress
+        self._answers = answers or {}  # of gates that are not asked, because somebody answers
         self._questions = questions
-        self._deadline = deadline
+        self.deadline = deadline
         self._calls: dict[str, Callable[[], tuple[Any, ...]]] = {}
         # Each dialect's form of the event is written once.
         self._payloads: dict[tuple[str, str], tuple[bytes, dict[str, str]]] = {}
@@ -87,7 +87,7 @@ class Asking:
                 from notyet.checks.elsewhere import read_transcripts
 
                 self._transcripts = yield Call(read_transcripts, (self.event,))
-            answers: list[Report] = yield self.stage(asked)
+            answers = yield from self._ask(asked)
             reports += answers
             if not is_held and any(map(holds, asked, answers)):
                 is_held = True
@@ -98,6 +98,15 @@ class Asking:
             logged = yield from _with_logs(planned, reports, tree, keep)
             decision = settle(planned, logged, tree) if logged else decision
         return decision
+
+    def _ask(self, gates: Sequence[Gate]) -> Line[list[Report]]:
+        """Ask gates together, but for those whose answer is known."""
+        asked = [gate for gate in gates if gate.name not in self._answers]
+        said = dict(self._answers)
+        if asked:
+            answers: list[Report] = yield self.stage(asked)
+            said |= {report.gate: report for report in answers}
+        return [said[gate.name] for gate in gates]
 
     def _there(self, gate: Gate) -> Remote | None:
         """Return where a gate's command runs; None: here, as functions always do (M1)."""
@@ -118,9 +127,11 @@ class Asking:
                 places[own if is_function else self._there(gate)] = None
                 if self._there(gate) is not None and _may_be_lost(report):
                     return ""  # another try could take long, and the agent's host waits
+        from notyet import workspace  # most stops hold nobody
+
         trees = []
         for place in dict.fromkeys((*places, own, None)):
-            wait = self._deadline.left(workspace.PATIENCE)
+            wait = self.deadline.left(workspace.PATIENCE)
             if place is None:
                 tree = yield Call(workspace.fingerprint, (self.event.cwd, wait))
             else:
@@ -149,7 +160,7 @@ class Asking:
                 functions[place] = (self._questions[gate.name], self._call(gate.check.speaks)())
             else:
                 commands[place] = self._command(gate)
-        return Stage(functions, commands, self._deadline.ends)
+        return Stage(functions, commands, self.deadline.ends, self._progress)
 
     def _call(self, speaks: str) -> Callable[[], tuple[Any, ...]]:
         if speaks not in self._calls:

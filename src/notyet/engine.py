@@ -14,6 +14,7 @@ from time import monotonic
 from notyet.asking import Asking
 from notyet.checks.drive import Call, drive_sync
 from notyet.checks.function import asked_by
+from notyet.core.command import Command
 from notyet.core.event import StartEvent, StopEvent
 from notyet.core.limits import History, Limits, uncounted
 from notyet.core.plan import missing_names, plan, select
@@ -26,12 +27,13 @@ from notyet.roster import Roster
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Literal
 
-    from notyet.asking import Keep, Progress
-    from notyet.checks.drive import Line
+    from notyet.asking import Keep
+    from notyet.checks.drive import Line, Progress
     from notyet.core.gate import Gate
+    from notyet.core.plan import Plan
     from notyet.core.starter import Starter
     from notyet.core.verdict import Report
     from notyet.ledger import AnyLedger, Begun
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 _FIRST_ANSWER = 600.0  # seconds that the second of two equal stops waits for the first
 _ONE_WAIT = 1.0
 _PATIENCE_OF_LEDGER = 60.0  # seconds at most; a ledger of files has a patience of its own
+_LOOK_AT_START = 5.0  # seconds for the files, and as many for the ledger, before an agent begins
 _MOST_WARNINGS = 10  # of one decision
 
 
@@ -167,12 +170,28 @@ class Engine:
         """Tell the starters that an agent begins; return what they add for it, joined."""
         if not isinstance(event, StartEvent):
             raise TypeError(f"a start is a StartEvent, not {type(event).__name__}")
-        if not self._roster.starters or id(self) in asked_by.get():
+        is_remembered = any(gate.when == "changed" for gate in self._roster.gates)
+        if not (self._roster.starters or is_remembered) or id(self) in asked_by.get():
             return ""
         from notyet.checks.drive_async import drive
-        from notyet.starting import begin
 
-        return await drive(begin(event, tuple(self._roster.starters), self._warn))
+        return await drive(self._start(event))
+
+    def _start(self, event: StartEvent) -> Line[str]:
+        told = ""
+        if self._roster.starters:
+            from notyet.starting import begin
+
+            told = yield from begin(event, tuple(self._roster.starters), self._warn)
+        gates = [gate for gate in self._roster.gates if gate.when == "changed"]
+        if gates:
+            from notyet.remembering import remember_start
+
+            try:
+                yield from remember_start(event, gates, self._ledger, _LOOK_AT_START)
+            except LedgerError as error:
+                self._warn(f"{error} (with which files the agent began was not remembered)")
+        return told
 
     async def check(self, event: StopEvent, *, within: float | None = None) -> Decision:
         """Decide, count and record a stop, and tell the observers; of a block those of "decision".
@@ -307,8 +326,23 @@ class Engine:
         keep: Keep,
         asked: Literal["needed", "all"] = "needed",
     ) -> Line[Decision]:
-        planned = plan(asking.event, gates, history, self._limits, self._roster.gates)
-        return (yield from asking.decide(planned, keep))
+        def planned(spared: Mapping[str, str]) -> Plan:
+            everybody = self._roster.gates
+            return plan(event, gates, history, self._limits, everybody, spared=spared)
+
+        event = asking.event
+        spared: Mapping[str, str] = {}
+        first = planned(spared)
+        if all(gate.when == "always" for stage in first.stages for gate in stage):
+            return _defined((yield from asking.decide(first, keep)), gates)
+        from notyet.remembering import Remembering
+
+        remembering = Remembering(first, asking.deadline)
+        yield from remembering.look()
+        if asked == "needed":
+            spared = yield from remembering.recall(self._ledger, self._warn)
+        decision = yield from asking.decide(planned(spared) if spared else first, keep)
+        return (yield from remembering.seal(_defined(decision, gates)))
 
     def _tell(self, event: StopEvent, decision: Decision, deadline: Deadline) -> Line[None]:
         if decision.outcome == "skipped" and decision.why == "inside":
@@ -352,6 +386,15 @@ class Engine:
             self._ledger.give_up(begun, deadline.left_at_last(_PATIENCE_OF_LEDGER))
         except LedgerError as error:
             self._warn(f"{error} (that this check was cancelled was not recorded)")
+
+
+def _defined(decision: Decision, gates: tuple[Gate, ...]) -> Decision:
+    """Return a decision whose reports say what was asked, where that is a command."""
+    if not any(isinstance(gate.check, Command) for gate in gates):
+        return decision
+    from notyet.core.definition import defined
+
+    return variant(decision, {"reports": defined(decision.reports, gates)})
 
 
 def _keep_nothing(_report: Report) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from notyet.core.command import Command
 from notyet.core.json_text import dumps
+from notyet.core.record import variant
 
 TYPE_CHECKING = False
 try:
@@ -11,7 +12,10 @@ try:
 except ImportError:
     from hashlib import blake2b
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from notyet.core.gate import Gate
+    from notyet.core.verdict import Report
 
 # To be raised when commands are run in another way, so that an old pass says nothing of a new run.
 _FORM = 1
@@ -47,6 +51,15 @@ def definition_of(gate: Gate) -> str:
     except ValueError:  # an option that is no plain value: made in code, and it can mean anything
         return ""
     return digest_of(text)
+
+
+def defined(reports: Sequence[Report], gates: Sequence[Gate]) -> tuple[Report, ...]:
+    """Return the reports of these gates with what each of them was asked."""
+    definitions = map(definition_of, gates)
+    return tuple(
+        variant(report, {"definition": definition}) if definition else report
+        for report, definition in zip(reports, definitions, strict=True)
+    )
 
 
 def digest_of(text: str) -> str:

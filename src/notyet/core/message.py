@@ -136,7 +136,7 @@ def _around(held: Held) -> tuple[str, list[str]]:
 
 def _opening(held: Held) -> str:
     counted = [r for r in held.reports if not r.observed and not r.failed_lightly]
-    asked = sum(report.answer is not None for report in counted)
+    asked = sum(r.answer is not None and r.spared != "unchanged" for r in counted)
     checks = f"{len(held.blocks)} of {asked} checks failed" if asked > 1 else "a check failed"
     said = f"notyet: {checks} (send-back {held.count} of {held.limit})."
     return f"{said} Your report was not delivered." if held.is_subagent else said
@@ -145,7 +145,12 @@ def _opening(held: Held) -> str:
 def _others(held: Held) -> list[str]:
     """Return what became of the gates that do not hold the agent; observers are nobody's matter."""
     holding = {gate.name for gate, _, _ in held.blocks}
-    others = [r for r in held.reports if not r.observed and r.gate not in holding]
+    others = [
+        report
+        for report in held.reports
+        # Nobody knows what one would say that has had no reason to look.
+        if not report.observed and report.gate not in holding and report.spared != "unchanged"
+    ]
     said = {
         "Passed": [r for r in others if isinstance(r.answer, Allow) and not r.failed_lightly],
         "Failed, but cannot hold you": [r for r in others if r.failed_lightly],

@@ -10,7 +10,7 @@ from notyet.core.text import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
@@ -34,6 +34,7 @@ class Plan(Record, kw_only=True):
     at_limit: bool = False
     handed_back: bool = False
     skipped: str = ""
+    spared: Mapping[str, str] = {}  # gates that need not be asked, and why: nothing changed (N1)
     warnings: tuple[str, ...] = ()
 
 
@@ -50,10 +51,14 @@ def plan(
     history: History,
     limits: Limits,
     declared: Sequence[Gate] = (),
+    *,
+    spared: Mapping[str, str] = {},
 ) -> Plan:
     """Plan the questions for an event that these selected gates apply to.
 
     `declared` are all gates, also those that do not apply because the event does not say enough.
+    `spared` are those that need not be asked because nothing changed since they "passed", or
+    since the agent began ("unchanged").
     """
     limit = limit_in_force(limits, history, event.host_cap)
     at_limit = history.blocks >= limit.number
@@ -62,10 +67,14 @@ def plan(
     asked = gates
     if skipped:
         asked = ()
-    if handed_back:  # spares the gates that know that word (B14)
+    if handed_back:  # leaves out the gates that know that word (B14)
         asked = tuple(gate for gate in asked if not gate.native)
     if at_limit:
         asked = tuple(gate for gate in asked if gate.check.speaks not in NOT_ASKED_AT_LIMIT)
+    staged = asked
+    if spared:
+        spared = {gate.name: spared[gate.name] for gate in asked if gate.name in spared}
+        staged = tuple(gate for gate in asked if gate.name not in spared)
     told = {
         "block_count": history.blocks,
         "max_blocks": limit.number,
@@ -75,13 +84,14 @@ def plan(
     return Plan(
         event=event,
         gates=gates,
-        stages=_stages(asked),
+        stages=_stages(staged),
         history=history,
         limits=limits,
         limit=limit,
         at_limit=at_limit,
         handed_back=handed_back,
         skipped=skipped,
+        spared=spared,
         warnings=()
         if skipped
         else (*missing_names(event, declared or gates), *_at_limit(event, gates, asked, limit)),

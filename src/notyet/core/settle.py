@@ -94,10 +94,13 @@ def too_long(plan: Plan, reports: Sequence[Report], tree: str = "") -> tuple[str
 def _ordered(plan: Plan, reports: Sequence[Report]) -> tuple[Report, ...]:
     """Return a report for each gate, in declared order."""
     by_gate = {report.gate: report for report in reports}
-    return tuple([_completed(gate, by_gate.get(gate.name)) for gate in plan.gates])
+    return tuple([_completed(plan, gate, by_gate.get(gate.name)) for gate in plan.gates])
 
 
-def _completed(gate: Gate, report: Report | None) -> Report:
+def _completed(plan: Plan, gate: Gate, report: Report | None) -> Report:
+    if gate.name in plan.spared:
+        why = plan.spared[gate.name]
+        return Report(gate=gate.name, answer=Allow(), observed=gate.observe, spared=why)
     if report is None:
         return Report(gate=gate.name, observed=gate.observe)
     if isinstance(report.answer, Problem) and holds(gate, report):
@@ -168,6 +171,8 @@ def _verdict(
     if tally.halts:
         reason = joined([halt.reason for halt in tally.halts if halt.reason.strip()])
         return Halt(reason), "halted", reason
+    if reports and all(report.spared == "unchanged" for report in reports):
+        return Allow(), "skipped", "unchanged"  # nobody was asked, and nobody has passed (N1)
     if not tally.blocks:
         return Allow(), *_outcome_of_allow(plan, tally)
     names = listed([gate.name for gate, _ in tally.blocks])

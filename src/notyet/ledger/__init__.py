@@ -7,9 +7,10 @@ from notyet.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Protocol
 
-    from notyet.core.event import StopEvent
+    from notyet.core.event import StartEvent, StopEvent
     from notyet.core.verdict import Decision, Report
 else:
     Protocol = object
@@ -23,6 +24,19 @@ class Begun(Record, kw_only=True):
     history: History = History()
     repeats: int = 0
     warnings: tuple[str, ...] = ()
+
+
+class Wanted(Record, kw_only=True):
+    """A gate that need not be asked if it passed on these files, or if the agent began with them.
+
+    `definition` is what it asks, `tree` a fingerprint of the files that count for it, which
+    `scope` names; each is empty where it is unknown (N1).
+    """
+
+    gate: str
+    definition: str
+    scope: str
+    tree: str
 
 
 class AnyLedger(Protocol):
@@ -52,6 +66,26 @@ class AnyLedger(Protocol):
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop's decision; None when nobody will answer, or not in time."""
+
+    def recall(
+        self, event: StopEvent, wanted: Sequence[Wanted], patience: float | None = None
+    ) -> Mapping[str, str]:
+        """Say why gates need not be asked: gate -> "passed" or "unchanged"; of others nothing.
+
+        "unchanged" are the files that this agent began with; where no start of it is known, those
+        that its session began with.
+        """
+
+    def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:
+        """Remember the passes among reports, those with a `passed_on`; `record` does so too."""
+
+    def remember_start(
+        self, event: StartEvent, trees: Mapping[str, str], patience: float | None = None
+    ) -> None:
+        """Remember with which files an agent begins, by their scope; of each agent only once.
+
+        Hosts tell of a start in the middle of a session too, when its context is compacted.
+        """
 
 
 # A stop is given up when its check is cancelled, or its process dies: then nobody was answered.

@@ -11,16 +11,21 @@ from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.record import variant
 from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
+from notyet.ledger.passes import agents_of, causes, passes_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from notyet.core.event import StopEvent
-    from notyet.core.verdict import Decision, Report
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
-    Agent = tuple[str, str, str]
+    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.verdict import Decision, Report
+    from notyet.ledger import Wanted
+    from notyet.ledger.passes import Agent
 
 # A long-lived process must not grow with every session and stop it ever saw.
 _MOST_AGENTS = 10_000
+_MOST_PASSES = 10_000
 _MOST_ANSWERS = 10_000  # of the last few seconds
 
 
@@ -54,6 +59,8 @@ class MemoryLedger:
         self._asking: dict[int, _Stop] = {}
         self._decided: dict[int, _Stop] = {}
         self._last: dict[Agent, int] = {}  # the newest decided stop of each agent
+        self._passes: dict[tuple[str, str], None] = {}  # definition and tree, oldest first
+        self._starts: dict[Agent, dict[str, str]] = {}  # scope and tree
         self._stops = 0
         self._changed = Condition()
         with _forking:
@@ -92,6 +99,7 @@ class MemoryLedger:
             if decision.turn == history.turn:
                 self._last[stop.agent] = begun.stop
             self._remember(stop.agent, after(history, decision))
+            self.remember(decision.reports)
             return decision
 
     def give_up(self, begun: Begun, patience: float | None = None) -> None:  # noqa: ARG002  # it never waits
@@ -120,6 +128,38 @@ class MemoryLedger:
             if now - kept.decided_at < REPEATED_WITHIN and len(self._decided) <= _MOST_ANSWERS:
                 return
             del self._decided[oldest]
+
+    def recall(
+        self,
+        event: StopEvent,
+        wanted: Sequence[Wanted],
+        patience: float | None = None,  # noqa: ARG002  # it never waits
+    ) -> Mapping[str, str]:
+        """Look up which gates passed on their files, or have those that the agent began with."""
+        with self._changed:
+            known = [self._starts[a] for a in agents_of(event) if a in self._starts]
+            passed = [(one.definition, one.tree) in self._passes for one in wanted]
+            return causes(wanted, known[0] if known else {}, passed)
+
+    def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:  # noqa: ARG002  # it never waits
+        """Remember the passes among some reports."""
+        with self._changed:
+            for known in passes_in(reports):
+                self._passes[known] = None
+                _drop_oldest(self._passes, _MOST_PASSES)
+
+    def remember_start(
+        self,
+        event: StartEvent,
+        trees: Mapping[str, str],
+        patience: float | None = None,  # noqa: ARG002  # it never waits
+    ) -> None:
+        """Remember with which files an agent begins, if that is not known yet."""
+        with self._changed:
+            agent = (event.host, event.session_id, event.agent_id or "")
+            if trees:
+                self._starts.setdefault(agent, dict(trees))
+            _drop_oldest(self._starts, _MOST_AGENTS)
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop that is still being asked."""
@@ -154,6 +194,11 @@ class MemoryLedger:
             oldest = next(iter(self._histories))
             del self._histories[oldest]
             self._last.pop(oldest, None)
+
+
+def _drop_oldest(known: dict[Any, Any], most: int) -> None:
+    while len(known) > most:
+        del known[next(iter(known))]
 
 
 _all: WeakSet[MemoryLedger] = WeakSet()

@@ -32,9 +32,11 @@ from notyet.ledger.rows import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping, Sequence
 
-    from notyet.core.event import StopEvent
+    from notyet.core.event import StartEvent, StopEvent
     from notyet.core.verdict import Decision, Report
+    from notyet.ledger import Wanted
 
 _LEAST_PATIENCE = 0.1  # seconds for reading an answer that may be there already
 _LOST_AFTER = 86_400.0  # no gate runs for a day; a process id may have been given away by then
@@ -150,6 +152,10 @@ class Ledger:
         db.execute(sql.DECIDE, (now, *stop_row(final), begun.stop))
         reports = [report_row(begun.stop, n, r) for n, r in enumerate(final.reports)]
         db.executemany(sql.NEW_REPORT, reports)
+        if any(report.passed_on for report in final.reports):
+            from notyet.ledger.passes import remember
+
+            remember(db, final.reports, begun.stop)
         return final
 
     def give_up(self, begun: Begun, patience: float | None = None) -> None:
@@ -201,6 +207,28 @@ class Ledger:
                 return None
             time.sleep(pause)
             pause = min(0.2, pause * 1.5)
+
+    def recall(
+        self, event: StopEvent, wanted: Sequence[Wanted], patience: float | None = None
+    ) -> Mapping[str, str]:
+        """Look up which gates passed on their files, or have those that the agent began with."""
+        from notyet.ledger.passes import recall
+
+        return self.file.read(lambda db: recall(db, event, wanted), patience)
+
+    def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:
+        """Remember the passes among some reports; those of a stop `record` remembers."""
+        from notyet.ledger.passes import remember
+
+        self.file.write(lambda db: remember(db, reports), patience)
+
+    def remember_start(
+        self, event: StartEvent, trees: Mapping[str, str], patience: float | None = None
+    ) -> None:
+        """Remember with which files an agent begins, if that is not known yet."""
+        from notyet.ledger.passes import remember_start
+
+        self.file.write(lambda db: remember_start(db, event, trees), patience)
 
     def prune(self, older_than: float) -> int:
         """Remove stops and tasks that are more than `older_than` seconds old; return how many.

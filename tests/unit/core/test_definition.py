@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from notyet import Command, Function, Gate, Match
+from notyet.core import definition
 from notyet.core.definition import definition_of
 from notyet.core.gate import Source
 from notyet.core.record import replace
@@ -92,7 +93,7 @@ def test_text_that_is_no_unicode_has_a_definition():
 def test_an_interpreter_without_its_own_digests_takes_those_of_hashlib(monkeypatch):
     expected = definition_of(ASKED)
     monkeypatch.setitem(sys.modules, "_blake2", None)
-    anew = runpy.run_module("notyet.core.definition")
+    anew = runpy.run_path(definition.__file__)
     assert anew["blake2b"] is hashlib.blake2b
     assert anew["definition_of"](ASKED) == expected
 

@@ -1,0 +1,119 @@
+"""On which files gates passed, and with which ones agents began (N1): rows, and how many of them.
+
+A failure is never entered. What is too old, or one too many, is forgotten: then a gate is asked
+again, and nothing is lost but time.
+"""
+
+from __future__ import annotations
+
+import time
+
+from notyet.core.record import variant
+from notyet.ledger.rows import key_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+
+    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.verdict import Report
+    from notyet.ledger import Wanted
+
+    Agent = tuple[str, str, str]
+
+_OLDEST = 30 * 86_400.0  # seconds
+_MOST = 20_000  # passes; and so many starts of agents, each of a few scopes
+_BOUNDED_EVERY = 50  # stops that remember a pass
+
+_START_OF = "SELECT scope, tree FROM starts WHERE host = ? AND session_id = ? AND agent_id = ?"
+_NEW_START = (
+    "INSERT INTO starts (host, session_id, agent_id, scope, tree, at) VALUES (?, ?, ?, ?, ?, ?)"
+)
+_HAS_PASSED = "SELECT 1 FROM passes WHERE definition = ? AND tree = ?"
+_ENTER = "INSERT OR REPLACE INTO passes (definition, tree, at, stop) VALUES (?, ?, ?, ?)"
+
+
+def agents_of(event: StopEvent) -> list[Agent]:
+    """Return under which names an agent may have begun, its own first.
+
+    A supervised one begins before its session has an id, under its task's. A subagent of which no
+    start is known began with its session, or later.
+    """
+    own = event.agent_id or ""
+    sessions = dict.fromkeys(name for name in (event.session_id, event.task_id or "") if name)
+    agents = [(event.host, session, own) for session in sessions]
+    if own:
+        agents += [(event.host, name, "") for name in (*sessions, event.parent_session_id) if name]
+    return agents
+
+
+def causes(
+    wanted: Sequence[Wanted], start: Mapping[str, str], passed: Sequence[bool]
+) -> dict[str, str]:
+    """Return why each gate need not be asked; those that must be are left out."""
+    spared = {}
+    for one, has_passed in zip(wanted, passed, strict=True):
+        if not one.tree:  # unknown files are like no others
+            continue
+        if has_passed and one.definition:
+            spared[one.gate] = "passed"
+        elif start.get(one.scope) == one.tree:
+            spared[one.gate] = "unchanged"
+    return spared
+
+
+def passes_in(reports: Sequence[Report]) -> list[tuple[str, str]]:
+    """Return what is to be remembered of some reports: the question, and the files."""
+    return [(r.definition, r.passed_on) for r in reports if r.definition and r.passed_on]
+
+
+def recall(db: sqlite3.Connection, event: StopEvent, wanted: Sequence[Wanted]) -> dict[str, str]:
+    """Look up why gates need not be asked."""
+    wanted = [_storable(one) for one in wanted]
+    start: dict[str, str] = {}
+    for agent in agents_of(event):
+        start = dict(db.execute(_START_OF, tuple(map(key_text, agent))).fetchall())
+        if start:
+            break
+    passed = [
+        db.execute(_HAS_PASSED, (one.definition, one.tree)).fetchone() is not None for one in wanted
+    ]
+    return causes(wanted, start, passed)
+
+
+def _storable(wanted: Wanted) -> Wanted:
+    words = ("definition", "scope", "tree")
+    return variant(wanted, {name: key_text(getattr(wanted, name)) for name in words})
+
+
+def remember(db: sqlite3.Connection, reports: Sequence[Report], stop: int = 0) -> None:
+    """Enter the passes among some reports."""
+    now = time.time()
+    new = [(*map(key_text, known), now, stop) for known in passes_in(reports)]
+    if not new:
+        return
+    db.executemany(_ENTER, new)
+    if stop % _BOUNDED_EVERY == 0:
+        forget(db, now - _OLDEST)
+
+
+def remember_start(db: sqlite3.Connection, event: StartEvent, trees: Mapping[str, str]) -> None:
+    """Enter with which files an agent begins, unless that is known already."""
+    agent = (key_text(event.host), key_text(event.session_id), key_text(event.agent_id or ""))
+    if db.execute(_START_OF, agent).fetchone() is not None:
+        return  # its context was compacted, or it goes on: it began long ago
+    now = time.time()
+    new = [(*agent, key_text(scope), key_text(tree), now) for scope, tree in trees.items()]
+    db.executemany(_NEW_START, new)
+    forget(db, now - _OLDEST)
+
+
+def forget(db: sqlite3.Connection, cutoff: float) -> None:
+    """Remove what is older than a moment, and the oldest of what is too much."""
+    for table in ("passes", "starts"):
+        db.execute(
+            f"DELETE FROM {table} WHERE at < max(?, ifnull("
+            f"(SELECT at FROM {table} ORDER BY at DESC LIMIT 1 OFFSET ?), 0))",
+            (cutoff, _MOST - 1),
+        )
