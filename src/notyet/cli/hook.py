@@ -44,7 +44,7 @@ EXAMPLES = (
     ),
 )
 _LOOK = 20.0  # seconds to look at files in a workspace elsewhere, where there is time
-_LOOK_AT_START = 5.0  # seconds for the same, where only words depend on it
+_LOOK_AT_START = 5.0  # seconds for the same, where only words depend on it, or one question less
 
 
 def _prepared() -> None:
@@ -170,7 +170,7 @@ class Hook:
         off = switched_off(event.cwd, self.environ)
         if off:
             return self.let_go("off", off)
-        setup = self._setup(event, _LOOK)
+        setup = self.load(event, _LOOK)
         if self._is_probe():
             from notyet.report.foretold import would_ask
 
@@ -188,7 +188,8 @@ class Hook:
 
         return check(event, setup, self.time_left(), self.environ, self.said)
 
-    def _setup(self, event: StopEvent | StartEvent, longest: float) -> Setup:
+    def load(self, event: StopEvent | StartEvent, longest: float) -> Setup:
+        """Return what is in force where the agent works; `longest` is for files elsewhere."""
         from notyet.config.load import NO_LOOK, load
 
         project = ""
@@ -238,15 +239,26 @@ class Hook:
 
         if switched_off(event.cwd, self.environ):
             return self._nothing()
-        setup = self._setup(event, 0.0)
+        setup = self.load(event, 0.0)
+        if any(gate.when == "changed" for gate in setup.gates):
+            self._remember_start(event, setup)
         if setup.start_tell and setup.workspace:  # else nobody is told of what is there
-            setup = self._setup(event, _LOOK_AT_START)
+            setup = self.load(event, _LOOK_AT_START)
         if not setup.start_tell:
             return self._nothing()
         from notyet.core.message import briefing_for
 
         told = briefing_for(event, setup.gates)
         return host_face(self.host).write_context(told, event) if told else self._nothing()
+
+    def _remember_start(self, event: StartEvent, setup: Setup) -> None:
+        """Remember with which files the agent begins (N1); nothing of that may hold it up."""
+        try:
+            from notyet.cli.hook_check import remember_start
+
+            remember_start(event, setup, min(_LOOK_AT_START, self.time_left() / 3))
+        except Exception as error:  # noqa: BLE001  # its gates are asked once more, that is all
+            self.said.append(f"{error} (with which files the agent begins was not remembered)")
 
     def give_up(self) -> Reply:
         """Let the agent go because the host waits no longer."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from notyet.config.load import Setup
+    from notyet.core.event import StartEvent
     from notyet.ledger.sqlite import Ledger
 
 
@@ -42,12 +43,7 @@ def check(
     from notyet.configured import configured_engine
     from notyet.ledger.sqlite import Ledger
 
-    if event.last_message is None:
-        from notyet.dialects.transcript import last_message_of
-
-        event = replace(event, last_message=last_message_of(event))
-    if setup.workspace:  # which a file may have named
-        event = replace(event, workspace=setup.workspace)
+    event = completed(event, setup)
     # Kept open for the rest of the process: closing costs a checkpoint, before our answer.
     global _ledger  # noqa: PLW0603  # one per process
     _ledger = Ledger()
@@ -58,6 +54,17 @@ def check(
     for settings in setup.notifications:
         said += _notify(settings, event, decision, setup, environ, ends=ends)
     return decision
+
+
+def completed(event: StopEvent, setup: Setup) -> StopEvent:
+    """Return an event with what its payload does not say, and the gates are to know."""
+    if event.last_message is None:
+        from notyet.dialects.transcript import last_message_of
+
+        event = replace(event, last_message=last_message_of(event))
+    if setup.workspace:  # which a file may have named
+        event = replace(event, workspace=setup.workspace)
+    return event
 
 
 def _notify(
@@ -80,6 +87,21 @@ def _notify(
         # One that hangs must not cost the agent its answer, nor may many together.
         failed.append(notify(title, body, environ, patience=left) if left > _LEAST else "no time")
     return [f"notification not sent: {why}" for why in failed if why]
+
+
+def remember_start(event: StartEvent, setup: Setup, patience: float) -> None:
+    """Remember with which files an agent begins (N1). Raises LedgerError."""
+    from notyet.checks.drive import drive_sync
+    from notyet.ledger.sqlite import Ledger
+    from notyet.remembering import remember_start as remembered
+
+    if setup.workspace:  # which a file may have named
+        event = replace(event, workspace=setup.workspace)
+    ledger = Ledger()
+    try:
+        drive_sync(remembered(event, setup.gates, ledger, patience))
+    finally:
+        ledger.close()
 
 
 def write_down(event: StopEvent | None, host: str, cause: str, words: Sequence[str]) -> None:

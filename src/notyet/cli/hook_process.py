@@ -253,11 +253,16 @@ def _next_block() -> bytes:
             time.sleep(_PAUSE)
 
 
+def written(text: str) -> bytes:
+    """Return what a host reads of a text: whole lines, or nothing."""
+    return text.removesuffix("\n").encode("utf-8", "replace") + b"\n" if text else b""
+
+
 def _write(descriptor: int, text: str) -> None:
     """Write a text whole; a host that does not listen must not turn into an error."""
-    if not text:
+    content = written(text)
+    if not content:
         return
-    content = text.removesuffix("\n").encode("utf-8", "replace") + b"\n"
     _alarm.set(min(_SILENCE, max(_SHORTLY, _alarm.left() / 3)), 0, _raise_out_of_time)
     try:
         while content:

@@ -1,0 +1,236 @@
+"""Asking the gates as a stop would, through the code of the hook itself; nobody is told of it."""
+
+from __future__ import annotations
+
+from notyet.asking import Asking
+from notyet.checks.drive import drive_sync
+from notyet.cli.about_event import read
+from notyet.cli.check_answers import report_of
+from notyet.cli.hook import Hook, answered
+from notyet.cli.hook_check import completed
+from notyet.cli.hook_input import Options
+from notyet.config.setup import Setup
+from notyet.core.definition import defined
+from notyet.core.event import StopEvent
+from notyet.core.gate import why_not
+from notyet.core.limits import History, Limits
+from notyet.core.plan import plan
+from notyet.core.record import Record, replace
+from notyet.core.verdict import Allow, Decision
+from notyet.deadline import Deadline
+from notyet.engine import NO_SESSION, Engine
+from notyet.errors import LedgerError
+from notyet.ledger.sqlite import Ledger
+from notyet.remembering import Remembering
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from notyet.checks.drive import Line, Progress
+    from notyet.cli.about_event import About
+    from notyet.cli.check_answers import Answer
+    from notyet.core.event import StartEvent
+    from notyet.core.gate import Gate
+    from notyet.core.verdict import Report
+    from notyet.dialects.reply import Reply
+
+# Of a supervisor, or of `notyet status`, and of no interest to somebody who asks.
+_OTHERS = frozenset({"NOTYET_SUPERVISED", "NOTYET_PROBE"})
+_FIRST = History()  # a check is the first stop of a turn
+
+
+class Wish(Record, kw_only=True):
+    """What somebody wants to know."""
+
+    stop: About
+    names: tuple[str, ...] = ()  # only these gates; empty: all
+    answers: tuple[Answer, ...] = ()
+    timeout: str = ""
+    progress: Progress | None = None
+
+
+class Checked(Record, kw_only=True):
+    """What came of it."""
+
+    event: StopEvent
+    decision: Decision
+    reply: Reply
+    setup: Setup = Setup()
+    cause: str = ""  # why a stop would not even get to its gates
+    unasked: tuple[tuple[Gate, str], ...] = ()  # those that do not apply, and why
+    spared: Mapping[str, str] = {}  # those that a stop would not ask, and why (N1)
+    answered: frozenset[str] = frozenset()
+    unknown: tuple[str, ...] = ()  # names that no gate has
+    notes: tuple[str, ...] = ()  # for whoever asked
+    trouble: str = ""  # of the ledger
+
+
+def ask(wish: Wish, environ: Mapping[str, str]) -> Checked:
+    """Ask the gates, remember their passes, and return what a stop would have come to.
+
+    Raises NotyetError for what is no stop.
+    """
+    read(wish.stop, environ)
+    hook = _Rehearsal(wish, environ)
+    try:
+        reply = answered(hook, lambda: wish.stop.content)
+    finally:
+        hook.close()
+    if hook.error is not None:
+        raise hook.error
+    return hook.checked(reply)
+
+
+class _Rehearsal(Hook):
+    """A call of the hook that records nothing but passes, and tells nobody."""
+
+    def __init__(self, wish: Wish, environ: Mapping[str, str]) -> None:
+        argv = ["--host", wish.stop.host] if wish.stop.host else []
+        argv += ["--timeout", wish.timeout] if wish.timeout else []
+        kept = {name: value for name, value in environ.items() if name not in _OTHERS}
+        super().__init__(Options(argv), kept, _adopt)
+        self.wish = wish
+        self.error: Exception | None = None
+        self._setup_here = Setup()
+        self._decision = _skipped("no-gate")
+        self._cause = ""
+        self._spared: Mapping[str, str] = {}
+        self._unasked: tuple[tuple[Gate, str], ...] = ()
+        self._unknown: tuple[str, ...] = ()
+        self._trouble: list[str] = []
+        self._ledger = Ledger()
+
+    def close(self) -> None:
+        """Give back what the ledger holds."""
+        self._ledger.close()
+
+    def read(self, payload: Mapping[str, Any]) -> StopEvent | StartEvent | None:
+        """Read a payload, with what the options say in its place."""
+        event = super().read(payload)
+        return self.wish.stop.changed(event) if isinstance(event, StopEvent) else event
+
+    def load(self, event: StopEvent | StartEvent, longest: float) -> Setup:
+        """Return what is in force, with only the gates that were named."""
+        setup = super().load(event, longest)
+        known = {gate.name for gate in setup.gates}
+        named = (*self.wish.names, *(answer.gate for answer in self.wish.answers))
+        self._unknown = tuple(dict.fromkeys(name for name in named if name not in known))
+        self._setup_here = setup
+        if self._unknown:  # then nobody is asked
+            return replace(setup, gates=())
+        if self.wish.names:
+            kept = tuple(gate for gate in setup.gates if gate.name in self.wish.names)
+            return replace(setup, gates=kept)
+        return setup
+
+    def check(self, event: StopEvent, setup: Setup) -> Decision:
+        """Ask the gates, and remember their passes."""
+        event = completed(event, setup)
+        self.event = event
+        engine = _Engine(
+            setup.gates, limits=Limits(**setup.limits), ledger=self._ledger, warn=self.said.append
+        )
+        self._unasked = tuple((gate, why) for gate in setup.gates if (why := _why_not(gate, event)))
+        gates = {gate.name: gate for gate in setup.gates}
+        answers = {
+            answer.gate: report_of(gates[answer.gate], answer)
+            for answer in self.wish.answers
+            if answer.gate in gates
+        }
+        line = engine.rehearse(event, self.time_left(), self.wish.progress, answers)
+        self._decision = drive_sync(line)
+        self._spared = engine.spared
+        self._trouble += engine.trouble
+        self._remember([r for r in self._decision.reports if r.gate not in answers])
+        return self._decision
+
+    def _remember(self, reports: Sequence[Report]) -> None:
+        """Remember the passes, so that the next stop need not ask."""
+        try:
+            self._ledger.remember([report for report in reports if report.passed_on])
+        except LedgerError as error:
+            self._trouble.append(f"{error} (so nothing is remembered of this)")
+
+    def write_down(self, cause: str, words: Sequence[str]) -> None:
+        """Write down nothing: this is no stop."""
+        self._cause = cause
+        self._decision = _skipped(cause, *words)
+
+    def recover(self, error: Exception) -> Reply:
+        """Keep a fault of ours: here nobody waits for an answer who must not see it."""
+        self.error = error
+        return super().recover(error)
+
+    def checked(self, reply: Reply) -> Checked:
+        """Return what came of it."""
+        setup = self._setup_here
+        said = (*self.options.warnings, *self.said, *setup.warnings, *setup.distrust)
+        return Checked(
+            event=self.event or StopEvent(host=self.host),
+            decision=self._decision,
+            reply=reply,
+            setup=setup,
+            cause=self._cause,
+            unasked=self._unasked,
+            spared=self._spared,
+            answered=frozenset(answer.gate for answer in self.wish.answers),
+            unknown=self._unknown,
+            notes=tuple(dict.fromkeys(said)),
+            trouble=next(iter(self._trouble), ""),
+        )
+
+
+class _Engine(Engine):
+    """An engine that asks as it does at a stop, and also says whom it would have spared."""
+
+    spared: Mapping[str, str] = {}
+    trouble: tuple[str, ...] = ()
+
+    def rehearse(
+        self,
+        event: StopEvent,
+        within: float,
+        progress: Progress | None,
+        answers: Mapping[str, Report],
+    ) -> Line[Decision]:
+        """Ask every gate, and look at the files before and after."""
+        decision, gates = self._look(event)
+        if decision is None and not event.session_id.strip():
+            decision = _skipped("no-session", NO_SESSION)
+        if decision is None:
+            deadline = Deadline(within)
+            planned = plan(event, gates, _FIRST, self._limits, self._roster.gates)
+            remembering = Remembering(planned, deadline)
+            trouble: list[str] = []
+            yield from remembering.look()
+            self.spared = yield from remembering.recall(self._ledger, trouble.append)
+            self.trouble = tuple(trouble)
+            asking = Asking(event, self._roster.questions, deadline, progress, answers)
+            decision = yield from asking.decide(planned, _keep_nothing)
+            decision = replace(decision, reports=defined(decision.reports, gates))
+            decision = yield from remembering.seal(decision)
+        self._log(decision)
+        return decision
+
+
+def _skipped(cause: str, *words: str) -> Decision:
+    return Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=words)
+
+
+def _keep_nothing(_report: Report) -> str:
+    return ""
+
+
+def _why_not(gate: Gate, event: StopEvent) -> str:
+    if event.internal:
+        return "it is a helper of the host itself"
+    return why_not(gate, event)
+
+
+def _adopt() -> None:
+    """Become the parent of whatever gates leave behind, before the first one is asked (E2)."""
+    from notyet.checks.orphans import adopt_orphans
+
+    adopt_orphans()
