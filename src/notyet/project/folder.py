@@ -1,0 +1,119 @@
+"""`Folder`: one folder of a project, what its files say, and what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+
+from notyet.config import read_json, read_toml
+from notyet.config.document import BadSyntax, Document
+from notyet.config.mistakes import Mistake
+from notyet.config.read_file import read_file
+from notyet.core.record import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from notyet.project.proposal import Proposal
+
+_NOTHING = Document(value={})
+
+
+class Folder:
+    """Reads each file once; one that cannot be read is a mistake, and counts as empty."""
+
+    def __init__(self, root: str, name: str = "") -> None:
+        self.root = root
+        self.name = name  # of a folder in the project; empty for the project's own
+        self.path = os.path.join(root, name)
+        self.mistakes: list[Mistake] = []
+        self._texts: dict[str, str] = {}
+        self._documents: dict[str, Document] = {}
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is such a file."""
+        return os.path.isfile(os.path.join(self.path, name))
+
+    def first(self, *names: str) -> str:
+        """Return the first of these files that is there; empty for none."""
+        return next(filter(self.has, names), "")
+
+    def above(self, name: str) -> str:
+        """Return where a file is, as it is named from here: in here, or in the project's folder."""
+        if os.path.exists(os.path.join(self.path, name)):
+            return name
+        is_there = self.name and os.path.exists(os.path.join(self.root, name))
+        return os.path.join("..", name) if is_there else ""
+
+    def text(self, name: str) -> str:
+        """Return what a file says; nothing if it is not there."""
+        if name not in self._texts:
+            self._texts[name] = self._read(name)
+        return self._texts[name]
+
+    def toml(self, name: str) -> Document:
+        """Return a TOML file; an empty one if it is not there."""
+        return self._parsed(name, read_toml.read)
+
+    def json(self, name: str) -> Document:
+        """Return a JSON file; an empty one if it is not there."""
+        return self._parsed(name, read_json.read)
+
+    def line_with(self, name: str, *words: str) -> int:
+        """Return the first line of a file that begins with one of these words; 0 for none."""
+        for number, line in enumerate(self.text(name).splitlines(), 1):
+            if line.strip().startswith(words):
+                return number
+        return 0
+
+    def propose(self, proposal: Proposal) -> Proposal:
+        """Return a proposal of this folder as one of the project."""
+        paths = tuple(os.path.join(self.name, path) for path in proposal.paths)
+        return replace(proposal, file=self.place(proposal.file), dir=self.name, paths=paths)
+
+    def place(self, name: str) -> str:
+        """Return the name of a file below the project's folder."""
+        return os.path.normpath(os.path.join(self.name, name))
+
+    def names(self, pattern_end: str) -> Iterator[str]:
+        """Yield the names of files here that end so, in order."""
+        try:
+            found = sorted(os.listdir(self.path))
+        except OSError:
+            return
+        yield from (name for name in found if name.endswith(pattern_end) and self.has(name))
+
+    def _read(self, name: str) -> str:
+        if not self.has(name):
+            return ""
+        text, mistake = read_file(os.path.join(self.path, name))
+        if mistake is not None:
+            self.mistakes.append(replace(mistake, file=self.place(name)))
+        return text or ""
+
+    def _parsed(self, name: str, read: Callable[[str], Document]) -> Document:
+        if name not in self._documents:
+            document = _NOTHING
+            text = self.text(name)
+            try:
+                document = read(text) if text.strip() else _NOTHING
+            except BadSyntax as bad:
+                self.mistakes.append(
+                    Mistake(
+                        file=self.place(name),
+                        line=bad.line,
+                        column=bad.column,
+                        message=bad.message,
+                        hint=bad.hint,
+                    )
+                )
+            self._documents[name] = document if isinstance(document.value, dict) else _NOTHING
+        return self._documents[name]
+
+
+def at(document: Document, *keys: str) -> object:
+    """Return what a document says under these keys; None for nothing."""
+    value = document.value
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,71 @@
+"""The scripts of a package.json, run by whichever of npm, pnpm, yarn and bun the project uses."""
+
+from __future__ import annotations
+
+from notyet.project.folder import at
+from notyet.project.proposal import Proposal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from notyet.project.folder import Folder
+
+_FILE = "package.json"
+_SCRIPTS = {
+    "format": ("format:check", "check:format", "format-check", "prettier:check"),
+    "lint": ("lint",),
+    "types": ("typecheck", "type-check", "check-types", "types"),
+    "build": ("build",),
+    "tests": ("test",),
+}
+_PLACEHOLDER = "no test specified"  # what `npm init` writes
+_ENDLESS = ("--watch", "--watchAll")
+_LOCKS = {
+    "pnpm": ("pnpm-lock.yaml",),
+    "yarn": ("yarn.lock",),
+    "bun": ("bun.lock", "bun.lockb"),
+    "npm": ("package-lock.json", "npm-shrinkwrap.json"),
+}
+
+
+def proposals(folder: Folder) -> Iterator[Proposal]:
+    """Yield a gate for each script that checks something."""
+    document = folder.json(_FILE)
+    scripts = at(document, "scripts")
+    if not isinstance(scripts, dict):
+        return
+    manager = _manager(folder)
+    for name, keys in _SCRIPTS.items():
+        for key in keys:
+            if _is_check(scripts.get(key)):
+                yield Proposal(
+                    name=name,
+                    tool=manager,
+                    run=f"{manager} run {key}" if key != "test" else _test(manager),
+                    file=_FILE,
+                    line=document.locate(("scripts", key))[0],
+                )
+                break
+
+
+def _is_check(script: object) -> bool:
+    """Tell whether a script says something, and ends."""
+    if not isinstance(script, str) or not script.strip() or _PLACEHOLDER in script:
+        return False
+    return not any(word in _ENDLESS for word in script.split())
+
+
+def _manager(folder: Folder) -> str:
+    """Return who runs the scripts: what the package says, or whose lock file is there."""
+    said = at(folder.json(_FILE), "packageManager")
+    name = said.partition("@")[0] if isinstance(said, str) else ""
+    if name in _LOCKS:
+        return name
+    found = (name for name, locks in _LOCKS.items() if any(map(folder.above, locks)))
+    return next(found, "npm")
+
+
+def _test(manager: str) -> str:
+    # `bun test` is a runner of its own, and not the script.
+    return "bun run test" if manager == "bun" else f"{manager} test"

@@ -1,0 +1,85 @@
+"""Targets that a project gave names to: in a Makefile, a justfile or a Taskfile."""
+
+from __future__ import annotations
+
+import re
+
+from notyet.core.record import Record
+from notyet.project.proposal import Proposal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from notyet.project.folder import Folder
+
+
+class _Runner(Record, kw_only=True):
+    """A program that runs targets, and how its files name them."""
+
+    program: str
+    files: tuple[str, ...]
+    target: re.Pattern[str]  # a line that defines targets; the first group names them
+    after: str = ""  # the line from which on that counts
+
+
+_WORD = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
+_RUNNERS = (
+    _Runner(
+        program="make",
+        files=("GNUmakefile", "makefile", "Makefile"),
+        target=re.compile(rf"({_WORD}(?:[ \t]+{_WORD})*)[ \t]*::?(?![:=])"),
+    ),
+    _Runner(
+        program="just",
+        files=("justfile", "Justfile", ".justfile"),
+        target=re.compile(rf"@?({_WORD})(?:[ \t]+[^:#=]*)?:(?!=)"),
+    ),
+    _Runner(
+        program="task",
+        files=("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"),
+        target=re.compile(rf"(?:  |\t)({_WORD}):"),
+        after="tasks:",
+    ),
+)
+_TARGETS = {
+    "lint": ("lint",),
+    "types": ("typecheck", "types"),
+    "tests": ("test", "tests"),
+}
+_ALL = "check"
+
+
+def proposals(folder: Folder) -> Iterator[Proposal]:
+    """Yield a gate for each target whose name says that it checks something."""
+    for runner in _RUNNERS:
+        file = folder.first(*runner.files)
+        lines = _lines(folder.text(file), runner) if file else {}
+        named = [
+            (name, target)
+            for name, targets in _TARGETS.items()
+            for target in [word for word in targets if word in lines][:1]
+        ]
+        # It mostly means all of them.
+        if _ALL in lines and not any(name == "tests" for name, _ in named):
+            named.append((_ALL, _ALL))
+        for name, target in named:
+            yield Proposal(
+                name=name,
+                tool=runner.program,
+                run=f"{runner.program} {target}",
+                file=file,
+                line=lines[target],
+            )
+
+
+def _lines(text: str, runner: _Runner) -> dict[str, int]:
+    """Return the line that defines each target."""
+    found: dict[str, int] = {}
+    counts = not runner.after
+    for number, line in enumerate(text.splitlines(), 1):
+        counts = counts or line.rstrip() == runner.after
+        match = runner.target.match(line) if counts else None
+        for word in match[1].split() if match else ():
+            found.setdefault(word, number)
+    return found

@@ -1,0 +1,358 @@
+"""What a project checks itself with is found in its files, and nowhere else."""
+
+import json
+import os
+
+import pytest
+
+from notyet.project import look_at
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Make a project of files, on a machine without any tool."""
+    empty = tmp_path / "no-tools"
+    empty.mkdir()
+    monkeypatch.setenv("PATH", str(empty))
+    root = tmp_path / "p"
+    root.mkdir()
+
+    def project(files):
+        for name, text in files.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text if isinstance(text, str) else json.dumps(text, indent=1))
+            if "/bin/" in name:
+                path.chmod(0o755)
+        return str(root)
+
+    project.tools = empty
+    return project
+
+
+def shown(root):
+    """Return what was found: name, command, folder, and the place that shows it."""
+    return {
+        one.name: f"{one.run} | {one.dir} | {one.file}:{one.line}"
+        for one in look_at(root).proposals
+    }
+
+
+def install(folder, *names):
+    for name in names:
+        (folder / name).write_text("#!/bin/sh\nexit 0\n")
+        (folder / name).chmod(0o755)
+
+
+def test_an_empty_folder_has_nothing(project):
+    assert shown(project({})) == {}
+
+
+def test_tables_of_pyproject_show_the_tools(project):
+    text = '[project]\nname = "x"\n[tool.ruff]\n[tool.ruff.format]\n[tool.mypy]\nfiles = "src"\n'
+    root = project({"pyproject.toml": text + "[tool.pyright]\n[tool.pytest.ini_options]\n"})
+    assert shown(root) == {
+        "format": "ruff format --check . |  | pyproject.toml:4",
+        "lint": "ruff check . |  | pyproject.toml:3",
+        "types-mypy": "mypy |  | pyproject.toml:5",
+        "types-pyright": "pyright |  | pyproject.toml:7",
+        "tests": "pytest -q |  | pyproject.toml:8",
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [
+        ({"pytest.ini": "[pytest]\n"}, "pytest.ini:1"),
+        ({"tests/conftest.py": ""}, "tests/conftest.py:1"),
+        ({"tox.ini": "[tox]\n\n[pytest]\n"}, "tox.ini:3"),
+        ({"setup.cfg": "[x]\n[tool:pytest]\n"}, "setup.cfg:2"),
+        ({"requirements-dev.txt": "# a\nPyTest>=7\n"}, "requirements-dev.txt:2"),
+        ({"pyproject.toml": '[project]\ndependencies = ["pytest"]\n'}, "pyproject.toml:2"),
+        (
+            {"pyproject.toml": '[dependency-groups]\ndev = [\n"a",\n"pytest>8"]\n'},
+            "pyproject.toml:4",
+        ),
+        (
+            {"pyproject.toml": '[tool.poetry.group.dev.dependencies]\npytest = "^8"\n'},
+            "pyproject.toml:2",
+        ),
+    ],
+)
+def test_pytest_is_shown_in_many_ways(project, files, place):
+    assert shown(project(files))["tests"].endswith(f"| {place}")
+
+
+def test_a_package_whose_name_only_begins_like_a_tool_shows_nothing(project):
+    assert shown(project({"requirements.txt": "pytest-cov\nmypy_extensions\n-r x\n\n"})) == {}
+
+
+@pytest.mark.parametrize(
+    ("config", "run"),
+    [
+        ({"mypy.ini": "[mypy]\nfiles = src\n"}, "mypy"),
+        ({"mypy.ini": "[mypy]\nstrict = true\n[mypy-x]\nfiles = src\n"}, "mypy ."),
+        ({"setup.cfg": "[mypy]\npackages=a\n"}, "mypy"),
+        ({"pyproject.toml": "[tool.mypy]\nstrict = true\n"}, "mypy ."),
+    ],
+)
+def test_mypy_is_told_the_files_unless_it_knows_them(project, config, run):
+    assert shown(project(config))["types"].split(" |")[0] == run
+
+
+@pytest.mark.parametrize(
+    ("files", "tools", "run"),
+    [
+        ({"uv.lock": ""}, ["uv"], "uv run pytest -q"),
+        ({"pyproject.toml": "[tool.uv]\n"}, ["uv"], "uv run pytest -q"),
+        ({"uv.lock": ""}, [], "uv run pytest -q"),
+        ({"uv.lock": "", ".venv/bin/pytest": ""}, [], ".venv/bin/pytest -q"),
+        ({"uv.lock": "", ".venv/bin/pytest": ""}, ["uv"], "uv run pytest -q"),
+        ({"poetry.lock": ""}, ["poetry"], "poetry run pytest -q"),
+        ({"pdm.lock": ""}, ["pdm"], "pdm run pytest -q"),
+        ({"pyproject.toml": "[tool.hatch.envs.default]\n"}, ["hatch"], "hatch run pytest -q"),
+        ({"pyproject.toml": '[tool.hatch.version]\npath = "x"\n'}, ["hatch"], "pytest -q"),
+        ({"venv/bin/pytest": ""}, [], "venv/bin/pytest -q"),
+        ({}, [], "pytest -q"),
+    ],
+)
+def test_the_manager_of_a_project_starts_its_programs(project, files, tools, run):
+    install(project.tools, *tools)
+    assert shown(project({"pytest.ini": "", **files}))["tests"].split(" |")[0] == run
+
+
+def test_a_folder_of_a_project_uses_the_environment_of_the_project(project):
+    root = project({"api/pytest.ini": "", ".venv/bin/pytest": ""})
+    assert shown(root) == {"api-tests": "../.venv/bin/pytest -q | api | api/pytest.ini:1"}
+
+
+def test_tox_and_nox_count_where_there_is_no_pytest(project):
+    assert shown(project({"tox.ini": "[tox]\n"})) == {"tests": "tox |  | tox.ini:1"}
+
+
+def test_nox_alone_counts(project):
+    assert shown(project({"noxfile.py": ""})) == {"tests": "nox |  | noxfile.py:1"}
+
+
+def test_pytest_counts_before_tox(project):
+    assert shown(project({"tox.ini": "[tox]\n", "pytest.ini": ""}))["tests"].startswith("pytest")
+
+
+def test_scripts_of_a_package_that_check_something_are_found(project):
+    scripts = {
+        "start": "node .",
+        "test": "vitest",
+        "lint": "eslint .",
+        "type-check": "tsc",
+        "build": "vite build",
+        "format:check": "prettier -c .",
+    }
+    assert shown(project({"package.json": {"scripts": scripts}})) == {
+        "format": "npm run format:check |  | package.json:8",
+        "lint": "npm run lint |  | package.json:5",
+        "types": "npm run type-check |  | package.json:6",
+        "build": "npm run build |  | package.json:7",
+        "tests": "npm test |  | package.json:4",
+    }
+
+
+@pytest.mark.parametrize(
+    "script",
+    ['echo "Error: no test specified" && exit 1', "jest --watch", " ", 5, None, ["x"]],
+)
+def test_scripts_that_check_nothing_or_never_end_are_no_gates(project, script):
+    assert shown(project({"package.json": {"scripts": {"test": script}}})) == {}
+
+
+@pytest.mark.parametrize("text", ["[]", '{"scripts": []}', '{"scripts": null}', "{}", "", "5"])
+def test_a_package_without_scripts_has_none(project, text):
+    found = look_at(project({"package.json": text}))
+    assert (found.proposals, found.mistakes) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("files", "run"),
+    [
+        ({"package-lock.json": "{}"}, "npm test"),
+        ({"pnpm-lock.yaml": ""}, "pnpm test"),
+        ({"yarn.lock": ""}, "yarn test"),
+        ({"bun.lockb": ""}, "bun run test"),
+    ],
+)
+def test_the_lock_file_says_who_runs_scripts(project, files, run):
+    package = {"scripts": {"test": "x"}}
+    assert shown(project({"package.json": package, **files}))["tests"].split(" |")[0] == run
+
+
+def test_what_the_package_says_counts_before_a_lock_file(project):
+    package = {"packageManager": "pnpm@9.1", "scripts": {"lint": "x"}}
+    root = project({"package.json": package, "yarn.lock": ""})
+    assert shown(root)["lint"].startswith("pnpm run lint")
+
+
+def test_a_manager_that_nobody_knows_does_not_count(project):
+    package = {"packageManager": "rm -rf /;@9.1", "scripts": {"lint": "x"}}
+    assert shown(project({"package.json": package}))["lint"].startswith("npm run lint")
+
+
+def test_cargo_tests_lints_and_formats(project):
+    assert shown(project({"Cargo.toml": '# x\n[package]\nname = "x"\n'})) == {
+        "format": "cargo fmt --check |  | Cargo.toml:2",
+        "lint": "cargo clippy --quiet -- -D warnings |  | Cargo.toml:2",
+        "tests": "cargo test --quiet |  | Cargo.toml:2",
+    }
+
+
+def test_a_cargo_file_without_a_package_is_none(project):
+    assert shown(project({"Cargo.toml": "[profile.dev]\n"})) == {}
+
+
+def test_members_of_a_workspace_are_checked_with_it(project):
+    root = project({"Cargo.toml": "[workspace]\n", "a/Cargo.toml": "[package]\n"})
+    assert set(shown(root)) == {"format", "lint", "tests"}
+
+
+def test_go_tests_and_vets(project):
+    assert shown(project({"go.mod": "\nmodule x\n"})) == {
+        "lint": "go vet ./... |  | go.mod:2",
+        "tests": "go test ./... |  | go.mod:2",
+    }
+
+
+def test_a_linter_that_a_go_project_configures_is_run(project):
+    root = project({"go.mod": "module x\n", ".golangci.yml": ""})
+    assert shown(root)["lint"] == "golangci-lint run |  | .golangci.yml:1"
+
+
+def test_targets_of_a_makefile_are_found(project):
+    text = "T := test\nlint-all:\nall: x\nlint tests : x\n\ttest:\ntypes::\n\ncheck: lint\n"
+    assert shown(project({"Makefile": text})) == {
+        "lint": "make lint |  | Makefile:4",
+        "types": "make types |  | Makefile:6",
+        "tests": "make tests |  | Makefile:4",
+    }
+
+
+def test_a_target_for_all_counts_where_there_are_no_tests(project):
+    assert shown(project({"GNUmakefile": "check:\n"})) == {"check": "make check |  | GNUmakefile:1"}
+
+
+def test_an_assignment_is_no_target(project):
+    assert shown(project({"Makefile": "test := x\nlint = y\ntypes ?= z\ncheck ::= a\n"})) == {}
+
+
+def test_recipes_of_a_justfile_are_found(project):
+    text = "test := 'x'\n@lint:\n  x\ntest *args: lint\n  y\n"
+    assert shown(project({"justfile": text})) == {
+        "lint": "just lint |  | justfile:2",
+        "tests": "just test |  | justfile:4",
+    }
+
+
+def test_tasks_of_a_taskfile_are_found(project):
+    text = "version: 3\nvars:\n  lint: no\ntasks:\n  test:\n    cmds: [x]\n"
+    assert shown(project({"Taskfile.yml": text})) == {"tests": "task test |  | Taskfile.yml:5"}
+
+
+def test_a_target_counts_only_for_what_nothing_else_is_about(project):
+    root = project({"Makefile": "test:\nlint:\ncheck:\n", "pytest.ini": ""})
+    assert {name: line.split()[0] for name, line in shown(root).items()} == {
+        "tests": "pytest",
+        "lint": "make",
+    }
+
+
+def test_tests_of_the_standard_library_are_the_last_resort(project):
+    root = project({"test_a.py": '"""A."""\nimport unittest\n', "b.py": "import unittest\n"})
+    assert shown(root) == {"tests": "python3 -m unittest |  | test_a.py:2"}
+
+
+def test_pre_commit_checks_all_files(project):
+    root = project({".pre-commit-config.yaml": "# x\nrepos: []\n", ".venv/bin/pre-commit": ""})
+    assert shown(root) == {
+        "pre-commit": ".venv/bin/pre-commit run --all-files |  | .pre-commit-config.yaml:2"
+    }
+
+
+def test_folders_one_level_down_are_looked_at(project):
+    package = {"scripts": {"test": "x"}}
+    root = project(
+        {
+            "web/package.json": package,
+            "api v2/go.mod": "module x\n",
+            "node_modules/x/package.json": package,
+            "node_modules/package.json": package,
+            "docs/package.json": package,
+            ".hidden/package.json": package,
+            "deep/er/package.json": package,
+        }
+    )
+    assert shown(root) == {
+        "api-v2-lint": "go vet ./... | api v2 | api v2/go.mod:1",
+        "api-v2-tests": "go test ./... | api v2 | api v2/go.mod:1",
+        "web-tests": "npm test | web | web/package.json:3",
+    }
+
+
+def test_what_checks_the_project_is_not_repeated_for_its_folders(project):
+    root = project({"pytest.ini": "", "api/pytest.ini": "", "api/go.mod": "module x\n"})
+    assert set(shown(root)) == {"tests", "api-lint", "api-tests"}
+
+
+def test_folders_that_are_links_or_hide_something_are_left_out(project, tmp_path):
+    root = project({"a\x1b[2Kb/go.mod": "module x\n"})
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "go.mod").write_text("module x\n")
+    os.symlink(other, os.path.join(root, "link"))
+    assert shown(root) == {}
+
+
+def test_two_tools_for_the_same_are_told_apart(project):
+    root = project({"pytest.ini": "", "package.json": {"scripts": {"test": "x"}}})
+    assert set(shown(root)) == {"tests-pytest", "tests-npm"}
+
+
+def test_folders_whose_names_differ_in_signs_get_names_of_their_own(project):
+    root = project({"a b/go.mod": "module x\n", "a+b/go.mod": "module x\n"})
+    names = [one.name for one in look_at(root).proposals]
+    assert len(set(names)) == len(names) == 4
+
+
+def test_paths_are_said_where_they_are_evident(project):
+    root = project({"api/ruff.toml": "", "api/Cargo.toml": "[package]\n", "pytest.ini": ""})
+    paths = {one.name: one.paths for one in look_at(root).proposals}
+    assert "api/**/*.py" in paths["api-lint-ruff"]
+    assert "api/**/*.rs" in paths["api-format"]
+    assert paths["tests"] == ()
+
+
+def test_a_broken_file_is_told_with_its_place_and_the_rest_is_found(project):
+    root = project(
+        {
+            "pyproject.toml": "[tool.ruff]\nx = \n",
+            "web/package.json": '{"scripts": {\n  "test": "x",\n}}',
+            "go.mod": "module x\n",
+        }
+    )
+    found = look_at(root)
+    assert [one.tool for one in found.proposals] == ["go", "go"]
+    assert [str(mistake).split(": ")[0] for mistake in found.mistakes] == [
+        "pyproject.toml:2:5",
+        "web/package.json:2:14",
+    ]
+
+
+def test_files_that_are_no_text_are_told_once(project):
+    root = project({"requirements.txt": ""})
+    for name in ("pyproject.toml", "requirements.txt"):
+        with open(os.path.join(root, name), "wb") as file:
+            file.write(b"x\xff")
+    assert [mistake.file for mistake in look_at(root).mistakes] == [
+        "pyproject.toml",
+        "requirements.txt",
+    ]
+
+
+def test_a_folder_that_is_gone_has_nothing(tmp_path):
+    assert look_at(str(tmp_path / "gone")).proposals == ()
