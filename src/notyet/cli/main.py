@@ -32,16 +32,23 @@ if TYPE_CHECKING:
 _UNWRITABLE = {errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG}
 _OWN_OPTIONS = ("-h", "--help", "--version")
 COMMANDS = {
+    "init": "notyet.cli.init",
     "install": "notyet.cli.install",
     "uninstall": "notyet.cli.uninstall",
+    "check": "notyet.cli.check",
     "status": "notyet.cli.status",
     "trust": "notyet.cli.trust",
     "off": "notyet.cli.off",
     "on": "notyet.cli.on",
+    "replay": "notyet.cli.replay",
     "with": "notyet.cli.with_agent",
     "tasks": "notyet.cli.tasks",
+    "log": "notyet.cli.log",
     "hook": "notyet.cli.hook",
     "conclaude": "notyet.cli.conclaude",
+    "validate": "notyet.cli.validate",
+    "schema": "notyet.cli.schema",
+    "completion": "notyet.cli.completion",
     "demo": "notyet.cli.demo",
 }
 

@@ -84,7 +84,7 @@ def words_of(line):
     """Return what notyet is given by a line of a shell."""
     (part,) = [part.split() for part in line.split(" | ") if part.strip().startswith("notyet ")]
     words = shlex.split(" ".join(part[1:]))
-    return words[: words.index("<")] if "<" in words else words
+    return words[: min(words.index(sign) if sign in words else len(words) for sign in "<>")]
 
 
 @pytest.mark.parametrize(("name", "line"), EVERY_EXAMPLE)
