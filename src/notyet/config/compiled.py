@@ -78,8 +78,13 @@ def _gate(
     source: dict[str, Any] | None = None,
     **rest: Any,
 ) -> Gate:
+    # An earlier version kept these two with the command, and did not use them.
+    options = dict(check.get("options", {}))
+    for moved in ("when", "paths"):
+        if moved in options:
+            rest.setdefault(moved, options.pop(moved))
     return Gate(
-        check=Command(**check),
+        check=Command(**check | {"options": options}),
         match=Match(**match) if match else Match(),
         source=Source(**source) if source else None,
         **rest,

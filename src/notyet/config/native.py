@@ -99,7 +99,7 @@ class _Reading:
             return None
         workspace = self.home or named or self.workspace
         full = GATE.filled(entry)
-        options = {key: full[key] for key in ("pass_codes", "hint", "paths", "when")}
+        options = {key: full[key] for key in ("pass_codes", "hint")}
         return Gate(
             name=name,
             check=self._command(entry, workspace, options),
@@ -108,6 +108,8 @@ class _Reading:
             timeout=float(full["timeout"]),
             if_broken=full["if_broken"],
             observe=full["observe"],
+            when=full["when"],
+            paths=tuple(full["paths"]),
             source=self._source("gates", name),
         )
 

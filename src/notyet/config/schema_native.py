@@ -13,7 +13,7 @@ from notyet.config.scalars import (
     name_of,
     said,
 )
-from notyet.config.scalars_places import Below, Workspace
+from notyet.config.scalars_places import Below, Files, Workspace
 from notyet.config.shape import Either, Field, ListOf, MapOf, Table
 from notyet.core.gate import GATED_ENDINGS
 from notyet.core.limits import Limits
@@ -106,16 +106,18 @@ GATE = Table(
             "`slow` is -1.",
         ),
         "paths": Field(
-            shape=_PATTERNS,
+            shape=ListOf(item=Files()),
             default=[],
             also=("files",),
-            doc="What it depends on. Accepted already, and not yet used: see `when`.",
+            doc="Globs of the files that it depends on, below the folder of this file; `**` stands "
+            "for any folders. Without it: all files of the repository. See `when`.",
         ),
         "when": Field(
             shape=Choice(("changed", "always")),
             default="changed",
-            doc='`"always"`: asked at every stop. `"changed"` will leave out stops at which no '
-            "file changed; until then it means the same.",
+            doc='`"changed"`: asked only if a file that it depends on differs from when the agent '
+            "began, and from when it last passed; git tells, and outside of git it is always "
+            'asked. `"always"`: asked at every stop.',
         ),
         "timeout": Field(
             shape=Seconds(), default=600, doc="How long it may take. Later, it is broken."

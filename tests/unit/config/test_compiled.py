@@ -25,6 +25,8 @@ timeout = "1m"
 [gates.c]
 python = "m:f"
 slow = true
+paths = ["src/**"]
+when = "always"
 [observers.o]
 run = "z"
 on = ["capped"]
@@ -45,6 +47,15 @@ def test_settings_come_back_from_their_compiled_form_as_they_were():
     settings = read_native(TEXT, "/p/notyet.toml")
     assert len(settings.mistakes) == 1
     assert thaw(loads(dumps(freeze(settings)))) == replace(settings, mistakes=())
+
+
+@pytest.mark.rule("N1")
+def test_an_earlier_version_kept_when_and_paths_with_the_command():
+    settings = read_native('[gates.a]\nrun = "x"\npaths = ["src/**"]\n', "/p/notyet.toml")
+    frozen = loads(dumps(freeze(settings)))
+    (gate,) = frozen["gates"]
+    gate["check"]["options"] |= {"when": gate.pop("when"), "paths": gate.pop("paths")}
+    assert thaw(frozen) == settings
 
 
 def test_gates_of_other_hosts_come_back_too():

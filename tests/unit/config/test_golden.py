@@ -25,7 +25,7 @@ def test_gates_that_are_right_survive_their_broken_neighbours():
     assert [gate.name for gate in settings.gates] == ["good", "tests"]
     tests = settings.gates[1]
     assert tests.timeout == 600
-    assert tests.check.options == {"pass_codes": [0], "hint": "", "paths": [], "when": "changed"}
+    assert tests.check.options == {"pass_codes": [0], "hint": ""}
     assert settings.limits == {}
     assert settings.observers == ()
     assert settings.read_hosts == ()

@@ -9,7 +9,7 @@ from notyet.core.limits import Limits
 from notyet.core.verdict import OUTCOMES
 
 FILE = "/project/notyet.toml"
-DEFAULTS = {"pass_codes": [0], "hint": "", "paths": [], "when": "changed"}
+DEFAULTS = {"pass_codes": [0], "hint": ""}
 
 
 def gates_of(text):
@@ -34,6 +34,7 @@ def test_the_short_form_is_a_script_run_in_the_folder_of_its_file_for_ten_minute
             name="mypy",
             check=Command(script="uv run mypy src", dir="/project", options=DEFAULTS),
             timeout=600.0,
+            when="changed",
             source=Source(FILE, 2),
         ),
     )
@@ -67,8 +68,6 @@ env = { CI = "1", EMPTY = "" }
             options={
                 "pass_codes": [0, 5],
                 "hint": "Fix the cause, not the assertion.",
-                "paths": ["src/**", "tests/**"],
-                "when": "always",
             },
         ),
         match=Match(events=("agent", "subagent"), never=("Explore",), endings=("done", "error")),
@@ -76,8 +75,51 @@ env = { CI = "1", EMPTY = "" }
         timeout=630.0,
         if_broken="block",
         observe=True,
+        when="always",
+        paths=("src/**", "tests/**"),
         source=Source(FILE, 2),
     )
+
+
+@pytest.mark.rule("N1")
+@pytest.mark.parametrize(
+    ("glob", "words"),
+    [
+        ("", "is blank"),
+        ("/src/**", 'is a glob of files below the file\'s folder, not the text "/src/**"'),
+        ("~/src", "is a glob of files below the file's folder"),
+        ("../other/**", "is a glob of files below the file's folder"),
+        ("a\\nb", "contains a line break or control character"),
+        ("src/{a,b}.py", "is no pattern: braces are not supported"),
+        ("src/[a", "is no pattern: "),
+        ("!docs/**", "which would leave files out (name the files that count)"),
+        (":(exclude)docs", "which would leave files out"),
+        ("src\\\\a.py", '(did you mean "src/a.py"?)'),
+        ("**.py", '(did you mean "**/*.py"?)'),
+        ("src**", '(did you mean "src/**"?)'),
+        ("src/a**b.py", '(did you mean "src/a/**/*b.py"?)'),
+    ],
+)
+def test_a_path_that_git_would_take_otherwise_is_a_mistake_and_then_all_files_count(glob, words):
+    settings = read_native(f'[gates.g]\nrun = "x"\npaths = ["ok/**", "{glob}"]\n', FILE)
+    (mistake,) = settings.mistakes
+    assert (mistake.line, words in str(mistake)) == (3, True), mistake
+    assert settings.gates[0].paths == ()
+
+
+@pytest.mark.rule("N1")
+@pytest.mark.parametrize("glob", ["src", "src/", "src/**", "**/*.py", "a/**/b", "*.toml", "[ab].c"])
+def test_a_path_is_a_glob_as_git_takes_it(glob):
+    settings = read_native(f'[gates.g]\nrun = "x"\npaths = ["{glob}"]\n', FILE)
+    assert not settings.mistakes
+    assert settings.gates[0].paths == (glob,)
+
+
+@pytest.mark.rule("N1")
+def test_when_is_changed_or_always():
+    assert [gate.when for gate in gates_of('[gates]\na = "x"\n')] == ["changed"]
+    settings = read_native('[gates.g]\nrun = "x"\nwhen = "alway"\n', FILE)
+    assert "did you mean `always`?" in str(settings.mistakes[0])
 
 
 @pytest.mark.rule("E8")
