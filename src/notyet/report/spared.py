@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 
 from notyet.checks.drive import drive_sync
+from notyet.core.definition import definition_of
 from notyet.core.record import Record
-from notyet.deadline import Deadline
 from notyet.errors import LedgerError
-from notyet.remembering import Remembering
+from notyet.ledger import Wanted
+from notyet.remembering import files_of, scope_key, trees_of
+from notyet.workspace import PATIENCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
-    from notyet.ledger import Wanted
     from notyet.ledger.sqlite import Ledger
 
 _WHEN = "SELECT at, stop FROM passes WHERE definition = ? AND tree = ?"
@@ -36,7 +37,7 @@ def spared_now(event: StopEvent, gates: Sequence[Gate], ledger: Ledger) -> dict[
     """Look at the files, and say of each gate whether it would be asked. Runs no gate."""
     changed = [gate for gate in gates if gate.when == "changed"]
     known = {gate.name: Spared(because="it is asked always") for gate in gates}
-    wanted = drive_sync(Remembering(event, changed, Deadline(None)).look()) if changed else ()
+    wanted = _wanted(event, changed)
     for gate in changed:
         known[gate.name] = Spared(because="nobody can tell whether its files changed")
     if not os.path.exists(ledger.path):
@@ -48,6 +49,22 @@ def spared_now(event: StopEvent, gates: Sequence[Gate], ledger: Ledger) -> dict[
     except LedgerError as error:
         return known | {one.gate: Spared(because=str(error)) for one in wanted}
     return known
+
+
+def _wanted(event: StopEvent, gates: Sequence[Gate]) -> list[Wanted]:
+    """Return what the ledger is asked: by which files, as they are now."""
+    files = {gate.name: files_of(gate, event) for gate in gates}
+    trees = drive_sync(trees_of(files, PATIENCE)) if files else {}
+    return [
+        Wanted(
+            gate=gate.name,
+            definition=definition_of(gate),
+            scope=scope_key(files[gate.name]),
+            tree=trees[gate.name],
+        )
+        for gate in gates
+        if trees[gate.name]
+    ]
 
 
 def _found(one: Wanted, recalled: Mapping[str, str], ledger: Ledger) -> Spared:
