@@ -44,6 +44,7 @@ docs: $(VENV)/ready
 	@$(BIN)/python tools/api_reference.py --write
 	@$(BIN)/python tools/config_reference.py --write
 	@$(BIN)/python tools/wire_reference.py --write
+	@$(BIN)/python tools/cli_reference.py --write
 
 record: $(VENV)/ready
 	@$(BIN)/python tools/record_sessions.py

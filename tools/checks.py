@@ -25,6 +25,7 @@ LINT = {
     "API reference": ["python", "tools/api_reference.py"],
     "config reference": ["python", "tools/config_reference.py"],
     "wire reference": ["python", "tools/wire_reference.py"],
+    "command reference": ["python", "tools/cli_reference.py"],
 }
 COVERED = ["--cov", "--cov-report="]
 TEST = {
