@@ -189,3 +189,70 @@ class BelongsToOneThread(MemoryLedger):
         if threading.get_ident() != self.thread:
             raise RuntimeError("used in another thread")
         return super().begin(event, patience)
+
+
+class RemembersFailures(MemoryLedger):
+    def recall(self, event, wanted, patience=None):
+        return {one.gate: "passed" for one in wanted if one.tree}
+
+
+class SparesTheUnknown(MemoryLedger):
+    def remember(self, reports, patience=None):
+        self._passes |= dict.fromkeys((r.definition, r.passed_on) for r in reports)
+
+    def recall(self, event, wanted, patience=None):
+        known = [one for one in wanted if (one.definition, one.tree) in self._passes]
+        return dict(super().recall(event, wanted)) | {one.gate: "passed" for one in known}
+
+
+class PassesByName(MemoryLedger):
+    def remember(self, reports, patience=None):
+        super().remember([replace(r, definition=r.gate) for r in reports if r.definition])
+
+    def recall(self, event, wanted, patience=None):
+        return super().recall(event, [replace(one, definition=one.gate) for one in wanted])
+
+
+class ForgetsPassesOfStops(MemoryLedger):
+    def record(self, begun, decision, ceiling=0, patience=None):
+        bare = replace(decision, reports=tuple(replace(r, passed_on="") for r in decision.reports))
+        return replace(super().record(begun, bare, ceiling), reports=decision.reports)
+
+
+class MovesTheStart(MemoryLedger):
+    def remember_start(self, event, trees, patience=None):
+        self._starts.pop((event.host, event.session_id, event.agent_id or ""), None)
+        super().remember_start(event, trees)
+
+
+class AddsToTheStart(MemoryLedger):
+    def remember_start(self, event, trees, patience=None):
+        agent = (event.host, event.session_id, event.agent_id or "")
+        self._starts[agent] = dict(trees) | self._starts.get(agent, {})
+
+
+class StartsOnlyWhatIsKnown(MemoryLedger):
+    def remember_start(self, event, trees, patience=None):
+        super().remember_start(event, {scope: tree for scope, tree in trees.items() if tree})
+
+
+class OneStartPerSession(MemoryLedger):
+    def recall(self, event, wanted, patience=None):
+        return super().recall(replace(event, agent_id=None), wanted)
+
+
+class NoStartOfTheSession(MemoryLedger):
+    def recall(self, event, wanted, patience=None):
+        self._starts = {a: s for a, s in self._starts.items() if a[2] == (event.agent_id or "")}
+        return super().recall(event, wanted)
+
+
+class KnowsNoTasks(MemoryLedger):
+    def recall(self, event, wanted, patience=None):
+        return super().recall(replace(event, task_id=None), wanted)
+
+
+class PrefersUnchanged(MemoryLedger):
+    def recall(self, event, wanted, patience=None):
+        unasked = [replace(one, definition="") for one in wanted]
+        return dict(super().recall(event, wanted)) | dict(super().recall(event, unasked))

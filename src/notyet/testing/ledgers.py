@@ -13,6 +13,7 @@ from functools import partial
 from notyet.ledger import Begun
 from notyet.testing.ledger_answers import ANSWERS
 from notyet.testing.ledger_counts import COUNTS, decide, decision, look, refuses, stop
+from notyet.testing.ledger_passes import PASSES, PASSES_IF_DURABLE, passed, start, wanted
 from notyet.testing.promises import Promise, at_once, check_all, expect, into, later
 
 TYPE_CHECKING = False
@@ -48,9 +49,10 @@ def ledger_conformance(
     def proof(promise: Promise, make: Callable[[], Any], *more: object) -> Callable[[], None]:
         return lambda: promise.keeps(make(), *more)
 
-    proofs = [(each.says, proof(each, make_ledger)) for each in (*COUNTS, *ANSWERS)]
+    proofs = [(each.says, proof(each, make_ledger)) for each in (*COUNTS, *ANSWERS, *PASSES)]
     if reopen is not None:
-        proofs += [(each.says, proof(each, make_ledger, reopen)) for each in _DURABLE]
+        durable = (*_DURABLE, *PASSES_IF_DURABLE)
+        proofs += [(each.says, proof(each, make_ledger, reopen)) for each in durable]
     if unusable is not None:
         proofs += [(each.says, proof(each, unusable)) for each in _UNUSABLE]
     check_all("the ledger", proofs)
@@ -103,3 +105,6 @@ def _raises(ledger: AnyLedger) -> None:
     refuses("skip", ledger.skip, stop(), decision(begun, "skipped"))
     refuses("give_up", ledger.give_up, begun)
     refuses("answer", ledger.answer, 1, 0.0)
+    refuses("recall", ledger.recall, stop(), [wanted()])
+    refuses("remember", ledger.remember, [passed()])
+    refuses("remember_start", ledger.remember_start, start(), {"s": "t1"})

@@ -22,12 +22,12 @@ def broken_promises(*args, **options):
     return [line.removeprefix("- ") for line in lines]
 
 
-@pytest.mark.rule("B1", "B2", "B3", "B4", "B6", "B11", "B12", "B13")
+@pytest.mark.rule("B1", "B2", "B3", "B4", "B6", "B11", "B12", "B13", "N1")
 def test_the_ledger_in_memory_keeps_every_promise():
     ledger_conformance(MemoryLedger)
 
 
-@pytest.mark.rule("B1", "B2", "B3", "B4", "B6", "B11", "B12", "B13")
+@pytest.mark.rule("B1", "B2", "B3", "B4", "B6", "B11", "B12", "B13", "N1")
 def test_the_ledger_of_a_file_keeps_every_promise(tmp_path):
     numbers = itertools.count()
     ledger_conformance(
@@ -37,7 +37,7 @@ def test_the_ledger_of_a_file_keeps_every_promise(tmp_path):
     )
 
 
-@pytest.mark.rule("B1", "B2", "B3", "B4", "B6", "B12", "B13")
+@pytest.mark.rule("B1", "B2", "B3", "B4", "B6", "B12", "B13", "N1")
 @pytest.mark.parametrize(
     ("ledger", "broken"),
     [
@@ -114,6 +114,50 @@ def test_the_ledger_of_a_file_keeps_every_promise(tmp_path):
         (
             broken_ledgers.WakesNobody,
             "an answer that nobody gives is None, and None comes in time (B12): ",
+        ),
+        (
+            broken_ledgers.RemembersFailures,
+            "nothing is spared that was never remembered (N1): ",
+        ),
+        (
+            broken_ledgers.SparesTheUnknown,
+            "what is unknown is neither remembered nor spared (N1): ",
+        ),
+        (
+            broken_ledgers.PassesByName,
+            "a pass is remembered for this question and these files, whoever stops (N1): ",
+        ),
+        (
+            broken_ledgers.ForgetsPassesOfStops,
+            "a stop's passes are remembered when `record` returns, and its failures never (N1): ",
+        ),
+        (
+            broken_ledgers.MovesTheStart,
+            "an agent begins once, however often its start is told (N1): ",
+        ),
+        (
+            broken_ledgers.AddsToTheStart,
+            "an agent begins once, however often its start is told (N1): ",
+        ),
+        (
+            broken_ledgers.StartsOnlyWhatIsKnown,
+            "a start of which the files are unknown is a start all the same (N1): ",
+        ),
+        (
+            broken_ledgers.OneStartPerSession,
+            "a subagent began with its own files, or else with those of its session (N1): ",
+        ),
+        (
+            broken_ledgers.NoStartOfTheSession,
+            "a subagent began with its own files, or else with those of its session (N1): ",
+        ),
+        (
+            broken_ledgers.KnowsNoTasks,
+            "a supervised agent may have begun under the id of its task (N1): ",
+        ),
+        (
+            broken_ledgers.PrefersUnchanged,
+            "that a gate passed counts before that nothing changed (N1): ",
         ),
         (
             broken_ledgers.GivesUpAnswers,
@@ -199,6 +243,7 @@ def test_a_durable_ledger_that_forgets_is_found_out():
         "what `record` returned is there for whoever opens the ledger next (B3)",
         "an equal stop elsewhere waits for the first answer and repeats it (B12)",
         "ledgers that share a memory lose no count and no limit (B1, B3)",
+        "passes and starts are there for whoever opens the ledger next (N1)",
     ]
     ledger_conformance(MemoryLedger, reopen=lambda ledger: ledger)
 

@@ -1,0 +1,114 @@
+"""How many passes and starts a ledger of a file keeps, and for how long (N1)."""
+
+import time
+
+import pytest
+
+from notyet import Allow, Block, Ledger, Report
+from notyet.core.event import StartEvent
+from notyet.ledger import Wanted, passes
+from notyet.ledger.memory import MemoryLedger
+from support import rows, stop
+
+pytestmark = pytest.mark.rule("N1")
+DAY = 86_400
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.db")
+
+
+def passed(tree, definition="d"):
+    return Report(gate="g", answer=Allow(), definition=definition, passed_on=tree)
+
+
+def start(session="s1"):
+    return StartEvent(session_id=session)
+
+
+def spares(ledger, tree):
+    wanted = [Wanted(gate="g", definition="d", scope="s", tree=tree)]
+    return dict(ledger.recall(stop(), wanted))
+
+
+def age(ledger, table, days):
+    ledger.file.write(lambda db: db.execute(f"UPDATE {table} SET at = at - ?", (days * DAY,)))
+
+
+def test_what_is_older_than_a_month_is_forgotten(ledger):
+    ledger.remember([passed("old")])
+    ledger.remember_start(start("old"), {"s": "t"})
+    for table in ("passes", "starts"):
+        age(ledger, table, 31)
+    ledger.remember([passed("new")])
+    ledger.remember_start(start("new"), {"s": "t"})
+    assert rows(ledger, "SELECT tree FROM passes") == [("new",)]
+    assert rows(ledger, "SELECT session_id FROM starts") == [("new",)]
+
+
+def test_the_oldest_of_too_many_are_forgotten(ledger, monkeypatch):
+    monkeypatch.setattr(passes, "_MOST", 3)
+    for n in range(5):
+        ledger.remember([passed(f"{n}")])
+        ledger.remember_start(start(f"{n}"), {"s": "t"})
+        for table in ("passes", "starts"):
+            age(ledger, table, 0.01)
+    assert rows(ledger, "SELECT tree FROM passes ORDER BY tree") == [("2",), ("3",), ("4",)]
+    sessions = rows(ledger, "SELECT session_id FROM starts ORDER BY session_id")
+    assert sessions == [("2",), ("3",), ("4",)]
+
+
+def test_stops_look_for_too_many_now_and_then_only(ledger, monkeypatch):
+    looked = []
+    monkeypatch.setattr(passes, "forget", lambda _db, _cutoff: looked.append(True))
+    for n in range(1, 101):
+        ledger.file.write(lambda db, n=n: passes.remember(db, [passed(f"{n}")], n))
+    assert len(looked) == 2
+
+
+def test_a_pass_says_at_which_stop_it_was_found_out(ledger):
+    from notyet import Decision
+
+    begun = ledger.begin(stop())
+    reports = (passed("t"), Report(gate="h", answer=Block("no"), definition="h"))
+    decision = Decision(verdict=Block("no"), outcome="blocked", reports=reports, limit=9, turn=1)
+    ledger.record(begun, decision)
+    ((definition, tree, at, found),) = rows(ledger, "SELECT * FROM passes")
+    assert (definition, tree, found) == ("d", "t", begun.stop)
+    assert abs(time.time() - at) < 60
+    assert [report.passed_on for report in ledger.answer(begun.stop, 0).reports] == ["", ""]
+
+
+def test_passing_again_makes_a_pass_young_again(ledger):
+    ledger.remember([passed("t")])
+    age(ledger, "passes", 29)
+    ledger.remember([passed("t")])
+    ((at,),) = rows(ledger, "SELECT at FROM passes")
+    assert abs(time.time() - at) < 60
+
+
+def test_a_report_of_a_spared_gate_comes_back_as_it_was(ledger):
+    from notyet import Decision
+
+    reports = tuple(
+        Report(gate=why, answer=Allow(), spared=why, definition="d")
+        for why in ("passed", "unchanged")
+    )
+    begun = ledger.begin(stop())
+    ledger.record(begun, Decision(verdict=Allow(), outcome="passed", reports=reports, turn=1))
+    assert ledger.answer(begun.stop, 0).reports == reports
+    assert rows(ledger, "SELECT status FROM reports") == [("remembered",), ("unchanged",)]
+
+
+def test_a_ledger_in_memory_is_bounded_too(monkeypatch):
+    monkeypatch.setattr("notyet.ledger.memory._MOST_PASSES", 2)
+    monkeypatch.setattr("notyet.ledger.memory._MOST_AGENTS", 2)
+    ledger = MemoryLedger()
+    for n in range(4):
+        ledger.remember([passed(f"{n}")])
+        ledger.remember_start(start(f"s{n}"), {"s": "t"})
+    assert [spares(ledger, f"{n}") for n in range(4)] == [{}, {}] + [{"g": "passed"}] * 2
+    assert spares(ledger, "t") == {}
+    ledger.remember_start(start("s1"), {})
+    assert spares(ledger, "t") == {}
