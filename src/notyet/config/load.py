@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 from notyet.config.files import (
+    NAME,
+    NATIVE,
     READABLE,
     ConfigFile,
     known_as,
@@ -15,14 +17,14 @@ from notyet.config.files import (
 from notyet.config.layers import Loaded
 from notyet.config.setup import Setup
 from notyet.config.store import state_folder
-from notyet.core.record import replace
+from notyet.core.record import Record, replace
 from notyet.core.remote import is_remote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ("NO_LOOK", "PATIENCE", "Setup", "load", "load_vouched")
+__all__ = ("NO_LOOK", "PATIENCE", "Draft", "Setup", "load", "load_vouched")
 
 # Hosts that do not run their own files themselves, so that we do it for them; and those that do,
 # whose files we leave alone (J8). What calls us as conclaude is Claude Code.
@@ -32,6 +34,13 @@ _LEFT_TO = {"claude": ("claude",), "codex": ("codex",), "conclaude": ("claude",)
 # what is known of it without is taken.
 PATIENCE = 20.0
 NO_LOOK = 0.0
+
+
+class Draft(Record, kw_only=True):
+    """A `notyet.toml` that is not in force, as somebody would have it."""
+
+    text: str
+    path: str = ""  # where it lies, by its one name
 
 
 def load(
@@ -44,6 +53,7 @@ def load(
     agent: str = "",
     workspace: str = "",
     patience: float = PATIENCE,
+    draft: Draft | None = None,
 ) -> Setup:
     """Return what is in force for a host's agent that works in this folder.
 
@@ -55,6 +65,9 @@ def load(
     `workspace` is where the files are that the agent works on, if elsewhere: then the project is
     there. So it is, too, where a file that is in force says so, unless `workspace` is "local"; one
     that nobody trusted connects us to nobody. `patience` is how long that may take, in seconds.
+
+    `draft` counts instead of the project's own file, whoever trusted it: it is for comparing, and
+    whoever asks must see to it that nothing of it is run that nobody trusted.
     """
     loaded = Loaded(state_folder(environ), agent, workspace)
     place = real_folder(cwd)
@@ -63,6 +76,8 @@ def load(
     elif is_remote(workspace):
         for file in own_native(place, environ):
             loaded.add(file)
+    elif draft is not None:
+        _add_draft(loaded, cwd, environ, draft)
     else:
         _add_native(loaded, cwd, project, environ)
     read_for = READABLE if agent else _READ_FOR.get(host, ())
@@ -77,6 +92,23 @@ def load(
         looking = Looking(environ=environ, here=place, hosts=read_for, left_to=left_to)
         add_files_there(loaded, looking, patience)
     return loaded.setup()
+
+
+def _add_draft(loaded: Loaded, cwd: str, environ: Mapping[str, str], draft: Draft) -> None:
+    """Add the user's file, and the draft as if it stood where the project's file is."""
+    place = real_folder(cwd)
+    stands_for = []
+    for file in native_files(place, environ, loaded.is_trusted):
+        if file.own:
+            loaded.add(file)
+        else:
+            stands_for.append(file.path)
+    in_force = [path for path in stands_for if loaded.is_trusted(path)]
+    if draft.path in stands_for:
+        path = draft.path
+    else:
+        path = (*in_force, *stands_for, os.path.join(place, NAME))[0]
+    loaded.add_draft(ConfigFile(path=path, kind=NATIVE), draft.text)
 
 
 def _add_native(loaded: Loaded, cwd: str, project: str, environ: Mapping[str, str]) -> None:

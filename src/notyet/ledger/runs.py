@@ -25,7 +25,7 @@ from notyet.ledger.task_moves import (
     take_messages,
 )
 from notyet.ledger.task_rows import json_of_turn, storable
-from notyet.ledger.task_stops import drop_stop, fail_stop, give_back
+from notyet.ledger.task_stops import NOT_SENT, drop_stop, fail_stop, give_back
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class Runs:
                 "UPDATE steers SET phase = 'failed', error = ? WHERE key = ?",
                 (storable(error), key),
             )
-            why = f"it could not be sent back: {error}"
+            why = f"{NOT_SENT}: {error}"
             if (sent or seen.steer.phase) == "reserved":
                 give_back(db, key)
             fail_stop(db, key, why)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from notyet.ledger import Begun
 
+NOT_SENT = "it could not be sent back"  # how the cause begins of a send-back that did not happen
 # Whoever was asking about a task that is taken over, and perhaps still is, is not listened to.
 LOSE_STOPS = """
     UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'lost'

@@ -1,0 +1,107 @@
+"""What had been counted of an agent when it stopped: its history then, out of the rows of now.
+
+The ledger keeps one History per agent, which moves on with every stop. What it was before a stop is
+read off that stop and those around it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from notyet.core.limits import History
+from notyet.core.record import Record
+from notyet.ledger.past import parts
+from notyet.ledger.task_stops import NOT_SENT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+    from typing import Any
+
+    from notyet.ledger.sqlite import Ledger
+
+_BLOCKED = frozenset({"blocked", "overridden"})
+
+
+class Counted(Record, kw_only=True):
+    """A stop as it was counted."""
+
+    stop: int
+    agent: int  # the ledger's number for it; 0: it was never counted
+    turn: int
+    outcome: str  # as it was decided, whatever the host or a failure made of it later
+    history: History  # before it: without what failed alike, which `repeat_key` tells
+    repeat_key: str = ""
+    is_first: bool = True  # of its turn, as far as the turn can be known
+
+
+def counted(ledger: Ledger, stops: Sequence[int]) -> dict[int, Counted]:
+    """Return how these stops were counted, and all others of the same agents."""
+    if not stops or not os.path.exists(ledger.path):
+        return {}
+
+    def look(db: sqlite3.Connection) -> dict[int, Counted]:
+        agents: dict[int, int] = {}
+        found: dict[int, Counted] = {}
+        for some in parts(stops):
+            marks = f"({', '.join('?' * len(some))})"
+            agents |= dict(db.execute(_AGENTS + marks, some).fetchall())
+        for agent, session_blocks in agents.items():
+            rows = db.execute(_STOPS, (agent,)).fetchall()
+            found |= {known.stop: known for known in _of_agent(agent, session_blocks, rows)}
+        return found
+
+    return ledger.file.read(look)
+
+
+_AGENTS = (
+    "SELECT DISTINCT agents.id, session_blocks FROM stops JOIN agents ON agents.id = stops.agent"
+    " WHERE stops.id IN "
+)
+_STOPS = (
+    "SELECT id, turn, outcome, why, count, max_blocks, limit_source, extend, repeat_key"
+    " FROM stops WHERE agent = ? ORDER BY id"
+)
+
+
+def decided(outcome: str, why: str) -> str:
+    """Return what a stop was decided to be: that the agent did not go on is found out later."""
+    if outcome == "overridden" or (outcome == "failed_open" and why.startswith(NOT_SENT)):
+        return "blocked"
+    return outcome
+
+
+def _of_agent(agent: int, session_blocks: int, rows: Sequence[tuple[Any, ...]]) -> list[Counted]:
+    """Go through the stops of an agent, the oldest first."""
+    # The sum is known for now only, and older stops may be gone: so it is counted backwards.
+    spent = sum(decided(row[2], row[3]) in _BLOCKED for row in rows)
+    total = max(0, session_blocks - spent)
+    found = []
+    turn, extend, seen = -1, 0, 0
+    for stop, number, outcome, why, count, limit, source, extended, repeat_key in rows:
+        was = decided(outcome, why)
+        is_block = was in _BLOCKED
+        blocks = max(0, count - is_block)
+        if not number:  # let go before its turn was numbered
+            found.append(Counted(stop=stop, agent=agent, turn=0, outcome=was, history=History()))
+            continue
+        if number != turn:
+            turn, extend, seen = number, 0, 0
+        if source == "extended by a gate":  # perhaps by a stop that is gone
+            extend = max(extend, limit)
+        found.append(
+            Counted(
+                stop=stop,
+                agent=agent,
+                turn=number,
+                outcome=was,
+                history=History(turn=number, blocks=blocks, session_blocks=total, extend=extend),
+                repeat_key=repeat_key,
+                is_first=not seen and not blocks,
+            )
+        )
+        total += is_block
+        extend = max(extend, extended)
+        seen += 1
+    return found

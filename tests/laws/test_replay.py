@@ -1,0 +1,195 @@
+"""Replaying what was recorded: compared with what really happens, by running it."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from notyet import Command, Engine, Gate, Ledger, Limits, StopEvent
+from notyet.core.definition import definition_of
+from notyet.core.event import BackgroundTask
+from notyet.core.gate import Match
+from notyet.ledger.past import Wish
+from notyet.report.replay import Today, replay
+from notyet.report.replay_past import chosen, turns
+
+NAMES = ("lint", "tests", "docs")
+# What a gate is made to say: by its exit code, or by what it prints.
+SAID = {
+    "allow": "exit 0",
+    "block": "echo it fails; exit 1",
+    "other": "echo it fails otherwise; exit 1",
+    "problem": "exit 127",
+    "halt": """echo '{"decision": "halt", "reason": "enough"}'""",
+}
+
+
+def policies(*, asked=("always",)):
+    """Return how the gates are set up, by name; not all need be there."""
+    gate = st.fixed_dictionaries(
+        {
+            "observe": st.booleans(),
+            "if_broken": st.sampled_from(("allow", "block")),
+            "priority": st.sampled_from((0, 0, -1)),
+            "when": st.sampled_from(asked),
+            "never": st.sampled_from(((), ("coder",))),
+            "text": st.sampled_from(("", " ")),  # another command, which says the same
+        }
+    )
+    return st.dictionaries(st.sampled_from(NAMES), gate, min_size=0, max_size=3)
+
+
+LIMITS = st.builds(
+    Limits,
+    max_blocks=st.integers(0, 4),
+    session_ceiling=st.sampled_from((0, 2, 50)),
+    stuck_after=st.sampled_from((0, 2, 3)),
+    wait_for_background=st.booleans(),
+)
+STOP = st.fixed_dictionaries(
+    {
+        "answers": st.fixed_dictionaries({name: st.sampled_from(tuple(SAID)) for name in NAMES}),
+        "touched": st.booleans(),
+        "message": st.sampled_from(("done", "done", "BLOCKED: help")),
+        "busy": st.sampled_from((False, False, False, True)),
+    }
+)
+SESSIONS = st.lists(
+    st.tuples(st.sampled_from(("agent", "subagent")), st.lists(STOP, min_size=1, max_size=4)),
+    min_size=1,
+    max_size=2,
+)
+
+
+class World:
+    """A project in which gates say what they are told to."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        subprocess.run(["git", "init", "--quiet", folder], check=True)
+        (self.folder / ".git" / "info" / "exclude").write_text("said-*\n")
+        self.touches = 0
+
+    def gates(self, policy):
+        return [
+            Gate(
+                name=name,
+                check=Command(script=f". ./said-{name}{how['text']}", dir=str(self.folder)),
+                match=Match(events=("agent", "subagent"), never=how["never"]),
+                observe=how["observe"],
+                if_broken=how["if_broken"],
+                priority=how["priority"],
+                when=how["when"],
+            )
+            for name, how in policy.items()
+        ]
+
+    def stops(self, sessions, engine):
+        """Let agents stop, one after another; return what came of each, by session."""
+        found = []
+        for number, (scope, stops) in enumerate(sessions):
+            found.append([])
+            for at, stop in enumerate(stops):
+                for name, said in stop["answers"].items():
+                    (self.folder / f"said-{name}").write_text(SAID[said])
+                if stop["touched"]:
+                    self.touches += 1
+                    (self.folder / "file").write_text(str(self.touches))
+                busy = BackgroundTask(id="b", type="subagent")
+                event = StopEvent(
+                    host="claude",
+                    session_id=f"s{number}",
+                    scope=scope,
+                    agent_id="a1" if scope == "subagent" else None,
+                    agent_type="coder" if scope == "subagent" else None,
+                    cwd=str(self.folder),
+                    last_message=stop["message"],
+                    stop_hook_active=at > 0,
+                    background_tasks=(busy,) if stop["busy"] else (),
+                )
+                decision = engine.check_sync(event)
+                found[-1].append((decision.outcome, decision.why))
+        return found
+
+
+def today(gates, limits):
+    definitions = {gate.name: definition_of(gate) for gate in gates}
+    return Today(gates=tuple(gates), definitions=definitions, limits=limits)
+
+
+def findings(ledger, now):
+    """Return what is found of each recorded stop, in order."""
+    halting = frozenset(NAMES)
+    found = [
+        finding
+        for turn in turns(ledger, chosen(ledger, Wish(most=-1)))
+        for finding in replay(turn, lambda _past: now, halting)
+    ]
+    return sorted(found, key=lambda finding: finding.past.id)
+
+
+@pytest.fixture(scope="module")
+def scratch():
+    """A function that makes folders, all of which go."""
+    made = []
+
+    def make():
+        made.append(tempfile.mkdtemp(dir=os.environ.get("TMPDIR")))
+        return made[-1]
+
+    yield make
+    for folder in made:
+        shutil.rmtree(folder)
+
+
+def recorded(world, name, policy, limits, sessions):
+    ledger = Ledger(world.folder / ".git" / name)
+    outcomes = world.stops(sessions, Engine(world.gates(policy), limits=limits, ledger=ledger))
+    return ledger, outcomes
+
+
+@settings(max_examples=25, deadline=None)
+@given(policies(asked=("always", "changed")), LIMITS, SESSIONS)
+def test_replaying_against_the_very_configuration_that_was_recorded_never_differs(
+    scratch, policy, limits, sessions
+):
+    world = World(scratch())
+    ledger, _ = recorded(world, "ledger.db", policy, limits, sessions)
+
+    found = findings(ledger, today(world.gates(policy), limits))
+
+    ledger.close()
+    assert {finding.result for finding in found} <= {"same"}
+
+
+@settings(max_examples=40, deadline=None)
+@given(policies(), LIMITS, policies(), LIMITS, SESSIONS)
+def test_what_is_said_of_another_configuration_is_what_happens_with_it(  # noqa: PLR0917  # two configurations
+    scratch, before, limits, after, other_limits, sessions
+):
+    world = World(scratch())
+    ledger, was = recorded(world, "ledger.db", before, limits, sessions)
+    said = iter(findings(ledger, today(world.gates(after), other_limits)))
+    ledger.close()
+
+    ledger, real = recorded(world, "other.db", after, other_limits, sessions)
+    ledger.close()
+
+    for then, now in zip(was, real, strict=True):
+        is_as_recorded = True  # as long as no stop before it came to something else
+        for (outcome, why), (happened, _) in zip(then, now, strict=True):
+            if why == "no-gate":  # of which there is no record
+                is_as_recorded = is_as_recorded and happened == outcome
+                continue
+            finding = next(said)
+            assert finding.was == outcome
+            if finding.result != "hypothetical" and is_as_recorded:
+                assert happened in finding.could
+                assert finding.result != "same" or happened == outcome
+                assert finding.result != "differs" or happened != outcome
+            is_as_recorded = is_as_recorded and happened == outcome
