@@ -168,10 +168,15 @@ def read_return(returned: object) -> tuple[Allow | Block | Halt | Problem, str]:
         return (Allow(extend=extend) if extend else _ALLOW), warning
     prompt = result.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
-        words = "no prompt" if prompt is None else "an empty prompt"
-        return Allow(extend=extend), f"allow=False with {words}; treated as allow=True"
+        return Allow(extend=extend), f"allow=False with {_lacking(prompt)}; treated as allow=True"
     reason = result.get("reason")
     return Block(prompt, reason if isinstance(reason, str) else "", extend), warning
+
+
+def _lacking(prompt: object) -> str:
+    if prompt is None:
+        return "no prompt"
+    return "an empty prompt" if isinstance(prompt, str) else "a prompt that is not text"
 
 
 def _extend(extend: object) -> tuple[int, str]:

@@ -6,6 +6,7 @@ import pytest
 
 from notyet import StopEvent, Usage
 from notyet.core.session import Turn
+from notyet.errors import Refused
 from supervised import Agent, World
 
 WORKED = Turn(
@@ -130,6 +131,21 @@ def test_the_plugin_is_told_of_success_failure_and_a_user_who_cancels(tmp_path, 
         world.spawned(Agent(turn, id="c"))
     assert world.names() == ["stop", "subagent_stop"]
     assert [event.result.success for _, event in world.told] == [success, success]
+
+
+@pytest.mark.rule("K10", "K13")
+def test_a_subagent_that_never_began_is_told_to_nobody(tmp_path):
+    with Told(tmp_path, max_children=1) as world:
+        root = Agent(Agent.WAIT, id="main-1")
+        above = world.launch(root)
+        world.at_work(root)
+        first = Agent(Agent.WAIT, id="c1")
+        world.spawn(first, parent=above)
+        world.at_work(first)
+        with pytest.raises(Refused):
+            world.spawn(Agent("done", id="c2"), parent=above)
+        assert world.told == []
+        world.do(world.supervisor.kill(above))
 
 
 @pytest.mark.rule("K10")

@@ -161,6 +161,17 @@ def test_subagent_ended_has_no_last_message_and_comes_after_the_handlers_allowed
     assert (ended["outcome"], ended["reason"]) == ("ok", "subagent-complete")
 
 
+@pytest.mark.rule("A5")
+@pytest.mark.parametrize("prompt", [7, ["Run the tests."], {"text": "Run them."}])
+def test_a_prompt_that_is_not_text_redirects_nobody_and_that_is_said(tmp_path, prompt):
+    with Delivered(tmp_path) as world:
+        world.engine.on("subagent_stopping", lambda event, ctx: {"allow": False, "prompt": prompt})
+        agent = Agent("done")
+        assert world.spawned(agent).outcome == "passed"
+    assert agent.got == ["do it"]
+    assert any("allow=False with a prompt that is not text" in said for said in world.warnings)
+
+
 @pytest.mark.rule("J9", "B1")
 @pytest.mark.parametrize("number", [3, 1, 5])
 def test_the_file_of_the_document_sets_how_often_a_subagent_is_sent_back(tmp_path, number):
