@@ -60,7 +60,10 @@ def converse(folder, argv, answers, before=lambda: None):
                 break
             seen += part
         before()
-        os.write(master, answer)
+        if callable(answer):  # something else than a word
+            answer(started)
+        else:
+            os.write(master, answer)
     while part := _read(master):
         seen += part
     os.close(master)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from notyet.config import read_json, read_toml
 from notyet.config.document import BadSyntax, Document
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from notyet.project.proposal import Proposal
 
 _NOTHING = Document(value={})
+_PLAIN = re.compile(r"[\w .+@-]*")
 
 
 class Folder:
@@ -68,7 +70,8 @@ class Folder:
 
     def propose(self, proposal: Proposal) -> Proposal:
         """Return a proposal of this folder as one of the project."""
-        paths = tuple(os.path.join(self.name, path) for path in proposal.paths)
+        is_plain = _PLAIN.fullmatch(self.name)  # other names may mean something in a glob
+        paths = tuple(os.path.join(self.name, path) for path in proposal.paths if is_plain)
         return replace(proposal, file=self.place(proposal.file), dir=self.name, paths=paths)
 
     def place(self, name: str) -> str:

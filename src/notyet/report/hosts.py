@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Setup
     from notyet.core.event import Scope
-    from notyet.core.gate import Gate
     from notyet.install.registered import Registration
 
 # Variables that say where our own files are.

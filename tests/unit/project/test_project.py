@@ -327,6 +327,10 @@ def test_paths_are_said_where_they_are_evident(project):
     assert paths["tests"] == ()
 
 
+def test_a_folder_whose_name_is_a_pattern_gets_no_paths(project):
+    assert [one.paths for one in look_at(project({"[ab]/ruff.toml": ""})).proposals] == [()]
+
+
 def test_a_broken_file_is_told_with_its_place_and_the_rest_is_found(project):
     root = project(
         {

@@ -1,0 +1,63 @@
+"""Trying what `notyet init` found, once, just as a stop would ask it."""
+
+from __future__ import annotations
+
+import os
+
+from notyet.cli.init_text import Trial, file_text
+from notyet.cli.waiting import waiting
+from notyet.config.files import NAME
+from notyet.config.native import read_native
+from notyet.core.event import StopEvent
+from notyet.core.record import replace
+from notyet.core.text import bounded, visible
+from notyet.core.verdict import Block, Halt, Problem
+from notyet.engine import Engine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from notyet.core.gate import Gate
+    from notyet.core.verdict import Report
+    from notyet.project.proposal import Proposal
+
+_MOST_WHY = 200  # characters
+
+
+def tried(folder: str, found: Sequence[Proposal]) -> Iterator[Trial]:
+    """Run each command, one after another so that their times tell something."""
+    path = os.path.join(folder, NAME)
+    untried = [Trial(proposal=proposal) for proposal in found]
+    gates = read_native(file_text(untried), path).gates
+    for number, (trial, gate) in enumerate(zip(untried, gates, strict=True), 1):
+        words = f"trying {number} of {len(gates)}: {visible(trial.proposal.run)} ..."
+        with waiting(words):
+            report = _asked(gate, folder)
+        yield _judged(trial, report)
+
+
+def _asked(gate: Gate, folder: str) -> Report:
+    engine = Engine([replace(gate, priority=0)])
+    event = StopEvent(host="notyet", session_id="init", cwd=folder)
+    (report,) = engine.decide_sync(event, asked="all").reports
+    return report
+
+
+def _judged(trial: Trial, report: Report) -> Trial:
+    answer = report.answer
+    trial = replace(trial, seconds=report.seconds)
+    if isinstance(answer, Problem):
+        # What cannot be asked would only be noise at every stop.
+        return replace(trial, result="left out", why=bounded(answer.detail, _MOST_WHY))
+    if isinstance(answer, Block):
+        return replace(trial, result="failed", why=_why(report.exit, answer.prompt))
+    if isinstance(answer, Halt):
+        return replace(trial, result="failed", why=_why(report.exit, answer.reason))
+    return replace(trial, result="passed")
+
+
+def _why(ended: str, said: str) -> str:
+    """Return how it ended and its last line, which mostly sums it up."""
+    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
+    return bounded(f"{ended}: {last}" if last else ended, _MOST_WHY)

@@ -1,0 +1,164 @@
+"""`notyet validate`: every mistake of every file at once, for a person or for CI."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from notyet.cli.lines import json_line
+from notyet.cli.person import refuse
+from notyet.cli.style import Style
+from notyet.cli.validate_files import files_here, files_named
+from notyet.config.compile import compile_text
+from notyet.config.files import NAME, NATIVE
+from notyet.config.mistakes import Mistake
+from notyet.config.read_file import read_file
+from notyet.config.schema import examine
+from notyet.core.record import Record, replace
+from notyet.core.text import visible
+from notyet.report.doubts import doubts
+from notyet.report.waits import waits_here
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from typing import Any
+
+    from notyet.config.files import ConfigFile
+    from notyet.report.waits import Wait
+
+SUMMARY = "check configuration files, and say every mistake at once"
+EXAMPLES = (
+    ("notyet validate", "all files that would count here, trusted or not"),
+    ("notyet validate notyet.toml .claude/settings.json", "these files"),
+    ("notyet validate --json", "one JSON object, for a program"),
+)
+_EXECUTABLE = "mux-"
+
+
+class Checked(Record, kw_only=True):
+    """One file with all that is wrong, and all that may not be meant."""
+
+    path: str
+    kind: str
+    gates: int = 0
+    mistakes: tuple[Mistake, ...] = ()
+    warnings: tuple[Mistake, ...] = ()
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="a notyet.toml, or a file of another host (default: all that would count here)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check files; exit 1 when there is a mistake. Nothing is run, and nothing is trusted."""
+    try:
+        cwd = os.getcwd()
+    except FileNotFoundError:
+        return refuse("validate", "this folder is gone; go to another one, and run this again")
+    environ = os.environ
+    files = files_named(args.files) if args.files else files_here(cwd, environ)
+    if not files:
+        where = visible(cwd)
+        return refuse("validate", f"no {NAME} in {where} or above; write one with: notyet init")
+    waits = waits_here(cwd, environ)
+    checked = [_checked(file, waits) for file in files]
+    if args.json:
+        print(json_line(_plain(checked)))
+    else:
+        _show(checked)
+    return 1 if any(one.mistakes for one in checked) else 0
+
+
+def _checked(file: ConfigFile, waits: Sequence[Wait]) -> Checked:
+    """Check one file."""
+    shown = _relative(file.path)
+    if not file.kind:
+        hint = f"name a {NAME}, or a file of Claude Code, Codex, Mux or conclaude"
+        mistake = Mistake(file=shown, message="notyet reads no such file", hint=hint)
+        return Checked(path=shown, kind="", mistakes=(mistake,))
+    try:
+        text, mistake_read = _text(file)
+    except OSError as error:
+        text, mistake_read = None, Mistake(file=shown, message=f"{error.strerror}")
+    if text is None:
+        assert mistake_read is not None
+        wrong = replace(mistake_read, file=shown)
+        return Checked(path=shown, kind=file.kind, mistakes=(wrong,))
+    settings = compile_text(text, file.path, file.kind)
+    warnings = [*settings.warnings]
+    if not settings.mistakes:
+        is_native = file.kind == NATIVE
+        document = examine(text, file.path, "notyet").document if is_native else None
+        warnings += doubts(settings, document, waits, os.environ)
+    return Checked(
+        path=shown,
+        kind=file.kind,
+        gates=len(settings.gates),
+        mistakes=tuple(_shortened(m) for m in settings.mistakes),
+        warnings=tuple(_shortened(m) for m in warnings),
+    )
+
+
+def _text(file: ConfigFile) -> tuple[str | None, Mistake | None]:
+    """Return a file's text, or why there is none. Raises OSError."""
+    if file.kind.startswith(_EXECUTABLE):  # a program, whose bytes may be anything
+        return file.tree.text_of(file.path), None
+    return read_file(file.path)
+
+
+def _shortened(mistake: Mistake) -> Mistake:
+    return replace(mistake, file=_relative(mistake.file))
+
+
+def _relative(path: str) -> str:
+    """Return a path as people here would write it."""
+    below = os.path.realpath(os.getcwd()).rstrip("/") + "/"
+    return path.removeprefix(below)
+
+
+def _show(checked: Sequence[Checked]) -> None:
+    paint = Style(sys.stdout).paint
+    for one in checked:
+        for mistake in one.mistakes:
+            print(paint(visible(str(mistake)), "red"))
+        for warning in one.warnings:
+            marked = replace(warning, message=f"warning: {warning.message}")
+            print(paint(visible(str(marked)), "yellow"))
+    mistakes = sum(len(one.mistakes) for one in checked)
+    warnings = sum(len(one.warnings) for one in checked)
+    gates = sum(one.gates for one in checked)
+    where = _counted(len(checked), "file") if len(checked) > 1 else visible(checked[0].path)
+    found = [_counted(number, word) for number, word in ((mistakes, "mistake"),) if number]
+    found += [_counted(warnings, "warning")] if warnings else []
+    colour = "red" if mistakes else "yellow" if warnings else "green"
+    result = " and ".join(found) or f"no mistakes ({_counted(gates, 'gate')})"
+    print(paint(f"{where}: {result}", colour))
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _plain(checked: Sequence[Checked]) -> dict[str, Any]:
+    return {
+        "ok": not any(one.mistakes for one in checked),
+        "files": [
+            {
+                "path": one.path,
+                "kind": one.kind,
+                "gates": one.gates,
+                "mistakes": [dict(m.__dict__) for m in one.mistakes],
+                "warnings": [dict(m.__dict__) for m in one.warnings],
+            }
+            for one in checked
+        ],
+    }

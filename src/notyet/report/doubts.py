@@ -1,0 +1,163 @@
+"""What is right in a file and probably not meant: told before an agent meets it.
+
+None of it is run. A program, a folder or a file that is missing here may be there elsewhere, so
+all of this is warnings.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+from notyet.config.mistakes import Mistake
+from notyet.core.command import Command
+from notyet.core.event import SCOPES
+from notyet.core.gate import EVERY_AGENT, place_of
+from notyet.core.glob import glob_matches
+from notyet.core.text import visible
+from notyet.report.script_words import programs_in
+from notyet.report.waits import time_of
+from notyet.workspace_git import HARMLESS, QUIET, own_environ
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from notyet.config.document import Document, Path
+    from notyet.config.settings import Settings
+    from notyet.core.gate import Gate
+    from notyet.report.waits import Wait
+
+_PATIENCE = 20.0  # seconds for git
+_WILD = "*?["
+
+
+def doubts(
+    settings: Settings, document: Document | None, waits: Sequence[Wait], environ: Mapping[str, str]
+) -> list[Mistake]:
+    """Return what a person may want to look at again; `document` is that of a `notyet.toml`."""
+    file = _File(settings, document, environ)
+    found = [doubt for gate in settings.gates for doubt in file.gate(gate)]
+    found += file.waiting(waits)
+    return sorted(found, key=lambda doubt: (doubt.line, doubt.column))
+
+
+class _File:
+    """One file, and where in it each key stands."""
+
+    def __init__(
+        self, settings: Settings, document: Document | None, environ: Mapping[str, str]
+    ) -> None:
+        self._settings = settings
+        self._document = document
+        self._environ = environ
+        self._folder = os.path.dirname(settings.file)
+
+    def gate(self, gate: Gate) -> Iterator[Mistake]:
+        """Judge one gate."""
+        yield from self._patterns(gate)
+        if not isinstance(gate.check, Command) or place_of(gate) is not None:
+            return  # elsewhere, only elsewhere can tell
+        yield from self._program(gate, gate.check)
+        yield from self._paths(gate)
+
+    def waiting(self, waits: Sequence[Wait]) -> Iterator[Mistake]:
+        """Say which gates may take longer than hosts wait for them."""
+        gates = self._settings.gates if self._document is not None else ()
+        stops = [[gate for gate in gates if scope in gate.match.events] for scope in SCOPES]
+        stop = max(stops, key=time_of)
+        took = time_of(stop)
+        for wait in waits:
+            if took > wait.seconds:
+                yield self._doubt(
+                    max(stop, key=lambda gate: gate.timeout or 0.0),
+                    "timeout",
+                    f"the gates may take {took:g} s at a stop, and {wait.title} waits "
+                    f"{wait.seconds:g} s: what is not finished by then is let go unchecked",
+                    f"give them less `timeout`, or let it wait longer with: {wait.longer(took)}",
+                )
+
+    def _patterns(self, gate: Gate) -> Iterator[Mistake]:
+        match = gate.match
+        if match.kind != "glob" or not match.never:
+            return
+        if "subagent" not in match.events:
+            why = "names subagents, and the gate is only for main agents"
+            yield self._doubt(gate, "never", f"`never` {why}", 'write for = "all", or leave it out')
+        elif "agent" not in match.events and _is_covered(match.agents, match.never):
+            why = "leaves out all that `for` names, so the gate is never asked"
+            yield self._doubt(gate, "never", f"`never` {why}")
+
+    def _program(self, gate: Gate, check: Command) -> Iterator[Mistake]:
+        folder = check.dir or self._folder
+        if check.dir and not os.path.isdir(folder):
+            yield self._doubt(gate, "dir", f"there is no folder {visible(folder)}")
+            return
+        path = dict(check.env).get("PATH", self._environ.get("PATH", os.defpath))
+        python = check.options.get("python")
+        words = [str(check.options.get("interpreter", ""))] if python else list(check.argv[:1])
+        for word in filter(None, words or programs_in(check.script)):
+            if not _is_there(os.path.expanduser(word), folder, path):
+                where = f"in {visible(folder)}" if "/" in word else "on the PATH"
+                key = "interpreter" if python else "run"
+                yield self._doubt(gate, key, f"there is no program `{visible(word)}` {where}")
+
+    def _paths(self, gate: Gate) -> Iterator[Mistake]:
+        for number, path in enumerate(gate.paths):
+            why = _unmatched(path, self._folder)
+            if why:
+                yield self._doubt(gate, ("paths", number), f"`{visible(path)}` {why}")
+
+    def _doubt(self, gate: Gate, key: str | Path, message: str, hint: str = "") -> Mistake:
+        keys = (key,) if isinstance(key, str) else key
+        line = gate.source.line if gate.source else 0
+        column = 0
+        if self._document is not None:
+            line, column = self._document.locate(("gates", gate.name, *keys))
+        words = f"{visible(gate.name)}: {message}"
+        return Mistake(file=self._settings.file, line=line, column=column, message=words, hint=hint)
+
+
+def _is_covered(names: Sequence[str], never: Sequence[str]) -> bool:
+    """Tell whether nothing is left of some patterns; in doubt, something is."""
+    if "*" in never:
+        return True
+    if tuple(names) == EVERY_AGENT:
+        return False
+    return all(
+        name in never
+        or (
+            not any(sign in name for sign in _WILD)
+            and any(glob_matches(pattern, name) for pattern in never)
+        )
+        for name in names
+    )
+
+
+def _is_there(word: str, folder: str, path: str) -> bool:
+    if "/" not in word:
+        return shutil.which(word, path=path) is not None
+    place = os.path.join(folder, word)
+    return os.path.isfile(place) and os.access(place, os.X_OK)
+
+
+def _unmatched(path: str, folder: str) -> str:
+    """Say why a glob matches no file; where git cannot tell, nothing is said."""
+    listed = ("ls-files", "--cached", "--others", "--exclude-standard", "-z", "--")
+    argv = ["git", "-C", folder, *HARMLESS, *listed, f":(glob){path}"]
+    try:
+        done = subprocess.run(  # noqa: S603  # git, with a glob that cannot be an option
+            argv,
+            env=own_environ() | QUIET | {"LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ""
+    if b"outside repository" in done.stderr:
+        return "leads out of the repository, so that nobody can tell whether it changed"
+    is_told = done.returncode == 0 and not done.stdout
+    return "matches no file that git looks at" if is_told else ""

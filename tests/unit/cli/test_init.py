@@ -1,0 +1,345 @@
+"""`notyet init`: what a project has becomes its gates, once a person has seen it."""
+
+import json
+import os
+import signal
+import subprocess
+import tomllib
+
+import pytest
+
+from commands import until
+from hook_runs import ask as ask_hook
+from hook_runs import payload, query, stops
+from installs import converse, start
+from notyet.cli import init
+from notyet.cli.init_text import Trial, file_text
+from notyet.cli.main import main
+from notyet.config.schema import examine
+from notyet.project.proposal import Proposal
+
+MAKEFILE = "test:\n\t@echo ran >> ran; exit $${CODE:-0}\nlint:\n\t@echo bad style; exit 3\n"
+
+
+@pytest.fixture
+def shop(place):
+    """A project with tests that pass and a linter that does not."""
+    (place / "Makefile").write_text(MAKEFILE)
+    return place
+
+
+def gates(folder):
+    return tomllib.loads((folder / "notyet.toml").read_text())["gates"]
+
+
+def test_what_passes_is_a_gate_and_in_force_at_once(shop, capsys):
+    assert main(["init", "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert gates(shop)["tests"] == {"run": "make test"}
+    assert "tests  Makefile:1  make test" in said
+    assert "trusted: 2 gates of this file in force now" in said
+    assert query("SELECT what, place, detail FROM acts") == [
+        ("trust", f"{shop}/notyet.toml", "2 gates")
+    ]
+    (shop / "Makefile").write_text(MAKEFILE.replace(":-0", ":-1"))
+    ask_hook(payload("claude", shop))
+    assert stops()[0][0] == "blocked"
+
+
+def test_what_fails_already_only_watches_and_says_how_to_hold_agents_to_it(shop, capsys):
+    assert main(["init", "--yes"]) == 0
+    assert gates(shop)["lint"] == {"run": "make lint", "observe": True}
+    text = (shop / "notyet.toml").read_text()
+    assert "# Makefile:3, failed in " in text
+    assert "remove this line, and agents are held to it" in text
+    said = capsys.readouterr().out
+    assert "next: mend what fails, take out `observe`" in said
+
+
+def test_each_command_is_tried_once(shop):
+    main(["init", "--yes"])
+    assert (shop / "ran").read_text() == "ran\n"
+
+
+def test_what_cannot_start_is_left_out_as_a_comment(place, tmp_path, monkeypatch, capsys):
+    (place / "go.mod").write_text("module x\n")
+    go = tmp_path / "bin" / "go"
+    go.parent.mkdir()
+    go.write_text('#!/bin/sh\n[ "$1" = vet ] || exit 127\n')
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{go.parent}:{os.environ['PATH']}")
+    assert main(["init", "--yes"]) == 0
+    assert gates(place) == {"lint": {"run": "go vet ./..."}}
+    text = (place / "notyet.toml").read_text()
+    assert '# [gates.tests]\n# run = "go test ./..."\n' in text
+    assert "left out: the shell could not find it" in text
+    assert "tests  left out" in capsys.readouterr().out
+
+
+def test_where_nothing_can_start_nothing_is_trusted(place, monkeypatch, capsys):
+    (place / "Makefile").write_text("test:\n")
+    monkeypatch.setenv("PATH", str(place))
+    assert main(["init", "--yes"]) == 0
+    assert "gates" not in tomllib.loads((place / "notyet.toml").read_text())
+    said = capsys.readouterr().out
+    assert "trusted" not in said
+    assert "next: write your gates into notyet.toml" in said
+
+
+def test_what_was_slow_is_asked_later_and_gets_its_time():
+    proposal = Proposal(name="tests", tool="make", run="make test", file="Makefile")
+    trial = Trial(proposal=proposal, result="passed", seconds=400.0)
+    gate = tomllib.loads(file_text([trial]))["gates"]["tests"]
+    assert gate == {"run": "make test", "slow": True, "timeout": "14m"}
+    quick = Trial(proposal=proposal, result="passed", seconds=0.4)
+    assert tomllib.loads(file_text([quick]))["gates"]["tests"] == {"run": "make test"}
+
+
+@pytest.mark.parametrize("result", ["failed", "left out"])
+def test_a_text_that_could_break_out_of_the_file_cannot(result):
+    name = 'we"ird\\é'
+    proposal = Proposal(
+        name="a-tests", tool="go", run='go "test" \\ ./...', file=f"{name}/go.mod", dir=name
+    )
+    why = 'exit 1: \x1b[2K\nrun = "rm -rf /"\r\x00 \udc80'
+    text = file_text([Trial(proposal=proposal, result=result, why=why)])
+    assert examine(text, "f", "notyet").mistakes == ()
+    assert text.encode()
+    gate = {"run": proposal.run, "dir": name, "observe": True}
+    expected = {"gates": {"a-tests": gate}} if result == "failed" else {}
+    assert tomllib.loads(text) == expected
+
+
+def test_a_person_is_told_of_a_halt_too(place):
+    (place / "Makefile").write_text("""test:\n\t@echo '{"continue": false}'\n""")
+    assert main(["init", "--yes"]) == 0
+    assert gates(place)["tests"]["observe"] is True
+
+
+def test_a_gate_of_a_folder_runs_there(place):
+    web = place / "web"
+    web.mkdir()
+    (web / "Makefile").write_text("test:\n\t@pwd > here\n")
+    assert main(["init", "--yes"]) == 0
+    assert gates(place) == {"web-tests": {"run": "make test", "dir": "web"}}
+    assert (web / "here").read_text() == f"{web}\n"
+
+
+def test_a_dry_run_shows_the_file_and_runs_nothing(shop, capsys):
+    before = sorted(os.listdir(shop))
+    assert main(["init", "--dry-run"]) == 0
+    assert set(tomllib.loads(capsys.readouterr().out)["gates"]) == {"tests", "lint"}
+    assert sorted(os.listdir(shop)) == before
+
+
+def test_the_file_that_is_there_is_left_alone_and_what_is_missing_is_said(shop, capsys):
+    (shop / "notyet.toml").write_text('[gates]\ntests = "make test"\n')
+    for argv in (["init", "--yes"], ["init", "--dry-run"], ["init"]):
+        assert main(argv) == 1
+        said = capsys.readouterr().out
+        assert "is there already, and is left alone" in said
+        assert '  [gates.lint]\n  run = "make lint"\n' in said
+        assert "gates.tests" not in said
+    assert (shop / "notyet.toml").read_text() == '[gates]\ntests = "make test"\n'
+    assert not (shop / "ran").exists()
+
+
+def test_nothing_is_missing_where_all_is_there(place, capsys):
+    (place / "notyet.toml").write_text('[gates]\ntests = "make test"\n')
+    assert main(["init"]) == 1
+    assert "it has a gate for all that was found" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("target", ["elsewhere.toml", "gone.toml"])
+def test_a_link_is_left_alone_wherever_it_leads(shop, target, capsys):
+    (shop / "elsewhere.toml").write_text("")
+    (shop / "notyet.toml").symlink_to(target)
+    assert main(["init", "--yes"]) == 1
+    said = "".join(capsys.readouterr())
+    assert f"(a link to {target})" in said
+    assert "left alone" in said
+    assert (shop / "elsewhere.toml").read_text() == ""
+    assert not (shop / "gone.toml").exists()
+
+
+def test_an_agent_may_look_and_no_more(shop, monkeypatch, capsys):
+    monkeypatch.setattr("notyet.cli.person.inside_agent", lambda _environ: "CLAUDECODE is set")
+    assert main(["init", "--yes"]) == 1
+    assert "an agent cannot do this (CLAUDECODE is set)" in capsys.readouterr().err
+    assert not (shop / "notyet.toml").exists()
+    assert main(["init", "--dry-run"]) == 0
+
+
+def test_without_a_terminal_nothing_is_run(shop, capsys):
+    done = start(shop, "init")
+    out, err = done.communicate(timeout=60)
+    assert done.returncode == 1
+    assert "add --yes to run these commands, and to trust them" in err
+    assert "nothing was changed" in out
+    assert not (shop / "ran").exists()
+    assert not (shop / "notyet.toml").exists()
+
+
+def test_a_broken_file_is_told_with_its_place_and_the_rest_is_found(shop, capsys):
+    (shop / "pyproject.toml").write_text("[tool.ruff\n")
+    (shop / "package.json").write_text('{"scripts": {"test": }}')
+    assert main(["init", "--yes"]) == 0
+    err = capsys.readouterr().err
+    assert "note: pyproject.toml:1:11: this is not TOML" in err
+    assert "note: package.json:1:22: " in err
+    assert set(gates(shop)) == {"tests", "lint"}
+
+
+def test_a_folder_that_cannot_be_written_to_is_said_before_anything_is_run(monkeypatch, capsys):
+    monkeypatch.setattr("notyet.cli.person.inside_agent", lambda _environ: "")
+    monkeypatch.chdir("/proc/self")
+    assert main(["init", "--yes"]) == 1
+    assert "cannot be written to: " in capsys.readouterr().err
+
+
+def test_a_folder_that_is_gone_is_said(place, monkeypatch, capsys):
+    gone = place / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main(["init", "--yes"]) == 1
+    assert "this folder is gone" in capsys.readouterr().err
+
+
+def test_a_file_that_somebody_wrote_in_the_meantime_is_kept(place, capsys):
+    (place / "Makefile").write_text("test:\n\t@echo theirs > notyet.toml\n")
+    assert main(["init", "--yes"]) == 1
+    assert "notyet.toml: File exists; nothing was changed" in capsys.readouterr().err
+    assert (place / "notyet.toml").read_text() == "theirs\n"
+
+
+def test_a_project_that_checks_nothing_gets_an_example(place, capsys):
+    assert main(["init", "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert "nothing that checks this project was found" in said
+    assert "trusted" not in said
+    assert "# [gates.tests]" in (place / "notyet.toml").read_text()
+    assert examine((place / "notyet.toml").read_text(), "f", "notyet").mistakes == ()
+
+
+def test_the_file_that_counted_until_now_is_named(shop, capsys):
+    (shop.parent / "notyet.toml").write_text("")
+    assert main(["init", "--yes"]) == 0
+    assert f"note: {shop.parent}/notyet.toml counts here until now" in capsys.readouterr().err
+
+
+def test_editors_find_the_schema_where_the_file_says(shop):
+    main(["init", "--yes"])
+    first = (shop / "notyet.toml").read_text().splitlines()[0]
+    schema = shop / first.removeprefix("#:schema ")
+    assert json.loads(schema.read_text())["title"] == "notyet.toml"
+    assert (shop / ".notyet" / ".gitignore").read_text() == "*\n"
+
+
+def test_a_schema_that_cannot_be_written_keeps_nobody_from_gates(shop, capsys):
+    (shop / ".notyet").symlink_to(shop.parent)
+    assert main(["init", "--yes"]) == 0
+    assert "editors will not know the keys" in capsys.readouterr().err
+    assert os.listdir(shop.parent) == ["p"]
+
+
+def test_a_host_that_is_here_is_offered(shop, home, capsys):
+    (home / ".claude").mkdir()
+    assert main(["init", "--yes"]) == 0
+    assert "installed for Claude Code" in capsys.readouterr().out
+    assert "notyet" in (home / ".claude" / "settings.json").read_text()
+    (shop / "notyet.toml").unlink()
+    assert main(["init", "--yes"]) == 0
+    assert "installed for Claude Code" not in capsys.readouterr().out
+
+
+def test_hosts_can_be_left_alone(shop, home):
+    (home / ".claude").mkdir()
+    assert main(["init", "--yes", "--no-install"]) == 0
+    assert os.listdir(home / ".claude") == []
+
+
+def test_a_host_is_found_by_its_program(shop, home, tmp_path, monkeypatch, capsys):
+    codex = tmp_path / "bin" / "codex"
+    codex.parent.mkdir()
+    codex.write_text("#!/bin/sh\necho codex-cli 0.50.0\n")
+    codex.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{codex.parent}:{os.environ['PATH']}")
+    assert main(["init", "--yes"]) == 0
+    assert "installed for Codex" in capsys.readouterr().out
+
+
+def test_without_a_home_no_host_is_offered(shop, monkeypatch):
+    from notyet.cli.init_hosts import hosts_to_offer
+
+    assert hosts_to_offer(str(shop), {"PATH": str(shop)}) == []
+
+
+def test_a_person_is_asked_before_anything_is_run_trusted_or_installed(shop, home):
+    (home / ".claude").mkdir()
+    code, seen = converse(shop, ["init"], [b"y\n", b"y\n", b"n\n"])
+    assert code == 0
+    order = [
+        "Run each of them once, to see what passes now?",
+        "tests  passed",
+        "wrote ",
+        "Trust this file, and run these commands?",
+        "trusted: 2 gates",
+        "Register notyet with Claude Code?",
+        "next: ",
+    ]
+    places = [seen.index(words) for words in order]
+    assert places == sorted(places)
+    assert "trying 1 of 2: make lint ..." in seen
+    assert os.listdir(home / ".claude") == []
+
+
+def test_a_person_may_want_no_example(place):
+    code, seen = converse(place, ["init"], [b"n\n"])
+    assert code == 1
+    assert "Write a notyet.toml with an example?" in seen
+    assert os.listdir(place) == [".git"]
+
+
+def test_who_does_not_want_the_commands_run_finds_nothing(shop):
+    code, seen = converse(shop, ["init"], [b"n\n"])
+    assert code == 1
+    assert "nothing was changed" in seen
+    assert sorted(os.listdir(shop)) == [".git", "Makefile"]
+
+
+def test_who_does_not_trust_the_file_keeps_it_to_change_it(shop):
+    code, seen = converse(shop, ["init"], [b"y\n", b"n\n"])
+    assert code == 1
+    assert "to put it into force, run: notyet trust" in seen
+    assert (shop / "notyet.toml").exists()
+    assert query("SELECT count(*) FROM acts") == []
+
+
+def test_breaking_off_at_the_last_question_leaves_nothing(shop):
+    code, seen = converse(shop, ["init"], [b"y\n", lambda it: it.send_signal(signal.SIGINT)])
+    assert code == 130
+    assert "interrupted" in seen
+    assert sorted(os.listdir(shop)) == [".git", "Makefile", "ran"]
+
+
+def test_breaking_off_while_a_command_is_tried_ends_it_and_leaves_nothing(place):
+    (place / "Makefile").write_text("test:\n\t@echo $$$$ > pid; exec sleep 100\n")
+    started = start(place, "init", "--yes", start_new_session=True)
+    pid = place / "pid"
+    assert until(lambda: pid.exists() and pid.read_text().strip())
+    started.send_signal(signal.SIGINT)
+    out, err = started.communicate(timeout=60)
+    assert started.returncode == 130, (out, err)
+    assert not (place / "notyet.toml").exists()
+    number = pid.read_text().strip()
+    done = subprocess.run(["ps", "-p", number, "-o", "comm="], capture_output=True, text=True)
+    assert "sleep" not in done.stdout
+
+
+def test_the_help_names_all_options(capsys):
+    with pytest.raises(SystemExit):
+        main(["init", "--help"])
+    said = capsys.readouterr().out
+    assert all(option in said for option in ("--yes", "--dry-run", "--no-install"))
+    assert init.SUMMARY

@@ -1,0 +1,301 @@
+"""`notyet validate`: every mistake of every file at once, and what is probably not meant."""
+
+import json
+import os
+import stat
+
+import pytest
+
+from conftest import git
+from notyet.cli.main import main
+
+RIGHT = '[gates]\ng = "true"\n'
+
+
+@pytest.fixture
+def folder(git_project, monkeypatch):
+    """A git project with one file, file.txt."""
+    monkeypatch.chdir(git_project)
+    return git_project
+
+
+@pytest.fixture
+def said(folder, capsys):
+    """Write a notyet.toml, look at it, and return the exit code and the lines."""
+
+    def said(text, *argv):
+        with open("notyet.toml", "w") as file:
+            file.write(text)
+        code = main(["validate", *argv])
+        return code, capsys.readouterr().out.splitlines()
+
+    return said
+
+
+def warnings(lines):
+    return [line.removeprefix("notyet.toml:") for line in lines if "warning: " in line]
+
+
+def test_a_right_file_is_right(said):
+    assert said(RIGHT) == (0, ["notyet.toml: no mistakes (1 gate)"])
+
+
+def test_every_mistake_of_every_file_is_said_with_its_place(said, folder):
+    os.mkdir(".claude")
+    with open(".claude/settings.json", "w") as file:
+        file.write('{"hooks": {"Stop": [{"hooks": [{"type": "command"}]}]}}')
+    with open("other.toml", "w") as file:
+        file.write("[gates]\ng = \n")
+    code, lines = said(
+        '[gates]\na = 5\n[gates.b]\nrun = "x"\ntimeuot = 3\n',
+        "notyet.toml",
+        ".claude/settings.json",
+        "other.toml",
+    )
+    assert code == 1
+    assert lines[0].startswith("notyet.toml:2:1: `gates.a` is ")
+    assert lines[1].endswith("`gates.b.timeuot` is not a known key (did you mean `timeout`?)")
+    assert lines[2].startswith(".claude/settings.json:1:")
+    assert lines[3].startswith("other.toml:2:5: this is not TOML")
+    assert lines[4] == "3 files: 4 mistakes"
+
+
+def test_without_names_all_that_would_count_here_is_looked_at(said, folder, capsys):
+    hooks = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}
+    os.makedirs(".codex")
+    with open(".codex/hooks.json", "w") as file:
+        json.dump(hooks, file)
+    with open(".conclaude.yaml", "w") as file:
+        file.write("stop:\n  commands:\n    - run: true\n")
+    user = os.path.join(os.environ["XDG_CONFIG_HOME"], "notyet")
+    os.makedirs(user)
+    with open(os.path.join(user, "notyet.toml"), "w") as file:
+        file.write("[gatse]\n")
+    os.mkdir("deep")
+    code, lines = said(RIGHT)
+    assert code == 1
+    assert any(line.startswith(f"{user}/notyet.toml:1:") for line in lines)
+    assert any(line.startswith(".conclaude.yaml:3:") for line in lines)
+    os.chdir("deep")
+    assert main(["validate"]) == 1
+    assert f"{folder}/.conclaude.yaml:3:" in capsys.readouterr().out
+
+
+def test_the_settings_that_a_user_has_for_all_projects_are_not_this_ones(said):
+    os.makedirs(os.path.join(os.environ["HOME"], ".claude"))
+    with open(os.path.join(os.environ["HOME"], ".claude", "settings.json"), "w") as file:
+        file.write("{")
+    assert said(RIGHT)[0] == 0
+
+
+def test_where_there_is_no_file_that_is_said(folder, capsys):
+    assert main(["validate"]) == 1
+    assert "no notyet.toml in " in capsys.readouterr().err
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path, monkeypatch, capsys):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main(["validate"]) == 1
+    assert "this folder is gone" in capsys.readouterr().err
+
+
+def test_files_that_cannot_be_read_are_mistakes(folder, capsys):
+    os.mkdir("dir.toml")
+    os.makedirs(".mux")
+    with open("bytes.toml", "wb") as file:
+        file.write(b"a\n\xff")
+    code = main(["validate", "gone.toml", "dir.toml", "bytes.toml", "what.txt", ".mux/stop"])
+    lines = capsys.readouterr().out.splitlines()
+    assert code == 1
+    assert lines == [
+        "gone.toml: it cannot be read: No such file or directory",
+        "dir.toml: it is a folder, not a file",
+        "bytes.toml:2:1: it is not UTF-8: byte 0xff (save it as UTF-8)",
+        "what.txt: notyet reads no such file (name a notyet.toml, or a file of Claude Code, "
+        "Codex, Mux or conclaude)",
+        ".mux/stop: No such file or directory",
+        "5 files: 5 mistakes",
+    ]
+
+
+@pytest.mark.parametrize("base", [".mux", ".xum"])
+def test_files_of_mux_are_known_by_their_folder(folder, base, capsys):
+    os.makedirs(base)
+    with open(f"{base}/settings.json", "w") as file:
+        file.write("[]")
+    with open(f"{base}/stop", "w") as file:
+        file.write("#!/bin/sh\nexit 0\n")
+    assert main(["validate", f"{base}/settings.json"]) == 1
+    assert main(["validate", f"{base}/stop"]) == 0
+    assert "it is not executable, so it is not run" in capsys.readouterr().out
+    os.chmod(f"{base}/stop", stat.S_IRWXU)
+    assert main(["validate", f"{base}/stop"]) == 0
+    assert capsys.readouterr().out == f"{base}/stop: no mistakes (1 gate)\n"
+
+
+def test_codex_has_toml_of_its_own(folder, capsys):
+    os.makedirs(".codex")
+    with open(".codex/config.toml", "w") as file:
+        file.write('model = "x"\n')
+    assert main(["validate", ".codex/config.toml"]) == 0
+    with open("notyet.toml", "w") as file:
+        file.write('model = "x"\n')
+    assert main(["validate"]) == 1
+
+
+def test_a_file_that_is_named_twice_is_looked_at_once(said):
+    assert said("x = 1\n", "notyet.toml", "./notyet.toml")[1][-1] == "notyet.toml: 1 mistake"
+
+
+def test_a_program_reads_the_same_as_json(said):
+    code, lines = said('[gates.g]\nrun = "no-such-program"\n[gates.h]\n', "--json")
+    read = json.loads("\n".join(lines))
+    assert code == 1
+    assert read["ok"] is False
+    (file,) = read["files"]
+    assert (file["path"], file["kind"]) == ("notyet.toml", "notyet")
+    assert file["mistakes"][0]["line"] == 3
+    code, lines = said('[gates.g]\nrun = "no-such-program"\n', "--json")
+    read = json.loads("\n".join(lines))
+    assert (code, read["ok"]) == (0, True)
+    (warning,) = read["files"][0]["warnings"]
+    assert (warning["line"], warning["column"]) == (2, 1)
+    assert set(warning) == {"file", "line", "column", "message", "hint"}
+
+
+@pytest.mark.parametrize(
+    ("run", "missing"),
+    [
+        ('"no-such x"', ["no-such"]),
+        ('"A=1 B=2 no-such x; true && ./gone || also-gone"', ["no-such", "./gone", "also-gone"]),
+        ('["no-such", "x"]', ["no-such"]),
+        ('"if no-such; then echo; fi"', ["no-such"]),
+        ('"cd sub && ./there"', []),
+        ('"cd sub; no-such"', ["no-such"]),
+        ('"command -v no-such && no-such"', []),
+        ('"f() { echo; }; f"', []),
+        ('"$RUN x; `x`; echo; [ -d x ]; for i in 1 2; do git status; done"', []),
+        ('"case x in y) no-such;; esac"', []),
+        ('"cat <<EOF\\nno-such\\nEOF"', []),
+        ('"./file.txt"', ["./file.txt"]),
+        ('"git status # no-such"', []),
+    ],
+)
+def test_programs_that_do_not_exist_are_told(said, run, missing):
+    code, lines = said(f"[gates.g]\nrun = {run}\n")
+    assert code == 0
+    expected = [f"2:1: warning: g: there is no program `{word}` " for word in missing]
+    found = warnings(lines)
+    assert len(found) == len(expected)
+    for line, start in zip(found, expected, strict=True):
+        assert line.startswith(start)
+
+
+def test_the_path_that_a_gate_sets_counts(said, folder):
+    os.mkdir("bin")
+    with open("bin/mine", "w") as file:
+        file.write("#!/bin/sh\n")
+    os.chmod("bin/mine", stat.S_IRWXU)
+    text = f'[gates.g]\nrun = "mine"\nenv = {{ PATH = "{folder}/bin" }}\n'
+    assert warnings(said(text)[1]) == []
+
+
+def test_python_gates_are_told_of_a_missing_interpreter(said):
+    assert warnings(said('[gates.g]\npython = "gates:f"\n')[1]) == []
+    text = '[gates.g]\npython = "gates:f"\ninterpreter = ".venv/bin/python"\n'
+    (line,) = warnings(said(text)[1])
+    assert line.startswith("3:1: warning: g: there is no program `.venv/bin/python` in ")
+
+
+def test_a_folder_that_does_not_exist_is_told(said, folder):
+    (line,) = warnings(said('[gates.g]\nrun = "no-such"\ndir = "gone"\n')[1])
+    assert line == f"3:1: warning: g: there is no folder {folder}/gone"
+
+
+def test_gates_elsewhere_are_not_judged_by_what_is_here(said):
+    text = '[gates.g]\nrun = "no-such"\ndir = "gone"\nworkspace = "ssh://box/srv"\n'
+    assert warnings(said(text)[1]) == []
+
+
+def test_paths_that_match_nothing_are_told(said, folder):
+    with open(".gitignore", "w") as file:
+        file.write("dist/\n")
+    os.mkdir("dist")
+    with open("dist/x", "w"), open("new.py", "w"):
+        pass
+    git(folder, "add", ".gitignore")
+    globs = ["file.txt", "*.py", "**", "src/**", "dist/**"]
+    code, lines = said(f'[gates.g]\nrun = "true"\npaths = {json.dumps(globs)}\n')
+    assert code == 0
+    assert warnings(lines) == [
+        "3:36: warning: g: `src/**` matches no file that git looks at",
+        "3:46: warning: g: `dist/**` matches no file that git looks at",
+    ]
+
+
+def test_without_git_nobody_can_tell_what_paths_match(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notyet.toml").write_text('[gates.g]\nrun = "true"\npaths = ["src/**"]\n')
+    assert main(["validate"]) == 0
+    monkeypatch.setenv("PATH", "")
+    assert main(["validate"]) == 0
+    assert "warning" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ('never = ["x"]', "names subagents, and the gate is only for main agents"),
+        ('for = ["coder"]\nnever = ["cod*"]', "leaves out all that `for` names"),
+        ('for = ["impl-*"]\nnever = ["impl-*"]', "leaves out all that `for` names"),
+        ('for = "subagents"\nnever = ["*"]', "leaves out all that `for` names"),
+        ('for = "subagents"\nnever = ["x"]', ""),
+        ('for = "all"\nnever = ["*"]', ""),
+        ('for = ["impl-*"]\nnever = ["impl-d*"]', ""),
+        ('for = ["a", "b"]\nnever = ["a"]', ""),
+    ],
+)
+def test_patterns_that_never_match_are_told(said, keys, told):
+    found = warnings(said(f'[gates.g]\nrun = "true"\n{keys}\n')[1])
+    assert len(found) == bool(told)
+    assert told in "".join(found)
+
+
+def test_gates_that_may_take_longer_than_hosts_wait_are_told(said):
+    text = '[gates.a]\nrun = "true"\ntimeout = "20m"\n[gates.b]\nrun = "true"\ntimeout = "25m"\n'
+    assert warnings(said(text)[1]) == []  # asked together
+    (line,) = warnings(said(text + "slow = true\n")[1])
+    assert line.startswith("6:1: warning: b: the gates may take 2700 s at a stop, and a host")
+    assert "waits 1797 s" in line
+    assert "notyet install HOST --timeout 46m" in line
+    apart = text + 'slow = true\nfor = "subagents"\n'
+    assert warnings(said(apart)[1]) == []
+
+
+def test_the_time_that_a_registered_host_waits_counts(said, monkeypatch, capsys):
+    monkeypatch.setattr("notyet.cli.person.inside_agent", lambda _environ: "")
+    assert main(["install", "claude", "--timeout", "60", "--yes"]) == 0
+    capsys.readouterr()
+    (line,) = warnings(said('[gates.g]\nrun = "true"\ntimeout = "58s"\n')[1])
+    assert "g: the gates may take 58 s at a stop, and Claude Code waits 57 s" in line
+    assert "notyet install claude --timeout 2m" in line
+
+
+def test_what_hides_on_a_terminal_is_shown(said):
+    code, lines = said('[gates."\\u001b[2K"]\nrun = "no-such"\n[x."\\u202e"]\n')
+    assert code == 1
+    assert not {"\x1b", "\u202e"} & set("".join(lines))
+
+
+def test_a_file_of_another_host_is_told_of_missing_programs_by_line(folder, capsys):
+    os.mkdir(".claude")
+    with open(".claude/settings.json", "w") as file:
+        hooks = [{"hooks": [{"type": "command", "command": "no-such-hook"}]}]
+        file.write(json.dumps({"hooks": {"Stop": hooks}}, indent=1))
+    assert main(["validate"]) == 0
+    said = capsys.readouterr().out
+    assert ".claude/settings.json:" in said
+    assert "there is no program `no-such-hook` on the PATH" in said
