@@ -203,7 +203,8 @@ def files_of(gate: Gate, event: StopEvent | StartEvent) -> tuple[Files, ...]:
 def _files_here(gate: Gate, event: StopEvent | StartEvent) -> list[Files]:
     cwd, folder = map(_real, (event.cwd, folder_of(gate)))
     # A user's own file lies outside of all projects, and means the one that the agent works in.
-    base = folder if folder and (_is_inside(cwd, folder) or repository_of(folder)) else cwd
+    is_users = not _is_inside(cwd, folder) and not repository_of(folder)
+    base = cwd if is_users or not folder else folder
     top = repository_of(base)
     parts = [Files(Scope(base, gate.paths) if gate.paths and top else Scope(top))]
     if event.workspace:
@@ -211,7 +212,7 @@ def _files_here(gate: Gate, event: StopEvent | StartEvent) -> list[Files]:
     elif not _is_inside(cwd, base) or repository_of(cwd) != top:
         parts.append(Files(Scope(repository_of(cwd))))
     dir = _real(gate.check.dir) if isinstance(gate.check, Command) else ""  # noqa: A001  # its name there
-    if dir and repository_of(dir) != top and not (base == cwd and _is_inside(dir, folder)):
+    if dir and repository_of(dir) != top and not (is_users and _is_inside(dir, folder)):
         parts.append(Files(Scope(repository_of(dir))))
     return parts
 

@@ -1,0 +1,450 @@
+"""Gates are asked only when it matters: real git, real commands, a real ledger (N1)."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+from conftest import git
+from gated_files import Place, statuses
+from notyet import Command, Engine, Function, Gate, Ledger, LedgerError, Limits, replace
+from notyet.core.gate import Source
+from notyet.ledger.memory import MemoryLedger
+from notyet.remembering import files_of
+from support import rows, stop, substop
+
+pytestmark = pytest.mark.rule("N1")
+
+
+@pytest.fixture(params=["file", "memory"])
+def ledger(request, tmp_path):
+    return Ledger(tmp_path / "ledger.db") if request.param == "file" else MemoryLedger()
+
+
+@pytest.fixture
+def place(git_project, tmp_path):
+    return Place(git_project, tmp_path, Ledger(tmp_path / "ledger.db"))
+
+
+def test_a_pass_is_remembered_until_a_file_changes(git_project, tmp_path, ledger):
+    place = Place(git_project, tmp_path, ledger)
+    assert (place.stop().outcome, place.asked) == ("passed", ["g"])
+    again = place.stop()
+    assert (again.outcome, statuses(again), place.asked) == ("passed", {"g": "remembered"}, [])
+    place.write()
+    assert (place.stop().outcome, place.asked) == ("passed", ["g"])
+    place.git("commit", "--quiet", "-am", "two")
+    assert (place.stop().outcome, place.asked) == ("passed", ["g"])
+    assert (place.stop(session_id="another").outcome, place.asked) == ("passed", [])
+
+
+def test_an_agent_that_only_answers_a_question_meets_nobody(git_project, tmp_path, ledger):
+    place = Place(git_project, tmp_path, ledger)
+    place.write("bad")  # the gate would fail, and that is not this agent's doing
+    place.begin()
+    decision = place.stop()
+    assert (decision.outcome, decision.why, place.asked) == ("skipped", "unchanged", [])
+    assert statuses(decision) == {"g": "unchanged"}
+    place.write()
+    assert (place.stop().outcome, place.asked) == ("blocked", ["g"])
+
+
+def test_a_failure_is_never_remembered(place):
+    place.write("bad")
+    for _ in range(2):
+        assert (place.stop().outcome, place.asked) == ("blocked", ["g"])
+    assert rows(place.ledger, "SELECT * FROM passes") == []
+
+
+def test_what_passed_is_remembered_beside_what_failed(place):
+    place.gates.append(place.gate("h", "false"))
+    assert statuses(place.stop()) == {"g": "allowed", "h": "blocked"}
+    assert statuses(place.stop()) == {"g": "remembered", "h": "blocked"}
+    assert sorted(place.asked) == ["g", "h", "h"]
+
+
+def test_a_changed_definition_is_asked_again(place):
+    place.stop()
+    place.gates = [replace(place.gates[0], timeout=5.0, observe=True)]
+    assert statuses(place.stop()) == {"g": "remembered"}
+    place.gates = [place.gate(then="test ! -e bad # thoroughly")]
+    assert statuses(place.stop()) == {"g": "allowed"}
+
+
+def test_files_as_at_the_start_are_unchanged_however_they_came_to_be_so(place):
+    place.begin()
+    place.write("bad")
+    assert place.stop().outcome == "blocked"
+    (place.project / "bad").unlink()
+    assert place.stop().why == "unchanged"
+
+
+def test_a_start_in_the_middle_of_a_session_does_not_move_its_start(place):
+    place.begin(source="startup")
+    place.write()
+    for n, source in enumerate(("compact", "resume", "startup")):
+        place.begin(source=source)
+        assert statuses(place.stop()) == {"g": "allowed"}
+        place.write(text=f"{n}\n")
+    place.write(text="one\n")
+    assert place.stop().why == "unchanged"
+
+
+@pytest.mark.parametrize("source", ["compact", "resume"])
+def test_a_session_that_goes_on_did_not_begin_here(place, source):
+    place.write("bad")
+    place.begin(source=source)
+    assert (place.stop().outcome, place.asked) == ("blocked", ["g"])
+
+
+def test_a_start_without_a_session_is_nobodys(place):
+    place.begin(session_id=" ")
+    place.stop()
+    assert rows(place.ledger, "SELECT * FROM starts") == []
+
+
+def test_a_subagent_has_a_start_of_its_own_or_that_of_its_session(place):
+    about = {"scope": "subagent", "agent_type": "coder", "cwd": str(place.project)}
+    place.begin()
+    place.write("bad")  # by the main agent
+    place.begin(agent_id="own", **about)
+    own = place.stop(agent_id="own", **about)
+    assert (own.outcome, own.why) == ("skipped", "unchanged")
+    other = place.stop(agent_id="other", **about)
+    assert (other.outcome, place.asked) == ("blocked", ["g"])
+    (place.project / "bad").unlink()
+    assert place.stop(agent_id="other", **about).why == "unchanged"
+    assert place.stop(agent_id="own", **about).outcome == "passed"
+
+
+def test_a_gate_that_is_not_for_a_subagent_has_no_start_with_it(place):
+    place.gates = [replace(place.gates[0], match=replace(place.gates[0].match, never=("Explore",)))]
+    place.begin(scope="subagent", agent_id="a", agent_type="Explore")
+    place.begin(scope="subagent", agent_id="b", agent_type="coder")
+    assert rows(place.ledger, "SELECT agent_id FROM starts") == [("b",)]
+
+
+def test_a_file_that_changes_while_the_gate_looks_at_it_leaves_no_pass(place):
+    place.gates = [place.gate(then="echo more >> new.txt")]
+    assert (place.stop().outcome, place.asked) == ("passed", ["g"])
+    assert rows(place.ledger, "SELECT * FROM passes") == []
+
+
+def test_outside_of_git_a_gate_is_always_asked(tmp_path):
+    (tmp_path / "bare").mkdir()
+    place = Place(tmp_path / "bare", tmp_path, Ledger(tmp_path / "ledger.db"))
+    place.begin()
+    for _ in range(2):
+        assert (place.stop().outcome, place.asked) == ("passed", ["g"])
+
+
+def test_a_file_around_several_repositories_is_not_known_by_one_of_them(tmp_path):
+    inner = tmp_path / "all" / "one"
+    inner.mkdir(parents=True)
+    git(inner, "init", "--quiet")
+    place = Place(tmp_path / "all", tmp_path, Ledger(tmp_path / "ledger.db"))
+    for _ in range(2):
+        assert (place.stop(cwd=str(inner)).outcome, place.asked) == ("passed", ["g"])
+
+
+def test_the_agents_own_repository_counts_too(place, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "--quiet")
+    place.stop(cwd=str(other))
+    assert statuses(place.stop(cwd=str(other))) == {"g": "remembered"}
+    (other / "new.txt").write_text("x")
+    assert statuses(place.stop(cwd=str(other))) == {"g": "allowed"}
+    assert statuses(place.stop(cwd=str(tmp_path))) == {"g": "allowed"}
+    assert statuses(place.stop(cwd=str(tmp_path))) == {"g": "allowed"}  # nobody knows
+
+
+def test_a_users_own_file_means_the_project_of_the_agent(git_project, tmp_path):
+    own = tmp_path / "config"
+    own.mkdir()
+    place = Place(git_project, tmp_path, Ledger(tmp_path / "ledger.db"))
+    place.gates = [place.gate(then="true", folder=own, paths=("*.txt",))]
+    place.stop()
+    place.write("other.md")
+    assert statuses(place.stop()) == {"g": "remembered"}
+    place.write("new.txt")
+    assert statuses(place.stop()) == {"g": "allowed"}
+
+
+def test_paths_narrow_what_a_gate_depends_on(place):
+    place.gates = [place.gate(paths=("src/**",)), place.gate("all")]
+    place.stop()
+    place.write("docs/page.md")
+    assert statuses(place.stop()) == {"g": "remembered", "all": "allowed"}
+    place.write("src/deep/code.py")
+    assert statuses(place.stop()) == {"g": "allowed", "all": "allowed"}
+    place.git("add", ".")
+    place.git("commit", "--quiet", "-m", "two")
+    (place.project / "src/deep/code.py").write_text("again")
+    assert statuses(place.stop()) == {"g": "allowed", "all": "allowed"}
+
+
+def test_a_gate_that_runs_in_another_repository_depends_on_that_too(place, tmp_path):
+    inner = place.project / "vendored"
+    inner.mkdir()
+    git(inner, "init", "--quiet")
+    place.write(".gitignore", "vendored\n")
+    place.gates = [replace(g, check=replace(g.check, dir=str(inner))) for g in place.gates]
+    place.stop()
+    assert statuses(place.stop()) == {"g": "remembered"}
+    (inner / "x").write_text("x")
+    assert statuses(place.stop()) == {"g": "allowed"}
+
+
+def test_a_project_without_a_commit_has_files_all_the_same(tmp_path):
+    (tmp_path / "new").mkdir()
+    git(tmp_path / "new", "init", "--quiet")
+    place = Place(tmp_path / "new", tmp_path, Ledger(tmp_path / "ledger.db"))
+    place.stop()
+    assert statuses(place.stop()) == {"g": "remembered"}
+    place.write("first.txt")
+    assert statuses(place.stop()) == {"g": "allowed"}
+    place.git("add", ".")
+    place.git("commit", "--quiet", "-m", "one")
+    assert statuses(place.stop()) == {"g": "allowed"}
+
+
+def test_a_submodule_counts(place, tmp_path):
+    module = tmp_path / "module"
+    module.mkdir()
+    git(module, "init", "--quiet")
+    (module / "part.txt").write_text("one")
+    git(module, "add", ".")
+    git(module, "commit", "--quiet", "-m", "one")
+    place.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(module), "sub")
+    place.git("commit", "--quiet", "-m", "two")
+    place.stop()
+    assert statuses(place.stop()) == {"g": "remembered"}
+    (place.project / "sub" / "part.txt").write_text("two")
+    assert statuses(place.stop()) == {"g": "allowed"}
+
+
+def test_a_worktree_has_files_of_its_own(place, tmp_path):
+    place.git("worktree", "add", "--quiet", str(tmp_path / "tree"))
+    place.stop()
+    there = Place(tmp_path / "tree", tmp_path, place.ledger)
+    assert (statuses(there.stop()), place.asked) == ({"g": "allowed"}, ["g", "g"])
+    there.write()
+    assert statuses(place.stop()) == {"g": "remembered"}
+    assert statuses(there.stop()) == {"g": "allowed"}
+
+
+def test_a_huge_untracked_folder_is_looked_at_or_unknown_and_never_taken_for_unchanged(place):
+    folder = place.project / "data"
+    folder.mkdir()
+    for n in range(3000):
+        (folder / f"{n}").write_text("x")
+    place.stop()
+    (folder / "2999").write_text("y")
+    assert (statuses(place.stop()), place.asked) == ({"g": "allowed"}, ["g", "g"])
+
+
+def test_ignored_files_do_not_count(place):
+    place.write(".gitignore", "*.log\n")
+    place.stop()
+    place.write("x.log")
+    assert statuses(place.stop()) == {"g": "remembered"}
+
+
+def test_two_processes_at_once_ask_and_neither_is_wronged(place):
+    done = []
+
+    def run(session):
+        event = stop(session_id=session, cwd=str(place.project))
+        done.append(place.engine().check_sync(event).outcome)
+
+    threads = [threading.Thread(target=run, args=(f"s{n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert done == ["passed"] * 4
+    assert statuses(place.stop(session_id="later")) == {"g": "remembered"}
+
+
+def test_another_process_knows_what_this_one_remembered(place):
+    place.stop()
+    program = f"""
+        import sys
+        sys.path[:0] = {sys.path!r}
+        from gated_files import Place, statuses
+        from notyet import Ledger
+        place = Place({str(place.project)!r}, {str(place.marks.parent)!r}, Ledger({place.ledger.path!r}))
+        print(statuses(place.stop()))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "{'g': 'remembered'}"
+
+
+class Failing(MemoryLedger):
+    """A ledger whose memory of passes is out of order."""
+
+    instant = False
+
+    def fail(self, *_args):
+        raise LedgerError("ledger.db", "disk I/O error")
+
+    recall = remember_start = fail
+
+
+def test_a_ledger_that_cannot_recall_costs_a_question_and_holds_nobody(git_project, tmp_path):
+    place = Place(git_project, tmp_path, Failing())
+    place.begin()
+    assert "with which files the agent began was not remembered" in place.warnings.pop()
+    for _ in range(2):
+        assert (place.stop().outcome, place.asked) == ("passed", ["g"])
+    assert place.warnings == ["ledger ledger.db: disk I/O error (so every gate is asked)"] * 2
+
+
+class CannotRecord(MemoryLedger):
+    def record(self, begun, decision, ceiling=0, patience=None):
+        raise LedgerError("ledger.db", "disk full")
+
+
+def test_a_ledger_that_cannot_remember_costs_a_question_and_holds_nobody(git_project, tmp_path):
+    place = Place(git_project, tmp_path, CannotRecord())
+    assert place.stop().outcome == "passed"
+    assert place.ledger.recall(stop(), []) == {}
+    assert place.asked == ["g"]
+
+
+def test_looking_takes_no_more_than_a_part_of_the_time(place, monkeypatch):
+    given = []
+
+    def unknown(scopes, patience):
+        given.append(patience)
+        return [""] * len(scopes)
+
+    monkeypatch.setattr("notyet.workspace.fingerprints", unknown)
+    assert (place.stop(within=8).outcome, place.asked) == ("passed", ["g"])
+    assert place.stop().outcome == "passed"
+    assert 0 < given[0] <= 2
+    assert given[1] == 20
+
+
+def test_when_the_time_is_up_while_looking_the_agent_is_let_go(place):
+    decision = place.stop(within=0.0)
+    assert decision.outcome == "failed_open"
+    assert rows(place.ledger, "SELECT * FROM passes") == []
+
+
+def test_a_slow_gate_can_be_spared_while_a_quick_one_holds(place):
+    place.gates = [place.gate("quick", paths=("bad",)), place.gate("slow", "true", priority=-1)]
+    assert statuses(place.stop()) == {"quick": "allowed", "slow": "allowed"}
+    place.gates[1] = replace(place.gates[1], paths=("file.txt",))
+    assert statuses(place.stop()) == {"quick": "remembered", "slow": "allowed"}
+    place.write("bad")
+    decision = place.stop()
+    assert statuses(decision) == {"quick": "blocked", "slow": "remembered"}
+    assert "Passed: slow." in decision.verdict.prompt
+    place.write()
+    assert statuses(place.stop()) == {"quick": "blocked", "slow": "not_asked"}
+
+
+def test_a_gate_that_only_observes_is_spared_like_others(place):
+    place.gates = [place.gate("watch", observe=True)]
+    assert place.stop().outcome == "passed"
+    assert (place.stop().outcome, place.asked) == ("passed", ["watch"])
+    place.write("bad")
+    assert [place.stop().outcome for _ in range(2)] == ["observed", "observed"]
+    assert place.asked == ["watch", "watch"]
+
+
+def test_an_agent_that_is_stuck_is_still_found_out(place):
+    place.write("bad")
+    outcomes = [place.stop(stop_hook_active=True).outcome for _ in range(4)]
+    assert outcomes == ["blocked", "blocked", "stuck", "stuck"]
+
+
+def test_at_the_limit_a_gate_is_still_asked_or_spared(place):
+    place.engine = lambda: Engine(
+        place.gates, ledger=place.ledger, limits=Limits(max_blocks=1), warn=place.warnings.append
+    )
+    place.stop()
+    place.write("bad")
+    assert place.stop(stop_hook_active=True).outcome == "blocked"
+    assert place.stop(stop_hook_active=True).outcome == "capped"
+    (place.project / "bad").unlink()
+    decision = place.stop(stop_hook_active=True)
+    assert (decision.outcome, statuses(decision)) == ("passed", {"g": "remembered"})
+
+
+def test_whoever_asks_for_all_is_told_by_all_and_can_have_it_remembered(place):
+    event = stop(cwd=str(place.project))
+    for _ in range(2):
+        decision = place.engine().decide_sync(event, asked="all")
+        assert (statuses(decision), place.asked) == ({"g": "allowed"}, ["g"])
+    place.ledger.remember(decision.reports)
+    assert statuses(place.engine().decide_sync(event)) == {"g": "remembered"}
+    assert statuses(asyncio.run(place.engine().decide(event))) == {"g": "remembered"}
+    with pytest.raises(ValueError, match="asked is 'needed' or 'all'"):
+        place.engine().decide_sync(event, asked="some")
+
+
+def test_a_function_is_spared_where_nothing_changed_and_has_no_passes(git_project, tmp_path):
+    asked = []
+    place = Place(git_project, tmp_path, Ledger(tmp_path / "ledger.db"))
+    place.gates = [Gate(name="f", check=Function(lambda event: asked.append(1)), when="changed")]
+    place.begin()
+    assert (place.stop().why, asked) == ("unchanged", [])
+    place.write()
+    assert [place.stop().outcome for _ in range(2)] == ["passed", "passed"]
+    assert len(asked) == 2
+
+
+def test_gates_that_are_always_asked_are(git_project, tmp_path):
+    place = Place(git_project, tmp_path, Ledger(tmp_path / "ledger.db"), when="always")
+    place.begin()
+    place.stop()
+    assert (statuses(place.stop()), place.asked) == ({"g": "allowed"}, ["g", "g"])
+    assert rows(place.ledger, "SELECT * FROM passes") == []
+    definition = rows(place.ledger, "SELECT DISTINCT definition FROM reports")
+    assert len(definition) == 1
+    assert definition[0][0]
+
+
+def test_a_folder_under_two_names_is_one(place, tmp_path):
+    (tmp_path / "link").symlink_to(place.project)
+    place.stop()
+    assert statuses(place.stop(cwd=str(tmp_path / "link"))) == {"g": "remembered"}
+
+
+@pytest.mark.parametrize("cwd", ["", "/nowhere/at/all", "nul\0", "half \ud800"])
+def test_a_place_that_nobody_knows_is_asked_about(place, cwd):
+    for _ in range(2):
+        assert place.stop(cwd=cwd).outcome in {"passed", "failed_open"}
+    assert rows(place.ledger, "SELECT * FROM passes") == []
+
+
+def test_the_files_of_a_gate_are_named_once(place):
+    gate = place.gates[0]
+    (only,) = files_of(gate, stop(cwd=str(place.project)))
+    assert (only.scope.folder, only.scope.paths, only.machine) == (str(place.project), (), None)
+    inside = place.project / "src"
+    inside.mkdir()
+    assert files_of(gate, stop(cwd=str(inside))) == (only,)
+    assert files_of(gate, substop(cwd=str(inside))) == (only,)
+
+
+def test_a_command_made_in_code_is_about_the_agents_project(git_project, tmp_path):
+    marks = tmp_path / "marks"
+    gate = Gate(name="c", check=Command(script=f"echo x >> {marks}"), when="changed")
+    engine = Engine([gate], ledger=Ledger(tmp_path / "ledger.db"))
+    for n in range(2):
+        engine.check_sync(stop(cwd=git_project, last_message=f"{n}"))
+    assert marks.read_text() == "x\n"
+    other = replace(gate, source=Source(os.path.join(git_project, "notyet.toml"), 1))
+    assert files_of(other, stop(cwd=git_project)) == files_of(gate, stop(cwd=git_project))
+    assert Path(git_project).is_dir()
