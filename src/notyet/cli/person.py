@@ -21,6 +21,7 @@ def why_refused() -> str:
 
 def refuse(command: str, why: str) -> int:
     """Say why not, and return the exit code."""
+    sys.stdout.flush()  # so that it stands after what led to it, where both go to one file
     print(f"notyet {command}: {why}", file=sys.stderr)
     return 1
 

@@ -23,6 +23,7 @@ class Show:
 
     def problem(self, path: str, why: str) -> None:
         """Say what is wrong with a file."""
+        sys.stdout.flush()
         print(f"notyet {self.command}: {visible(path)}: {why}", file=sys.stderr)
 
     def done(self, words: str) -> None:

@@ -157,6 +157,7 @@ def offer(file: ConfigFile, consent: Consent, environ: Mapping[str, str], show: 
 def agreed(question: str, command: str, purpose: str) -> bool:
     """Ask a person; nobody is there without a terminal."""
     if not sys.stdin.isatty():
+        sys.stdout.flush()
         print(f"notyet {command}: not a terminal; add --yes {purpose}", file=sys.stderr)
         return False
     try:
