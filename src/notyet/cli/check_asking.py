@@ -178,7 +178,7 @@ class _Rehearsal(Hook):
             answered=frozenset(answer.gate for answer in self.wish.answers),
             unknown=self._unknown,
             notes=tuple(dict.fromkeys(said)),
-            trouble=next(iter(self._trouble), ""),
+            trouble=self._trouble[-1] if self._trouble else "",
         )
 
 

@@ -88,9 +88,11 @@ class Show:
         self._line()
 
     def _notes(self, checked: Checked) -> None:
-        for note in checked.notes:
+        said = summary(checked)[0]
+        notes = [note for note in checked.notes if note not in said]
+        for note in notes:
             self._line(f"{self._style.paint('!', 'yellow')} {in_a_line(visible(note), _MOST_NOTE)}")
-        if checked.notes:
+        if notes:
             self._line()
 
     def _verdict(self, checked: Checked) -> None:

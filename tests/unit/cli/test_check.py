@@ -1,0 +1,511 @@
+"""`notyet check`: the gates are asked now, as a stop would ask them."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from conftest import git
+from hook_runs import (
+    ENTRY,
+    FAILING,
+    PASSING,
+    clean_environ,
+    gate,
+    ledger_path,
+    new_project,
+    payload,
+    query,
+    run_hook,
+    stops,
+    trust,
+)
+from notyet.cli.main import main
+
+PAYLOADS = Path(__file__).parents[2] / "vectors" / "payloads"
+CHANGED = '[gates]\ntests = "echo ran >> {ran}"\n'
+
+
+class Done:
+    def __init__(self, code, said):
+        self.code, self.out, self.err = code, said.out, said.err
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def check(monkeypatch, capsys):
+    """Run `notyet check` in a folder, in this process, whose other children are not swept."""
+    monkeypatch.setattr("notyet.checks.orphans.adopt_orphans", lambda: False)
+    monkeypatch.setattr("notyet.checks.orphans.sweep", lambda *_: 0)
+
+    def check(folder, *argv):
+        monkeypatch.chdir(folder)
+        capsys.readouterr()
+        try:
+            code = main(["check", *map(str, argv)])
+        except SystemExit as leaving:
+            code = leaving.code
+        return Done(code, capsys.readouterr())
+
+    return check
+
+
+def command(*argv):
+    return [sys.executable, "-I", "-S", str(ENTRY), "check", *argv]
+
+
+def rows(out):
+    """Return the table: what is said of each gate."""
+    lines = out.partition("\n\n")[0].splitlines()
+    assert lines[0].split() == ["gate", "result", "time", "how", "where"]
+    return {line.split()[0]: line for line in lines[1:]}
+
+
+def test_passing_gates_exit_with_0(check, tmp_path):
+    done = check(new_project(tmp_path / "p", PASSING))
+    assert done.code == 0
+    assert "passed" in rows(done.out)["ok"]
+    assert rows(done.out)["ok"].endswith("notyet.toml:1")
+    assert done.out.endswith("passed: the agent may stop\n")
+    assert (tmp_path / "p" / "ran").read_text() == "ran\n"
+
+
+def test_a_failing_gate_exits_with_1_and_shows_what_the_agent_would_read(check, tmp_path):
+    done = check(new_project(tmp_path / "p", FAILING))
+    assert done.code == 1
+    assert "failed" in rows(done.out)["bad"]
+    assert "exit 1" in rows(done.out)["bad"]
+    assert "held: the agent is sent back by bad" in done.out
+    assert "  notyet: a check failed (send-back 1 of 3).\n" in done.out
+    assert "    it is broken\n" in done.out
+
+
+def test_a_gate_that_ends_the_turn_exits_with_1(check, tmp_path):
+    text = gate("""echo '{"decision": "halt", "reason": "no more"}'""")
+    done = check(new_project(tmp_path / "p", text))
+    assert done.code == 1
+    assert "held: the agent's turn is ended by g" in done.out
+    assert done.out.endswith("Its user would be told:\n\n  no more\n")
+
+
+def test_a_broken_gate_exits_with_0_and_says_that_nothing_was_checked(check, tmp_path):
+    done = check(new_project(tmp_path / "p", gate("no-such-program-at-all")))
+    assert done.code == 0
+    assert "broken" in rows(done.out)["g"]
+    assert "cannot start" in rows(done.out)["g"]
+    assert "! gate g cannot_start: " in done.out
+    assert done.out.endswith("let go unchecked: g gave no answer\n")
+
+
+def test_a_broken_gate_that_blocks_exits_with_1(check, tmp_path):
+    text = gate("no-such-program-at-all", if_broken="block")
+    assert check(new_project(tmp_path / "p", text)).code == 1
+
+
+def test_an_observing_gate_exits_with_0(check, tmp_path):
+    done = check(new_project(tmp_path / "p", gate("exit 1", observe=True)))
+    assert done.code == 0
+    assert "would fail" in rows(done.out)["g"]
+    assert done.out.endswith("passed: g would have blocked, but only observes\n")
+
+
+def test_a_stage_that_is_not_reached_is_shown(check, tmp_path):
+    text = FAILING + '[gates.later]\nrun = "true"\nslow = true\n'
+    done = check(new_project(tmp_path / "p", text))
+    assert "not asked" in rows(done.out)["later"]
+    assert "a gate before it holds" in rows(done.out)["later"]
+
+
+def test_gates_for_others_are_named_with_the_reason(check, tmp_path):
+    text = PASSING + '[gates.sub]\nrun = "true"\nfor = ["coder"]\n'
+    folder = new_project(tmp_path / "p", text)
+    done = check(folder)
+    assert "not for this stop:\n  sub (notyet.toml:4)  it is not for the main agent\n" in done.out
+    done = check(folder, "--event", "subagent_stop", "--agent-type", "coder")
+    assert list(rows(done.out)) == ["sub"]
+    assert "ok (notyet.toml:1)  it is not for subagents\n" in done.out
+    done = check(folder, "--agent-type", "reviewer")
+    assert done.code == 0
+    assert "no pattern fits (coder)" in done.out
+    assert done.out.endswith("nothing was asked: no gate is for this stop\n")
+
+
+def test_only_named_gates_are_asked(check, tmp_path):
+    folder = new_project(tmp_path / "p", PASSING + FAILING)
+    done = check(folder, "ok")
+    assert done.code == 0
+    assert list(rows(done.out)) == ["ok"]
+    assert check(folder, "bad").code == 1
+
+
+def test_a_gate_that_does_not_exist_is_refused_with_a_guess(check, tmp_path):
+    folder = new_project(tmp_path / "p", '[gates]\ntests = "touch ran"\n')
+    done = check(folder, "test")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "notyet check: no gate is called 'test'; did you mean `tests`?\n"
+    done = check(folder, "completely-else")
+    assert done.err == "notyet check: no gate is called 'completely-else'; there is tests\n"
+    assert check(folder, "--answer", "test=allow").code == 2
+    assert not (folder / "ran").exists()
+
+
+def test_a_gate_in_a_file_that_nobody_trusts_is_refused_with_the_way_to_trust(check, tmp_path):
+    done = check(new_project(tmp_path / "p", PASSING, trusted=False), "ok")
+    assert done.code == 2
+    assert "there is none here" in done.err
+    assert "is not trusted; run: notyet trust" in done.err
+
+
+def test_a_file_that_nobody_trusts_is_not_asked_and_said(check, tmp_path):
+    done = check(new_project(tmp_path / "p", PASSING, trusted=False))
+    assert done.code == 0
+    assert "is not trusted; run: notyet trust" in done.out
+    assert done.out.endswith("nothing was asked: nobody trusted these gates yet\n")
+    assert not (tmp_path / "p" / "ran").exists()
+
+
+def test_where_nothing_is_configured_it_says_how_to_begin(check, tmp_path):
+    done = check(tmp_path)
+    assert done.code == 0
+    assert done.out.endswith("there are no gates here; to write some, run: notyet init\n")
+
+
+def test_a_switch_lets_go_and_is_named(check, tmp_path, monkeypatch):
+    monkeypatch.setenv("NOTYET_DISABLE", "1")
+    done = check(new_project(tmp_path / "p", FAILING))
+    assert done.code == 0
+    assert "nothing was asked: " in done.out
+    assert "NOTYET_DISABLE" in done.out
+
+
+def test_work_in_the_background_is_said(check, tmp_path):
+    folder = new_project(tmp_path / "p", FAILING)
+    sent = payload("claude", folder) | {
+        "background_tasks": [{"id": "a", "type": "subagent", "status": "running"}]
+    }
+    (tmp_path / "sent.json").write_text(json.dumps(sent))
+    done = check(folder, "--payload", tmp_path / "sent.json")
+    assert done.code == 0
+    assert "other work of this session goes on" in done.out
+
+
+def test_a_folder_that_is_gone_is_said(check, tmp_path):
+    folder = new_project(tmp_path / "p", FAILING)
+    (tmp_path / "sent.json").write_text(json.dumps(payload("claude", tmp_path / "gone")))
+    done = check(folder, "--payload", tmp_path / "sent.json")
+    assert done.code == 0
+    assert f"the folder {tmp_path}/gone is gone" in done.out
+
+
+@pytest.mark.parametrize("file", ["claude/Stop.json", "codex/Stop.00-basic.0.json"])
+def test_a_real_payload_is_asked_about(check, tmp_path, file):
+    folder = new_project(tmp_path / "p", gate('cat > seen; echo "$NOTYET_HOST" > host'))
+    sent = json.loads((PAYLOADS / file).read_bytes()) | {"cwd": str(folder)}
+    (tmp_path / "sent.json").write_text(json.dumps(sent))
+    assert check(folder, "--payload", tmp_path / "sent.json").code == 0
+    seen = json.loads((folder / "seen").read_bytes())
+    assert seen["session_id"] == sent["session_id"]
+    assert (folder / "host").read_text().strip() == file.partition("/")[0]
+
+
+def test_a_broken_payload_is_refused_with_its_place(check, tmp_path):
+    file = tmp_path / "sent.json"
+    file.write_text('{"session_id": "s",\n "cwd" "/x"}')
+    done = check(new_project(tmp_path / "p", FAILING), "--payload", file)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"notyet check: {file}:2:8: this is not JSON: ")
+
+
+def test_a_gate_does_not_ask_the_gates(check, tmp_path, monkeypatch):
+    monkeypatch.setenv("NOTYET_INSIDE", "1")
+    done = check(new_project(tmp_path / "p", PASSING))
+    assert done.code == 2
+    assert "inside a gate" in done.err
+    assert not (tmp_path / "p" / "ran").exists()
+
+
+def test_a_supervisor_around_us_changes_nothing(check, tmp_path, monkeypatch):
+    monkeypatch.setenv("NOTYET_SUPERVISED", "1:2:3")
+    monkeypatch.setenv("NOTYET_PROBE", "notyet-status-1")
+    done = check(new_project(tmp_path / "p", PASSING))
+    assert "!" not in done.out
+    assert "passed" in rows(done.out)["ok"]
+
+
+def test_the_hosts_deadline_ends_the_gates(check, tmp_path):
+    folder = new_project(tmp_path / "p", gate("sleep 60", if_broken="block"))
+    done = check(folder, "--timeout", "1")
+    assert done.code == 0
+    assert "deadline" in rows(done.out)["g"]
+    assert check(folder, "--timeout", "soon").code == 2
+    assert check(folder, "--timeout", "-1").code == 2
+
+
+def test_the_users_own_gates_are_shown_with_their_file(check, tmp_path):
+    own = Path(os.environ["XDG_CONFIG_HOME"]) / "notyet" / "notyet.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('[gates]\nown = "true"\n')
+    trust(own)
+    done = check(new_project(tmp_path / "p", PASSING))
+    assert rows(done.out)["own"].endswith(f"{own}:2")
+
+
+# What is remembered.
+
+
+@pytest.mark.rule("N1")
+def test_a_pass_spares_the_next_stop_the_question(check, git_project, tmp_path):
+    ran = tmp_path / "ran"
+    folder = new_project(Path(git_project), CHANGED.format(ran=ran))
+    assert check(folder).code == 0
+    run_hook(payload("claude", folder), "--host", "claude")
+    assert ran.read_text() == "ran\n"
+
+
+@pytest.mark.rule("N1")
+def test_gates_that_a_stop_would_spare_are_asked_and_named(check, git_project, tmp_path):
+    ran = tmp_path / "ran"
+    folder = new_project(Path(git_project), CHANGED.format(ran=ran))
+    assert "a stop would not ask" not in check(folder).out
+    done = check(folder)
+    assert "a stop would not ask now:\n  tests  it passed on these files before\n" in done.out
+    assert ran.read_text() == "ran\nran\n"
+    (folder / "file.txt").write_text("two\n")
+    assert "a stop would not ask" not in check(folder).out
+
+
+@pytest.mark.rule("N1")
+def test_files_that_an_agent_began_with_are_named_as_unchanged(check, git_project, tmp_path):
+    folder = new_project(Path(git_project), '[gates]\ntests = "exit 1"\n')
+    git(folder, "add", ".")
+    started = payload("claude", folder, hook_event_name="SessionStart", source="startup")
+    run_hook(started, "--host", "claude")
+    (tmp_path / "sent.json").write_text(json.dumps(payload("claude", folder)))
+    done = check(folder, "--payload", tmp_path / "sent.json")
+    assert done.code == 1
+    assert "tests  no file changed since this agent began\n" in done.out
+
+
+@pytest.mark.rule("N1")
+@pytest.mark.parametrize("answer", ["tests=allow", "tests=exit:0"])
+def test_an_answer_is_never_remembered(check, git_project, tmp_path, answer):
+    ran = tmp_path / "ran"
+    folder = new_project(Path(git_project), CHANGED.format(ran=ran))
+    assert check(folder, "--answer", answer).code == 0
+    assert not ran.exists()
+    run_hook(payload("claude", folder), "--host", "claude")
+    assert ran.read_text() == "ran\n"
+
+
+def test_a_check_is_no_stop_and_spends_nothing(check, tmp_path):
+    folder = new_project(tmp_path / "p", FAILING)
+    for _ in range(5):
+        assert "(send-back 1 of 3)" in check(folder).out
+    assert stops() == []
+    assert query("SELECT count(*) FROM reports") == [(0,)]
+
+
+def test_nobody_is_told(check, tmp_path):
+    text = FAILING + f'[observers.o]\nrun = "touch {tmp_path}/told"\n'
+    folder = new_project(tmp_path / "p", text)
+    check(folder)
+    check(folder, "--as", "claude")
+    assert not (tmp_path / "told").exists()
+    run_hook(payload("claude", folder), "--host", "claude")
+    assert (tmp_path / "told").exists()
+
+
+def test_a_ledger_that_cannot_be_used_is_said_once_and_gates_are_asked(
+    check, git_project, tmp_path, monkeypatch
+):
+    folder = new_project(Path(git_project), '[gates]\na = "true"\nb = "exit 1"\n')
+    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path))  # a folder
+    done = check(folder)
+    assert done.code == 1
+    assert done.err.count("\n") == 1
+    assert "ledger" in done.err
+    assert "passed" in rows(done.out)["a"]
+
+
+def test_a_ledger_from_the_future_is_left_alone(check, git_project):
+    folder = new_project(Path(git_project), '[gates]\na = "true"\n')
+    check(folder)
+    with closing(sqlite3.connect(ledger_path())) as db:
+        db.execute("PRAGMA user_version = 999")
+    done = check(folder)
+    assert done.code == 0
+    assert done.err.count("\n") == 1
+    assert "upgrade notyet" in done.err
+
+
+def test_a_full_disk_is_said_once_and_gates_are_asked(git_project):
+    folder = new_project(Path(git_project), '[gates]\na = "true"\nb = "exit 1"\n')
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *command("--json")],
+        cwd=folder,
+        env=clean_environ(),
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert [report["status"] for report in json.loads(done.stdout)["reports"]] == [
+        "allowed",
+        "blocked",
+    ]
+    assert done.stderr.count(b"\n") == 1
+    assert b"ledger" in done.stderr
+    assert b"nothing is remembered" in done.stderr
+
+
+# Answers.
+
+
+def test_an_answer_stands_in_for_the_gate(check, tmp_path):
+    folder = new_project(tmp_path / "p", PASSING)
+    done = check(folder, "--answer", "ok=block:Mend: this = that.")
+    assert done.code == 1
+    assert "    Mend: this = that.\n" in done.out
+    assert "--answer" in rows(done.out)["ok"]
+    assert not (folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [
+        ("ok=allow", 0, "passed: the agent may stop"),
+        ("ok=block", 1, "(answered by --answer)"),
+        ("ok=block: ", 1, "(answered by --answer)"),
+        ("ok=halt:enough", 1, "enough"),
+        ("ok=halt", 1, "ended by ok"),
+        ("ok=broken:no disk", 0, "gate ok crashed: no disk (if_broken = allow)"),
+        ("ok=broken", 0, "let go unchecked"),
+        ("ok=exit:0", 0, "passed: the agent may stop"),
+        ("ok=exit:3", 1, "It exited with code 3 and said nothing."),
+        ("ok=exit:127", 0, "cannot_start"),
+    ],
+)
+def test_every_verdict_can_be_answered(check, tmp_path, answer, code, said):
+    done = check(new_project(tmp_path / "p", PASSING), "--answer", answer)
+    assert done.code == code
+    assert said in done.out
+
+
+def test_codes_that_pass_count_for_an_answer(check, tmp_path):
+    folder = new_project(tmp_path / "p", gate("exit 1", pass_codes=[0, 5]))
+    assert check(folder, "--answer", "g=exit:5").code == 0
+    assert check(folder, "--answer", "g=exit:6").code == 1
+
+
+def test_an_answer_of_an_observing_gate_holds_nobody(check, tmp_path):
+    folder = new_project(tmp_path / "p", gate("true", observe=True))
+    done = check(folder, "--answer", "g=block:x")
+    assert done.code == 0
+    assert "would fail" in rows(done.out)["g"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["ok", "ok=", "=block", "ok=maybe", "ok=exit:", "ok=exit:x", "ok=exit:256", "ok=exit:²"],
+)
+def test_an_answer_that_is_none_is_refused_with_the_way_to_write_it(check, tmp_path, answer):
+    done = check(new_project(tmp_path / "p", PASSING), "--answer", answer)
+    assert done.code == 2
+    assert "argument --answer: " in done.err
+    assert not (tmp_path / "p" / "ran").exists()
+
+
+def test_a_name_may_hold_the_sign_that_ends_it():
+    from notyet.cli.check_answers import Answer, answer_from
+
+    assert answer_from("a=b=block:x=allow") == Answer("a=b", "block", "x=allow")
+
+
+# For programs.
+
+
+def test_json_says_all_there_is(check, tmp_path):
+    text = FAILING + '[gates.sub]\nrun = "true"\nfor = ["coder"]\n'
+    folder = new_project(tmp_path / "p", text)
+    said = check(folder, "--json").json
+    assert (said["verdict"], said["outcome"], said["held"]) == ("block", "blocked", True)
+    assert said["prompt"].startswith("notyet: a check failed")
+    assert said["reason"] == "it is broken"
+    (report,) = said["reports"]
+    assert report["seconds"] >= 0
+    assert len(report["definition"]) == 32
+    del report["seconds"], report["definition"]
+    file = f"{folder}/notyet.toml"
+    assert report == {
+        "gate": "bad",
+        "file": file,
+        "line": 1,
+        "status": "blocked",
+        "words": "it is broken",
+        "exit": "exit 1",
+        "output": "it is broken",
+        "observed": False,
+        "warning": "",
+        "workspace": "",
+        "answered": False,
+        "spared": "",
+    }
+    (unasked,) = said["unasked"]
+    assert unasked == {
+        "gate": "sub",
+        "file": file,
+        "line": 4,
+        "why": "it is not for the main agent",
+    }
+    assert "reply" not in said
+
+
+def test_json_has_words_for_each_verdict(check, tmp_path):
+    folder = new_project(tmp_path / "p", PASSING)
+    said = check(folder, "--json", "--answer", "ok=halt:stop it").json
+    assert (said["verdict"], said["prompt"], said["reason"]) == ("halt", None, "stop it")
+    assert said["reports"][0]["words"] == "stop it"
+    assert said["reports"][0]["answered"] is True
+    said = check(folder, "--json", "--answer", "ok=broken:no").json
+    assert (said["verdict"], said["outcome"], said["reason"]) == ("allow", "failed_open", None)
+    assert said["reports"][0]["words"] == "crashed: no"
+    said = check(folder, "--json", "--answer", "ok=allow").json
+    assert said["reports"][0]["words"] == ""
+
+
+def test_a_reply_is_shown_by_its_parts(check, tmp_path):
+    folder = new_project(tmp_path / "p", FAILING)
+    done = check(folder, "--as", "claude")
+    shown = done.out.partition("claude would get, from `notyet hook`:\n")[2].splitlines()
+    assert shown[0] == "stdout:"
+    assert json.loads(shown[1])["decision"] == "block"
+    assert shown[2:] == ["stderr: (nothing)", "exit code: 0"]
+    done = check(folder, "--as", "conclaude")
+    assert "stdout: (nothing)\nstderr:\nnotyet: a check failed" in done.out
+    assert done.out.endswith("\nexit code: 2\n")
+
+
+def test_what_gates_print_cannot_reach_the_terminal(check, tmp_path):
+    text = gate("printf '\\033]0;owned\\007\\033[2J'; exit 1")
+    folder = new_project(tmp_path / "p", text)
+    for argv in ((), ("--as", "conclaude"), ("--json",)):
+        assert "\x1b" not in check(folder, *argv).out
+
+
+def test_two_checks_at_once_are_fine(git_project):
+    folder = new_project(Path(git_project), '[gates]\na = "true"\nb = "exit 1"\n')
+    both = [
+        subprocess.Popen(command("--json"), cwd=folder, env=clean_environ(), stdout=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    for started in both:
+        out, _ = started.communicate(timeout=60)
+        assert started.returncode == 1
+        assert [report["status"] for report in json.loads(out)["reports"]] == ["allowed", "blocked"]

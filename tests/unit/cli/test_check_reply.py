@@ -1,0 +1,157 @@
+"""What `notyet check --as HOST` says a host would see is what `notyet hook` really answers."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hook_runs import ENTRY, HOSTS, clean_environ, new_project, payload, run_hook, trust
+
+HALTING = """echo '{"decision": "halt", "reason": "enough is enough"}'"""
+WORDS = """echo '{"decision": "block", "prompt": "Mend \\u00e4 this.", "reason": "broken"}'"""
+
+
+def gates(**commands):
+    """Write gates that are always asked."""
+    lines = []
+    for name, given in commands.items():
+        more = given if isinstance(given, dict) else {"run": given}
+        fields = {"when": "always"} | more
+        lines += [f"[gates.{name}]", *(f"{key} = {json.dumps(v)}" for key, v in fields.items())]
+    return "\n".join(lines) + "\n"
+
+
+SITUATIONS = {
+    "pass": gates(a="true", b="echo fine"),
+    "block": gates(a="true", b="echo it is broken; echo really >&2; exit 1"),
+    "block in words": gates(a=WORDS),
+    "two block": gates(a="echo one; exit 1", b="echo two; exit 3"),
+    "a hint": gates(a={"run": "exit 1", "hint": "Mend the cause."}),
+    "halt": gates(a=HALTING, b="exit 1"),
+    "broken": gates(a="no-such-program-here"),
+    "broken, which blocks": gates(a={"run": "no-such-program", "if_broken": "block"}),
+    "broken and block": gates(a="no-such-program-here", b="exit 1"),
+    "bad answer": gates(a="""echo '{"decision": "perhaps"}'"""),
+    "timeout": gates(a={"run": "sleep 60", "timeout": 0.2}),
+    "observed": gates(a={"run": "exit 1", "observe": True}),
+    "a later stage": gates(a="exit 1", b={"run": "true", "slow": True}),
+    "only when it matters": '[gates]\na = "true"\nb = "exit 1"\n',
+    "not for this agent": gates(a={"run": "exit 1", "for": ["coder"]}),
+    "no send-backs": "[limits]\nmax_blocks = 0\n" + gates(a="exit 1"),
+    "nothing": "[limits]\nmax_blocks = 2\n",
+    "an old way to answer": '[reply]\nclaude = "block"\n' + gates(a="exit 1"),
+    "hostile": gates(a="""printf '\\033[31mred\\033[0m \\377\\000 end'; exit 1"""),
+}
+
+
+def checked(file, host, **environ):
+    """Run `notyet check --json` as a person does; return what it says of the reply."""
+    ended = subprocess.run(
+        [sys.executable, "-I", "-S", ENTRY, "check", "--as", host, "--payload", file, "--json"],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+        env=clean_environ(**environ),
+        cwd="/",
+    )
+    assert ended.stderr == b""
+    return json.loads(ended.stdout), ended.returncode
+
+
+def timeless(text):
+    """Hide how long gates took, in which two runs differ."""
+    return re.sub(r"\d+\.\d s", "N s", text)
+
+
+def assert_equal(folder, host, sent, *, options=(), **environ):
+    file = folder / "payload.json"
+    file.write_text(json.dumps(sent))
+    said, code = checked(file, host, **environ)
+    ended = run_hook(file.read_bytes(), "--host", host, *options, environ=clean_environ(**environ))
+    reply = said["reply"]
+    assert timeless(reply["stdout"]) == timeless(ended.stdout.decode())
+    assert timeless(reply["stderr"]) == timeless(ended.stderr.decode())
+    assert (reply["host"], reply["code"]) == (host, ended.returncode)
+    assert code == (1 if said["held"] else 0)
+    return said
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_reply_is_the_hooks_to_the_byte(tmp_path, host, situation):
+    folder = new_project(tmp_path / "p", SITUATIONS[situation])
+    assert_equal(folder, host, payload(host, folder))
+
+
+def test_gates_that_a_stop_spares_count_as_passed_in_both(git_project):
+    folder = new_project(Path(git_project), '[gates]\na = "true"\nb = "exit 1"\n')
+    for session in ("first", "second"):
+        # Outside of the project: the payload's own file would be a change.
+        sent = payload("claude", folder, session_id=session)
+        said = assert_equal(folder / ".git", "claude", sent)
+    assert [report["spared"] for report in said["reports"]] == ["passed", ""]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_subagent_gets_the_hooks_reply_too(tmp_path, host):
+    folder = new_project(tmp_path / "p", gates(a={"run": "exit 1", "for": ["coder"]}))
+    if host == "notyet":
+        sent = payload(host, folder, scope="subagent", agent_type="coder", agent_id="x")
+    else:
+        sent = payload(
+            host, folder, hook_event_name="SubagentStop", agent_type="coder", agent_id="x"
+        )
+    said = assert_equal(folder, host, sent)
+    assert said["verdict"] == "block"
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_is_wrong_with_a_payload_is_said_as_the_hook_says_it(tmp_path, host):
+    folder = new_project(tmp_path / "p", gates(a="exit 1"))
+    assert_equal(folder, host, payload(host, folder, session_id=" "))
+    assert_equal(folder, host, payload(host, folder, cwd=str(tmp_path / "gone")))
+    assert_equal(folder, host, payload(host, folder, session_id=7, permission_mode=[]))
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_files_that_nobody_trusts_are_said_as_the_hook_says_it(tmp_path, host):
+    folder = new_project(tmp_path / "p", gates(a="exit 1"), trusted=False)
+    said = assert_equal(folder, host, payload(host, folder))
+    (file,) = said["untrusted"]
+    assert file["file"] == f"{folder}/notyet.toml"
+    assert file["run"].startswith("notyet trust")
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_switch_is_said_as_the_hook_says_it(tmp_path, host):
+    folder = new_project(tmp_path / "p", gates(a="exit 1"))
+    said = assert_equal(folder, host, payload(host, folder), NOTYET_DISABLE="1")
+    assert (said["outcome"], said["why"]) == ("skipped", "off")
+
+
+def test_claude_code_that_says_its_version_gets_the_answer_for_it(tmp_path):
+    folder = new_project(tmp_path / "p", gates(a="exit 1"))
+    said = assert_equal(
+        folder, "claude", payload("claude", folder), AI_AGENT="claude-code_2-1-300_agent"
+    )
+    assert "additionalContext" in said["reply"]["stdout"]
+
+
+def test_a_payload_that_tells_its_host_is_answered_as_that_one(tmp_path):
+    folder = new_project(tmp_path / "p", gates(a="exit 1"))
+    said = assert_equal(folder, "codex", payload("codex", folder))
+    assert said["host"] == "codex"
+
+
+def test_hooks_of_other_hosts_are_asked_as_the_hook_asks_them(tmp_path):
+    folder = tmp_path / "p"
+    (folder / ".conclaude.yaml").parent.mkdir()
+    (folder / ".conclaude.yaml").write_text(
+        "stop:\n  commands:\n    - run: 'echo no >&2; exit 1'\n      showStderr: true\n"
+    )
+    trust(folder / ".conclaude.yaml", "conclaude")
+    said = assert_equal(folder, "conclaude", payload("conclaude", folder))
+    assert said["verdict"] == "block"
