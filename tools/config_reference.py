@@ -53,6 +53,7 @@ NATIVE: dict[str, Table] = {
     "`[limits]`": schema_native.LIMITS,
     "`[gates.NAME]`": schema_native.GATE,
     "`[observers.NAME]`": schema_native.OBSERVER,
+    "`[ledger]`": schema_native.LEDGER,
     "`[start]`": schema_native.START,
     "`[read]`": schema_native.READ,
     "`[reply]`": schema_native.REPLY,

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     Aside = Callable[[Callable[[], None]], None]  # runs what nobody waits for
 
+NO_SESSION = "the event has no session_id, so nothing was asked"
 _FIRST_ANSWER = 600.0  # seconds that the second of two equal stops waits for the first
 _ONE_WAIT = 1.0
 _PATIENCE_OF_LEDGER = 60.0  # seconds at most; a ledger of files has a patience of its own
@@ -217,7 +218,7 @@ class Engine:
     ) -> Line[Decision]:
         decision, gates = self._look(event)
         if decision is None and not event.session_id.strip():
-            decision = _skipped("no-session", "the event has no session_id, so nothing was asked")
+            decision = _skipped("no-session", NO_SESSION)
             yield from self._write_down(event, decision, deadline)
         if decision is None:
             try:
@@ -304,8 +305,9 @@ class Engine:
         try:
             asking = Asking(event, self._roster.questions, deadline)
             decision = yield from self._decide(asking, gates, begun.history, keep)
-            if begun.warnings:
-                decision = replace(decision, warnings=(*begun.warnings, *decision.warnings))
+            if begun.warnings or begun.overridden:
+                warnings = (*begun.warnings, *decision.warnings)
+                decision = replace(decision, overridden=begun.overridden, warnings=warnings)
             try:
                 wait = deadline.left_at_last(_PATIENCE_OF_LEDGER)
                 recorded: Decision = yield from self._keep(

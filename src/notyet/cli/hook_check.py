@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _LAST = 1.0  # seconds for what comes after the answer is known
 _NOTIFIED = 2.0  # seconds for one notification, where there is time
 _LEAST = 0.2
+TIDY_EVERY = 50  # stops, of which one tidies up
 _ledger: Ledger | None = None
+_written: Ledger | None = None  # where a stop was written down that nobody asked gates about
 
 
 def check(
@@ -109,8 +111,25 @@ def write_down(event: StopEvent | None, host: str, cause: str, words: Sequence[s
     from notyet.ledger.sqlite import Ledger
 
     decision = Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=tuple(words))
-    ledger = Ledger()
+    global _written  # noqa: PLW0603  # one per process
+    _written = ledger = Ledger()
     try:
         ledger.skip(event or StopEvent(host=host), decision, patience=_LAST)
     finally:
         ledger.close()
+
+
+def tidy(environ: Mapping[str, str]) -> None:
+    """Remove a little of what is too old or too much, rarely; the host has its answer."""
+    ledger = _ledger or _written
+    if ledger is None or not (ledger.has_kept or ledger.newest % TIDY_EVERY == 0):
+        return
+    from notyet.config.retention import retention
+    from notyet.errors import NotyetError
+    from notyet.ledger.prune import tidy
+
+    if ledger.newest:
+        try:
+            tidy(ledger, retention(environ))
+        except NotyetError:  # what is wrong with the user's file is said elsewhere
+            return

@@ -128,8 +128,23 @@ def answer_host(answer: Callable[[Callable[[], bytes]], Reply]) -> int:
     if reply is not None:
         _write(2, reply.stderr)
         _write(1, reply.stdout)
+        _tidy()
     _alarm.started, _alarm.patience = 0.0, _NEVER
     return 0 if reply is None else reply.code
+
+
+def _tidy() -> None:
+    """Let the ledger be tidied up, if it is in use and its turn has come; briefly."""
+    check = sys.modules.get("notyet.cli.hook_check")
+    if check is None:
+        return
+    try:
+        _alarm.set(_SHORTLY, 0, _raise_out_of_time)
+        check.tidy(os.environ)
+    except (Exception, OutOfTime):  # noqa: BLE001  # the host has its answer, and hears of nothing
+        return
+    finally:
+        _alarm.stop()
 
 
 def _occupy_standard_descriptors() -> None:

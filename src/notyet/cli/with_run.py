@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import suppress
 
 from notyet.cli.supervising import PROGRAM, recover, resume_command
 from notyet.cli.with_gates import Gates
@@ -12,7 +13,7 @@ from notyet.cli.with_keys import Presses
 from notyet.cli.with_screen import Screen
 from notyet.core.event import Usage
 from notyet.core.record import as_dict
-from notyet.errors import Refused
+from notyet.errors import NotyetError, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class With:
 
     async def _work(self) -> Result:
         from notyet.agents import open_session, reopen
+        from notyet.config.retention import retention
         from notyet.ledger.sqlite import Ledger
         from notyet.supervise import Supervisor, SupervisorSettings
 
@@ -128,6 +130,8 @@ class With:
         self._main = asyncio.current_task()
         keyboard = self._args.prompt != "-"
         ledger = Ledger()
+        with suppress(NotyetError):  # what is wrong with the user's file is said elsewhere
+            ledger.retention = retention(os.environ)
         engine = self._gates.engine(ledger, self._screen)
         # A program that has exited with an error will not come back with a success.
         settings = SupervisorSettings(grace=_GRACE if self._script else 0.0)

@@ -147,6 +147,11 @@ class Loaded:
         self._say_what_counts(file, known, text, is_run=not is_program)
         if file.kind == NATIVE and not file.own:
             self.project = parent(file.path)
+            if settings.ledger:  # it would remove what other projects want to look back at
+                self.warnings.append(
+                    f"{visible(file.path)}: [ledger] is obeyed in your own notyet.toml only; move "
+                    "it to ~/.config/notyet/notyet.toml"
+                )
         settings = self._placed(file, known, settings)
         if self._agent and file.kind in _STARTING:
             self._start(file, known)
@@ -263,11 +268,13 @@ class Loaded:
         limits: dict[str, Any] = {}
         limit_files: dict[str, str] = {}
         reply: dict[str, str] = {}
+        ledger: dict[str, Any] = {}
         tell = False
         for file, settings in self._layers:
             limits |= settings.limits
             limit_files |= dict.fromkeys(settings.limits, file.path)
             reply |= settings.reply
+            ledger |= settings.ledger if file.own else {}
             tell = tell if settings.start_tell is None else settings.start_tell
         observers = {o.name: o for _, settings in self._layers for o in settings.observers}
         notifications = [s.notifications for _, s in self._layers if s.notifications]
@@ -277,6 +284,7 @@ class Loaded:
             limits=limits,
             limit_files=limit_files,
             observers=tuple(observers.values()),
+            ledger=ledger,
             notifications=tuple(notifications),
             reply=reply,
             start_tell=tell,

@@ -43,6 +43,7 @@ def read_native(text: str, file: str, workspace: str = "") -> Settings:
         file=file,
         gates=reading.gates(),
         limits=value.get("limits", {}),
+        ledger=value.get("ledger", {}),
         observers=tuple(
             reading.observer(name, entry) for name, entry in value.get("observers", {}).items()
         ),

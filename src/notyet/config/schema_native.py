@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from notyet.config.files import READABLE
 from notyet.config.quantities import Seconds, Whole
+from notyet.config.quantities_kept import Size, Span
 from notyet.config.scalars import (
     BROKEN,
     Choice,
@@ -235,6 +236,25 @@ START = Table(
         )
     }
 )
+LEDGER = Table(
+    fields={
+        "keep": Field(
+            shape=Span(),
+            default="90d",
+            doc="How long stops, tasks and logs are kept.",
+        ),
+        "max_size": Field(
+            shape=Size(least=1_000_000),
+            default="256MB",
+            doc="How much the ledger may hold; the oldest stops make room.",
+        ),
+        "logs": Field(
+            shape=Size(),
+            default="64MB",
+            doc="How much the logs beside it may hold, with all that gates printed.",
+        ),
+    }
+)
 READ = Table(
     fields={
         "hosts": Field(
@@ -279,6 +299,10 @@ NATIVE = Table(
         "observers": Field(
             shape=MapOf(item=OBSERVER, key=NAME),
             doc="Commands that are told of decisions and cannot change them, by name.",
+        ),
+        "ledger": Field(
+            shape=LEDGER,
+            doc="How much of the past is kept. Only in your own `notyet.toml`, not in a project's.",
         ),
         "start": Field(shape=START, doc="What happens when an agent starts."),
         "read": Field(shape=READ, doc="Which other files are read."),

@@ -34,6 +34,7 @@ class Settings(Record, kw_only=True):
     starters: tuple[Starter, ...] = ()  # never compiled: only a supervisor asks for them
     limits: Mapping[str, Any] = {}
     observers: tuple[FileObserver, ...] = ()
+    ledger: Mapping[str, Any] = {}  # how much is kept; counts in the user's own file only
     start_tell: bool | None = None
     read_hosts: tuple[str, ...] = ()
     # Where its gates run, and whose files are read: ssh://host/path. "local" says that it is here,

@@ -24,6 +24,7 @@ class Setup(Record, kw_only=True):
     limits: Mapping[str, Any] = {}
     limit_files: Mapping[str, str] = {}  # which file says each of them; others are at their default
     observers: tuple[FileObserver, ...] = ()
+    ledger: Mapping[str, Any] = {}  # how much the user wants kept
     notifications: tuple[Mapping[str, Any], ...] = ()
     reply: Mapping[str, str] = {}
     start_tell: bool = False

@@ -17,6 +17,9 @@ _UNMEANT = frozenset({"ledger", "no-session", "duplicate"})
 def note(decision: Decision) -> str:
     """Return what the user is told about a decision in one line; empty when all is quiet."""
     said = [_note(decision)]
+    if decision.overridden:
+        against = f"although stop {decision.overridden} had sent it back"
+        said.append(f"notyet: the host let the agent go {against}")
     said += dict.fromkeys(report.tell_user for report in decision.reports)
     return " | ".join(" ".join(part.split()) for part in said if part.strip())
 

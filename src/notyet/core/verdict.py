@@ -147,4 +147,5 @@ class Decision(Record, kw_only=True):
     extend: int = 0  # a higher limit that gates asked for (B2)
     why: str = ""
     repeat_key: str = ""  # equal for stops that failed alike on the same tree (B6)
+    overridden: int = 0  # the stop before, if the host let the agent go against it (B11)
     warnings: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ class Begun(Record, kw_only=True):
     token: bytes = b""  # a stop's number alone may mean another stop, in another file
     history: History = History()
     repeats: int = 0
+    overridden: int = 0  # the stop before, if the host let the agent go against it (B11)
     warnings: tuple[str, ...] = ()
 
 

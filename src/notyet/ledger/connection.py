@@ -61,6 +61,14 @@ class Connection:
         """Do some reading in one transaction, which holds nobody up."""
         return self._transact("BEGIN", work, patience)
 
+    def checkpoint(self) -> None:
+        """Bring what was written into the file itself, as far as nobody reads what was before."""
+        with self._lock:
+            try:
+                self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except (sqlite3.Error, OSError) as error:
+                raise self._fault(error, 0.0) from error
+
     def take_warnings(self) -> tuple[str, ...]:
         """Return, once, what happened to the file that its user should know."""
         taken, self._warnings = tuple(self._warnings), []

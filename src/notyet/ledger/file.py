@@ -44,6 +44,8 @@ def _prepare(db: sqlite3.Connection, path: str) -> list[str]:
     _expect_ours(path, version)
     network = network_file_system(path)
     if version < VERSION:
+        if not version:  # so that the file can be made smaller later without a copy of it
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         # WAL needs memory shared between processes, which a network cannot give.
         db.execute(f"PRAGMA journal_mode = {'DELETE' if network else 'WAL'}")
         db.execute("BEGIN IMMEDIATE")

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 from zlib import crc32
 
+from notyet.core.record import Record
 from notyet.ledger.place import make_private
 
-_KEPT = 100  # files; those of older stops make room
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from notyet.ledger.retention import Retention
+
+_KEPT = 1_000  # files; those of older stops make room at once, others in time (prune.py)
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _HEX = frozenset("0123456789abcdef")
 _DIGITS = frozenset("0123456789")
@@ -16,7 +22,7 @@ _HASH = 8  # characters
 
 def keep(ledger: str, stop: int, gate: str, output: str) -> str:
     """Write a log and return its path; empty when it cannot be written."""
-    folder = os.path.join(os.path.dirname(ledger), "logs")
+    folder = _folder(ledger)
     readable = "".join(letter if letter in _LETTERS else "-" for letter in gate)[:60]
     # Names that differ only in odd letters, or far behind, must not share a file.
     # So do the ledgers of one folder, each of which counts its stops for itself.
@@ -29,28 +35,72 @@ def keep(ledger: str, stop: int, gate: str, output: str) -> str:
         flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with open(os.open(path, flags), "wb") as file:
             file.write(output.encode("utf-8", "replace") + b"\n")
-        _make_room(folder, stop)
+        _make_room_for(folder, stop)
     except OSError:
         return ""
     return path
 
 
-def _make_room(folder: str, newest: int) -> None:
-    """Remove the oldest logs; nothing but logs, and none of the stop that is being written."""
+def _folder(ledger: str) -> str:
+    return os.path.join(os.path.dirname(ledger), "logs")
+
+
+def make_room(ledger: str, retention: Retention) -> int:
+    """Remove logs that are too old, and the oldest of what is too much; return how many."""
+    try:
+        logs = _logs(_folder(ledger))
+    except OSError:  # there are none
+        return 0
+    cutoff = (time.time() - retention.keep) * 1e9
+    removed = 0
+    total = sum(log.size for log in logs)
+    for log in logs:
+        if log.changed >= cutoff and total <= retention.logs:
+            break
+        total -= log.size
+        removed += _remove(log.path)
+    return removed
+
+
+class _Log(Record):
+    """One log."""
+
+    changed: int  # nanoseconds, by the clock
+    stop: int
+    path: str
+    size: int
+
+
+def _make_room_for(folder: str, newest: int) -> None:
+    """Remove the oldest logs where there are very many; none of the stop that is being written."""
+    if len(os.listdir(folder)) <= _KEPT:
+        return
+    logs = [log for log in _logs(folder) if log.stop != newest]
+    for log in logs[: max(0, len(logs) + 1 - _KEPT)]:
+        _remove(log.path)
+
+
+def _logs(folder: str) -> list[_Log]:
+    """Return the logs in a folder, and nothing else that is there; the oldest first."""
     logs = []
     for name in os.listdir(folder):
         stop = _stop_of(name)
-        if stop is not None and stop != newest:
+        if stop is not None:
             path = os.path.join(folder, name)
             try:
-                logs.append((os.lstat(path).st_mtime_ns, stop, path))
+                info = os.lstat(path)
             except FileNotFoundError:  # another process makes room too
                 continue
-    for _, _, path in sorted(logs)[: max(0, len(logs) + 1 - _KEPT)]:
-        try:
-            os.unlink(path)
-        except FileNotFoundError:
-            continue
+            logs.append(_Log(info.st_mtime_ns, stop, path, info.st_size))
+    return sorted(logs, key=lambda log: (log.changed, log.stop, log.path))
+
+
+def _remove(path: str) -> bool:
+    try:
+        os.unlink(path)
+    except OSError:  # somebody was faster, or it is no file
+        return False
+    return True
 
 
 def _stop_of(name: str) -> int | None:

@@ -76,10 +76,14 @@ class MemoryLedger:
             if earlier:
                 return Begun(stop=earlier, repeats=earlier)
             self._stops += 1
-            history = open_turn(history, event)
+            opened = open_turn(history, event)
+            overridden = 0
+            if opened.turn != history.turn and history.blocked:
+                overridden = self._last.get(agent, 0)
+            history = opened
             self._remember(agent, history)
             self._asking[self._stops] = _Stop(agent, event)
-            return Begun(stop=self._stops, history=history)
+            return Begun(stop=self._stops, history=history, overridden=overridden)
 
     def record(
         self,

@@ -28,7 +28,7 @@ NEW_AGENT = (
 )
 SEE_AGENT = f"UPDATE agents SET seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
 COUNT = f"UPDATE agents SET last_stop = ?, seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
-ASKER = "token, pid, pid_start, begun_at"  # what `_is_lost` wants to know
+ASKER = "token, pid, pid_start, begun_at"  # what `is_lost` wants to know
 NEW_STOP = (
     "INSERT INTO stops (agent, turn, begun_at, pid, pid_start, token, digest, event, place,"
     " outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'asking')"
@@ -52,12 +52,18 @@ SKIP = (
     " AND session_id = ? AND agent_id = ?), 0), 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'skipped', 'allow')"
 )
 OLD_ASKING = f"SELECT id, {ASKER} FROM stops WHERE outcome = 'asking' AND begun_at < ?"
+# Looked up for each stop: among the agents of a large ledger, those at work are few.
+NOT_AT_WORK = (
+    "NOT EXISTS (SELECT 1 FROM agents WHERE agents.id = stops.agent AND last_stop = stops.id"
+    " AND blocked AND seen_at >= ?)"
+)
 OLD_STOPS = (
-    "SELECT id FROM stops WHERE begun_at < ? AND outcome != 'asking' AND id NOT IN"
-    " (SELECT last_stop FROM agents WHERE blocked AND seen_at >= ?) LIMIT ?"
+    "SELECT id FROM stops INDEXED BY stops_by_time WHERE begun_at < ? AND outcome != 'asking'"
+    f" AND {NOT_AT_WORK} LIMIT ?"
 )
 OLD_AGENTS = (
-    "DELETE FROM agents WHERE seen_at < ? AND (session_blocks = 0 OR seen_at < ?) AND NOT EXISTS"
-    " (SELECT 1 FROM stops WHERE stops.agent = agents.id)"
+    "DELETE FROM agents WHERE id IN (SELECT id FROM agents INDEXED BY agents_by_time"
+    " WHERE seen_at < ? AND (session_blocks = 0 OR seen_at < ?) AND NOT EXISTS"
+    " (SELECT 1 FROM stops WHERE stops.agent = agents.id) LIMIT ?)"
 )
 ACT = "INSERT INTO acts (at, what, place, detail) VALUES (?, ?, ?, ?)"

@@ -37,11 +37,10 @@ if TYPE_CHECKING:
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.verdict import Decision, Report
     from notyet.ledger import Wanted
+    from notyet.ledger.retention import Retention
 
 _LEAST_PATIENCE = 0.1  # seconds for reading an answer that may be there already
 _LOST_AFTER = 86_400.0  # no gate runs for a day; a process id may have been given away by then
-_FORGOTTEN_AFTER = 30 * 86_400.0  # an agent that was sent back and never came again
-_PRUNED_AT_ONCE = 500  # stops in one transaction, so that pruning starves nobody
 
 
 # The stops that this process is asking, by token: its own process id cannot tell them apart from
@@ -70,6 +69,10 @@ class Ledger:
     def __init__(self, path: str | os.PathLike[str] | None = None, patience: float = 5.0) -> None:
         # For a process that was started for one stop only: when that was, by the clock.
         self.asked_at: float | None = None
+        # What a supervisor removes now and then; None: nothing, until somebody calls `prune`.
+        self.retention: Retention | None = None
+        self.newest = 0  # the last stop that was entered here
+        self.has_kept = False  # a log was written here
         self.path = os.path.abspath(path) if path is not None else default_path(os.environ)
         self.file = Connection(self.path, patience)
 
@@ -100,8 +103,9 @@ class Ledger:
             if earlier:
                 return Begun(stop=earlier, repeats=earlier)
             opened = open_turn(known.history, event)
+            overridden = 0
             if opened.turn != known.history.turn and known.history.blocked:
-                _override(db, known.last_stop)
+                overridden = _override(db, known.last_stop)
             now = time.time()
             if known.id is None:
                 agent = db.execute(sql.NEW_AGENT, (*key, now, *history_row(opened))).lastrowid
@@ -111,7 +115,10 @@ class Ledger:
             new = (agent, opened.turn, now, os.getpid(), own_start(), token, digest, stored, place)
             stop = db.execute(sql.NEW_STOP, new).lastrowid or 0
             warnings = self.file.take_warnings()
-            begun = Begun(stop=stop, token=token, history=opened, warnings=warnings)
+            self.newest = stop
+            begun = Begun(
+                stop=stop, token=token, history=opened, overridden=overridden, warnings=warnings
+            )
             # Before others can see the row.
             _asked_here[token] = ref(begun, lambda _: _forget(token))
             return begun
@@ -172,7 +179,8 @@ class Ledger:
         why, warnings = row[STOP_COLUMNS.index("why")], row[STOP_COLUMNS.index("warnings")]
         place = place_text(event.cwd)
         new = (now, now, os.getpid(), os.urandom(8), digest, stored, place, why, warnings)
-        self.file.write(lambda db: db.execute(sql.SKIP, (*_key(event), *new)), patience)
+        entered = self.file.write(lambda db: db.execute(sql.SKIP, (*_key(event), *new)), patience)
+        self.newest = entered.lastrowid or 0
 
     def act(self, what: str, place: str, detail: str) -> None:
         """Write down what a person did: trust, revoke, off, on."""
@@ -183,6 +191,7 @@ class Ledger:
         """Write a report's whole output to a log beside the ledger; return its path, or ''."""
         from notyet.ledger.logs import keep
 
+        self.has_kept = True
         return keep(self.path, begun.stop, report.gate, report.output)
 
     def answer(self, stop: int, patience: float) -> Decision | None:
@@ -203,7 +212,7 @@ class Ledger:
             if known[0] != "asking":
                 decision = decision_of(known, reports)
                 return None if is_given_up(decision) else decision
-            if _is_lost(*asker) or time.monotonic() >= ends:
+            if is_lost(*asker) or time.monotonic() >= ends:
                 return None
             time.sleep(pause)
             pause = min(0.2, pause * 1.5)
@@ -236,19 +245,9 @@ class Ledger:
         Stops that are still being asked stay, agents that were sent back and work, and tasks that
         are active or whose results nobody has.
         """
-        from notyet.ledger.task_prune import prune_tasks
+        from notyet.ledger.prune import prune_older
 
-        removed = 0
-        cutoff = time.time() - older_than
-        for prune_some in (
-            lambda db: self._prune_some(db, cutoff),
-            lambda db: prune_tasks(db, cutoff, _PRUNED_AT_ONCE),
-        ):
-            some = _PRUNED_AT_ONCE
-            while some >= _PRUNED_AT_ONCE:
-                some = self.file.write(prune_some)
-                removed += some
-        return removed
+        return prune_older(self, time.time() - older_than)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -261,8 +260,8 @@ class Ledger:
         if known.id is None:
             return 0
         for stop, other, *asker in db.execute(sql.ASKING, (known.id,)).fetchall():
-            if _is_lost(*asker):
-                _lose(db, stop)
+            if is_lost(*asker):
+                lose(db, stop)
             elif other == digest:
                 return int(stop)
         since = self.asked_at  # if it was asked before the last answer was known, it was then too
@@ -273,20 +272,8 @@ class Ledger:
         answered = (known.last_stop, digest, since, REPEATED_AT_MOST)
         return known.last_stop if db.execute(sql.ANSWER_AGAIN, answered).rowcount else 0
 
-    def _prune_some(self, db: sqlite3.Connection, cutoff: float) -> int:
-        for stop, *asker in db.execute(sql.OLD_ASKING, (cutoff,)).fetchall():
-            if _is_lost(*asker):
-                _lose(db, stop)
-        at_work_since = min(cutoff, time.time() - _FORGOTTEN_AFTER)
-        old = db.execute(sql.OLD_STOPS, (cutoff, at_work_since, _PRUNED_AT_ONCE)).fetchall()
-        db.executemany("DELETE FROM reports WHERE stop = ?", old)
-        db.executemany("DELETE FROM stops WHERE id = ?", old)
-        if len(old) < _PRUNED_AT_ONCE:
-            db.execute(sql.OLD_AGENTS, (cutoff, at_work_since))
-        return len(old)
 
-
-def _is_lost(token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:
+def is_lost(token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:
     """Tell whether the process that was asking is gone, so that no answer will come."""
     if time.time() - begun_at > _LOST_AFTER:
         return True
@@ -303,14 +290,18 @@ def _key(event: StopEvent) -> tuple[str, str, str]:
     return key_text(event.host), key_text(event.session_id), key_text(event.agent_id or "")
 
 
-def _override(db: sqlite3.Connection, stop: int) -> None:
-    """A new turn came without another stop: the host let the agent go against our word."""
-    db.execute(
+def _override(db: sqlite3.Connection, stop: int) -> int:
+    """A new turn came without another stop: the host let the agent go against our word.
+
+    Returns the stop, or 0 if it is gone or was no send-back.
+    """
+    overridden = db.execute(
         "UPDATE stops SET outcome = 'overridden' WHERE id = ? AND outcome = 'blocked'", (stop,)
     )
+    return stop if overridden.rowcount else 0
 
 
-def _lose(db: sqlite3.Connection, stop: int) -> None:
+def lose(db: sqlite3.Connection, stop: int) -> None:
     """The process that asked died before it could answer."""
     db.execute(
         "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'lost' WHERE id = ?",

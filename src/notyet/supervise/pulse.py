@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from notyet.supervise.people import People
 
 _RENEWALS = 4  # in the time of one lease
+_TIDIED_FIRST = 5.0  # seconds after the start
+_TIDIED_EVERY = 60.0
 _LATER = 5.0  # seconds until a row that cannot be read is looked at again
 
 
@@ -59,14 +61,26 @@ class Pulse:
         settings = self._context.settings
         loop = asyncio.get_running_loop()
         renew_at = loop.time() + settings.lease / _RENEWALS
+        tidy_at = loop.time() + _TIDIED_FIRST
         while True:
             await asyncio.sleep(settings.poll)
             if loop.time() >= renew_at:
                 renew_at = loop.time() + settings.lease / _RENEWALS
                 await self._guarded(self._renew())
+            if loop.time() >= tidy_at:
+                tidy_at = loop.time() + _TIDIED_EVERY
+                await self._guarded(self._tidy())
             await self._guarded(self._people.obey())
             if self._context.delivers:
                 await self._guarded(self._deliver_due())
+
+    async def _tidy(self) -> None:
+        """Remove a little of what the ledger need not keep."""
+        ledger = self._store.ledger
+        if ledger.retention is not None:
+            from notyet.ledger.prune import tidy
+
+            await self._store(tidy, ledger, ledger.retention)
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         """Do one of these; what goes wrong with it must not stop the others."""

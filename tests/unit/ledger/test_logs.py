@@ -51,7 +51,8 @@ FOREIGN = [
 ]
 
 
-def test_older_logs_make_room_and_foreign_files_stay(tmp_path):
+def test_older_logs_make_room_and_foreign_files_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr("notyet.ledger.logs._KEPT", 100)
     (tmp_path / "logs").mkdir()
     for name in FOREIGN:
         (tmp_path / "logs" / name).touch()
@@ -63,7 +64,8 @@ def test_older_logs_make_room_and_foreign_files_stay(tmp_path):
     assert set(FOREIGN) <= set(os.listdir(tmp_path / "logs"))
 
 
-def test_the_logs_of_this_stop_stay_whatever_the_clock_and_the_numbers_say(tmp_path):
+def test_the_logs_of_this_stop_stay_whatever_the_clock_and_the_numbers_say(tmp_path, monkeypatch):
+    monkeypatch.setattr("notyet.ledger.logs._KEPT", 100)
     for number in range(1000, 1100):
         path = keep(str(tmp_path / "ledger.db"), number, "g", "out")
         os.utime(path, (4_000_000_000, 4_000_000_000))  # the clock went back since

@@ -55,9 +55,9 @@ def test_pruning_clears_what_was_lost_and_what_was_forgotten(ledger):
 
 
 def test_pruning_goes_on_until_nothing_old_is_left(ledger, monkeypatch):
-    from notyet.ledger import sqlite
+    from notyet.ledger import prune
 
-    monkeypatch.setattr(sqlite, "_PRUNED_AT_ONCE", 3)
+    monkeypatch.setattr(prune, "AT_ONCE", 3)
     for n in range(8):
         decide(ledger, stop(session_id=f"s{n}"), "passed", at=time.time() - 9 * DAY)
     assert ledger.prune(older_than=DAY) == 8

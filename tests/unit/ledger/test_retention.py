@@ -1,0 +1,314 @@
+"""What is kept is bounded: by age and by size, whoever prunes, and whatever goes wrong."""
+
+import asyncio
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hook_runs import ask, gate, ledger_path, new_project, payload, query, run_hook
+from notyet import Allow, Decision, Engine, Ledger, Report
+from notyet.config.retention import retention
+from notyet.core.event import StartEvent
+from notyet.errors import LedgerError, Refused
+from notyet.ledger.logs import keep
+from notyet.ledger.prune import prune, shrink, tidy, used
+from notyet.ledger.retention import Retention
+from notyet.supervise import Supervisor, SupervisorSettings
+from support import decide, rows, stop, wait_for
+
+DAY = 86_400.0
+PASSED = Decision(
+    verdict=Allow(),
+    outcome="passed",
+    turn=1,
+    reports=(Report(gate="tests", answer=Allow(), output="ok " * 100),),
+)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.db")
+
+
+def fill(ledger, count, days=0.0):
+    """Enter many stops of many agents at once, as `begin` and `record` would."""
+    decide(ledger, stop(session_id="first"), "passed")
+
+    def enter(db):
+        db.execute(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
+            " INSERT INTO stops (agent, turn, begun_at, ended_at, pid, token, digest, event,"
+            " outcome, verdict) SELECT 1, 1, ?, 1.0, 1, x'00', x'00',"
+            " '{\"last_message\": \"' || hex(zeroblob(200)) || '\"}', 'passed', 'allow' FROM n",
+            (count, time.time() - days * DAY),
+        )
+        db.execute(
+            "INSERT OR IGNORE INTO reports (stop, position, gate, status, said, reason, extend,"
+            " seconds, output, matched, observed, warning) SELECT id, 0, 'tests', 'allowed', '', '', 0, 1.0,"
+            " hex(zeroblob(100)), '', 0, '' FROM stops WHERE id > 1"
+        )
+
+    ledger.file.write(enter)
+
+
+def sizes(ledger):
+    return ledger.file.read(used), rows(ledger, "SELECT count(*) FROM stops")[0][0]
+
+
+def test_twenty_thousand_stops_are_cut_to_the_size_that_is_kept(ledger):
+    fill(ledger, 20_000)
+    before, _ = sizes(ledger)
+    assert before > 12_000_000
+    removed = prune(ledger, Retention(max_size=4_000_000))
+    after, stops = sizes(ledger)
+    assert after <= 4_000_000
+    assert 100 < stops == 20_001 - removed.stops
+    # The newest are left, with their reports and nobody else's.
+    assert rows(ledger, "SELECT max(id) FROM stops") == [(20_001,)]
+    assert rows(
+        ledger, "SELECT count(*) FROM reports WHERE stop NOT IN (SELECT id FROM stops)"
+    ) == [(0,)]
+    size = os.path.getsize(ledger.path)
+    assert shrink(ledger) > 4_000_000
+    assert os.path.getsize(ledger.path) < size
+    assert rows(ledger, "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_free_pages_are_used_again_so_that_the_file_does_not_grow(ledger):
+    fill(ledger, 5_000)
+    prune(ledger, Retention(max_size=1_000_000))
+    ledger.file.checkpoint()
+    size = os.path.getsize(ledger.path)
+    fill(ledger, 2_000)
+    ledger.file.checkpoint()
+    assert os.path.getsize(ledger.path) <= size
+
+
+def test_the_newest_hundred_stay_however_little_is_kept(ledger):
+    fill(ledger, 500)
+    prune(ledger, Retention(max_size=1))
+    assert rows(ledger, "SELECT count(*), min(id) FROM stops") == [(100, 402)]
+
+
+def test_what_is_old_goes_with_its_passes_and_starts_and_what_is_at_work_stays(ledger):
+    fill(ledger, 1_200, days=100)
+    working = decide(ledger, stop(session_id="sent back"))
+    asking = ledger.begin(stop(session_id="asking"))
+    sealed = Report(gate="g", answer=Allow(), definition="d", passed_on="tree")
+    ledger.remember([sealed])
+    ledger.remember_start(StartEvent(session_id="s"), {"scope": "tree"})
+    ledger.file.write(lambda db: db.execute("UPDATE passes SET at = 1"))
+    ledger.file.write(lambda db: db.execute("UPDATE starts SET at = 1"))
+    assert prune(ledger, Retention()).stops == 1_200
+    left = {number for (number,) in rows(ledger, "SELECT id FROM stops")}
+    assert left == {1, working, asking.stop}
+    assert rows(ledger, "SELECT count(*) FROM passes") == [(0,)]
+    assert rows(ledger, "SELECT count(*) FROM starts") == [(0,)]
+
+
+def test_logs_go_by_age_and_by_size_the_oldest_first_and_nothing_else(tmp_path):
+    ledger = str(tmp_path / "ledger.db")
+    now = time.time()
+    paths = []
+    for number in range(10):
+        paths.append(Path(keep(ledger, number, "g", "x" * 999)))
+        os.utime(paths[-1], (now - 100 + number, now - 100 + number))
+    os.utime(paths[0], (now - 91 * DAY, now - 91 * DAY))
+    mine = tmp_path / "logs" / "mine.txt"
+    mine.write_text("x" * 100_000)
+    asked = Ledger(ledger)
+    asked.begin(stop())
+    tidy(asked, Retention())
+    assert [path.exists() for path in paths] == [False] + [True] * 9
+    tidy(asked, Retention(logs=4_000))
+    assert [path.exists() for path in paths] == [False] * 6 + [True] * 4
+    assert mine.exists()
+    assert prune(asked, Retention(logs=0)).logs == 4
+
+
+def test_a_log_that_cannot_be_removed_holds_up_nobody(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.begin(stop())
+    folder = tmp_path / "logs" / "stop-1-g-01234567.log"
+    folder.mkdir(parents=True)
+    assert prune(ledger, Retention(logs=0)).logs == 0
+    assert folder.exists()
+
+
+def test_tidying_up_is_a_little_at_a_time_and_waits_for_nobody(ledger):
+    fill(ledger, 1_000, days=100)
+    tidy(ledger, Retention())
+    assert rows(ledger, "SELECT count(*) FROM stops") == [(801,)]
+    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        tidy(ledger, Retention())  # which raises nothing
+    assert rows(ledger, "SELECT count(*) FROM stops") == [(801,)]
+
+
+_PRUNE = """
+import sys
+from notyet import Ledger
+from notyet.ledger.prune import prune
+from notyet.ledger.retention import Retention
+print("go", flush=True)
+prune(Ledger(sys.argv[1], patience=30), Retention(max_size=1))
+"""
+
+
+def pruning(ledger):
+    return subprocess.Popen(
+        [sys.executable, "-c", _PRUNE, ledger.path], stdout=subprocess.PIPE, text=True
+    )
+
+
+def whole(ledger):
+    """Check that no stop is without its report, and no report without its stop."""
+    assert rows(ledger, "PRAGMA integrity_check") == [("ok",)]
+    lone = "SELECT count(*) FROM stops WHERE id > 1 AND id NOT IN (SELECT stop FROM reports)"
+    assert rows(ledger, lone) == [(0,)]
+    lone = "SELECT count(*) FROM reports WHERE stop NOT IN (SELECT id FROM stops)"
+    assert rows(ledger, lone) == [(0,)]
+
+
+def test_a_kill_in_the_midst_of_pruning_loses_nothing_else(ledger):
+    fill(ledger, 20_000)
+    working = decide(ledger, stop(session_id="sent back"))
+    ledger.file.write(
+        lambda db: db.execute(
+            "INSERT INTO reports SELECT ?, 0, gate, status, said, reason, extend, seconds, output,"
+            " matched, observed, warning, exit, log, tell_user, hidden, held, workspace, definition"
+            " FROM reports WHERE stop = 2",
+            (working,),
+        )
+    )
+    for _ in range(3):
+        child = pruning(ledger)
+        child.stdout.readline()
+        count = sizes(ledger)[1]
+        wait_for(lambda at=count, c=child: c.poll() is not None or sizes(ledger)[1] < at)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+        whole(ledger)
+    assert rows(ledger, "SELECT outcome FROM stops WHERE id = ?", working) == [("blocked",)]
+    prune(ledger, Retention(max_size=1))
+    whole(ledger)
+    assert sizes(ledger)[1] <= 102
+
+
+def test_two_who_prune_at_once_take_turns(ledger):
+    fill(ledger, 10_000)
+    both = [pruning(ledger), pruning(ledger)]
+    for child in both:
+        assert child.wait(60) == 0
+        child.stdout.close()
+    assert sizes(ledger)[1] == 100
+    whole(ledger)
+
+
+def test_a_full_disk_is_said_by_hand_and_kept_quiet_by_the_hook(ledger):
+    fill(ledger, 3_000, days=100)
+    ledger.close()
+    child = os.fork()
+    if not child:  # a file that may not grow is as good as a full disk
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        try:
+            tidy(ledger, Retention())
+            prune(ledger, Retention())
+        except LedgerError as error:
+            os._exit(7 if "set NOTYET_LEDGER to" in str(error) else 8)
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert sizes(ledger)[1] == 3_001
+    whole(ledger)
+
+
+def test_a_supervisor_tidies_up_for_whom_it_works(ledger, monkeypatch):
+    monkeypatch.setattr("notyet.supervise.pulse._TIDIED_FIRST", 0.0)
+    fill(ledger, 150, days=100)
+    ledger.retention = Retention()
+
+    async def live():
+        engine = Engine(ledger=ledger)
+        async with Supervisor(engine, ledger, settings=SupervisorSettings(poll=0.01)):
+            while sizes(ledger)[1] > 1:  # another thread does it
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(live(), 30))
+
+
+def own_file(text):
+    folder = Path(os.environ["HOME"]) / ".config" / "notyet"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "notyet.toml").write_text(text)
+
+
+def test_what_is_kept_is_said_by_the_users_own_file():
+    assert retention(os.environ) == Retention()
+    own_file('[ledger]\nkeep = "2w"\nmax_size = "1GB"\nlogs = 5000\n')
+    wanted = Retention(keep=14 * DAY, max_size=10**9, logs=5_000)
+    assert retention(os.environ) == wanted
+    assert retention(os.environ) == wanted  # as compiled
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('keep = "1y"', '`ledger.keep` is a time span, not the text "1y"'),
+        ("keep = 90", "`ledger.keep` is a time span, not 90"),
+        ('keep = "0d"', '`ledger.keep` is a time span, not the text "0d"'),
+        ('max_size = "lots"', '`ledger.max_size` is a size, not the text "lots"'),
+        ("max_size = 5", "`ledger.max_size` is from 1000000 to"),
+        ("logs = true", "`ledger.logs` is a size, not true"),
+        ("logs = -1", "`ledger.logs` is from 0 to"),
+        ('kept = "9d"', "kept"),
+    ],
+)
+def test_a_mistyped_limit_removes_nothing_and_is_said(ledger, line, says):
+    own_file(f"[ledger]\n{line}\n")
+    with pytest.raises(Refused, match="nothing is removed until this is mended") as found:
+        retention(os.environ)
+    assert says in str(found.value)
+    assert "notyet.toml:2:" in str(found.value)
+
+
+def test_a_projects_file_cannot_say_what_is_kept(tmp_path):
+    text = gate("true") + '\n[ledger]\nkeep = "1h"\n'
+    folder = new_project(tmp_path / "p", text)
+    answer = ask(payload("claude", folder))
+    assert "[ledger] is obeyed in your own notyet.toml only" in answer.stdout
+    assert retention(os.environ) == Retention()
+
+
+def test_every_fiftieth_hook_tidies_up_after_its_answer(tmp_path):
+    folder = new_project(tmp_path / "p", gate("true"))
+    fill(Ledger(), 47, days=100)  # and the first
+    assert run_hook(payload("claude", folder, session_id="forty-nine")).returncode == 0
+    assert query("SELECT count(*) FROM stops") == [(49,)]
+    assert run_hook(payload("claude", folder, session_id="fifty")).returncode == 0
+    assert query("SELECT id FROM stops ORDER BY id") == [(1,), (49,), (50,)]
+
+
+def test_a_hook_keeps_its_hands_off_while_the_users_file_is_wrong(tmp_path):
+    own_file("[ledger]\nkeep = 5\n")
+    folder = new_project(tmp_path / "p", gate("true"))
+    fill(Ledger(), 48, days=100)
+    assert run_hook(payload("claude", folder)).returncode == 0
+    assert query("SELECT count(*) FROM stops") == [(50,)]
+
+
+def test_stops_that_nobody_asks_gates_about_are_tidied_up_too(tmp_path):
+    folder = new_project(tmp_path / "p", gate("true"), trusted=False)
+    fill(Ledger(), 48, days=100)
+    run_hook(payload("claude", folder))
+    assert query("SELECT count(*), max(id) FROM stops") == [(2, 50)]
+    assert os.path.exists(ledger_path())
