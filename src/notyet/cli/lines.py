@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from io import TextIOWrapper
 
 from notyet.cli.style import Style
 from notyet.core.text import clean
@@ -90,6 +91,12 @@ def give_up(stream: TextIO) -> None:
         os.close(null)
     except (OSError, ValueError):
         return
+
+
+def tolerate(stream: TextIO) -> None:
+    """Let a stream whose encoding lacks a letter show its number instead of failing."""
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
 
 
 def json_line(value: object) -> str:

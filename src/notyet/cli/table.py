@@ -41,15 +41,18 @@ def table(
     *,
     columns: int = 0,
     right: Sequence[str] = (),
+    least: Sequence[int] = (),
 ) -> list[str]:
     """Return the lines of a table, the head first; `right` names what is aligned to the right.
 
+    `least` is how wide the columns are at least, for a table that goes on later.
     Cells may hold anything: escapes, newlines and what is too long never reach the terminal.
     """
     style = style or Style(sys.stdout)
     last = len(head) - 1
     flat = [[in_a_line(_text(cell), _MOST_OTHERS) for cell in row[:last]] for row in rows]
     widths = [max(len(row[at]) for row in (list(head), *flat)) for at in range(last)]
+    widths = [max(pair) for pair in zip(widths, [*least, *([0] * last)], strict=False)]
     room = max(_LEAST_LAST, (columns or width()) - sum(widths) - len(_GAP) * last)
 
     def line(cells: Sequence[str], colours: Sequence[str]) -> str:

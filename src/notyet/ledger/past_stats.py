@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from notyet.ledger.past import Wish
     from notyet.ledger.sqlite import Ledger
 
-MOST_COUNTED = 50_000  # stops; the newest, so that the answer comes at once from any ledger
+MOST_COUNTED = 20_000  # stops; the newest, so that the answer comes at once from any ledger
 _ANSWERS = frozenset({"allowed", "blocked", "halted", "problem"})
 _SENT_BACK = frozenset({"blocked", "overridden"})
 
