@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from config_places import hooks, write
+from config_places import hooks, write, write_own
 from notyet import Ledger
 from notyet.config.load import load
 from notyet.configured import supervising_engine
@@ -44,11 +44,14 @@ timeout = 30
 class Codex(World):
     """A world with the hooks of a Codex project, which write down what they are told."""
 
-    def __init__(self, tmp_path, files):
+    def __init__(self, tmp_path, files, whose="project"):
         self.project = tmp_path / "project"
         self.project.mkdir()
         for name, text in files.items():
-            write(self.project, f".codex/{name}", text)
+            if whose == "user":
+                write_own(f".codex/{name}", text)
+            else:
+                write(self.project, f".codex/{name}", text)
         (tmp_path / "state").mkdir()
         setup = load(str(self.project), "notyet", os.environ, agent="scripted")
         ledger, self.said = Ledger(tmp_path / "state" / "ledger.db"), []
@@ -203,11 +206,38 @@ def test_a_child_that_said_nothing_has_a_last_message_of_null(tmp_path):
 
 
 @pytest.mark.rule("J7")
-def test_a_file_that_codex_would_drop_whole_keeps_its_good_hooks_here(tmp_path):
+def test_a_file_of_the_user_that_codex_would_drop_whole_keeps_its_good_hooks_here(tmp_path):
     good = {"type": "command", "command": "echo Go on. >&2; exit 2"}
     bad = {"type": "command", "command": "touch bad", "timeout": "30"}
     text = json.dumps({"hooks": {"SubagentStop": [{"hooks": [bad, good]}]}})
-    with Codex(tmp_path, {"hooks.json": text}) as world:
+    with Codex(tmp_path, {"hooks.json": text}, whose="user") as world:
         child = Agent()
         world.spawned(child)
+        setup = load(str(world.project), "notyet", os.environ, agent="scripted")
     assert len(child.got) == 4
+    assert any("hooks.json:1:" in said and "timeout" in said for said in setup.warnings)
+
+
+@pytest.mark.rule("J7", "A7")
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"type": "command", "command": "  "},
+        {"type": "prompt", "prompt": "Is it done?"},
+        {"type": "agent", "prompt": "Look whether it is done."},
+        {"type": "command", "command": "touch watched; echo No. >&2; exit 2", "async": True},
+    ],
+    ids=["blank", "prompt", "agent", "async"],
+)
+def test_what_codex_does_not_run_or_wait_for_holds_nobody_and_its_neighbour_counts(tmp_path, other):
+    good = {"type": "command", "command": "touch asked"}
+    text = json.dumps({"hooks": {"SubagentStop": [{"hooks": [other, good]}]}})
+    with Codex(tmp_path, {"hooks.json": text}, whose="user") as world:
+        child = Agent("done")
+        result = world.spawned(child)
+        assert (world.project / "asked").exists()
+        assert (world.project / "watched").exists() is ("async" in other)
+        setup = load(str(world.project), "notyet", os.environ, agent="scripted")
+    assert (child.got, result.text) == (["do it"], "done")
+    assert len(setup.gates) == (2 if "async" in other else 1)
+    assert result.outcome == ("observed" if "async" in other else "passed")
