@@ -279,7 +279,8 @@ def test_another_process_knows_what_this_one_remembered(place):
         sys.path[:0] = {sys.path!r}
         from gated_files import Place, statuses
         from notyet import Ledger
-        place = Place({str(place.project)!r}, {str(place.marks.parent)!r}, Ledger({place.ledger.path!r}))
+        ledger = Ledger({place.ledger.path!r})
+        place = Place({str(place.project)!r}, {str(place.marks.parent)!r}, ledger)
         print(statuses(place.stop()))
     """
     done = subprocess.run(

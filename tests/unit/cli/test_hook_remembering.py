@@ -1,0 +1,204 @@
+"""`notyet hook` asks gates only when it matters: starts, stops, what is loaded (N1)."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import git
+from hook_runs import (
+    ENTRY,
+    ask,
+    assert_allows,
+    clean_environ,
+    ledger_path,
+    new_project,
+    payload,
+    query,
+    run_changed_hook,
+    run_hook,
+    stops,
+)
+from workspaces import write_there
+
+pytestmark = pytest.mark.rule("N1")
+MARKING = '[gates.g]\nrun = "echo asked >> ../marks; test ! -e bad"\nfor = "all"\n'
+REMEMBERING = {"notyet.remembering", "notyet.workspace"}
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = new_project(tmp_path / "p", MARKING)
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "one")
+    return folder
+
+
+def asked(project):
+    marks = project.parent / "marks"
+    return marks.read_text().count("asked") if marks.exists() else 0
+
+
+def start(project, **fields):
+    known = {"hook_event_name": "SessionStart", "source": "startup"} | fields
+    return payload("claude", project, **known)
+
+
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_a_question_answered_without_touching_files_costs_nothing(project, host):
+    known = {"hook_event_name": "SessionStart", "source": "startup"}
+    for event in (payload(host, project, **known), payload(host, project)):
+        done = run_hook(event, "--host", host)
+        assert (done.stdout.strip() in {b"", b"{}"}, done.stderr) == (True, b"")
+        assert_allows(host, done.returncode, done.stdout)
+    assert (stops(), asked(project)) == ([("skipped", "unchanged")], 0)
+
+
+def test_a_gate_is_asked_once_for_the_same_files(project):
+    (project / "new.txt").write_text("x")
+    for n in range(3):
+        run_hook(payload("claude", project, last_assistant_message=f"{n}"))
+    assert (stops(), asked(project)) == ([("passed", "")] * 3, 1)
+    assert query("SELECT status FROM reports") == [("allowed",), ("remembered",), ("remembered",)]
+
+
+def test_a_subagent_that_changed_nothing_is_let_go(project):
+    sub = {"agent_id": "a1", "agent_type": "coder"}
+    ask(start(project))
+    (project / "bad").write_text("by the main agent")
+    ask(start(project, hook_event_name="SubagentStart", **sub))
+    reply = ask(payload("claude", project, hook_event_name="SubagentStop", **sub))
+    assert (reply.code, stops()) == (0, [("skipped", "unchanged")])
+    reply = ask(payload("claude", project))
+    assert json.loads(reply.stdout)["decision"] == "block"
+
+
+@pytest.mark.parametrize("source", ["compact", "resume"])
+def test_what_goes_on_did_not_begin_here(project, source):
+    (project / "bad").write_text("x")
+    ask(start(project, source=source))
+    assert json.loads(ask(payload("claude", project)).stdout)["decision"] == "block"
+
+
+def test_an_agent_is_told_of_its_gates_as_before(project):
+    text = MARKING + "[start]\ntell = true\n"
+    new_project(project, text)
+    told = json.loads(ask(start(project)).stdout)
+    assert "notyet runs these checks" in told["hookSpecificOutput"]["additionalContext"]
+    assert len(query("SELECT * FROM starts")) == 1
+
+
+def test_a_start_that_cannot_be_remembered_is_a_start_with_a_line_on_stderr(project):
+    os.makedirs(ledger_path())
+    done = run_hook(start(project))
+    assert (done.returncode, done.stdout.strip()) == (0, b"")
+    assert b"with which files the agent begins was not remembered" in done.stderr
+    assert done.stderr.count(b"\n") <= 1
+
+
+def test_a_fault_of_ours_does_not_keep_an_agent_from_starting(project):
+    text = MARKING + "[start]\ntell = true\n"
+    new_project(project, text)
+    change = "import notyet.remembering as r\ndef fail(*_): raise ZeroDivisionError('ours')\n"
+    done = run_changed_hook(start(project), change + "r.files_of = fail")
+    assert done.returncode == 0
+    assert "additionalContext" in done.stdout.decode()
+    assert b"ours (with which files the agent begins was not remembered)" in done.stderr
+
+
+def loaded(content):
+    """Return the modules that a real run of the hook has loaded at its end."""
+    code = (
+        f"import sys\nsys.path.insert(0, {str(ENTRY.parent.parent)!r})\n"
+        "from notyet.cli.hook import serve\nserve([])\n"
+        "import os; os.write(2, ('modules: ' + ' '.join(sys.modules)).encode())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code],
+        input=json.dumps(content).encode(),
+        capture_output=True,
+        check=True,
+        timeout=60,
+        env=clean_environ(),
+    )
+    return set(done.stderr.decode().partition("modules: ")[2].split())
+
+
+HEAVY = {"json", "re", "subprocess", "dataclasses", "typing", "asyncio", "threading", "hashlib"}
+
+
+def test_a_spared_stop_and_a_start_load_nothing_heavy(project):
+    assert loaded(start(project)).isdisjoint(HEAVY)
+    modules = loaded(payload("claude", project))
+    assert modules.isdisjoint(HEAVY | {"notyet.checks.command", "notyet.workspace_remote"})
+    assert stops() == [("skipped", "unchanged")]
+
+
+def test_gates_that_are_always_asked_load_nothing_of_it(project):
+    new_project(project, MARKING + 'when = "always"\n')
+    assert loaded(start(project)).isdisjoint(REMEMBERING | {"_sqlite3", "notyet.engine"})
+    assert loaded(payload("claude", project)).isdisjoint(REMEMBERING)
+    assert (stops(), asked(project)) == ([("passed", "")], 1)
+    assert query("SELECT * FROM starts") == []
+
+
+def test_a_start_where_no_gate_waits_writes_nothing(tmp_path):
+    (tmp_path / "empty").mkdir()
+    run_hook(start(tmp_path / "empty"))
+    assert not os.path.exists(ledger_path())
+
+
+def test_a_start_where_gates_are_off_is_not_remembered(project):
+    environ = clean_environ(NOTYET_DISABLE="1")
+    assert run_hook(start(project), environ=environ).returncode == 0
+    assert not os.path.exists(ledger_path())
+
+
+def in_the_box(box, app, text):
+    """Make the app a repository, and let a file here say that the project is there."""
+    (app / ".git").rmdir()
+    git(app, "init", "--quiet")
+    write_there(app, "code.py", "one\n")
+    git(app, "add", ".")
+    git(app, "commit", "--quiet", "-m", "one")
+    return f'workspace = "{box.url(app)}"\n[gates.g]\n{text}'
+
+
+def there(box, content):
+    return run_hook(content, environ=clean_environ(**box.environ))
+
+
+def test_gates_of_a_workspace_elsewhere_are_spared_by_the_files_there(box, app, tmp_path):
+    text = in_the_box(box, app, f'run = "echo asked >> {tmp_path}/marks; test ! -e bad"\n')
+    here = new_project(tmp_path / "here", text)
+    assert there(box, start(here)).returncode == 0
+    there(box, payload("claude", here, last_assistant_message="1"))
+    assert (stops()[-1], asked(here)) == (("skipped", "unchanged"), 0)
+    write_there(app, "code.py", "two\n")
+    for n in range(2):
+        there(box, payload("claude", here, last_assistant_message=f"2 {n}"))
+    assert (stops()[-2:], asked(here)) == ([("passed", "")] * 2, 1)
+    write_there(app, "bad", "x")
+    done = there(box, payload("claude", here, last_assistant_message="3"))
+    assert json.loads(done.stdout)["decision"] == "block"
+    assert query("SELECT status FROM reports") == [
+        ("unchanged",),
+        ("allowed",),
+        ("remembered",),
+        ("blocked",),
+    ]
+
+
+def test_a_machine_that_says_nothing_holds_up_no_start_for_long(box, app, tmp_path):
+    here = new_project(tmp_path / "here", in_the_box(box, app, 'run = "true"\n'))
+    silent = tmp_path / "silent"
+    silent.write_text("Host box\n  ProxyCommand sleep 100\n")
+    environ = clean_environ(**box.environ | {"NOTYET_SSH_CONFIG": str(silent)})
+    done = run_hook(start(here), "--timeout", "4", environ=environ)
+    assert (done.returncode, done.stdout.strip()) == (0, b"")
+    assert [tree for (tree,) in query("SELECT tree FROM starts")] == [""]
+    assert Path(here).is_dir()
