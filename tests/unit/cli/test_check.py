@@ -240,6 +240,60 @@ def test_a_supervisor_around_us_changes_nothing(check, tmp_path, monkeypatch):
     assert "passed" in rows(done.out)["ok"]
 
 
+def test_limits_of_nothing_let_go_and_say_so(check, tmp_path):
+    done = check(new_project(tmp_path / "p", "[limits]\nmax_blocks = 0\n" + FAILING))
+    assert done.code == 0
+    assert "let go, capped: bad still blocks; 0 of 0 send-backs used" in done.out
+
+
+def test_a_file_that_cannot_be_read_is_said(check, tmp_path):
+    folder = tmp_path / "p"
+    (folder / "notyet.toml").mkdir(parents=True)
+    done = check(folder)
+    assert done.code == 0
+    assert "! " in done.out
+    assert done.out.endswith("nothing was asked: there is no file that can be read\n")
+
+
+def test_a_stop_without_a_session_is_not_asked_about(check, tmp_path):
+    folder = new_project(tmp_path / "p", FAILING)
+    (tmp_path / "sent.json").write_text(json.dumps(payload("claude", folder, session_id="")))
+    done = check(folder, "--payload", tmp_path / "sent.json")
+    assert done.code == 0
+    assert "nothing was asked: the event has no session_id" in done.out
+
+
+def test_a_command_that_cannot_hold_anybody_is_shown_as_such(check, tmp_path):
+    folder = tmp_path / "p"
+    folder.mkdir()
+    file = folder / ".conclaude.yaml"
+    file.write_text('subagentStop:\n  commands:\n    "*":\n      - run: exit 1\n')
+    trust(file, "conclaude")
+    done = check(folder, "--as", "conclaude", "--event", "subagent_stop")
+    assert done.code == 0
+    assert "failed, holds nobody" in done.out
+
+
+def test_a_fault_of_ours_is_not_hidden(check, tmp_path, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("ours")
+
+    folder = new_project(tmp_path / "p", FAILING)
+    monkeypatch.setattr("notyet.cli.check_asking.plan", broken)
+    with pytest.raises(RuntimeError, match="ours"):
+        check(folder)
+
+
+def test_a_folder_that_is_gone_under_us_is_said(check, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    monkeypatch.setattr("os.getcwd", lambda: (_ for _ in ()).throw(FileNotFoundError))
+    done = check(gone)
+    assert done.code == 2
+    assert "this folder is gone" in done.err
+
+
 def test_the_hosts_deadline_ends_the_gates(check, tmp_path):
     folder = new_project(tmp_path / "p", gate("sleep 60", if_broken="block"))
     done = check(folder, "--timeout", "1")
