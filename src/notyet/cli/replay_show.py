@@ -29,6 +29,7 @@ _NAMES = {
 }
 _COLOURS = {"same": "green", "differs": "red", "unknown": "yellow"}
 _ASSUMING = ("same", "differs")
+_MOST_CAUSES = 5
 _MOST_ROWS = 50  # of one table; JSON has them all
 
 
@@ -154,8 +155,8 @@ def _remark(name: str, some: Sequence[Finding]) -> str:
     causes: dict[str, int] = {}
     for finding in some:
         causes[finding.left_out] = causes.get(finding.left_out, 0) + 1
-    said = ", ".join(f"{visible(cause)} ({count})" for cause, count in causes.items())
-    return f": {said}"
+    said = [f"{visible(cause)} ({count})" for cause, count in causes.items()]
+    return f": {listed(said, _MOST_CAUSES)}"
 
 
 def _show_gates(findings: Sequence[Finding], style: Style) -> None:
@@ -203,7 +204,8 @@ def _notes(findings: Sequence[Finding]) -> list[str]:
         said.append("Stops that met no gate then are not recorded; a new gate may meet them too.")
     results = {finding.result for finding in findings}
     if "unknown" in results and "differs" not in results:
-        said.append("Nothing is known to differ. With --run, the gates are asked on today's files.")
+        more = "" if asked else " With --run, the gates are asked on today's files."
+        said.append(f"Nothing is known to differ.{more}")
     return said
 
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 RESULTS = ("same", "differs", "unknown", "hypothetical", "left_out")
 # Stops that were let go for these causes are a matter of configuration; others would be so again.
-_REPLAYED = frozenset({"background", "unchanged", "untrusted", "config"})
+_NOT_IN_FORCE = frozenset({"untrusted", "config"})
+_REPLAYED = _NOT_IN_FORCE | {"background", "unchanged"}
 _REFILLS = frozenset({"passed", "observed"})
 
 
@@ -173,14 +174,16 @@ def _without_gates(today: Today) -> Possible:
 def _compared(then: Then, today: Today, found: Possible, stopped: Stopped) -> Finding:
     past, was = then.past, then.counted.outcome
     result: Result = "unknown"
-    if found.is_whole and was not in found.outcomes:
+    # Who is let go because nobody need be asked is gated all the same.
+    was_gated = was != "skipped" or past.why not in _NOT_IN_FORCE
+    if was_gated != bool(stopped.gates) or (found.is_whole and was not in found.outcomes):
         result = "differs"
     elif found.is_whole and len(found.outcomes) == 1:
         result = "same"
     one = found.decisions[0] if len(found.decisions) == 1 else None
     changed = changes(past, today.gates, today.definitions, stopped.event)
     causes: tuple[Cause, ...] = ()
-    if result == "differs":
+    if result == "differs" and found.decisions:
         causes = _in_all(
             [because(past, was, one, today.limits, changed) for one in found.decisions]
         )

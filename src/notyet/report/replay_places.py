@@ -48,9 +48,9 @@ class Places:
         event = past.event
         agent = ""
         if past.host == _HOST and past.task:
-            if past.task not in self._programs:
+            program, agent = self._programs.get(past.task, ("", ""))
+            if not program:
                 return "nothing is known any more of its task"
-            program, agent = self._programs[past.task]
             if program != SUPERVISOR:
                 return "a program asked gates of its own"
             agent = agent or "?"

@@ -78,7 +78,15 @@ def because(
     outcomes = {was, decision.outcome}
     if was == "skipped" and past.why in {"untrusted", "config"}:
         return (Cause("", f"its gates are in force now, and were not then ({past.why})"),)
-    if "skipped" in outcomes and "background" in {past.why, decision.why}:
+    if (
+        outcomes != {"skipped"}
+        and "skipped" in outcomes
+        and "background"
+        in {
+            past.why,
+            decision.why,
+        }
+    ):
         word = "true" if limits.wait_for_background else "false"
         return (Cause("", f"wait_for_background is {word} now"),)
     then = {report.gate: _effect(report) for report in past.reports}

@@ -1,0 +1,149 @@
+"""Which decisions are possible when some answers are not known."""
+
+import pytest
+
+from notyet import Allow, Block, Command, Gate, History, Limits, Report, StopEvent
+from notyet.report.replay_answers import Missing, Recalled
+from notyet.report.replay_search import UNKNOWN_TREE, Alike, Stopped, possible, tree_of
+
+
+def gate(name, **fields):
+    return Gate(name=name, check=Command(script="true"), **fields)
+
+
+def stopped(*missing, known=(), spared=None, **fields):
+    """Return a stop that meets gates, of which some have an answer."""
+    gates = (*(one for one, _ in known), *missing)
+    recalled = Recalled(
+        known={one.name: Report(gate=one.name, answer=answer) for one, answer in known},
+        spared=spared or {},
+        missing=tuple(
+            Missing(gate=one, why="new") for one in missing if one.name not in (spared or {})
+        ),
+    )
+    values = {"history": History(turn=1), "limits": Limits(), "tree": ""} | fields
+    event = StopEvent(session_id="s", host="claude")
+    return Stopped(event=event, gates=gates, declared=gates, recalled=recalled, **values)
+
+
+def names(found):
+    return [missing.gate.name for missing in found.matters]
+
+
+def test_what_is_known_leaves_one_decision():
+    found = possible(stopped(known=[(gate("a"), Allow())]))
+    assert found.outcomes == ("passed",)
+    assert found.is_whole
+
+
+def test_an_unknown_answer_is_tried_in_every_way():
+    assert possible(stopped(gate("a"))).outcomes == ("passed", "blocked", "failed_open")
+    broken = possible(stopped(gate("a", if_broken="block")))
+    assert broken.outcomes == ("passed", "blocked", "failed_open")  # by the host's deadline
+    assert possible(stopped(gate("a", observe=True))).outcomes == ("passed", "observed")
+
+
+def test_whether_a_gate_halts_is_tried_where_it_is_known_to():
+    assert "halted" not in possible(stopped(gate("a"))).outcomes
+    assert "halted" in possible(stopped(gate("a"), halting=frozenset({"a"}))).outcomes
+
+
+def test_a_gate_that_could_have_been_spared_may_leave_nobody_who_was_asked():
+    assert "skipped" in possible(stopped(gate("a", when="changed"))).outcomes
+    asked = possible(stopped(gate("a", when="changed"), known=[(gate("b"), Allow())]))
+    assert "skipped" not in asked.outcomes
+    unreached = stopped(gate("a", when="changed"))
+    missing = Missing(gate=unreached.gates[0], why="not_asked")
+    unreached.__dict__["recalled"] = Recalled(missing=(missing,))
+    assert "skipped" not in possible(unreached).outcomes
+
+
+def test_who_was_spared_is_spared_again():
+    found = possible(stopped(gate("a", when="changed"), spared={"a": "unchanged"}))
+    assert found.outcomes == ("skipped",)
+    assert found.decisions[0].why == "unchanged"
+
+
+def test_a_gate_that_is_not_reached_makes_no_difference():
+    found = possible(stopped(gate("slow", priority=-1), known=[(gate("a"), Block("no"))]))
+    assert found.outcomes == ("blocked",)
+    assert found.matters == ()
+
+
+def test_only_those_that_make_a_difference_are_named():
+    found = possible(
+        stopped(gate("beside"), gate("first", priority=1), known=[(gate("a"), Block("no"))])
+    )
+    assert found.outcomes == ("blocked",)
+    found = possible(stopped(gate("watch", observe=True), gate("b"), known=[(gate("a"), Allow())]))
+    assert names(found) == ["watch", "b"]
+    watched = possible(stopped(gate("watch", observe=True), known=[(gate("a"), Block("no"))]))
+    assert (watched.outcomes, names(watched)) == (("blocked",), [])
+
+
+def test_many_like_gates_are_few_ways():
+    found = possible(stopped(*(gate(f"g{n}") for n in range(40))))
+    assert found.is_whole
+    assert found.outcomes == ("passed", "blocked", "failed_open")
+    assert len(names(found)) == 40
+
+
+def test_too_many_ways_are_not_tried_and_nothing_is_claimed():
+    found = possible(stopped(*(gate(f"g{n}", priority=n) for n in range(12))))
+    assert not found.is_whole
+    assert found.outcomes == ()
+    assert len(names(found)) == 12
+
+
+# -- failing alike (B6)
+
+STUCK = Limits(stuck_after=2)
+
+
+def failing(tree, alike, *missing, words="no"):
+    known = [(gate("a"), Block(words))]
+    return possible(stopped(*missing, known=known, limits=STUCK, tree=tree, alike=alike))
+
+
+def before(tree, words="no"):
+    """Return what the stop before left: the same failure, with these files."""
+    return failing(tree, Alike(), words=words).alike
+
+
+def test_the_same_failure_of_the_same_files_is_stuck():
+    assert failing("t1", before("t1")).outcomes == ("stuck",)
+    assert failing("t2", before("t1")).outcomes == ("blocked",)
+    assert failing("t1", before("t1", words="else")).outcomes == ("blocked",)
+    assert failing("", before("")).outcomes == ("blocked",)
+
+
+def test_whether_unknown_files_changed_is_not_known():
+    assert failing(UNKNOWN_TREE, before("t1")).outcomes == ("blocked", "stuck")
+    assert failing("t1", before(UNKNOWN_TREE)).outcomes == ("blocked", "stuck")
+    assert failing(UNKNOWN_TREE, before("t1", words="else")).outcomes == ("blocked",)
+
+
+def test_whether_unknown_words_are_the_same_is_not_known():
+    last = Alike(key="1-2-t1", repeats=1)
+    found = possible(stopped(gate("new"), limits=STUCK, tree="t1", alike=last))
+    assert found.outcomes == ("passed", "blocked", "stuck", "failed_open")
+
+
+def test_after_stops_that_nobody_knows_it_may_be_the_same():
+    unknown = Alike(repeats=2, is_known=False)
+    assert failing("t1", unknown).outcomes == ("blocked", "stuck")
+
+
+def test_what_comes_next_is_compared_only_with_what_is_known():
+    assert before("t1").is_known
+    assert failing("t1", before("t1")).alike.repeats == 2
+    assert failing("t1", before(UNKNOWN_TREE)).alike.repeats == 2  # at most
+    assert failing("t2", before("t1")).alike.repeats == 1
+    open_ = failing("t1", before("t1"), gate("new")).alike
+    assert (open_.is_known, open_.repeats) == (False, 2)
+    assert possible(stopped(known=[(gate("a"), Allow())], alike=before("t1"))).alike == Alike()
+
+
+@pytest.mark.parametrize(("key", "tree"), [("", ""), ("ab-3-x-y z", "x-y z"), ("odd", "")])
+def test_the_files_are_read_off_what_stays_equal(key, tree):
+    assert tree_of(key) == tree
