@@ -1,5 +1,6 @@
 """Every Python block of the documentation runs, page by page, in order."""
 
+import re
 import textwrap
 from pathlib import Path
 
@@ -8,7 +9,12 @@ import pytest
 from conftest import git
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/tutorial.md", "docs/how-to/mux.md", "docs/how-to/supervise.md"]
+PAGES = [
+    "README.md",
+    "docs/how-to/embed.md",
+    "docs/how-to/mux.md",
+    "docs/how-to/supervise.md",
+]
 
 
 def blocks(page):
@@ -40,10 +46,20 @@ def test_the_example_of_the_package_runs():
     assert names["decision"].outcome == "blocked"
 
 
+def headings(page):
+    """Return the places in a page that a link can name."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    titles = [line.lstrip("#").strip().lower() for line in lines if line.startswith("#")]
+    return {re.sub(r"[^\w -]", "", title).replace(" ", "-") for title in titles}
+
+
 def test_links_between_pages_lead_somewhere():
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     for page in pages:
         for part in page.read_text(encoding="utf-8").split("](")[1:]:
             target = part.split(")")[0]
             if not target.startswith("http"):
-                assert (page.parent / target).exists(), f"{page}: {target}"
+                file, _, place = target.partition("#")
+                there = page.parent / file if file else page
+                assert there.exists(), f"{page}: {target}"
+                assert not place or place in headings(there), f"{page}: {target}"

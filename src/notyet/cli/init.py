@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 
-from notyet.cli.init_text import Trial, file_text
+from notyet.cli.init_text import Trial, file_text, lines
 from notyet.cli.person import refuse, why_refused
 from notyet.cli.schema import write_schema
 from notyet.cli.style import Style
@@ -15,6 +15,8 @@ from notyet.cli.table import table
 from notyet.cli.trust_show import Show
 from notyet.cli.trusting import agreed, offer
 from notyet.config.files import NAME, NATIVE, ConfigFile, above, known_as
+from notyet.config.schema import examine
+from notyet.core.record import replace
 from notyet.core.text import visible
 from notyet.project import look_at
 
@@ -81,16 +83,25 @@ def _leave_alone(path: str, found: Found) -> int:
     except OSError as error:
         return refuse("init", f"{visible(path)}{link}: {error.strerror}; it is left alone")
     print(f"{visible(path)}{link} is there already, and is left alone")
-    missing = [Trial(proposal=one) for one in found.proposals if one.run not in known]
+    missing = [Trial(proposal=one) for one in _missing(known, found.proposals)]
     if missing:
-        from notyet.cli.init_text import lines
-
         print("it does not have these gates; to add one, copy it, and run: notyet trust")
         for trial in missing:
             print("\n" + "\n".join(f"  {line}" for line in lines(trial)))
     else:
         print("it has a gate for all that was found; see them with: notyet status")
     return 1
+
+
+def _missing(text: str, found: Sequence[Proposal]) -> list[Proposal]:
+    """Return what a file does not run, under names that it does not have."""
+    document = examine(text, NAME, "notyet").document
+    gates = document.value.get("gates") if document is not None else None
+    taken = set(gates if isinstance(gates, dict) else ())
+    missing = [one for one in found if one.run not in text]
+    return [
+        replace(one, name=f"{one.name}-{one.tool}") if one.name in taken else one for one in missing
+    ]
 
 
 class _Making:

@@ -94,11 +94,9 @@ def _checked(file: ConfigFile, waits: Sequence[Wait]) -> Checked:
         wrong = replace(mistake_read, file=shown)
         return Checked(path=shown, kind=file.kind, mistakes=(wrong,))
     settings = compile_text(text, file.path, file.kind)
-    warnings = [*settings.warnings]
-    if not settings.mistakes:
-        is_native = file.kind == NATIVE
-        document = examine(text, file.path, "notyet").document if is_native else None
-        warnings += doubts(settings, document, waits, os.environ)
+    is_native = file.kind == NATIVE
+    document = examine(text, file.path, "notyet").document if is_native else None
+    warnings = [*settings.warnings, *doubts(settings, document, waits, os.environ)]
     return Checked(
         path=shown,
         kind=file.kind,
@@ -156,9 +154,13 @@ def _plain(checked: Sequence[Checked]) -> dict[str, Any]:
                 "path": one.path,
                 "kind": one.kind,
                 "gates": one.gates,
-                "mistakes": [dict(m.__dict__) for m in one.mistakes],
-                "warnings": [dict(m.__dict__) for m in one.warnings],
+                "mistakes": [_fields(mistake) for mistake in one.mistakes],
+                "warnings": [_fields(warning) for warning in one.warnings],
             }
             for one in checked
         ],
     }
+
+
+def _fields(mistake: Mistake) -> dict[str, Any]:
+    return {name: getattr(mistake, name) for name in Mistake._fields}

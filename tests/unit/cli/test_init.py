@@ -144,6 +144,21 @@ def test_the_file_that_is_there_is_left_alone_and_what_is_missing_is_said(shop, 
     assert not (shop / "ran").exists()
 
 
+def test_what_is_missing_gets_a_name_that_is_free(shop, capsys):
+    (shop / "notyet.toml").write_text('[gates]\nlint = "true"\n')
+    assert main(["init"]) == 1
+    said = capsys.readouterr().out
+    assert "[gates.lint-make]" in said
+    assert "[gates.tests]" in said
+
+
+@pytest.mark.parametrize("text", ["[gates\n", "gates = 5\n", "\xff"])
+def test_a_file_that_is_there_may_be_broken(shop, text, capsys):
+    (shop / "notyet.toml").write_bytes(text.encode("latin-1"))
+    assert main(["init"]) == 1
+    assert "[gates.tests]" in capsys.readouterr().out
+
+
 def test_nothing_is_missing_where_all_is_there(place, capsys):
     (place / "notyet.toml").write_text('[gates]\ntests = "make test"\n')
     assert main(["init"]) == 1

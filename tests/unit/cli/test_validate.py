@@ -47,7 +47,7 @@ def test_every_mistake_of_every_file_is_said_with_its_place(said, folder):
     with open("other.toml", "w") as file:
         file.write("[gates]\ng = \n")
     code, lines = said(
-        '[gates]\na = 5\n[gates.b]\nrun = "x"\ntimeuot = 3\n',
+        '[gates]\na = 5\n[gates.b]\nrun = "true"\ntimeuot = 3\n',
         "notyet.toml",
         ".claude/settings.json",
         "other.toml",
@@ -129,7 +129,7 @@ def test_files_of_mux_are_known_by_their_folder(folder, base, capsys):
     with open(f"{base}/stop", "w") as file:
         file.write("#!/bin/sh\nexit 0\n")
     assert main(["validate", f"{base}/settings.json"]) == 1
-    assert main(["validate", f"{base}/stop"]) == 0
+    assert main(["validate", f"{base}/stop"]) == 1
     assert "it is not executable, so it is not run" in capsys.readouterr().out
     os.chmod(f"{base}/stop", stat.S_IRWXU)
     assert main(["validate", f"{base}/stop"]) == 0

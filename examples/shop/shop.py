@@ -1,0 +1,6 @@
+"""What is in a basket."""
+
+
+def total(prices: list[int]) -> int:
+    """Return what all of it costs."""
+    return sum(prices)

@@ -1,0 +1,98 @@
+"""The tutorial goes as it is printed: five commands in a clone, and what they show."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stories
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "tutorial.md"
+# The clone's own `bin/notyet` is run. Whoever runs the tests may be an agent, who may not trust.
+PYTHON = """\
+#!{python} -IS
+import sys
+sys.path.insert(0, {source!r})
+from notyet.config import inside
+inside._ancestors = lambda _pid: ()
+del sys.argv[1:2]
+assert sys.argv.pop(1) == {main!r}
+from notyet.cli.main import main
+sys.exit(main())
+"""
+# What differs from run to run: times, ids and dates.
+VARIES = (
+    (re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|s|m|h)\b(?: ago)?"), "TIME"),
+    (re.compile(r"\bt[0-9a-z]{10}\b"), "TASK"),
+    (re.compile(r"\b[0-9a-f]{8}\b"), "SESSION"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d\d:\d\d(?::\d\d)?\b"), "DATE"),
+    (re.compile(r" {2,}"), "  "),
+)
+
+
+def steps():
+    """Return the commands of the page, each with what it must show."""
+    found = []
+    for part in PAGE.read_text(encoding="utf-8").split("```console\n")[1:]:
+        for line in part.split("```")[0].splitlines():
+            if line.startswith("$ "):
+                found.append(stories.Step(0, [line[2:]]))
+            else:
+                found[-1].expected.append(line)
+    return found
+
+
+def steady(line):
+    """Return a line without what differs from run to run."""
+    for pattern, name in VARIES:
+        line = pattern.sub(name, line)
+    return line.strip()
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A world whose person stands in the clone, with the programs that the page asks for."""
+    world = stories.World(tmp_path)
+    world.project = ROOT
+    (world.bin / "notyet").unlink()
+    for name in ("make", "python3"):
+        found = shutil.which(name)
+        if found is None:
+            pytest.skip(f"the tutorial needs {name}")
+        (world.bin / name).symlink_to(found)
+    main = ROOT / "src" / "notyet" / "__main__.py"
+    fake = world.bin / "as-a-person"
+    text = PYTHON.format(python=sys.executable, source=str(ROOT / "src"), main=str(main))
+    fake.write_text(text)
+    fake.chmod(0o755)
+    world.environ["PYTHON"] = str(fake)
+    return world
+
+
+def test_a_newcomer_needs_five_commands():
+    assert len(steps()) == 5
+
+
+def test_the_tutorial_goes_as_it_is_printed(clone):
+    wanted = steps()
+    for step, lines in zip(wanted, stories.told(wanted, clone), strict=True):
+        shown = [steady(line.replace("$HOME", "/home/you")) for line in lines]
+        assert shown == [steady(line) for line in step.expected], step.command
+
+
+def test_the_clone_runs_without_being_installed(tmp_path):
+    done = subprocess.run(
+        [ROOT / "bin" / "notyet", "--version"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("notyet ")
