@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import commands, engine, hook, imports, ledger, remote, supervisor
+from bench import commands, engine, hook, imports, ledger, remote, supervisor, workspace
 
 if TYPE_CHECKING:
     from bench.measure import Row
@@ -18,6 +18,7 @@ AREAS = {
     "commands": commands,
     "gates over SSH": remote,
     "decisions in process": engine,
+    "a look at the files": workspace,
     "ledger": ledger,
     "supervised agents": supervisor,
     "imports": imports,

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["PATIENCE", "Scope", "fingerprint", "fingerprints", "repository_of"]
+__all__ = ["PATIENCE", "Scope", "fingerprint", "fingerprints", "repository_of", "simplest"]
 
 PATIENCE = 20.0  # seconds for git
 STATUS = (
@@ -67,6 +67,11 @@ def fingerprints(scopes: Sequence[Scope], patience: float = PATIENCE) -> list[st
         return [""] * len(scopes)
 
 
+def simplest(scope: Scope) -> Scope:
+    """Return the scope that all have that name the same paths."""
+    return Scope(scope.folder, tuple(sorted({*scope.paths})))
+
+
 def _look(scope: Scope, places: dict[str, Place]) -> _Look:
     root = repository_of(scope.folder)
     if not root:
@@ -75,7 +80,7 @@ def _look(scope: Scope, places: dict[str, Place]) -> _Look:
     if root not in places:
         places[root] = Place(root)
     folder = os.path.realpath(scope.folder) if scope.paths else root
-    return _Look(places[root], folder, tuple(sorted({*scope.paths})))
+    return _Look(places[root], folder, simplest(scope).paths)
 
 
 def _seen(looks: dict[Scope, _Look], ends: float) -> dict[Scope, str]:

@@ -122,14 +122,14 @@ class Reading:
         return b"folder"
 
     def present(self, names: Sequence[bytes]) -> Iterator[bytes]:
-        """Yield the names whose folder is there: a sparse checkout lacks most."""
+        """Yield the names that are there; of a sparse checkout, whole folders are not."""
         last, is_there = b"", True
         for name in names:
             folder = os.path.dirname(name)
             if folder != last:
                 self._contents.expect_time()
                 last, is_there = folder, os.path.isdir(os.path.join(self._top, folder))
-            if is_there:
+            if is_there and os.path.lexists(os.path.join(self._top, name)):
                 yield name
 
     def _plain(self, path: bytes, info: os.stat_result) -> bytes:

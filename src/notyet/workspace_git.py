@@ -128,7 +128,7 @@ def run(commands: Iterable[Command], ends: float) -> None:
                 running[command.pipe] = command
                 poller.register(command.pipe, select.POLLIN)
             left = ends - monotonic()
-            if left <= 0:
+            if left <= 0 or not running:
                 return
             for fd, _event in poller.poll(left * 1000):
                 command = running[fd]

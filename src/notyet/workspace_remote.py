@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from notyet import workspace, workspace_content, workspace_git, workspace_place
 from notyet.checks.remote import run_there
-from notyet.core.record import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from notyet.core.remote import Remote
     from notyet.workspace import Scope
 
 _LEAST_DIGITS = 40  # of what git calls a hash
 _BLOCKS_OF_A_BIG_FILE = 128 * 1024  # of 512 bytes; beyond, size and time stand for the content
+# Its arguments: for each scope the folder, the number of paths, and these. It prints a line each.
 # A git, or any other program, that lies in the project must not run: relative folders are left out
 # of the PATH. What goes wrong in the middle is written to descriptor 3, past the hash.
 _LOOK = r"""
@@ -30,16 +30,13 @@ done
 set +f; IFS='
 '
 PATH=$path; export PATH
-unset %(unset)s
+unset CDPATH %(unset)s
 %(quiet)s
+odd=$(printf '\001')
 git() { command git %(harmless)s "$@"; }
 unknown() { echo unknown >&3; }
-cd -P -- "$1" && top=$(git rev-parse --show-toplevel) && cd -P -- "$top" || exit 1
-filters=$(git config --show-scope --includes --get-regexp '%(filters)s')
-[ $? -le 1 ] || exit 1
-case $IFS$filters in *"$IFS"local*|*"$IFS"worktree*) exit 1 ;; esac
-if ls -d --full-time / > /dev/null; then full=--full-time
-elif ls -dT / > /dev/null; then full=-T
+if ls -d --full-time / > /dev/null 2>&1; then full=--full-time
+elif ls -dT / > /dev/null 2>&1; then full=-T
 else full=
 fi
 inside() { # a repository in this one: what is in it, but for what git keeps
@@ -48,15 +45,29 @@ inside() { # a repository in this one: what is in it, but for what git keeps
   find "./$1" -name .git -prune -o ! -type d -exec ls -dn $full {} +
   find "./$1" -name .git -prune -o -type d -print
 }
+into() { # the repositories that a path leads into by name; globs do not get there
+  case $1 in
+    *[*?\[\\]*) named=/${1%%%%[*?\[\\]*}; named=${named%%/*}; named=${named#/} ;;
+    *) named=${1%%/} ;;
+  esac
+  while :; do
+    case $named in ''|.|..|*/.|*/..) break ;; /*) unknown; break ;; esac
+    inside "$named"
+    case $named in */*) named=${named%%/*} ;; *) named= ;; esac
+  done
+}
 each='
   for path do
     shift
     case $path in */) continue ;; esac
-    if [ -d "./$path" ] && [ ! -L "./$path" ]; then printf "d %%s\n" "$path"
-    elif [ -r "./$path" ] || [ -L "./$path" ]; then
-      [ ! -x "./$path" ] || printf "x %%s\n" "$path"
+    if [ -L "./$path" ]; then
+      printf "l %%s\n" "$path"
+      readlink "./$path" || ls -dn '$full' "./$path"
+    elif [ -d "./$path" ]; then printf "d %%s\n" "$path"
+    elif [ -r "./$path" ]; then
+      if [ -x "./$path" ]; then printf "x %%s\n" "$path"; else printf "f %%s\n" "$path"; fi
       set -- "$@" "./$path"
-    elif [ -e "./$path" ]; then printf "? %%s\n" "$path"
+    elif [ -e "./$path" ]; then printf "? %%s\n" "$path"; ls -dn '$full' "./$path"
     fi
   done
   [ $# -gt 0 ] || exit 0
@@ -64,42 +75,86 @@ each='
   find "$@" -prune -type f -size +%(blocks)d -exec ls -dn '$full' {} + &&
   find "$@" -prune ! -type f -exec ls -dn '$full' {} +
 '
-{
+files() { # all that stands for what the scope shows, given as globs of git
+  git status %(status)s "$@" || unknown
+  git ls-files -v --stage -z "$@" || unknown
+  git ls-files -z --modified --others --exclude-standard "$@" || unknown
+  git ls-files -z --modified --others --exclude-standard "$@" | xargs -0 sh -c "$each" sh || unknown
+  hidden=$(git ls-files -v -z "$@" | tr '\n\0' '\001\n' | sed -n '/^[HM] /d; s/^. //p')
+  case $hidden in
+    '') ;;
+    *"$odd"*) unknown ;;
+    *) printf '%%s\n' "$hidden" | tr '\n' '\0' | xargs -0 sh -c "$each" sh || unknown ;;
+  esac
+  git -c core.quotePath=false ls-files --others --exclude-standard "$@" |
+    while read -r path; do
+      case $path in \"*/\") unknown ;; */) inside "${path%%/}" ;; esac
+    done
+  git -c core.quotePath=false ls-files --stage "$@" | sed -n 's/^160000 [^	]*	//p' |
+    while read -r path; do
+      case $path in \"*) unknown ;; *) inside "$path" ;; esac
+    done
+}
+look() { # a folder, the number of its paths, these, and more that is not its
+  cd -P -- "$1" && top=$(git rev-parse --show-toplevel) || exit 1
+  filters=$(git config --show-scope --includes --get-regexp '%(filters)s')
+  [ $? -le 1 ] || exit 1
+  case $IFS$filters in *"$IFS"local*|*"$IFS"worktree*) exit 1 ;; esac
+  kept=$(git rev-parse --absolute-git-dir) && common=$(git rev-parse --git-common-dir) || exit 1
+  count=$2; shift 2
+  left=$count
+  while [ "$left" -gt 0 ]; do set -- "$@" "$1"; shift; left=$((left - 1)); done
+  shift $(($# - count))
   {
-    git status %(status)s --branch || unknown
-    git ls-files -z --modified --others --exclude-standard || unknown
-    git ls-files -z --modified --others --exclude-standard | xargs -0 sh -c "$each" sh || unknown
-    git -c core.quotePath=false ls-files --others --exclude-standard |
-      while read -r path; do
-        case $path in \"*/\") unknown ;; */) inside "${path%%/}" ;; esac
+    for folder in "$common" "$kept"; do
+      for name in config config.worktree info/exclude info/attributes; do
+        printf '\n%%s\n' "$name"; cat < "$folder/$name"
       done
-    git -c core.quotePath=false ls-files --stage | sed -n 's/^160000 [^	]*	//p' |
-      while read -r path; do
-        case $path in \"*) unknown ;; *) inside "$path" ;; esac
-      done
+    done
+    if [ "$count" -eq 0 ]; then
+      cd -P -- "$top" || unknown
+      git rev-parse --verify --quiet HEAD; git symbolic-ref --quiet HEAD
+      files
+    else
+      for path do into "$path"; shift; set -- "$@" ":(glob)$path"; done
+      files -- "$@"
+    fi
   } | git hash-object --stdin
-} 3>&1 2> /dev/null
+}
+while [ $# -gt 0 ]; do
+  seen=$(look "$@" 3>&1 2> /dev/null)
+  case $seen in ''|*[!0-9a-f]*) seen=- ;; esac
+  echo "$seen"
+  count=$2
+  shift 2; shift "$count"
+done
 """
 
 
 def fingerprint_there(remote: Remote, patience: float) -> str:
     """Return a short text that changes when the files do; empty when that cannot be told."""
-    argv = ("/bin/sh", "-c", _script(), "sh", remote.path)
+    return fingerprints_there(remote, (workspace.Scope(remote.path),), patience)[0]
+
+
+def fingerprints_there(remote: Remote, scopes: Sequence[Scope], patience: float) -> list[str]:
+    """Return the fingerprint of each scope there, in one round trip; folders are paths there."""
+    if not scopes:
+        return []
+    known = [*dict.fromkeys(map(workspace.simplest, scopes))]
+    argv = ("/bin/sh", "-c", _script(), "sh", *arguments(known))
     ended = run_there(remote, argv, patience=patience)
-    found = ended.stdout.decode("ascii", "replace").strip()
-    is_hash = len(found) >= _LEAST_DIGITS and found.isalnum()
-    return found if ended.code == 0 and is_hash and not ended.problem else ""
+    lines = ended.stdout.decode("ascii", "replace").split()
+    if ended.code != 0 or ended.problem or len(lines) != len(known):
+        return [""] * len(scopes)
+    found = dict(zip(known, lines, strict=True))
+    seen = (found[workspace.simplest(scope)] for scope in scopes)
+    return [tree if len(tree) >= _LEAST_DIGITS else "" for tree in seen]
 
 
-def fingerprints_there(
-    remote: Remote, scopes: Sequence[Scope], patience: float = workspace.PATIENCE
-) -> list[str]:
-    """Return the fingerprint of each scope there; their folders are paths there."""
-    known = {
-        scope: fingerprint_there(replace(remote, path=scope.folder), patience)
-        for scope in dict.fromkeys(scopes)
-    }
-    return [known[scope] for scope in scopes]
+def arguments(scopes: Sequence[Scope]) -> Iterator[str]:
+    """Yield the scopes as the script wants them."""
+    for scope in scopes:
+        yield from (scope.folder, str(len(scope.paths)), *scope.paths)
 
 
 def _script() -> str:

@@ -10,21 +10,43 @@ import pytest
 from conftest import git
 from notyet import workspace_remote
 from notyet.core.remote import remote_from
-from notyet.workspace_remote import fingerprint_there
-from tree_changes import CHANGES, add, add_strangely, edit, link, name_filter, rename, stage
+from notyet.workspace import Scope
+from notyet.workspace_remote import fingerprint_there, fingerprints_there
+from tree_changes import (
+    CHANGES,
+    OF_HEAD_ALONE,
+    SECOND_CHANGES,
+    add,
+    add_strangely,
+    edit,
+    link,
+    name_filter,
+    rename,
+    second_id,
+    stage,
+)
 
-pytestmark = pytest.mark.rule("B6", "M1")
+pytestmark = pytest.mark.rule("B6", "M1", "N1")
 
 SHELLS = (["dash"], ["bash", "--posix"], ["busybox", "sh"], ["ksh"], ["mksh"])
 
 
-def look(project, shell=("sh",), **environ):
+def look(project, *paths, shell=("sh",), **environ):
     """Run in a shell here what is run there; return what it prints."""
-    argv = [*shell, "-c", workspace_remote._script(), "sh", str(project)]
+    words = workspace_remote.arguments([Scope(str(project), paths)])
+    argv = [*shell, "-c", workspace_remote._script(), "sh", *words]
     done = subprocess.run(
         argv, env=os.environ | environ, capture_output=True, text=True, timeout=60
     )
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return done.stdout.strip().replace("-", "") if done.returncode == 0 else ""
+
+
+def other_folder(project):
+    other = Path(project) / "other"
+    other.mkdir()
+    (other / "kept.txt").write_text("kept")
+    git(project, "add", ".")
+    git(project, "commit", "--quiet", "-m", "other")
 
 
 def is_known(seen):
@@ -37,6 +59,38 @@ def test_every_change_shows(git_project, change):
     change(Path(git_project))
     after = look(git_project)
     assert before != after == look(git_project)
+    assert is_known(before)
+    assert is_known(after)
+
+
+@pytest.mark.parametrize("pair", SECOND_CHANGES, ids=second_id)
+def test_nothing_that_git_was_told_hides_a_change(git_project, pair):
+    first, second = pair
+    first(Path(git_project))
+    before = look(git_project)
+    second(Path(git_project))
+    after = look(git_project)
+    assert before != after == look(git_project)
+    assert is_known(before)
+    assert is_known(after)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_with_paths_a_change_elsewhere_does_not_show(git_project, change):
+    other_folder(git_project)
+    before = look(git_project, "other/**")
+    change(Path(git_project))
+    assert look(git_project, "other/**") == before
+    assert is_known(before)
+
+
+@pytest.mark.parametrize("change", [c for c in CHANGES if c not in OF_HEAD_ALONE])
+def test_with_paths_a_change_to_what_they_name_shows(git_project, change):
+    other_folder(git_project)
+    before = look(f"{git_project}/other", "../**", "no/such/file")
+    change(Path(git_project))
+    after = look(f"{git_project}/other", "../**", "no/such/file")
+    assert before != after
     assert is_known(before)
     assert is_known(after)
 
@@ -58,7 +112,7 @@ def test_every_shell_sees_the_same(git_project, shell):
     if shutil.which(shell[0]) is None:
         pytest.skip(f"there is no {shell[0]}")
     add_strangely(Path(git_project))
-    assert look(git_project, shell) == look(git_project) != ""
+    assert look(git_project, shell=shell) == look(git_project) != ""
 
 
 def test_ignored_files_pipes_and_the_time_do_not_count(git_project):
@@ -125,6 +179,44 @@ def test_a_change_inside_a_submodule_or_a_nested_repository_shows(nested):
     assert len(set(seen)) == len(seen)
 
 
+@pytest.mark.parametrize("glob", ["{}", "{}/**", "{}/deep/*.txt", "./{}/a.txt", "**"])
+@pytest.mark.parametrize("name", ["sub", "nested"])
+def test_a_path_leads_into_a_repository_inside_by_its_name(nested, name, glob):
+    before = look(nested, glob.format(name))
+    (nested / name / "a.txt").write_text("changed")
+    assert look(nested, glob.format(name)) != before
+    assert is_known(before)
+
+
+@pytest.mark.parametrize("path", ["file.txt", "./file.txt", "*.txt", "sub/../file.txt"])
+def test_other_paths_do_not_lead_into_a_repository_inside(nested, path):
+    before = look(nested, path)
+    (nested / "sub" / "a.txt").write_text("changed")
+    (nested / "nested" / "a.txt").write_text("changed")
+    assert look(nested, path) == before
+    assert is_known(before)
+
+
+def test_which_of_the_overlooked_files_is_there_shows(git_project):
+    for name in ("a", "b"):
+        (Path(git_project) / name).write_text("x")
+    git(git_project, "add", ".")
+    git(git_project, "update-index", "--skip-worktree", "a", "b")
+    (Path(git_project) / "a").unlink()
+    before = look(git_project)
+    (Path(git_project) / "b").rename(Path(git_project) / "a")
+    assert look(git_project) != before
+    assert is_known(before)
+
+
+def test_a_name_that_was_told_to_be_overlooked_and_cannot_be_read_is_unknown(git_project):
+    (Path(git_project) / "two\nlines").write_text("x")
+    git(git_project, "add", ".")
+    assert is_known(look(git_project))
+    git(git_project, "update-index", "--assume-unchanged", "two\nlines")
+    assert not is_known(look(git_project))
+
+
 def test_a_repository_inside_that_is_too_large_makes_the_files_unknown(nested, monkeypatch):
     monkeypatch.setattr(workspace_remote.workspace_content, "MOST_ENTRIES", 1)
     assert not is_known(look(nested))
@@ -176,7 +268,7 @@ def test_a_filter_of_the_user_is_fine(git_project, tmp_path):
 def test_a_git_in_the_project_is_not_run(git_project, trap, first):
     program, ran = trap
     (Path(git_project) / "git").symlink_to(program)
-    argv = ["/bin/sh", "-c", workspace_remote._script(), "sh", "."]
+    argv = ["/bin/sh", "-c", workspace_remote._script(), "sh", ".", "0"]
     environ = os.environ | {"PATH": f"{first}:{os.environ['PATH']}"}
     done = subprocess.run(argv, cwd=git_project, env=environ, capture_output=True, text=True)
     assert is_known(done.stdout.strip())
@@ -199,7 +291,46 @@ def test_it_is_taken_there_in_one_round_trip(warm_box, git_project):
     assert fingerprint_there(remote, 20) != before
 
 
+def test_all_scopes_are_told_in_one_round_trip(warm_box, git_project, tmp_path, monkeypatch):
+    other_folder(git_project)
+    run, times = workspace_remote.run_there, []
+    monkeypatch.setattr(
+        workspace_remote, "run_there", lambda *a, **k: times.append(a) or run(*a, **k)
+    )
+    scopes = [
+        Scope(git_project),
+        Scope(git_project, ("other/**", "*.md")),
+        Scope(str(tmp_path / "gone")),
+        Scope(git_project, ("*.md", "other/**", "*.md")),
+        Scope(f"{git_project}/other", ("kept.txt",)),
+    ]
+    remote = remote_from(warm_box.url(git_project))
+    before = fingerprints_there(remote, scopes, 20)
+    assert len(times) == 1
+    assert [bool(tree) for tree in before] == [True, True, False, True, True]
+    assert before[1] == before[3]
+    assert len({*before}) == 4
+    edit(Path(git_project))
+    after = fingerprints_there(remote, scopes, 20)
+    assert [a == b for a, b in zip(before, after, strict=True)] == [False, True, True, True, True]
+    assert fingerprints_there(remote, [], 20) == []
+
+
 def test_where_it_cannot_be_told_there_is_none(warm_box, tmp_path):
     assert fingerprint_there(remote_from(warm_box.url(str(tmp_path))), 20) == ""
     assert fingerprint_there(remote_from(warm_box.url(str(tmp_path / "gone"))), 20) == ""
     assert fingerprint_there(remote_from("ssh://no-such-machine.invalid/"), 20) == ""
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_a_link_made_anew_is_no_change(git_project, shell):
+    if shutil.which(shell[0]) is None:
+        pytest.skip(f"there is no {shell[0]}")
+    seen = set()
+    for target in ("a\n", "a\n", "b"):
+        (Path(git_project) / "link").unlink(missing_ok=True)
+        (Path(git_project) / "link").symlink_to(target)
+        os.utime(Path(git_project) / "link", (len(seen), 1), follow_symlinks=False)
+        seen.add(look(git_project, shell=shell))
+    assert len(seen) == 2
+    assert all(map(is_known, seen))

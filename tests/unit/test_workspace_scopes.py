@@ -1,0 +1,165 @@
+"""Paths narrow what a fingerprint is about, and many scopes are looked at together."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from conftest import git
+from notyet import workspace_content
+from notyet.workspace import Scope, fingerprint, fingerprints, repository_of
+from tree_changes import CHANGES, OF_HEAD_ALONE, edit
+
+pytestmark = pytest.mark.rule("N1")
+
+
+def look(folder, *paths):
+    return fingerprints([Scope(str(folder), paths)])[0]
+
+
+@pytest.fixture
+def project(git_project):
+    """A project with a file, and with a folder next to it."""
+    other = Path(git_project) / "other"
+    other.mkdir()
+    (other / "kept.txt").write_text("kept")
+    git(git_project, "add", ".")
+    git(git_project, "commit", "--quiet", "-m", "other")
+    return Path(git_project)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_elsewhere_does_not_show(project, change):
+    before = look(project, "other/**")
+    change(project)
+    assert look(project, "other/**") == before != ""
+
+
+@pytest.mark.parametrize("change", [c for c in CHANGES if c not in OF_HEAD_ALONE])
+def test_a_change_to_what_they_name_shows(project, change):
+    before = look(project / "other", "../**", "no/such/file")
+    change(project)
+    after = look(project / "other", "../**", "no/such/file")
+    assert "" not in (before, after)
+    assert before != after
+
+
+@pytest.mark.parametrize("change", OF_HEAD_ALONE)
+def test_a_commit_that_leaves_these_files_alone_is_no_change(project, change):
+    before = look(project, "**")
+    change(project)
+    assert look(project, "**") == before != ""
+
+
+@pytest.mark.parametrize(
+    ("path", "is_named"),
+    [
+        ("kept.txt", True),
+        ("*.txt", True),
+        ("**/*.txt", True),
+        ("k?pt.[st]xt", True),
+        (".", True),
+        ("", True),
+        ("deeper", False),
+        ("deeper/**", False),
+        ("*.py", False),
+        ("KEPT.TXT", False),
+        (":(exclude)kept.txt", False),
+        ("!kept.txt", False),
+    ],
+)
+def test_they_are_globs_of_git_from_the_folder_on(project, path, is_named):
+    before = look(project / "other", path)
+    (project / "other" / "kept.txt").write_text("changed")
+    edit(project)
+    assert (look(project / "other", path) != before) is is_named
+    assert before
+
+
+@pytest.mark.parametrize("name", ["LITERAL", "GLOB", "NOGLOB", "ICASE"])
+def test_what_the_environment_says_about_globs_does_not_matter(project, monkeypatch, name):
+    before = look(project, "other/*.txt")
+    monkeypatch.setenv(f"GIT_{name}_PATHSPECS", "1")
+    assert look(project, "other/*.txt") == before
+    (project / "other" / "kept.txt").write_text("changed")
+    assert look(project, "other/*.txt") != before
+
+
+@pytest.mark.parametrize("path", ["../../elsewhere", "/no/such/place", "nul\0byte", "\ud800"])
+def test_a_path_that_leads_out_makes_its_scope_unknown_and_no_other(project, path):
+    scopes = [Scope(str(project)), Scope(str(project), (path,)), Scope(str(project), ("other",))]
+    assert [bool(seen) for seen in fingerprints(scopes)] == [True, False, True]
+
+
+def test_scopes_are_told_in_their_order_and_the_same_one_twice(project, tmp_path):
+    below = str(project / "other")
+    scopes = [
+        Scope(str(project)),
+        Scope(str(tmp_path)),
+        Scope(below, ("a", "b")),
+        Scope(below),
+        Scope(below, ("b", "a", "b")),
+        Scope(str(project), ("a", "b")),
+    ]
+    whole, none, first, same_whole, second, other = fingerprints(scopes)
+    assert none == ""
+    assert whole == same_whole == fingerprint(below)
+    assert first == second != whole
+    assert other != whole
+    assert fingerprints([]) == []
+
+
+def test_what_a_scope_shows_does_not_depend_on_the_others(project, monkeypatch):
+    monkeypatch.setattr(workspace_content, "MOST_BYTES", 10)
+    (project / "big.txt").write_text("x" * 9)
+    (project / "other" / "big.txt").write_text("x" * 9)
+    narrow, whole = Scope(str(project), ("other",)), Scope(str(project))
+    together = fingerprints([whole, narrow])
+    assert together == [*fingerprints([whole]), *fingerprints([narrow])]
+    assert together == fingerprints([narrow, whole])[::-1]
+
+
+def new_repository(folder):
+    folder.mkdir()
+    (folder / "a.txt").write_text("a")
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "a")
+
+
+@pytest.mark.parametrize("glob", ["{}", "{}/**", "{}/deep/*.txt", "./{}/a.txt", "**", "deep/../{}"])
+@pytest.mark.parametrize("kind", ["submodule", "nested"])
+def test_a_path_leads_into_a_repository_inside_by_its_name(project, kind, glob):
+    new_repository(project / "inner")
+    if kind == "submodule":
+        git(project, "add", "inner")
+    before = look(project, glob.format("inner"))
+    (project / "inner" / "a.txt").write_text("changed")
+    assert look(project, glob.format("inner")) != before != ""
+
+
+@pytest.mark.parametrize("path", ["file.txt", "./file.txt", "*.txt", "**/*.txt", "inner/../other"])
+def test_other_paths_do_not_lead_into_a_repository_inside(project, path):
+    new_repository(project / "inner")
+    git(project, "add", "inner")
+    before = look(project, path)
+    (project / "inner" / "a.txt").write_text("changed")
+    assert look(project, path) == before != ""
+
+
+def test_the_repository_of_a_folder_is_found_by_walking_up(project, tmp_path, monkeypatch):
+    (project / "other" / "deep").mkdir()
+    (tmp_path / "link").symlink_to(project / "other")
+    top = os.path.realpath(project)
+    assert repository_of(str(project)) == top
+    assert repository_of(str(project / "other" / "deep")) == top
+    assert repository_of(str(tmp_path / "link")) == top
+    git(project, "worktree", "add", "--quiet", str(tmp_path / "second"))
+    assert repository_of(str(tmp_path / "second")) == os.path.realpath(tmp_path / "second")
+    monkeypatch.chdir(project / "other")
+    assert repository_of(".") == top
+
+
+@pytest.mark.parametrize("folder", ["", "/", "/no/such/folder", "nul\0byte"])
+def test_where_there_is_no_repository_there_is_none(folder):
+    assert repository_of(folder) == ""
