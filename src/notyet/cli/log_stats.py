@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from notyet.ledger.sqlite import Ledger
 
 _HEAD = (
-    "GATE", "ASKED", "SPARED", "BLOCKED", "BROKEN", "P50", "P95", "IN ALL", "LED TO A PASS",
+    "GATE", "ASKED", "SPARED", "BLOCKED", "BROKEN", "P50", "P95", "IN ALL", "MENDED",
     "WORTH IT?",
 )  # fmt: skip
 _FEW = 10  # answers, below which a share says little
@@ -106,7 +106,7 @@ def verdict(gate: GateStats) -> str:
         return "blocked, but never sent anybody back: see limits"
     each = age(gate.seconds / gate.blocked)
     if gate.sent_back < _FEW_BLOCKS:
-        return f"few blocks so far; one in {each} of asking"
+        return f"few blocks so far; one per {each} of asking"
     if gate.led_to_pass / gate.sent_back >= _OFTEN:
-        return f"yes: its blocks are mended, one in {each} of asking"
+        return f"yes: its blocks are mended, one per {each} of asking"
     return "its blocks are rarely mended in the same turn: is its message clear?"

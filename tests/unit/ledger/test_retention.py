@@ -52,8 +52,8 @@ def fill(ledger, count, days=0.0):
         )
         db.execute(
             "INSERT OR IGNORE INTO reports (stop, position, gate, status, said, reason, extend,"
-            " seconds, output, matched, observed, warning) SELECT id, 0, 'tests', 'allowed', '', '', 0, 1.0,"
-            " hex(zeroblob(100)), '', 0, '' FROM stops WHERE id > 1"
+            " seconds, output, matched, observed, warning) SELECT id, 0, 'tests', 'allowed', '',"
+            " '', 0, 1.0, hex(zeroblob(100)), '', 0, '' FROM stops WHERE id > 1"
         )
 
     ledger.file.write(enter)

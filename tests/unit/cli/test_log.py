@@ -1,0 +1,395 @@
+"""`notyet log`: what stops came to, as a table, as one page, as JSON and as statistics."""
+
+import io
+import json
+import os
+import sqlite3
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hook_runs import ask, gate, ledger_path, new_project, payload
+from notyet import Allow, Block, Decision, Halt, Ledger, Problem, Report
+from notyet.cli.log import project_of
+from notyet.cli.main import main
+from support import stop
+
+HOSTILE = {
+    "escapes": "\x1b]0;owned\x07\x1b[31mred\x1b[0m",
+    "lines": "one\r\ntwo\u2028three",
+    "surrogate": "half \ud83d",
+    "huge": "x" * 1_000_000,
+    "hidden": "a\u202eb\u200bc\x00d",
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    folder = tmp_path / "p"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def shown(capsys, *argv):
+    capsys.readouterr()
+    code = main(["log", *argv])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def refused(capsys, *argv):
+    """Return what a command line is told that cannot be right."""
+    capsys.readouterr()
+    try:
+        code = main(["log", *argv])
+    except SystemExit as leaving:
+        code = leaving.code
+    assert code == 2
+    return capsys.readouterr().err
+
+
+def decided(folder, outcome="passed", reports=(), verdict=None, why="", **fields):
+    """Write down a stop as an engine does."""
+    ledger = Ledger()
+    event = stop(**({"host": "claude", "cwd": str(folder)} | fields))
+    begun = ledger.begin(event)
+    decision = Decision(
+        verdict=verdict or Allow(),
+        outcome=outcome,
+        turn=begun.history.turn,
+        count=1 if outcome == "blocked" else 0,
+        limit=3,
+        limit_source="max_blocks",
+        reports=tuple(reports),
+        why=why,
+    )
+    ledger.record(begun, decision)
+    ledger.close()
+    return begun.stop
+
+
+def test_without_a_ledger_it_says_how_to_get_stops_and_makes_nothing(capsys, here):
+    code, out, err = shown(capsys)
+    assert (code, err) == (0, "")
+    assert out.startswith("no stops yet; connect an agent with: notyet install")
+    assert shown(capsys, "--json") == (0, "", "")
+    assert shown(capsys, "--stats")[1].startswith("no stops in ")
+    assert shown(capsys, "--prune")[1] == "nothing to remove: there is no ledger yet\n"
+    code, _, err = shown(capsys, "7")
+    assert code == 1
+    assert err == f"notyet log: there is no stop 7: {ledger_path()} does not exist yet\n"
+    assert not os.path.exists(ledger_path())
+
+
+def test_the_newest_stop_is_the_last_line_of_a_table(capsys, here):
+    lint = Report(gate="lint", answer=Allow(), seconds=0.21)
+    tests = Report(gate="tests", answer=Block("Mend it."), seconds=4.1)
+    decided(here, "blocked", [lint, tests], Block("Mend it."), session_id="0f3a9c1e-77")
+    spared = Report(gate="lint", answer=Allow(), spared="passed")
+    decided(here, "passed", [spared], session_id="0f3a9c1e-77", last_message="2")
+    code, out, err = shown(capsys)
+    assert (code, err) == (0, "")
+    head, first, second = out.splitlines()
+    assert head.split() == ["ID", "WHEN", "HOST", "SESSION", "OUTCOME", "GATES"]
+    assert first.endswith("lint ✓ 0.2s, tests ✗ 4.1s; sent back 1/3")
+    assert first.split()[0] == "1"
+    assert first.split()[2:5] == ["claude", "0f3a9c1e", "blocked"]
+    assert second.endswith("passed   lint ✓ remembered")
+
+
+def test_every_way_that_a_report_can_end_has_its_mark(capsys, here):
+    reports = [
+        Report(gate="a", answer=Halt("no"), seconds=1),
+        Report(gate="b", answer=Problem("timeout", "10 s"), seconds=10),
+        Report(gate="c", answer=Allow(), spared="unchanged"),
+        Report(gate="d"),
+        Report(gate="e", answer=Block("x"), seconds=2, observed=True),
+    ]
+    decided(here, "halted", reports, Halt("no"), why="a")
+    line = shown(capsys)[1].splitlines()[1]
+    assert "a ■ 1.0s, b ! timeout 10s, c - unchanged, d - not asked, e ✗ 2.0s (watches); a" in line
+
+
+def test_a_terminal_without_these_letters_gets_others(here, monkeypatch):
+    decided(here, "blocked", [Report(gate="tést", answer=Block("x"))], Block("x"))
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    assert main(["log"]) == 0
+    assert b"t\\xe9st x 0.0s; sent back 1/3" in raw.getvalue()
+
+
+def test_a_send_back_after_which_nothing_came_is_shown_as_such(capsys, here):
+    decided(here, "blocked", [], Block("x"), turn_id="t1")
+    assert "sent back 1/3, no stop since" in shown(capsys)[1]
+    decided(here, "passed", turn_id="t2")
+    out = shown(capsys)[1]
+    assert "overridden  then let go by the host" in out
+    page = shown(capsys, "1")[1]
+    assert "stop      1  overridden" in page
+    assert "the host let the agent go although it had been sent back (1/3)" in page
+    assert "1 overridden" in shown(capsys, "--stats")[1]
+
+
+def test_stops_of_other_folders_are_shown_when_asked_for(capsys, here, tmp_path):
+    decided(tmp_path / "elsewhere")
+    out = shown(capsys)[1]
+    assert out == f"no stops in {here} yet; those of other folders: notyet log --all\n"
+    assert len(shown(capsys, "--all")[1].splitlines()) == 2
+    decided(here / "sub", last_message="2")
+    assert len(shown(capsys)[1].splitlines()) == 2
+    assert shown(capsys, "--host", "mux")[1] == (
+        f"no stop in {here} is like that; everywhere: add --all\n"
+    )
+    assert shown(capsys, "--host", "mux", "--all")[1] == "no stop is like that\n"
+
+
+def test_a_project_is_where_its_file_is_else_its_repository_else_the_folder(tmp_path):
+    deep = tmp_path / "repo" / "app" / "src"
+    deep.mkdir(parents=True)
+    assert project_of(str(deep)) == str(deep)
+    (tmp_path / "repo" / ".git").mkdir()
+    assert project_of(str(deep)) == str(tmp_path / "repo")
+    (tmp_path / "repo" / "app" / "notyet.toml").touch()
+    assert project_of(str(deep)) == str(tmp_path / "repo" / "app")
+
+
+def test_filters_narrow_it_down(capsys, here):
+    decided(here, session_id="aaa-1", agent_id="sub-9")
+    decided(here, "capped", [Report(gate="t", answer=Block("x"))], session_id="bbb", why="t still")
+
+    def found(*argv):
+        return [json.loads(line)["id"] for line in shown(capsys, "--json", *argv)[1].splitlines()]
+
+    assert found() == [1, 2]
+    assert found("--session", "aaa") == [1]
+    assert found("--outcome", "capped", "--outcome", "stuck") == [2]
+    assert found("--gate", "t") == [2]
+    assert found("--host", "claude", "-n", "1") == [2]
+    assert found("-n", "all") == [1, 2]
+    assert found("--since", "1h", "--until", "today") == [1, 2]
+    assert found("--until", "1h") == []
+    assert "AGENT" in shown(capsys)[1]
+    assert "sub-9" in shown(capsys)[1]
+
+
+def test_a_line_of_json_holds_a_stop_and_its_reports(capsys, here):
+    report = Report(gate="t", answer=Block("do " * 5_000, "because"), exit="exit 1", output="out")
+    decided(here, "blocked", [report], Block("do " * 5_000, "why"), last_message="done")
+    (line,) = shown(capsys, "--json")[1].splitlines()
+    known = json.loads(line)
+    assert (known["id"], known["outcome"], known["followed"]) == (1, "blocked", False)
+    assert len(known["prompt"]) == len(known["reports"][0]["said"]) == 2_000
+    assert known["event"]["last_message"] == "done"
+    assert "tools_used" not in known["event"]
+    (told,) = known["reports"]
+    assert (told["status"], told["reason"], told["exit"]) == ("blocked", "because", "exit 1")
+    assert not {"output", "answer", "passed_on"} & set(told)
+    known = json.loads(shown(capsys, "1", "--json")[1])
+    assert known["prompt"] == "do " * 5_000
+    assert (known["reports"][0]["output"], known["reports"][0]["log_pruned"]) == ("out", False)
+    assert known["turn_stops"] == []
+
+
+def test_one_stop_is_shown_with_everything(capsys, here):
+    folder = new_project(here, gate("seq 3000; exit 3"))
+    ask(payload("claude", folder, last_assistant_message="All done."))
+    ask(payload("claude", folder, stop_hook_active=True, last_assistant_message="Again."))
+    code, out, err = shown(capsys, "2")
+    assert (code, err) == (0, "")
+    page = {line[:10].strip(): line[10:] for line in out.splitlines() if line[:1].isalpha()}
+    assert page["stop"] == "2  blocked (sent back 2/3, no stop since)"
+    assert page["when"].startswith(time.strftime("%Y-"))
+    assert ", took " in page["when"]
+    assert page["limit"] == "3 send-backs, by max_blocks"
+    assert (page["host"], page["agent"], page["folder"]) == ("claude", "main", str(folder))
+    assert (page["session"], page["said"]) == ("s1", "Again.")
+    assert page["turn"] == "1"
+    assert "  before  stop 1, " in out
+    assert page["gates"].split() == ["gate", "result", "time", "how"]
+    assert "g     blocked" in out
+    assert "exit 3" in out
+    assert page["told"].startswith("notyet: a check failed")
+    assert "\ng printed:\n  1\n  2\n  3\n" in out
+    assert out.endswith("  3000\n")
+    assert "  1500\n" in out  # which the agent was not told
+
+
+def test_a_log_that_was_removed_is_said_and_what_is_left_is_shown(capsys, here):
+    folder = new_project(here, gate("seq 9000; exit 3"))
+    ask(payload("claude", folder))
+    for log in (Path(ledger_path()).parent / "logs").iterdir():
+        log.unlink()
+    out = shown(capsys, "1")[1]
+    assert "was removed to make room; this is what is left" in out
+    assert "characters left out" in out
+    assert out.endswith("  9000\n")
+    assert json.loads(shown(capsys, "1", "--json")[1])["reports"][0]["log_pruned"] is True
+
+
+def test_how_each_gate_ended_is_said_in_words(capsys, here):
+    reports = [
+        Report(gate="a", answer=Allow(), spared="passed"),
+        Report(gate="b", answer=Allow(), spared="unchanged"),
+        Report(gate="c", answer=Problem("timeout", "after 10 s"), held=True, workspace="ssh://h/p"),
+        Report(gate="d", answer=Allow(note="a note"), observed=True, matched="coder", hidden=True),
+    ]
+    decided(here, "blocked", reports, Block("x"), agent_type="coder", model="m1", agent_id="a9",
+            scope="subagent", task_id="tk1", error="it broke", ending="error",
+            workspace="ssh://h/p", host_version="2.1")  # fmt: skip
+    out = shown(capsys, "1")[1]
+    assert "remembered  0.0s  it had passed on the same files before" in out
+    assert "unchanged   0.0s  no file had changed since the agent began" in out
+    assert "timeout; after 10 s; held the agent; on ssh://h/p" in out
+    assert "only watches; coder" in out
+    assert "d said (and wants it hidden):\n  a note" in out
+    assert "agent     a9 (coder, m1)" in out
+    assert "host      claude 2.1" in out
+    for line in ("task      tk1", "error     it broke", "ending    error", "workspace ssh://h/p"):
+        assert line in out
+
+
+def test_a_stop_that_was_let_go_unasked_has_no_turn(capsys, here):
+    ledger = Ledger()
+    skipped = Decision(verdict=Allow(), outcome="skipped", why="off", warnings=("it is off",))
+    ledger.skip(stop(cwd=str(here)), skipped)
+    out = shown(capsys, "1")[1]
+    assert "stop      1  skipped (off)" in out
+    assert "warning   it is off" in out
+    assert "turn" not in out
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_text_in_any_field_stays_text(capsys, here, kind):
+    text = HOSTILE[kind]
+    ledger = Ledger()
+    event = stop(cwd=str(here), session_id=text, host=text, agent_id=text, agent_type=text,
+                 agent_name=text, label=text, model=text, error=text, last_message=text,
+                 task_id=text, host_version=text)  # fmt: skip
+    begun = ledger.begin(event)
+    report = Report(gate=text, answer=Block(text, text), output=text, matched=text, warning=text,
+                    exit=text[:50].replace("\ud83d", ""), log="/x", tell_user=text)  # fmt: skip
+    decision = Decision(
+        verdict=Block(text, text), outcome="blocked", turn=1, count=1, limit=3,
+        limit_source=text[:40].replace("\ud83d", ""), reports=(report,), why=text, warnings=(text,),
+    )  # fmt: skip
+    ledger.record(begun, decision)
+    for argv in ([], ["1"], ["--stats"]):
+        code, out, err = shown(capsys, *argv)
+        assert (code, err) == (0, "")
+        out.encode()
+        assert all(line.isprintable() for line in out.split("\n"))
+    assert len(shown(capsys)[1].splitlines()) == 2
+    assert all(len(line) <= 120 for line in shown(capsys)[1].splitlines())
+    for argv in (["--json"], ["1", "--json"], ["--stats", "--json"]):
+        out = shown(capsys, *argv)[1]
+        out.encode()
+        assert all(json.loads(line) for line in out.splitlines())
+
+
+def test_what_is_asked_for_in_a_wrong_way_is_said(capsys, here):
+    assert "an ID and --stats do not go together; choose one" in refused(capsys, "1", "--stats")
+    assert "--stats and --follow do not" in refused(capsys, "--stats", "-f")
+    assert "an ID does not go together with --host" in refused(capsys, "1", "--host", "x")
+    assert "--prune does not go together with --since" in refused(
+        capsys, "--prune", "--since", "2d"
+    )
+    assert "--prune has no JSON" in refused(capsys, "--prune", "--json")
+    assert "--until is before --since" in refused(capsys, "--since", "1d", "--until", "2d")
+    assert "--follow and --until" in refused(capsys, "-f", "--until", "2d")
+    assert "a stop has a number, not 'x'" in refused(capsys, "x")
+    assert "is no moment" in refused(capsys, "--since", "soon")
+    assert "a number from 1 up, or all" in refused(capsys, "-n", "0")
+    assert "invalid choice: 'fine'" in refused(capsys, "--outcome", "fine")
+
+
+def test_a_number_that_no_stop_has_is_said(capsys, here):
+    decided(here)
+    code, out, err = shown(capsys, "99")
+    assert (code, out) == (1, "")
+    assert err == "notyet log: there is no stop 99; list them with: notyet log --all\n"
+    assert shown(capsys, "9" * 30)[0] == 1
+
+
+def test_a_ledger_of_a_newer_version_is_left_alone_and_said(capsys, here):
+    decided(here)
+    with closing(sqlite3.connect(ledger_path())) as db, db:
+        db.execute("PRAGMA user_version = 99")
+    for argv in ([], ["1"], ["--stats"], ["--prune"]):
+        code, out, err = shown(capsys, *argv)
+        assert (code, out) == (1, "")
+        assert err.startswith(f"notyet log: ledger {ledger_path()}: it has version 99")
+        assert len(err.splitlines()) == 1
+
+
+def test_a_damaged_ledger_is_set_aside_and_said(capsys, here):
+    decided(here)
+    content = bytearray(Path(ledger_path()).read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    Path(ledger_path()).write_bytes(content)
+    for suffix in ("-wal", "-shm"):
+        Path(ledger_path() + suffix).unlink(missing_ok=True)
+    code, out, err = shown(capsys)
+    assert code == 0
+    assert out.startswith("no stops yet")
+    assert "was corrupt; it was moved to" in err
+
+
+def test_a_ledger_that_others_hold_is_said(capsys, here, monkeypatch):
+    decided(here)
+    monkeypatch.setattr("notyet.ledger.sqlite.Connection", _impatient)
+    with closing(sqlite3.connect(ledger_path(), isolation_level=None)) as db:
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("BEGIN EXCLUSIVE")
+        db.execute("UPDATE stops SET turn = 1")
+        db.execute("COMMIT")
+        code, _, err = shown(capsys)
+    assert code == 1
+    assert "other processes held it for over" in err
+
+
+def _impatient(path, _patience):
+    from notyet.ledger.connection import Connection
+
+    return Connection(path, 0.05)
+
+
+def test_what_is_no_ledger_is_left_alone_and_said(capsys, here, monkeypatch, tmp_path):
+    (tmp_path / "letter.txt").write_text("Dear reader, " * 500)
+    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path / "letter.txt"))
+    code, _, err = shown(capsys)
+    assert code == 1
+    assert "it is not a ledger" in err
+    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path))
+    assert shown(capsys)[0] == 1
+
+
+def test_pruning_by_hand_says_what_went(capsys, here):
+    for n in range(3):
+        decided(here, session_id=f"s{n}")
+    assert shown(capsys, "--prune")[1].startswith("nothing to remove; ")
+    with closing(sqlite3.connect(ledger_path())) as db, db:
+        db.execute("UPDATE stops SET begun_at = 1000 WHERE id < 3")
+    code, out, err = shown(capsys, "--prune")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"removed 2 stops; {ledger_path()} has ")
+    assert len(shown(capsys)[1].splitlines()) == 2
+
+
+def test_pruning_by_hand_is_refused_while_the_users_file_is_wrong(capsys, here):
+    folder = Path(os.environ["HOME"]) / ".config" / "notyet"
+    folder.mkdir(parents=True)
+    (folder / "notyet.toml").write_text('[ledger]\nkeep = "long"\n')
+    code, out, err = shown(capsys, "--prune")
+    assert (code, out) == (1, "")
+    assert "nothing is removed until this is mended" in err
+
+
+def test_a_stop_that_is_still_asked_is_shown_as_such(capsys, here):
+    ledger = Ledger()
+    begun = ledger.begin(stop(cwd=str(here)))
+    assert "asking" in shown(capsys)[1]
+    assert "still being asked" in shown(capsys, str(begun.stop))[1]

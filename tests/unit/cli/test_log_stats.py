@@ -1,0 +1,105 @@
+"""`notyet log --stats`: is a gate worth its seconds? As far as the numbers carry."""
+
+import json
+
+import pytest
+
+from notyet import Allow, Block, Decision, Engine, Ledger, Report
+from notyet.cli.log_stats import verdict
+from notyet.cli.main import main
+from notyet.ledger.past_stats import GateStats
+from support import gate, stop
+
+
+def stats(**fields):
+    return GateStats(**({"gate": "g", "asked": 100, "p50": 2.0, "p95": 4.0} | fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"asked": 0}, "never asked"),
+        ({"asked": 0, "unchanged": 3}, "never asked: nothing changed"),
+        ({"asked": 1}, "too early: asked once"),
+        ({"asked": 9, "blocked": 9}, "too early to say: asked 9 times"),
+        ({"problems": 20}, "broken in 20% of its questions: look at it"),
+        ({}, "never blocked, costs 2.0s each"),
+        ({"p50": 45.0}, "never blocked, and costs 45s each: is it needed at every stop?"),
+        ({"observed": 7}, "only watches; would have blocked 7 times"),
+        ({"blocked": 3}, "blocked, but never sent anybody back: see limits"),
+        (
+            {"blocked": 4, "sent_back": 4, "seconds": 200.0},
+            "few blocks so far; one per 50s of asking",
+        ),
+        (
+            {"blocked": 10, "sent_back": 10, "led_to_pass": 9, "seconds": 200.0},
+            "yes: its blocks are mended, one per 20s of asking",
+        ),
+        (
+            {"blocked": 10, "sent_back": 10, "led_to_pass": 2},
+            "its blocks are rarely mended in the same turn: is its message clear?",
+        ),
+    ],
+)
+def test_the_verdict_is_plain_and_says_when_it_is_too_early(fields, says):
+    assert verdict(stats(**fields)) == says
+
+
+def shown(capsys, *argv):
+    capsys.readouterr()
+    assert main(["log", "--stats", "--all", *argv]) == 0
+    return capsys.readouterr().out
+
+
+def test_every_gate_has_a_line_and_all_outcomes_a_sum(capsys, tmp_path):
+    ledger = Ledger()
+    for n in range(6):
+        answers = [Block("x"), Allow()]
+        engine = Engine(
+            [gate("tests", lambda *_, left=answers: left.pop(0)), gate("lint", Allow())],
+            ledger=ledger,
+            warn=lambda _: None,
+        )
+        engine.check_sync(stop(turn_id=f"t{n}", last_message="1"))
+        engine.check_sync(stop(turn_id=f"t{n}", last_message="2"))
+    begun = ledger.begin(stop(session_id="other"))
+    spared = Report(gate="lint", answer=Allow(), spared="unchanged")
+    ledger.record(
+        begun,
+        Decision(verdict=Allow(), outcome="skipped", why="unchanged", turn=1, reports=(spared,)),
+    )
+    head, *lines = shown(capsys).splitlines()
+    assert head.split()[:5] == ["GATE", "ASKED", "SPARED", "BLOCKED", "BROKEN"]
+    rows = {line.split()[0]: line for line in lines[:2]}
+    assert rows["tests"].split()[1:5] == ["12", "0", "6", "0"]
+    assert "6/6 (100%)  yes: its blocks are mended, one per" in rows["tests"]
+    assert rows["lint"].split()[1:3] == ["12", "1"]
+    assert lines[3] == "13 stops: 6 blocked, 6 passed, 1 skipped"
+    assert lines[4].startswith("from 20")
+    known = [json.loads(line) for line in shown(capsys, "--json").splitlines()]
+    assert {one.get("gate") for one per known} == {"tests", "lint", None}
+    assert known[-1]["outcomes"] == {"blocked": 6, "passed": 6, "skipped": 1}
+    assert known[-1]["kind"] == "stops"
+
+
+def test_few_send_backs_get_no_percentage_and_one_stop_is_one(capsys):
+    engine = Engine([gate("g", Block("x"))], ledger=Ledger(), warn=lambda _: None)
+    engine.check_sync(stop())
+    out = shown(capsys)
+    assert " 0/1 " in out
+    assert "%" not in out
+    assert "1 stop: 1 blocked" in out
+
+
+def test_that_older_stops_were_not_counted_is_said(capsys):
+    for n in range(3):
+        Engine([gate("g", Allow())], ledger=Ledger()).check_sync(stop(session_id=f"s{n}"))
+    assert "only the newest 2 were counted; choose others with --until" in shown(capsys, "-n", "2")
+
+
+def test_stops_without_any_gate_are_counted_too(capsys):
+    ledger = Ledger()
+    ledger.skip(stop(), Decision(verdict=Allow(), outcome="skipped", why="off"))
+    out = shown(capsys)
+    assert "no gate was asked" in out
+    assert "1 stop: 1 skipped" in out

@@ -1,0 +1,93 @@
+"""No question of `notyet log` looks at all stops: a million of them cost no more."""
+
+import itertools
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from notyet import Allow, Block, Engine, Ledger
+from notyet.ledger.connection import Connection
+from notyet.ledger.past import Wish, agents, around, stop, stops
+from notyet.ledger.past_stats import stats
+from notyet.ledger.prune import prune, tidy
+from notyet.ledger.retention import Retention
+from support import gate
+from support import stop as an_event
+
+GROWING = ("stops", "s", "reports", "r", "agents", "a", "n", "passes", "starts", "tasks")
+WISHES = {
+    "session": "s1",
+    "outcomes": ("blocked", "passed"),
+    "host": "embedded",
+    "place": "/p",
+    "gate": "lint",
+    "since": 5.0,
+    "until": 1e12,
+}
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """The statements that are run."""
+    heard = set()
+    opened = Connection._opened
+
+    def listened_to(self):
+        db = opened(self)
+        db.set_trace_callback(heard.add)
+        return db
+
+    monkeypatch.setattr(Connection, "_opened", listened_to)
+    return heard
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db")
+    for n, answer in enumerate((Allow(), Block("x"), Allow())):
+        engine = Engine([gate("lint", answer)], ledger=ledger, warn=lambda _: None)
+        engine.check_sync(an_event(cwd="/p", last_message=str(n)))
+    return ledger
+
+
+def scans(ledger, statements):
+    """Return the statements that look at every row of a table that grows."""
+    found = {}
+    with closing(sqlite3.connect(ledger.path)) as db:
+        for sql in statements:
+            if sql.split()[0] not in {"SELECT", "UPDATE", "DELETE"}:
+                continue
+            for *_, step in db.execute(f"EXPLAIN QUERY PLAN {sql}"):
+                # A walk along an index that ends soon is none; what must be sorted first is.
+                is_scan = step.startswith("SCAN") and step.split()[1] in GROWING
+                if (is_scan and "USING" not in step) or "TEMP B-TREE" in step:
+                    found[sql] = step
+    return found
+
+
+@pytest.mark.parametrize("few", [0, 1_000])
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_every_wish_finds_its_stops_by_an_index(ledger, said, monkeypatch, count, few):
+    monkeypatch.setattr("notyet.ledger.past_find._FEW", few)
+    monkeypatch.setattr("notyet.ledger.past_find._FEW_PLACES", few)
+    for names in itertools.combinations(WISHES, count):
+        stops(ledger, Wish(**{name: WISHES[name] for name in names}))
+    assert said
+    assert scans(ledger, said) == {}
+
+
+def test_one_stop_its_turn_the_agents_and_the_statistics_come_by_an_index(ledger, said):
+    assert stop(ledger, 2).outcome == "blocked"
+    around(ledger, 2)
+    assert agents(ledger, 5.0, "/p")
+    assert stats(ledger, Wish(most=-1)).stops == 3
+    assert scans(ledger, said) == {}
+
+
+def test_tidying_up_finds_what_is_old_by_an_index(ledger, said):
+    tidy(ledger, Retention(max_size=1))
+    prune(ledger, Retention(max_size=1))
+    deleted = {sql for sql in said if "stops" in sql or "agents" in sql}
+    assert deleted
+    assert scans(ledger, deleted) == {}
