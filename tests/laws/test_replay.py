@@ -125,10 +125,11 @@ def today(gates, limits):
 def findings(ledger, now):
     """Return what is found of each recorded stop, in order."""
     halting = frozenset(NAMES)
+    known = {}
     found = [
         finding
         for turn in turns(ledger, chosen(ledger, Wish(most=-1)))
-        for finding in replay(turn, lambda _past: now, halting)
+        for finding in replay(turn, lambda _past: now, halting, known)
     ]
     return sorted(found, key=lambda finding: finding.past.id)
 

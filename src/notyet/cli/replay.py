@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from notyet.ledger.sqlite import Ledger
     from notyet.report.replay import Finding, Then
     from notyet.report.replay_places import Places
+    from notyet.report.replay_search import Possible
 
 SUMMARY = "replay recorded stops: which decisions would differ with today's gates, or others"
 EXAMPLES = (
@@ -154,10 +155,11 @@ def _findings(turns: Sequence[Sequence[Then]], places: Places, wanted: set[int])
         for report in then.past.reports
         if isinstance(report.answer, Halt)
     )
+    known: dict[object, Possible] = {}
     findings = [
         finding
         for turn in turns
-        for finding in replay(turn, places.today, halting)
+        for finding in replay(turn, places.today, halting, known)
         if finding.past.id in wanted
     ]
     return sorted(findings, key=lambda finding: finding.past.id)

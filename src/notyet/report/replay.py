@@ -86,21 +86,29 @@ def replay(
     turn: Sequence[Then],
     today_of: Callable[[Past], Today | str],
     halting: frozenset[str] = frozenset(),
+    known: dict[object, Possible] | None = None,
 ) -> list[Finding]:
     """Replay the stops of one agent's turn, the oldest first.
 
     `today_of` returns what is in force where a stop was, or why nobody can tell. `halting` are
-    gates that are known to halt: only of these is it tried what happens if they do.
+    gates that are known to halt: only of these is it tried what happens if they do. `known` keeps
+    what was found out, for other turns in the same places.
     """
-    fold = _Turn(turn[0].counted if turn else None, halting)
+    fold = _Turn(turn[0].counted if turn else None, halting, known)
     return [fold.next(then, today_of) for then in turn]
 
 
 class _Turn:
     """What is known of a turn so far, replayed."""
 
-    def __init__(self, first: Counted | None, halting: frozenset[str]) -> None:
+    def __init__(
+        self,
+        first: Counted | None,
+        halting: frozenset[str],
+        known: dict[object, Possible] | None,
+    ) -> None:
         self._halting = halting
+        self._known = known
         self._alike = Alike()
         if first is not None and not first.is_first:  # stops before it are gone
             self._alike = Alike(repeats=first.history.blocks, is_known=False)
@@ -120,7 +128,7 @@ class _Turn:
             self._lose(then)
             return Finding(past=past, result="left_out", was=was, left_out=today)
         stopped = self._stopped(then, today)
-        found = possible(stopped) if stopped.gates else _without_gates(today)
+        found = possible(stopped, self._known) if stopped.gates else _without_gates(today)
         finding = _compared(then, today, found, stopped)
         finding = replace(finding, follows=self._unknown)
         self._go_on(then, found, finding)

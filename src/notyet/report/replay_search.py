@@ -11,8 +11,8 @@ from itertools import combinations, product
 
 from notyet.asking import Asking
 from notyet.core.gate import NOT_ASKED_AT_LIMIT, Gate
-from notyet.core.limits import History, Limits, within_limit
-from notyet.core.plan import plan
+from notyet.core.limits import History, Limits, limit_in_force, within_limit
+from notyet.core.plan import HANDED_BACK, plan
 from notyet.core.record import Record, replace
 from notyet.core.verdict import OUTCOMES, Allow, Block, Decision, Halt, Problem, Report
 from notyet.deadline import Deadline
@@ -75,8 +75,45 @@ class Possible(Record, kw_only=True):
         return tuple(decision.outcome for decision in self.decisions)
 
 
-def possible(stopped: Stopped) -> Possible:
-    """Try the missing answers in every way, and return what comes of it."""
+def possible(stopped: Stopped, known: dict[object, Possible] | None = None) -> Possible:
+    """Try the missing answers in every way, and return what comes of it.
+
+    `known` keeps what came of stops like this one: there may be thousands.
+    """
+    shape = _shape(stopped) if known is not None and stopped.recalled.missing else None
+    if known is None or shape is None:
+        return _tried(stopped)
+    if shape not in known:
+        found = _tried(stopped)
+        if found.alike.key:  # the next stop is compared with what this one said
+            return found
+        known[shape] = found
+    return known[shape]
+
+
+def _shape(stopped: Stopped) -> object:
+    """Return what the outcomes depend on, words aside; None where these count too."""
+    if stopped.alike != Alike():
+        return None
+    event = stopped.event
+    return (
+        id(stopped.declared),
+        stopped.limits,
+        tuple(gate.name for gate in stopped.gates),
+        tuple(
+            (name, type(report.answer), getattr(report.answer, "kind", ""))
+            for name, report in stopped.recalled.known.items()
+        ),
+        tuple(stopped.recalled.spared.items()),
+        tuple((missing.gate.name, missing.why) for missing in stopped.recalled.missing),
+        (stopped.history.blocks, limit_in_force(stopped.limits, stopped.history, event.host_cap)),
+        (event.scope, event.agent_id, event.background_tasks),
+        (event.last_message or "").lstrip().startswith(HANDED_BACK),
+        bool(stopped.tree),
+    )
+
+
+def _tried(stopped: Stopped) -> Possible:
     groups = _groups(stopped)
     ways = [_ways(group, stopped.halting) for group in groups]
     total = 1
