@@ -77,7 +77,7 @@ def test_every_gate_has_a_line_and_all_outcomes_a_sum(capsys, tmp_path):
     assert lines[3] == "13 stops: 6 blocked, 6 passed, 1 skipped"
     assert lines[4].startswith("from 20")
     known = [json.loads(line) for line in shown(capsys, "--json").splitlines()]
-    assert {one.get("gate") for one per known} == {"tests", "lint", None}
+    assert {one.get("gate") for one in known} == {"tests", "lint", None}
     assert known[-1]["outcomes"] == {"blocked": 6, "passed": 6, "skipped": 1}
     assert known[-1]["kind"] == "stops"
 
