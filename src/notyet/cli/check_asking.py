@@ -26,7 +26,6 @@ from notyet.remembering import Remembering
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
     from notyet.checks.drive import Line, Progress
     from notyet.cli.about_event import About
@@ -106,10 +105,10 @@ class _Rehearsal(Hook):
         """Give back what the ledger holds."""
         self._ledger.close()
 
-    def read(self, payload: Mapping[str, Any]) -> StopEvent | StartEvent | None:
-        """Read a payload, with what the options say in its place."""
-        event = super().read(payload)
-        return self.wish.stop.changed(event) if isinstance(event, StopEvent) else event
+    def stopping(self, event: StopEvent) -> Reply:
+        """Answer a stop, with what the options say in place of what its payload says."""
+        self.event = self.wish.stop.changed(event)
+        return super().stopping(self.event)
 
     def load(self, event: StopEvent | StartEvent, longest: float) -> Setup:
         """Return what is in force, with only the gates that were named."""

@@ -121,7 +121,7 @@ class Hook:
                 self.said.append(f"this looks like {stranger}; it is answered as Claude Code")
         host_waits(self._patience())
         payload = payload | self.options.said
-        event = self.read(payload)
+        event = host_face(self.host).read_event(payload, self.environ)
         if event is None:
             return self._not_ours(payload)
         from notyet.core.event import StopEvent
@@ -138,12 +138,8 @@ class Hook:
             if nowhere:
                 self.let_go("unreadable", nowhere)
                 return self._nothing(f"notyet: {nowhere}")
-            return self._stopping(event)
+            return self.stopping(event)
         return self._nothing() if is_others else self._starting(event)
-
-    def read(self, payload: Mapping[str, Any]) -> StopEvent | StartEvent | None:
-        """Read a payload in the words of its host."""
-        return host_face(self.host).read_event(payload, self.environ)
 
     def _is_supervised(self, session: str) -> bool:
         mark = self.environ.get("NOTYET_SUPERVISED")
@@ -164,7 +160,8 @@ class Hook:
         self.said.append(f"{name[:80]} is not about a stop; use notyet for Stop and SubagentStop")
         return self._nothing()
 
-    def _stopping(self, event: StopEvent) -> Reply:
+    def stopping(self, event: StopEvent) -> Reply:
+        """Answer a stop."""
         from notyet.config.switch import switched_off
 
         off = switched_off(event.cwd, self.environ)

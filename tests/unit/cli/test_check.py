@@ -216,6 +216,17 @@ def test_a_real_payload_is_asked_about(check, tmp_path, file):
     assert (folder / "host").read_text().strip() == file.partition("/")[0]
 
 
+def test_options_change_what_a_payload_says(check, tmp_path):
+    folder = new_project(tmp_path / "p", FAILING + gate("true", **{"for": "subagents"}))
+    sent = payload("notyet", folder, scope="subagent", agent_id="x", agent_type="coder")
+    (tmp_path / "sent.json").write_text(json.dumps(sent))
+    done = check(folder, "--payload", tmp_path / "sent.json")
+    assert (done.code, list(rows(done.out))) == (0, ["g"])
+    done = check(folder, "--payload", tmp_path / "sent.json", "--event", "stop")
+    assert (done.code, list(rows(done.out))) == (1, ["bad"])
+    assert "!" not in done.out  # nothing is wrong with the payload
+
+
 def test_a_broken_payload_is_refused_with_its_place(check, tmp_path):
     file = tmp_path / "sent.json"
     file.write_text('{"session_id": "s",\n "cwd" "/x"}')
