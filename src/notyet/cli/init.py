@@ -35,6 +35,7 @@ EXAMPLES = (
     ("notyet init --yes", "do not ask"),
     ("notyet init --yes --no-install", "do not ask, and leave Claude Code and Codex alone"),
 )
+_WIDE = 2000
 _COLOURS = {"passed": "green", "failed": "yellow", "left out": "red"}
 
 
@@ -151,7 +152,8 @@ class _Making:
                 f"Write a {NAME} with an example?", "init", "to write one with an example"
             )
         rows = [(one.name, f"{one.file}:{one.line}", _shown(one)) for one in found]
-        for line in table(("gate", "found in", "command"), rows):
+        # Whole: what is to be run must not be cut to the terminal.
+        for line in table(("gate", "found in", "command"), rows, columns=_WIDE):
             print(line)
         print(flush=True)
         return self._args.yes or agreed(

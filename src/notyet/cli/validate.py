@@ -67,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
     environ = os.environ
     files = files_named(args.files) if args.files else files_here(cwd, environ)
     if not files:
+        if args.json:
+            print(json_line({"ok": False, "files": []}))
         where = visible(cwd)
         return refuse("validate", f"no {NAME} in {where} or above; write one with: notyet init")
     waits = waits_here(cwd, environ)

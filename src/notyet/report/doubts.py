@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 20.0  # seconds for git
 _WILD = "*?["
+_MOST_PROGRAMS = 50  # of one script; each is looked for on the PATH
 
 
 def doubts(
@@ -97,7 +98,8 @@ class _File:
         path = dict(check.env).get("PATH", self._environ.get("PATH", os.defpath))
         python = check.options.get("python")
         words = [str(check.options.get("interpreter", ""))] if python else list(check.argv[:1])
-        for word in filter(None, words or programs_in(check.script)):
+        named = dict.fromkeys(filter(None, words or programs_in(check.script)))
+        for word in list(named)[:_MOST_PROGRAMS]:
             if not _is_there(os.path.expanduser(word), folder, path):
                 where = f"in {visible(folder)}" if "/" in word else "on the PATH"
                 key = "interpreter" if python else "run"

@@ -23,7 +23,7 @@ _OTHER_WORDS = frozenset(
     ("case", "done", "esac", "fi", "for", "function", "in", "select", "[[", "]]")
 )
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_DEFINED = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)[ \t]*\([ \t]*\)")
+_DEFINED = re.compile(r"\b([A-Za-z_][A-Za-z0-9_-]*+)[ \t]*+\([ \t]*+\)")
 _PLAIN = re.compile(r"[A-Za-z0-9_./~+@%-]+")
 _LOOKS_ITSELF = re.compile(r"\b(?:command|type|hash|which|case|alias|source|eval)\b|(?:^|\s)\.\s")
 

@@ -91,6 +91,8 @@ def test_the_settings_that_a_user_has_for_all_projects_are_not_this_ones(said):
 def test_where_there_is_no_file_that_is_said(folder, capsys):
     assert main(["validate"]) == 1
     assert "no notyet.toml in " in capsys.readouterr().err
+    assert main(["validate", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"ok": False, "files": []}
 
 
 def test_a_folder_that_is_gone_is_said(tmp_path, monkeypatch, capsys):
@@ -299,3 +301,9 @@ def test_a_file_of_another_host_is_told_of_missing_programs_by_line(folder, caps
     said = capsys.readouterr().out
     assert ".claude/settings.json:" in said
     assert "there is no program `no-such-hook` on the PATH" in said
+
+
+@pytest.mark.uncounted
+def test_a_huge_script_is_read_in_no_time(said):
+    run = "a" * 300_000 + " " * 300_000 + "(x " * 100_000
+    assert said(f'[gates.g]\nrun = "{run}"\n')[0] == 0

@@ -360,3 +360,10 @@ def test_files_that_are_no_text_are_told_once(project):
 
 def test_a_folder_that_is_gone_has_nothing(tmp_path):
     assert look_at(str(tmp_path / "gone")).proposals == ()
+
+
+@pytest.mark.uncounted
+@pytest.mark.parametrize("line", ["a" + " " * 900_000, "a " * 400_000, "a" * 900_000])
+def test_a_line_that_no_person_wrote_takes_no_time(project, line):
+    root = project({"justfile": line, "Makefile": line, "Taskfile.yml": line})
+    assert shown(root) == {}
