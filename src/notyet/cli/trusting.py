@@ -123,12 +123,13 @@ def offer(file: ConfigFile, consent: Consent, environ: Mapping[str, str], show: 
         print(f"{visible(file.path)} says the same as {visible(same)} here; it needs no trust")
         return True
     show.file(found)
-    if found.is_trusted or consent == "refused":
+    if consent == "refused" or (found.is_trusted and not found.is_outdated):
         return found.is_trusted
     if found.settings.mistakes:
         show.problem(file.path, "it has mistakes, so it cannot be trusted; correct them first")
         return False
-    if consent != "given" and not agreed(
+    is_agreed = consent == "given" or found.is_trusted  # the text is the one that was trusted
+    if not is_agreed and not agreed(
         "Trust this file, and run these commands?", show.command, "to trust this"
     ):
         print("nothing was changed")
@@ -144,7 +145,8 @@ def offer(file: ConfigFile, consent: Consent, environ: Mapping[str, str], show: 
     whose = "" if file.kind == NATIVE else ", for hosts that read it"
     if is_remote(file.path):
         whose += f", for agents whose workspace is {visible(file.project)} or below"
-    show.done(f"trusted: {gates} in force now{whose}" if count else "trusted: it has no gates")
+    done = "brought up to date" if found.is_trusted else "trusted"
+    show.done(f"{done}: {gates} in force now{whose}" if count else f"{done}: it has no gates")
     there = found.settings.workspace
     if is_remote(there):
         see = f"notyet trust {visible(quoted(there))}"

@@ -118,7 +118,7 @@ def _executable(text: str, path: str, kind: str, tree: Tree) -> Settings:
     if tree.exists(path) and not tree.is_executable(path):
         hint = f"run chmod +x {os.path.basename(path)}"
         mistake = Mistake(file=path, message="it is not executable, so it is not run", hint=hint)
-        return Settings(file=path, warnings=(mistake,))
+        return Settings(file=path, mistakes=(mistake,))
     shell = _shell_of(text)
     itself = remote_from(path).path if is_remote(path) else path
     by_text = Command(argv=(shell or "bash", "-c", text, itself), speaks="mux") if shell else None

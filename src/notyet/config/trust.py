@@ -12,6 +12,7 @@ from notyet.config.store import (
     state_folder,
     write_record,
 )
+from notyet.core.json_text import dumps
 from notyet.core.record import Record
 
 TYPE_CHECKING = False
@@ -34,6 +35,13 @@ class Candidate(Record, kw_only=True):
     def is_trusted(self) -> bool:
         """Whether this very text was trusted."""
         return self.before is not None and self.before.content == self.text
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the trusted text means something else by now: it names OpenClaw's file, say."""
+        if self.before is None or not self.is_trusted:
+            return False
+        return dumps(dict(self.before.compiled)) != dumps(freeze(self.settings))
 
 
 def candidate(file: ConfigFile, environ: Mapping[str, str]) -> Candidate:

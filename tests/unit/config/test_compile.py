@@ -54,7 +54,7 @@ def test_an_executable_is_its_own_gate(tmp_path):
     path = tmp_path / ".mux" / "stop"
     path.parent.mkdir()
     path.touch(0o644)
-    (mistake,) = compile_text("", str(path), "mux-stop").warnings
+    (mistake,) = compile_text("", str(path), "mux-stop").mistakes
     assert (mistake.hint, mistake.file) == ("run chmod +x stop", str(path))
     path.chmod(0o755)
     (gate,) = compile_text("", str(path), "mux-stop").gates
