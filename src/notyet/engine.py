@@ -22,7 +22,7 @@ from notyet.core.record import replace, variant
 from notyet.core.verdict import Allow, Decision, Problem
 from notyet.deadline import Deadline
 from notyet.errors import LedgerError
-from notyet.observers import OBSERVED, Observer, is_told
+from notyet.observers import is_told
 from notyet.roster import Roster
 
 TYPE_CHECKING = False
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from notyet.core.starter import Starter
     from notyet.core.verdict import Report
     from notyet.ledger import AnyLedger, Begun
+    from notyet.observers import Observer
 
     Aside = Callable[[Callable[[], None]], None]  # runs what nobody waits for
 
@@ -104,24 +105,7 @@ class Engine:
         "subagent_start" are told too, and may return words for the agent, or a dict with
         `additional_context`.
         """
-        from notyet.dialects import openclaw
-        from notyet.dialects.starts import STARTING
-
-        if name in STARTING:
-            from notyet.starting import handler as starter_for
-
-            self._roster.begin(starter_for(name, handler, len(self._roster.starters)))
-            return
-        if name in openclaw.DECIDING:
-            step = len(self._roster.gates)
-            self._roster.add(openclaw.gate(name, handler, priority, step=step))
-            return
-        try:
-            observer = Observer(name, handler)
-        except ValueError:
-            known = ", ".join((*openclaw.DECIDING, *OBSERVED, *STARTING))
-            raise ValueError(f"no event is called {name!r}; there is {known}") from None
-        self._roster.watch(observer)
+        self._roster.on(name, handler, priority)
 
     async def decide(
         self,

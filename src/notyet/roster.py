@@ -8,7 +8,7 @@ from __future__ import annotations
 from notyet.asking import question_for
 from notyet.checks.function import takes
 from notyet.core.gate import NATIVE, Function, Gate
-from notyet.observers import Observer, Watch
+from notyet.observers import OBSERVED, Observer, Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +65,26 @@ class Roster:
             shape = ("event",) if starter.check.speaks == NATIVE else ("event", "ctx")
             _expect(starter.check.call, shape, f"the start handler {starter.name!r}")
         self.starters.append(entry_for(starter, engine=self._engine))
+
+    def on(self, name: str, handler: Callable[..., Any], priority: int) -> None:
+        """Add a handler by the name of what it is called for."""
+        from notyet.dialects import openclaw
+        from notyet.dialects.starts import STARTING
+
+        if name in STARTING:
+            from notyet.starting import handler as starter_for
+
+            self.begin(starter_for(name, handler, len(self.starters)))
+            return
+        if name in openclaw.DECIDING:
+            self.add(openclaw.gate(name, handler, priority, step=len(self.gates)))
+            return
+        try:
+            observer = Observer(name, handler)
+        except ValueError:
+            known = ", ".join((*openclaw.DECIDING, *OBSERVED, *STARTING))
+            raise ValueError(f"no event is called {name!r}; there is {known}") from None
+        self.watch(observer)
 
 
 def _as_gate(call: Callable[..., Any]) -> Gate:

@@ -25,6 +25,8 @@ _STATUS = {
     "halted": ("halted", "yellow"),
     "problem": ("broken", "yellow"),
     "not_asked": ("not asked", "dim"),
+    "remembered": ("passed before", "green"),
+    "unchanged": ("unchanged", "dim"),
 }
 
 
@@ -131,7 +133,8 @@ class Screen:
     def _report(self, report: Report) -> str:
         word, colour = _STATUS[report.status]
         word = f"{word}, only watching" if report.observed else word
-        seconds = f" ({report.seconds:.1f}s)" if report.status != "not_asked" else ""
+        was_asked = report.answer is not None and not report.spared
+        seconds = f" ({report.seconds:.1f}s)" if was_asked else ""
         return f"{visible(report.gate)} {self.paint(word, colour)}{seconds}"
 
     def _steered(self, progress: Progress) -> None:

@@ -148,7 +148,7 @@ def test_a_dead_machine_is_waited_for_once_in_a_stop_and_its_gates_are_broken(
 
 @pytest.mark.rule("C4")
 def test_a_start_connects_to_nobody_if_nobody_is_told(box, app, tmp_path, silent):
-    here = new_project(tmp_path / "here", names(box, app))
+    here = new_project(tmp_path / "here", names(box, app, 'when = "always"\n'))
     environ, tries = silent
     event = payload("claude", here, hook_event_name="SessionStart", source="startup")
     said, _ = hook(box, event, **environ)
