@@ -138,5 +138,6 @@ def _unknown(checked: Checked) -> str:
     (first, *_) = checked.unknown
     there = f"there is {listed(names)}" if names else "there is none here"
     meant = did_you_mean(first, names)
-    said = [f"no gate is called {first!r}; {meant or there}"]
-    return " | ".join([*said, *checked.setup.distrust])
+    said = f"no gate is called {first!r}; {meant or there}"
+    # It may be in a file, or a part of one, that is not in force.
+    return " | ".join([said, *checked.setup.warnings, *checked.setup.distrust])

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 
+from notyet.cli.check_show import result
 from notyet.cli.lines import in_a_line
 from notyet.cli.style import Style
 
@@ -18,14 +19,10 @@ if TYPE_CHECKING:
 
 _TICK = 0.1  # seconds between two pictures
 _JOINED = 1.0  # seconds for the last one; a terminal that is held with Ctrl-S holds nobody up
+_LONG = 1.0  # seconds after which somebody wonders
+_LOOKING = "looking at the files ..."
 _MOST_NAME = 40
 _BESIDE = 24  # columns beside a name
-_RESULTS = {
-    "allowed": ("passed", "green"),
-    "blocked": ("failed", "red"),
-    "halted": ("halted", "red"),
-    "problem": ("broken", "yellow"),
-}
 
 
 class Live:
@@ -38,6 +35,7 @@ class Live:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._gates: dict[str, tuple[float, Report | None]] = {}  # since when, and what it said
+        self._began = time.monotonic()
         self._ended = threading.Event()
         self._shown: list[str] = []
         self._thread: threading.Thread | None = None
@@ -77,6 +75,9 @@ class Live:
 
     def _lines(self) -> list[str]:
         gates = dict(self._gates)  # others add to it meanwhile
+        if not gates:  # those that apply are still being found, maybe on another machine
+            is_long = time.monotonic() - self._began > _LONG
+            return [f"  {Style(self._stream).paint(_LOOKING, 'dim')}"] if is_long else []
         columns, rows = _size(self._stream)
         names = list(gates)
         if len(names) > rows:  # what runs matters more than what is over
@@ -92,7 +93,7 @@ class Live:
         shown = in_a_line(name, _MOST_NAME)[:width].ljust(width)
         if report is None:
             return f"  {shown}  {paint(f'{time.monotonic() - since:.0f} s', 'dim')}"
-        word, colour = _RESULTS.get(report.status, (report.status, "dim"))
+        word, colour = result(report)
         return f"  {shown}  {paint(word, colour)}  {paint(f'{report.seconds:.1f} s', 'dim')}"
 
 

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from notyet.cli.check_asking import Checked
-    from notyet.cli.table import Cell
     from notyet.core.gate import Gate, Source
     from notyet.core.verdict import Report
 
-_RESULTS: dict[str, Cell] = {
+_RESULTS = {
     "allowed": ("passed", "green"),
     "blocked": ("failed", "red"),
     "halted": ("halted", "red"),
@@ -127,13 +126,13 @@ class Show:
         self._line(f"{self._style.paint('exit code:', 'cyan')} {reply.code}")
 
 
-def result(report: Report) -> Cell:
-    """Return in a word or two what a gate said."""
+def result(report: Report) -> tuple[str, str]:
+    """Return in a word or two what a gate said, and their colour."""
     if report.observed and isinstance(report.answer, Block | Halt):
         return "would fail", "cyan"
     if report.failed_lightly:
         return "failed, holds nobody", "yellow"
-    return _RESULTS.get(report.status, report.status)
+    return _RESULTS[report.status]
 
 
 def _was_asked(report: Report, checked: Checked) -> bool:

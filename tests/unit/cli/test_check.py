@@ -164,6 +164,14 @@ def test_a_gate_in_a_file_that_nobody_trusts_is_refused_with_the_way_to_trust(ch
     assert "is not trusted; run: notyet trust" in done.err
 
 
+def test_a_gate_that_was_written_after_the_file_was_trusted_is_refused_with_that(check, tmp_path):
+    folder = new_project(tmp_path / "p", PASSING)
+    (folder / "notyet.toml").write_text(PASSING + FAILING)
+    done = check(folder, "bad")
+    assert done.code == 2
+    assert "changed since it was trusted" in done.err
+
+
 def test_a_file_that_nobody_trusts_is_not_asked_and_said(check, tmp_path):
     done = check(new_project(tmp_path / "p", PASSING, trusted=False))
     assert done.code == 0

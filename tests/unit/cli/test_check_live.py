@@ -111,6 +111,14 @@ def test_where_lines_are_few_those_that_run_are_shown(monkeypatch):
     assert screen.end() == ""
 
 
+def test_whoever_waits_for_the_first_gate_is_told_for_what(screen):
+    with Live(screen.stream) as live:
+        screen.until("  looking at the files ...")
+        live.hear("a", None)
+        screen.until(r"\x1b\[J  a  \d+ s")
+    assert screen.end() == ""
+
+
 def test_a_terminal_that_is_gone_is_no_error(screen):
     with Live(screen.stream) as live:
         screen.stream.close()
