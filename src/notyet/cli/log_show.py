@@ -95,7 +95,7 @@ class _Page:
         took = "" if past.ended_at is None else f", took {age(past.ended_at - past.begun_at)}"
         self.fact("when", exactly(past.begun_at) + took)
         if past.why and past.why not in said:
-            self.text("why", past.why)
+            self.text("held by" if past.verdict == "block" else "why", past.why)
         if past.reason and past.reason not in {past.prompt, *_said(past)}:
             self.text("reason", past.reason)
         if past.limit:
