@@ -8,19 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import mux_document as plan
 from config_places import write
 from conftest import git
 from hook_runs import run_hook
-from mux_document import (
-    BLOCKING_ERROR,
-    COMMIT_REMINDER,
-    FORCING,
-    INPUT,
-    LINT_CHECK,
-    SETTINGS,
-    SUBAGENT_CHECK,
-    TEST_VERIFICATION,
-)
 from notyet.adapters.mux import StopHooksResult, continuation, run_stop_hooks
 from notyet.config.load import load
 
@@ -42,20 +33,20 @@ def program(path, text):
 
 def said(project, host="mux", **fields):
     """Let Mux call the hook with the input of its plan; return what it reads."""
-    done = run_hook(INPUT | {"cwd": str(project)} | fields, "--host", host)
+    done = run_hook(plan.INPUT | {"cwd": str(project)} | fields, "--host", host)
     assert done.returncode == 0
     return json.loads(done.stdout) if done.stdout.strip() else {}
 
 
 def hooks(project, **fields):
     """Run the hooks as Mux itself would; return what came of it."""
-    payload = INPUT | {"cwd": str(project)} | fields
+    payload = plan.INPUT | {"cwd": str(project)} | fields
     return asyncio.run(run_stop_hooks(str(project), payload, trust="given"))
 
 
 @pytest.mark.rule("J2", "E6", "C8")
 def test_the_settings_of_the_plan_are_two_hooks_with_30_and_10_seconds(project):
-    write(project, ".mux/settings.json", SETTINGS)
+    write(project, ".mux/settings.json", plan.SETTINGS)
     found = load(str(project), "mux", os.environ)
     assert [(gate.check.line, gate.match.events, gate.timeout) for gate in found.gates] == [
         ("$MUX_PROJECT_DIR/.mux/hooks/stop-check.sh", ("agent",), 30),
@@ -71,18 +62,18 @@ def test_the_script_that_the_settings_name_is_run_and_reads_the_input_of_the_pla
         f'#!/bin/sh\ncat > "{project}/seen"\necho "$CLAUDE_PROJECT_DIR" > "{project}/alias"\n'
         "echo 'Task incomplete. Please run tests before stopping.' >&2\nexit 2\n",
     )
-    write(project, ".mux/settings.json", SETTINGS)
+    write(project, ".mux/settings.json", plan.SETTINGS)
     assert said(project) == {
         "decision": "block",
         "reason": "Task incomplete. Please run tests before stopping.",
     }
-    assert json.loads((project / "seen").read_text()) == INPUT | {"cwd": str(project)}
+    assert json.loads((project / "seen").read_text()) == plan.INPUT | {"cwd": str(project)}
     assert (project / "alias").read_text() == f"{project}\n"
 
 
 @pytest.mark.rule("F9-mux", "A6")
 def test_a_hook_whose_program_is_missing_lets_the_subagent_stop_with_a_warning(project):
-    write(project, ".mux/settings.json", SETTINGS)
+    write(project, ".mux/settings.json", plan.SETTINGS)
     assert said(project, hook_event_name="SubagentStop") == {}
     result = hooks(project, hook_event_name="SubagentStop")
     assert result.should_stop
@@ -91,7 +82,7 @@ def test_a_hook_whose_program_is_missing_lets_the_subagent_stop_with_a_warning(p
 
 @pytest.mark.rule("F7-mux", "K17")
 def test_a_blocking_error_is_what_the_agent_sees(project):
-    program(project / ".mux" / "stop", BLOCKING_ERROR)
+    program(project / ".mux" / "stop", plan.BLOCKING_ERROR)
     result = hooks(project)
     assert continuation("Stop", result.continue_reason) == (
         "[Stop hook requested continuation]\n"
@@ -112,7 +103,7 @@ def test_continue_false_beats_the_block_of_another_hook_and_its_stop_reason_is_s
 @pytest.mark.rule("F10-mux", "E2")
 def test_a_hook_out_of_time_lets_the_agent_stop_and_leaves_nothing_running(project):
     program(project / ".mux" / "hooks" / "slow", "#!/bin/sh\nsleep 600 &\necho $! > pid\nwait\n")
-    settings = SETTINGS.replace("stop-check.sh", "slow").replace("30", "1")
+    settings = plan.SETTINGS.replace("stop-check.sh", "slow").replace("30", "1")
     write(project, ".mux/settings.json", settings)
     assert said(project) == {}
     child = int((project / "pid").read_text())
@@ -122,7 +113,7 @@ def test_a_hook_out_of_time_lets_the_agent_stop_and_leaves_nothing_running(proje
 
 @pytest.mark.rule("J3")
 def test_a_script_of_the_plan_that_is_not_executable_is_said_and_not_run(project):
-    program(project / ".mux" / "stop", BLOCKING_ERROR)
+    program(project / ".mux" / "stop", plan.BLOCKING_ERROR)
     (project / ".mux" / "stop").chmod(0o644)
     result = hooks(project)
     assert result.should_stop
@@ -160,12 +151,12 @@ def nothing(project):
 
 # script, what it is about, the transcript and the state that hold an agent, and those that do not
 CASES = [
-    (FORCING, "Stop", "", nothing, compact(BASH_RAN_TESTS), nothing),
-    (TEST_VERIFICATION, "Stop", "no tests\n", nothing, "12 tests pass\n", nothing),
-    (LINT_CHECK, "Stop", "", failing_lint, "", clean_lint),
-    (COMMIT_REMINDER, "Stop", "", changed, "", stashed),
+    (plan.FORCING, "Stop", "", nothing, compact(BASH_RAN_TESTS), nothing),
+    (plan.TEST_VERIFICATION, "Stop", "no tests\n", nothing, "12 tests pass\n", nothing),
+    (plan.LINT_CHECK, "Stop", "", failing_lint, "", clean_lint),
+    (plan.COMMIT_REMINDER, "Stop", "", changed, "", stashed),
     (
-        SUBAGENT_CHECK,
+        plan.SUBAGENT_CHECK,
         "SubagentStop",
         compact({"role": "assistant"}),
         nothing,
@@ -197,7 +188,7 @@ def test_the_scripts_of_the_plan_work_unmodified_here_and_over_ssh(
     def run(content, state, **fields):
         transcript.write_text(content)
         state(project)
-        payload = INPUT | {
+        payload = plan.INPUT | {
             "cwd": str(project),
             "transcript_path": str(transcript),
             "hook_event_name": event,

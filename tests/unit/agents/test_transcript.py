@@ -7,43 +7,13 @@ import threading
 
 import pytest
 
+from mux_document import FORCING, SUBAGENT_CHECK, TEST_VERIFICATION
 from notyet.agents.script import Say, Scene, Script, Tool
 from notyet.agents.scripted import ScriptedSession
 from notyet.agents.transcript import Transcript, default_folder
 from notyet.dialects.transcript import last_message
 
 pytestmark = pytest.mark.rule("L5")
-
-# As people write them for Mux.
-VERIFIED = """\
-if ! grep -q 'test.*pass' "$MUX_TRANSCRIPT_PATH"; then
-  echo "Run and verify tests pass before stopping" >&2
-  exit 2
-fi
-"""
-USED_TOOLS = """\
-# Ensure subagent actually did something
-if ! grep -q 'tool_name' "$MUX_TRANSCRIPT_PATH"; then
-  echo "Subagent should use tools to complete the task" >&2
-  exit 2
-fi
-"""
-TESTS_RAN = """\
-#!/usr/bin/env bash
-# Don't stop if tests haven't been run
-if [[ "$MUX_STOP_HOOK_ACTIVE" == "true" ]]; then
-  # Already continuing from a stop hook - don't loop
-  exit 0
-fi
-
-# Check if tests were run in this session
-if ! grep -q '"tool_name":"bash".*"script":".*test' "$MUX_TRANSCRIPT_PATH" 2>/dev/null; then
-  echo "Please run tests before stopping" >&2
-  exit 2
-fi
-
-exit 0
-"""
 
 
 def a_session(tmp_path, *steps):
@@ -58,13 +28,17 @@ def bash(script, path):
 @pytest.mark.parametrize(
     ("script", "steps", "code"),
     [
-        (VERIFIED, (Say("I am done."),), 2),
-        (VERIFIED, (Say("All tests\npass now."),), 0),
-        (VERIFIED, (Tool("bash", {"script": "x"}, "echo the test did pass"), Say("Done.")), 0),
-        (USED_TOOLS, (Say("I am done."),), 2),
-        (USED_TOOLS, (Tool("read", {"path": "a"}), Say("I am done.")), 0),
-        (TESTS_RAN, (Tool("bash", {"script": "ls"}), Say("I ran a test.")), 2),
-        (TESTS_RAN, (Tool("bash", {"timeout": 5, "script": "cd x && npm test"}),), 0),
+        (TEST_VERIFICATION, (Say("I am done."),), 2),
+        (TEST_VERIFICATION, (Say("All tests\npass now."),), 0),
+        (
+            TEST_VERIFICATION,
+            (Tool("bash", {"script": "x"}, "echo the test did pass"), Say("Done.")),
+            0,
+        ),
+        (SUBAGENT_CHECK, (Say("I am done."),), 2),
+        (SUBAGENT_CHECK, (Tool("read", {"path": "a"}), Say("I am done.")), 0),
+        (FORCING, (Tool("bash", {"script": "ls"}), Say("I ran a test.")), 2),
+        (FORCING, (Tool("bash", {"timeout": 5, "script": "cd x && npm test"}),), 0),
     ],
 )
 def test_scripts_that_people_wrote_for_mux_work_unmodified(script, steps, code, tmp_path, run):
