@@ -23,6 +23,22 @@ END
 notyet with scripted:agent.toml Go. --json > result 2> said & pid=$!
 until [ -e started ]; do sleep 0.05; done
 """
+# Bash lets what it starts in the background ignore Ctrl-C.
+CHECKS = """printf '[gates.long]\\nrun = "%s"\\n' "touch started; sleep 1000" > notyet.toml
+notyet trust --yes > /dev/null
+env --default-signal=INT notyet check > said 2>&1 & pid=$!
+until [ -e started ]; do sleep 0.05; done
+"""
+REPLAYS = (
+    GATES
+    + STOP
+    + """notyet hook --host claude < stop.json
+printf '[gates.slow]\\nrun = "touch started; exec sleep 1000"\\n' > notyet.toml
+notyet trust --yes > /dev/null
+notyet replay --run & pid=$!
+until [ -e started ]; do sleep 0.05; done
+"""
+)
 WITH = "notyet with scripted:agent.toml Go."
 # What is run, in a new project; the last command counts.
 RUNS = {
@@ -85,6 +101,9 @@ rm "$file"; mkdir "$file"; notyet on""",
     ("check", 0): GATES + "touch ready; notyet check",
     ("check", 1): GATES + "notyet check",
     ("check", 2): "notyet check --payload missing.json",
+    ("check", 129): CHECKS + "kill -HUP $pid; wait $pid",
+    ("check", 130): CHECKS + "kill -INT $pid; wait $pid",
+    ("check", 143): CHECKS + "kill -TERM $pid; wait $pid",
     ("log", 0): "notyet log",
     ("log", 1): "notyet log 77",
     ("log", 2): "notyet log --since soon",
@@ -93,6 +112,8 @@ rm "$file"; mkdir "$file"; notyet on""",
     + STOP
     + "notyet hook --host claude < stop.json; touch other.toml; notyet replay --config other.toml",
     ("replay", 2): "notyet replay --since soon",
+    ("replay", 129): REPLAYS + "kill -HUP $pid; wait $pid",
+    ("replay", 143): REPLAYS + "kill -TERM $pid; wait $pid",
     ("alone", 0): "notyet --version",
     ("alone", 2): "notyet",
 }

@@ -132,7 +132,7 @@ def result(report: Report) -> tuple[str, str]:
         return "would fail", "cyan"
     if report.failed_lightly:
         return "failed, holds nobody", "yellow"
-    return _RESULTS[report.status]
+    return _RESULTS.get(report.status, (report.status, "dim"))
 
 
 def _was_asked(report: Report, checked: Checked) -> bool:
