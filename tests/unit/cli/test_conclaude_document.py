@@ -174,3 +174,29 @@ def test_a_file_without_subagent_stop_runs_nothing_at_a_subagents_stop(project):
     done = call(project, "SubagentStop")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert not (project / "ran").exists()
+
+
+def stop(project):
+    """Let a main agent stop."""
+    return call(project, "Stop", hook_event_name="Stop", agent_id=None, agent_transcript_path=None)
+
+
+@pytest.mark.rule("E8")
+def test_a_run_of_many_lines_may_branch_and_keep_variables(project):
+    configure(
+        project,
+        "stop:\n  commands:\n    - run: |\n        wanted=report.md\n"
+        "        if [ ! -e $wanted ]; then\n          echo $wanted is missing\n          exit 1\n"
+        "        fi\n      showStdout: true\n      message: Not yet.\n",
+    )
+    done = stop(project)
+    assert (done.returncode, done.stderr) == (2, "Not yet.\nStdout: report.md is missing\n")
+
+
+@pytest.mark.rule("G4")
+def test_files_that_a_stop_command_makes_hold_nobody(project):
+    text = "preToolUse: {preventRootAdditions: true}\nstop: {commands: [{run: touch made}]}\n"
+    configure(project, text)
+    done = stop(project)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (project / "made").exists()
