@@ -77,7 +77,7 @@ def because(
     """Return what makes the difference between a recorded stop and a decision of today."""
     outcomes = {was, decision.outcome}
     if was == "skipped" and past.why in {"untrusted", "config"}:
-        return (Cause("", f"its gates are in force now, and were not then ({past.why})"),)
+        return (Cause("", f"its gates were not in force then ({past.why})"),)
     if (
         outcomes != {"skipped"}
         and "skipped" in outcomes

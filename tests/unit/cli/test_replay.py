@@ -377,7 +377,7 @@ def test_a_stop_that_met_an_untrusted_file_would_be_checked_now(git_project, cap
     trust(os.path.join(git_project, "notyet.toml"))
     lines, _ = replayed(capsys)
     assert results(lines) == [("skipped", "differs", "passed/blocked/failed_open")]
-    said = "its gates are in force now, and were not then (untrusted)"
+    said = "its gates were not in force then (untrusted)"
     assert lines[0]["because"] == [{"gate": "", "what": said}]
 
 
