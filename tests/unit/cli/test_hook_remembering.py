@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +127,21 @@ def loaded(content):
         env=clean_environ(),
     )
     return set(done.stderr.decode().partition("modules: ")[2].split())
+
+
+def test_a_spared_stop_runs_git_status_once_and_nothing_that_takes_longer(project, tmp_path):
+    run_hook(start(project))
+    folder, log = tmp_path / "bin", tmp_path / "log"
+    folder.mkdir()
+    program = folder / "git"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {log}\nexec {shutil.which("git")} "$@"\n')
+    program.chmod(0o755)
+    path = f"{folder}:{os.environ['PATH']}"
+    run_hook(payload("claude", project), environ=clean_environ() | {"PATH": path})
+    assert stops() == [("skipped", "unchanged")]
+    words = [line.split() for line in log.read_text().splitlines()]
+    ran = sorted(name for each in words for name in each if name in {"status", "ls-files"})
+    assert (ran, len(words)) == (["ls-files", "status"], 2)
 
 
 HEAVY = {"json", "re", "subprocess", "dataclasses", "typing", "asyncio", "threading", "hashlib"}
