@@ -26,20 +26,24 @@ CONFIG = f"""\
 [limits]
 max_blocks = 3
 
-[gates]
-changelog = "test -s CHANGELOG.md"
+[gates.changelog]
+run = "test -s CHANGELOG.md"
+when = "always"
 
 [gates.tests]
 for = ["coder"]
+when = "always"
 run = ['{sys.executable}', "-B", "-m", "unittest", "--quiet"]
 hint = "Fix the cause, not the test."
 
 [gates.no-prints]
 for = ["coder"]
+when = "always"
 run = "! grep -n 'print(' shop.py"
 
 [gates.docs]
 for = ["writer"]
+when = "always"
 run = "grep -q total README.md"
 """
 _WRONG = "def total(prices):\n    return prices[0] + prices[1]\n"
