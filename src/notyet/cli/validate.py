@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="a notyet.toml, or a file of another host (default: all that would count here)",
+        help="a notyet.toml, a file of another host, or a folder (default: all that counts here)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     except FileNotFoundError:
         return refuse("validate", "this folder is gone; go to another one, and run this again")
     environ = os.environ
-    files = files_named(args.files) if args.files else files_here(cwd, environ)
+    files = files_named(args.files, environ) if args.files else files_here(cwd, environ)
     if not files:
         if args.json:
             print(json_line({"ok": False, "files": []}))
@@ -85,7 +85,9 @@ def _checked(file: ConfigFile, waits: Sequence[Wait]) -> Checked:
     shown = _relative(file.path)
     if not file.kind:
         hint = f"name a {NAME}, or a file of Claude Code, Codex, Mux or conclaude"
-        mistake = Mistake(file=shown, message="notyet reads no such file", hint=hint)
+        what = "there is no such file in this folder"
+        message = what if os.path.isdir(file.path) else "notyet reads no such file"
+        mistake = Mistake(file=shown, message=message, hint=hint)
         return Checked(path=shown, kind="", mistakes=(mistake,))
     try:
         text, mistake_read = _text(file)

@@ -39,10 +39,15 @@ def kind_of(path: str) -> str:
     return _ENDS.get(end, "")
 
 
-def files_named(paths: Sequence[str]) -> list[ConfigFile]:
-    """Return the files that somebody named, each once."""
-    found = {known_as(path): kind_of(path) for path in paths}
-    return [ConfigFile(path=path, kind=kind) for path, kind in found.items()]
+def files_named(paths: Sequence[str], environ: Mapping[str, str]) -> list[ConfigFile]:
+    """Return the files that somebody named, each once; of a folder those that count in it."""
+    found: dict[str, ConfigFile] = {}
+    for path in paths:
+        files = [ConfigFile(path=known_as(path), kind=kind_of(path))]
+        if os.path.isdir(path):
+            files = files_here(path, environ) or files
+        found |= {file.path: file for file in files}
+    return list(found.values())
 
 
 def files_here(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:

@@ -32,6 +32,7 @@ def gates(folder):
     return tomllib.loads((folder / "notyet.toml").read_text())["gates"]
 
 
+@pytest.mark.rule("N5")
 def test_what_passes_is_a_gate_and_in_force_at_once(shop, capsys):
     assert main(["init", "--yes"]) == 0
     said = capsys.readouterr().out
@@ -177,6 +178,7 @@ def test_a_link_is_left_alone_wherever_it_leads(shop, target, capsys):
     assert not (shop / "gone.toml").exists()
 
 
+@pytest.mark.rule("N5")
 def test_an_agent_may_look_and_no_more(shop, monkeypatch, capsys):
     monkeypatch.setattr("notyet.cli.person.inside_agent", lambda _environ: "CLAUDECODE is set")
     assert main(["init", "--yes"]) == 1
@@ -185,6 +187,7 @@ def test_an_agent_may_look_and_no_more(shop, monkeypatch, capsys):
     assert main(["init", "--dry-run"]) == 0
 
 
+@pytest.mark.rule("N5")
 def test_without_a_terminal_nothing_is_run(shop, capsys):
     done = start(shop, "init")
     out, err = done.communicate(timeout=60)
@@ -290,6 +293,7 @@ def test_without_a_home_no_host_is_offered(shop, monkeypatch):
     assert hosts_to_offer(str(shop), {"PATH": str(shop)}) == []
 
 
+@pytest.mark.rule("N5")
 def test_a_person_is_asked_before_anything_is_run_trusted_or_installed(shop, home):
     (home / ".claude").mkdir()
     code, seen = converse(shop, ["init"], [b"y\n", b"y\n", b"n\n"])

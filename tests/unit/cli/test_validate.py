@@ -40,6 +40,7 @@ def test_a_right_file_is_right(said):
     assert said(RIGHT) == (0, ["notyet.toml: no mistakes (1 gate)"])
 
 
+@pytest.mark.rule("J7")
 def test_every_mistake_of_every_file_is_said_with_its_place(said, folder):
     os.mkdir(".claude")
     with open(".claude/settings.json", "w") as file:
@@ -105,22 +106,33 @@ def test_a_folder_that_is_gone_is_said(tmp_path, monkeypatch, capsys):
 
 
 def test_files_that_cannot_be_read_are_mistakes(folder, capsys):
-    os.mkdir("dir.toml")
     os.makedirs(".mux")
     with open("bytes.toml", "wb") as file:
         file.write(b"a\n\xff")
-    code = main(["validate", "gone.toml", "dir.toml", "bytes.toml", "what.txt", ".mux/stop"])
+    code = main(["validate", "gone.toml", "bytes.toml", "what.txt", ".mux/stop"])
     lines = capsys.readouterr().out.splitlines()
     assert code == 1
     assert lines == [
         "gone.toml: it cannot be read: No such file or directory",
-        "dir.toml: it is a folder, not a file",
         "bytes.toml:2:1: it is not UTF-8: byte 0xff (save it as UTF-8)",
         "what.txt: notyet reads no such file (name a notyet.toml, or a file of Claude Code, "
         "Codex, Mux or conclaude)",
         ".mux/stop: No such file or directory",
-        "5 files: 5 mistakes",
+        "4 files: 4 mistakes",
     ]
+
+
+def test_a_folder_stands_for_what_counts_in_it(said, folder, capsys):
+    os.makedirs("a/b")
+    os.mkdir("empty.d")
+    with open("a/notyet.toml", "w") as file:
+        file.write("x = 1\n")
+    code, lines = said(RIGHT, "a/b", "a/notyet.toml", ".")
+    assert code == 1
+    assert [line.split(": ")[0] for line in lines] == ["a/notyet.toml:1:1", "2 files"]
+    os.unlink("notyet.toml")
+    assert main(["validate", "empty.d"]) == 1
+    assert "empty.d: there is no such file in this folder" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("base", [".mux", ".xum"])
