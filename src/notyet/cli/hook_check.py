@@ -122,14 +122,22 @@ def write_down(event: StopEvent | None, host: str, cause: str, words: Sequence[s
 def tidy(environ: Mapping[str, str]) -> None:
     """Remove a little of what is too old or too much, rarely; the host has its answer."""
     ledger = _ledger or _written
-    if ledger is None or not (ledger.has_kept or ledger.newest % TIDY_EVERY == 0):
+    if ledger is None or not ledger.newest:
+        return
+    is_due = ledger.newest % TIDY_EVERY == 0
+    if not is_due and not ledger.has_kept:
         return
     from notyet.config.retention import retention
-    from notyet.errors import NotyetError
-    from notyet.ledger.prune import tidy
+    from notyet.errors import Refused
+    from notyet.ledger.logs import make_room
 
-    if ledger.newest:
-        try:
-            tidy(ledger, retention(environ))
-        except NotyetError:  # what is wrong with the user's file is said elsewhere
-            return
+    try:
+        wanted = retention(environ)
+    except Refused:  # what is wrong with the user's file is said elsewhere
+        return
+    if is_due:
+        from notyet.ledger.prune import tidy
+
+        tidy(ledger, wanted)
+    else:
+        make_room(ledger.path, wanted)

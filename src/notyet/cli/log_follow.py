@@ -55,8 +55,10 @@ class _Following:
         found = stops(self._ledger, self._wish)[::-1]
         newest = stops(self._ledger, Wish(most=1))
         self._newest = newest[0].id if newest else 0
-        self._show([past for past in found if past.outcome != "asking"])
-        for past in found:
+        self._show(found)
+        # What is wished for may come true of these when they are decided.
+        asking = replace(self._wish, outcomes=("asking",), gate="", most=_MOST_WATCHED)
+        for past in (*stops(self._ledger, asking), *found):
             self._watch(past)
 
     def look(self) -> None:
@@ -89,8 +91,8 @@ class _Following:
         newest = stops(self._ledger, Wish(after=self._newest, most=1))
         if not newest:
             return []
-        # What is wished may be an outcome that a stop gets only later.
-        wish = replace(self._wish, after=self._newest, since=0.0, outcomes=(), most=_AT_ONCE)
+        # What is wished may be an outcome, or a report, that a stop gets only later.
+        wish = replace(self._wish, after=self._newest, outcomes=(), gate="", most=_AT_ONCE)
         self._newest = newest[0].id
         return stops(self._ledger, wish)
 
@@ -102,12 +104,7 @@ class _Following:
             del self._shown[min(self._shown)]
 
     def _show(self, found: list[Past]) -> None:
-        wanted = self._wish.outcomes
-        found = [
-            past
-            for past in found
-            if past.outcome != "asking" and (not wanted or past.outcome in wanted)
-        ]
+        found = [past for past in found if self._is_wanted(past)]
         if not found:
             return
         if self._as_json:
@@ -120,6 +117,14 @@ class _Following:
         for line in lines:
             print(line)
         sys.stdout.flush()
+
+    def _is_wanted(self, past: Past) -> bool:
+        outcomes, gate = self._wish.outcomes, self._wish.gate
+        return (
+            past.outcome != "asking"
+            and (not outcomes or past.outcome in outcomes)
+            and (not gate or any(report.gate == gate for report in past.reports))
+        )
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -45,17 +45,21 @@ _NO_STOP_SINCE = "no stop since"
 
 def show_list(ledger: Ledger, wish: Wish, *, is_narrowed: bool, as_json: bool) -> int:
     """Print the stops that are meant, the newest last: there the next ones will be."""
-    from notyet.ledger.past import stops
+    from notyet.ledger.past import numbers, parts, these
 
-    found = stops(ledger, wish)[::-1]
-    if as_json:
-        for past in found:
-            print(json_line(as_json_object(past)))
-    elif found:
-        for line in lines_of(found):
-            print(line)
-    else:
+    found = numbers(ledger, wish)[::-1]
+    if not found and not as_json:
         print(_nothing(ledger, wish, is_narrowed=is_narrowed))
+    # All of a large ledger would not fit into memory: it is shown as it is read.
+    some = list(parts(found))
+    for number, ids in enumerate(some):
+        pasts = these(ledger, ids)[::-1]
+        if as_json:
+            lines = [json_line(as_json_object(past)) for past in pasts]
+        else:
+            lines = lines_of(pasts, is_growing=len(some) > 1)[1 if number else 0 :]
+        for line in lines:
+            print(line)
     return 0
 
 

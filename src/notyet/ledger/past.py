@@ -15,6 +15,7 @@ from notyet.ledger.rows import (
     REPORT_COLUMNS,
     STOP_COLUMNS,
     history_of,
+    place_text,
     report_of,
 )
 
@@ -98,6 +99,15 @@ def stops(ledger: Ledger, wish: Wish) -> list[Past]:
     return ledger.file.read(lambda db: _read(db, find(db, wish), _SHORT_REPORTS))
 
 
+def numbers(ledger: Ledger, wish: Wish) -> list[int]:
+    """Return the numbers of the stops that are meant, the newest first."""
+    from notyet.ledger.past_find import find
+
+    if not os.path.exists(ledger.path):
+        return []
+    return ledger.file.read(lambda db: find(db, wish))
+
+
 def stop(ledger: Ledger, number: int) -> Past | None:
     """Return one stop, whole."""
     if not os.path.exists(ledger.path) or abs(number) >= 1 << 63:
@@ -166,7 +176,7 @@ def below(place: str) -> list[tuple[str, str, str]]:
     """Return a folder as it may be stored: it, and the range of what is below; both its names."""
     if not place:
         return []
-    names = dict.fromkeys((os.path.abspath(place), os.path.realpath(place)))
+    names = dict.fromkeys(map(place_text, (os.path.abspath(place), os.path.realpath(place))))
     return [(name, name.rstrip("/") + "/", name.rstrip("/") + "0") for name in names]
 
 

@@ -132,7 +132,7 @@ def _places(db: sqlite3.Connection, wish: Wish) -> list[str] | None:
     folders = below(wish.place)
     if not folders:
         return None
-    found = [own for own, _, _ in folders]
+    found = [name for own, under, _ in folders for name in (own, under)]  # with a slash, too
     for _, under, beyond in folders:
         place = under
         while True:
@@ -159,7 +159,7 @@ class _Checks:
             self._known["outcome"] = f"s.outcome IN ({marks})", wish.outcomes
         if wish.place:
             folders = below(wish.place)
-            words = " OR ".join("s.place = ? OR (s.place > ? AND s.place < ?)" for _ in folders)
+            words = " OR ".join("s.place = ? OR (s.place >= ? AND s.place < ?)" for _ in folders)
             self._known["place"] = f"({words})", tuple(name for row in folders for name in row)
         if wish.host:
             host = key_text(wish.host)

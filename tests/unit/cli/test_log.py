@@ -176,6 +176,36 @@ def test_filters_narrow_it_down(capsys, here):
     assert "sub-9" in shown(capsys)[1]
 
 
+def test_very_many_stops_are_shown_as_they_are_read(capsys, here, monkeypatch):
+    monkeypatch.setattr("notyet.ledger.past._AT_ONCE", 2)
+    for n in range(5):
+        decided(here, session_id=f"s{n}")
+    head, *lines = shown(capsys)[1].splitlines()
+    assert head.split()[-1] == "GATES"
+    assert [line.split()[0] for line in lines] == ["1", "2", "3", "4", "5"]
+    assert {line.index("passed") for line in lines} == {head.index("OUTCOME")}
+    told = shown(capsys, "--json", "-n", "all")[1].splitlines()
+    assert [json.loads(line)["id"] for line in told] == [1, 2, 3, 4, 5]
+
+
+def test_a_folder_that_is_gone_is_said(capsys, here, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    code, _, err = shown(capsys)
+    assert code == 1
+    assert "this folder is gone; look at those of every folder with --all" in err
+    assert shown(capsys, "--all")[0] == 0
+    assert shown(capsys, "--prune")[0] == 0
+
+
+def test_half_a_letter_in_a_wish_finds_nothing_and_breaks_nothing(capsys, here):
+    decided(here)
+    for option in ("--session", "--host", "--gate"):
+        assert shown(capsys, option, "\udc80")[0] == 0
+
+
 def test_a_line_of_json_holds_a_stop_and_its_reports(capsys, here):
     report = Report(gate="t", answer=Block("do " * 5_000, "because"), exit="exit 1", output="out")
     decided(here, "blocked", [report], Block("do " * 5_000, "why"), last_message="done")

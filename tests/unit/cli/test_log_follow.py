@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from hook_runs import clean_environ, ledger_path
-from notyet import Block, Decision, Ledger
+from notyet import Allow, Block, Decision, Ledger, Report
 from notyet.cli.log_follow import _Following, follow
 from notyet.ledger.past import Wish
 from support import decide, stop
@@ -114,6 +114,23 @@ def test_it_ends_when_nobody_reads_any_more():
         assert process.wait(30) == 0
         assert process.stderr.read() == b""
         process.stderr.close()
+
+
+def test_a_gate_that_is_wished_for_counts_when_it_has_answered(ledger, capsys):
+    asking = ledger.begin(stop(session_id="asking"))
+    watching = _Following(ledger, Wish(gate="g"), as_json=True)
+    watching.begin()
+    fresh = ledger.begin(stop(session_id="fresh"))
+    watching.look()
+    assert capsys.readouterr().out == ""
+    report = Report(gate="g", answer=Allow())
+    passed = Decision(verdict=Allow(), outcome="passed", turn=1, reports=(report,))
+    ledger.record(asking, passed)
+    ledger.record(fresh, passed)
+    decide(ledger, stop(session_id="without"), "passed")
+    watching.look()
+    told = [json.loads(line)["session_id"] for line in capsys.readouterr().out.splitlines()]
+    assert told == ["asking", "fresh"]
 
 
 @pytest.fixture

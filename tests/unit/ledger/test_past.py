@@ -137,6 +137,17 @@ def test_a_folder_is_known_by_the_name_of_a_link_to_it_too(ledger, tmp_path):
     assert ids(stops(ledger, Wish(place=str(tmp_path / "link")))) == [2, 1]
 
 
+@pytest.mark.parametrize("few", [0, 500])
+def test_a_folder_is_known_with_a_slash_at_its_end_and_with_half_a_letter(ledger, monkeypatch, few):
+    monkeypatch.setattr("notyet.ledger.past_find._FEW_PLACES", few)
+    asked(ledger, ("lint", None), cwd="/p/a/")
+    asked(ledger, ("lint", None), cwd="/p/a.b", session_id="s2")
+    asked(ledger, ("lint", None), cwd="/p/\udc80", session_id="s3")
+    assert ids(stops(ledger, Wish(place="/p/a"))) == [1]
+    assert ids(stops(ledger, Wish(place="/p/\udc80"))) == [3]
+    assert past.numbers(ledger, Wish(place="/p")) == [3, 2, 1]
+
+
 def test_a_stop_of_an_agent_that_was_never_counted_tells_who_it_was(ledger):
     skipped = Decision(verdict=Allow(), outcome="skipped", why="off")
     ledger.skip(an_event(session_id="quiet", host="codex", agent_id="a1", cwd="/p"), skipped)
@@ -149,6 +160,7 @@ def test_a_stop_of_an_agent_that_was_never_counted_tells_who_it_was(ledger):
 
 def test_nothing_is_made_by_looking_where_there_is_no_ledger(ledger):
     assert stops(ledger, Wish()) == agents(ledger, 0.0) == gate_stats(ledger, Wish()) == []
+    assert past.numbers(ledger, Wish()) == []
     assert stop(ledger, 1) is None
     assert past.these(ledger, [1]) == []
     assert not os.path.exists(ledger.path)
