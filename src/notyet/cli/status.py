@@ -45,7 +45,9 @@ _OF_THE_STOP = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("host", nargs="?", choices=tuple(HOSTS), help="only this one")
+    parser.add_argument(
+        "host", nargs="?", metavar="HOST", choices=tuple(HOSTS), help=f"only {' or '.join(HOSTS)}"
+    )
     parser.add_argument("--json", action="store_true", help="for programs")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         print("notyet status: this folder is gone; go to another one", file=sys.stderr)
         return 1
     is_about_a_stop = any(getattr(args, name) is not None for name in _OF_THE_STOP)
-    if args.why or (is_about_a_stop and not args.ask and not args.host):
+    if args.why or (is_about_a_stop and not args.ask):
         from notyet.cli.status_why import explain
 
         return explain(args, cwd)

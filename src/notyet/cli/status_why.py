@@ -11,6 +11,7 @@ from notyet.cli.moments import age
 from notyet.cli.status_now import near
 from notyet.cli.style import Style
 from notyet.cli.table import table
+from notyet.cli.waiting import waiting
 from notyet.core.text import visible
 from notyet.errors import NotyetError
 
@@ -33,6 +34,7 @@ def explain(args: argparse.Namespace, cwd: str) -> int:
     from notyet.report.spared import spared_now
     from notyet.report.why import explained, history_now
 
+    args.as_host = args.as_host or args.host
     try:
         event = event_from(args, cwd, os.environ)
     except NotyetError as error:
@@ -43,7 +45,8 @@ def explain(args: argparse.Namespace, cwd: str) -> int:
     setup = load(place, event.host, os.environ, workspace=workspace, patience=NO_LOOK)
     ledger = Ledger(patience=1.0)
     try:
-        spared = spared_now(event, select(event, setup.gates), ledger)
+        with waiting("looking at the files ..."):
+            spared = spared_now(event, select(event, setup.gates), ledger)
         why = explained(event, setup, history_now(ledger, event), os.environ, spared)
     finally:
         ledger.close()

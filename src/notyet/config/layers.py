@@ -240,7 +240,8 @@ class Loaded:
         settings = _read(file, text)
         self.warnings += [str(said) for said in (*settings.mistakes, *settings.warnings)]
         record = Trusted(path=file.path, content=text, compiled=freeze(settings))
-        if self._state and not settings.mistakes:  # else they are to be said again
+        # Mistakes are to be said again, and OpenClaw's file may say another number by then (J9).
+        if self._state and not settings.mistakes and not settings.openclaw:
             try:
                 write_record(self._state, record)
             except OSError as error:

@@ -205,7 +205,8 @@ def _source(name: str, path: str, environ: Mapping[str, str]) -> str:
     if not path:
         return DEFAULT
     known = read_record(state_folder(environ), path)
-    examined = examine(known.content, path, "notyet") if known is not None else None
+    text = known.content if known is not None else _text_of(path)
+    examined = examine(text, path, "notyet") if text else None
     document = examined.document if examined is not None else None
     if examined is None or document is None:
         return path
@@ -213,6 +214,14 @@ def _source(name: str, path: str, environ: Mapping[str, str]) -> str:
         return f"{path}:{document.locate(('limits', name))[0]}"
     line = document.locate(("read", "openclaw"))[0]
     return f"{examined.value.get('read', {}).get('openclaw', '')} ({path}:{line})"
+
+
+def _text_of(path: str) -> str:
+    """Return what a file of the user's own says, of which nothing is kept."""
+    try:
+        return "" if is_remote(path) else text_of(path)
+    except OSError:
+        return ""
 
 
 def caps_here(hosts: Iterable[HostStatus]) -> list[LimitHere]:

@@ -6,6 +6,7 @@ import os
 
 from notyet.checks.drive import drive_sync
 from notyet.core.definition import definition_of
+from notyet.core.gate import place_of
 from notyet.core.record import Record
 from notyet.errors import LedgerError
 from notyet.ledger import Wanted
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _WHEN = "SELECT at, stop FROM passes WHERE definition = ? AND tree = ?"
 _EVER = "SELECT 1 FROM passes WHERE definition = ? LIMIT 1"
+_UNKNOWN = "nobody can tell whether its files changed"
+_ELSEWHERE = "its files are on another machine, which was not asked whether they changed"
 
 
 class Spared(Record, kw_only=True):
@@ -34,12 +37,15 @@ class Spared(Record, kw_only=True):
 
 
 def spared_now(event: StopEvent, gates: Sequence[Gate], ledger: Ledger) -> dict[str, Spared]:
-    """Look at the files, and say of each gate whether it would be asked. Runs no gate."""
+    """Look at the files, and say of each gate whether it would be asked.
+
+    No gate is run, and no other machine is connected to.
+    """
     changed = [gate for gate in gates if gate.when == "changed"]
     known = {gate.name: Spared(because="it is asked always") for gate in gates}
-    wanted = _wanted(event, changed)
+    wanted = _wanted(event, [gate for gate in changed if not _is_there(gate, event)])
     for gate in changed:
-        known[gate.name] = Spared(because="nobody can tell whether its files changed")
+        known[gate.name] = Spared(because=_ELSEWHERE if _is_there(gate, event) else _UNKNOWN)
     if not os.path.exists(ledger.path):
         return known | {one.gate: Spared(because="it never passed yet") for one in wanted}
     try:
@@ -49,6 +55,11 @@ def spared_now(event: StopEvent, gates: Sequence[Gate], ledger: Ledger) -> dict[
     except LedgerError as error:
         return known | {one.gate: Spared(because=str(error)) for one in wanted}
     return known
+
+
+def _is_there(gate: Gate, event: StopEvent) -> bool:
+    """Tell whether files on another machine count for a gate."""
+    return bool(event.workspace) or place_of(gate) is not None
 
 
 def _wanted(event: StopEvent, gates: Sequence[Gate]) -> list[Wanted]:

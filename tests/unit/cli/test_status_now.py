@@ -188,6 +188,10 @@ def test_why_is_meant_where_only_a_stop_is_described(world):
     assert "agent_type coder fits cod*" in world._capsys.readouterr().out
 
 
+def test_why_takes_the_host_that_is_named(world):
+    assert why(world, "codex")[1][0] == "a stop of the main agent of codex, session made-up"
+
+
 def test_why_for_a_stop_that_meets_nobody_is_a_1(world):
     code, lines = why(world, "--agent-type", "writer")
     assert code == 1

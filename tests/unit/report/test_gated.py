@@ -1,5 +1,6 @@
 """The answer to "am I gated?", and what stands behind it."""
 
+import json
 import os
 
 import pytest
@@ -177,6 +178,19 @@ def test_a_limit_of_openclaw_s_file_names_both(tmp_path):
     trust(folder / "notyet.toml")
     found = sources(load(str(folder), "claude", os.environ))
     assert found["max_blocks"] == (8, f"openclaw.json ({folder}/notyet.toml:2)")
+
+
+def test_openclaw_s_file_is_read_anew_for_the_user_s_own_file(tmp_path):
+    own = os.path.join(os.environ["XDG_CONFIG_HOME"], "notyet")
+    os.makedirs(own)
+    with open(os.path.join(own, "notyet.toml"), "w") as file:
+        file.write('[read]\nopenclaw = "o.json"\n')
+    for number in (8, 6):
+        with open(os.path.join(own, "o.json"), "w") as file:
+            known = {"subagents": {"maxSteerRestarts": number}}
+            json.dump({"agents": {"defaults": known}}, file)
+        found = sources(load(str(tmp_path), "claude", os.environ))
+        assert found["max_blocks"] == (number, f"o.json ({own}/notyet.toml:2)")
 
 
 def test_a_limit_of_a_record_that_is_gone_names_its_file(tmp_path):

@@ -211,3 +211,11 @@ def test_a_stop_that_passed_names_its_gates(project, ledger):
 
     stop(project)
     assert lately(project, ledger, time.time()).decisions[0].why == "lint, always"
+
+
+def test_no_other_machine_is_asked_whether_files_changed_there(project, ledger):
+    found = by_name(why(project, ledger, workspace="ssh://nowhere.invalid/srv"))["lint"]
+    assert (found.asked, found.spared.because) == (
+        True,
+        "its files are on another machine, which was not asked whether they changed",
+    )
