@@ -8,13 +8,13 @@ from notyet.config.load import NO_LOOK, load
 from notyet.core.gate import place_of
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import Record, replace
-from notyet.dialects import MARGIN, PATIENCE, host_face, time_to_answer
+from notyet.dialects import MARGIN, host_face
 from notyet.dialects.own_command import at_verb, ours_in
 from notyet.install import host_named
-from notyet.install.entry import EVENTS, STOPS, parsed
+from notyet.install.entry import EVENTS, STOPS
 from notyet.install.registered import registrations
 from notyet.report.faults.contents import read_places
-from notyet.report.faults.entries import install_again, spoken, waiting_time
+from notyet.report.faults.entries import install_again, spoken
 from notyet.report.faults.fault import Fault, fault, is_bad
 from notyet.report.faults.look import Look, judge_of
 from notyet.report.faults.programs import program_fault
@@ -22,7 +22,7 @@ from notyet.report.faults.versions import Version, find_program, version_of
 from notyet.report.own import once_asked, own_faults
 from notyet.report.probe import Probe, ask, probe, probe_faults
 from notyet.report.sendable import is_skipped, not_probed, why_not_sent
-from notyet.report.waits import time_of
+from notyet.report.waits import time_for, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -238,11 +238,11 @@ def _fits(look: Look, setup: Setup) -> Iterator[Fault]:
     for event, scope in scopes.items():
         entry = next((entry for entry in entries if entry.event == event), None)
         budget = time_of(gate for gate in setup.gates if scope in gate.match.events)
-        if entry is not None and budget > _time(look, entry):
+        if entry is not None and budget > time_for(look.host, entry):
             yield look.fault(
                 "gates-too-slow",
                 f"The gates may take {_seconds(budget)} at {event}, and {look.title} waits "
-                f"{_seconds(_time(look, entry))}: what is not finished by then is let go "
+                f"{_seconds(time_for(look.host, entry))}: what is not finished by then is let go "
                 "unchecked.",
                 where=entry.where,
                 fix=f"give them less `timeout`, or {install_again(look, entry, _longer(budget))}",
@@ -263,12 +263,6 @@ def _fits(look: Look, setup: Setup) -> Iterator[Fault]:
 def _cap(look: Look) -> int:
     stop = host_face(look.host).read_event({"hook_event_name": "Stop"}, look.environ_of_hooks)
     return int(getattr(stop, "host_cap", 0))
-
-
-def _time(look: Look, entry: Registration) -> float:
-    ours = parsed(entry.command)
-    waits = ours.timeout if ours is not None and ours.timeout is not None else PATIENCE[look.host]
-    return time_to_answer(min(waits, waiting_time(look, entry)))
 
 
 def _seconds(number: float) -> str:

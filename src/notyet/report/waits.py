@@ -6,7 +6,7 @@ from notyet.core.record import Record
 from notyet.dialects import MARGIN, PATIENCE, time_to_answer
 from notyet.install import HOSTS, host_named
 from notyet.install.entry import STOPS, parsed
-from notyet.report.faults.entries import DEFAULT_TIMEOUT
+from notyet.report.faults.entries import DEFAULT_TIMEOUT, waiting_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,17 +36,18 @@ def waits_here(folder: str, environ: Mapping[str, str]) -> list[Wait]:
         host = host_named(name)
         entries = [entry for entry in host.found(folder, environ)[0] if entry.event in STOPS]
         if entries:
-            seconds = min(_seconds(name, entry) for entry in entries)
+            seconds = min(time_for(name, entry) for entry in entries)
             found.append(Wait(host=name, title=host.TITLE, seconds=seconds))
     usual = time_to_answer(DEFAULT_TIMEOUT)
     return found or [Wait(host="HOST", title="a host that is installed as usual", seconds=usual)]
 
 
-def _seconds(host: str, entry: Registration) -> float:
+def time_for(host: str, entry: Registration) -> float:
+    """Return how long gates may take for an entry: until its command, or its host, gives up."""
     ours = parsed(entry.command)
     said = ours.timeout if ours is not None else None
-    waits = PATIENCE[host] if entry.timeout is None else entry.timeout
-    return time_to_answer(min(waits, PATIENCE[host] if said is None else said))
+    patience = PATIENCE[host] if said is None else said
+    return time_to_answer(min(patience, waiting_time(host, entry)))
 
 
 def time_of(gates: Iterable[Gate]) -> float:

@@ -208,15 +208,15 @@ def _entry(look: Look, entry: Registration) -> Iterator[Fault]:
         yield from _time(look, entry, ours.timeout)
 
 
-def waiting_time(look: Look, entry: Registration) -> float:
+def waiting_time(host: str, entry: Registration) -> float:
     """Return how long a host waits for an entry, in seconds."""
     if entry.timeout is None:
-        return PATIENCE[look.host]
-    return max(1.0, entry.timeout) if look.host == "codex" else entry.timeout
+        return PATIENCE[host]
+    return max(1.0, entry.timeout) if host == "codex" else entry.timeout
 
 
 def _time(look: Look, entry: Registration, said: float | None) -> Iterator[Fault]:
-    waits = waiting_time(look, entry)
+    waits = waiting_time(look.host, entry)
     needs = PATIENCE[look.host] if said is None else said
     if waits < needs:
         yield look.fault(
