@@ -76,6 +76,12 @@ class Context:
         path: object = None if session is None else self._ask(session.transcript)
         return path if isinstance(path, str) else None
 
+    def session_id(self, task: str) -> str:
+        """Return the id that the session of a task in this process has told; empty if none yet."""
+        life = self.lives.get(task)
+        told: object = None if life is None or life.session is None else life.session.id
+        return told if isinstance(told, str) else ""
+
     def knows(self, session: Session, key: str) -> bool | None:
         """Ask a session whether a prompt arrived; what makes no sense says nothing."""
         known: object = self._ask(session.knows, key)

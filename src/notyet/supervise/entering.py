@@ -34,7 +34,8 @@ class Entering:
         above = await self._store(self._store.tasks.look, parent)
         if above is None:
             return replace(task, parent_session=parent)
-        session = above.session_id or above.task.id
+        # A session that has just told its id knows it before the ledger does.
+        session = above.session_id or self._context.session_id(parent) or above.task.id
         depth = above.task.depth + 1
         return replace(
             task,

@@ -66,8 +66,6 @@ def test_a_task_tool_tells_of_its_subagents_first_and_then_of_the_main_agent(tmp
         async def task_tool(prompt):
             """Let two subagents work, as the tool of a main agent does."""
             await started.wait()
-            while not (await world.supervisor.task(above)).session_id:
-                await asyncio.sleep(0.005)
             for name in ("one", "two"):
                 work = Agent(WORKED, id=f"child-{name}")
                 child = await world.supervisor.spawn(work, name, parent=above, agent_type=name)
