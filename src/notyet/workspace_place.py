@@ -8,7 +8,7 @@ from notyet.workspace_git import Command, Output, Unknown, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 FILTERS = ("--show-scope", "--includes", "-z", "--get-regexp", r"^filter\..*\.(clean|process)$")
 _OF_THE_REPOSITORY = frozenset({b"local", b"worktree"})
@@ -26,12 +26,10 @@ class Place:
         self.top = root  # where its files are; elsewhere than what git keeps, if it says so
         self.ceiling = os.path.dirname(root)
         kept, common = _kept_in(root)
-        self.said = b"\0".join(
-            _read(os.path.join(folder, name))
-            for folder in dict.fromkeys((common, kept))
-            for name in ("config", "config.worktree", "info/exclude", "info/attributes")
-        )
-        is_plain = not any(word in self.said.lower() for word in _TELLING)
+        folders = [*dict.fromkeys((common, kept))]
+        config = _read_all(folders, ("config", "config.worktree"))
+        self.said = config + _read_all(folders, ("info/exclude", "info/attributes"))
+        is_plain = not any(word in config.lower() for word in _TELLING)
         self.is_plain = is_plain and os.pathsep not in self.ceiling
 
 
@@ -98,6 +96,11 @@ def _kept_in(root: str) -> tuple[str, str]:
         kept = os.path.join(root, os.fsdecode(said[len(b"gitdir: ") :].rstrip(b"\r\n")))
     common = os.fsdecode(_read(os.path.join(kept, "commondir")).rstrip(b"\r\n"))
     return kept, os.path.join(kept, common) if common else kept
+
+
+def _read_all(folders: Sequence[str], names: Sequence[str]) -> bytes:
+    files = (os.path.join(folder, name) for folder in folders for name in names)
+    return b"".join(b"%d " % len(content) + content for content in map(_read, files))
 
 
 def _read(path: str) -> bytes:

@@ -96,6 +96,15 @@ def test_a_repository_that_may_name_commands_is_asked_first(git_project, runs, t
     assert runs() == ["config", "ls-files", "rev-parse", "status"]
 
 
+def test_what_is_excluded_or_has_attributes_names_no_command(git_project, runs):
+    for name in ("exclude", "attributes"):
+        file = Path(git_project) / ".git" / "info" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("# filter, include, worktree\n")
+    assert fingerprint(git_project)
+    assert runs() == ["ls-files", "status"]
+
+
 def test_more_scopes_than_run_at_once_are_all_told(git_project, monkeypatch):
     monkeypatch.setattr(workspace_git, "_AT_ONCE", 2)
     scopes = [Scope(git_project, (f"{number}", "file.txt")) for number in range(7)]

@@ -60,6 +60,16 @@ def test_how_far_others_have_come_and_what_was_stashed_does_not_count(git_projec
     assert fingerprint(str(clone)) == before
 
 
+def test_what_git_converts_back_is_no_change(git_project):
+    project = Path(git_project)
+    (project / ".gitattributes").write_text("*.txt text\n")
+    git(project, "add", ".")
+    git(project, "commit", "--quiet", "-m", "text")
+    before = fingerprint(git_project)
+    (project / "file.txt").write_bytes(b"one\r\n")
+    assert fingerprint(git_project) == before != ""
+
+
 def sparse(project, files):
     """Fill a project with files, most of which are not checked out."""
     for number in range(files):
@@ -96,6 +106,20 @@ def test_too_many_entries_that_git_overlooks_make_the_files_unknown(git_project,
     git(git_project, "add", ".")
     git(git_project, "update-index", "--skip-worktree", "new.txt")
     assert fingerprint(git_project) == ""
+
+
+def test_what_is_overlooked_and_becomes_a_pipe_or_a_folder_shows(git_project):
+    overlook(Path(git_project))
+    file = Path(git_project) / "file.txt"
+    seen = [fingerprint(git_project)]
+    file.unlink()
+    os.mkfifo(file)
+    seen.append(fingerprint(git_project))
+    file.unlink()
+    file.mkdir()
+    seen.append(fingerprint(git_project))
+    assert "" not in seen
+    assert len({*seen}) == 3
 
 
 def test_what_is_overlooked_in_a_conflict_shows_too(git_project):
