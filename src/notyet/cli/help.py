@@ -23,9 +23,11 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 EXAMPLES: Examples = (
     ("notyet demo", "watch scripted agents meet the gates; nothing is changed"),
+    ("notyet init", "find what this project checks itself with, and make gates of it"),
     ("notyet install claude", "let Claude Code ask notyet at every stop"),
-    ("notyet trust", "look at this project's gates, and put them into force"),
+    ("notyet check", "ask the gates now, as a stop would"),
     ("notyet status", "am I gated here, now? and if not, why?"),
+    ("notyet log --since 2d", "what became of the stops of the last two days"),
     ('notyet with codex "Fix the build."', "run an agent until its work passes"),
 )
 _SHORT = ("init", "install", "check", "status", "log")  # for somebody who typed nothing

@@ -25,6 +25,11 @@ SETUP = {
         "notyet() { printf 'GOT<%s>\\n' \"$*\" }"
     ),
 }
+AUTOLOADED = (
+    SETUP["zsh"]
+    .replace("autoload", "fpath=($PWD $fpath); autoload", 1)
+    .replace("source ./script; ", "")
+)
 ARGV = {"bash": ["bash", "--noprofile", "--norc", "-i"], "zsh": ["zsh", "-f", "-i"]}
 TYPED = [
     ("stat\t", "status"),
@@ -70,7 +75,7 @@ def need(shell):
 class Terminal:
     """A shell in a terminal, and somebody who types."""
 
-    def __init__(self, shell, folder):
+    def __init__(self, shell, folder, setup=""):
         self._keys, other = os.openpty()
         self._shell = subprocess.Popen(
             ARGV[shell],
@@ -83,7 +88,7 @@ class Terminal:
         )
         os.close(other)
         self._read = ""
-        self.type(f"{SETUP[shell]}\r")
+        self.type(f"{setup or SETUP[shell]}\r")
 
     def type(self, keys):
         os.write(self._keys, keys.encode())
@@ -115,10 +120,10 @@ class Terminal:
 def terminal(project, capsys):
     opened = []
 
-    def terminal(shell):
+    def terminal(shell, setup="", name="script"):
         need(shell)
-        (project / "script").write_text(script(shell, capsys))
-        opened.append(Terminal(shell, project))
+        (project / name).write_text(script(shell, capsys))
+        opened.append(Terminal(shell, project, setup))
         return opened[-1]
 
     yield terminal
@@ -132,6 +137,12 @@ def test_words_are_completed_where_they_are_typed(terminal, project, shell):
     # zsh takes a slash at the end away again when the line ends there.
     found = {keys: shown.completed(keys).rstrip("/") for keys, _ in TYPED}
     assert found == {keys: whole.rstrip("/") for keys, whole in TYPED}
+
+
+def test_zsh_finds_the_script_in_a_folder_of_its_fpath(terminal, project):
+    shown = terminal("zsh", AUTOLOADED, "_notyet")
+    for keys, whole in TYPED[:4]:  # the first of them loads it
+        assert shown.completed(keys) == whole
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
