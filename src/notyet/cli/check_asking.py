@@ -57,7 +57,6 @@ class Checked(Record, kw_only=True):
     decision: Decision
     reply: Reply
     setup: Setup = Setup()
-    cause: str = ""  # why a stop would not even get to its gates
     unasked: tuple[tuple[Gate, str], ...] = ()  # those that do not apply, and why
     spared: Mapping[str, str] = {}  # those that a stop would not ask, and why (N1)
     answered: frozenset[str] = frozenset()
@@ -94,7 +93,6 @@ class _Rehearsal(Hook):
         self.error: Exception | None = None
         self._setup_here = Setup()
         self._decision = _skipped("no-gate")
-        self._cause = ""
         self._spared: Mapping[str, str] = {}
         self._unasked: tuple[tuple[Gate, str], ...] = ()
         self._unknown: tuple[str, ...] = ()
@@ -154,7 +152,6 @@ class _Rehearsal(Hook):
 
     def write_down(self, cause: str, words: Sequence[str]) -> None:
         """Write down nothing: this is no stop."""
-        self._cause = cause
         self._decision = _skipped(cause, *words)
 
     def recover(self, error: Exception) -> Reply:
@@ -171,7 +168,6 @@ class _Rehearsal(Hook):
             decision=self._decision,
             reply=reply,
             setup=setup,
-            cause=self._cause,
             unasked=self._unasked,
             spared=self._spared,
             answered=frozenset(answer.gate for answer in self.wish.answers),
