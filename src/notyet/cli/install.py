@@ -176,5 +176,5 @@ def _offer_gates(screen: Screen, args: argparse.Namespace) -> bool:
         results = [offer(f, "given" if args.yes else "asked", environ, show) for f in files]
         return all(results)  # each is offered, whatever became of others
     if not native_files(os.path.realpath("."), environ, lambda _path: False):
-        screen.next(f"write your gates into a {NAME} of your project, and run: notyet trust")
+        screen.next("make gates of what your project checks itself with: notyet init")
     return True

@@ -112,7 +112,7 @@ def _configuration(
         yield fault(
             "no-gates",
             "No gate is in force here, so every agent may stop at once.",
-            fix="write a notyet.toml, and run: notyet trust",
+            fix="run: notyet init",
         )
 
 

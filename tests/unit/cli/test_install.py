@@ -232,7 +232,7 @@ def test_gates_with_mistakes_are_not_trusted_and_that_is_no_success(place, capsy
 
 def test_without_gates_the_next_step_is_said(place, home, capsys):
     main(["install", "claude", "--yes"])
-    assert "next: write your gates into a notyet.toml" in capsys.readouterr().out
+    assert "next: make gates of what your project checks itself with" in capsys.readouterr().out
     new_project(home / ".config" / "notyet")
     main(["install", "claude", "--yes"])
     assert "notyet.toml" not in capsys.readouterr().out
