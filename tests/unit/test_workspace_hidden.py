@@ -60,13 +60,15 @@ def test_how_far_others_have_come_and_what_was_stashed_does_not_count(git_projec
     assert fingerprint(str(clone)) == before
 
 
-def test_what_git_converts_back_is_no_change(git_project):
+def test_what_git_converts_back_is_no_change_any_more_once_it_is_staged(git_project):
     project = Path(git_project)
     (project / ".gitattributes").write_text("*.txt text\n")
     git(project, "add", ".")
     git(project, "commit", "--quiet", "-m", "text")
     before = fingerprint(git_project)
     (project / "file.txt").write_bytes(b"one\r\n")
+    assert fingerprint(git_project) != before
+    git(project, "add", ".")
     assert fingerprint(git_project) == before != ""
 
 
