@@ -9,6 +9,7 @@ from notyet.cli.check_answers import report_of
 from notyet.cli.hook import Hook, answered
 from notyet.cli.hook_check import completed
 from notyet.cli.hook_input import Options
+from notyet.config.inside import inside_agent
 from notyet.config.setup import Setup
 from notyet.core.definition import defined
 from notyet.core.event import StopEvent
@@ -144,7 +145,12 @@ class _Rehearsal(Hook):
         return self._decision
 
     def _remember(self, reports: Sequence[Report]) -> None:
-        """Remember the passes, so that the next stop need not ask."""
+        """Remember the passes, so that the next stop need not ask.
+
+        Not for an agent: it chooses which programs are found here, and at a stop its host does.
+        """
+        if inside_agent(self.environ):
+            return
         try:
             self._ledger.remember([report for report in reports if report.passed_on])
         except LedgerError as error:

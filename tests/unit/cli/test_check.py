@@ -344,6 +344,19 @@ def test_a_pass_spares_the_next_stop_the_question(check, git_project, tmp_path):
 
 
 @pytest.mark.rule("N1")
+def test_a_pass_that_an_agent_arranged_for_is_not_remembered(
+    check, git_project, tmp_path, monkeypatch
+):
+    ran = tmp_path / "ran"
+    folder = new_project(Path(git_project), CHANGED.format(ran=ran))
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert check(folder).code == 0
+    monkeypatch.delenv("CLAUDECODE")
+    run_hook(payload("claude", folder), "--host", "claude")
+    assert ran.read_text() == "ran\nran\n"
+
+
+@pytest.mark.rule("N1")
 def test_gates_that_a_stop_would_spare_are_asked_and_named(check, git_project, tmp_path):
     ran = tmp_path / "ran"
     folder = new_project(Path(git_project), CHANGED.format(ran=ran))
