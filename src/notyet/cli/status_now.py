@@ -6,7 +6,7 @@ import os
 import time
 
 from notyet.cli.moments import age, when
-from notyet.cli.table import outcome_cell, table
+from notyet.cli.table import outcome_cell, table, width
 from notyet.core.remote import remote_from
 
 TYPE_CHECKING = False
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from notyet.report.gated import GateHere, LimitHere
     from notyet.report.lately import DecisionHere, Lately, SessionHere
 
+INDENT = 2  # columns before every line of a table
 _MINUTE, _HOUR = 60, 3_600
 _UNITS = ("bytes", "kB", "MB", "GB")
 _THOUSAND = 1_000.0
@@ -39,7 +40,7 @@ def gate_lines(gates: Sequence[GateHere], hosts: int, cwd: str, style: Style) ->
     }
     shown = {name: cells for name, cells in columns.items() if any(cells)}
     rows: list[tuple[Cell, ...]] = list(zip(*shown.values(), strict=True))
-    return table(tuple(shown), rows, style)
+    return table(tuple(shown), rows, style, columns=width() - INDENT)
 
 
 def _stage(one: GateHere) -> str:
@@ -62,7 +63,7 @@ def _from(one: GateHere, cwd: str) -> str:
 def limit_lines(limits: Iterable[LimitHere], cwd: str, style: Style) -> list[str]:
     """Return a table of the limits, and where each comes from."""
     rows = [(one.name, _value(one.value), near(one.source, cwd)) for one in limits]
-    return table(("limit", "value", "from"), rows, style)
+    return table(("limit", "value", "from"), rows, style, columns=width() - INDENT)
 
 
 def _value(value: int | bool) -> str:  # noqa: FBT001  # a setting, whatever it is
@@ -88,7 +89,8 @@ def session_lines(sessions: Sequence[SessionHere], style: Style) -> list[str]:
         )
         for one in sessions
     ]
-    return table(("session", "agent", "host", "turn", "sent back", "last", "seen"), rows, style)
+    head = ("session", "agent", "host", "turn", "sent back", "last", "seen")
+    return table(head, rows, style, columns=width() - INDENT)
 
 
 def decision_lines(decisions: Sequence[DecisionHere], style: Style) -> list[str]:
@@ -99,7 +101,8 @@ def decision_lines(decisions: Sequence[DecisionHere], style: Style) -> list[str]
         (str(one.id), when(one.at), outcome_cell(one.outcome), one.host, one.why)
         for one in decisions
     ]
-    return table(("stop", "when", "outcome", "host", "why"), rows, style)
+    head = ("stop", "when", "outcome", "host", "why")
+    return table(head, rows, style, columns=width() - INDENT)
 
 
 def ledger_line(lately: Lately) -> str:

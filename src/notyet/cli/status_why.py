@@ -7,22 +7,29 @@ import sys
 import time
 
 from notyet.cli.about_event import event_from
+from notyet.cli.lines import in_a_line
 from notyet.cli.moments import age
-from notyet.cli.status_now import near
+from notyet.cli.status_now import INDENT, near
 from notyet.cli.style import Style
-from notyet.cli.table import table
+from notyet.cli.table import table, width
 from notyet.cli.waiting import waiting
+from notyet.core.record import replace
 from notyet.core.text import visible
 from notyet.errors import NotyetError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
+    from notyet.cli.table import Cell
     from notyet.config.setup import Setup
     from notyet.core.event import StopEvent
     from notyet.report.spared import Spared
     from notyet.report.why import GateWhy, Why
+_HEAD = ("gate", "now", "from", "because")
+_NARROW = 30  # columns for reasons, at least
+_LONGEST = 1_000  # characters of a reason
 
 
 def explain(args: argparse.Namespace, cwd: str) -> int:
@@ -41,8 +48,17 @@ def explain(args: argparse.Namespace, cwd: str) -> int:
         print(f"notyet status: {error}", file=sys.stderr)
         return 2
     place = event.cwd or cwd
-    workspace = args.workspace or ""
-    setup = load(place, event.host, os.environ, workspace=workspace, patience=NO_LOOK)
+    is_claude = event.host in {"claude", "conclaude"}
+    setup = load(
+        place,
+        event.host,
+        os.environ,
+        project=os.environ.get("CLAUDE_PROJECT_DIR", "") if is_claude else "",
+        workspace=args.workspace or event.workspace,
+        patience=NO_LOOK,
+    )
+    if setup.workspace:  # which a file may have named
+        event = replace(event, workspace=setup.workspace)
     ledger = Ledger(patience=1.0)
     try:
         with waiting("looking at the files ..."):
@@ -76,16 +92,33 @@ def _print(why: Why, setup: Setup, off: str, event: StopEvent) -> None:
     elif why.skipped:
         print(style.paint(f"nothing is asked: {visible(why.skipped)}", "yellow"))
     if why.gates:
-        now = time.time()
-        rows = [(gate.gate, _word(gate), _place(gate), _because(gate, now)) for gate in why.gates]
         print()
-        for line in table(("gate", "now", "from", "because"), rows, style):
-            print(f"  {line}")
+        for line in _table(why.gates, style):
+            print(f"{'':<{INDENT}}{line}")
         print()
     for line in (*setup.distrust, *setup.warnings, *why.warnings):
         print(f"{style.paint('note:', 'dim')} {visible(line)}")
     source = why.limit_source.replace(os.getcwd() + "/", "")
     print(visible(f"{why.used} of {why.limit} send-backs used in this turn ({source})"))
+
+
+def _table(gates: Sequence[GateWhy], style: Style) -> list[str]:
+    """Return a table in which reasons are folded: cut short they would be none."""
+    import textwrap
+
+    now, columns = time.time(), width() - INDENT
+    cells = [(gate.gate, _word(gate), _place(gate)) for gate in gates]
+    taken = sum(max(map(len, column)) + 2 for column in zip(*_plain(cells), strict=True))
+    rows: list[tuple[Cell, ...]] = []
+    for gate, cell in zip(gates, cells, strict=True):
+        reason = in_a_line(_because(gate, now), _LONGEST)
+        first, *more = textwrap.wrap(reason, max(_NARROW, columns - taken)) or [""]
+        rows += [(*cell, first), *(("", "", "", part) for part in more)]
+    return table(_HEAD, rows, style, columns=max(columns, taken + _NARROW))
+
+
+def _plain(cells: list[tuple[str, tuple[str, str], str]]) -> list[tuple[str, str, str]]:
+    return [_HEAD[:3], *((name, word, place) for name, (word, _), place in cells)]
 
 
 def _place(gate: GateWhy) -> str:

@@ -208,6 +208,24 @@ def test_why_reads_what_a_host_sent(world, monkeypatch):
     assert lines[-1].startswith("1 of 4 send-backs used")
 
 
+def test_why_of_a_workspace_that_a_file_names_connects_to_nobody(world):
+    world.write('workspace = "ssh://nowhere.invalid/srv"\n[gates]\nlint = "true"\n')
+    code, lines = why(world)
+    assert code == 0
+    said = " ".join(lines)
+    assert "lint asked" in said
+    assert "on another machine, which was not asked" in said
+    assert "it never passed yet" in " ".join(why(world, "--workspace", "local")[1])
+
+
+def test_why_folds_reasons_where_a_terminal_is_narrow(world, monkeypatch):
+    monkeypatch.setattr("notyet.cli.status_why.width", lambda: 60)
+    _, lines = why(world)
+    at = next(n for n, line in enumerate(lines) if line.startswith("lint asked"))
+    said = " ".join(lines[at : at + 2])
+    assert said == "lint asked notyet.toml:3 it is for the main agent; it never passed yet"
+
+
 def test_why_for_programs_is_one_object(world):
     world._capsys.readouterr()
     assert main(["status", "--why", "--json"]) == 0
