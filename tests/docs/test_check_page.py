@@ -3,24 +3,9 @@
 import re
 from pathlib import Path
 
-import stories
+import pages
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "check.md"
-
-
-def fenced(kind):
-    return [part.split("```")[0] for part in PAGE.read_text().split(f"```{kind}\n")[1:]]
-
-
-def shown():
-    """Return the commands of the page, each with what it is said to print."""
-    steps = []
-    for line in "".join(fenced("console")).splitlines():
-        if line.startswith("$ "):
-            steps.append(stories.Step(0, [line[2:]]))
-        else:
-            steps[-1].expected.append(line)
-    return steps
 
 
 def timeless(lines):
@@ -28,12 +13,5 @@ def timeless(lines):
 
 
 def test_the_page_shows_what_is_printed(tmp_path):
-    world = stories.World(tmp_path)
-    (config,) = fenced("toml")
-    (world.project / "notyet.toml").write_text(config)
-    (world.project / "work.txt").touch()
-    first = stories.Step(0, ["notyet trust --yes > /dev/null"])
-    steps = [first, *shown()]
-    assert len(steps) > 5
-    for step, lines in zip(steps, stories.told(steps, world), strict=True):
-        assert timeless(lines) == timeless(step.expected), step.command
+    before = "touch work.txt; notyet trust --yes > /dev/null"
+    assert pages.differing(PAGE, tmp_path, before, timeless) == []

@@ -79,6 +79,8 @@ def why_left_out(past: Past) -> str:
         return "a program asked gates of its own"
     if past.outcome == "skipped" and past.why not in _REPLAYED:
         return f"skipped: {past.why}"
+    if past.why == "background" and not past.event.background_tasks:
+        return "too much was running then to be recorded"
     return ""
 
 

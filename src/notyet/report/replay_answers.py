@@ -12,13 +12,16 @@ if TYPE_CHECKING:
 
     from notyet.core.gate import Gate
 
-    Why = Literal["new", "changed", "not_asked", "spared", "unrecorded", "more_time"]
+    Why = Literal[
+        "new", "changed", "not_asked", "nobody_asked", "spared", "unrecorded", "more_time"
+    ]  # fmt: skip
 
 # Why an answer is missing, for people.
 WORDS: Mapping[str, str] = {
     "new": "it is new",
     "changed": "it asks something else now",
     "not_asked": "it was not asked then",
+    "nobody_asked": "nobody was asked then",
     "spared": "it was spared then, because nothing had changed",
     "unrecorded": "what it asked then was not recorded",
     "more_time": "it ran out of time then, and has more now",
@@ -83,6 +86,8 @@ def counterpart(gate: Gate, definition: str, reports: Sequence[Report]) -> Repor
 
 def _said(gate: Gate, definition: str, reports: Sequence[Report]) -> Report | Why:
     """Return the recorded answer, or why there is none."""
+    if all(report.answer is None for report in reports):
+        return "nobody_asked"
     report = counterpart(gate, definition, reports)
     if report is None:
         namesake = next((report for report in reports if report.gate == gate.name), None)

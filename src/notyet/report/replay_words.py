@@ -35,6 +35,8 @@ def changes(
     past: Past, gates: Sequence[Gate], definitions: Mapping[str, str], event: StopEvent
 ) -> dict[str, str]:
     """Return what became of each gate since a stop, in words; unchanged ones are left out."""
+    if not past.reports:  # what was in force then is not known
+        return {}
     found: dict[str, str] = {}
     by_name = {gate.name: gate for gate in gates}
     asked = {definitions[gate.name]: gate for gate in reversed(gates)}

@@ -321,6 +321,21 @@ def test_background_work_counts_as_the_limits_say(project, capsys):
     # Nobody was asked, so nobody knows what they would have said; but they would have been asked.
     assert results(lines) == [("skipped", "differs", "passed/blocked/failed_open")]
     assert lines[0]["because"] == [{"gate": "", "what": "wait_for_background is false now"}]
+    assert lines[0]["missing"][0]["why"] == "nobody was asked then"
+    # With `when = "changed"` nobody might have had to be asked, and it is let go all the same.
+    lazy = changed(
+        project, ("max_blocks = 2", "wait_for_background = false"), ("always", "changed")
+    )
+    assert results(replayed(capsys, "--config", lazy)[0])[0][1] == "unknown"
+
+
+def test_work_in_the_background_that_was_too_much_to_record_is_not_taken_for_none(project, capsys):
+    working = [{"id": f"b{n}" * 20, "type": "subagent", "status": "running"} for n in range(200)]
+    stop(project, "s1", background_tasks=working)
+
+    lines, _ = replayed(capsys)
+
+    assert lines[0]["left_out"] == "too much was running then to be recorded"
 
 
 def test_who_was_stuck_would_be_sent_back_with_more_patience(project, capsys):
