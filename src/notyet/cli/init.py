@@ -173,9 +173,8 @@ class _Making:
             trials.append(trial)
             result = self._paint(f"{trial.result:<8}", _COLOURS[trial.result])
             took = f"{trial.seconds:6.1f} s"
-            why = visible(trial.why)
-            line = f"{trial.proposal.name:<{width}}  {result}  {took}  {self._paint(why, 'dim')}"
-            print(line.rstrip(), flush=True)
+            why = f"  {self._paint(visible(trial.why), 'dim')}" if trial.why else ""
+            print(f"{trial.proposal.name:<{width}}  {result}  {took}{why}", flush=True)
         print()
         return trials
 
@@ -200,7 +199,8 @@ class _Making:
 
     def _offer(self) -> bool:
         file = ConfigFile(path=self._path, kind=NATIVE)
-        return offer(file, self._consent, os.environ, Show("init"))
+        declined = "none of its gates is in force"
+        return offer(file, self._consent, os.environ, Show("init"), declined)
 
     def _install(self) -> None:
         """Offer `notyet install` for each host of this machine that does not call us yet."""

@@ -34,7 +34,7 @@ def tried(folder: str, found: Sequence[Proposal]) -> Iterator[Trial]:
         words = f"trying {number} of {len(gates)}: {visible(trial.proposal.run)} ..."
         with waiting(words):
             report = _asked(gate, folder)
-        yield _judged(trial, report)
+        yield judged(trial, report)
 
 
 def _asked(gate: Gate, folder: str) -> Report:
@@ -44,7 +44,8 @@ def _asked(gate: Gate, folder: str) -> Report:
     return report
 
 
-def _judged(trial: Trial, report: Report) -> Trial:
+def judged(trial: Trial, report: Report) -> Trial:
+    """Return what a gate's answer means for the file that is to be written."""
     answer = report.answer
     trial = replace(trial, seconds=report.seconds)
     if isinstance(answer, Problem):

@@ -111,8 +111,17 @@ def _named(path: str, environ: Mapping[str, str]) -> list[ConfigFile]:
     return [ConfigFile(path=path, kind="notyet")] if os.path.exists(path) else []
 
 
-def offer(file: ConfigFile, consent: Consent, environ: Mapping[str, str], show: Show) -> bool:
-    """Show one file, and trust it if a person says so; tell whether it is trusted."""
+def offer(
+    file: ConfigFile,
+    consent: Consent,
+    environ: Mapping[str, str],
+    show: Show,
+    declined: str = "nothing was changed",
+) -> bool:
+    """Show one file, and trust it if a person says so; tell whether it is trusted.
+
+    `declined` is what is said to somebody who does not.
+    """
     try:
         found = candidate(file, environ)
     except OSError as error:
@@ -132,7 +141,7 @@ def offer(file: ConfigFile, consent: Consent, environ: Mapping[str, str], show: 
     if not is_agreed and not agreed(
         "Trust this file, and run these commands?", show.command, "to trust this"
     ):
-        print("nothing was changed")
+        print(declined)
         return False
     try:
         grant(found, environ)

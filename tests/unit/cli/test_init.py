@@ -14,8 +14,10 @@ from hook_runs import payload, query, stops
 from installs import converse, start
 from notyet.cli import init
 from notyet.cli.init_text import Trial, file_text
+from notyet.cli.init_try import judged
 from notyet.cli.main import main
 from notyet.config.schema import examine
+from notyet.core.verdict import Problem, Report
 from notyet.project.proposal import Proposal
 
 MAKEFILE = "test:\n\t@echo ran >> ran; exit $${CODE:-0}\nlint:\n\t@echo bad style; exit 3\n"
@@ -94,6 +96,14 @@ def test_what_was_slow_is_asked_later_and_gets_its_time():
     assert gate == {"run": "make test", "slow": True, "timeout": "14m"}
     quick = Trial(proposal=proposal, result="passed", seconds=0.4)
     assert tomllib.loads(file_text([quick]))["gates"]["tests"] == {"run": "make test"}
+
+
+def test_what_does_not_end_is_left_out():
+    proposal = Proposal(name="tests", tool="npm", run="npm test", file="package.json")
+    late = Report(gate="tests", answer=Problem("timeout", "no answer within 600 s"), seconds=600.0)
+    trial = judged(Trial(proposal=proposal), late)
+    assert (trial.result, trial.why) == ("left out", "no answer within 600 s")
+    assert tomllib.loads(file_text([trial])) == {}
 
 
 @pytest.mark.parametrize("result", ["failed", "left out"])
@@ -330,6 +340,8 @@ def test_who_does_not_want_the_commands_run_finds_nothing(shop):
 def test_who_does_not_trust_the_file_keeps_it_to_change_it(shop):
     code, seen = converse(shop, ["init"], [b"y\n", b"n\n"])
     assert code == 1
+    assert "none of its gates is in force" in seen
+    assert "nothing was changed" not in seen
     assert "to put it into force, run: notyet trust" in seen
     assert (shop / "notyet.toml").exists()
     assert query("SELECT count(*) FROM acts") == []
