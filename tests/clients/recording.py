@@ -83,6 +83,7 @@ SCRIPT: list[Step] = [
 ]
 # What is different every time.
 _MASKS = {
+    r"ledger\.db \(\d[^)]*\)": "ledger.db (180 kB)",
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b": (
         "0199f3c2-7a51-7d10-9c55-2f6d1c0a8e41"
     ),
