@@ -23,6 +23,7 @@ from notyet.core.verdict import Allow, Decision, Problem
 from notyet.deadline import Deadline
 from notyet.errors import LedgerError
 from notyet.observers import is_told
+from notyet.repository import repository_of
 from notyet.roster import Roster
 
 TYPE_CHECKING = False
@@ -169,7 +170,7 @@ class Engine:
 
             told = yield from begin(event, tuple(self._roster.starters), self._warn)
         gates = [gate for gate in self._roster.gates if gate.when == "changed"]
-        if gates:
+        if gates and (event.workspace or repository_of(event.cwd)):
             from notyet.remembering import remember_start
 
             try:
@@ -319,7 +320,8 @@ class Engine:
         event = asking.event
         spared: Mapping[str, str] = {}
         first = planned(spared)
-        if all(gate.when == "always" for stage in first.stages for gate in stage):
+        changing = any(gate.when == "changed" for stage in first.stages for gate in stage)
+        if not changing or not (event.workspace or repository_of(event.cwd)):
             return _defined((yield from asking.decide(first, keep)), gates)
         from notyet.remembering import Remembering
 

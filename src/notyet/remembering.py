@@ -21,7 +21,8 @@ from notyet.core.record import Record, variant
 from notyet.core.verdict import Allow
 from notyet.errors import LedgerError
 from notyet.ledger import Wanted
-from notyet.workspace import Scope, repository_of
+from notyet.repository import repository_of
+from notyet.workspace import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ import os
 from time import monotonic
 
 from notyet.core.record import Record
+from notyet.repository import repository_of
 from notyet.workspace_content import Contents, Reading, blake2b
 from notyet.workspace_git import Command, Output, Unknown, run
-from notyet.workspace_place import Place, look_closer, refuse_what_hides, repository_of
+from notyet.workspace_place import Place, look_closer, refuse_what_hides
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

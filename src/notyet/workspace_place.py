@@ -1,14 +1,15 @@
-"""Which repository a folder is in, found without git: it must be the one that git will find."""
+"""What a repository says about itself, found without git: it must be the one that git will find."""
 
 from __future__ import annotations
 
 import os
 
+from notyet.repository import upwards
 from notyet.workspace_git import Command, Output, Unknown, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 FILTERS = ("--show-scope", "--includes", "-z", "--get-regexp", r"^filter\..*\.(clean|process)$")
 _OF_THE_REPOSITORY = frozenset({b"local", b"worktree"})
@@ -33,25 +34,12 @@ class Place:
         self.is_plain = is_plain and os.pathsep not in self.ceiling
 
 
-def repository_of(folder: str) -> str:
-    """Return the top folder of the repository that a folder is in; empty if it is in none."""
-    if not folder:
-        return ""
-    try:
-        for place in _upwards(os.path.realpath(folder)):
-            if os.path.lexists(os.path.join(place, ".git")):
-                return place
-    except (OSError, ValueError):
-        pass
-    return ""
-
-
 def refuse_what_hides(folder: str) -> None:
     """Raise Unknown where git could find another repository on its way up than we do.
 
     Any folder that looks like what git keeps is one for it.
     """
-    for place in _upwards(os.path.realpath(folder)):
+    for place in upwards(os.path.realpath(folder)):
         if os.path.lexists(os.path.join(place, ".git")):
             return
         if all(os.path.exists(os.path.join(place, name)) for name in ("HEAD", "objects", "refs")):
@@ -77,13 +65,6 @@ def look_closer(places: list[Place], ends: float) -> list[Place]:
             place.top = os.fsdecode(bytes(top).removesuffix(b"\n"))
             fine.append(place)
     return fine
-
-
-def _upwards(folder: str) -> Iterator[str]:
-    yield folder
-    while folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
-        yield folder
 
 
 def _kept_in(root: str) -> tuple[str, str]:

@@ -93,6 +93,10 @@ def _notify(
 
 def remember_start(event: StartEvent, setup: Setup, patience: float) -> None:
     """Remember with which files an agent begins (N1). Raises LedgerError."""
+    from notyet.repository import repository_of
+
+    if not (setup.workspace or event.workspace or repository_of(event.cwd)):
+        return  # nobody can tell
     from notyet.checks.drive import drive_sync
     from notyet.ledger.sqlite import Ledger
     from notyet.remembering import remember_start as remembered

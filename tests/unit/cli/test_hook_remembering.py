@@ -162,6 +162,13 @@ def test_gates_that_are_always_asked_load_nothing_of_it(project):
     assert query("SELECT * FROM starts") == []
 
 
+def test_outside_of_git_nothing_of_it_is_loaded_either(tmp_path):
+    bare = new_project(tmp_path / "bare", MARKING)
+    assert loaded(start(bare)).isdisjoint(REMEMBERING | {"_sqlite3", "notyet.engine"})
+    assert loaded(payload("claude", bare)).isdisjoint(REMEMBERING)
+    assert (stops(), asked(bare)) == ([("passed", "")], 1)
+
+
 def test_a_start_where_no_gate_waits_writes_nothing(tmp_path):
     (tmp_path / "empty").mkdir()
     run_hook(start(tmp_path / "empty"))
