@@ -10,11 +10,9 @@ import pytest
 from conftest import git
 from notyet import workspace_remote
 from notyet.core.remote import remote_from
-from notyet.workspace import Scope
-from notyet.workspace_remote import fingerprint_there, fingerprints_there
+from notyet.workspace_remote import fingerprint_there
 from tree_changes import (
     CHANGES,
-    OF_HEAD_ALONE,
     SECOND_CHANGES,
     add,
     add_strangely,
@@ -25,32 +23,9 @@ from tree_changes import (
     second_id,
     stage,
 )
+from tree_looks import SHELLS, is_known, look, nest, new_repository
 
 pytestmark = pytest.mark.rule("B6", "M1", "N1")
-
-SHELLS = (["dash"], ["bash", "--posix"], ["busybox", "sh"], ["ksh"], ["mksh"])
-
-
-def look(project, *paths, shell=("sh",), **environ):
-    """Run in a shell here what is run there; return what it prints."""
-    words = workspace_remote.arguments([Scope(str(project), paths)])
-    argv = [*shell, "-c", workspace_remote._script(), "sh", *words]
-    done = subprocess.run(
-        argv, env=os.environ | environ, capture_output=True, text=True, timeout=60
-    )
-    return done.stdout.strip().replace("-", "") if done.returncode == 0 else ""
-
-
-def other_folder(project):
-    other = Path(project) / "other"
-    other.mkdir()
-    (other / "kept.txt").write_text("kept")
-    git(project, "add", ".")
-    git(project, "commit", "--quiet", "-m", "other")
-
-
-def is_known(seen):
-    return len(seen) == 40 and seen.isalnum()
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -71,26 +46,6 @@ def test_nothing_that_git_was_told_hides_a_change(git_project, pair):
     second(Path(git_project))
     after = look(git_project)
     assert before != after == look(git_project)
-    assert is_known(before)
-    assert is_known(after)
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_with_paths_a_change_elsewhere_does_not_show(git_project, change):
-    other_folder(git_project)
-    before = look(git_project, "other/**")
-    change(Path(git_project))
-    assert look(git_project, "other/**") == before
-    assert is_known(before)
-
-
-@pytest.mark.parametrize("change", [c for c in CHANGES if c not in OF_HEAD_ALONE])
-def test_with_paths_a_change_to_what_they_name_shows(git_project, change):
-    other_folder(git_project)
-    before = look(f"{git_project}/other", "../**", "no/such/file")
-    change(Path(git_project))
-    after = look(f"{git_project}/other", "../**", "no/such/file")
-    assert before != after
     assert is_known(before)
     assert is_known(after)
 
@@ -147,24 +102,10 @@ def test_a_folder_below_sees_the_same(git_project):
     assert look(f"{git_project}/below") == look(git_project) != ""
 
 
-def new_repository(folder):
-    folder.mkdir()
-    (folder / "a.txt").write_text("a")
-    git(folder, "init", "--quiet")
-    git(folder, "add", ".")
-    git(folder, "commit", "--quiet", "-m", "a")
-
-
 @pytest.fixture
 def nested(git_project, tmp_path):
     """A project with a submodule, and with another repository in it."""
-    inner = tmp_path / "inner"
-    new_repository(inner)
-    allow = ("-c", "protocol.file.allow=always")
-    git(git_project, *allow, "submodule", "add", "--quiet", str(inner), "sub")
-    git(git_project, "commit", "--quiet", "-m", "sub")
-    new_repository(Path(git_project) / "nested")
-    return Path(git_project)
+    return nest(git_project, tmp_path / "inner")
 
 
 def test_a_change_inside_a_submodule_or_a_nested_repository_shows(nested):
@@ -177,24 +118,6 @@ def test_a_change_inside_a_submodule_or_a_nested_repository_shows(nested):
     seen.append(look(nested))
     assert all(map(is_known, seen))
     assert len(set(seen)) == len(seen)
-
-
-@pytest.mark.parametrize("glob", ["{}", "{}/**", "{}/deep/*.txt", "./{}/a.txt", "**"])
-@pytest.mark.parametrize("name", ["sub", "nested"])
-def test_a_path_leads_into_a_repository_inside_by_its_name(nested, name, glob):
-    before = look(nested, glob.format(name))
-    (nested / name / "a.txt").write_text("changed")
-    assert look(nested, glob.format(name)) != before
-    assert is_known(before)
-
-
-@pytest.mark.parametrize("path", ["file.txt", "./file.txt", "*.txt", "sub/../file.txt"])
-def test_other_paths_do_not_lead_into_a_repository_inside(nested, path):
-    before = look(nested, path)
-    (nested / "sub" / "a.txt").write_text("changed")
-    (nested / "nested" / "a.txt").write_text("changed")
-    assert look(nested, path) == before
-    assert is_known(before)
 
 
 def test_which_of_the_overlooked_files_is_there_shows(git_project):
@@ -289,31 +212,6 @@ def test_it_is_taken_there_in_one_round_trip(warm_box, git_project):
     edit(Path(git_project))
     assert is_known(fingerprint_there(remote, 20))
     assert fingerprint_there(remote, 20) != before
-
-
-def test_all_scopes_are_told_in_one_round_trip(warm_box, git_project, tmp_path, monkeypatch):
-    other_folder(git_project)
-    run, times = workspace_remote.run_there, []
-    monkeypatch.setattr(
-        workspace_remote, "run_there", lambda *a, **k: times.append(a) or run(*a, **k)
-    )
-    scopes = [
-        Scope(git_project),
-        Scope(git_project, ("other/**", "*.md")),
-        Scope(str(tmp_path / "gone")),
-        Scope(git_project, ("*.md", "other/**", "*.md")),
-        Scope(f"{git_project}/other", ("kept.txt",)),
-    ]
-    remote = remote_from(warm_box.url(git_project))
-    before = fingerprints_there(remote, scopes, 20)
-    assert len(times) == 1
-    assert [bool(tree) for tree in before] == [True, True, False, True, True]
-    assert before[1] == before[3]
-    assert len({*before}) == 4
-    edit(Path(git_project))
-    after = fingerprints_there(remote, scopes, 20)
-    assert [a == b for a, b in zip(before, after, strict=True)] == [False, True, True, True, True]
-    assert fingerprints_there(remote, [], 20) == []
 
 
 def test_where_it_cannot_be_told_there_is_none(warm_box, tmp_path):

@@ -1,0 +1,51 @@
+"""Projects to look at, and the look that is taken elsewhere, here (B6, N1)."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from conftest import git
+from notyet import workspace_remote
+from notyet.workspace import Scope
+
+SHELLS = (["dash"], ["bash", "--posix"], ["busybox", "sh"], ["ksh"], ["mksh"])
+
+
+def look(project, *paths, shell=("sh",), **environ):
+    """Run in a shell here what is run there; return what it prints."""
+    words = workspace_remote.arguments([Scope(str(project), paths)])
+    argv = [*shell, "-c", workspace_remote._script(), "sh", *words]
+    done = subprocess.run(
+        argv, env=os.environ | environ, capture_output=True, text=True, timeout=60
+    )
+    return done.stdout.strip().replace("-", "") if done.returncode == 0 else ""
+
+
+def other_folder(project):
+    other = Path(project) / "other"
+    other.mkdir()
+    (other / "kept.txt").write_text("kept")
+    git(project, "add", ".")
+    git(project, "commit", "--quiet", "-m", "other")
+
+
+def is_known(seen):
+    return len(seen) == 40 and seen.isalnum()
+
+
+def new_repository(folder):
+    folder.mkdir()
+    (folder / "a.txt").write_text("a")
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "a")
+
+
+def nest(git_project, inner):
+    """Give a project a submodule, and another repository in it."""
+    new_repository(inner)
+    allow = ("-c", "protocol.file.allow=always")
+    git(git_project, *allow, "submodule", "add", "--quiet", str(inner), "sub")
+    git(git_project, "commit", "--quiet", "-m", "sub")
+    new_repository(Path(git_project) / "nested")
+    return Path(git_project)

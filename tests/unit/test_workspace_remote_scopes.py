@@ -1,0 +1,83 @@
+"""Paths narrow what a fingerprint taken elsewhere is about, in one round trip for all (N1)."""
+
+from pathlib import Path
+
+import pytest
+
+from notyet import workspace_remote
+from notyet.core.remote import remote_from
+from notyet.workspace import Scope
+from notyet.workspace_remote import fingerprints_there
+from tree_changes import CHANGES, OF_HEAD_ALONE, edit
+from tree_looks import is_known, look, nest, other_folder
+
+pytestmark = pytest.mark.rule("M1", "N1")
+
+
+@pytest.fixture
+def nested(git_project, tmp_path):
+    """A project with a submodule, and with another repository in it."""
+    return nest(git_project, tmp_path / "inner")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_with_paths_a_change_elsewhere_does_not_show(git_project, change):
+    other_folder(git_project)
+    before = look(git_project, "other/**")
+    change(Path(git_project))
+    assert look(git_project, "other/**") == before
+    assert is_known(before)
+
+
+@pytest.mark.parametrize("change", [c for c in CHANGES if c not in OF_HEAD_ALONE])
+def test_with_paths_a_change_to_what_they_name_shows(git_project, change):
+    other_folder(git_project)
+    before = look(f"{git_project}/other", "../**", "no/such/file")
+    change(Path(git_project))
+    after = look(f"{git_project}/other", "../**", "no/such/file")
+    assert before != after
+    assert is_known(before)
+    assert is_known(after)
+
+
+@pytest.mark.parametrize("glob", ["{}", "{}/**", "{}/deep/*.txt", "./{}/a.txt", "**"])
+@pytest.mark.parametrize("name", ["sub", "nested"])
+def test_a_path_leads_into_a_repository_inside_by_its_name(nested, name, glob):
+    before = look(nested, glob.format(name))
+    (nested / name / "a.txt").write_text("changed")
+    assert look(nested, glob.format(name)) != before
+    assert is_known(before)
+
+
+@pytest.mark.parametrize("path", ["file.txt", "./file.txt", "*.txt", "sub/../file.txt"])
+def test_other_paths_do_not_lead_into_a_repository_inside(nested, path):
+    before = look(nested, path)
+    (nested / "sub" / "a.txt").write_text("changed")
+    (nested / "nested" / "a.txt").write_text("changed")
+    assert look(nested, path) == before
+    assert is_known(before)
+
+
+def test_all_scopes_are_told_in_one_round_trip(warm_box, git_project, tmp_path, monkeypatch):
+    other_folder(git_project)
+    run, times = workspace_remote.run_there, []
+    monkeypatch.setattr(
+        workspace_remote, "run_there", lambda *a, **k: times.append(a) or run(*a, **k)
+    )
+    scopes = [
+        Scope(git_project),
+        Scope(git_project, ("other/**", "*.md")),
+        Scope(str(tmp_path / "gone")),
+        Scope(git_project, ("*.md", "other/**", "*.md")),
+        Scope(f"{git_project}/other", ("kept.txt",)),
+    ]
+    remote = remote_from(warm_box.url(git_project))
+    before = fingerprints_there(remote, scopes, 20)
+    assert len(times) == 1
+    assert [bool(tree) for tree in before] == [True, True, False, True, True]
+    assert before[1] == before[3]
+    assert len({*before}) == 4
+    edit(Path(git_project))
+    after = fingerprints_there(remote, scopes, 20)
+    assert [a == b for a, b in zip(before, after, strict=True)] == [False, True, True, True, True]
+    assert fingerprints_there(remote, [], 20) == []
