@@ -59,6 +59,11 @@ class Stage(Record):
 
             logging.getLogger("notyet").debug("progress", exc_info=True)
 
+    def name_of(self, place: int) -> str:
+        """Return whose report stands at a place."""
+        asked = self.functions.get(place)
+        return self.commands[place].name if asked is None else asked[0].name
+
     def ends(self, question: Question, started: float) -> float | None:
         """Return when a function's time is up; None when it may take as long as it likes."""
         own = None if question.timeout is None else started + question.timeout

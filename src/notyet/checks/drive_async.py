@@ -107,9 +107,8 @@ class _Asked:
                     coroutine = guarded_async(question, args, self._deliver, place)
                     task = _start_task(coroutine, loop=self.loop, name=question.name)
                     self.tasks[place] = task
-                    if (
-                        self.stage.ends(question, 0.0) is None
-                    ):  # else the timer wakes us up in any case
+                    # Where a timer wakes us up in any case, it is not needed.
+                    if self.stage.ends(question, 0.0) is None:
                         task.add_done_callback(self._ended_silently(place, question))
                     continue
                 try:
@@ -199,19 +198,16 @@ class _Asked:
         if self.reports[place] is None:  # else it comes too late
             self.reports[place] = report
             self.missing -= 1
-            self._tell_of(place, report)
+            if self.stage.progress is not None:
+                self._tell_of(place, report)
             if not self.missing and not self.complete.done():
                 self.complete.set_result(None)
 
     def _tell_of(self, place: int, report: Report) -> None:
         """Say once what a gate said, as long as somebody waits for it."""
-        if self.stage.progress is None or place in self.told or self.complete.done():
-            return
-        self.told.add(place)
-        if place in self.stage.functions:
-            self.stage.tell(self.stage.functions[place][0].name, report)
-        else:
-            self.stage.tell(self.stage.commands[place].name, report)
+        if place not in self.told and not self.complete.done():
+            self.told.add(place)
+            self.stage.tell(self.stage.name_of(place), report)
 
     def _set_timer(self) -> None:
         """Wake up when the next question is out of time: one timer for all of them."""
