@@ -17,6 +17,8 @@ PAGE = ROOT / "docs" / "tutorial.md"
 PYTHON = """\
 #!{python} -IS
 import sys
+if sys.argv[1] == "-c":
+    exec(sys.argv[2])
 sys.path.insert(0, {source!r})
 from notyet.config import inside
 inside._ancestors = lambda _pid: ()
@@ -96,3 +98,18 @@ def test_the_clone_runs_without_being_installed(tmp_path):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("notyet ")
+
+
+def test_an_old_python_is_named(tmp_path):
+    old = tmp_path / "python3"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    done = subprocess.run(
+        [ROOT / "bin" / "notyet", "status"],
+        env=os.environ | {"PYTHON": str(old)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert f"notyet needs Python 3.11 or newer, and {old} is none" in done.stderr
