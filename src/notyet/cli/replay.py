@@ -92,7 +92,7 @@ def _replay(args: argparse.Namespace, ledger: Ledger, draft: Draft | None) -> in
     from notyet.report.replay_places import Places
 
     pasts = _chosen(args, ledger)
-    with waiting(f"replaying {len(pasts)} stops ..."):
+    with waiting(f"replaying what was recorded ({len(pasts)}) ..."):
         found = turns(ledger, pasts)
         every = [then.past for turn in found for then in turn]
         places = Places(os.environ, draft, programs(ledger, every))
