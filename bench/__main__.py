@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import commands, engine, hook, imports, ledger, remote, supervisor, workspace
+from bench import commands, engine, hook, imports, ledger, log, remote, supervisor, workspace
 
 if TYPE_CHECKING:
     from bench.measure import Row
@@ -20,6 +20,7 @@ AREAS = {
     "decisions in process": engine,
     "a look at the files": workspace,
     "ledger": ledger,
+    "looking back at 100,000 stops": log,
     "supervised agents": supervisor,
     "imports": imports,
 }
