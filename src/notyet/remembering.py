@@ -145,7 +145,7 @@ def begun_with(event: StartEvent, gates: Sequence[Gate], patience: float) -> Lin
         asked = [*select(_stop_of(event), asked)]
     files = {gate.name: files_of(gate, event) for gate in asked}
     trees = yield from trees_of(files, patience)
-    return {scope_key(files[name]): tree for name, tree in trees.items() if files[name]}
+    return {scope_key(files[name]): tree for name, tree in trees.items()}  # unknown ones too
 
 
 def _stop_of(event: StartEvent) -> StopEvent:

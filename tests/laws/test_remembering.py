@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from conftest import git
@@ -15,19 +15,25 @@ from gated_files import Place, statuses
 from notyet import Ledger
 from notyet.ledger.memory import MemoryLedger
 
-NAMES = ("src/a", "src/b", "docs/c", "bad")
+NAMES = ("src/a", "docs/c", "bad")
 SCOPES = {"all": (), "src": ("src/**",), "docs": ("docs/**", "bad")}
+sessions = st.sampled_from(["s1", "s1", "s2"])
 edits = st.tuples(st.just("write"), st.sampled_from(NAMES), st.sampled_from("xyz"))
 steps = st.one_of(
     edits,
     edits,
     st.tuples(st.just("remove"), st.sampled_from(NAMES), st.just("")),
     st.tuples(st.just("commit"), st.just(""), st.just("")),
-    st.tuples(st.just("begin"), st.sampled_from(["s1", "s2"]), st.sampled_from(["", "a"])),
-    st.tuples(st.just("compact"), st.sampled_from(["s1", "s2"]), st.just("")),
-    st.tuples(st.just("stop"), st.sampled_from(["s1", "s2"]), st.sampled_from(["", "a", "b"])),
-    st.tuples(st.just("stop"), st.sampled_from(["s1", "s2"]), st.sampled_from(["", "a", "b"])),
+    st.tuples(st.just("begin"), sessions, st.sampled_from(["", "a"])),
+    st.tuples(st.just("compact"), sessions, st.just("")),
+    st.tuples(st.just("stop"), sessions, st.sampled_from(["", "a", "b"])),
+    st.tuples(st.just("stop"), sessions, st.sampled_from(["", "a", "b"])),
 )
+# What chance finds rarely: a start that is told twice, one that comes late, a subagent's own.
+BEGUN, WRITTEN, STOPPED = ("begin", "s1", ""), ("write", "src/a", "x"), ("stop", "s1", "")
+TWICE = [BEGUN, WRITTEN, BEGUN, STOPPED]
+LATE = [WRITTEN, ("compact", "s1", ""), STOPPED]
+OWN = [BEGUN, WRITTEN, ("begin", "s1", "a"), ("stop", "s1", "a"), STOPPED, ("stop", "s1", "b")]
 
 
 class Model:
@@ -102,22 +108,36 @@ def stop(model, session, agent):
 
 
 @pytest.mark.rule("N1")
-@pytest.mark.parametrize("kind", ["file", "memory"])
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(steps, min_size=4, max_size=14))
-def test_a_gate_is_spared_only_on_files_on_which_it_passed_or_with_which_the_agent_began(
-    kind, history
-):
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@example(TWICE)
+@example(LATE)
+@example(OWN)
+@given(st.lists(steps, min_size=4, max_size=12))
+def test_a_gate_is_spared_only_on_files_on_which_it_passed_or_with_which_the_agent_began(history):
     with tempfile.TemporaryDirectory() as folder:
-        project = Path(folder) / "project"
-        project.mkdir()
-        git(project, "init", "--quiet")
-        ledger = Ledger(Path(folder) / "ledger.db") if kind == "file" else MemoryLedger()
-        place = Place(project, folder, ledger)
-        place.gates = [
-            place.gate(name, "true" if name == "src" else "test ! -e bad", paths=paths)
-            for name, paths in SCOPES.items()
-        ]
-        model = Model(place)
-        for step in history:
-            obey(model, *step)
+        play(Path(folder), MemoryLedger(), history)
+
+
+@pytest.mark.rule("N1")
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@example(TWICE)
+@example(LATE)
+@example(OWN)
+@given(st.lists(steps, min_size=4, max_size=12))
+def test_a_ledger_of_a_file_spares_no_other_gates(history):
+    with tempfile.TemporaryDirectory() as folder:
+        play(Path(folder), Ledger(Path(folder) / "ledger.db"), history)
+
+
+def play(folder, ledger, history):
+    project = folder / "project"
+    project.mkdir()
+    git(project, "init", "--quiet")
+    place = Place(project, folder, ledger)
+    place.gates = [
+        place.gate(name, "true" if name == "src" else "test ! -e bad", paths=paths)
+        for name, paths in SCOPES.items()
+    ]
+    model = Model(place)
+    for step in history:
+        obey(model, *step)

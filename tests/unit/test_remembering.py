@@ -102,6 +102,15 @@ def test_a_session_that_goes_on_did_not_begin_here(place, source):
     assert (place.stop().outcome, place.asked) == ("blocked", ["g"])
 
 
+def test_files_that_were_unknown_at_the_start_are_not_known_by_a_later_one(place):
+    place.git("config", "filter.theirs.clean", "cat")  # which is never run, so nobody can tell
+    place.begin()
+    place.git("config", "--unset", "filter.theirs.clean")
+    place.write("bad")
+    place.begin()
+    assert (place.stop().outcome, place.asked) == ("blocked", ["g"])
+
+
 def test_a_start_without_a_session_is_nobodys(place):
     place.begin(session_id=" ")
     place.stop()
