@@ -58,13 +58,15 @@ def test_json_is_one_object_with_the_figures_of_all_runs(run_here, tmp_path):
     assert "passed after 1 send-back" in done.stderr
 
 
+ALWAYS = '[gates.ready]\nrun = "test -e ready"\nwhen = "always"\n'
 WAYS_TO_END = [
-    ('[gates]\ng = "true"\n', ANSWERS, (), 0, "passed"),
-    ('[gates.g]\nrun = "false"\nobserve = true\n', ANSWERS, (), 0, "observed"),
-    (GATED, ANSWERS, ("--max-blocks", "1"), 3, "capped"),
-    (GATED, ANSWERS, (), 4, "stuck"),
-    (GATED, ANSWERS + '[[turn]]\nsay = "BLOCKED: no idea"\n', (), 5, "handed_back"),
-    ('[gates]\ng = "notyet-no-such-program"\n', ANSWERS, (), 1, "failed_open"),
+    (ALWAYS.replace("test", "test !"), ANSWERS, (), 0, "passed"),
+    (f"{ALWAYS}observe = true\n", ANSWERS, (), 0, "observed"),
+    (ALWAYS, ANSWERS, ("--max-blocks", "1"), 3, "capped"),
+    (ALWAYS, ANSWERS, (), 4, "stuck"),
+    (ALWAYS, ANSWERS + '[[turn]]\nsay = "BLOCKED: no idea"\n', (), 5, "handed_back"),
+    (ALWAYS.replace("test", "notyet-no-such-program"), ANSWERS, (), 1, "failed_open"),
+    (GATED, ANSWERS, (), 0, "skipped"),  # nothing changed
     (GATED, script('{ fail = "overloaded" }'), (), 1, "skipped"),
     (GATED, script("{ hang = true }"), ("--timeout", "1s"), 1, "skipped"),
 ]
