@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 
+from notyet.config.files import NAME, user_folder
 from notyet.config.mistakes import Mistake
 from notyet.core.command import Command
 from notyet.core.event import SCOPES
@@ -41,6 +42,7 @@ def doubts(
     file = _File(settings, document, environ)
     found = [doubt for gate in settings.gates for doubt in file.gate(gate)]
     found += file.waiting(waits)
+    found += file.kept()
     return sorted(found, key=lambda doubt: (doubt.line, doubt.column))
 
 
@@ -78,6 +80,20 @@ class _File:
                     f"{wait.seconds:g} s: what is not finished by then is let go unchecked",
                     f"give them less `timeout`, or let it wait longer with: {wait.longer(took)}",
                 )
+
+    def kept(self) -> Iterator[Mistake]:
+        """Say that a project's file is not asked what the ledger keeps."""
+        own = os.path.join(user_folder(self._environ), NAME)
+        is_own = os.path.realpath(self._settings.file) == os.path.realpath(own)
+        if self._settings.ledger and self._document is not None and not is_own:
+            line, column = self._document.locate(("ledger",))
+            yield Mistake(
+                file=self._settings.file,
+                line=line,
+                column=column,
+                message="[ledger] is obeyed in your own notyet.toml only",
+                hint="move it to ~/.config/notyet/notyet.toml",
+            )
 
     def _patterns(self, gate: Gate) -> Iterator[Mistake]:
         match = gate.match

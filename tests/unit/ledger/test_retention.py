@@ -15,6 +15,7 @@ import pytest
 
 from hook_runs import ask, gate, ledger_path, new_project, payload, query, run_hook
 from notyet import Allow, Decision, Engine, Ledger, Report
+from notyet.cli.main import main
 from notyet.config.retention import retention
 from notyet.core.event import StartEvent
 from notyet.errors import LedgerError, Refused
@@ -287,6 +288,17 @@ def test_a_projects_file_cannot_say_what_is_kept(tmp_path):
     answer = ask(payload("claude", folder))
     assert "[ledger] is obeyed in your own notyet.toml only" in answer.stdout
     assert retention(os.environ) == Retention()
+
+
+def test_validate_says_where_a_projects_file_is_not_obeyed(tmp_path, monkeypatch, capsys):
+    folder = new_project(tmp_path / "p", '[ledger]\nkeep = "1h"\n', trusted=False)
+    monkeypatch.chdir(folder)
+    assert main(["validate"]) == 0
+    said = "notyet.toml:1:2: warning: [ledger] is obeyed in your own notyet.toml only"
+    assert said in capsys.readouterr().out
+    own_file('[ledger]\nkeep = "1h"\n')
+    assert main(["validate", str(Path(os.environ["HOME"], ".config/notyet/notyet.toml"))]) == 0
+    assert "obeyed" not in capsys.readouterr().out
 
 
 def test_every_fiftieth_hook_tidies_up_after_its_answer(tmp_path):
