@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -126,8 +127,11 @@ class World:
         )
 
     def gates(self, toml: str) -> None:
-        """Write the project's notyet.toml. `install` trusts it; later versions `trust` does."""
-        (self.project / "notyet.toml").write_text(toml)
+        """Write the project's notyet.toml. `install` trusts it; later versions `trust` does.
+
+        These agents mostly talk, and change no file; so their gates are asked at every stop (N1).
+        """
+        (self.project / "notyet.toml").write_text(asked_always(toml))
 
     def trust(self) -> None:
         done = self.notyet("trust", "--yes")
@@ -284,3 +288,21 @@ def plain(text: str) -> str:
     """
     words = " ".join(text.split())
     return words if len(words) < _HUGE else f"{words[:_END]} ... {words[-_END:]}"
+
+
+def asked_always(toml: str) -> str:
+    """Return a notyet.toml whose gates are asked whatever changed, unless they say when."""
+    tables = []
+    for table in re.split(r"(?m)^(?=\[)", toml):
+        head, _, body = table.partition("\n")
+        if head == "[gates]":  # the short form, a line each
+            names = [line.partition(" = ") for line in body.splitlines() if line.strip()]
+            tables += [f"[gates.{name}]\nrun = {run}\n{_ALWAYS}\n" for name, _, run in names]
+        elif head.startswith("[gates.") and "when = " not in body:
+            tables.append(f"{head}\n{_ALWAYS}\n{body}")
+        else:
+            tables.append(table)
+    return "".join(tables)
+
+
+_ALWAYS = 'when = "always"'
