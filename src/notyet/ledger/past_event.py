@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
 def event_of(text: str) -> StopEvent:
     """Read an event; what was cut short, or comes from another version, is left out."""
-    known = loads(text)
+    try:
+        known = loads(text)
+    except ValueError:  # somebody wrote into the file; one odd row must not hide the others
+        known = None
+    if not isinstance(known, dict):
+        return StopEvent()
     fields = {name: _field(name, value) for name, value in known.items() if name in _NAMES}
     try:
         return StopEvent(**fields)

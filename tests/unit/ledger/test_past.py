@@ -253,3 +253,14 @@ def test_an_event_that_was_cut_or_comes_from_elsewhere_comes_back_as_far_as_it_c
     assert event_of('{"session_id": "s", "later": 1, "usage": 7, "ending": "odd"}') == StopEvent(
         session_id="s"
     )
+
+
+@pytest.mark.parametrize("text", ["{broken", "[]", "", "7"])
+def test_an_odd_event_hides_no_other_stop(ledger, text):
+    asked(ledger, ("lint", None), cwd="/p")
+    asked(ledger, ("lint", None), session_id="s2")
+    with closing(sqlite3.connect(ledger.path)) as db, db:
+        db.execute("UPDATE stops SET event = ? WHERE id = 1", (text,))
+    newer, older = stops(ledger, Wish())
+    assert (older.event, older.place, older.session_id) == (StopEvent(), "/p", "s1")
+    assert newer.event.session_id == "s2"
