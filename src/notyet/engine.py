@@ -25,6 +25,7 @@ from notyet.errors import LedgerError
 from notyet.observers import is_told
 from notyet.repository import repository_of
 from notyet.roster import Roster
+from notyet.telling import guarded, log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Engine:
         if not isinstance(limits, Limits):
             raise TypeError("limits are Limits, like Limits(max_blocks=5)")
         self._ledger = ledger
-        self._warn = _guarded(warn) if warn else _warn
+        self._warn = guarded(warn) if warn else log
         self._limits = limits
         self._roster = Roster(engine=id(self))
         for observer in observers:
@@ -402,21 +403,3 @@ def _in_a_running_loop() -> bool:
 
 def _skipped(cause: str, *warnings: str) -> Decision:
     return Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=warnings)
-
-
-def _guarded(warn: Callable[[str], None]) -> Callable[[str], None]:
-    """Return a function that cannot cost a caller the verdict."""
-
-    def guarded(message: str) -> None:
-        try:
-            warn(message)
-        except Exception:  # noqa: BLE001  # foreign code
-            _warn(message)
-
-    return guarded
-
-
-def _warn(message: str) -> None:
-    import logging
-
-    logging.getLogger("notyet").warning("%s", message)

@@ -14,6 +14,7 @@ from notyet.asking import folder_of
 from notyet.checks.drive import Call
 from notyet.core.command import Command
 from notyet.core.definition import definition_of, digest_of
+from notyet.core.event import stop_of
 from notyet.core.gate import place_of
 from notyet.core.json_text import dumps
 from notyet.core.plan import select
@@ -142,23 +143,10 @@ def begun_with(event: StartEvent, gates: Sequence[Gate], patience: float) -> Lin
         return {}
     asked = [gate for gate in gates if gate.when == "changed"]
     if event.scope == "subagent":  # other gates may be there for those that the session starts
-        asked = [*select(_stop_of(event), asked)]
+        asked = [*select(stop_of(event), asked)]
     files = {gate.name: files_of(gate, event) for gate in asked}
     trees = yield from trees_of(files, patience)
     return {scope_key(files[name]): tree for name, tree in trees.items()}  # unknown ones too
-
-
-def _stop_of(event: StartEvent) -> StopEvent:
-    from notyet.core.event import StopEvent
-
-    return StopEvent(
-        scope=event.scope,
-        host=event.host,
-        session_id=event.session_id,
-        agent_id=event.agent_id,
-        agent_type=event.agent_type,
-        cwd=event.cwd,
-    )
 
 
 def trees_of(files: Mapping[str, tuple[Files, ...]], patience: float) -> Line[dict[str, str]]:

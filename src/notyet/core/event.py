@@ -157,6 +157,18 @@ class StartEvent(Record, kw_only=True):
             self.__dict__["workspace"] = _workspace(self.workspace)
 
 
+def stop_of(event: StartEvent) -> StopEvent:
+    """Return the stop that an agent which begins will come to, as far as that is known."""
+    return StopEvent(
+        scope=event.scope,
+        host=event.host,
+        session_id=event.session_id,
+        agent_id=event.agent_id,
+        agent_type=event.agent_type,
+        cwd=event.cwd,
+    )
+
+
 def _workspace(text: str) -> str:
     """Return a workspace in the one form that it has; one that is here needs no words."""
     from notyet.core.remote import LOCAL, remote_from

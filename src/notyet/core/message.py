@@ -236,18 +236,12 @@ def _size(text: str) -> int:
 
 def briefing_for(event: StartEvent, gates: Sequence[Gate]) -> str:
     """Return what this agent is told when it starts: the gates that it will meet."""
-    from notyet.core.event import StopEvent
+    from notyet.core.event import stop_of
     from notyet.core.plan import select
 
-    stop = StopEvent(
-        scope=event.scope,
-        host=event.host,
-        session_id=event.session_id,
-        agent_id=event.agent_id,
-        agent_type=event.agent_type,
-        cwd=event.cwd,
+    return briefing(
+        [gate for gate in select(stop_of(event), gates) if not gate.observe], event.scope
     )
-    return briefing([gate for gate in select(stop, gates) if not gate.observe], event.scope)
 
 
 def briefing(gates: Sequence[Gate], scope: Scope) -> str:
