@@ -16,7 +16,8 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "python.m
 HEAD = """\
 # Python reference
 
-Generated from the code by `make docs`. [Put gates into your own agent](../how-to/embed.md) shows how it fits together.
+Generated from the code by `make docs`. [Put gates into your own agent](../how-to/embed.md) shows
+how it fits together.
 """
 GROUPS = {
     "Asking": ("Engine", "Gate", "Function", "Command", "Match", "Observer", "Starter", "Source"),

@@ -44,7 +44,6 @@ def test_a_report_of_a_gate_that_was_spared_says_why():
     assert Report(gate="g", answer=Allow(), spared="unchanged").status == "unchanged"
 
 
-
 def test_a_problem_reads_as_kind_and_detail():
     assert str(Problem("timeout", "no answer after 3 s")) == "timeout: no answer after 3 s"
 
