@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from bench.measure import Row, interleaved
-from notyet.workspace import Scope, fingerprints
+from notyet.workspace.look import Scope, fingerprints
 
 SIZES = {100: 40, 10_000: 15, 100_000: 5}  # files, and how often they are looked at
 STATUS = ["git", "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all"]

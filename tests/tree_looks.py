@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 from conftest import git
-from notyet import workspace_remote
-from notyet.workspace import Scope
+from notyet.workspace import remote as workspace_remote
+from notyet.workspace.look import Scope
 
 SHELLS = (["dash"], ["bash", "--posix"], ["busybox", "sh"], ["ksh"], ["mksh"])
 

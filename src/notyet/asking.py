@@ -127,15 +127,15 @@ class Asking:
                 places[own if is_function else self._there(gate)] = None
                 if self._there(gate) is not None and _may_be_lost(report):
                     return ""  # another try could take long, and the agent's host waits
-        from notyet import workspace  # most stops hold nobody
+        from notyet.workspace import look  # most stops hold nobody
 
         trees = []
         for place in dict.fromkeys((*places, own, None)):
-            wait = self.deadline.left(workspace.PATIENCE)
+            wait = self.deadline.left(look.PATIENCE)
             if place is None:
-                tree = yield Call(workspace.fingerprint, (self.event.cwd, wait))
+                tree = yield Call(look.fingerprint, (self.event.cwd, wait))
             else:
-                from notyet.workspace_remote import fingerprint_there
+                from notyet.workspace.remote import fingerprint_there
 
                 tree = yield Call(fingerprint_there, (place, wait))
             if not tree and place in places:

@@ -1,6 +1,6 @@
 """`Engine`: the line one stop event follows, and the only place where pure meets I/O.
 
-    select ─► ledger.begin ─► plan ─► ask each stage ─► settle ─► ledger.record ─► observers
+    select ─► ledger.begin ─► decide (see `deciding`) ─► ledger.record ─► observers
 
 The line is a generator. It yields what it has to wait for and is sent the result, so
 `check_sync` and `check` are two small drivers of the same logic (see `checks.drive`).
@@ -14,41 +14,39 @@ from time import monotonic
 from notyet.asking import Asking
 from notyet.checks.drive import Call, drive_sync
 from notyet.checks.function import asked_by
-from notyet.core.command import Command
 from notyet.core.event import StartEvent, StopEvent
 from notyet.core.limits import History, Limits, uncounted
-from notyet.core.plan import missing_names, plan, select
+from notyet.core.plan import missing_names, select
 from notyet.core.record import replace, variant
-from notyet.core.verdict import Allow, Decision, Problem
+from notyet.core.verdict import Decision, Problem, skipped
 from notyet.deadline import Deadline
+from notyet.deciding import NO_SESSION, Deciding, Situation
 from notyet.errors import LedgerError
 from notyet.observers import is_told
-from notyet.repository import repository_of
 from notyet.roster import Roster
-from notyet.telling import guarded, log
+from notyet.telling import guarded, log, tell_all
+from notyet.workspace.repository import repository_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Literal
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
     from notyet.asking import Keep
     from notyet.checks.drive import Line, Progress
     from notyet.core.gate import Gate
-    from notyet.core.plan import Plan
     from notyet.core.starter import Starter
     from notyet.core.verdict import Report
+    from notyet.deciding import Asked
     from notyet.ledger import AnyLedger, Begun
     from notyet.observers import Observer
 
     Aside = Callable[[Callable[[], None]], None]  # runs what nobody waits for
 
-NO_SESSION = "the event has no session_id, so nothing was asked"
 _FIRST_ANSWER = 600.0  # seconds that the second of two equal stops waits for the first
 _ONE_WAIT = 1.0
 _PATIENCE_OF_LEDGER = 60.0  # seconds at most; a ledger of files has a patience of its own
 _LOOK_AT_START = 5.0  # seconds for the files, and as many for the ledger, before an agent begins
-_MOST_WARNINGS = 10  # of one decision
 
 
 class Engine:
@@ -115,7 +113,7 @@ class Engine:
         history: History = History(),  # noqa: B008  # a record cannot be changed
         *,
         keep: Keep | None = None,
-        asked: Literal["needed", "all"] = "needed",
+        asked: Asked = "needed",
         progress: Progress | None = None,
     ) -> Decision:
         """Ask the gates and settle their answers; count nothing, record nothing, tell nobody.
@@ -136,7 +134,7 @@ class Engine:
         history: History = History(),  # noqa: B008  # a record cannot be changed
         *,
         keep: Keep | None = None,
-        asked: Literal["needed", "all"] = "needed",
+        asked: Asked = "needed",
         progress: Progress | None = None,
     ) -> Decision:
         """Do what `decide` does from code that is not async, inside a running loop or not."""
@@ -204,21 +202,21 @@ class Engine:
     ) -> Line[Decision]:
         decision, gates = self._look(event)
         if decision is None and not event.session_id.strip():
-            decision = _skipped("no-session", NO_SESSION)
+            decision = skipped("no-session", NO_SESSION)
             yield from self._write_down(event, decision, deadline)
         if decision is None:
             try:
                 entered = yield from self._enter(event, deadline, patience)
             except LedgerError as error:
-                decision = _skipped("ledger", f"{error} (nothing was asked)")
+                decision = skipped("ledger", f"{error} (nothing was asked)")
             else:
                 if isinstance(entered, Decision):
-                    self._log(entered)
+                    tell_all(entered.warnings, self._warn)
                     return entered  # the observers are told of the stop that it repeats
                 decision = yield from self._decide_and_record(
                     event, gates, entered, deadline, aside
                 )
-        self._log(decision)
+        tell_all(decision.warnings, self._warn)
         yield from self._tell(event, decision, deadline)
         return decision
 
@@ -227,7 +225,7 @@ class Engine:
         event: StopEvent,
         history: History,
         keep: Keep,
-        asked: Literal["needed", "all"],
+        asked: Asked,
         progress: Progress | None,
     ) -> Line[Decision]:
         if asked not in {"needed", "all"}:
@@ -244,10 +242,10 @@ class Engine:
             raise TypeError(f"a stop is a StopEvent, not {type(event).__name__}")
         if id(self) in asked_by.get():
             said = "a gate, or what it started, wanted to stop; a gate's own work is not gated"
-            return _skipped("inside", said), ()
+            return skipped("inside", said), ()
         gates = select(event, self._roster.gates)
         if not gates:
-            return _skipped("no-gate", *missing_names(event, self._roster.gates)), ()
+            return skipped("no-gate", *missing_names(event, self._roster.gates)), ()
         return None, gates
 
     def _enter(
@@ -268,7 +266,7 @@ class Engine:
             if answer is not None:
                 return answer
             if monotonic() >= ends:
-                return _skipped("duplicate", "an equal stop is still being checked")
+                return skipped("duplicate", "an equal stop is still being checked")
 
     def _decide_and_record(
         self,
@@ -290,7 +288,7 @@ class Engine:
 
         try:
             asking = Asking(event, self._roster.questions, deadline)
-            decision = yield from self._decide(asking, gates, begun.history, keep)
+            decision = yield from self._decide(asking, gates, begun.history, keep, "needed")
             if begun.warnings or begun.overridden:
                 warnings = (*begun.warnings, *decision.warnings)
                 decision = replace(decision, overridden=begun.overridden, warnings=warnings)
@@ -307,31 +305,12 @@ class Engine:
         return recorded
 
     def _decide(
-        self,
-        asking: Asking,
-        gates: tuple[Gate, ...],
-        history: History,
-        keep: Keep,
-        asked: Literal["needed", "all"] = "needed",
+        self, asking: Asking, gates: tuple[Gate, ...], history: History, keep: Keep, asked: Asked
     ) -> Line[Decision]:
-        def planned(spared: Mapping[str, str]) -> Plan:
-            everybody = self._roster.gates
-            return plan(event, gates, history, self._limits, everybody, spared=spared)
-
-        event = asking.event
-        spared: Mapping[str, str] = {}
-        first = planned(spared)
-        changing = any(gate.when == "changed" for stage in first.stages for gate in stage)
-        if not changing or not (event.workspace or repository_of(event.cwd)):
-            return _defined((yield from asking.decide(first, keep)), gates)
-        from notyet.remembering import Remembering
-
-        remembering = Remembering(first, asking.deadline)
-        yield from remembering.look()
-        if asked == "needed":
-            spared = yield from remembering.recall(self._ledger, self._warn)
-        decision = yield from asking.decide(planned(spared) if spared else first, keep)
-        return (yield from remembering.seal(_defined(decision, gates)))
+        situation = Situation(
+            gates=gates, declared=self._roster.gates, history=history, limits=self._limits
+        )
+        return Deciding(asking, situation).decide(self._ledger, keep, self._warn, asked)
 
     def _tell(self, event: StopEvent, decision: Decision, deadline: Deadline) -> Line[None]:
         if decision.outcome == "skipped" and decision.why == "inside":
@@ -361,13 +340,6 @@ class Engine:
             return call(*args)
         return (yield Call(call, args, undo))
 
-    def _log(self, decision: Decision) -> None:
-        for warning in decision.warnings[:_MOST_WARNINGS]:
-            self._warn(warning)
-        more = len(decision.warnings) - _MOST_WARNINGS
-        if more > 0:
-            self._warn(f"and {more} more warnings about this stop")
-
     def _give_up(self, begun: Begun, deadline: Deadline) -> None:
         if begun.repeats:
             return  # another's stop
@@ -375,15 +347,6 @@ class Engine:
             self._ledger.give_up(begun, deadline.left_at_last(_PATIENCE_OF_LEDGER))
         except LedgerError as error:
             self._warn(f"{error} (that this check was cancelled was not recorded)")
-
-
-def _defined(decision: Decision, gates: tuple[Gate, ...]) -> Decision:
-    """Return a decision whose reports say what was asked, where that is a command."""
-    if not any(isinstance(gate.check, Command) for gate in gates):
-        return decision
-    from notyet.core.definition import defined
-
-    return variant(decision, {"reports": defined(decision.reports, gates)})
 
 
 def _keep_nothing(_report: Report) -> str:
@@ -399,7 +362,3 @@ def _in_a_running_loop() -> bool:
     if asyncio is None:
         return False
     return asyncio._get_running_loop() is not None  # noqa: SLF001  # public, but for its name
-
-
-def _skipped(cause: str, *warnings: str) -> Decision:
-    return Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=warnings)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 
-from notyet import workspace
 from notyet.asking import folder_of
 from notyet.checks.drive import Call
 from notyet.core.command import Command
@@ -22,8 +21,9 @@ from notyet.core.record import Record, variant
 from notyet.core.verdict import Allow
 from notyet.errors import LedgerError
 from notyet.ledger import Wanted
-from notyet.repository import repository_of
-from notyet.workspace import Scope
+from notyet.workspace import look
+from notyet.workspace.look import Scope
+from notyet.workspace.repository import repository_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Remembering:
 
     def look(self) -> Line[None]:
         """Look at the files before anybody is asked."""
-        self._trees = yield from trees_of(self._files, self._part_of(workspace.PATIENCE))
+        self._trees = yield from trees_of(self._files, self._part_of(look.PATIENCE))
 
     def recall(self, ledger: AnyLedger, warn: Callable[[str], None]) -> Line[Mapping[str, str]]:
         """Return which gates need not be asked, and why; none, where the ledger cannot say."""
@@ -106,7 +106,7 @@ class Remembering:
         ]
         if not passed:
             return decision
-        patience = self._deadline.left(workspace.PATIENCE)
+        patience = self._deadline.left(look.PATIENCE)
         files = {name: self._files[name] for name in passed}
         after = yield from trees_of(files, patience)
         # A file that changed while a gate looked at it may have done so before or after the look.
@@ -159,9 +159,9 @@ def trees_of(files: Mapping[str, tuple[Files, ...]], patience: float) -> Line[di
         scopes = [part.scope for part in parts]
         machine = next(iter(parts)).machine
         if machine is None:
-            found = yield Call(workspace.fingerprints, (scopes, patience))
+            found = yield Call(look.fingerprints, (scopes, patience))
         else:
-            from notyet.workspace_remote import fingerprints_there
+            from notyet.workspace.remote import fingerprints_there
 
             found = yield Call(fingerprints_there, (machine, scopes, patience))
         seen |= zip(parts, found, strict=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+_MOST = 10  # warnings of one stop
 
 
 def guarded(warn: Callable[[str], None]) -> Callable[[str], None]:
@@ -24,3 +26,11 @@ def log(message: str) -> None:
     import logging
 
     logging.getLogger("notyet").warning("%s", message)
+
+
+def tell_all(warnings: Sequence[str], warn: Callable[[str], None]) -> None:
+    """Tell what somebody should know about one stop; of very much, the first."""
+    for warning in warnings[:_MOST]:
+        warn(warning)
+    if len(warnings) > _MOST:
+        warn(f"and {len(warnings) - _MOST} more warnings about this stop")

@@ -98,7 +98,7 @@ def test_paths_narrow_the_files_there(place, there, warm_box):
 def test_all_files_on_a_machine_are_looked_at_in_one_round_trip(
     place, there, warm_box, monkeypatch
 ):
-    from notyet import workspace_remote
+    from notyet.workspace import remote as workspace_remote
 
     trips = []
     real = workspace_remote.fingerprints_there

@@ -11,34 +11,32 @@ from notyet.cli.hook_check import completed
 from notyet.cli.hook_input import Options
 from notyet.config.inside import inside_agent
 from notyet.config.setup import Setup
-from notyet.core.definition import defined
 from notyet.core.event import StopEvent
 from notyet.core.gate import why_not
-from notyet.core.limits import History, Limits
-from notyet.core.plan import plan
+from notyet.core.limits import Limits
+from notyet.core.plan import missing_names, select
 from notyet.core.record import Record, replace
-from notyet.core.verdict import Allow, Decision
+from notyet.core.verdict import skipped
 from notyet.deadline import Deadline
-from notyet.engine import NO_SESSION, Engine
+from notyet.deciding import NO_SESSION, Deciding, Situation
 from notyet.errors import LedgerError
 from notyet.ledger.sqlite import Ledger
-from notyet.remembering import Remembering
+from notyet.telling import tell_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from notyet.checks.drive import Line, Progress
+    from notyet.checks.drive import Progress
     from notyet.cli.about_event import About
     from notyet.cli.check_answers import Answer
     from notyet.core.event import StartEvent
     from notyet.core.gate import Gate
-    from notyet.core.verdict import Report
+    from notyet.core.verdict import Decision, Report
     from notyet.dialects.reply import Reply
 
 # Of a supervisor, or of `notyet status`, and of no interest to somebody who asks.
 _OTHERS = frozenset({"NOTYET_SUPERVISED", "NOTYET_PROBE"})
-_FIRST = History()  # a check is the first stop of a turn
 
 
 class Wish(Record, kw_only=True):
@@ -93,7 +91,7 @@ class _Rehearsal(Hook):
         self.wish = wish
         self.error: Exception | None = None
         self._setup_here = Setup()
-        self._decision = _skipped("no-gate")
+        self._decision = skipped("no-gate")
         self._spared: Mapping[str, str] = {}
         self._unasked: tuple[tuple[Gate, str], ...] = ()
         self._unknown: tuple[str, ...] = ()
@@ -127,9 +125,6 @@ class _Rehearsal(Hook):
         """Ask the gates, and remember their passes."""
         event = completed(event, setup)
         self.event = event
-        engine = _Engine(
-            setup.gates, limits=Limits(**setup.limits), ledger=self._ledger, warn=self.said.append
-        )
         self._unasked = tuple((gate, why) for gate in setup.gates if (why := _why_not(gate, event)))
         gates = {gate.name: gate for gate in setup.gates}
         answers = {
@@ -137,12 +132,26 @@ class _Rehearsal(Hook):
             for answer in self.wish.answers
             if answer.gate in gates
         }
-        line = engine.rehearse(event, self.time_left(), self.wish.progress, answers)
-        self._decision = drive_sync(line)
-        self._spared = engine.spared
-        self._trouble += engine.trouble
+        self._decision = self._rehearsed(event, setup, answers)
+        tell_all(self._decision.warnings, self.said.append)
         self._remember([r for r in self._decision.reports if r.gate not in answers])
         return self._decision
+
+    def _rehearsed(self, event: StopEvent, setup: Setup, answers: Mapping[str, Report]) -> Decision:
+        """Ask every gate that applies, and look whom a stop would have spared."""
+        gates = select(event, setup.gates)
+        if not gates:
+            return skipped("no-gate", *missing_names(event, setup.gates))
+        if not event.session_id.strip():
+            return skipped("no-session", NO_SESSION)
+        # As if it were the first stop of a turn: a check spends no budget.
+        situation = Situation(gates=gates, declared=setup.gates, limits=Limits(**setup.limits))
+        asking = Asking(event, {}, Deadline(self.time_left()), self.wish.progress, answers)
+        deciding = Deciding(asking, situation)
+        line = deciding.decide(self._ledger, _keep_nothing, self._trouble.append, "all")
+        decision = drive_sync(line)
+        self._spared = deciding.spared
+        return decision
 
     def _remember(self, reports: Sequence[Report]) -> None:
         """Remember the passes, so that the next stop need not ask.
@@ -158,7 +167,7 @@ class _Rehearsal(Hook):
 
     def write_down(self, cause: str, words: Sequence[str]) -> None:
         """Write down nothing: this is no stop."""
-        self._decision = _skipped(cause, *words)
+        self._decision = skipped(cause, *words)
 
     def recover(self, error: Exception) -> Reply:
         """Keep a fault of ours: here nobody waits for an answer who must not see it."""
@@ -181,43 +190,6 @@ class _Rehearsal(Hook):
             notes=tuple(dict.fromkeys(said)),
             trouble=self._trouble[-1] if self._trouble else "",
         )
-
-
-class _Engine(Engine):
-    """An engine that asks as it does at a stop, and also says whom it would have spared."""
-
-    spared: Mapping[str, str] = {}
-    trouble: tuple[str, ...] = ()
-
-    def rehearse(
-        self,
-        event: StopEvent,
-        within: float,
-        progress: Progress | None,
-        answers: Mapping[str, Report],
-    ) -> Line[Decision]:
-        """Ask every gate, and look at the files before and after."""
-        decision, gates = self._look(event)
-        if decision is None and not event.session_id.strip():
-            decision = _skipped("no-session", NO_SESSION)
-        if decision is None:
-            deadline = Deadline(within)
-            planned = plan(event, gates, _FIRST, self._limits, self._roster.gates)
-            remembering = Remembering(planned, deadline)
-            trouble: list[str] = []
-            yield from remembering.look()
-            self.spared = yield from remembering.recall(self._ledger, trouble.append)
-            self.trouble = tuple(trouble)
-            asking = Asking(event, self._roster.questions, deadline, progress, answers)
-            decision = yield from asking.decide(planned, _keep_nothing)
-            decision = replace(decision, reports=defined(decision.reports, gates))
-            decision = yield from remembering.seal(decision)
-        self._log(decision)
-        return decision
-
-
-def _skipped(cause: str, *words: str) -> Decision:
-    return Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=words)
 
 
 def _keep_nothing(_report: Report) -> str:

@@ -7,7 +7,7 @@ from time import monotonic
 from notyet.core.event import StopEvent
 from notyet.core.plan import missing_names, select
 from notyet.core.record import replace
-from notyet.core.verdict import Allow, Decision
+from notyet.core.verdict import Decision, skipped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def check(
     started = monotonic()
     if not select(event, setup.gates) and not setup.observers and not setup.notifications:
         said += missing_names(event, setup.gates)
-        return Decision(verdict=Allow(), outcome="skipped", why="no-gate")
+        return skipped("no-gate")
     from notyet.cli.hook_process import asked_at
     from notyet.configured import configured_engine
     from notyet.ledger.sqlite import Ledger
@@ -93,7 +93,7 @@ def _notify(
 
 def remember_start(event: StartEvent, setup: Setup, patience: float) -> None:
     """Remember with which files an agent begins (N1). Raises LedgerError."""
-    from notyet.repository import repository_of
+    from notyet.workspace.repository import repository_of
 
     if not (setup.workspace or event.workspace or repository_of(event.cwd)):
         return  # nobody can tell
@@ -114,7 +114,7 @@ def write_down(event: StopEvent | None, host: str, cause: str, words: Sequence[s
     """Record a stop that was let go unchecked. Raises LedgerError."""
     from notyet.ledger.sqlite import Ledger
 
-    decision = Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=tuple(words))
+    decision = skipped(cause, *words)
     global _written  # noqa: PLW0603  # one per process
     _written = ledger = Ledger()
     try:

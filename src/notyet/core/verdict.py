@@ -149,3 +149,8 @@ class Decision(Record, kw_only=True):
     repeat_key: str = ""  # equal for stops that failed alike on the same tree (B6)
     overridden: int = 0  # the stop before, if the host let the agent go against it (B11)
     warnings: tuple[str, ...] = ()
+
+
+def skipped(cause: str, *warnings: str) -> Decision:
+    """Return a decision to let an agent go for a cause, without asking anybody."""
+    return Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=warnings)

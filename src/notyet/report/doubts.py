@@ -19,7 +19,7 @@ from notyet.core.glob import glob_matches
 from notyet.core.text import visible
 from notyet.report.script_words import programs_in
 from notyet.report.waits import time_of
-from notyet.workspace_git import HARMLESS, QUIET, own_environ
+from notyet.workspace.git import HARMLESS, QUIET, own_environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

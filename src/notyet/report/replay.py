@@ -10,7 +10,7 @@ from __future__ import annotations
 from notyet.core.limits import Limits
 from notyet.core.plan import select
 from notyet.core.record import Record, replace, variant
-from notyet.core.verdict import Allow, Decision
+from notyet.core.verdict import skipped
 from notyet.dialects import HOSTS
 from notyet.report.replay_answers import Missing, recall
 from notyet.report.replay_search import UNKNOWN_TREE, Alike, Possible, Stopped, possible, tree_of
@@ -177,7 +177,7 @@ class _Turn:
 
 
 def _without_gates(today: Today) -> Possible:
-    decision = Decision(verdict=Allow(), outcome="skipped", why=today.no_gate)
+    decision = skipped(today.no_gate)
     return Possible(decisions=(decision,))
 
 

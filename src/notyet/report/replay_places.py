@@ -12,7 +12,7 @@ from notyet.core.record import replace
 from notyet.core.remote import is_remote
 from notyet.core.text import visible
 from notyet.report.replay import Today
-from notyet.workspace import repository_of
+from notyet.workspace.repository import repository_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

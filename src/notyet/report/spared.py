@@ -11,7 +11,7 @@ from notyet.core.record import Record
 from notyet.errors import LedgerError
 from notyet.ledger import Wanted
 from notyet.remembering import files_of, scope_key, trees_of
-from notyet.workspace import PATIENCE
+from notyet.workspace.look import PATIENCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

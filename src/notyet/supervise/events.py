@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from notyet.core.event import BackgroundTask, StartEvent, StopEvent
 from notyet.core.record import replace
 from notyet.core.session import Turn
-from notyet.core.verdict import Allow, Decision
+from notyet.core.verdict import Allow, Decision, skipped
 
 if TYPE_CHECKING:
     from notyet.core.session import Session
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HOST = "notyet"
 _SAID_BY_ENDING = frozenset({"end_turn", "error", "cancelled"})  # these tell nothing new
 # A host's own helpers meet no gate (C7).
-INTERNAL = Decision(verdict=Allow(), outcome="skipped", why="internal")
+INTERNAL = skipped("internal")
 
 
 def stop_event(

@@ -27,7 +27,7 @@ from workspaces import write_there
 
 pytestmark = pytest.mark.rule("N1")
 MARKING = '[gates.g]\nrun = "echo asked >> ../marks; test ! -e bad"\nfor = "all"\n'
-REMEMBERING = {"notyet.remembering", "notyet.workspace"}
+REMEMBERING = {"notyet.remembering", "notyet.workspace.look"}
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ HEAVY = {"json", "re", "subprocess", "dataclasses", "typing", "asyncio", "thread
 def test_a_spared_stop_and_a_start_load_nothing_heavy(project):
     assert loaded(start(project)).isdisjoint(HEAVY)
     modules = loaded(payload("claude", project))
-    assert modules.isdisjoint(HEAVY | {"notyet.checks.command", "notyet.workspace_remote"})
+    assert modules.isdisjoint(HEAVY | {"notyet.checks.command", "notyet.workspace.remote"})
     assert stops() == [("skipped", "unchanged")]
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from notyet import workspace_remote
 from notyet.core.remote import remote_from
-from notyet.workspace import Scope
-from notyet.workspace_remote import fingerprints_there
+from notyet.workspace import remote as workspace_remote
+from notyet.workspace.look import Scope
+from notyet.workspace.remote import fingerprints_there
 from tree_changes import CHANGES, OF_HEAD_ALONE, edit
 from tree_looks import is_known, look, nest, other_folder
 

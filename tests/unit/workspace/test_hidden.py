@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet import workspace, workspace_content
-from notyet.workspace import Scope, fingerprint, fingerprints
+from notyet.workspace import content, look
+from notyet.workspace.look import Scope, fingerprint, fingerprints
 from tree_changes import SECOND_CHANGES, add, edit, overlook, second_id, skip
 
 pytestmark = pytest.mark.rule("B6", "N1")
@@ -102,7 +102,7 @@ def test_what_a_sparse_checkout_lacks_is_no_riddle_and_shows_when_it_comes(git_p
 
 def test_too_many_entries_that_git_overlooks_make_the_files_unknown(git_project, monkeypatch):
     overlook(Path(git_project))
-    monkeypatch.setattr(workspace, "_MOST_HIDDEN", 1)
+    monkeypatch.setattr(look, "_MOST_HIDDEN", 1)
     assert fingerprint(git_project) != ""
     add(Path(git_project))
     git(git_project, "add", ".")
@@ -150,7 +150,7 @@ def test_what_is_overlooked_in_a_conflict_shows_too(git_project):
 
 @pytest.mark.parametrize("bound", ["MOST_BYTES", "MOST_FILES"])
 def test_beyond_the_bounds_size_and_time_stand_for_content(git_project, monkeypatch, bound):
-    monkeypatch.setattr(workspace_content, bound, 2)
+    monkeypatch.setattr(content, bound, 2)
     project = Path(git_project)
     for number in range(9):
         (project / f"{number}.txt").write_text("x")
@@ -174,9 +174,9 @@ def test_a_file_that_may_not_be_read_stands_for_itself_by_size_and_time(git_proj
 
     monkeypatch.setattr(os, "open", refuse)
     seen = set()
-    for content in (b"one", b"two", b"three"):
+    for words in (b"one", b"two", b"three"):
         with open(secret, "wb") as file:
-            file.write(content)
+            file.write(words)
         os.utime(secret, ns=(1, len(seen)))
         seen.add(fingerprint(git_project))
     assert "" not in seen
@@ -186,13 +186,13 @@ def test_a_file_that_may_not_be_read_stands_for_itself_by_size_and_time(git_proj
 def test_a_file_that_vanishes_while_it_is_looked_at_is_a_state_too(git_project, monkeypatch):
     add(Path(git_project))
     before = fingerprint(git_project)
-    read = workspace_content.Contents.of_file
+    read = content.Contents.of_file
 
     def too_late(self, path, info):
         os.unlink(path)
         return read(self, path, info)
 
-    monkeypatch.setattr(workspace_content.Contents, "of_file", too_late)
+    monkeypatch.setattr(content.Contents, "of_file", too_late)
     assert "" != fingerprint(git_project) != before
     assert fingerprint(git_project) not in {"", before}  # git does not list it any more
 

@@ -6,15 +6,15 @@ command that a repository names may run, and what cannot be told makes the files
 
 from __future__ import annotations
 
-from notyet import workspace, workspace_content, workspace_git, workspace_place
 from notyet.checks.remote import run_there
+from notyet.workspace import content, git, look, place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from notyet.core.remote import Remote
-    from notyet.workspace import Scope
+    from notyet.workspace.look import Scope
 
 _LEAST_DIGITS = 40  # of what git calls a hash
 _BLOCKS_OF_A_BIG_FILE = 128 * 1024  # of 512 bytes; beyond, size and time stand for the content
@@ -133,21 +133,21 @@ done
 
 def fingerprint_there(remote: Remote, patience: float) -> str:
     """Return a short text that changes when the files do; empty when that cannot be told."""
-    return fingerprints_there(remote, (workspace.Scope(remote.path),), patience)[0]
+    return fingerprints_there(remote, (look.Scope(remote.path),), patience)[0]
 
 
 def fingerprints_there(remote: Remote, scopes: Sequence[Scope], patience: float) -> list[str]:
     """Return the fingerprint of each scope there, in one round trip; folders are paths there."""
     if not scopes:
         return []
-    known = [*dict.fromkeys(map(workspace.simplest, scopes))]
+    known = [*dict.fromkeys(map(look.simplest, scopes))]
     argv = ("/bin/sh", "-c", _script(), "sh", *arguments(known))
     ended = run_there(remote, argv, patience=patience)
     lines = ended.stdout.decode("ascii", "replace").split()
     if ended.code != 0 or ended.problem or len(lines) != len(known):
         return [""] * len(scopes)
     found = dict(zip(known, lines, strict=True))
-    seen = (found[workspace.simplest(scope)] for scope in scopes)
+    seen = (found[look.simplest(scope)] for scope in scopes)
     return [tree if len(tree) >= _LEAST_DIGITS else "" for tree in seen]
 
 
@@ -158,14 +158,14 @@ def arguments(scopes: Sequence[Scope]) -> Iterator[str]:
 
 
 def _script() -> str:
-    elsewhere = workspace_git.OF_ANOTHER_REPOSITORY | workspace_git.OF_OTHER_GLOBS
-    quiet = workspace_git.QUIET.items()
+    elsewhere = git.OF_ANOTHER_REPOSITORY | git.OF_OTHER_GLOBS
+    quiet = git.QUIET.items()
     return _LOOK % {
         "unset": " ".join(sorted(elsewhere)),
         "quiet": " ".join(f"export {name}={value};" for name, value in quiet),
-        "harmless": " ".join((*workspace_git.HARMLESS, *workspace_git.HONEST)),
-        "filters": workspace_place.FILTERS[-1],
-        "status": " ".join(workspace.STATUS),
-        "entries": workspace_content.MOST_ENTRIES,
+        "harmless": " ".join((*git.HARMLESS, *git.HONEST)),
+        "filters": place.FILTERS[-1],
+        "status": " ".join(look.STATUS),
+        "entries": content.MOST_ENTRIES,
         "blocks": _BLOCKS_OF_A_BIG_FILE,
     }

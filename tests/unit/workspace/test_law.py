@@ -10,8 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from conftest import git
-from notyet.workspace import Scope, fingerprints
-from notyet.workspace_remote import _script, arguments
+from notyet.workspace.look import Scope, fingerprints
+from notyet.workspace.remote import _script, arguments
 
 pytestmark = pytest.mark.rule("N1")
 

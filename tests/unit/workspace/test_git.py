@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet import workspace, workspace_git
-from notyet.workspace import Scope, fingerprint, fingerprints
+from notyet.workspace import git as git_runs
+from notyet.workspace import look
+from notyet.workspace.look import Scope, fingerprint, fingerprints
 from tree_changes import add, configured, edit
 
 pytestmark = pytest.mark.rule("N1")
@@ -106,7 +107,7 @@ def test_what_is_excluded_or_has_attributes_names_no_command(git_project, runs):
 
 
 def test_more_scopes_than_run_at_once_are_all_told(git_project, monkeypatch):
-    monkeypatch.setattr(workspace_git, "_AT_ONCE", 2)
+    monkeypatch.setattr(git_runs, "_AT_ONCE", 2)
     scopes = [Scope(git_project, (f"{number}", "file.txt")) for number in range(7)]
     assert all(fingerprints(scopes))
 
@@ -149,8 +150,8 @@ def test_a_git_that_hangs_is_ended_with_all_it_started(git_project, tmp_path, re
 
 
 def test_a_git_that_never_stops_talking_is_ended(git_project, replace_git, monkeypatch):
-    monkeypatch.setattr(workspace, "_MOST_STATUS", 100_000)
-    monkeypatch.setattr(workspace, "_MOST_INDEX", 100_000)
+    monkeypatch.setattr(look, "_MOST_STATUS", 100_000)
+    monkeypatch.setattr(look, "_MOST_INDEX", 100_000)
     replace_git("exec yes")
     assert fingerprint(git_project) == ""
     with pytest.raises(ChildProcessError):
@@ -163,7 +164,7 @@ def test_more_untracked_files_than_can_be_told_make_the_files_unknown(git_projec
     for number in range(500):
         (folder / f"{number}.txt").touch()
     assert fingerprint(git_project) != ""
-    monkeypatch.setattr(workspace, "_MOST_STATUS", 1_000)
+    monkeypatch.setattr(look, "_MOST_STATUS", 1_000)
     assert fingerprint(git_project) == ""
 
 
@@ -204,7 +205,7 @@ def test_it_works_without_standard_descriptors(git_project, tmp_path):
     out = tmp_path / "out"
     script = (
         "import os, sys\n"
-        "from notyet.workspace import fingerprint\n"
+        "from notyet.workspace.look import fingerprint\n"
         "for fd in (0, 1, 2): os.close(fd)\n"
         "seen = fingerprint(sys.argv[1])\n"
         "with open(sys.argv[2], 'w') as file: file.write(seen)\n"
@@ -217,7 +218,7 @@ def test_it_works_without_standard_descriptors(git_project, tmp_path):
 def test_nothing_heavy_is_imported_for_it(git_project):
     script = (
         "import sys\n"
-        "from notyet.workspace import fingerprint\n"
+        "from notyet.workspace.look import fingerprint\n"
         "assert fingerprint(sys.argv[1])\n"
         "print(*sys.modules)\n"
     )

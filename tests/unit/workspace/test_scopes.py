@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet import workspace_content
-from notyet.workspace import Scope, fingerprint, fingerprints, repository_of
+from notyet.workspace import content as workspace_content
+from notyet.workspace.look import Scope, fingerprint, fingerprints, repository_of
 from tree_changes import CHANGES, OF_HEAD_ALONE, edit
 
 pytestmark = pytest.mark.rule("N1")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet import workspace_remote
 from notyet.core.remote import remote_from
-from notyet.workspace_remote import fingerprint_there
+from notyet.workspace import remote as workspace_remote
+from notyet.workspace.remote import fingerprint_there
 from tree_changes import (
     CHANGES,
     SECOND_CHANGES,
@@ -141,7 +141,7 @@ def test_a_name_that_was_told_to_be_overlooked_and_cannot_be_read_is_unknown(git
 
 
 def test_a_repository_inside_that_is_too_large_makes_the_files_unknown(nested, monkeypatch):
-    monkeypatch.setattr(workspace_remote.workspace_content, "MOST_ENTRIES", 1)
+    monkeypatch.setattr(workspace_remote.content, "MOST_ENTRIES", 1)
     assert not is_known(look(nested))
 
 

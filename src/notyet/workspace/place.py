@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from notyet.repository import upwards
-from notyet.workspace_git import Command, Output, Unknown, run
+from notyet.workspace.git import Command, Output, Unknown, run
+from notyet.workspace.repository import upwards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

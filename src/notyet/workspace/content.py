@@ -6,7 +6,7 @@ import os
 import stat
 from time import monotonic
 
-from notyet.workspace_git import Unknown
+from notyet.workspace.git import Unknown
 
 TYPE_CHECKING = False
 try:

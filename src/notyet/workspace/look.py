@@ -2,7 +2,7 @@
 
 `git status` and `git ls-files` tell what is in the index and what differs from it, and what differs
 is read. What git was told to overlook is read too. A repository can name commands that git runs
-when it looks; none of them may run here (see `workspace_git`). What we cannot switch off makes the
+when it looks; none of them may run here (see `git`). What we cannot switch off makes the
 files unknown, and inside other repositories git is not run at all.
 Files that git ignores are not seen.
 """
@@ -13,16 +13,14 @@ import os
 from time import monotonic
 
 from notyet.core.record import Record
-from notyet.repository import repository_of
-from notyet.workspace_content import Contents, Reading, blake2b
-from notyet.workspace_git import Command, Output, Unknown, run
-from notyet.workspace_place import Place, look_closer, refuse_what_hides
+from notyet.workspace.content import Contents, Reading, blake2b
+from notyet.workspace.git import Command, Output, Unknown, run
+from notyet.workspace.place import Place, look_closer, refuse_what_hides
+from notyet.workspace.repository import repository_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-__all__ = ["PATIENCE", "Scope", "fingerprint", "fingerprints", "repository_of", "simplest"]
 
 PATIENCE = 20.0  # seconds for git
 STATUS = (

@@ -1,0 +1,1 @@
+"""What the files of an agent look like: here, and on other machines."""
