@@ -337,7 +337,7 @@ def test_looking_takes_no_more_than_a_part_of_the_time(place, monkeypatch):
         given.append(patience)
         return [""] * len(scopes)
 
-    monkeypatch.setattr("notyet.workspace.fingerprints", unknown)
+    monkeypatch.setattr("notyet.workspace.look.fingerprints", unknown)
     assert (place.stop(within=8).outcome, place.asked) == ("passed", ["g"])
     assert place.stop().outcome == "passed"
     assert 0 < given[0] <= 2

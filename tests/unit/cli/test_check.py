@@ -298,7 +298,7 @@ def test_a_fault_of_ours_is_not_hidden(check, tmp_path, monkeypatch):
         raise RuntimeError("ours")
 
     folder = new_project(tmp_path / "p", FAILING)
-    monkeypatch.setattr("notyet.cli.check_asking.plan", broken)
+    monkeypatch.setattr("notyet.deciding.plan", broken)
     with pytest.raises(RuntimeError, match="ours"):
         check(folder)
 
