@@ -294,7 +294,7 @@ def test_a_command_that_cannot_hold_anybody_is_shown_as_such(check, tmp_path):
 
 
 def test_a_fault_of_ours_is_not_hidden(check, tmp_path, monkeypatch):
-    def broken(*_):
+    def broken(*_, **__):
         raise RuntimeError("ours")
 
     folder = new_project(tmp_path / "p", FAILING)
