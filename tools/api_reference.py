@@ -34,6 +34,7 @@ GROUPS = {
         "LedgerError",
         "LedgerBusy",
         "LedgerNewer",
+        "LedgerUnmended",
         "Refused",
         "SendError",
         "Undeliverable",

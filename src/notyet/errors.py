@@ -3,7 +3,8 @@
 NotyetError                 something outside our code is wrong; the message says what to do
 ├─ LedgerError              the ledger cannot be used; a stop is then allowed, with a warning
 │  ├─ LedgerBusy            other processes held it for too long
-│  └─ LedgerNewer           it was written by a newer notyet, and is left alone
+│  ├─ LedgerNewer           it was written by a newer notyet, and is left alone
+│  └─ LedgerUnmended        it is damaged or of an older notyet; the next stop mends it
 ├─ Refused                  the supervisor does not do what it was asked; the message says why
 ├─ SendError                a session could not hand its agent a prompt, which did not arrive
 └─ Undeliverable            raised by a consumer: trying to deliver this result again is hopeless
@@ -37,6 +38,10 @@ class LedgerBusy(LedgerError):  # noqa: N818  # named after what happened, like 
 
 class LedgerNewer(LedgerError):  # noqa: N818  # as above
     """The file was written by a newer version of notyet."""
+
+
+class LedgerUnmended(LedgerError):  # noqa: N818  # as above
+    """Somebody who only reads found a file that must be mended first, as the next stop does."""
 
 
 class Refused(NotyetError):  # noqa: N818  # named after what happened

@@ -75,9 +75,7 @@ def _remembered(kind: str) -> list[str]:
     from notyet.ledger.sqlite import Ledger
     from notyet.ledger.tasks import Tasks
 
-    ledger = Ledger(patience=0.5)
-    if not os.path.exists(ledger.path):
-        return []
+    ledger = Ledger(patience=0.5, mends=False)
     try:
         if kind == "tasks":
             return [view.task.id for view in Tasks(ledger).views(most=_MOST)]

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     from notyet.errors import NotyetError
     from notyet.ledger.sqlite import Ledger
 
-    ledger = Ledger()
+    ledger = Ledger(mends=args.verb not in {"list", "show"})
     try:
         return _do(args, ledger)
     except NotyetError as error:

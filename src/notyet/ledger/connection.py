@@ -5,6 +5,9 @@ up to 100 ms, and under load a writer that backs off is overtaken for seconds.
 
 A connection must not be carried over a fork: the child would believe that it holds the
 parent's locks, and both would write. So every file is closed for the moment of a fork.
+
+Only a stop mends a ledger, since its user is told. Whoever only looks (`mends=False`) leaves a
+file as it is, and finds one that is not there empty.
 """
 
 from __future__ import annotations
@@ -14,9 +17,17 @@ import time
 from _thread import RLock
 from _weakref import ref
 
-from notyet.errors import LedgerBusy, LedgerError, NotyetError
+from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended, NotyetError
 from notyet.ledger.driver import sqlite3
-from notyet.ledger.file import NOT_A_LEDGER, is_ours, open_file, set_aside
+from notyet.ledger.file import (
+    MENDED,
+    NOT_A_LEDGER,
+    empty,
+    is_ours,
+    open_as_it_is,
+    open_file,
+    set_aside,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +37,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _PAUSE = 0.001  # seconds between two tries for the lock, on average
+_TO_READ, _TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
 _CANNOT_WRITE = "set NOTYET_LEDGER to a file on a local disk that you can write"
 
 _all: dict[int, ref[Connection]] = {}  # all that live
@@ -35,8 +47,9 @@ _forking = RLock()  # one thread's fork must not undo the preparations of anothe
 class Connection:
     """Runs transactions on one file; safe in many threads, and after a fork."""
 
-    def __init__(self, path: str, patience: float) -> None:
+    def __init__(self, path: str, patience: float, *, mends: bool = True) -> None:
         self.path = path
+        self.mends = mends
         self.patience = patience
         self._lock = RLock()  # a signal handler may fork, or close us, in the midst of anything
         self._db: sqlite3.Connection | None = None
@@ -51,21 +64,21 @@ class Connection:
 
         Others are waited for as long as `patience` says, and never longer than our own.
         """
-        return self._transact("BEGIN IMMEDIATE", work, patience)
+        return self._transact(_TO_WRITE, work, patience)
 
     def write_through(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do what `write` does, and be sure that it outlives a power cut too."""
-        return self._transact("BEGIN IMMEDIATE", work, None, flush=True)
+        return self._transact(_TO_WRITE, work, None, flush=True)
 
     def read(self, work: Callable[[sqlite3.Connection], T], patience: float | None = None) -> T:
         """Do some reading in one transaction, which holds nobody up."""
-        return self._transact("BEGIN", work, patience)
+        return self._transact(_TO_READ, work, patience)
 
     def checkpoint(self) -> None:
         """Bring what was written into the file itself, as far as nobody reads what was before."""
         with self._lock:
             try:
-                self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self._opened(_TO_WRITE).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             except (sqlite3.Error, OSError) as error:
                 raise self._fault(error, 0.0) from error
 
@@ -138,7 +151,7 @@ class Connection:
             time.sleep(_PAUSE * (0.5 + os.urandom(1)[0] / 255))
 
     def _attempt(self, begin: str, work: Callable[[sqlite3.Connection], T], *, flush: bool) -> T:
-        db = self._opened()
+        db = self._opened(begin)
         process = os.getpid()
         try:
             if flush:
@@ -167,10 +180,19 @@ class Connection:
         except sqlite3.Error:
             self._close()  # which rolls back as well
 
-    def _opened(self) -> sqlite3.Connection:
+    def _opened(self, begin: str) -> sqlite3.Connection:
+        if self._db is not None and self._file is None and begin == _TO_WRITE:
+            self._close()  # an empty one, in place of a file that is not there
         if self._db is not None and self._file != _identity(self.path):
             self._close()
-            self._warnings.append(f"ledger {self.path} was removed or replaced; counting anew")
+            if self._file is not None:
+                what = f"ledger {self.path} was removed or replaced"
+                self._warnings.append(f"{what}; counting anew" if self.mends else what)
+        if self._db is None and not self.mends:
+            self._db = open_as_it_is(self.path)
+            self._file = _identity(self.path) if self._db is not None else None
+            if self._db is None and begin != _TO_WRITE:
+                self._db = empty()
         if self._db is None:
             self._db, warnings = open_file(self.path)
             self._file = _identity(self.path)
@@ -181,6 +203,8 @@ class Connection:
         self._close()
         if not is_ours(self.path):
             raise LedgerError(self.path, f"{error}; {NOT_A_LEDGER}") from error
+        if not self.mends:
+            raise LedgerUnmended(self.path, f"it is damaged ({error}); {MENDED}") from error
         try:
             moved = set_aside(self.path)
         except OSError as fault:

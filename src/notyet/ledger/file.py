@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from _thread import RLock
+from errno import EISDIR
 
-from notyet.errors import LedgerError, LedgerNewer
+from notyet.errors import LedgerError, LedgerNewer, LedgerUnmended
 from notyet.ledger.driver import sqlite3
 from notyet.ledger.migrations import VERSION, migrate, version_of
 from notyet.ledger.place import LEDGER, make_private, network_file_system
@@ -16,11 +17,12 @@ _HEADER = b"SQLite format 3\0"
 _APPLICATION_AT = 68  # bytes into the header
 _LONGEST_BLANK = 1 << 20  # a crash of the system may leave so much of a file as zeros
 NOT_A_LEDGER = "it is not a ledger; set NOTYET_LEDGER to a file of its own"
+MENDED = "the next stop mends it"
 
 _one_at_a_time = RLock()
 
 
-def open_file(path: str) -> tuple[sqlite3.Connection, list[str]]:
+def open_file(path: str) -> tuple[sqlite3.Connection, tuple[str, ...]]:
     """Return a connection and what the user should know. Raises sqlite3.Error and OSError."""
     with _one_at_a_time:  # see make_private
         make_private(path)
@@ -33,7 +35,45 @@ def open_file(path: str) -> tuple[sqlite3.Connection, list[str]]:
     return db, warnings
 
 
-def _prepare(db: sqlite3.Connection, path: str) -> list[str]:
+def open_as_it_is(path: str) -> sqlite3.Connection | None:
+    """Return a connection for somebody who only looks: nothing is created, moved or migrated.
+
+    None for a file that is not there, or that another process is just creating. Raises
+    sqlite3.Error, OSError, and LedgerUnmended for a file of an older version.
+    """
+    if os.path.isdir(path):
+        raise IsADirectoryError(EISDIR, "it is a directory", path)
+    if not path or not os.path.exists(path):
+        return None
+    from urllib.parse import quote
+
+    address = f"file:{quote(os.fsencode(path))}?mode=rw"  # which never creates it
+    db = sqlite3.connect(
+        address, uri=True, timeout=0, isolation_level=None, check_same_thread=False
+    )
+    try:
+        version = _version_of_ours(db, path)
+    except BaseException:
+        db.close()
+        raise
+    if version == VERSION:
+        return db
+    db.close()
+    if version:
+        what = f"an older notyet wrote it (version {version}, this one reads {VERSION})"
+        raise LedgerUnmended(path, f"{what}; {MENDED}")
+    return None
+
+
+def empty() -> sqlite3.Connection:
+    """Return a ledger that holds nothing and is in no file."""
+    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    migrate(db)
+    return db
+
+
+def _version_of_ours(db: sqlite3.Connection, path: str) -> int:
+    """Return the version of a ledger, 0 for a new file. Raises LedgerError for another's file."""
     db.execute("BEGIN")  # one view of all three: another process may be creating the file
     version = version_of(db)
     is_marked = db.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION
@@ -42,22 +82,33 @@ def _prepare(db: sqlite3.Connection, path: str) -> list[str]:
     if (version or is_used) and not is_marked:
         raise LedgerError(path, NOT_A_LEDGER)
     _expect_ours(path, version)
-    network = network_file_system(path)
+    return version
+
+
+def _prepare(db: sqlite3.Connection, path: str) -> tuple[str, ...]:
+    version = _version_of_ours(db, path)
+    warnings = on_a_network(path)
     if version < VERSION:
         if not version:  # so that the file can be made smaller later without a copy of it
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         # WAL needs memory shared between processes, which a network cannot give.
-        db.execute(f"PRAGMA journal_mode = {'DELETE' if network else 'WAL'}")
+        db.execute(f"PRAGMA journal_mode = {'DELETE' if warnings else 'WAL'}")
         db.execute("BEGIN IMMEDIATE")
         _expect_ours(path, version_of(db))  # a newer notyet may have been faster
         db.execute(f"PRAGMA application_id = {_APPLICATION}")
         migrate(db)
         db.execute("COMMIT")
     db.execute("PRAGMA synchronous = NORMAL")  # in WAL mode: safe against any crash of ours
+    return warnings
+
+
+def on_a_network(path: str) -> tuple[str, ...]:
+    """Return what its user should know of where a ledger lies."""
+    network = network_file_system(path)
     if not network:
-        return []
+        return ()
     where = f"ledger {path} is on a network file system ({network}), where locks can fail"
-    return [f"{where}; set NOTYET_LEDGER to a file on a local disk"]
+    return (f"{where}; set NOTYET_LEDGER to a file on a local disk",)
 
 
 def _expect_ours(path: str, version: int) -> None:

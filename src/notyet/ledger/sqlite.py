@@ -61,12 +61,20 @@ class Ledger:
     """The durable ledger. Opened at its first use; safe in many threads and processes.
 
     `path` defaults to `$NOTYET_LEDGER` or the XDG state folder; `patience` is how many seconds
-    to wait for other processes before LedgerBusy is raised. A call can be given less.
+    to wait for other processes before LedgerBusy is raised. A call can be given less. A ledger that
+    is damaged, or of an older notyet, is mended at its first use; with `mends=False`, for those who
+    only look, it is left as it is and LedgerUnmended is raised.
     """
 
     instant = False
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, patience: float = 5.0) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        patience: float = 5.0,
+        *,
+        mends: bool = True,
+    ) -> None:
         # For a process that was started for one stop only: when that was, by the clock.
         self.asked_at: float | None = None
         # What a supervisor removes now and then; None: nothing, until somebody calls `prune`.
@@ -74,7 +82,7 @@ class Ledger:
         self.newest = 0  # the last stop that was entered here
         self.has_kept = False  # a log was written here
         self.path = os.path.abspath(path) if path is not None else default_path(os.environ)
-        self.file = Connection(self.path, patience)
+        self.file = Connection(self.path, patience, mends=mends)
 
     @property
     def patience(self) -> float:

@@ -21,7 +21,7 @@ from notyet.config.switch import VARIABLE, switched_off
 from notyet.config.trust import candidate
 from notyet.core.record import replace
 from notyet.core.text import visible
-from notyet.errors import LedgerBusy, LedgerError
+from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended
 from notyet.ledger.place import default_path
 from notyet.report.faults.fault import fault
 from notyet.report.faults.fault import place as at
@@ -207,6 +207,9 @@ def _ledger(environ: Mapping[str, str]) -> Iterator[Fault]:
         return
     try:
         warnings = _tried(path)
+    except LedgerUnmended as error:
+        what = f"The ledger cannot be read: {_detail(error)}."
+        yield fault("ledger-at-risk", what, where=at(path), fix="nothing, it is done for you")
     except LedgerBusy as error:
         yield fault("ledger-at-risk", f"{_detail(error)}.", where=at(path), fix="try again")
     except (LedgerError, OSError) as error:
@@ -219,20 +222,24 @@ def _ledger(environ: Mapping[str, str]) -> Iterator[Fault]:
 
 def _tried(path: str) -> tuple[str, ...]:
     """Write nothing where a ledger would be written; return what its user should know."""
+    from notyet.ledger.file import on_a_network
     from notyet.ledger.sqlite import Ledger
 
+    path = os.path.realpath(path)
     if not os.path.lexists(path):
         folder = os.path.dirname(path)
         while folder and not os.path.lexists(folder):
             folder = os.path.dirname(folder)
         with tempfile.TemporaryFile(dir=folder):
             return ()
-    ledger = Ledger(path, patience=_PATIENCE)
+    if os.path.isfile(path) and not os.path.getsize(path):  # which a stop is just creating
+        return on_a_network(path)
+    ledger = Ledger(path, patience=_PATIENCE, mends=False)
     try:
         ledger.file.write(lambda _db: None)
-        return ledger.file.take_warnings()
     finally:
         ledger.file.close()
+    return on_a_network(path)
 
 
 def _detail(error: LedgerError | OSError) -> str:

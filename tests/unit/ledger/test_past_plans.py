@@ -33,8 +33,8 @@ def said(monkeypatch):
     heard = set()
     opened = Connection._opened
 
-    def listened_to(self):
-        db = opened(self)
+    def listened_to(self, begin):
+        db = opened(self, begin)
         db.set_trace_callback(heard.add)
         return db
 

@@ -75,8 +75,8 @@ def test_every_statement_of_a_supervised_cycle_finds_its_rows_by_an_index(tmp_pa
     said = set()
     opened = Connection._opened
 
-    def listened_to(self):
-        db = opened(self)
+    def listened_to(self, begin):
+        db = opened(self, begin)
         db.set_trace_callback(said.add)
         return db
 

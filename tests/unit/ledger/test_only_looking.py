@@ -1,0 +1,117 @@
+"""Whoever only looks at a ledger leaves it as it is: only a stop makes, mends or migrates one."""
+
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from notyet import Block, Engine, Ledger
+from notyet.errors import LedgerError, LedgerUnmended
+from notyet.ledger import past
+from notyet.ledger.file import _APPLICATION
+from notyet.ledger.migrations import STEPS
+from support import gate, stop
+
+
+def blocked(path):
+    ledger = Ledger(path)
+    engine = Engine([gate("g", Block("x"))], ledger=ledger, warn=lambda _: None)
+    decision = engine.check_sync(stop())
+    ledger.close()
+    return decision
+
+
+def found(path):
+    ledger = Ledger(path, mends=False)
+    try:
+        return past.stops(ledger, past.Wish())
+    finally:
+        ledger.close()
+
+
+def contents(folder):
+    return {name: (folder / name).read_bytes() for name in os.listdir(folder)}
+
+
+def spoiled(path):
+    with open(path, "r+b") as file:
+        file.write(b"nothing of a database" * 10)
+
+
+def test_what_was_recorded_is_read(tmp_path):
+    path = tmp_path / "a? #%20b.db"  # SQLite is given it as part of an address
+    blocked(path)
+    (one,) = found(path)
+    assert one.outcome == "blocked"
+
+
+def test_a_ledger_that_is_not_there_is_empty_and_is_not_made(tmp_path):
+    assert found(tmp_path / "no" / "ledger.db") == []
+    ledger = Ledger(tmp_path / "ledger.db", mends=False)
+    assert ledger.recall(stop(), []) == {}
+    ledger.close()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_that_another_process_is_just_making_is_empty_and_left_to_it(tmp_path):
+    (tmp_path / "ledger.db").write_bytes(b"")
+    assert Ledger(tmp_path / "ledger.db", mends=False).recall(stop(), []) == {}
+    assert contents(tmp_path) == {"ledger.db": b""}
+
+
+def test_a_damaged_ledger_stays_where_it_is_until_a_stop_mends_it_and_says_so(tmp_path):
+    path = tmp_path / "ledger.db"
+    blocked(path)
+    spoiled(path)
+    before = contents(tmp_path)
+    with pytest.raises(LedgerUnmended, match=r"it is damaged \(.*\); the next stop mends it$"):
+        found(path)
+    assert contents(tmp_path) == before
+    (warning,) = blocked(path).warnings
+    assert "was corrupt; it was moved to" in warning
+
+
+def test_a_ledger_of_an_older_notyet_is_not_migrated_by_a_look(tmp_path):
+    path = tmp_path / "ledger.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        STEPS[0](db)
+        db.execute("PRAGMA user_version = 1")
+        db.execute(f"PRAGMA application_id = {_APPLICATION}")
+    before = contents(tmp_path)
+    with pytest.raises(LedgerUnmended, match=r"an older notyet .* the next stop mends it"):
+        found(path)
+    assert contents(tmp_path) == before
+    assert blocked(path).outcome == "blocked"
+    assert len(found(path)) == 1
+
+
+def test_a_file_of_somebody_else_is_no_ledger_that_a_stop_would_mend(tmp_path):
+    path = tmp_path / "photos.db"
+    path.write_text("not a database at all")
+    with pytest.raises(LedgerError, match="it is not a ledger") as caught:
+        found(path)
+    assert not isinstance(caught.value, LedgerUnmended)
+    with pytest.raises(LedgerError, match="directory"):
+        found(tmp_path)
+
+
+def test_what_is_to_be_remembered_makes_a_ledger_though_a_look_did_not(tmp_path):
+    path = tmp_path / "ledger.db"
+    ledger = Ledger(path, mends=False)
+    assert ledger.recall(stop(), []) == {}
+    ledger.skip(stop(), blocked(tmp_path / "other.db"))
+    (one,) = past.stops(ledger, past.Wish())
+    assert one.host == "embedded"
+    ledger.close()
+    assert len(found(path)) == 1
+
+
+def test_a_ledger_that_appears_while_somebody_looks_is_read_without_a_warning(tmp_path):
+    path = tmp_path / "ledger.db"
+    ledger = Ledger(path, mends=False)
+    assert ledger.recall(stop(), []) == {}
+    blocked(path)
+    assert len(past.stops(ledger, past.Wish())) == 1
+    assert ledger.file.take_warnings() == ()
+    ledger.close()
