@@ -30,7 +30,10 @@ SHOWS = {
     "make test": ("Makefile", "test:\n"),
     "just test": ("justfile", "test:\n"),
     "task test": ("Taskfile.yml", "tasks:\n  test:\n"),
-    "python3 -m unittest": ("test_x.py", "import unittest\n"),
+    "python3 -m unittest": (
+        "test_x.py",
+        "import unittest\nclass T(unittest.TestCase): ...\n",
+    ),
 }
 
 

@@ -11,7 +11,7 @@ from importlib import import_module
 
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
-from notyet.project.folder import Folder
+from notyet.project.folder import Folder, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ _LEFT_OUT = frozenset((
     "vendor", "venv",
 ))  # fmt: skip
 _MOST_FOLDERS = 50
+# What looks into all folders by itself; scripts, targets and modules of a folder are its own.
+_WHOLE = frozenset(("mypy", "pre-commit", "pyright", "pytest", "ruff"))
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -46,18 +48,30 @@ class Found(Record, kw_only=True):
 
     proposals: tuple[Proposal, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
+    notes: tuple[str, ...] = ()  # what else a person should know
 
 
 def look_at(root: str) -> Found:
     """Look at a project and the folders in it, one level down."""
     mistakes: list[Mistake] = []
-    found = _found(Folder(root), mistakes)
+    notes: list[str] = []
+    top = Folder(root)
+    found = _found(top, mistakes)
+    whole = _WHOLE | ({"cargo"} if at(top.toml("Cargo.toml"), "workspace") is not None else set())
+    known = {(one.name, one.tool) for one in found if one.tool in whole}
     for name in _folders(root):
         inner = _found(Folder(root, name), mistakes)
-        # What the whole project is checked with reaches its folders, too.
-        known = {(one.name, one.tool) for one in found if not one.dir}
-        found += [one for one in inner if (one.name, one.tool) not in known]
-    return Found(proposals=_named(found), mistakes=tuple(mistakes))
+        inner = [one for one in inner if (one.name, one.tool) not in known]
+        if _can_be_written(name):
+            found += inner
+        elif inner:
+            notes.append(f"the folder {name} has a name that no gate can have as `dir`; left out")
+    return Found(proposals=_named(found), mistakes=tuple(mistakes), notes=tuple(notes))
+
+
+def _can_be_written(name: str) -> bool:
+    """Tell whether a folder's name hides nothing, and means no other folder in a file."""
+    return visible(name) == name and not name.startswith("~")
 
 
 def _found(folder: Folder, mistakes: list[Mistake]) -> list[Proposal]:
@@ -90,7 +104,6 @@ def _folders(root: str) -> list[str]:
         if entry.is_dir(follow_symlinks=False)
         and not entry.name.startswith(".")
         and entry.name.lower() not in _LEFT_OUT
-        and visible(entry.name) == entry.name  # no name that hides something
     ]
     return names[:_MOST_FOLDERS]
 

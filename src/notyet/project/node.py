@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+from notyet.dialects.shell_words import commands
 from notyet.project.folder import at
 from notyet.project.proposal import Proposal
 
@@ -20,7 +23,12 @@ _SCRIPTS = {
     "tests": ("test",),
 }
 _PLACEHOLDER = "no test specified"  # what `npm init` writes
-_ENDLESS = ("--watch", "--watchAll")
+_ENDLESS = frozenset(
+    ("--watch", "--watchAll", "--watch=true", "--watchAll=true", "watch", "nodemon")
+)
+_SHORT_WATCH = frozenset(("ava", "mocha", "rollup", "tsc", "vite", "vue-tsc", "webpack"))  # of `-w`
+_WRITING = frozenset(("--fix", "--write", "--updateSnapshot"))
+_SAYING = frozenset((":", "echo", "exit", "printf", "true"))
 _LOCKS = {
     "pnpm": ("pnpm-lock.yaml",),
     "yarn": ("yarn.lock",),
@@ -50,10 +58,22 @@ def proposals(folder: Folder) -> Iterator[Proposal]:
 
 
 def _is_check(script: object) -> bool:
-    """Tell whether a script says something, and ends."""
-    if not isinstance(script, str) or not script.strip() or _PLACEHOLDER in script:
+    """Tell whether a script looks at something, ends, and changes nothing."""
+    if not isinstance(script, str) or _PLACEHOLDER in script:
         return False
-    return not any(word in _ENDLESS for word in script.split())
+    started = [words for words, _ in commands(script) if words]
+    if all(words[0] in _SAYING for words in started):
+        return False
+    return not any(_watches(words) or not _WRITING.isdisjoint(words) for words in started)
+
+
+def _watches(words: list[str]) -> bool:
+    """Tell whether a command goes on until somebody ends it."""
+    known = set(words)
+    is_short = "-w" in known and not _SHORT_WATCH.isdisjoint(known)
+    # `--watch false` says the opposite.
+    is_on = all(after != "false" for word, after in pairwise(words) if word in _ENDLESS)
+    return is_short or (is_on and not _ENDLESS.isdisjoint(known))
 
 
 def _manager(folder: Folder) -> str:

@@ -20,7 +20,8 @@ class _Runner(Record, kw_only=True):
     program: str
     files: tuple[str, ...]
     target: re.Pattern[str]  # a line that defines targets; the first group names them
-    after: str = ""  # the line from which on that counts
+    after: str = ""  # the line from which on that counts, up to the next that is not indented
+    not_between: tuple[str, str] = ("", "")  # how lines begin between which nothing counts
 
 
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -28,12 +29,17 @@ _RUNNERS = (
     _Runner(
         program="make",
         files=("GNUmakefile", "makefile", "Makefile"),
-        target=re.compile(rf"({_WORD}(?:[ \t]+{_WORD})*)[ \t]*::?(?![:=])"),
+        # Not a variable of a target (`test: X = 1`).
+        target=re.compile(
+            rf"({_WORD}(?:[ \t]+{_WORD})*)[ \t]*::?(?![:=])"
+            r"(?![ \t]*[\w.-]+(?:[ \t]+[\w.-]+)*[ \t]*[:+?!]*=)"
+        ),
+        not_between=("define ", "endef"),
     ),
     _Runner(
         program="just",
         files=("justfile", "Justfile", ".justfile"),
-        target=re.compile(rf"@?({_WORD})(?:[ \t]+[^:#=]*)?:(?!=)"),
+        target=re.compile(rf"""@?({_WORD})(?:[ \t]+(?:"[^"]*+"|'[^']*+'|[^:#"'])*+)?:(?!=)"""),
     ),
     _Runner(
         program="task",
@@ -77,10 +83,16 @@ def proposals(folder: Folder) -> Iterator[Proposal]:
 def _lines(text: str, runner: _Runner) -> dict[str, int]:
     """Return the line that defines each target."""
     found: dict[str, int] = {}
+    begin, end = runner.not_between
     counts = not runner.after
+    is_within = False
     for number, line in enumerate(text.splitlines(), 1):
-        counts = counts or line.rstrip() == runner.after
-        match = runner.target.match(line) if counts and len(line) < _LONGEST else None
+        if runner.after and line[:1] not in {"", " ", "\t", "#"}:
+            counts = line.rstrip() == runner.after
+        if begin and line.lstrip().startswith(end if is_within else begin):
+            is_within = not is_within
+        is_looked_at = counts and not is_within and len(line) < _LONGEST
+        match = runner.target.match(line) if is_looked_at else None
         for word in match[1].split() if match else ():
             found.setdefault(word, number)
     return found

@@ -1,41 +1,11 @@
 """What a project checks itself with is found in its files, and nowhere else."""
 
-import json
 import os
 
 import pytest
 
 from notyet.project import look_at
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    """Make a project of files, on a machine without any tool."""
-    empty = tmp_path / "no-tools"
-    empty.mkdir()
-    monkeypatch.setenv("PATH", str(empty))
-    root = tmp_path / "p"
-    root.mkdir()
-
-    def project(files):
-        for name, text in files.items():
-            path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text if isinstance(text, str) else json.dumps(text, indent=1))
-            if "/bin/" in name:
-                path.chmod(0o755)
-        return str(root)
-
-    project.tools = empty
-    return project
-
-
-def shown(root):
-    """Return what was found: name, command, folder, and the place that shows it."""
-    return {
-        one.name: f"{one.run} | {one.dir} | {one.file}:{one.line}"
-        for one in look_at(root).proposals
-    }
+from projects import shown
 
 
 def install(folder, *names):
@@ -138,63 +108,6 @@ def test_pytest_counts_before_tox(project):
     assert shown(project({"tox.ini": "[tox]\n", "pytest.ini": ""}))["tests"].startswith("pytest")
 
 
-def test_scripts_of_a_package_that_check_something_are_found(project):
-    scripts = {
-        "start": "node .",
-        "test": "vitest",
-        "lint": "eslint .",
-        "type-check": "tsc",
-        "build": "vite build",
-        "format:check": "prettier -c .",
-    }
-    assert shown(project({"package.json": {"scripts": scripts}})) == {
-        "format": "npm run format:check |  | package.json:8",
-        "lint": "npm run lint |  | package.json:5",
-        "types": "npm run type-check |  | package.json:6",
-        "build": "npm run build |  | package.json:7",
-        "tests": "npm test |  | package.json:4",
-    }
-
-
-@pytest.mark.parametrize(
-    "script",
-    ['echo "Error: no test specified" && exit 1', "jest --watch", " ", 5, None, ["x"]],
-)
-def test_scripts_that_check_nothing_or_never_end_are_no_gates(project, script):
-    assert shown(project({"package.json": {"scripts": {"test": script}}})) == {}
-
-
-@pytest.mark.parametrize("text", ["[]", '{"scripts": []}', '{"scripts": null}', "{}", "", "5"])
-def test_a_package_without_scripts_has_none(project, text):
-    found = look_at(project({"package.json": text}))
-    assert (found.proposals, found.mistakes) == ((), ())
-
-
-@pytest.mark.parametrize(
-    ("files", "run"),
-    [
-        ({"package-lock.json": "{}"}, "npm test"),
-        ({"pnpm-lock.yaml": ""}, "pnpm test"),
-        ({"yarn.lock": ""}, "yarn test"),
-        ({"bun.lockb": ""}, "bun run test"),
-    ],
-)
-def test_the_lock_file_says_who_runs_scripts(project, files, run):
-    package = {"scripts": {"test": "x"}}
-    assert shown(project({"package.json": package, **files}))["tests"].split(" |")[0] == run
-
-
-def test_what_the_package_says_counts_before_a_lock_file(project):
-    package = {"packageManager": "pnpm@9.1", "scripts": {"lint": "x"}}
-    root = project({"package.json": package, "yarn.lock": ""})
-    assert shown(root)["lint"].startswith("pnpm run lint")
-
-
-def test_a_manager_that_nobody_knows_does_not_count(project):
-    package = {"packageManager": "rm -rf /;@9.1", "scripts": {"lint": "x"}}
-    assert shown(project({"package.json": package}))["lint"].startswith("npm run lint")
-
-
 def test_cargo_tests_lints_and_formats(project):
     assert shown(project({"Cargo.toml": '# x\n[package]\nname = "x"\n'})) == {
         "format": "cargo fmt --check |  | Cargo.toml:2",
@@ -224,36 +137,6 @@ def test_a_linter_that_a_go_project_configures_is_run(project):
     assert shown(root)["lint"] == "golangci-lint run |  | .golangci.yml:1"
 
 
-def test_targets_of_a_makefile_are_found(project):
-    text = "T := test\nlint-all:\nall: x\nlint tests : x\n\ttest:\ntypes::\n\ncheck: lint\n"
-    assert shown(project({"Makefile": text})) == {
-        "lint": "make lint |  | Makefile:4",
-        "types": "make types |  | Makefile:6",
-        "tests": "make tests |  | Makefile:4",
-    }
-
-
-def test_a_target_for_all_counts_where_there_are_no_tests(project):
-    assert shown(project({"GNUmakefile": "check:\n"})) == {"check": "make check |  | GNUmakefile:1"}
-
-
-def test_an_assignment_is_no_target(project):
-    assert shown(project({"Makefile": "test := x\nlint = y\ntypes ?= z\ncheck ::= a\n"})) == {}
-
-
-def test_recipes_of_a_justfile_are_found(project):
-    text = "test := 'x'\n@lint:\n  x\ntest *args: lint\n  y\n"
-    assert shown(project({"justfile": text})) == {
-        "lint": "just lint |  | justfile:2",
-        "tests": "just test |  | justfile:4",
-    }
-
-
-def test_tasks_of_a_taskfile_are_found(project):
-    text = "version: 3\nvars:\n  lint: no\ntasks:\n  test:\n    cmds: [x]\n"
-    assert shown(project({"Taskfile.yml": text})) == {"tests": "task test |  | Taskfile.yml:5"}
-
-
 def test_a_target_counts_only_for_what_nothing_else_is_about(project):
     root = project({"Makefile": "test:\nlint:\ncheck:\n", "pytest.ini": ""})
     assert {name: line.split()[0] for name, line in shown(root).items()} == {
@@ -263,8 +146,27 @@ def test_a_target_counts_only_for_what_nothing_else_is_about(project):
 
 
 def test_tests_of_the_standard_library_are_the_last_resort(project):
-    root = project({"test_a.py": '"""A."""\nimport unittest\n', "b.py": "import unittest\n"})
-    assert shown(root) == {"tests": "python3 -m unittest |  | test_a.py:2"}
+    tests = "import unittest\n\nclass T(unittest.TestCase):\n    pass\n"
+    root = project({"a.py": tests, "test_a.py": tests})
+    assert shown(root) == {"tests": "python3 -m unittest |  | test_a.py:3"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("from unittest.mock import Mock\ndef test_x(): pass\n", False),
+        ("import unittest.mock\nclass T(TestCase): pass\n", False),
+        ("import unittest\ndef test_x(): pass\n", False),
+        ("import unittest\nclass T: # TestCase\n pass\n", False),
+        ("import unittest_x\nclass T(TestCase): pass\n", False),
+        ("from django.test import TestCase\nclass T(TestCase): pass\n", False),
+        ("from unittest import TestCase\nclass T(TestCase): pass\n", True),
+        ("import unittest as u\nclass T(Mixin, u.IsolatedAsyncioTestCase): pass\n", True),
+        ("import unittest\nclass T(\n    Mixin,\n    unittest.TestCase,\n): pass\n", True),
+    ],
+)
+def test_only_a_class_of_tests_shows_unittest(project, text, found):
+    assert bool(shown(project({"test_a.py": text}))) is found
 
 
 def test_pre_commit_checks_all_files(project):
@@ -297,6 +199,31 @@ def test_folders_one_level_down_are_looked_at(project):
 def test_what_checks_the_project_is_not_repeated_for_its_folders(project):
     root = project({"pytest.ini": "", "api/pytest.ini": "", "api/go.mod": "module x\n"})
     assert set(shown(root)) == {"tests", "api-lint", "api-tests"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "own"),
+    [
+        ("package.json", '{"scripts": {"test": "jest", "lint": "x"}}', {"tests", "lint"}),
+        ("Makefile", "test:\n", {"tests"}),
+        ("justfile", "lint:\n", {"lint"}),
+        ("go.mod", "module x\n", {"tests", "lint"}),
+        ("Cargo.toml", "[package]\n", {"tests", "lint", "format"}),
+        ("tox.ini", "[tox]\n", {"tests"}),
+        ("ruff.toml", "", set()),
+        (".pre-commit-config.yaml", "repos: []\n", set()),
+    ],
+)
+def test_scripts_targets_and_modules_of_a_folder_are_its_own(project, name, text, own):
+    found = shown(project({name: text, f"web/{name}": text}))
+    assert {gate for gate in found if gate.startswith("web-")} == {f"web-{gate}" for gate in own}
+
+
+def test_a_folder_that_no_gate_can_name_is_left_out_and_said(project):
+    root = project({"~x/go.mod": "module x\n", "~y/README": "", "a/go.mod": "module x\n"})
+    assert set(shown(root)) == {"a-lint", "a-tests"}
+    (note,) = look_at(root).notes
+    assert note.startswith("the folder ~x has a name that no gate can have")
 
 
 def test_folders_that_are_links_or_hide_something_are_left_out(project, tmp_path):
