@@ -30,12 +30,11 @@ def start(folder, *argv, **options):
     return subprocess.Popen(
         command_line(*argv),
         cwd=folder,
-        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        **options,
+        **{"env": environment(), **options},
     )
 
 

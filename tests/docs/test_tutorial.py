@@ -80,16 +80,30 @@ def test_a_newcomer_needs_five_commands():
     assert len(steps()) == 5
 
 
-def test_the_tutorial_goes_as_it_is_printed(clone):
+def test_the_tutorial_goes_as_it_is_printed_and_installs_nothing(clone):
     wanted = steps()
+    hosts = {clone.home / ".claude" / "settings.json": "{}", clone.home / ".codex" / "x": ""}
+    for file, text in hosts.items():
+        file.parent.mkdir()
+        file.write_text(text)
     for step, lines in zip(wanted, stories.told(wanted, clone), strict=True):
         shown = [steady(line.replace("$HOME", "/home/you")) for line in lines]
         assert shown == [steady(line) for line in step.expected], step.command
+    assert {file: file.read_text() for file in hosts} == hosts
+    folders = [file.parent for file in hosts]
+    assert {file for folder in folders for file in folder.iterdir()} == set(hosts)
 
 
-def test_the_clone_runs_without_being_installed(tmp_path):
+@pytest.mark.parametrize("links", [0, 1, 2])
+def test_the_clone_runs_without_being_installed(tmp_path, links):
+    program = ROOT / "bin" / "notyet"
+    for number in range(links):
+        link = tmp_path / f"folder {number}" / "notyet"
+        link.parent.mkdir()
+        link.symlink_to(program if number == 0 else Path("..") / "folder 0" / "notyet")
+        program = link
     done = subprocess.run(
-        [ROOT / "bin" / "notyet", "--version"],
+        [program, "--version"],
         cwd=tmp_path,
         env=os.environ | {"PYTHON": sys.executable},
         capture_output=True,

@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 import tempfile
+from pathlib import Path
 
-from notyet.cli.init_text import Trial, file_text, lines
+from notyet.cli.init_text import Trial, file_text
 from notyet.cli.person import refuse, why_refused
 from notyet.cli.schema import write_schema
 from notyet.cli.style import Style
@@ -15,8 +16,6 @@ from notyet.cli.table import table
 from notyet.cli.trust_show import Show
 from notyet.cli.trusting import agreed, offer
 from notyet.config.files import NAME, NATIVE, ConfigFile, above, known_as
-from notyet.config.schema import examine
-from notyet.core.record import replace
 from notyet.core.text import visible
 from notyet.project import look_at
 
@@ -25,15 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from notyet.cli.trusting import Consent
-    from notyet.project import Found
     from notyet.project.proposal import Proposal
 
 SUMMARY = "find what this project checks itself with, try it, and make gates of it"
 EXAMPLES = (
     ("notyet init", "look, try each command once, write notyet.toml, trust it; asks before each"),
     ("notyet init --dry-run", "show the file that would be written; run and change nothing"),
-    ("notyet init --yes", "do not ask"),
-    ("notyet init --yes --no-install", "do not ask, and leave Claude Code and Codex alone"),
+    ("notyet init --yes", "do not ask; hosts are left alone"),
+    ("notyet init --yes --install", "do not ask, and register with Claude Code and Codex, too"),
 )
 _WIDE = 2000
 _COLOURS = {"passed": "green", "failed": "yellow", "left out": "red"}
@@ -44,9 +42,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="print the file, run and change nothing"
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask: try, write, trust, install")
     parser.add_argument(
-        "--no-install", action="store_true", help="do not offer to register notyet with hosts"
+        "--yes", action="store_true", help="do not ask: try, write and trust, in this project only"
+    )
+    hosts = parser.add_mutually_exclusive_group()
+    hosts.add_argument(
+        "--install",
+        action="store_true",
+        help="with --yes: register notyet with the hosts that are here, for all your projects",
+    )
+    hosts.add_argument(
+        "--no-install", action="store_true", help="say nothing of hosts, and register with none"
     )
 
 
@@ -63,8 +69,12 @@ def run(args: argparse.Namespace) -> int:
     found = look_at(folder)
     for mistake in found.mistakes:
         note(f"{mistake}; what it says is not looked at")
+    for words in found.notes:
+        note(words)
     if os.path.lexists(path):
-        return _leave_alone(path, found)
+        from notyet.cli.init_there import leave_alone
+
+        return leave_alone(path, found.proposals)
     if args.dry_run:
         print(file_text([Trial(proposal=proposal) for proposal in found.proposals]), end="")
         return 0
@@ -74,35 +84,6 @@ def run(args: argparse.Namespace) -> int:
 def note(words: str) -> None:
     """Say what a person should know."""
     print(Style(sys.stderr).paint(f"note: {visible(words)}", "yellow"), file=sys.stderr)
-
-
-def _leave_alone(path: str, found: Found) -> int:
-    """Say what would be added to a file that is there already."""
-    link = f" (a link to {visible(os.readlink(path))})" if os.path.islink(path) else ""
-    try:
-        known = ConfigFile(path=path, kind=NATIVE).tree.text_of(path)
-    except OSError as error:
-        return refuse("init", f"{visible(path)}{link}: {error.strerror}; it is left alone")
-    print(f"{visible(path)}{link} is there already, and is left alone")
-    missing = [Trial(proposal=one) for one in _missing(known, found.proposals)]
-    if missing:
-        print("it does not have these gates; to add one, copy it, and run: notyet trust")
-        for trial in missing:
-            print("\n" + "\n".join(f"  {line}" for line in lines(trial)))
-    else:
-        print("it has a gate for all that was found; see them with: notyet status")
-    return 1
-
-
-def _missing(text: str, found: Sequence[Proposal]) -> list[Proposal]:
-    """Return what a file does not run, under names that it does not have."""
-    document = examine(text, NAME, "notyet").document
-    gates = document.value.get("gates") if document is not None else None
-    taken = set(gates if isinstance(gates, dict) else ())
-    missing = [one for one in found if one.run not in text]
-    return [
-        replace(one, name=f"{one.name}-{one.tool}") if one.name in taken else one for one in missing
-    ]
 
 
 class _Making:
@@ -183,19 +164,36 @@ class _Making:
         # Whoever wrote one in the meantime keeps it.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self._path, flags, 0o666)
-        try:
-            with open(descriptor, "w", encoding="utf-8") as file:
-                file.write(file_text(trials))
-            print(f"wrote {visible(self._path)}")
-            is_trusted = self._offer() if _gates(trials) else False
-        except BaseException:
-            os.unlink(self._path)
-            raise
+        text = file_text(trials)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            made = os.fstat(descriptor)
+            try:
+                file.write(text)
+                file.flush()
+                print(f"wrote {visible(self._path)}")
+                is_trusted = self._offer() if _gates(trials) else False
+            except BaseException:
+                self._take_back(made, text)
+                raise
         try:
             write_schema(self._folder)
         except OSError as error:
             note(f"editors will not know the keys of {NAME}: {error.filename}: {error.strerror}")
         return is_trusted
+
+    def _take_back(self, made: os.stat_result, text: str) -> None:
+        """Remove the file that we made, unless somebody changed or replaced it meanwhile."""
+        try:
+            now = os.lstat(self._path)
+            is_ours = os.path.samestat(now, made)
+            if is_ours and text.encode().startswith(Path(self._path).read_bytes()):
+                os.unlink(self._path)
+                return
+        except FileNotFoundError:
+            return
+        except OSError:  # whoever did that does not want it looked at
+            pass
+        note(f"somebody else changed {self._path} meanwhile; it is left as it is, and not trusted")
 
     def _offer(self) -> bool:
         file = ConfigFile(path=self._path, kind=NATIVE)
@@ -203,11 +201,19 @@ class _Making:
         return offer(file, self._consent, os.environ, Show("init"), declined)
 
     def _install(self) -> None:
-        """Offer `notyet install` for each host of this machine that does not call us yet."""
+        """Offer `notyet install` for each host of this machine that does not call us yet.
+
+        It would be registered for all projects, so that agreeing to this one's gates is not enough.
+        """
         from notyet.cli import install
         from notyet.cli.init_hosts import hosts_to_offer
+        from notyet.install import host_named
 
         for name in hosts_to_offer(self._folder, os.environ):
+            if self._args.yes and not self._args.install:
+                title = host_named(name).TITLE
+                print(f"{title} does not call notyet yet; register it with: notyet install {name}")
+                continue
             print()
             wanted = argparse.Namespace(
                 host=name, scope="", timeout=None, trust=False, dry_run=False, yes=self._args.yes

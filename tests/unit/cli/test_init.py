@@ -1,7 +1,9 @@
 """`notyet init`: what a project has becomes its gates, once a person has seen it."""
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tomllib
@@ -11,7 +13,7 @@ import pytest
 from commands import until
 from hook_runs import ask as ask_hook
 from hook_runs import payload, query, stops
-from installs import converse, start
+from installs import converse, environment, start
 from notyet.cli import init
 from notyet.cli.init_text import Trial, file_text
 from notyet.cli.init_try import judged
@@ -28,6 +30,14 @@ def shop(place):
     """A project with tests that pass and a linter that does not."""
     (place / "Makefile").write_text(MAKEFILE)
     return place
+
+
+def interrupt(started):
+    """Press Ctrl-C; again, where it came between a question and the reading of its answer."""
+    while started.poll() is None:
+        started.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            started.wait(5)
 
 
 def gates(folder):
@@ -143,51 +153,6 @@ def test_a_dry_run_shows_the_file_and_runs_nothing(shop, capsys):
     assert sorted(os.listdir(shop)) == before
 
 
-def test_the_file_that_is_there_is_left_alone_and_what_is_missing_is_said(shop, capsys):
-    (shop / "notyet.toml").write_text('[gates]\ntests = "make test"\n')
-    for argv in (["init", "--yes"], ["init", "--dry-run"], ["init"]):
-        assert main(argv) == 1
-        said = capsys.readouterr().out
-        assert "is there already, and is left alone" in said
-        assert '  [gates.lint]\n  run = "make lint"\n' in said
-        assert "gates.tests" not in said
-    assert (shop / "notyet.toml").read_text() == '[gates]\ntests = "make test"\n'
-    assert not (shop / "ran").exists()
-
-
-def test_what_is_missing_gets_a_name_that_is_free(shop, capsys):
-    (shop / "notyet.toml").write_text('[gates]\nlint = "true"\n')
-    assert main(["init"]) == 1
-    said = capsys.readouterr().out
-    assert "[gates.lint-make]" in said
-    assert "[gates.tests]" in said
-
-
-@pytest.mark.parametrize("text", ["[gates\n", "gates = 5\n", "\xff"])
-def test_a_file_that_is_there_may_be_broken(shop, text, capsys):
-    (shop / "notyet.toml").write_bytes(text.encode("latin-1"))
-    assert main(["init"]) == 1
-    assert "[gates.tests]" in capsys.readouterr().out
-
-
-def test_nothing_is_missing_where_all_is_there(place, capsys):
-    (place / "notyet.toml").write_text('[gates]\ntests = "make test"\n')
-    assert main(["init"]) == 1
-    assert "it has a gate for all that was found" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("target", ["elsewhere.toml", "gone.toml"])
-def test_a_link_is_left_alone_wherever_it_leads(shop, target, capsys):
-    (shop / "elsewhere.toml").write_text("")
-    (shop / "notyet.toml").symlink_to(target)
-    assert main(["init", "--yes"]) == 1
-    said = "".join(capsys.readouterr())
-    assert f"(a link to {target})" in said
-    assert "left alone" in said
-    assert (shop / "elsewhere.toml").read_text() == ""
-    assert not (shop / "gone.toml").exists()
-
-
 @pytest.mark.rule("N5")
 def test_an_agent_may_look_and_no_more(shop, monkeypatch, capsys):
     monkeypatch.setattr("notyet.cli.person.inside_agent", lambda _environ: "CLAUDECODE is set")
@@ -271,20 +236,26 @@ def test_a_schema_that_cannot_be_written_keeps_nobody_from_gates(shop, capsys):
     assert os.listdir(shop.parent) == ["p"]
 
 
-def test_a_host_that_is_here_is_offered(shop, home, capsys):
+@pytest.mark.rule("N5")
+@pytest.mark.parametrize("options", [[], ["--no-install"]])
+def test_who_agrees_to_gates_here_agrees_to_nothing_for_all_projects(shop, home, options, capsys):
     (home / ".claude").mkdir()
-    assert main(["init", "--yes"]) == 0
+    (home / ".codex").mkdir()
+    assert main(["init", "--yes", *options]) == 0
+    assert os.listdir(home / ".claude") == os.listdir(home / ".codex") == []
+    said = capsys.readouterr().out
+    assert ("register it with: notyet install claude" in said) is (not options)
+    assert ("register it with: notyet install codex" in said) is (not options)
+
+
+def test_a_host_that_is_here_is_registered_for_who_asks_for_that(shop, home, capsys):
+    (home / ".claude").mkdir()
+    assert main(["init", "--yes", "--install"]) == 0
     assert "installed for Claude Code" in capsys.readouterr().out
     assert "notyet" in (home / ".claude" / "settings.json").read_text()
     (shop / "notyet.toml").unlink()
-    assert main(["init", "--yes"]) == 0
+    assert main(["init", "--yes", "--install"]) == 0
     assert "installed for Claude Code" not in capsys.readouterr().out
-
-
-def test_hosts_can_be_left_alone(shop, home):
-    (home / ".claude").mkdir()
-    assert main(["init", "--yes", "--no-install"]) == 0
-    assert os.listdir(home / ".claude") == []
 
 
 def test_a_host_is_found_by_its_program(shop, home, tmp_path, monkeypatch, capsys):
@@ -293,7 +264,7 @@ def test_a_host_is_found_by_its_program(shop, home, tmp_path, monkeypatch, capsy
     codex.write_text("#!/bin/sh\necho codex-cli 0.50.0\n")
     codex.chmod(0o755)
     monkeypatch.setenv("PATH", f"{codex.parent}:{os.environ['PATH']}")
-    assert main(["init", "--yes"]) == 0
+    assert main(["init", "--yes", "--install"]) == 0
     assert "installed for Codex" in capsys.readouterr().out
 
 
@@ -348,10 +319,47 @@ def test_who_does_not_trust_the_file_keeps_it_to_change_it(shop):
 
 
 def test_breaking_off_at_the_last_question_leaves_nothing(shop):
-    code, seen = converse(shop, ["init"], [b"y\n", lambda it: it.send_signal(signal.SIGINT)])
+    code, seen = converse(shop, ["init"], [b"y\n", interrupt])
     assert code == 130
     assert "interrupted" in seen
     assert sorted(os.listdir(shop)) == [".git", "Makefile", "ran"]
+
+
+def edit(path):
+    with path.open("a") as file:
+        file.write('mine = "true"\n')
+
+
+def replace(path):
+    mine = path.with_name("mine")
+    shutil.copy(path, mine)
+    mine.rename(path)
+
+
+@pytest.mark.parametrize("change", [edit, replace])
+def test_breaking_off_leaves_what_somebody_else_made_of_the_file(shop, change):
+    path = shop / "notyet.toml"
+    kept = []
+
+    def change_it(started):
+        change(path)
+        kept.append(path.read_text())
+        interrupt(started)
+
+    code, seen = converse(shop, ["init"], [b"y\n", change_it])
+    assert code == 130
+    assert [path.read_text()] == kept
+    assert f"note: somebody else changed {path} meanwhile; it is left as it is" in seen
+
+
+def test_breaking_off_does_not_mind_that_the_file_is_gone_already(shop):
+    def remove(started):
+        (shop / "notyet.toml").unlink()
+        interrupt(started)
+
+    code, seen = converse(shop, ["init"], [b"y\n", remove])
+    assert code == 130
+    assert "somebody else" not in seen
 
 
 def test_breaking_off_while_a_command_is_tried_ends_it_and_leaves_nothing(place):
@@ -368,9 +376,19 @@ def test_breaking_off_while_a_command_is_tried_ends_it_and_leaves_nothing(place)
     assert "sleep" not in done.stdout
 
 
+def test_a_terminal_without_a_letter_shows_its_number(place):
+    (place / "é").mkdir()
+    (place / "é" / "Makefile").write_text("test:\n\t@true\n")
+    started = start(place, "init", "--yes", env=environment(PYTHONIOENCODING="ascii"))
+    out, err = started.communicate(timeout=60)
+    assert (started.returncode, err) == (0, "")
+    assert "(in \\xe9)" in out
+    assert list(gates(place).values()) == [{"run": "make test", "dir": "é"}]
+
+
 def test_the_help_names_all_options(capsys):
     with pytest.raises(SystemExit):
         main(["init", "--help"])
     said = capsys.readouterr().out
-    assert all(option in said for option in ("--yes", "--dry-run", "--no-install"))
+    assert all(option in said for option in ("--yes", "--dry-run", "--install", "--no-install"))
     assert init.SUMMARY

@@ -1,0 +1,122 @@
+"""`notyet init` where there is a notyet.toml already: it is left alone, and told of."""
+
+import pytest
+
+from notyet.cli.main import main
+
+MAKEFILE = "test:\n\t@echo ran >> ran\nlint:\n\t@false\n"
+
+
+@pytest.fixture
+def shop(place):
+    """A project with two targets."""
+    (place / "Makefile").write_text(MAKEFILE)
+    return place
+
+
+def test_the_file_that_is_there_is_left_alone_and_what_is_missing_is_said(shop, capsys):
+    (shop / "notyet.toml").write_text('[gates]\ntests = "make test"\n')
+    for argv in (["init", "--yes"], ["init", "--dry-run"], ["init"]):
+        assert main(argv) == 1
+        said = capsys.readouterr().out
+        assert "is there already, and is left alone" in said
+        assert '  [gates.lint]\n  run = "make lint"\n' in said
+        assert "gates.tests" not in said
+    assert (shop / "notyet.toml").read_text() == '[gates]\ntests = "make test"\n'
+    assert not (shop / "ran").exists()
+
+
+def test_what_is_missing_gets_a_name_that_is_free(shop, capsys):
+    (shop / "notyet.toml").write_text('[gates]\nlint = "true"\n')
+    assert main(["init"]) == 1
+    said = capsys.readouterr().out
+    assert "[gates.lint-make]" in said
+    assert "[gates.tests]" in said
+
+
+@pytest.mark.parametrize("text", ["[gates\n", "gates = 5\n", "\xff"])
+def test_a_file_that_is_there_may_be_broken(shop, text, capsys):
+    (shop / "notyet.toml").write_bytes(text.encode("latin-1"))
+    assert main(["init"]) == 1
+    assert "[gates.tests]" in capsys.readouterr().out
+
+
+def test_nothing_is_missing_where_all_is_there(place, capsys):
+    (place / "notyet.toml").write_text('[gates]\ntests = "make test"\n')
+    assert main(["init"]) == 1
+    assert "it has a gate for all that was found" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("target", ["elsewhere.toml", "gone.toml"])
+def test_a_link_is_left_alone_wherever_it_leads(shop, target, capsys):
+    (shop / "elsewhere.toml").write_text("")
+    (shop / "notyet.toml").symlink_to(target)
+    assert main(["init", "--yes"]) == 1
+    said = "".join(capsys.readouterr())
+    assert f"(a link to {target})" in said
+    assert "left alone" in said
+    assert (shop / "elsewhere.toml").read_text() == ""
+    assert not (shop / "gone.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ('# some day: make test\n[gates]\nslow = "make test-all"\n', True),
+        ('[gates.tests]\nrun = "make test"\ndir = "web"\n', True),
+        ('[gates]\nweb = "cd web && make test"\n', True),
+        ('[gates]\nall = "X=1; make lint && make test"\n', False),
+        ('[gates.tests]\nrun = ["make", "test"]\ndir = "./"\n', False),
+        ('[gates.tests]\npython = "gates:tests"\n', True),
+    ],
+)
+def test_only_what_a_gate_runs_in_that_folder_is_there(shop, text, missing, capsys):
+    (shop / "web").mkdir()
+    (shop / "gates.py").write_text("def tests(stop):\n    pass\n")
+    (shop / "notyet.toml").write_text(text)
+    assert main(["init"]) == 1
+    assert ('run = "make test"' in capsys.readouterr().out) is missing
+
+
+def test_a_gate_of_a_folder_is_there_if_it_runs_in_it(place, capsys):
+    (place / "web").mkdir()
+    (place / "web" / "Makefile").write_text("test:\n")
+    (place / "notyet.toml").write_text('[gates.w]\nrun = "make test"\ndir = "web"\n')
+    assert main(["init"]) == 1
+    assert "it has a gate for all that was found" in capsys.readouterr().out
+
+
+@pytest.mark.rule("N5")
+def test_it_is_said_that_nobody_trusted_the_file_yet(place, capsys):
+    (place / "Makefile").write_text("test:\n")
+    path = place / "notyet.toml"
+    path.write_text('[gates]\ntests = "make test"\n')
+    words = "nobody trusted it yet, so none of its gates is in force"
+    assert main(["init"]) == 1
+    assert f"{words}; look at it, and put it into force with: notyet trust" in said(capsys)
+    assert main(["trust", "--yes"]) == 0
+    assert main(["init"]) == 1
+    assert "trusted it yet" not in said(capsys)
+    path.write_text('[gates]\ntests = "make test"\nmore = "true"\n')
+    assert main(["init"]) == 1
+    assert "it changed since it was trusted, so what it said then is in force" in said(capsys)
+
+
+def test_a_file_without_gates_needs_no_trust(place, capsys):
+    (place / "notyet.toml").write_text("")
+    assert main(["init"]) == 1
+    assert "trust" not in said(capsys)
+
+
+def test_your_own_file_needs_no_trust(place, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(place))
+    own = place / "notyet"
+    own.mkdir()
+    (own / "notyet.toml").write_text('[gates]\ntests = "true"\n')
+    monkeypatch.chdir(own)
+    assert main(["init"]) == 1
+    assert "trust" not in said(capsys)
+
+
+def said(capsys):
+    return capsys.readouterr().out
