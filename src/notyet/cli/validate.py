@@ -66,11 +66,13 @@ def run(args: argparse.Namespace) -> int:
         return refuse("validate", "this folder is gone; go to another one, and run this again")
     environ = os.environ
     files = files_named(args.files, environ) if args.files else files_here(cwd, environ)
-    if not files:
+    wrong = "" if files else f"no {NAME} in {visible(cwd)} or above; write one with: notyet init"
+    if "" in args.files:
+        wrong = "the name of a file is empty; name one, or none to look at all that counts here"
+    if wrong:
         if args.json:
             print(json_line({"ok": False, "files": []}))
-        where = visible(cwd)
-        return refuse("validate", f"no {NAME} in {where} or above; write one with: notyet init")
+        return refuse("validate", wrong)
     waits = waits_here(cwd, environ)
     checked = [_checked(file, waits) for file in files]
     if args.json:

@@ -25,14 +25,15 @@ _ENDS = {".toml": NATIVE, ".json": "claude", ".yaml": "conclaude", ".yml": "conc
 _MUX = (".mux", ".xum")
 
 
-def kind_of(path: str) -> str:
+def kind_of(path: str, environ: Mapping[str, str]) -> str:
     """Return the kind of a file by its name, and by the folder that it lies in; empty: unknown."""
-    folder, name = os.path.split(os.path.abspath(path))
-    folder = os.path.basename(folder)
+    place, name = os.path.split(os.path.abspath(path))
+    folder = os.path.basename(place)
+    codex = environ.get("CODEX_HOME", "")
     end = os.path.splitext(name)[1]
     if name in CONCLAUDE:
         return "conclaude"
-    if folder == ".codex":
+    if folder == ".codex" or (codex and os.path.realpath(place) == os.path.realpath(codex)):
         return "codex-toml" if end == ".toml" else "codex"
     if folder in _MUX:
         return _EXECUTABLES.get(name, "mux")
@@ -43,7 +44,7 @@ def files_named(paths: Sequence[str], environ: Mapping[str, str]) -> list[Config
     """Return the files that somebody named, each once; of a folder those that count in it."""
     found: dict[str, ConfigFile] = {}
     for path in paths:
-        files = [ConfigFile(path=known_as(path), kind=kind_of(path))]
+        files = [ConfigFile(path=known_as(path), kind=kind_of(path, environ))]
         if os.path.isdir(path):
             files = files_here(path, environ) or files
         found |= {file.path: file for file in files}

@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 _STOPS: dict[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}
 _STARTS: dict[str, Scope] = {"SessionStart": "agent", "SubagentStart": "subagent"}
 _KINDS: dict[str, Kind] = {"claude": "claude", "codex": "codex", "mux": "claude"}
+# What becomes of a hook that is no command: Claude Code runs it itself, the others do not.
+_NO_COMMAND = {
+    "claude": "not run by notyet: Claude Code runs it itself, other hosts run only commands",
+    "codex": "not run; only commands are",
+    "mux": "not run; only commands are",
+}
 _SHELLS = {"claude": "/bin/sh", "codex": "bash", "mux": "bash"}
 
 
@@ -96,7 +102,7 @@ def _commands(
     """Yield the handlers that are commands which the host would run, and not our own."""
     for path, event, matcher, handler in _handlers(settings, events):
         if handler.get("type") != "command":
-            complain(path, f"a hook of type {handler.get('type')!r} is not run; only commands are")
+            complain(path, f"a hook of type {handler.get('type')!r} is {_NO_COMMAND[speaks]}")
             continue
         if is_own(speaks, handler):
             continue

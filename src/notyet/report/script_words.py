@@ -1,4 +1,4 @@
-"""Which programs a script of a shell starts, as far as that can be told without a shell."""
+"""Which programs a script of a shell certainly starts, as far as that can be told without one."""
 
 from __future__ import annotations
 
@@ -10,44 +10,50 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# They are part of every shell, and make no program that a later command could start.
 _BUILT_IN = frozenset((
-    ".", ":", "[", "alias", "bg", "break", "builtin", "cd", "command", "continue", "declare",
-    "dirs", "echo", "eval", "exec", "exit", "export", "false", "fg", "getopts", "hash", "help",
-    "history", "jobs", "kill", "let", "local", "popd", "printf", "pushd", "pwd", "read",
-    "readonly", "return", "set", "shift", "shopt", "source", "test", "times", "trap", "true",
-    "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait",
+    ":", "cd", "echo", "exit", "export", "false", "printf", "pwd", "set", "shift", "trap", "true",
+    "ulimit", "umask", "unset", "wait",
 ))  # fmt: skip
-# A command follows these.
-_BEFORE = frozenset(("!", "do", "elif", "else", "if", "then", "time", "until", "while"))
-_OTHER_WORDS = frozenset(
-    ("case", "done", "esac", "fi", "for", "function", "in", "select", "[[", "]]")
-)
+# What follows may depend on them: they look, decide, define or take in something.
+_UNSURE = frozenset((
+    ".", "[", "[[", "alias", "break", "builtin", "case", "command", "continue", "declare", "do",
+    "done", "elif", "else", "esac", "eval", "exec", "fi", "for", "function", "hash", "if", "in",
+    "let", "local", "read", "readonly", "return", "select", "shopt", "source", "test", "then",
+    "time", "type", "typeset", "unalias", "until", "which", "while",
+))  # fmt: skip
+_BRINGS = frozenset(("add", "ci", "install", "sync"))  # words of programs that bring others
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_DEFINED = re.compile(r"\b([A-Za-z_][A-Za-z0-9_-]*+)[ \t]*+\([ \t]*+\)")
 _PLAIN = re.compile(r"[A-Za-z0-9_./~+@%-]+")
-_LOOKS_ITSELF = re.compile(r"\b(?:command|type|hash|which|case|alias|source|eval)\b|(?:^|\s)\.\s")
+# Groups, functions and expansions; another way if something fails; another PATH.
+_NOT_SIMPLE = re.compile(r"[{}()`]|\|\||\bPATH\b")
 
 
 def programs_in(script: str) -> Iterator[str]:
-    """Yield the programs of a plain script; of one that looks for itself, or has cases, none."""
-    if _LOOKS_ITSELF.search(script):
+    """Yield the programs of a simple script, up to the first command that is not understood.
+
+    A program by its path counts only before any other, which may have made it or moved away.
+    """
+    if _NOT_SIMPLE.search(script):
         return
-    defined = set(_DEFINED.findall(script))
-    has_moved = False
+    is_first = True
     for words, _ in commands(script):
-        word = _first(words)
-        if word == "cd":
-            has_moved = True
-        is_known = word in _BUILT_IN or word in _OTHER_WORDS or word in defined
-        if is_known or not _PLAIN.fullmatch(word):
+        rest = _without_assignments(words)
+        if not rest:
             continue
-        if "/" not in word or not has_moved or word.startswith(("/", "~")):
+        word = rest[0]
+        if word in _UNSURE or not _PLAIN.fullmatch(word):
+            return
+        if word not in _BUILT_IN and (is_first or "/" not in word):
             yield word
+        if not _BRINGS.isdisjoint(rest):
+            return
+        is_first = is_first and word in _BUILT_IN and word != "cd"
 
 
-def _first(words: list[str]) -> str:
-    """Return the word that names what is started; empty for none."""
-    for word in words:
-        if word not in _BEFORE and not _ASSIGNMENT.match(word):
-            return word
-    return ""
+def _without_assignments(words: list[str]) -> list[str]:
+    """Return a command from the word on that names what is started."""
+    for at, word in enumerate(words):
+        if word != "!" and not _ASSIGNMENT.match(word):
+            return words[at:]
+    return []

@@ -184,16 +184,11 @@ def test_a_program_reads_the_same_as_json(said):
     ("run", "missing"),
     [
         ('"no-such x"', ["no-such"]),
-        ('"A=1 B=2 no-such x; true && ./gone || also-gone"', ["no-such", "./gone", "also-gone"]),
+        ('"A=1 B=2 no-such x; true && gone"', ["no-such", "gone"]),
         ('["no-such", "x"]', ["no-such"]),
-        ('"if no-such; then echo; fi"', ["no-such"]),
-        ('"cd sub && ./there"', []),
+        ('"git status\\n! no-such | also-gone"', ["no-such", "also-gone"]),
+        ('"set -e; ./gone"', ["./gone"]),
         ('"cd sub; no-such"', ["no-such"]),
-        ('"command -v no-such && no-such"', []),
-        ('"f() { echo; }; f"', []),
-        ('"$RUN x; `x`; echo; [ -d x ]; for i in 1 2; do git status; done"', []),
-        ('"case x in y) no-such;; esac"', []),
-        ('"cat <<EOF\\nno-such\\nEOF"', []),
         ('"./file.txt"', ["./file.txt"]),
         ('"git status # no-such"', []),
     ],
@@ -206,6 +201,37 @@ def test_programs_that_do_not_exist_are_told(said, run, missing):
     assert len(found) == len(expected)
     for line, start in zip(found, expected, strict=True):
         assert line.startswith(start)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "git diff --quiet @{u}",
+        "git log HEAD@{1} --oneline",
+        "ls | xargs -I{} -P4 echo {}",
+        "time -p true",
+        "for i in {1..3}; do no-such $i; done",
+        'PATH="$PWD/node_modules/.bin:$PATH" eslint-of-ours .',
+        "export PATH=$PWD/bin:$PATH; mytool",
+        "test ! -x ./opt || ./opt",
+        "[ -x ./opt ] && ./opt",
+        "no-such || true",
+        "if no-such; then echo; fi",
+        "command -v no-such && no-such",
+        "case x in y) no-such;; esac",
+        "cat <<EOF\nno-such\nEOF",
+        "f() { echo; }; f",
+        "$RUN x; no-such",
+        ". ./environment; no-such",
+        "cd sub && ./there",
+        "git checkout-index x && ./x",
+        "git install tool && tool",
+        "git status # no-such",
+        "A=1",
+    ],
+)
+def test_of_what_is_not_certain_nothing_is_told(said, run):
+    assert warnings(said(f"[gates.g]\nrun = {json.dumps(run)}\n")[1]) == []
 
 
 def test_the_path_that_a_gate_sets_counts(said, folder):
@@ -313,6 +339,39 @@ def test_a_file_of_another_host_is_told_of_missing_programs_by_line(folder, caps
     said = capsys.readouterr().out
     assert ".claude/settings.json:" in said
     assert "there is no program `no-such-hook` on the PATH" in said
+
+
+@pytest.mark.rule("J4")
+def test_the_files_of_codex_are_known_wherever_its_home_is(folder, monkeypatch, capsys):
+    monkeypatch.setenv("CODEX_HOME", f"{folder}/home")
+    os.mkdir("home")
+    with open("home/config.toml", "w") as file:
+        file.write('model = "x"\n[[hooks.Stop]]\nhooks = [{type = "command", command = "true"}]\n')
+    with open("home/hooks.json", "w") as file:
+        file.write('{"hooks": {}}')
+    assert main(["validate", "--json", "home/config.toml", "home/hooks.json"]) == 0
+    kinds = [file["kind"] for file in json.loads(capsys.readouterr().out)["files"]]
+    assert kinds == ["codex-toml", "codex"]
+    monkeypatch.delenv("CODEX_HOME")
+    assert main(["validate", "home/config.toml"]) == 1
+
+
+def test_what_only_claude_code_runs_is_said_to_be_run_by_it(folder, capsys):
+    os.mkdir(".claude")
+    with open(".claude/settings.json", "w") as file:
+        file.write('{"hooks": {"Stop": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}')
+    assert main(["validate"]) == 0
+    words = "a hook of type 'prompt' is not run by notyet: Claude Code runs it itself"
+    assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_file_without_a_name_is_said(said, options, capsys):
+    said(RIGHT)
+    assert main(["validate", "", *options]) == 1
+    out, err = capsys.readouterr()
+    assert "the name of a file is empty; name one, or none to look at all that counts here" in err
+    assert out == ('{"ok": false, "files": []}\n' if options else "")
 
 
 @pytest.mark.uncounted
