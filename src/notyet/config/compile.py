@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from notyet.config.document import BadSyntax
-from notyet.config.files import ConfigFile
+from notyet.config.files import ConfigFile, quoted
 from notyet.config.mistakes import Mistake
 from notyet.config.native import read_native
 from notyet.config.schema import examine
@@ -115,12 +115,12 @@ def _executable(text: str, path: str, kind: str, tree: Tree) -> Settings:
     A shell script is run as the text that was trusted, whatever the file says by then. Another
     program can only be run by its path, so that one which changed is not run at all.
     """
+    itself = remote_from(path).path if is_remote(path) else path
     if tree.exists(path) and not tree.is_executable(path):
-        hint = f"run chmod +x {os.path.basename(path)}"
+        hint = f"run chmod +x {quoted(itself)}"
         mistake = Mistake(file=path, message="it is not executable, so it is not run", hint=hint)
         return Settings(file=path, mistakes=(mistake,))
     shell = _shell_of(text)
-    itself = remote_from(path).path if is_remote(path) else path
     by_text = Command(argv=(shell or "bash", "-c", text, itself), speaks="mux") if shell else None
     gate = Gate(
         name=f"mux {'/'.join(path.split('/')[-2:])}",

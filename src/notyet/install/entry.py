@@ -127,6 +127,11 @@ def absolute_start(argv0: str, prefix: str, python: str, main: str) -> Start:
             )
     if os.path.isfile(script) and os.access(script, os.X_OK):
         return Start(line=_quoted(script))
+    if not os.path.isabs(python):
+        raise NoCommand(
+            f"there is no {script}, and this Python does not know where it is; "
+            "start notyet with a Python by its whole path, or install it"
+        )
     words = (python, "-I", "-S", os.path.abspath(main))
     note = f"there is no {script}, so hooks run {words[-1]} with {python}"
     return Start(line=" ".join(_quoted(word) for word in words), note=note)

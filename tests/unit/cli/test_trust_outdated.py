@@ -52,7 +52,8 @@ def test_a_number_that_went_away_is_a_mistake_and_the_old_one_stays(place, capsy
 def test_an_executable_is_trusted_only_once_it_can_be_run(place, capsys):
     path = write(place, ".mux/stop", "exit 2\n", trusted=False, mode=0o644)
     assert main(["trust", "--yes", "--read", "mux"]) == 1
-    assert "it is not executable, so it is not run (run chmod +x stop)" in capsys.readouterr().out
+    said = "it is not executable, so it is not run"
+    assert f"{said} (run chmod +x {path})" in capsys.readouterr().out
     path.chmod(0o755)
     assert main(["trust", "--yes", "--read", "mux"]) == 0
     assert [gate.name for gate in in_force(place, "mux").gates] == ["mux .mux/stop"]

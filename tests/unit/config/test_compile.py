@@ -55,7 +55,7 @@ def test_an_executable_is_its_own_gate(tmp_path):
     path.parent.mkdir()
     path.touch(0o644)
     (mistake,) = compile_text("", str(path), "mux-stop").mistakes
-    assert (mistake.hint, mistake.file) == ("run chmod +x stop", str(path))
+    assert (mistake.hint, mistake.file) == (f"run chmod +x {path}", str(path))
     path.chmod(0o755)
     (gate,) = compile_text("", str(path), "mux-stop").gates
     assert (gate.name, gate.timeout, gate.check.speaks) == ("mux .mux/stop", 10.0, "mux")

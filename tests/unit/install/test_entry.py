@@ -62,6 +62,11 @@ def test_started_as_a_module_the_script_of_that_python_is_used(tmp_path):
     assert start("/lib/notyet/__main__.py", tmp_path).line == str(path)
 
 
+def test_a_python_that_does_not_know_where_it_is_cannot_be_registered(tmp_path):
+    with pytest.raises(NoCommand, match="this Python does not know where it is"):
+        start("/lib/notyet/__main__.py", tmp_path, python="")
+
+
 def test_without_a_script_the_module_is_run_and_that_is_said(tmp_path):
     made = start("/lib/notyet/__main__.py", tmp_path)
     assert made.line == "/py/python3 -I -S /pkg/notyet/__main__.py"
