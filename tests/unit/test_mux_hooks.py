@@ -105,9 +105,13 @@ class TestTheExecutor:
         assert not run(project).warnings
 
     def test_hooks_run_together_and_all_reasons_are_joined(self, project):
+        def waits_for(other, name):
+            waits = f"touch {name}; until [ -e {other} ]; do sleep 0.01; done"
+            return command(f"{waits}; echo {name} >&2; exit 2", timeout=30)
+
         block = [
-            {"hooks": [command("echo one >&2; exit 2"), command("echo two >&2; exit 2")]},
-            {"hooks": [command("true")]},
+            {"hooks": [waits_for("two", "one"), waits_for("three", "two")]},
+            {"hooks": [command("touch three")]},
         ]
         (project / ".mux").mkdir()
         (project / ".mux" / "settings.json").write_text(json.dumps({"hooks": {"Stop": block}}))
@@ -180,9 +184,15 @@ class TestTheSettingsLoader:
 
     @pytest.mark.rule("J2")
     def test_the_same_command_in_a_later_file_replaces_the_earlier(self, project):
-        settings(project, Stop=command("echo once >&2; exit 2", timeout=99))
-        settings(project, "settings.local.json", Stop=command("echo once >&2; exit 2", timeout=5))
+        blocks = "echo once >> ran; echo once >&2; exit 2"
+        settings(project, Stop=command(blocks))
+        settings(project, "settings.local.json", Stop=command(blocks, **{"async": True}))
+        assert run(project).should_stop
+        assert (project / "ran").read_text() == "once\n"
+        settings(project, Stop=command(blocks, **{"async": True}))
+        settings(project, "settings.local.json", Stop=command(blocks))
         assert run(project).continue_reason == "once"
+        assert (project / "ran").read_text() == "once\nonce\n"
 
 
 def stops(project, flags, event="Stop"):

@@ -156,6 +156,22 @@ def test_without_an_agent_id_the_star_runs_and_that_it_is_missing_is_said(projec
     assert "agent_id" in done.stderr
 
 
+@pytest.mark.rule("D2")
+@pytest.mark.parametrize(
+    ("argv", "fields"),
+    [([], {"agent_type": "coder"}), (["--agent", "coder"], {})],
+    ids=["type", "name"],
+)
+def test_without_an_agent_id_its_type_and_name_still_match(project, argv, fields):
+    configure(
+        project,
+        "subagentStop:\n  commands:\n"
+        '    "coder": [{run: echo coder >> log}]\n    "tester": [{run: echo tester >> log}]\n',
+    )
+    call(project, "SubagentStop", *argv, agent_id=None, **fields)
+    assert (project / "log").read_text() == "coder\n"
+
+
 @pytest.mark.rule("C8")
 def test_stop_and_subagent_stop_are_configured_apart(project):
     configure(

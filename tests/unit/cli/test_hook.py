@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from conftest import git
 from hook_runs import (
     FAILING,
     HOSTS,
@@ -198,13 +199,16 @@ def test_a_gate_runs_in_the_folder_of_its_file_with_its_variables(tmp_path):
 @pytest.mark.rule("E7")
 def test_a_gate_of_another_host_runs_where_the_agent_works(tmp_path):
     project = tmp_path / "p"
-    (project / "below" / ".mux").mkdir(parents=True)
-    hooks = {"Stop": [{"hooks": [{"type": "command", "command": "pwd > where"}]}]}
-    settings_file = project / "below" / ".mux" / "settings.json"
+    (project / ".mux").mkdir(parents=True)
+    (project / "below").mkdir()
+    git(project, "init", "--quiet")
+    hooks = {"Stop": [{"hooks": [{"type": "command", "command": f"pwd >> {tmp_path}/where"}]}]}
+    settings_file = project / ".mux" / "settings.json"
     settings_file.write_text(json.dumps({"hooks": hooks}))
     trust(settings_file, "mux")
     ask(payload("mux", project / "below"))
-    assert (project / "below" / "where").read_text() == f"{project}/below\n"
+    ask(payload("mux", project))
+    assert (tmp_path / "where").read_text() == f"{project}/below\n{project}\n"
 
 
 @pytest.mark.rule("E8")

@@ -8,6 +8,7 @@ import pytest
 
 from config_places import hooks, write, write_own
 from notyet import Ledger
+from notyet.config.compile import compile_text
 from notyet.config.load import load
 from notyet.configured import supervising_engine
 from notyet.core.session import Turn
@@ -220,16 +221,18 @@ def test_a_file_of_the_user_that_codex_would_drop_whole_keeps_its_good_hooks_her
 
 @pytest.mark.rule("J7", "A7")
 @pytest.mark.parametrize(
-    "other",
+    ("other", "said"),
     [
-        {"type": "command", "command": "  "},
-        {"type": "prompt", "prompt": "Is it done?"},
-        {"type": "agent", "prompt": "Look whether it is done."},
-        {"type": "command", "command": "touch watched; echo No. >&2; exit 2", "async": True},
+        ({"type": "command", "command": "  "}, "command` is blank"),
+        ({"type": "prompt", "prompt": "Is it done?"}, "a hook of type 'prompt' is not run"),
+        ({"type": "agent", "prompt": "Is it done?"}, "a hook of type 'agent' is not run"),
+        ({"type": "command", "command": "touch watched; echo No. >&2; exit 2", "async": True}, ""),
     ],
     ids=["blank", "prompt", "agent", "async"],
 )
-def test_what_codex_does_not_run_or_wait_for_holds_nobody_and_its_neighbour_counts(tmp_path, other):
+def test_what_codex_does_not_run_or_wait_for_holds_nobody_and_its_neighbour_counts(
+    tmp_path, other, said
+):
     good = {"type": "command", "command": "touch asked"}
     text = json.dumps({"hooks": {"SubagentStop": [{"hooks": [other, good]}]}})
     with Codex(tmp_path, {"hooks.json": text}, whose="user") as world:
@@ -240,4 +243,27 @@ def test_what_codex_does_not_run_or_wait_for_holds_nobody_and_its_neighbour_coun
         setup = load(str(world.project), "notyet", os.environ, agent="scripted")
     assert (child.got, result.text) == (["do it"], "done")
     assert len(setup.gates) == (2 if "async" in other else 1)
+    settings = compile_text(text, "hooks.json", "codex")
+    told = [str(one) for one in (*settings.mistakes, *settings.warnings)]
+    assert [said in words for words in told] == ([True] if said else [])
     assert result.outcome == ("observed" if "async" in other else "passed")
+
+
+@pytest.mark.rule("C4", "C2")
+@pytest.mark.parametrize(
+    ("turn", "ending"),
+    [
+        (Turn(text="half", stop_reason="cancelled"), "interrupted"),
+        (Turn(text="", stop_reason="error", error="boom"), "error"),
+    ],
+)
+def test_no_hook_of_codex_is_run_after_an_interrupt_or_an_error(tmp_path, turn, ending):
+    hook = {"type": "command", "command": "touch asked; echo Go on. >&2; exit 2"}
+    block = {event: [{"hooks": [hook]}] for event in ("Stop", "SubagentStop")}
+    with Codex(tmp_path, {"hooks.json": json.dumps({"hooks": block})}) as world:
+        child, main = Agent(turn), Agent(turn)
+        assert world.spawned(child).ending == world.ran(main).ending == ending
+        assert not (world.project / "asked").exists()
+        assert (child.got, main.got) == (["do it"], ["do it"])
+        world.spawned(Agent("done", id="other"))
+        assert (world.project / "asked").exists()

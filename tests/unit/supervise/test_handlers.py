@@ -174,11 +174,15 @@ def test_the_prompt_of_a_plugin_goes_to_the_subagent_as_it_is(world):
     assert agent.got == ["do it", "Run the tests."]
 
 
-@pytest.mark.rule("K2")
-def test_without_handlers_a_subagent_just_ends(world):
-    result = world.spawned(Agent("done"))
+@pytest.mark.rule("K2", "A10")
+def test_without_handlers_a_subagent_just_ends_and_nothing_is_written_about_its_stop(world):
+    agent = Agent("done")
+    result = world.spawned(agent)
     assert (result.ending, result.outcome, result.stop_reason) == ("done", "skipped", "no-gate")
-    assert world.rows("SELECT count(*) FROM stops") == [(0,)]
+    assert agent.got == ["do it"]
+    tables = ("agents", "stops", "reports", "steers", "passes", "starts")
+    found = {table: world.rows(f"SELECT * FROM {table}") for table in tables}  # noqa: S608
+    assert found == {table: [] for table in tables}
 
 
 @pytest.mark.rule("K3")
