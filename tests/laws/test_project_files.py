@@ -33,7 +33,9 @@ PIECES = (
 contents = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8)), max_size=8).map(
     lambda parts: "\n".join(parts).encode("utf-8", "surrogateescape")
 )
-folders = st.sampled_from(("", "web", "a b", "[x]", 'q"\\', "é", "*"))
+folders = st.sampled_from(
+    ("", "web", "a b", "[x]", 'q"\\', "é", "*", "~", "~root", "-x", "$(x)", "\udcff", "a\nb")
+)
 reasons = st.text(max_size=40)
 
 
