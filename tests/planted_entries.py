@@ -2,7 +2,9 @@
 
 import json
 
+from hook_runs import trust
 from planting import plants
+from status_world import GATES
 
 
 @plants("not-registered")
@@ -12,6 +14,8 @@ def nothing_of_ours(world, monkeypatch):
 
 @plants("partly-registered")
 def no_stop_of_subagents(world, monkeypatch):
+    (world.project / "notyet.toml").write_text(f'{GATES}[gates.review]\nrun = "true"\nfor = "*"\n')
+    trust(world.project / "notyet.toml")
     world.change(lambda value: value["hooks"].pop("SubagentStop"))
 
 

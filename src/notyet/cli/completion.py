@@ -44,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     """Print the script, or values for one."""
     if args.values:
         for value in _values(args.values):
-            if value and value.isprintable():  # a shell could take others for more than one
+            # A shell could take others for more than one, and we would take one for an option.
+            if value and value.isprintable() and not value.startswith("-"):
                 print(value)
         return 0
     from notyet.cli.completion_words import commands

@@ -11,8 +11,16 @@ if TYPE_CHECKING:
 _HEAD = """\
 # bash completion for notyet; made by: notyet completion bash
 _notyet_words() {
-  local word quoted
+  local word quoted special
+  case $cur in
+    \\"*) special='["$`\\!]' ;;
+    \\'*) special="[']" ;;
+  esac
   while IFS= read -r word; do
+    if [[ $special ]]; then  # in quotes: what can stand there as it is
+      [[ $word == "${cur:1}"* && ! $word =~ $special ]] && COMPREPLY+=("$word")
+      continue
+    fi
     quoted=$(printf '%q' "$word")
     [[ $word == "$cur"* || $quoted == "$cur"* ]] && COMPREPLY+=("$quoted")
   done

@@ -20,7 +20,7 @@ _BY_NAME: dict[tuple[str, str], str] = {
     ("log", "gate"): "gates",
     ("log", "id"): "stops",
     ("log", "session"): "sessions",
-    ("replay", "gate"): "gates",
+    ("replay", "ids"): "stops",
     ("replay", "session"): "sessions",
     ("tasks", "id"): "tasks",
     ("trust", "path"): FILES,

@@ -93,6 +93,7 @@ class Hook:
         self.environ = environ
         self.started = monotonic()
         self.host = options.host or "claude"
+        self.workspace = ""  # as somebody says who asks in a host's place; may be "local"
         self.said: list[str] = []  # for stderr, where hosts show or log it
         self.event: StopEvent | None = None
         self.session: object = None  # as the payload has it, even if it is no event
@@ -198,7 +199,7 @@ class Hook:
             self.environ,
             only=self.options.config,
             project=project,
-            workspace=event.workspace,
+            workspace=self.workspace or event.workspace,
             # Where files are elsewhere; the gates need their time after that.
             patience=NO_LOOK if self._is_probe() else min(longest, self.time_left() / 3),
         )

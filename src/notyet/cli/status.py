@@ -60,12 +60,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look at everything; exit 1 when something keeps a gate from gating."""
+    """Look at everything; exit 0 if agents are gated, and nothing keeps a gate from it."""
     try:
         cwd = os.getcwd()
     except OSError:
         print("notyet status: this folder is gone; go to another one", file=sys.stderr)
-        return 1
+        return 2
     is_about_a_stop = any(getattr(args, name) is not None for name in _OF_THE_STOP)
     if args.why or (is_about_a_stop and not args.ask):
         from notyet.cli.status_why import explain
@@ -92,7 +92,7 @@ class Found:
         self.limits = limits_here(next(iter(self.setups.values())), os.environ)
         self.caps = caps_here(status for status in hosts if status.registrations)
         self.faults = [*own, *(found for status in hosts for found in status.faults)]
-        self.is_bad = is_bad(self.faults)
+        self.is_well = self.answer.is_gated and not is_bad(self.faults)
         self.variables = sorted(name for name in os.environ if name.startswith("NOTYET_"))
         self.lately = self._lately()
 
@@ -101,7 +101,7 @@ class Found:
         from notyet.ledger.sqlite import Ledger
         from notyet.report.lately import looked_into
 
-        ledger = Ledger(patience=1.0)
+        ledger = Ledger(patience=1.0, mends=False)
         caps = {status.host: status.cap for status in self.hosts}
         place = root_of(os.path.realpath(self.cwd))
         try:
@@ -123,7 +123,7 @@ def _everything(args: argparse.Namespace, cwd: str) -> int:
         from notyet.cli.status_show import Show
 
         Show(sys.stdout).all(found)
-    return 1 if found.is_bad else 0
+    return 0 if found.is_well else 1
 
 
 def _hosts(args: argparse.Namespace, cwd: str) -> list[HostStatus]:
@@ -164,7 +164,7 @@ def _plain(found: Found) -> dict[str, Any]:
     return {
         "notyet": __version__,
         "folder": found.cwd,
-        "ok": not found.is_bad,
+        "ok": found.is_well,
         "gated": found.answer.is_gated,
         "answer": as_dict(found.answer),
         "faults": [as_dict(one) for one in found.own],

@@ -14,6 +14,7 @@ from notyet.cli.status_now import (
 from notyet.cli.style import Style
 from notyet.core.remote import remote_from
 from notyet.core.text import visible
+from notyet.install.entry import STOPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from notyet.report.gated import Answer
     from notyet.report.hosts import HostStatus
 
+_ANSWERS = {"yes": "green", "perhaps": "yellow", "no": "red"}
 _COLOURS = {"fault": "red", "warning": "yellow", "note": "dim"}
 _WIDTH = 10  # of the words at the beginning of a line
 
@@ -58,10 +60,10 @@ class Show:
             self._fact("ledger", visible(ledger_line(lately)))
         if found.variables:
             self._fact("variables", visible(", ".join(found.variables)))
-        self._end(found.faults, found.hosts)
+        self._end(found)
 
     def _answer(self, answer: Answer) -> None:
-        self._line(self._paint(visible(answer.says), "bold", "green" if answer.is_gated else "red"))
+        self._line(self._paint(visible(answer.says), "bold", _ANSWERS[answer.state]))
         for words in answer.but:
             self._line(f"  {self._paint('but', 'yellow')} {visible(words)}")
         if answer.fix:
@@ -93,8 +95,10 @@ class Show:
             self._fact("answer" if probed.asked else "reply", f"{visible(probed.says)} {took}")
         for found in status.faults:
             self._fault(found)
-        if probed is not None and status.is_gating:  # else nobody knows
-            self._fact("ok", self._paint(f"{status.title} calls notyet at every stop", "green"))
+        known = [event for event in STOPS if status.reached.get(event) == ""]
+        if known and status.is_gating:  # else nobody knows
+            where = "every stop" if len(known) == len(STOPS) else known[0]
+            self._fact("ok", self._paint(f"{status.title} calls notyet at {where}", "green"))
 
     def _fault(self, found: Fault) -> None:
         label = self._paint(f"{found.level:<{_WIDTH}}", _COLOURS[found.level])
@@ -104,15 +108,15 @@ class Show:
             if text:
                 self._line(f"  {'':<{_WIDTH}}  {self._paint(f'{word}:', 'dim')} {visible(text)}")
 
-    def _end(self, faults: list[Fault], hosts: list[HostStatus]) -> None:
-        count = sum(found.level == "fault" for found in faults)
+    def _end(self, found: Found) -> None:
+        count = sum(one.level == "fault" for one in found.faults)
         if count:
             which = "this keeps" if count == 1 else "these keep"
             said = f"{count} fault{'' if count == 1 else 's'}: {which} gates from gating"
             self._line(self._paint(said, "red"))
-        elif not any(status.registrations for status in hosts):
+        elif not any(status.registrations for status in found.hosts):
             self._line("nothing calls notyet here; `notyet install HOST` lets a host do it")
-        else:
+        elif found.is_well:
             self._line(self._paint("nothing keeps gates from gating here", "green"))
 
     def _fact(self, label: str, text: str) -> None:

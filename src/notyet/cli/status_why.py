@@ -6,14 +6,13 @@ import os
 import sys
 import time
 
-from notyet.cli.about_event import event_from
+from notyet.cli.about_event import about, read
 from notyet.cli.lines import in_a_line
 from notyet.cli.moments import age
 from notyet.cli.status_now import INDENT, near
 from notyet.cli.style import Style
 from notyet.cli.table import table, width
 from notyet.cli.waiting import waiting
-from notyet.core.record import replace
 from notyet.core.text import visible
 from notyet.errors import NotyetError
 
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from notyet.cli.status_look import Looked
     from notyet.cli.table import Cell
-    from notyet.config.setup import Setup
     from notyet.core.event import StopEvent
     from notyet.report.spared import Spared
     from notyet.report.why import GateWhy, Why
@@ -34,69 +33,78 @@ _LONGEST = 1_000  # characters of a reason
 
 def explain(args: argparse.Namespace, cwd: str) -> int:
     """Say which gates a stop would meet; exit 1 when none would be in its way."""
-    from notyet.config.load import NO_LOOK, load
-    from notyet.config.switch import switched_off
+    from notyet.cli.status_look import Looked
     from notyet.core.plan import select
     from notyet.ledger.sqlite import Ledger
     from notyet.report.spared import spared_now
     from notyet.report.why import explained, history_now
 
+    if args.host and args.as_host and args.host != args.as_host:
+        said = f"{args.host} and --as {args.as_host} are two hosts; name one"
+        print(f"notyet status: {said}", file=sys.stderr)
+        return 2
     args.as_host = args.as_host or args.host
     try:
-        event = event_from(args, cwd, os.environ)
+        stop = about(args, cwd)
+        looked = Looked(stop, read(stop, os.environ), os.environ, args.workspace or "")
     except NotyetError as error:
         print(f"notyet status: {error}", file=sys.stderr)
         return 2
-    place = event.cwd or cwd
-    is_claude = event.host in {"claude", "conclaude"}
-    setup = load(
-        place,
-        event.host,
-        os.environ,
-        project=os.environ.get("CLAUDE_PROJECT_DIR", "") if is_claude else "",
-        workspace=args.workspace or event.workspace,
-        patience=NO_LOOK,
-    )
-    if setup.workspace:  # which a file may have named
-        event = replace(event, workspace=setup.workspace)
-    ledger = Ledger(patience=1.0)
+    looked.look()
+    event, setup = looked.stop, looked.setup
+    ledger = Ledger(patience=1.0, mends=False)
     try:
         with waiting("looking at the files ..."):
             spared = spared_now(event, select(event, setup.gates), ledger)
-        why = explained(event, setup, history_now(ledger, event), os.environ, spared)
+        history = history_now(ledger, event)
+        why = explained(event, setup, history, os.environ, spared, let_go=_let_go(looked))
     finally:
         ledger.close()
-    off = switched_off(place, os.environ)
+    notes = [*looked.said, *setup.distrust, *setup.warnings, *why.warnings]
+    notes = [note for note in dict.fromkeys(notes) if note not in looked.words]
     if args.json:
-        _print_json(why, setup, off)
+        _print_json(why, notes)
     else:
-        _print(why, setup, off, event)
-    return 0 if any(gate.applies for gate in why.gates) and not off else 1
+        _print(why, notes, event)
+    return 0 if any(gate.asked or _is_spared(gate) for gate in why.gates) else 1
 
 
-def _print_json(why: Why, setup: Setup, off: str) -> None:
+def _let_go(looked: Looked) -> tuple[str, str]:
+    """Return for which cause the hook asks nobody, and its words; both empty if it does ask."""
+    if looked.cause == "off":
+        return looked.cause, f"notyet is {' '.join(looked.words)}"
+    if looked.cause:
+        return looked.cause, "; ".join(looked.words)
+    from notyet.report.own import ledger_faults
+
+    for found in ledger_faults(os.environ):
+        if found.level == "fault":  # then a stop cannot be counted, and nobody is asked
+            return "ledger", found.what[0].lower() + found.what[1:].rstrip(".")
+    return "", ""
+
+
+def _print_json(why: Why, notes: Sequence[str]) -> None:
     from notyet.cli.lines import json_line
     from notyet.core.record import as_dict
 
-    said = [*setup.distrust, *setup.warnings, *why.warnings]
-    print(json_line({"why": as_dict(why) | {"off": off, "warnings": said}}))
+    off = why.skipped.removeprefix("notyet is ") if why.cause == "off" else ""
+    print(json_line({"why": as_dict(why) | {"off": off, "warnings": notes}}))
 
 
-def _print(why: Why, setup: Setup, off: str, event: StopEvent) -> None:
+def _print(why: Why, notes: Sequence[str], event: StopEvent) -> None:
     style = Style(sys.stdout)
     who = f"subagent {why.agent}" if why.scope == "subagent" else "main agent"
     kind = f" ({event.agent_type})" if event.agent_type else ""
     print(visible(f"a stop of the {who}{kind} of {why.host}, session {why.session_id or '-'}"))
-    if off:
-        print(style.paint(f"nothing is asked: notyet is {visible(off)}", "red"))
-    elif why.skipped:
-        print(style.paint(f"nothing is asked: {visible(why.skipped)}", "yellow"))
+    if why.skipped:
+        colour = "yellow" if why.cause in {"no-gate", "background"} else "red"
+        print(style.paint(f"nothing is asked: {visible(why.skipped)}", colour))
     if why.gates:
         print()
         for line in _table(why.gates, style):
             print(f"{'':<{INDENT}}{line}")
         print()
-    for line in (*setup.distrust, *setup.warnings, *why.warnings):
+    for line in notes:
         print(f"{style.paint('note:', 'dim')} {visible(line)}")
     source = why.limit_source.replace(os.getcwd() + "/", "")
     print(visible(f"{why.used} of {why.limit} send-backs used in this turn ({source})"))
@@ -128,9 +136,13 @@ def _place(gate: GateWhy) -> str:
 def _word(gate: GateWhy) -> tuple[str, str]:
     if gate.asked:
         return "asked", "green"
-    if gate.spared is not None and gate.spared.cause:
+    if _is_spared(gate):
         return "spared", "cyan"
     return ("not asked", "yellow") if gate.applies else ("not for it", "dim")
+
+
+def _is_spared(gate: GateWhy) -> bool:
+    return gate.spared is not None and bool(gate.spared.cause)
 
 
 def _because(gate: GateWhy, now: float) -> str:

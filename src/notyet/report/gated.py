@@ -12,30 +12,38 @@ from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import Record, replace
 from notyet.core.remote import is_remote
 from notyet.core.text import listed
-from notyet.report.faults.fault import is_bad
+from notyet.report.held import gates_of, held, said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Literal
 
     from notyet.config.setup import Setup
     from notyet.core.gate import Gate
     from notyet.report.faults.fault import Fault
+    from notyet.report.held import Held
     from notyet.report.hosts import HostStatus
 
 _OFF = ("off-by-variable", "switched-off", "ledger-unusable")  # then no gate sends anybody back
 _NO_GATES = "no-gates"
 _NOT_THERE = "nothing calls notyet here"
+_NOT = {"no": "not", "perhaps": "perhaps not"}
 DEFAULT = "default"
 
 
 class Answer(Record, kw_only=True):
     """Whether agents are gated, in a sentence; what to do if not, and what limits a yes."""
 
-    is_gated: bool
+    state: Literal["yes", "perhaps", "no"] = "no"
     says: str
     fix: str = ""
     but: tuple[str, ...] = ()
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether somebody is known to be held when a gate fails."""
+        return self.state == "yes"
 
 
 class GateHere(Record, kw_only=True):
@@ -67,62 +75,84 @@ def answered(own: Sequence[Fault], hosts: Sequence[HostStatus], setup: Setup) ->
     """Say whether the agents of these hosts are gated; `setup` is what is in force here."""
     wired = [status for status in hosts if status.registrations]
     stopped = [found for found in own if found.code in _OFF]
-    if not setup.gates and not any(map(_gates, wired)):
+    if not setup.gates and not any(map(gates_of, wired)):
         stopped += [found for found in own if found.level == "fault" or found.code == _NO_GATES]
     if stopped:
-        return _no(stopped[0])
+        return Answer(says=f"no: {said(stopped[0])}", fix=stopped[0].fix)
     if not wired:
         here = [status.host for status in hosts if status.is_here]
         fix = f"run: notyet install {here[0] if here else 'claude'}"
-        return Answer(is_gated=False, says=f"no: {_NOT_THERE}", fix=fix)
-    good = [status for status in wired if not is_bad(status.faults) and _gates(status)]
-    but = [
-        found
-        for status in wired
-        if status not in good
-        for found in status.faults
-        if found.level == "fault"
-    ]
-    but += [found for found in own if found.level == "fault"]
+        return Answer(says=f"no: {_NOT_THERE}", fix=fix)
+    mains = [held(status, "agent") for status in wired]
+    others = [held(status, "subagent") for status in wired]
+    # Main agents decide, unless only subagents have a gate that could hold them.
+    is_main = any(one.can_hold for one in mains)
+    judged, rest = (mains, others) if is_main else (others, mains)
+    found = _said(judged, rest, is_main=is_main) or _no([*judged, *rest], own)
+    wrong = [said(one) for one in own if one.level == "fault"]
+    but = [*_left(judged, rest, found, is_main=is_main), *wrong]
+    return replace(found, but=tuple(words for words in but if words not in found.says))
+
+
+def _said(judged: Sequence[Held], rest: Sequence[Held], *, is_main: bool) -> Answer | None:
+    """Say by how many gates stops are held, or perhaps; None if they are not."""
+    state = "yes" if any(one.state == "yes" for one in judged) else "perhaps"
+    good = [one for one in judged if one.state == state]
     if not good:
-        nothing = Answer(is_gated=False, says=f"no: no gate is for {wired[0].title}")
-        return _no(but[0]) if but else nothing
-    names = {status.host: f"not with {status.title}: " for status in wired}
-    return Answer(
-        is_gated=True,
-        says=_yes(good),
-        but=tuple(f"{names.get(found.host, '')}{found.what}" for found in but),
-    )
+        return None
+    titles = listed([one.status.title for one in good])
+    whose = titles if is_main else f"subagents of {titles}"
+    most = max((one.gates for one in good), key=len)
+    if state == "perhaps":
+        are = "1 gate is" if len(most) == 1 else f"{len(most)} gates are"
+        why = f"perhaps: {are} for the stops of {whose}, but {good[0].why}"
+        return Answer(state="perhaps", says=why)
+    hosts = {one.status.host for one in good}
+    alike = [one.gates for one in rest if one.state == "yes" and one.status.host in hosts]
+    more = max((sum(gate not in most for gate in gates) for gates in alike), default=0)
+    also = f", and {more} more at those of subagents" if is_main and more else ""
+    return Answer(state="yes", says=f"yes: {_count(most)} at each stop of {whose}{also}")
 
 
-def _no(found: Fault) -> Answer:
-    # What is said of a file speaks of "it".
-    about = f"{found.where}: " if found.code.startswith("config-") and found.where else ""
-    return Answer(is_gated=False, says=f"no: {about}{found.what}", fix=found.fix)
+def _no(judged: Sequence[Held], own: Sequence[Fault]) -> Answer:
+    """Say why nobody is held."""
+    for one in judged:
+        if one.gates and one.why:
+            asked = f"{_count(one.gates)} at each stop of {_whose(one)}; {one.why}"
+            return Answer(says=f"no: {asked}", fix=one.fix)
+        if one.why:
+            return Answer(says=f"no: {one.why}", fix=one.fix)
+    for found in own:
+        if found.level == "fault":
+            return Answer(says=f"no: {said(found)}", fix=found.fix)
+    return Answer(says=f"no: no gate is for {judged[0].status.title}")
 
 
-def _gates(status: HostStatus) -> tuple[Gate, ...]:
-    return status.setup.gates if status.setup is not None else ()
+def _left(
+    judged: Sequence[Held], rest: Sequence[Held], found: Answer, *, is_main: bool
+) -> Iterator[str]:
+    """Say of whom that is not so, and why."""
+    other = [one for one in judged if one.state not in {found.state, "nobody"}]
+    for one in other:
+        yield f"{_NOT[one.state]} with {one.status.title}: {one.why}"
+    told = {one.status.host for one in other}
+    for one in rest:
+        if one.state in {found.state, "nobody"} or one.status.host in told:
+            continue
+        who = f"subagents of {one.status.title}" if is_main else "the main agent"
+        if one.state == "yes":
+            yield f"{_count(one.gates)} at each stop of {who}"
+        else:
+            yield f"{_NOT[one.state]} {who}: {one.why}"
 
 
-def _yes(good: list[HostStatus]) -> str:
-    titles = listed([status.title for status in good])
-    most = max((_gates(status) for status in good), key=len)
-    main = [gate for gate in most if "agent" in gate.match.events]
-    others = len(most) - len(main)
-    if not main:
-        return f"yes: {_count(others)} at each stop of subagents of {titles}"
-    more = f", and {others} more at those of subagents" if others else ""
-    said = f"yes: {_count(len(main))} at each stop of {titles}{more}"
-    return f"{said}; none of them holds anybody, they only observe" if _watch_only(most) else said
+def _whose(one: Held) -> str:
+    title = one.status.title
+    return f"subagents of {title}" if one.scope == "subagent" else title
 
 
-def _watch_only(gates: Iterable[Gate]) -> bool:
-    return all(gate.observe for gate in gates)
-
-
-def _count(number: int) -> str:
-    return "1 gate is asked" if number == 1 else f"{number} gates are asked"
+def _count(gates: Sequence[Gate]) -> str:
+    return "1 gate is asked" if len(gates) == 1 else f"{len(gates)} gates are asked"
 
 
 def gates_here(setups: Mapping[str, Setup]) -> list[GateHere]:

@@ -21,6 +21,7 @@ from notyet.report.faults.programs import program_fault
 from notyet.report.faults.versions import Version, find_program, version_of
 from notyet.report.own import once_asked, own_faults
 from notyet.report.probe import Probe, ask, probe, probe_faults
+from notyet.report.reached import SCOPES, reached
 from notyet.report.sendable import is_skipped, not_probed, why_not_sent
 from notyet.report.waits import time_for, time_of
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from notyet.config.load import Setup
-    from notyet.core.event import Scope
     from notyet.install.registered import Registration
 
 # Variables that say where our own files are.
@@ -49,6 +49,7 @@ class HostStatus(Record, kw_only=True):
     places: Mapping[str, str] = {}  # the workspaces of those of them that run elsewhere
     faults: tuple[Fault, ...] = ()
     probe: Probe | None = None
+    reached: Mapping[str, str] = {}  # stops at which it runs us; where nobody knows, why
     cap: int = 0  # blocks in a row after which the host overrides us; 0: none
     setup: Setup | None = None  # what is in force for its agents here
 
@@ -133,12 +134,14 @@ def _look(
     lines = _lines(taken)
     config = config_of(lines[0], cwd) if lines else ""
     setup = _setup(taken, lines[0] if lines else None, config or "")
+    judged = [_needed(taken, found, setup) for found in judged]
     faults = [*_program(look), *judged, *_own(taken, setup, config or ""), *_fits(taken, setup)]
     probed = None
+    tried: dict[str, str] = {}
     for entry in lines:
         if is_skipped(taken, entry) or program_fault(taken, entry) is not None:
             continue
-        why = why_not_sent(taken, entry)
+        why = tried[entry.command] = why_not_sent(taken, entry)
         if why:
             faults.append(not_probed(taken, entry, why))
         else:
@@ -160,9 +163,20 @@ def _look(
         places={gate.name: there.url for gate in setup.gates if (there := place_of(gate))},
         faults=tuple(faults),
         probe=probed,
+        reached=reached(taken, tried),
         cap=_cap(taken),
         setup=setup,
     )
+
+
+def _needed(look: Look, found: Fault, setup: Setup) -> Fault:
+    """Return a fault as it is, or milder if no gate is for the stops that we are not called at."""
+    if found.code != "partly-registered" or not setup.gates:
+        return found
+    known = {entry.event for entry in look.registrations}
+    missed = {scope for event, scope in SCOPES.items() if event not in known}
+    is_needed = any(missed & set(gate.match.events) for gate in setup.gates)
+    return found if is_needed else replace(found, level="warning")
 
 
 def _lines(look: Look) -> list[Registration]:
@@ -234,8 +248,7 @@ def _own(look: Look, setup: Setup, config: str) -> Iterator[Fault]:
 def _fits(look: Look, setup: Setup) -> Iterator[Fault]:
     """Judge whether gates and limits fit into what the host grants."""
     entries = [entry for entry in look.registrations if entry.event in EVENTS]
-    scopes: dict[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}
-    for event, scope in scopes.items():
+    for event, scope in SCOPES.items():
         entry = next((entry for entry in entries if entry.event == event), None)
         budget = time_of(gate for gate in setup.gates if scope in gate.match.events)
         if entry is not None and budget > time_for(look.host, entry):

@@ -57,7 +57,7 @@ def own_faults(
         *variable_faults(environ, where),
         *_switch(cwd, environ),
         *_configuration(cwd, environ, setup, only),
-        *_ledger(environ),
+        *ledger_faults(environ),
     ]
 
 
@@ -197,7 +197,8 @@ def _stays(was_trusted: bool) -> str:  # noqa: FBT001  # one fact, one word
     return "; what was trusted stays in force" if was_trusted else ""
 
 
-def _ledger(environ: Mapping[str, str]) -> Iterator[Fault]:
+def ledger_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
+    """Say what is wrong with the ledger; a fault where nobody is sent back without it."""
     path = default_path(environ)
     fix = "set NOTYET_LEDGER to a file on a local disk that you can write"
     effect = "without the ledger no agent is sent back"

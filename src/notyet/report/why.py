@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from notyet.core.event import child_key
 from notyet.core.gate import EVERY_AGENT, fits, why_not
-from notyet.core.limits import History, Limits, limit_in_force, open_turn
-from notyet.core.plan import plan, select
+from notyet.core.limits import History, Limits, open_turn
+from notyet.core.plan import HANDED_BACK, plan, select
 from notyet.core.record import Record
 from notyet.errors import LedgerError
 from notyet.ledger import sql
@@ -17,13 +17,17 @@ from notyet.report.gated import DEFAULT, limits_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from notyet.config.setup import Setup
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
+    from notyet.core.plan import Plan
     from notyet.ledger.sqlite import Ledger
     from notyet.report.spared import Spared
+
+_OWN_WORK = "the agent is one of a host's own"
+_AT_WORK = "other agents of the session are at work (wait_for_background)"
 
 
 class GateWhy(Record, kw_only=True):
@@ -46,7 +50,8 @@ class Why(Record, kw_only=True):
     session_id: str
     agent: str  # how its names are written down; empty for a main agent
     gates: tuple[GateWhy, ...]
-    skipped: str = ""  # why nothing is asked, whatever the gates are
+    cause: str = ""  # why nothing is asked, whatever the gates are, as the ledger has it
+    skipped: str = ""  # the same in words
     used: int = 0  # send-backs in this turn
     limit: int = 0
     limit_source: str = ""  # the setting, and where it is set
@@ -59,19 +64,25 @@ def explained(
     history: History,
     environ: Mapping[str, str],
     spared: Mapping[str, Spared],
+    *,
+    let_go: tuple[str, str] = ("", ""),
 ) -> Why:
-    """Say for every gate that is in force why it applies, or why not."""
+    """Say for every gate that is in force why it applies, or why not.
+
+    `let_go` is for which cause the hook would not come as far as the gates, and its words.
+    """
     gates = select(event, setup.gates)
     planned = plan(event, gates, history, Limits(**setup.limits), setup.gates)
-    limit = limit_in_force(Limits(**setup.limits), history, event.host_cap)
-    known = {gate.name for stage in planned.stages for gate in stage}
+    limit = planned.limit
+    cause, words = let_go if let_go[0] else _skipped(event, planned)
     return Why(
         host=event.host,
         scope=event.scope,
         session_id=event.session_id,
         agent=child_key(event) if event.scope == "subagent" else "",
-        gates=tuple(_gate(gate, event, known, spared) for gate in setup.gates),
-        skipped=_skipped(event, gates, planned.skipped),
+        gates=tuple(_gate(gate, planned, words, spared) for gate in setup.gates),
+        cause=cause,
+        skipped=words,
         used=history.blocks,
         limit=limit.number,
         limit_source=_source(limit.source, setup, environ),
@@ -79,23 +90,32 @@ def explained(
     )
 
 
-def _gate(gate: Gate, event: StopEvent, known: set[str], spared: Mapping[str, Spared]) -> GateWhy:
-    because = "it is a gate's own work" if event.internal else why_not(gate, event)
-    applies, is_met = not because, gate.name in known
-    if applies:
-        because = (
-            _matched(gate, event) if is_met else "at the limit, or of an agent that hands back"
-        )
-    found = spared.get(gate.name) if applies and is_met else None
+def _gate(gate: Gate, planned: Plan, skipped: str, spared: Mapping[str, Spared]) -> GateWhy:
+    event = planned.event
+    because = _OWN_WORK if event.internal else why_not(gate, event)
+    applies = not because
+    left_out = _left_out(gate, planned, skipped) if applies else ""
+    found = spared.get(gate.name) if applies and not left_out else None
     return GateWhy(
         gate=gate.name,
         file=gate.source.file if gate.source is not None else "",
         line=gate.source.line if gate.source is not None else 0,
         applies=applies,
-        because=because,
-        asked=applies and is_met and not (found and found.cause),
+        because=because or left_out or _matched(gate, event),
+        asked=applies and not left_out and not (found and found.cause),
         spared=found,
     )
+
+
+def _left_out(gate: Gate, planned: Plan, skipped: str) -> str:
+    """Say why a gate that applies is not asked; empty if it is, or would be but for its files."""
+    if skipped:
+        return skipped
+    if any(gate in stage for stage in planned.stages):
+        return ""
+    if planned.handed_back and gate.native:
+        return f"the agent hands back (it says {HANDED_BACK})"
+    return f"the agent was sent back as often as it may be ({planned.limit.number} times)"
 
 
 def _matched(gate: Gate, event: StopEvent) -> str:
@@ -107,14 +127,14 @@ def _matched(gate: Gate, event: StopEvent) -> str:
     return fits(gate.match.kind, gate.match.agents, event)
 
 
-def _skipped(event: StopEvent, gates: Sequence[Gate], cause: str) -> str:
+def _skipped(event: StopEvent, planned: Plan) -> tuple[str, str]:
     if event.internal:
-        return "the agent is one of a host's own"
-    if not gates:
-        return "no gate applies"
-    if cause == "background":
-        return "other agents of the session are at work (wait_for_background)"
-    return cause
+        return "no-gate", _OWN_WORK
+    if not planned.gates:
+        return "no-gate", "no gate applies"
+    if planned.skipped:
+        return planned.skipped, _AT_WORK
+    return "", ""
 
 
 def _source(source: str, setup: Setup, environ: Mapping[str, str]) -> str:

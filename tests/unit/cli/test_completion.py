@@ -156,6 +156,25 @@ def test_names_of_gates_are_completed_as_they_are_now_and_never_run(terminal, pr
     assert not (project / "x").exists()
 
 
+def test_bash_completes_in_quotes_what_can_stand_there(terminal, project):
+    shown = terminal("bash")
+    assert shown.completed('check "lo\t') == "check long name"
+    assert shown.completed("check 'lo\t") == "check long name"
+    assert shown.completed("check '$\t") == "check $(touch x)"
+    assert shown.completed('check "$\t"') == "check $"  # which would be run there
+    assert not (project / "x").exists()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_stops_are_completed_for_those_who_show_or_replay_them(terminal, project, shell):
+    from hook_runs import ask, payload
+
+    ask(payload("claude", project), "--host", "claude")
+    shown = terminal(shell)
+    assert shown.completed("log \t") == "log 1"
+    assert shown.completed("replay \t") == "replay 1"
+
+
 def in_fish(project, capsys, line):
     need("fish")
     (project / "script").write_text(script("fish", capsys))
@@ -224,10 +243,11 @@ def test_a_ledger_that_cannot_be_read_completes_nothing(project, capsys, monkeyp
 def test_names_that_a_shell_would_take_for_several_are_left_out(project, capsys):
     from hook_runs import trust
 
-    (project / "notyet.toml").write_text('[gates]\nlint = "true"\n"two\\nlines" = "true"\n')
+    names = '[gates]\nlint = "true"\n"two\\nlines" = "true"\n-rf = "true"\n'  # or for an option
+    (project / "notyet.toml").write_text(names)
     trust(project / "notyet.toml")
     main(["completion", "--values", "gates"])
-    assert "two" not in capsys.readouterr().out
+    assert capsys.readouterr().out == "lint\n"
 
 
 @pytest.mark.parametrize("argv", [[], ["tcsh"], ["bash", "--values", "gates"]])

@@ -123,13 +123,14 @@ def test_a_host_that_is_named_and_not_there_is_a_fault(world):
     assert "1 fault" in said
 
 
-def test_nothing_at_all_is_no_fault(tmp_path, monkeypatch, capsys):
+def test_nothing_at_all_is_no_fault_and_a_no(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("notyet.install.claude.MANAGED", str(tmp_path / "no"))
     monkeypatch.setattr("notyet.install.codex.MANAGED", str(tmp_path / "no"))
-    assert main(["status"]) == 0
+    assert main(["status"]) == 1
     said = capsys.readouterr().out
+    assert said.startswith("no: No gate is in force here")
     assert "Claude Code: not found" in said
     assert "nothing calls notyet here" in said
 
@@ -151,7 +152,7 @@ def test_in_a_folder_that_is_gone_it_says_so(tmp_path):
         ["/bin/sh", "-c", script], cwd=gone, env=clean_environ(), capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (
-        1,
+        2,
         "notyet status: this folder is gone; go to another one\n",
     )
 

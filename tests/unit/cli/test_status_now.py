@@ -58,9 +58,10 @@ def lines_of(said):
 def test_the_first_line_is_the_answer(world):
     code, said = world.shown()
     assert code == 0
-    assert said.splitlines()[0] == (
-        "yes: 2 gates are asked at each stop of Claude Code, and 1 more at those of subagents"
-    )
+    assert lines_of(said)[:2] == [
+        "yes: 2 gates are asked at each stop of Claude Code",
+        "but not subagents of Claude Code: none of them holds anybody, they only observe",
+    ]
 
 
 def test_gates_and_limits_stand_with_file_and_line(world):

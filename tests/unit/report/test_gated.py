@@ -21,17 +21,29 @@ def gate(name="lint", **fields):
     return Gate(name=name, check=Command(script="true"), **fields)
 
 
-def host(name="claude", title="Claude Code", gates=(), faults=(), **fields):
-    entry = Registration(
-        place=Place(path="/settings", scope="user", form="json"),
-        event="Stop",
-        group=0,
-        index=0,
-        command="notyet hook",
-        handler={},
-    )
-    known = {"registrations": (entry,), "setup": Setup(gates=tuple(gates))} | fields
+PLACE = Place(path="/settings", scope="user", form="json")
+EVENTS = ("Stop", "SubagentStop")
+
+
+def registered(event, line):
+    command = "notyet hook"
+    fields = {"group": 0, "index": 0, "command": command, "handler": {}, "line": line}
+    return Registration(place=PLACE, event=event, **fields)
+
+
+def host(name="claude", title="Claude Code", gates=(), faults=(), limits=(), **fields):
+    """A host that calls us, with what is known of it."""
+    entries = tuple(registered(event, line) for line, event in enumerate(EVENTS, 1))
+    setup = Setup(gates=tuple(gates), limits=dict(limits))
+    known = {"registrations": entries, "setup": setup, "reached": dict.fromkeys(EVENTS, "")}
+    known |= fields
     return HostStatus(host=name, title=title, is_here=True, faults=tuple(faults), **known)
+
+
+def said_of(*statuses):
+    """The state, and all sentences of the answer."""
+    found = answered([], statuses, Setup())
+    return found.state, found.says, *found.but
 
 
 CODEX = ("codex", "Codex")
@@ -55,9 +67,116 @@ def test_one_gate_is_one_gate_and_subagents_are_named():
     )
 
 
+FOR_CODERS = Match(events=("subagent",), agents=("coder",))
+WATCHING = "none of them holds anybody, they only observe"
+
+
 def test_gates_that_only_watch_hold_nobody():
-    said = answered([], [host(gates=[gate(observe=True)])], Setup()).says
-    assert said.endswith("none of them holds anybody, they only observe")
+    asked = "no: 1 gate is asked at each stop of"
+    main = host(gates=[gate(observe=True)])
+    assert said_of(main) == ("no", f"{asked} Claude Code; {WATCHING}")
+    subagents = host(gates=[gate(observe=True, match=FOR_CODERS)])
+    assert said_of(subagents) == ("no", f"{asked} subagents of Claude Code; {WATCHING}")
+
+
+def test_where_only_subagents_are_held_it_is_said_that_the_main_agent_is_not():
+    both = host(gates=[gate(observe=True), gate("review", match=FOR_CODERS)])
+    assert said_of(both) == (
+        "yes",
+        "yes: 1 gate is asked at each stop of subagents of Claude Code",
+        f"not the main agent: {WATCHING}",
+    )
+
+
+@pytest.mark.rule("B1")
+def test_with_no_send_back_at_all_nobody_is_held():
+    state, says = said_of(host(gates=[gate()], limits={"max_blocks": 0}))
+    assert state == "no"
+    assert says.endswith("; max_blocks is 0, so nobody is sent back")
+
+
+def test_a_gate_for_an_ending_that_the_host_never_has_is_none():
+    only = gate(match=Match(endings=("error",)))
+    assert said_of(host(gates=[only])) == (
+        "no",
+        "no: lint is for an ending by error, which no stop of Claude Code has",
+    )
+    both = gate(match=Match(endings=("error", "done")))
+    assert said_of(host(gates=[both]))[0] == "yes"
+
+
+UNTRIED = "its command was not tried, because it also runs other commands"
+
+
+def test_what_was_not_tried_is_perhaps():
+    unknown = host(gates=[gate(), gate("tests")], reached=dict.fromkeys(EVENTS, UNTRIED))
+    found = answered([], [unknown], Setup())
+    assert not found.is_gated
+    assert (found.state, found.says) == (
+        "perhaps",
+        f"perhaps: 2 gates are for the stops of Claude Code, but {UNTRIED}",
+    )
+
+
+def test_a_host_that_is_known_to_gate_is_a_yes_beside_one_of_which_nobody_knows():
+    unknown = host(*CODEX, gates=[gate()], reached=dict.fromkeys(EVENTS, UNTRIED))
+    assert said_of(unknown, host(gates=[gate()])) == (
+        "yes",
+        "yes: 1 gate is asked at each stop of Claude Code",
+        f"perhaps not with Codex: {UNTRIED}",
+    )
+
+
+def test_a_matcher_that_leaves_subagents_out_is_no_yes_for_them():
+    left_out = "the matcher `reviewer` keeps notyet from those it does not fit"
+    reached = {"Stop": "", "SubagentStop": left_out}
+    only = host(gates=[gate(match=FOR_CODERS)], reached=reached)
+    assert said_of(only)[0] == "perhaps"
+    both = host(gates=[gate("main"), gate(match=FOR_CODERS)], reached=reached)
+    assert said_of(both) == (
+        "yes",
+        "yes: 1 gate is asked at each stop of Claude Code",
+        f"perhaps not subagents of Claude Code: {left_out}",
+    )
+
+
+MISSING = fault("partly-registered", "It does not call notyet at SubagentStop.", host="claude")
+
+
+def test_a_stop_that_is_missing_counts_for_those_whose_stop_it_is():
+    fields = {
+        "registrations": (registered("Stop", 1),),
+        "reached": {"Stop": ""},
+        "faults": [MISSING],
+    }
+    assert said_of(host(gates=[gate()], **fields))[0] == "yes"
+    assert said_of(host(gates=[gate(), gate("review", match=FOR_CODERS)], **fields)) == (
+        "yes",
+        "yes: 1 gate is asked at each stop of Claude Code",
+        "not subagents of Claude Code: It does not call notyet at SubagentStop.",
+    )
+    assert said_of(host(gates=[gate(match=FOR_CODERS)], **fields))[:2] == (
+        "no",
+        "no: It does not call notyet at SubagentStop.",
+    )
+
+
+def test_an_entry_that_is_wrong_counts_for_its_own_stop_and_a_command_for_each_that_has_it():
+    gates = [gate(), gate("review", match=FOR_CODERS)]
+    at = {"host": "claude", "where": registered("SubagentStop", 2).where}
+    entry = fault("matcher-broken", "It never runs.", **at)
+    assert said_of(host(gates=gates, faults=[entry]))[0] == "yes"
+    command = fault("program-missing", "It is gone.", **at)
+    assert said_of(host(gates=gates, faults=[command]))[:2] == ("no", "no: It is gone.")
+
+
+def test_where_the_main_agent_is_not_held_it_is_said_that_its_subagents_are():
+    fields = {"registrations": (registered("SubagentStop", 2),), "reached": {"SubagentStop": ""}}
+    assert said_of(host(gates=[gate(), gate("review", match=FOR_CODERS)], **fields)) == (
+        "no",
+        "no: Claude Code does not call notyet at Stop.",
+        "1 gate is asked at each stop of subagents of Claude Code",
+    )
 
 
 def test_of_several_hosts_those_that_do_not_gate_are_a_but():
@@ -71,7 +190,7 @@ def test_of_several_hosts_those_that_do_not_gate_are_a_but():
 def test_a_file_of_ours_that_is_wrong_is_a_but_while_another_is_in_force():
     said = answered([UNTRUSTED], [host(gates=[gate()])], Setup(gates=(gate(),)))
     assert said.is_gated
-    assert said.but == ("Nobody trusted it.",)
+    assert said.but == ("/p/notyet.toml: Nobody trusted it.",)
 
 
 def test_a_switch_comes_before_everything_else():

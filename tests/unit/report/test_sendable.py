@@ -84,7 +84,7 @@ def test_other_commands_are_not_run_even_where_the_folder_is_accepted(world):
     line = f"touch {world.folder}/ran && {world.notyet} hook --host claude --timeout 1800"
     in_project(world, line)
     code, found = world.found()
-    assert (code, list(found)) == (0, ["not-probed"])
+    assert (code, list(found)) == (1, ["not-probed"])  # it may never come to ours
     assert "it also runs other commands" in found["not-probed"]["what"]
     assert not (world.folder / "ran").exists()
 

@@ -230,10 +230,9 @@ def _time(look: Look, entry: Registration, said: float | None) -> Iterator[Fault
 
 def _matcher(look: Look, entry: Registration) -> Iterator[Fault]:
     matcher = entry.matcher
-    if entry.event == "Stop" or not isinstance(matcher, str) or matcher in {"", "*"}:
+    if not isinstance(matcher, str) or not restricts(look.host, entry):
         return
-    kind = _KINDS[look.host]
-    broken = pattern_error(kind, matcher)
+    broken = pattern_error(_KINDS[look.host], matcher)
     if broken and entry.event == "SubagentStop":
         yield look.fault(
             "matcher-broken",
@@ -241,10 +240,21 @@ def _matcher(look: Look, entry: Registration) -> Iterator[Fault]:
             where=entry.where,
             fix="remove the matcher; which subagents are gated is said in notyet.toml",
         )
-    elif broken or not all(matches(kind, matcher, name) for name in _ANYBODY):
+    else:
         yield look.fault(
             "matcher-restricts",
             f"The matcher `{visible(matcher)}` keeps notyet from agents that it does not fit.",
             where=entry.where,
             fix="remove it; which subagents are gated is said in notyet.toml",
         )
+
+
+def restricts(host: str, entry: Registration) -> bool:
+    """Tell whether a matcher keeps us from some agents."""
+    matcher = entry.matcher
+    if entry.event == "Stop" or not isinstance(matcher, str) or matcher in {"", "*"}:
+        return False
+    kind = _KINDS[host]
+    if pattern_error(kind, matcher):
+        return True
+    return not all(matches(kind, matcher, name) for name in _ANYBODY)

@@ -1,0 +1,167 @@
+"""`notyet status --why` says what the hook would do: for each cause its own words, and exit 1."""
+
+import io
+import json
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from conftest import git
+from hook_runs import ask, payload, run_hook, stops, trust
+from notyet.cli.main import main
+from notyet.config.switch import switch_off
+from status_world import World
+
+GATES = """\
+[gates.lint]
+run = "exit 1"
+[gates.again]
+run = "exit 1"
+when = "always"
+"""
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch, capsys):
+    made = World("claude", tmp_path, monkeypatch, capsys)
+    (made.project / ".git").rmdir()
+    git(made.project, "init", "--quiet")
+    (made.project / "notyet.toml").write_text(GATES)
+    trust(made.project / "notyet.toml")
+    return made
+
+
+def why(world, sent=None, *argv):
+    """Ask about a payload, or about a made-up stop; return the exit code and what is said."""
+    if sent is not None:
+        text = io.TextIOWrapper(io.BytesIO(json.dumps(sent).encode()))
+        world.monkeypatch.setattr("sys.stdin", text)
+        argv = ("--as", "claude", "--payload", "-", *argv)
+    world._capsys.readouterr()
+    code = main(["status", "--why", "--json", *argv])
+    return code, json.loads(world._capsys.readouterr().out)["why"]
+
+
+def cause(found):
+    """Why nobody is asked: how the ledger has it, and the words, which each gate has too."""
+    code, said = found
+    assert code == 1
+    assert not any(gate["asked"] for gate in said["gates"])
+    assert {gate["because"] for gate in said["gates"]} <= {said["skipped"]}
+    return said["cause"], said["skipped"]
+
+
+def recorded(sent):
+    """What the hook itself did with the same payload."""
+    ask(sent, "--host", "claude")
+    return stops()[-1][1]
+
+
+def test_a_stop_that_meets_gates_is_a_0_and_has_no_cause(world):
+    code, said = why(world, payload("claude", world.project))
+    assert (code, said["cause"], said["skipped"]) == (0, "", "")
+    assert [gate["asked"] for gate in said["gates"]] == [True, True]
+
+
+def background(project):
+    task = {"id": "b", "type": "subagent", "status": "running"}
+    return payload("claude", project, background_tasks=[task])
+
+
+@pytest.mark.rule("B10")
+@pytest.mark.parametrize(
+    ("sent", "expected", "words"),
+    [
+        (lambda p: payload("claude", p, session_id=""), "no-session", "has no session_id"),
+        (lambda p: payload("claude", p) | {"cwd": None}, "unreadable", "the event has no cwd"),
+        (lambda p: payload("claude", p.parent / "gone"), "unreadable", "gone is gone"),
+        (background, "background", "other agents of the session are at work"),
+    ],
+    ids=["no session", "no cwd", "no folder", "background"],
+)
+def test_it_names_the_cause_for_which_the_hook_lets_the_same_stop_go(world, sent, expected, words):
+    sent = sent(world.project)
+    said = cause(why(world, sent))
+    assert said[0] == expected
+    assert words in said[1]
+    assert recorded(sent) == expected
+
+
+def test_the_work_of_a_gate_itself_is_not_gated(world, monkeypatch):
+    monkeypatch.setenv("NOTYET_INSIDE", "1")
+    said = cause(why(world))
+    assert said == ("inside", "NOTYET_INSIDE is set: a gate's own agent is not gated")
+
+
+def test_where_notyet_is_off_no_gate_is_said_to_be_asked(world):
+    switch_off(str(world.project), 0.0, os.environ)
+    name, words = cause(why(world))
+    assert (name, words.startswith("notyet is off in ")) == ("off", True)
+
+
+def test_without_a_ledger_that_can_be_used_nobody_is_asked(world, monkeypatch, tmp_path):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path / "folder"))
+    name, words = cause(why(world))
+    assert name == "ledger"
+    assert "it is a directory" in words
+
+
+def test_a_file_that_nobody_trusted_is_the_cause(world):
+    other = world.folder / "other"
+    other.mkdir()
+    (other / "notyet.toml").write_text(GATES)
+    sent = payload("claude", other)
+    name, words = cause(why(world, sent))
+    assert name == recorded(sent) == "untrusted"
+    assert "notyet trust" in words
+
+
+@pytest.mark.rule("B14")
+def test_an_agent_that_hands_back_in_its_transcript_is_said_to(world, tmp_path):
+    ask(payload("claude", world.project), "--host", "claude")
+    said = {"type": "text", "text": "BLOCKED: which port?"}
+    line = {"type": "assistant", "message": {"role": "assistant", "content": [said]}}
+    (tmp_path / "t.jsonl").write_text(json.dumps(line) + "\n")
+    sent = payload("claude", world.project, stop_hook_active=True)
+    sent |= {"transcript_path": str(tmp_path / "t.jsonl"), "last_assistant_message": None}
+    code, found = why(world, sent)
+    assert code == 1
+    assert {gate["because"] for gate in found["gates"]} == {
+        "the agent hands back (it says BLOCKED:)"
+    }
+
+
+def test_two_hosts_at_once_are_a_mistake_of_the_command_line(world):
+    world._capsys.readouterr()
+    assert main(["status", "codex", "--why", "--as", "claude"]) == 2
+    said = world._capsys.readouterr().err
+    assert said == "notyet status: codex and --as claude are two hosts; name one\n"
+    assert main(["status", "claude", "--why", "--as", "claude"]) == 0
+
+
+def spoiled():
+    ledger = os.path.join(os.environ["XDG_STATE_HOME"], "notyet", "ledger.db")
+    with closing(sqlite3.connect(ledger)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with open(ledger, "r+b") as file:
+        file.write(b"nothing of a database" * 10)
+    return ledger
+
+
+def test_a_look_at_a_damaged_ledger_says_so_and_leaves_it_to_the_next_stop(world):
+    run_hook(payload("claude", world.project), "--host", "claude")
+    ledger = spoiled()
+    before = sorted(os.listdir(os.path.dirname(ledger)))
+    code, said = world.shown()
+    assert code == 0  # the next stop is gated
+    assert said.startswith("yes: 2 gates")
+    assert "[ledger-at-risk]" in said
+    assert "it cannot be read: it is damaged" in said
+    assert why(world)[0] == 0
+    assert main(["completion", "--values", "stops"]) == 0
+    assert sorted(os.listdir(os.path.dirname(ledger))) == before
+    told = ask(payload("claude", world.project, stop_hook_active=True), "--host", "claude")
+    assert "was corrupt; it was moved to" in told.stderr
