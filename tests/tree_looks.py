@@ -18,7 +18,8 @@ def look(project, *paths, shell=("sh",), **environ):
     done = subprocess.run(
         argv, env=os.environ | environ, capture_output=True, text=True, timeout=60
     )
-    return done.stdout.strip().replace("-", "") if done.returncode == 0 else ""
+    seen = done.stdout.strip()
+    return seen if done.returncode == 0 and not seen.startswith("-") else ""
 
 
 def other_folder(project):
@@ -49,3 +50,15 @@ def nest(git_project, inner):
     git(git_project, "commit", "--quiet", "-m", "sub")
     new_repository(Path(git_project) / "nested")
     return Path(git_project)
+
+
+def dig(folder):
+    """Make folders in a folder that are too deep for anybody to name them."""
+    fd = os.open(folder, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("x" * 250, dir_fd=fd)
+        deeper = os.open("x" * 250, os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = deeper
+    os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=fd))
+    os.close(fd)

@@ -6,7 +6,7 @@ import os
 import stat
 from time import monotonic
 
-from notyet.workspace.git import Unknown
+from notyet.workspace.unknown import SLOW, TOO_MUCH, UNREADABLE, Unknown
 
 TYPE_CHECKING = False
 try:
@@ -35,7 +35,7 @@ class Contents:
     def expect_time(self) -> None:
         """Raise Unknown when there is no time left."""
         if monotonic() >= self._ends:
-            raise Unknown
+            raise Unknown(SLOW)
 
     def of_file(self, path: bytes, info: os.stat_result) -> bytes:
         """Return what stands for a plain file, read whole."""
@@ -44,9 +44,12 @@ class Contents:
         return self._known[path]
 
     def of_repository(self, path: bytes) -> bytes:
-        """Return what stands for all that is in another repository."""
+        """Return what stands for all that is in another repository; raises Unknown for a part."""
         if path not in self._known:
-            self._known[path] = b"repository " + self._walked(path)
+            try:
+                self._known[path] = b"repository " + self._walked(path)
+            except OSError as error:
+                raise Unknown(UNREADABLE) from error
         return self._known[path]
 
     def _read(self, path: bytes, info: os.stat_result) -> bytes:
@@ -67,7 +70,7 @@ class Contents:
         for line in self._walk(top):
             left -= 1
             if left < 0:
-                raise Unknown
+                raise Unknown(TOO_MUCH)
             seen.update(b"%d " % len(line) + line)
         return seen.digest()
 

@@ -10,10 +10,12 @@ import os
 import select
 from time import monotonic, sleep
 
+from notyet.workspace.unknown import NO_GIT, ODD, SLOW, TOO_MUCH, Unknown
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 else:
     import _signal as signal  # without the enum that `signal` imports
 
@@ -39,6 +41,8 @@ OF_ANOTHER_REPOSITORY = frozenset(
         "WORK_TREE",
     )
 )
+# Files of settings: those that the user has set up in the usual places are the only ones.
+OF_OTHER_SETTINGS = frozenset(f"GIT_CONFIG_{name}" for name in ("GLOBAL", "NOSYSTEM", "SYSTEM"))
 OF_OTHER_GLOBS = frozenset(
     f"GIT_{kind}_PATHSPECS" for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")
 )
@@ -69,13 +73,10 @@ QUIET = {
     "GIT_NO_LAZY_FETCH": "1",  # a partial clone would run what fetches the rest
     "GIT_ALLOW_PROTOCOL": "none",
 }
+LEFT_OUT = OF_ANOTHER_REPOSITORY | OF_OTHER_SETTINGS | OF_OTHER_GLOBS
 _AT_ONCE = 8
 _CHUNK = 1024 * 1024
 _USUAL = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
-
-
-class Unknown(Exception):  # noqa: N818  # not an error of ours
-    """What the files look like cannot be told, or not in time."""
 
 
 class Output:
@@ -89,7 +90,7 @@ class Output:
         """Keep one piece."""
         self._left -= len(chunk)
         if self._left < 0:
-            raise Unknown
+            raise Unknown(TOO_MUCH)
         self._parts.append(chunk)
 
     def __bytes__(self) -> bytes:
@@ -100,21 +101,23 @@ class Command:
     """One git command: where, who takes what it prints (or raises Unknown), and how it exited."""
 
     def __init__(
-        self, folder: str, args: Sequence[str], take: Callable[[bytes], None], ceiling: str
+        self, folder: str, args: Sequence[str], take: Callable[[bytes], None], root: str
     ) -> None:
         self.folder = folder
         self.args = args
         self.take = take
-        self.ceiling = ceiling  # git looks for a repository only below it
+        self.root = root  # of the repository: git looks for it no further up
         self.code: int | None = None  # None: not to be told
+        self.reason = SLOW  # why not
         self.pid, self.pipe = 0, -1
 
 
 def run(commands: Iterable[Command], ends: float) -> None:
     """Run git commands, several at once; those that are not done in time are killed."""
-    environ = own_environ() | QUIET
-    program, environ["PATH"] = _find(environ.get("PATH", ""))
     waiting = [*commands][::-1]
+    environ = own_environ() | QUIET
+    roots = {command.root for command in waiting}
+    program, environ["PATH"] = _find(environ.get("PATH", ""), roots)
     running: dict[int, Command] = {}
     poller = select.poll()
     try:
@@ -124,6 +127,7 @@ def run(commands: Iterable[Command], ends: float) -> None:
                 try:
                     _start(command, program, environ)
                 except (OSError, ValueError):  # too long, or with a zero byte
+                    command.reason = ODD
                     continue
                 running[command.pipe] = command
                 poller.register(command.pipe, select.POLLIN)
@@ -150,7 +154,7 @@ def _start(command: Command, program: str, environ: Mapping[str, str]) -> None:
         command.pid = os.posix_spawn(
             program,
             argv,
-            {**environ, "GIT_CEILING_DIRECTORIES": command.ceiling},
+            {**environ, "GIT_CEILING_DIRECTORIES": os.path.dirname(command.root)},
             file_actions=(
                 (os.POSIX_SPAWN_DUP2, end, 1),
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -174,7 +178,8 @@ def _reads_on(command: Command) -> bool:
         return False
     try:
         command.take(chunk)
-    except Unknown:
+    except Unknown as unknown:
+        command.reason = unknown.reason
         _kill(command)
         return False
     return True
@@ -187,7 +192,7 @@ def _reap(command: Command, ends: float) -> None:
         try:
             pid, status = os.waitpid(command.pid, os.WNOHANG)
         except ChildProcessError:  # the program that we are part of does not want to know
-            command.pid = 0
+            command.pid, command.reason = 0, ODD
             return
         if pid:
             command.pid = 0
@@ -208,17 +213,22 @@ def _kill(command: Command) -> None:
         pass
 
 
-def _find(path: str) -> tuple[str, str]:
-    """Return git, and a PATH without relative folders: those lie in the agent's project."""
-    folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
+def _find(path: str, roots: Collection[str]) -> tuple[str, str]:
+    """Return git, and a PATH without the folders that lie in a project of the agent."""
+    folders = [folder for folder in path.split(os.pathsep) if not _is_in_any(folder, roots)]
     for folder in folders:
         program = os.path.join(folder, "git")
         if os.path.isfile(program) and os.access(program, os.X_OK):
             return program, os.pathsep.join(folders)
-    raise Unknown
+    raise Unknown(NO_GIT)
+
+
+def _is_in_any(folder: str, roots: Collection[str]) -> bool:
+    """Tell whether a folder of the PATH lies in a project; relative ones do, in the agent's."""
+    real = f"{os.path.realpath(folder)}/"
+    return not os.path.isabs(folder) or any(real.startswith(f"{root}/") for root in roots)
 
 
 def own_environ() -> dict[str, str]:
     """Return the environment without what leads git elsewhere, or has it read globs otherwise."""
-    left_out = OF_ANOTHER_REPOSITORY | OF_OTHER_GLOBS
-    return {name: value for name, value in os.environ.items() if name not in left_out}
+    return {name: value for name, value in os.environ.items() if name not in LEFT_OUT}

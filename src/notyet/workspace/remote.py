@@ -7,7 +7,7 @@ command that a repository names may run, and what cannot be told makes the files
 from __future__ import annotations
 
 from notyet.checks.remote import run_there
-from notyet.workspace import content, git, look, place
+from notyet.workspace import content, git, look, place, unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,32 +18,46 @@ if TYPE_CHECKING:
 
 _LEAST_DIGITS = 40  # of what git calls a hash
 _BLOCKS_OF_A_BIG_FILE = 128 * 1024  # of 512 bytes; beyond, size and time stand for the content
+# How the script says why it cannot tell; what else goes wrong is git's.
+_REASONS = {
+    "-filters": unknown.FILTERED,
+    "-ignored": unknown.IGNORED,
+    "-linked": unknown.LINKED,
+    "-many": unknown.TOO_MUCH,
+    "-names": unknown.NOT_NAMED,
+    "-odd": unknown.ODD,
+    "-outside": unknown.OUTSIDE,
+    "-read": unknown.UNREADABLE,
+}
 # Its arguments: for each scope the folder, the number of paths, and these. It prints a line each.
-# A git, or any other program, that lies in the project must not run: relative folders are left out
-# of the PATH. What goes wrong in the middle is written to descriptor 3, past the hash.
+# A git, or any other program, that lies in the project must not run: its folders are left out of
+# the PATH, as relative ones are. What goes wrong in the middle is written to descriptor 3, past
+# the hash. Where `ls` cannot tell the time of a change to the second, it fails for what needs it.
 _LOOK = r"""
 LC_ALL=C; export LC_ALL
-path=; IFS=:; set -f
-for folder in $PATH; do
-  case $folder in /*) path=$path${path:+:}$folder ;; esac
-done
-set +f; IFS='
+IFS='
 '
-PATH=$path; export PATH
 unset CDPATH %(unset)s
 %(quiet)s
-odd=$(printf '\001')
 git() { command git %(harmless)s "$@"; }
-unknown() { echo unknown >&3; }
-if ls -d --full-time / > /dev/null 2>&1; then full=--full-time
-elif ls -dT / > /dev/null 2>&1; then full=-T
-else full=
-fi
+unknown() { echo "-$1" >&3; }
+outside() { # leaves what lies in a folder out of the PATH
+  path=; IFS=:; set -f
+  for folder in $PATH; do
+    case $folder in /*) ;; *) continue ;; esac
+    real=$(cd -P -- "$folder" 2> /dev/null && pwd -P) || continue
+    case $real/ in "$1"/*) ;; *) path=$path${path:+:}$folder ;; esac
+  done
+  set +f; IFS='
+'
+  PATH=$path; export PATH
+}
 inside() { # a repository in this one: what is in it, but for what git keeps
   [ -e "$1/.git" ] || [ -L "$1/.git" ] || return 0
-  [ "$(find "./$1" -name .git -prune -o -print | wc -l)" -le %(entries)d ] || unknown
-  find "./$1" -name .git -prune -o ! -type d -exec ls -dn $full {} +
-  find "./$1" -name .git -prune -o -type d -print
+  led=yes
+  [ "$(find "./$1" -name .git -prune -o -print | wc -l)" -le %(entries)d ] || unknown many
+  find "./$1" -name .git -prune -o ! -type d -exec ls -dnc $full {} + || unknown read
+  find "./$1" -name .git -prune -o -type d -print || unknown read
 }
 into() { # the repositories that a path leads into by name; globs do not get there
   case $1 in
@@ -51,7 +65,8 @@ into() { # the repositories that a path leads into by name; globs do not get the
     *) named=${1%%/} ;;
   esac
   while :; do
-    case $named in ''|.|..|*/.|*/..) break ;; /*) unknown; break ;; esac
+    case $named in ''|.|..|*/.|*/..) break ;; /*) unknown odd; break ;; esac
+    [ ! -L "$named" ] || unknown linked
     inside "$named"
     case $named in */*) named=${named%%/*} ;; *) named= ;; esac
   done
@@ -62,45 +77,60 @@ each='
     case $path in */) continue ;; esac
     if [ -L "./$path" ]; then
       printf "l %%s\n" "$path"
-      readlink "./$path" || ls -dn '$full' "./$path"
+      readlink "./$path" || ls -dnc $full "./$path" || exit 1
     elif [ -d "./$path" ]; then printf "d %%s\n" "$path"
     elif [ -r "./$path" ]; then
       if [ -x "./$path" ]; then printf "x %%s\n" "$path"; else printf "f %%s\n" "$path"; fi
       set -- "$@" "./$path"
-    elif [ -e "./$path" ]; then printf "? %%s\n" "$path"; ls -dn '$full' "./$path"
+    elif [ -e "./$path" ]; then printf "? %%s\n" "$path"; ls -dnc $full "./$path" || exit 1
     fi
   done
   [ $# -gt 0 ] || exit 0
   find "$@" -prune -type f ! -size +%(blocks)d -exec git hash-object --no-filters -- {} + &&
-  find "$@" -prune -type f -size +%(blocks)d -exec ls -dn '$full' {} + &&
-  find "$@" -prune ! -type f -exec ls -dn '$full' {} +
+  find "$@" -prune -type f -size +%(blocks)d -exec ls -dnc $full {} + &&
+  find "$@" -prune ! -type f -exec ls -dnc $full {} +
 '
 files() { # all that stands for what the scope shows, given as globs of git
-  git status %(status)s "$@" || unknown
-  git ls-files -v --stage -z "$@" || unknown
-  git ls-files -z --modified --others --exclude-standard "$@" || unknown
-  git ls-files -z --modified --others --exclude-standard "$@" | xargs -0 sh -c "$each" sh || unknown
+  git status %(status)s "$@" || unknown git
+  git ls-files -v --stage -z "$@" || unknown git
+  git ls-files -z --modified --others --exclude-standard "$@" || unknown git
+  git ls-files -z --modified --others --exclude-standard "$@" |
+    xargs -0 sh -c "$each" sh || unknown odd
   hidden=$(git ls-files -v -z "$@" | tr '\n\0' '\001\n' | sed -n '/^[HM] /d; s/^. //p')
   case $hidden in
     '') ;;
-    *"$odd"*) unknown ;;
-    *) printf '%%s\n' "$hidden" | tr '\n' '\0' | xargs -0 sh -c "$each" sh || unknown ;;
+    *"$odd"*) unknown odd ;;
+    *) printf '%%s\n' "$hidden" | tr '\n' '\0' | xargs -0 sh -c "$each" sh || unknown odd ;;
   esac
   git -c core.quotePath=false ls-files --others --exclude-standard "$@" |
     while read -r path; do
-      case $path in \"*/\") unknown ;; */) inside "${path%%/}" ;; esac
+      case $path in \"*/\") unknown odd ;; */) inside "${path%%/}" ;; esac
     done
   git -c core.quotePath=false ls-files --stage "$@" | sed -n 's/^160000 [^	]*	//p' |
     while read -r path; do
-      case $path in \"*) unknown ;; *) inside "$path" ;; esac
+      case $path in \"*) unknown odd ;; *) inside "$path" ;; esac
     done
 }
 look() { # a folder, the number of its paths, these, and more that is not its
-  cd -P -- "$1" && top=$(git rev-parse --show-toplevel) || exit 1
+  cd -P -- "$1" || { unknown outside; exit 1; }
+  root=$(pwd -P)
+  while [ ! -e "$root/.git" ] && [ ! -L "$root/.git" ] && [ "$root" ]; do root=${root%%/*}; done
+  outside "${root:-//}"
+  top=$(git rev-parse --show-toplevel) || { [ -e "$root/.git" ] || unknown outside; exit 1; }
   filters=$(git config --show-scope --includes --get-regexp '%(filters)s')
   [ $? -le 1 ] || exit 1
-  case $IFS$filters in *"$IFS"local*|*"$IFS"worktree*) exit 1 ;; esac
+  case $IFS$filters in *"$IFS"local*|*"$IFS"worktree*) unknown filters; exit 1 ;; esac
   kept=$(git rev-parse --absolute-git-dir) && common=$(git rev-parse --git-common-dir) || exit 1
+  excludes=$(git config --includes --type=path --get core.excludesFile) ||
+    excludes=${XDG_CONFIG_HOME:-$HOME/.config}/git/ignore
+  case $excludes in /*) ;; *) excludes=$top/$excludes ;; esac
+  if [ "$(git rev-parse --show-prefix)" ] && [ -z "$(git ls-files . | sed -n 1p)" ]; then
+    git check-ignore --quiet %(any)s
+    case $? in 0) unknown ignored ;; 1) ;; *) exit 1 ;; esac
+  fi
+  odd=$(printf '\001')
+  if ls -d --full-time / > /dev/null 2>&1; then full=--full-time; else full=-T; fi
+  export full
   count=$2; shift 2
   left=$count
   while [ "$left" -gt 0 ]; do set -- "$@" "$1"; shift; left=$((left - 1)); done
@@ -111,19 +141,23 @@ look() { # a folder, the number of its paths, these, and more that is not its
         printf '\n%%s\n' "$name"; cat < "$folder/$name"
       done
     done
+    printf '\nexcludes\n'; cat < "$excludes"
     if [ "$count" -eq 0 ]; then
-      cd -P -- "$top" || unknown
+      cd -P -- "$top" || unknown read
       git rev-parse --verify --quiet HEAD; git symbolic-ref --quiet HEAD
       files
     else
+      led=
       for path do into "$path"; shift; set -- "$@" ":(glob)$path"; done
+      named=$(git ls-files --cached --others --exclude-standard -- "$@" | sed -n 1p)
+      [ "$led$named" ] || unknown names
       files -- "$@"
     fi
   } | git hash-object --stdin
 }
 while [ $# -gt 0 ]; do
   seen=$(look "$@" 3>&1 2> /dev/null)
-  case $seen in ''|*[!0-9a-f]*) seen=- ;; esac
+  case $seen in *-*) seen=-${seen#*-}; seen=${seen%%%%"$IFS"*} ;; ''|*[!0-9a-f]*) seen=- ;; esac
   echo "$seen"
   count=$2
   shift 2; shift "$count"
@@ -136,8 +170,16 @@ def fingerprint_there(remote: Remote, patience: float) -> str:
     return fingerprints_there(remote, (look.Scope(remote.path),), patience)[0]
 
 
-def fingerprints_there(remote: Remote, scopes: Sequence[Scope], patience: float) -> list[str]:
-    """Return the fingerprint of each scope there, in one round trip; folders are paths there."""
+def fingerprints_there(
+    remote: Remote,
+    scopes: Sequence[Scope],
+    patience: float,
+    reasons: dict[Scope, str] | None = None,
+) -> list[str]:
+    """Return the fingerprint of each scope there, in one round trip; folders are paths there.
+
+    `reasons` is told why, for those that are unknown.
+    """
     if not scopes:
         return []
     known = [*dict.fromkeys(map(look.simplest, scopes))]
@@ -145,9 +187,12 @@ def fingerprints_there(remote: Remote, scopes: Sequence[Scope], patience: float)
     ended = run_there(remote, argv, patience=patience)
     lines = ended.stdout.decode("ascii", "replace").split()
     if ended.code != 0 or ended.problem or len(lines) != len(known):
-        return [""] * len(scopes)
+        lines = [""] * len(known)
     found = dict(zip(known, lines, strict=True))
-    seen = (found[look.simplest(scope)] for scope in scopes)
+    seen = [found[look.simplest(scope)] for scope in scopes]
+    for scope, tree in zip(scopes, seen, strict=True):
+        if len(tree) < _LEAST_DIGITS and reasons is not None:
+            reasons[scope] = _REASONS.get(tree, unknown.REFUSED) if tree else unknown.LOST
     return [tree if len(tree) >= _LEAST_DIGITS else "" for tree in seen]
 
 
@@ -158,13 +203,13 @@ def arguments(scopes: Sequence[Scope]) -> Iterator[str]:
 
 
 def _script() -> str:
-    elsewhere = git.OF_ANOTHER_REPOSITORY | git.OF_OTHER_GLOBS
     quiet = git.QUIET.items()
     return _LOOK % {
-        "unset": " ".join(sorted(elsewhere)),
+        "unset": " ".join(sorted(git.LEFT_OUT)),
         "quiet": " ".join(f"export {name}={value};" for name, value in quiet),
         "harmless": " ".join((*git.HARMLESS, *git.HONEST)),
-        "filters": place.FILTERS[-1],
+        "filters": place.FILTERS,
+        "any": look.ANY,
         "status": " ".join(look.STATUS),
         "entries": content.MOST_ENTRIES,
         "blocks": _BLOCKS_OF_A_BIG_FILE,

@@ -60,9 +60,8 @@ def test_a_filter_of_the_repository_is_not_run_and_the_files_are_unknown(
     assert not ran.exists()
 
 
-def test_a_filter_of_the_user_is_fine(git_project, tmp_path, monkeypatch):
-    (tmp_path / "gitconfig").write_text('[filter "x"]\nclean = cat\n')
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+def test_a_filter_of_the_user_is_fine(git_project):
+    (Path.home() / ".gitconfig").write_text('[filter "x"]\nclean = cat\n')
     (Path(git_project) / ".gitattributes").write_text("* filter=x\n")
     dirty(git_project)
     assert fingerprint(git_project) == fingerprint(git_project) != ""
@@ -77,6 +76,36 @@ def test_a_git_in_the_project_is_not_run(git_project, trap, monkeypatch):
         assert fingerprint(git_project) != ""
         assert not ran.exists()
     monkeypatch.setenv("PATH", ".:")
+    assert fingerprint(git_project) == ""
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("name", ["GLOBAL", "SYSTEM"])
+def test_a_filter_of_settings_that_the_environment_names_is_not_run(
+    git_project, trap, tmp_path, monkeypatch, name
+):
+    program, ran = trap
+    (tmp_path / "gitconfig").write_text(f'[filter "x"]\nclean = {program}\n')
+    monkeypatch.setenv(f"GIT_CONFIG_{name}", str(tmp_path / "gitconfig"))
+    (Path(git_project) / ".gitattributes").write_text("* filter=x\n")
+    dirty(git_project)
+    assert fingerprint(git_project) != ""
+    assert not ran.exists()
+
+
+def test_a_git_in_a_folder_of_the_project_that_is_on_the_path_is_not_run(
+    git_project, trap, tmp_path, monkeypatch
+):
+    program, ran = trap
+    folder = Path(git_project) / ".venv" / "bin"
+    folder.mkdir(parents=True)
+    (folder / "git").symlink_to(program)
+    (tmp_path / "link").symlink_to(folder)
+    for first in (folder, tmp_path / "link"):
+        monkeypatch.setenv("PATH", f"{first}:{os.environ['PATH']}")
+        assert fingerprint(git_project) != ""
+        assert not ran.exists()
+    monkeypatch.setenv("PATH", str(folder))
     assert fingerprint(git_project) == ""
     assert not ran.exists()
 

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import git
 from notyet.workspace import git as git_runs
-from notyet.workspace import look
+from notyet.workspace import look, unknown
 from notyet.workspace.look import Scope, fingerprint, fingerprints
 from tree_changes import add, configured, edit
 
@@ -44,7 +44,7 @@ def runs(tmp_path, replace_git):
     def told():
         lines = log.read_text().splitlines() if log.exists() else []
         log.unlink(missing_ok=True)
-        known = ("status", "ls-files", "config", "rev-parse")
+        known = ("status", "ls-files", "config", "rev-parse", "check-ignore")
         return sorted(word for line in lines for word in line.split() if word in known)
 
     return told
@@ -58,8 +58,8 @@ def test_one_look_is_two_git_processes(git_project, runs):
 
 def test_the_same_scope_is_looked_at_once(git_project, runs):
     scopes = [Scope(git_project)] * 3 + [
-        Scope(git_project, ("a", "b")),
-        Scope(git_project, ("b", "a")),
+        Scope(git_project, ("a", "file.txt")),
+        Scope(git_project, ("file.txt", "a")),
     ]
     assert all(fingerprints(scopes))
     assert runs() == ["ls-files", "ls-files", "status", "status"]
@@ -106,6 +106,25 @@ def test_what_is_excluded_or_has_attributes_names_no_command(git_project, runs):
     assert runs() == ["ls-files", "status"]
 
 
+@pytest.mark.parametrize("told", ["[core]\nexcludesfile = x\n", "[include]\npath = nowhere\n"])
+def test_settings_of_the_user_that_may_name_what_is_ignored_take_one_more(git_project, runs, told):
+    (Path.home() / ".gitconfig").write_text(told)
+    assert fingerprint(git_project)
+    assert runs() == ["config", "ls-files", "status"]
+
+
+def test_only_a_folder_in_which_git_knows_no_file_takes_one_more(git_project, runs):
+    for name in ("known", "new"):
+        (Path(git_project) / name).mkdir()
+        (Path(git_project) / name / "file").touch()
+    git(git_project, "add", "known")
+    runs()
+    assert all(fingerprints([Scope(f"{git_project}/known"), Scope(git_project)]))
+    assert runs() == ["ls-files", "status"]
+    assert all(fingerprints([Scope(f"{git_project}/new"), Scope(git_project)]))
+    assert runs() == ["check-ignore", "ls-files", "status"]
+
+
 def test_more_scopes_than_run_at_once_are_all_told(git_project, monkeypatch):
     monkeypatch.setattr(git_runs, "_AT_ONCE", 2)
     scopes = [Scope(git_project, (f"{number}", "file.txt")) for number in range(7)]
@@ -145,6 +164,20 @@ def test_a_git_that_hangs_is_ended_with_all_it_started(git_project, tmp_path, re
     groups = {*pids.read_text().split()}
     while living(groups):  # a child's end takes a moment
         time.sleep(0.01)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
+def test_a_git_that_waits_for_a_pipe_in_the_project_is_ended(git_project, name):
+    (Path(git_project) / "d").mkdir()
+    (Path(git_project) / "d" / "file").touch()
+    git(git_project, "add", ".")
+    (Path(git_project) / "d" / "new").touch()
+    os.mkfifo(Path(git_project) / "d" / name)
+    reasons = {}
+    assert fingerprints([Scope(git_project)], 1.0, reasons) == [""]
+    assert reasons == {Scope(git_project): unknown.SLOW}
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet.workspace import content, look
+from notyet.workspace import content, look, unknown
 from notyet.workspace.look import Scope, fingerprint, fingerprints
 from tree_changes import SECOND_CHANGES, add, edit, overlook, second_id, skip
+from tree_looks import dig, new_repository
 
 pytestmark = pytest.mark.rule("B6", "N1")
 
@@ -197,7 +198,21 @@ def test_a_file_that_vanishes_while_it_is_looked_at_is_a_state_too(git_project, 
     assert fingerprint(git_project) not in {"", before}  # git does not list it any more
 
 
-def test_a_folder_inside_that_vanishes_while_it_is_looked_at_is_a_state_too(
+@pytest.mark.parametrize("kind", ["submodule", "nested"])
+def test_a_folder_inside_that_cannot_be_read_makes_the_files_unknown(git_project, kind):
+    inner = Path(git_project) / "inner"
+    new_repository(inner)
+    if kind == "submodule":
+        git(git_project, "add", "inner")
+        git(git_project, "commit", "--quiet", "-m", "inner")
+    assert fingerprint(git_project) != ""
+    dig(inner)
+    reasons = {}
+    assert fingerprints([Scope(git_project)], reasons=reasons) == [""]
+    assert reasons == {Scope(git_project): unknown.UNREADABLE}
+
+
+def test_a_folder_inside_that_vanishes_while_it_is_looked_at_makes_the_files_unknown(
     git_project, monkeypatch
 ):
     (Path(git_project) / "inner").mkdir()
@@ -207,4 +222,4 @@ def test_a_folder_inside_that_vanishes_while_it_is_looked_at_is_a_state_too(
         raise FileNotFoundError
 
     monkeypatch.setattr(os, "scandir", gone)
-    assert fingerprint(git_project) != ""
+    assert fingerprint(git_project) == ""

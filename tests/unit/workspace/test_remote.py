@@ -23,7 +23,7 @@ from tree_changes import (
     second_id,
     stage,
 )
-from tree_looks import SHELLS, is_known, look, nest, new_repository
+from tree_looks import SHELLS, dig, is_known, look, nest, new_repository
 
 pytestmark = pytest.mark.rule("B6", "M1", "N1")
 
@@ -89,7 +89,29 @@ def test_a_huge_file_stands_for_itself_by_size_and_time(git_project, monkeypatch
         big.write_text(content)
         os.utime(big, (when, when))
         seen.add(look(git_project))
-    assert len(seen) == 3  # nobody read the content
+    assert len(seen) == 4  # nobody read the content, but the last time is nobody's to set
+
+
+def without_full_times(folder):
+    """Make an `ls` that shows no more than minutes."""
+    program = folder / "ls"
+    refuse = "case $* in *--full-time*|*T*) exit 1 ;; esac"
+    program.write_text(f'#!/bin/sh\n{refuse}\nexec {shutil.which("ls")} "$@"\n')
+    program.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_where_times_are_told_to_the_minute_only_what_needs_them_is_unknown(
+    git_project, tmp_path, monkeypatch
+):
+    (tmp_path / "bin").mkdir()
+    path = without_full_times(tmp_path / "bin")
+    add(Path(git_project))
+    assert is_known(look(git_project, PATH=path))
+    monkeypatch.setattr(workspace_remote, "_BLOCKS_OF_A_BIG_FILE", 4)
+    (Path(git_project) / "big").write_text("x" * 5000)
+    assert is_known(look(git_project))
+    assert not is_known(look(git_project, PATH=path))
 
 
 @pytest.mark.parametrize("where", ["/", "/no/such/folder"])
@@ -118,6 +140,21 @@ def test_a_change_inside_a_submodule_or_a_nested_repository_shows(nested):
     seen.append(look(nested))
     assert all(map(is_known, seen))
     assert len(set(seen)) == len(seen)
+
+
+def test_an_edit_inside_that_keeps_size_and_time_shows(nested):
+    for name in ("sub/a.txt", "nested/a.txt"):
+        before, times = look(nested), (nested / name).stat()
+        (nested / name).write_text("b")
+        os.utime(nested / name, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert is_known(before)
+        assert look(nested) != before
+
+
+def test_a_folder_inside_that_cannot_be_read_makes_the_files_unknown(nested):
+    assert is_known(look(nested))
+    dig(nested / "nested")
+    assert not is_known(look(nested))
 
 
 def test_which_of_the_overlooked_files_is_there_shows(git_project):
@@ -180,11 +217,36 @@ def test_a_filter_of_the_repository_makes_the_files_unknown(git_project, trap, k
     assert not ran.exists()
 
 
-def test_a_filter_of_the_user_is_fine(git_project, tmp_path):
-    (tmp_path / "gitconfig").write_text('[filter "x"]\nclean = cat\n')
+def test_a_filter_of_the_user_is_fine(git_project):
+    (Path.home() / ".gitconfig").write_text('[filter "x"]\nclean = cat\n')
+    (Path(git_project) / ".gitattributes").write_text("* filter=x\n")
+    edit(Path(git_project))
+    assert is_known(look(git_project))
+
+
+def test_a_filter_of_settings_that_the_environment_names_is_not_run(git_project, trap, tmp_path):
+    program, ran = trap
+    (tmp_path / "gitconfig").write_text(f'[filter "x"]\nclean = {program}\n')
     (Path(git_project) / ".gitattributes").write_text("* filter=x\n")
     edit(Path(git_project))
     assert is_known(look(git_project, GIT_CONFIG_GLOBAL=str(tmp_path / "gitconfig")))
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_a_program_in_a_folder_of_the_project_that_is_on_the_path_is_not_run(
+    git_project, trap, shell
+):
+    if shutil.which(shell[0]) is None:
+        pytest.skip(f"there is no {shell[0]}")
+    program, ran = trap
+    folder = Path(git_project) / "bin"
+    folder.mkdir()
+    for name in ("git", "ls", "find", "printf"):
+        (folder / name).symlink_to(program)
+    argv = [shutil.which(shell[0]), *shell[1:]]
+    assert is_known(look(git_project, shell=argv, PATH=f"{folder}:{os.environ['PATH']}"))
+    assert not ran.exists()
 
 
 @pytest.mark.parametrize("first", [".", "", "bin/.."])

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from conftest import git
 from notyet.core.remote import remote_from
 from notyet.workspace import remote as workspace_remote
+from notyet.workspace import unknown
 from notyet.workspace.look import Scope
 from notyet.workspace.remote import fingerprints_there
 from tree_changes import CHANGES, OF_HEAD_ALONE, edit
-from tree_looks import is_known, look, nest, other_folder
+from tree_looks import is_known, look, nest, new_repository, other_folder
 
 pytestmark = pytest.mark.rule("M1", "N1")
 
@@ -56,6 +58,44 @@ def test_other_paths_do_not_lead_into_a_repository_inside(nested, path):
     (nested / "nested" / "a.txt").write_text("changed")
     assert look(nested, path) == before
     assert is_known(before)
+
+
+@pytest.mark.parametrize("path", ["srcs/**", "{file,other}.txt", "!file.txt", "FILE.TXT"])
+def test_paths_that_name_no_file_at_all_are_unknown(git_project, path):
+    assert look(git_project, path) == ""
+    assert is_known(look(git_project, path, "*.txt"))
+
+
+@pytest.mark.parametrize("path", ["src/**", "src", "./src/kept.txt"])
+def test_paths_that_lead_through_a_link_are_unknown(git_project, path):
+    other_folder(git_project)
+    (Path(git_project) / "src").symlink_to("other")
+    assert look(git_project, "file.txt", path) == ""
+    assert is_known(look(git_project, "file.txt", "*"))
+
+
+def test_why_files_are_unknown_is_told(warm_box, git_project, tmp_path):
+    (tmp_path / "plain").mkdir()
+    bare = Path(git_project) / "filtered"
+    new_repository(bare)
+    git(bare, "config", "filter.x.clean", "cat")
+    new_repository(tmp_path / "broken")
+    (tmp_path / "broken" / ".git" / "HEAD").write_text("broken")
+    expected = {
+        Scope(str(tmp_path / "plain")): unknown.OUTSIDE,
+        Scope(str(tmp_path / "gone")): unknown.OUTSIDE,
+        Scope(git_project, ("b", "a", "b")): unknown.NOT_NAMED,
+        Scope(str(bare)): unknown.FILTERED,
+        Scope(str(tmp_path / "broken")): unknown.REFUSED,
+    }
+    reasons = {}
+    remote = remote_from(warm_box.url(git_project))
+    assert fingerprints_there(remote, [*expected], 20, reasons) == [""] * 5
+    assert reasons == expected
+    assert all(fingerprints_there(remote, [Scope(git_project)], 20, reasons))
+    lost = {}
+    assert fingerprints_there(remote_from("ssh://no-such.invalid/"), [Scope("/")], 20, lost) == [""]
+    assert lost == {Scope("/"): unknown.LOST}
 
 
 def test_all_scopes_are_told_in_one_round_trip(warm_box, git_project, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 
 from conftest import git
 from notyet.workspace import content as workspace_content
+from notyet.workspace import unknown
 from notyet.workspace.look import Scope, fingerprint, fingerprints, repository_of
 from tree_changes import CHANGES, OF_HEAD_ALONE, edit
 
@@ -72,8 +73,8 @@ def test_they_are_globs_of_git_from_the_folder_on(project, path, is_named):
     before = look(project / "other", path)
     (project / "other" / "kept.txt").write_text("changed")
     edit(project)
+    assert bool(before) is is_named
     assert (look(project / "other", path) != before) is is_named
-    assert before
 
 
 @pytest.mark.parametrize("name", ["LITERAL", "GLOB", "NOGLOB", "ICASE"])
@@ -91,15 +92,46 @@ def test_a_path_that_leads_out_makes_its_scope_unknown_and_no_other(project, pat
     assert [bool(seen) for seen in fingerprints(scopes)] == [True, False, True]
 
 
+def why(folder, *paths):
+    reasons = {}
+    assert fingerprints([Scope(str(folder), paths)], reasons=reasons) == [""]
+    return reasons[Scope(str(folder), paths)]
+
+
+@pytest.mark.parametrize("paths", [("srcs/**",), ("{file,other}.txt",), ("!other",), ("OTHER/**",)])
+def test_paths_that_name_no_file_at_all_are_unknown(project, paths):
+    assert why(project, *paths) == unknown.NOT_NAMED
+    assert look(project, *paths, "file.txt") != ""
+
+
+def test_a_new_file_is_named_too_and_a_deleted_one_until_it_is_forgotten(project):
+    assert look(project, "new.txt") == ""
+    (project / "new.txt").touch()
+    assert look(project, "new.txt") != ""
+    git(project, "add", ".")
+    (project / "new.txt").unlink()
+    assert look(project, "new.txt") != ""
+    git(project, "add", ".")
+    assert look(project, "new.txt") == ""
+
+
+@pytest.mark.parametrize("path", ["src/**", "src", "src/*.txt", "./src/kept.txt", "other/../src/*"])
+def test_paths_that_lead_through_a_link_are_unknown(project, path):
+    (project / "src").symlink_to("other")
+    git(project, "add", ".")
+    assert why(project, "file.txt", path) == unknown.LINKED
+    assert look(project, "file.txt", "*") != ""
+
+
 def test_scopes_are_told_in_their_order_and_the_same_one_twice(project, tmp_path):
     below = str(project / "other")
     scopes = [
         Scope(str(project)),
         Scope(str(tmp_path)),
-        Scope(below, ("a", "b")),
+        Scope(below, ("*.txt", "b")),
         Scope(below),
-        Scope(below, ("b", "a", "b")),
-        Scope(str(project), ("a", "b")),
+        Scope(below, ("b", "*.txt", "b")),
+        Scope(str(project), ("*.txt", "b")),
     ]
     whole, none, first, same_whole, second, other = fingerprints(scopes)
     assert none == ""
