@@ -3,8 +3,9 @@
 Lines indented by two belong to the machine: `$ ` begins a command and `> ` goes on with it. What
 follows is what it must print, stdout and stderr together, and `[N]` its exit code if that is not
 0. A line that ends in ` (glob)` or ` (re)` is a pattern; ` (no-eol)` says that the last line was
-not ended. All commands of a story run in one bash, so that `cd` and variables stay. In what is
-printed `$PROJECT`, `$HOME` and `$BIN` stand for the folders of the story.
+not ended, and ` (printed)` that what looks like an exit code is none. All commands of a story run
+in one bash, so that `cd` and variables stay. In what is printed `$PROJECT`, `$HOME` and `$BIN`
+stand for the folders of the story.
 """
 
 import os
@@ -21,6 +22,7 @@ import notyet
 WRITE = "NOTYET_STORIES"
 PATIENCE = 90.0  # seconds for a whole story
 MARK = "--- the story goes on after"
+CODE = re.compile(r"\[\d+\]")
 PROGRAMS = """
 bash sh git env basename cat chmod cp cut date dirname echo false grep head kill ln
 ls mkdir mkfifo mktemp mv od printf pwd readlink realpath rm rmdir sed seq sleep sort
@@ -83,15 +85,15 @@ def written(parts):
             continue
         first, *more = part.command
         lines.append(f"  $ {first}")
-        lines += [f"  > {line}".rstrip() for line in more]
+        lines += [f"  > {line}" if line else "  >" for line in more]
         lines += [f"  {line}" for line in part.expected]
     return "\n".join(lines) + "\n"
 
 
 def fits(expected, line):
     """Tell whether a line is as it should be."""
-    if expected == line:
-        return True
+    if expected == line or CODE.fullmatch(line):
+        return expected == line
     if expected.endswith(" (glob)"):
         known = re.escape(expected.removesuffix(" (glob)"))
         return re.fullmatch(known.replace(r"\*", ".*").replace(r"\?", "."), line) is not None
@@ -197,10 +199,10 @@ def _lines(text):
     """Return what a command printed as lines; the one that we added is not among them."""
     if not text:
         return []
-    if text.endswith("\n"):
-        return text[:-1].split("\n")
     *lines, last = text.split("\n")
-    return [*lines, f"{last} (no-eol)"]
+    if last:
+        lines.append(f"{last} (no-eol)")
+    return [f"{line} (printed)" if CODE.fullmatch(line) else line for line in lines]
 
 
 def check(path, folder):

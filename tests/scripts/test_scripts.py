@@ -42,6 +42,7 @@ def test_codes_patterns_and_ends_of_lines_count(tell):
         "  $ echo a 12 b; exit_with() { return $1; }; exit_with 3\n  a ?? * (glob)\n  [3]\n"
         "  $ echo 12.5 >&2\n  [0-9]+\\.5 (re)\n  $ printf x\n  x (no-eol)\n"
         "  $ printf '\\n\\n'\n  \n  \n"
+        "  $ echo '[1]'\n  [1] (printed)\n  $ echo '[2]'; false\n  [?] * (glob)\n  [1]\n"
     )
 
 
@@ -53,6 +54,9 @@ def test_codes_patterns_and_ends_of_lines_count(tell):
         "  $ echo a\n  a\n  b\n",
         "  $ false\n",
         "  $ true\n  [1]\n",
+        "  $ echo '[1]'\n  [1]\n",
+        "  $ false\n  * (glob)\n",
+        "  $ echo '[1]'; false\n  [1]\n  [1]\n",
         "  $ echo ab\n  a (glob)\n",
         "  $ echo ab\n  a (re)\n",
         "  $ printf a\n  a\n",
@@ -74,6 +78,12 @@ def test_a_story_can_be_written_anew_and_keeps_what_still_fits(tell, monkeypatch
     monkeypatch.setenv(stories.WRITE, "write")
     text = "Prose.\n\n  $ echo old 5 s; echo new; false\n  old ? s (glob)\n  gone\n  [2]\n\nMore.\n"
     assert tell(text) == text.replace("  gone\n  [2]", "  new\n  [1]")
+
+
+def test_what_is_written_anew_keeps_its_commands(tell, monkeypatch):
+    monkeypatch.setenv(stories.WRITE, "write")
+    text = "  $ cat <<'END'\n  > a  \n  >\n  >   \n  > END\n"
+    assert tell(text) == text + "  a  \n  \n    \n"
 
 
 def test_nothing_of_the_user_is_in_a_story(tell):
