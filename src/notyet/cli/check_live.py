@@ -10,6 +10,7 @@ import time
 from notyet.cli.check_show import result
 from notyet.cli.lines import in_a_line
 from notyet.cli.style import Style
+from notyet.cli.width import columns_of, cut, padded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +22,10 @@ _TICK = 0.1  # seconds between two pictures
 _JOINED = 1.0  # seconds for the last one; a terminal that is held with Ctrl-S holds nobody up
 _LONG = 1.0  # seconds after which somebody wonders
 _LOOKING = "looking at the files ..."
-_MOST_NAME = 40
-_BESIDE = 24  # columns beside a name
+_MOST_NAME = 40  # columns
+_LEAST_NAME = 4
+_BESIDE = 23  # columns beside a name
+_GAP = "  "
 
 
 class Live:
@@ -75,32 +78,47 @@ class Live:
 
     def _lines(self) -> list[str]:
         gates = dict(self._gates)  # others add to it meanwhile
+        columns, rows = _size(self._stream)
         if not gates:  # those that apply are still being found, maybe on another machine
             is_long = time.monotonic() - self._began > _LONG
-            return [f"  {Style(self._stream).paint(_LOOKING, 'dim')}"] if is_long else []
-        columns, rows = _size(self._stream)
+            return [self._row([(_LOOKING, "dim")], columns)] if is_long else []
         names = list(gates)
         if len(names) > rows:  # what runs matters more than what is over
             names = [name for name, (_, report) in gates.items() if report is None]
         shown = names[:rows]
-        width = min(max((len(in_a_line(name, _MOST_NAME)) for name in shown), default=0), columns)
-        lines = [self._line(name, *gates[name], width) for name in shown]
+        most = max(_LEAST_NAME, min(_MOST_NAME, columns - _BESIDE))
+        words = [cut(in_a_line(name, _MOST_NAME), most) for name in shown]
+        width = max(map(columns_of, words), default=0)
+        lines = [
+            self._row([(padded(word, width), ""), *_state(*gates[name])], columns)
+            for name, word in zip(shown, words, strict=True)
+        ]
         more = len(names) - len(shown)
-        return [*lines, f"  and {more} more"] if more else lines
+        return [*lines, self._row([(f"and {more} more", "")], columns)] if more else lines
 
-    def _line(self, name: str, since: float, report: Report | None, width: int) -> str:
+    def _row(self, parts: list[tuple[str, str]], columns: int) -> str:
+        """Return words, each in its colour, as one row: a line that is broken is never wiped."""
         paint = Style(self._stream).paint
-        shown = in_a_line(name, _MOST_NAME)[:width].ljust(width)
-        if report is None:
-            return f"  {shown}  {paint(f'{time.monotonic() - since:.0f} s', 'dim')}"
-        word, colour = result(report)
-        return f"  {shown}  {paint(word, colour)}  {paint(f'{report.seconds:.1f} s', 'dim')}"
+        row = ""
+        for words, colour in parts:
+            columns -= len(_GAP)
+            shown = cut(words, columns)
+            columns -= columns_of(shown)
+            row += _GAP + (paint(shown, colour) if colour and shown else shown)
+        return row.rstrip()
+
+
+def _state(since: float, report: Report | None) -> list[tuple[str, str]]:
+    """Return how long a gate is being asked, or what it said and how long that took."""
+    if report is None:
+        return [(f"{time.monotonic() - since:.0f} s", "dim")]
+    return [result(report), (f"{report.seconds:.1f} s", "dim")]
 
 
 def _size(stream: TextIO) -> tuple[int, int]:
-    """Return how many columns there are for a name, and how many lines for gates."""
+    """Return how many columns there are for a line, and how many lines for gates."""
     try:
         columns, rows = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
         columns = rows = 0
-    return max(8, (columns or 80) - _BESIDE), max(1, (rows or 24) - 2)
+    return (columns or 80) - 1, max(1, (rows or 24) - 2)

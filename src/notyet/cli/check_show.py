@@ -7,6 +7,7 @@ import os
 from notyet.cli.lines import in_a_line
 from notyet.cli.style import Style
 from notyet.cli.table import table
+from notyet.cli.width import columns_of, padded
 from notyet.core.text import clean, listed, visible
 from notyet.core.verdict import Block, Halt, Problem
 
@@ -30,6 +31,7 @@ _SPARED = {
     "unchanged": "no file changed since this agent began",
 }
 _MOST_NOTE = 400
+_MOST_NAME = 60  # columns of a gate and its place
 
 
 class Show:
@@ -81,9 +83,10 @@ class Show:
         if not rows:
             return
         self._line(self._style.paint(title, "bold"))
-        width = max(len(in_a_line(name, 60)) for name, _ in rows)
-        for name, why in rows:
-            self._line(f"  {in_a_line(name, 60):<{width}}  {in_a_line(why, 200)}")
+        names = [in_a_line(name, _MOST_NAME) for name, _ in rows]
+        width = max(map(columns_of, names))
+        for name, (_, why) in zip(names, rows, strict=True):
+            self._line(f"  {padded(name, width)}  {in_a_line(why, 200)}")
         self._line()
 
     def _notes(self, checked: Checked) -> None:
@@ -195,6 +198,8 @@ def _nothing_asked(checked: Checked) -> str:
         return "nothing was asked: other work of this session goes on, and wakes the agent again"
     if decision.why == "untrusted":
         return "nothing was asked: nobody trusted these gates yet"
+    if decision.why == "ledger":
+        return f"a stop would let the agent go unchecked: {listed(decision.warnings)}"
     if decision.why == "config":
         return "nothing was asked: there is no file that can be read"
     if decision.why != "no-gate":

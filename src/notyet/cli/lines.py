@@ -8,6 +8,7 @@ import time
 from io import TextIOWrapper
 
 from notyet.cli.style import Style
+from notyet.cli.width import columns_of, cut
 from notyet.core.text import clean
 
 TYPE_CHECKING = False
@@ -93,6 +94,15 @@ def give_up(stream: TextIO) -> None:
         return
 
 
+def give_up_unwritable() -> None:
+    """Let what cannot be written any more go nowhere, as on a terminal that was closed."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            give_up(stream)
+
+
 def tolerate(stream: TextIO) -> None:
     """Let a stream whose encoding lacks a letter show its number instead of failing."""
     if isinstance(stream, TextIOWrapper):
@@ -118,7 +128,10 @@ def readable(value: object) -> object:
 
 
 def open_streams() -> None:
-    """Let what was closed before we began lead nowhere: else another file gets its number."""
+    """Make ready for whatever is written, and whoever reads it.
+
+    What was closed before we began leads nowhere: else another file gets its number.
+    """
     for fd, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(fd)
@@ -127,9 +140,13 @@ def open_streams() -> None:
         if getattr(sys, name) is None:
             mode = "r" if name == "stdin" else "w"
             setattr(sys, name, os.fdopen(fd, mode, encoding="utf-8", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        tolerate(stream)
 
 
 def in_a_line(text: str, most: int) -> str:
-    """Return a text of many lines as one that fits: what is left out is shown as dots."""
+    """Return a text of many lines as one of so many columns: what is left out is shown as dots."""
     flat = " ".join(clean(text[: 20 * most]).split())
-    return flat if len(flat) <= most and len(text) <= 20 * most else flat[: most - 4] + " ..."
+    if columns_of(flat) <= most and len(text) <= 20 * most:
+        return flat
+    return cut(flat, most - 4) + " ..."

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # What happens to output that nobody can take; errors of files name the file.
 _UNWRITABLE = {errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG}
+_BY_SIGNAL = 128  # above this, an exit code says which signal ended us
 _OWN_OPTIONS = ("-h", "--help", "--version")
 COMMANDS = {
     "init": "notyet.cli.init",
@@ -60,12 +61,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         from notyet.cli.hook import serve
 
         return serve(words[1:])
-    from notyet.cli.lines import give_up, open_streams
+    from notyet.cli.lines import give_up, give_up_unwritable, open_streams
 
     open_streams()
     try:
         try:
             return _run(words)
+        except SystemExit as ended:
+            if isinstance(ended.code, int) and ended.code > _BY_SIGNAL:
+                give_up_unwritable()  # the terminal may be gone, and with it who would read it
+            raise
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:

@@ -7,6 +7,7 @@ import sys
 
 from notyet.cli.lines import in_a_line
 from notyet.cli.style import Style
+from notyet.cli.width import columns_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _WIDE = 120  # columns where no terminal tells
 _LEAST_LAST = 16
-_MOST_OTHERS = 40  # characters of a cell that is not the last
+_MOST_OTHERS = 40  # columns of a cell that is not the last
 _GAP = "  "
 OUTCOME_COLOURS = {
     "passed": "green",
@@ -51,14 +52,14 @@ def table(
     style = style or Style(sys.stdout)
     last = len(head) - 1
     flat = [[in_a_line(_text(cell), _MOST_OTHERS) for cell in row[:last]] for row in rows]
-    widths = [max(len(row[at]) for row in (list(head), *flat)) for at in range(last)]
+    widths = [max(columns_of(row[at]) for row in (list(head), *flat)) for at in range(last)]
     widths = [max(pair) for pair in zip(widths, [*least, *([0] * last)], strict=False)]
     room = max(_LEAST_LAST, (columns or width()) - sum(widths) - len(_GAP) * last)
 
     def line(cells: Sequence[str], colours: Sequence[str]) -> str:
         shown = []
         for at, (cell, colour) in enumerate(zip(cells, colours, strict=True)):
-            blank = "" if at == last else " " * (widths[at] - len(cell))
+            blank = "" if at == last else " " * (widths[at] - columns_of(cell))
             painted = style.paint(cell, colour) if colour and cell else cell
             shown.append(blank + painted if head[at] in right else painted + blank)
         return _GAP.join(shown).rstrip()

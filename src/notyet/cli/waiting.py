@@ -7,6 +7,8 @@ import sys
 from contextlib import contextmanager
 
 from notyet.cli.style import Style
+from notyet.cli.table import width
+from notyet.cli.width import cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ def waiting(words: str) -> Iterator[None]:
     """Show the words on standard error while the block runs, if somebody looks at it."""
     is_seen = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     if is_seen:
+        words = cut(words, width(sys.stderr) - 1)  # of two rows only one would go
         print(Style(sys.stderr).paint(words, "dim"), end="", file=sys.stderr, flush=True)
     try:
         yield

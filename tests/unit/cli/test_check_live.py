@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from notyet.cli.check_live import Live
+from notyet.cli.width import columns_of
 from notyet.core.verdict import Allow, Block, Halt, Problem, Report
 
 
@@ -95,6 +96,24 @@ def test_names_are_made_harmless_and_cut(monkeypatch):
     assert "\x1b[31m" not in screen.seen
     assert "  red name t" in screen.seen.splitlines()[0]
     assert len(screen.seen.splitlines()[0]) < 34
+
+
+@pytest.mark.parametrize("columns", [6, 10, 20, 40])
+@pytest.mark.parametrize("name", ["a name that is much too long for it", "測試" * 12, "é" * 30])
+def test_no_line_takes_a_second_row(monkeypatch, name, columns):
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Screen(columns=columns)
+    answer = Report(gate=name, answer=Block("no"), warning="w", seconds=12345.0)
+    with Live(screen.stream) as live:
+        live.hear(name, None)
+        live.hear("b" + name, None)
+        live.hear("b" + name, answer)
+        screen.until(r"(\r\n.*){2}")
+    screen.end()
+    shown = [line for line in re.split(r"\r\n|\x1b\[\d+A\r\x1b\[J", screen.seen) if line]
+    assert len(shown) >= 2
+    assert all(columns_of(line) < columns for line in shown)
 
 
 def test_where_lines_are_few_those_that_run_are_shown(monkeypatch):

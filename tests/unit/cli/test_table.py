@@ -71,3 +71,10 @@ def test_a_terminal_tells_its_width():
     finally:
         os.close(master)
         os.close(slave)
+
+
+def test_wide_letters_are_counted_by_their_columns():
+    lines = table(("NAME", "N", "WHY"), [("測試", "5", "x"), ("lint", "6", "y" * 9)], PLAIN)
+    assert lines == ["NAME  N  WHY", "測試  5  x", "lint  6  yyyyyyyyy"]
+    cut = table(("ID", "WHY"), [("測", "試" * 50)], PLAIN, columns=30)[1]
+    assert cut == "測  " + "試" * 11 + " ..."

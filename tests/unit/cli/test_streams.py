@@ -1,0 +1,69 @@
+"""What is written where an encoding has not all letters: never a traceback, nor another code."""
+
+import subprocess
+import sys
+
+import pytest
+
+from hook_runs import ENTRY, clean_environ, new_project, payload, run_hook
+
+GATES = '[gates."tëst😀"]\nrun = "echo 😀ö"\n[gates."bäd"]\nrun = "echo 測試; exit 1"\n'
+RUNS = {
+    ("check",): 1,
+    ("check", "tëst😀"): 0,
+    ("check", "--json"): 1,
+    ("check", "tëst😁"): 2,
+    ("status",): None,
+    ("status", "--why"): 0,
+    ("log",): 0,
+    ("replay",): 0,
+    ("validate",): 0,
+    ("trust", "--show"): 0,
+    ("completion", "--values", "gates"): 0,
+    ("größe",): 2,
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = new_project(tmp_path / "pröject", GATES)
+    (folder / "wëb").mkdir()
+    (folder / "wëb" / "Makefile").write_text("test:\n\ttrue\n")
+    run_hook(payload("claude", folder), "--host", "claude")
+    return folder
+
+
+def run(folder, argv, encoding):
+    return subprocess.run(
+        [sys.executable, "-S", str(ENTRY), *argv],
+        cwd=folder,
+        env=clean_environ(PYTHONIOENCODING=encoding, LC_ALL="C.UTF-8"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp437"])
+@pytest.mark.parametrize("argv", RUNS, ids=" ".join)
+def test_a_letter_that_a_stream_lacks_is_shown_by_its_number(folder, argv, encoding):
+    ended = run(folder, argv, encoding)
+    assert b"Traceback" not in ended.stderr
+    assert ended.returncode == run(folder, argv, "utf-8").returncode
+    assert RUNS[argv] in {None, ended.returncode}
+    assert ended.stdout or ended.stderr
+    (ended.stdout + ended.stderr).decode(encoding)
+
+
+def test_what_can_be_shown_is_shown(folder):
+    said = run(folder, ["check"], "latin-1").stdout
+    assert "tëst\\U0001f600  passed".encode("latin-1") in said
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_init_shows_folders_that_a_stream_cannot_spell(tmp_path, encoding):
+    (tmp_path / "測").mkdir()
+    (tmp_path / "測" / "Makefile").write_text("test:\n\ttrue\n")
+    ended = run(tmp_path, ["init", "--dry-run"], encoding)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert rb"\u6e2c" in ended.stdout
