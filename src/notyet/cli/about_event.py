@@ -77,7 +77,7 @@ def event_from(args: argparse.Namespace, cwd: str, environ: Mapping[str, str]) -
 def about(args: argparse.Namespace, cwd: str) -> About:
     """Return what the options say, before any dialect has read it. Raises NotyetError."""
     changes: dict[str, Any] = {
-        name: getattr(args, name) for name in NAMES if getattr(args, name) is not None
+        name: getattr(args, name) or None for name in NAMES if getattr(args, name) is not None
     }
     if args.event:
         changes["scope"] = EVENTS[args.event]
@@ -112,7 +112,29 @@ def read(stop: About, environ: Mapping[str, str]) -> StopEvent:
         name = stop.payload.get("hook_event_name")
         what = f"{visible(name)[:80]} is no stop" if isinstance(name, str) else "this is no stop"
         raise NotyetError(f"{stop.origin}: {what}; take the payload of Stop or SubagentStop")
-    return stop.changed(event)
+    event = stop.changed(event)
+    _expect_told(host, event, stop.changes, environ)
+    return event
+
+
+def _expect_told(
+    host: str, event: StopEvent, changes: Mapping[str, Any], environ: Mapping[str, str]
+) -> None:
+    """Refuse a stop that this host never tells of: its hook would not know these names either."""
+    if changes.keys().isdisjoint(NAMES):
+        return
+    payload, _ = command_face(host).write_event(event, "")
+    # Of a host with a place for it, the name is what somebody gave with `hook --agent`.
+    payload["agent_name"] = event.agent_name
+    told = host_face(host).read_event(payload, environ)
+    for name in NAMES:
+        if name in changes and changes[name] != getattr(told, name):
+            who = "a subagent" if event.scope == "subagent" else "the main agent"
+            option = "--" + name.replace("_", "-")
+            raise NotyetError(
+                f"{option}: {host} does not say this of {who} that stops, so its hook never knows"
+                f" it; leave it out, or take another host with --as"
+            )
 
 
 def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> About:

@@ -25,7 +25,7 @@ EXAMPLES = (
     ("notyet check --answer 'tests=block:Mend the tests.'", "as if this gate had said so"),
     ("notyet check --json", "for programs"),
 )
-_USAGE = 2
+_USAGE = _UNASKED = 2
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +66,7 @@ def _seconds(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask the gates; exit 1 when the agent would be held."""
+    """Ask the gates; exit 1 when the agent would be held, 2 when nobody could be asked."""
     try:
         cwd = os.getcwd()
     except OSError:
@@ -99,7 +99,9 @@ def run(args: argparse.Namespace) -> int:
         from notyet.cli.check_show import Show
 
         Show(sys.stdout, cwd).all(checked, args.as_host)
-    return 1 if is_held(checked) else 0
+    if is_held(checked):
+        return 1
+    return _UNASKED if checked.is_unasked else 0
 
 
 def is_held(checked: Checked) -> bool:
@@ -116,11 +118,8 @@ def _asked(wish: Wish) -> Checked:
     from notyet.cli.check_live import Live
     from notyet.core.record import replace
 
-    with ended_in_order(), Live() as live:
-        try:
-            return ask(replace(wish, progress=live.hear), os.environ)
-        finally:
-            sweep()
+    with ended_in_order(sweep), Live() as live:
+        return ask(replace(wish, progress=live.hear), os.environ)
 
 
 def _refuse(why: str) -> int:

@@ -13,13 +13,15 @@ from notyet.config.inside import inside_agent
 from notyet.config.setup import Setup
 from notyet.core.event import StopEvent
 from notyet.core.gate import why_not
-from notyet.core.limits import Limits
+from notyet.core.limits import History, Limits, open_turn
 from notyet.core.plan import missing_names, select
 from notyet.core.record import Record, replace
 from notyet.core.verdict import skipped
 from notyet.deadline import Deadline
 from notyet.deciding import NO_SESSION, Deciding, Situation
-from notyet.errors import LedgerError
+from notyet.errors import LedgerError, LedgerUnmended
+from notyet.ledger import Begun
+from notyet.ledger.foreseen import foresee
 from notyet.ledger.sqlite import Ledger
 from notyet.telling import tell_all
 
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 # Of a supervisor, or of `notyet status`, and of no interest to somebody who asks.
 _OTHERS = frozenset({"NOTYET_SUPERVISED", "NOTYET_PROBE"})
+_NOBODY_TO_ASK = frozenset({"no-gate", "background"})  # as it should be
+_NOT_REMEMBERED = "what passed is not remembered, since an agent runs this check"
 
 
 class Wish(Record, kw_only=True):
@@ -59,9 +63,19 @@ class Checked(Record, kw_only=True):
     unasked: tuple[tuple[Gate, str], ...] = ()  # those that do not apply, and why
     spared: Mapping[str, str] = {}  # those that a stop would not ask, and why (N1)
     answered: frozenset[str] = frozenset()
+    named: tuple[str, ...] = ()  # whom somebody wants to be asked; empty: all
     unknown: tuple[str, ...] = ()  # names that no gate has
     notes: tuple[str, ...] = ()  # for whoever asked
     trouble: str = ""  # of the ledger
+
+    @property
+    def is_unasked(self) -> bool:
+        """Whether there may be gates that should have been asked, and were not."""
+        decision = self.decision
+        if decision.outcome == "skipped" and decision.why not in _NOBODY_TO_ASK:
+            return True
+        asked = {report.gate for report in decision.reports if report.answer is not None}
+        return not asked.issuperset(self.named)
 
 
 def ask(wish: Wish, environ: Mapping[str, str]) -> Checked:
@@ -96,7 +110,8 @@ class _Rehearsal(Hook):
         self._unasked: tuple[tuple[Gate, str], ...] = ()
         self._unknown: tuple[str, ...] = ()
         self._trouble: list[str] = []
-        self._ledger = Ledger()
+        self.notes: list[str] = []  # for whoever asked, and no part of the reply
+        self._ledger = Ledger(mends=False)  # only a stop mends it, since its user is told
 
     def close(self) -> None:
         """Give back what the ledger holds."""
@@ -144,24 +159,47 @@ class _Rehearsal(Hook):
             return skipped("no-gate", *missing_names(event, setup.gates))
         if not event.session_id.strip():
             return skipped("no-session", NO_SESSION)
-        # As if it were the first stop of a turn: a check spends no budget.
-        situation = Situation(gates=gates, declared=setup.gates, limits=Limits(**setup.limits))
+        try:
+            begun = self._begun(event)
+        except LedgerError as error:
+            return skipped("ledger", f"{error} (nothing was asked)")
+        situation = Situation(
+            gates=gates,
+            declared=setup.gates,
+            history=begun.history,
+            limits=Limits(**setup.limits),
+        )
         asking = Asking(event, {}, Deadline(self.time_left()), self.wish.progress, answers)
         deciding = Deciding(asking, situation)
         line = deciding.decide(self._ledger, _keep_nothing, self._trouble.append, "all")
         decision = drive_sync(line)
         self._spared = deciding.spared
-        return decision
+        warnings = (*begun.warnings, *decision.warnings)
+        return replace(decision, overridden=begun.overridden, warnings=warnings)
+
+    def _begun(self, event: StopEvent) -> Begun:
+        """Return what a stop would find in the ledger; nothing is counted. Raises LedgerError."""
+        try:
+            return foresee(self._ledger, event, self.time_left())
+        except LedgerUnmended as error:  # a stop begins a new one
+            self._trouble.append(str(error))
+            return Begun(stop=0, history=open_turn(History(), event))
 
     def _remember(self, reports: Sequence[Report]) -> None:
-        """Remember the passes, so that the next stop need not ask.
+        """Remember the passes, so that the next stop need not ask; take back what failed now.
 
-        Not for an agent: it chooses which programs are found here, and at a stop its host does.
+        No passes for an agent: it chooses which programs are found here, and at a stop its host
+        does.
         """
-        if inside_agent(self.environ):
+        passed = [report for report in reports if report.passed_on]
+        failed = [r for r in reports if r.failed_on and self._spared.get(r.gate) == "passed"]
+        if passed and inside_agent(self.environ):
+            self.notes.append(_NOT_REMEMBERED)
+            passed = []
+        if not passed and not failed:
             return
         try:
-            self._ledger.remember([report for report in reports if report.passed_on])
+            self._ledger.remember([*passed, *failed])
         except LedgerError as error:
             self._trouble.append(f"{error} (so nothing is remembered of this)")
 
@@ -177,7 +215,7 @@ class _Rehearsal(Hook):
     def checked(self, reply: Reply) -> Checked:
         """Return what came of it."""
         setup = self._setup_here
-        said = (*self.options.warnings, *self.said, *setup.warnings, *setup.distrust)
+        said = (*self.options.warnings, *self.said, *setup.warnings, *setup.distrust, *self.notes)
         return Checked(
             event=self.event or StopEvent(host=self.host),
             decision=self._decision,
@@ -186,6 +224,7 @@ class _Rehearsal(Hook):
             unasked=self._unasked,
             spared=self._spared,
             answered=frozenset(answer.gate for answer in self.wish.answers),
+            named=self.wish.names,
             unknown=self._unknown,
             notes=tuple(dict.fromkeys(said)),
             trouble=self._trouble[-1] if self._trouble else "",

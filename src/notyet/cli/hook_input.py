@@ -20,6 +20,14 @@ _TEXTS = (
 )
 # They copied Claude Code's format, and take its `decision: block` at a stop.
 LIKE_CLAUDE = frozenset({"vscode", "qwen", "droid", "junie"})
+_JSON_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+}
 _KINDS = dict.fromkeys(_TEXTS.split(), str) | {"stop_hook_active": bool, "background_tasks": list}
 
 
@@ -84,8 +92,7 @@ def payload_from(content: bytes, said: list[str]) -> dict[str, Any]:
     except ValueError as error:
         raise Unreadable(f"the event on stdin is not JSON: {error}") from None
     if not isinstance(payload, dict):
-        kind = type(payload).__name__
-        raise Unreadable(f"the event on stdin is a {kind}, not an object")
+        raise Unreadable(f"the event on stdin is {_kind(payload)}, not an object")
     return payload
 
 
@@ -117,7 +124,7 @@ def unusable(payload: Mapping[str, Any], event: StopEvent | StartEvent, host: st
             for name, kind in _KINDS.items()
             if payload.get(name) is not None and not isinstance(payload[name], kind)
         ]
-    return [f"the event's {name} is a {type(payload[name]).__name__}; not used" for name in wrong]
+    return [f"the event's {name} is {_kind(payload[name])}; not used" for name in wrong]
 
 
 def no_place(payload: Mapping[str, Any], event: StopEvent, host: str) -> str:
@@ -127,13 +134,18 @@ def no_place(payload: Mapping[str, Any], event: StopEvent, host: str) -> str:
     said = payload.get("workspace")
     if host != "notyet" or event.workspace or _is_nothing(said, LOCAL):
         return ""
-    why = f"it is a {type(said).__name__}"
+    why = f"it is {_kind(said)}"
     try:
         if isinstance(said, str):
             remote_from(said)
     except ValueError as error:
         why = str(error)
     return f"the event's workspace cannot be used, so nothing was checked: {why}"
+
+
+def _kind(value: object) -> str:
+    """Return what kind of JSON a value is."""
+    return _JSON_KINDS.get(type(value), "null")
 
 
 def _is_nothing(value: object, default: object) -> bool:

@@ -1,5 +1,6 @@
 """Running `notyet with` in the process of the tests, and a person before `notyet install`."""
 
+import json
 import os
 from pathlib import Path
 
@@ -23,6 +24,35 @@ def place(tmp_path, monkeypatch):
     (folder / ".git").mkdir(parents=True)
     monkeypatch.chdir(folder)
     return folder
+
+
+class Asked:
+    """What `notyet check` said."""
+
+    def __init__(self, code, said):
+        self.code, self.out, self.err = code, said.out, said.err
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def check(monkeypatch, capsys):
+    """Run `notyet check` in a folder, in this process, whose other children are not swept."""
+    monkeypatch.setattr("notyet.checks.orphans.adopt_orphans", lambda: False)
+    monkeypatch.setattr("notyet.checks.orphans.sweep", lambda *_: 0)
+
+    def check(folder, *argv):
+        monkeypatch.chdir(folder)
+        capsys.readouterr()
+        try:
+            code = main(["check", *map(str, argv)])
+        except SystemExit as leaving:
+            code = leaving.code
+        return Asked(code, capsys.readouterr())
+
+    return check
 
 
 class Done:

@@ -45,11 +45,32 @@ def test_every_host_reads_the_stop_that_was_made_up_in_its_words(host):
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_every_host_reads_the_subagent_that_was_made_up_in_its_words(host):
-    words = ("--event", "subagent_stop", "--agent-type", "coder", "--agent-name", "Bo")
-    stop = event("--as", host, *words)
+    stop = event("--as", host, "--event", "subagent_stop")
     assert (stop.host, stop.scope) == (host, "subagent")
-    assert (stop.agent_type, stop.agent_name) == ("coder", "Bo")
     assert stop.agent_id or host == "mux"  # which calls the session of a subagent by that
+
+
+@pytest.mark.parametrize("host", ["claude", "conclaude", "notyet"])
+def test_a_host_that_tells_who_stops_can_be_made_to(host):
+    words = ("--agent-type", "coder", "--agent-name", "Bo", "--agent-id", "a1")
+    stop = event("--as", host, *words)
+    assert (stop.agent_type, stop.agent_name, stop.agent_id) == ("coder", "Bo", "a1")
+
+
+@pytest.mark.parametrize(
+    ("host", "option"),
+    [("mux", "--agent-type"), ("mux", "--agent-id"), ("codex", "--agent-name")],
+)
+def test_a_host_is_not_made_to_say_what_it_never_says(host, option):
+    said = refusal("--as", host, option, "coder")
+    assert said.startswith(f"{option}: {host} does not say this of a subagent that stops")
+
+
+def test_nor_is_it_where_a_real_payload_is_changed():
+    codex, claude = PAYLOADS / "codex" / "Stop.00-basic.0.json", PAYLOADS / "claude" / "Stop.json"
+    said = refusal("--payload", codex, "--agent-type", "coder")
+    assert said.startswith("--agent-type: codex does not say this of the main agent that stops")
+    assert refusal("--payload", claude, "--agent-id", "x").startswith("--agent-id: claude does not")
 
 
 def test_a_name_of_a_subagent_makes_it_one():
@@ -91,8 +112,8 @@ def test_a_real_payload_tells_who_sent_it(file, host, scope):
 
 def test_options_change_a_real_payload():
     file = PAYLOADS / "claude" / "Stop.json"
-    stop = event("--payload", file, "--as", "mux", "--event", "subagent_stop", "--agent-id", "x")
-    assert (stop.host, stop.scope, stop.agent_id) == ("mux", "subagent", "x")
+    stop = event("--payload", file, "--as", "codex", "--event", "subagent_stop", "--agent-id", "x")
+    assert (stop.host, stop.scope, stop.agent_id) == ("codex", "subagent", "x")
 
 
 def test_the_bytes_of_a_payload_are_kept_as_they_came(tmp_path):
@@ -124,6 +145,9 @@ def test_a_broken_payload_is_refused_with_its_line_and_column(tmp_path):
         (b"", "the payload is empty"),
         (b" \n", "the payload is empty"),
         (b"[1]", "the payload is a list, not an object"),
+        (b"null", "the payload is null, not an object"),
+        (b"true", "the payload is true or false, not an object"),
+        (b"1.5", "the payload is a number, not an object"),
         (b"\xff\xfe", "this is not JSON"),
         (b'{"hook_event_name": "SessionStart", "session_id": "s"}', "SessionStart is no stop"),
         (b'{"session_id": "s", "transcript_path": "/t"}', "this is no stop"),

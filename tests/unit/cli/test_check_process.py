@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -62,7 +63,7 @@ class Terminal:
 
 
 def waiting_for(path):
-    return gate(f'while ! [ -e "{path}" ]; do sleep 0.01; done')
+    return gate(f'touch asked; while ! [ -e "{path}" ]; do sleep 0.01; done')
 
 
 def test_a_terminal_shows_a_line_per_gate_while_it_is_asked(tmp_path):
@@ -132,6 +133,79 @@ def test_whoever_ends_a_check_ends_its_gates(tmp_path, number, code):
     assert out == b""
     assert b"Traceback" not in err
     assert until(lambda: not any(map(running, pids_in(tmp_path))))
+
+
+# What ends only when it is killed, in a session of its own, so that nobody but the sweep finds it.
+STUBBORN = """trap '' TERM INT HUP
+setsid sh -c 'trap "" TERM INT HUP; echo $$ > {0}/a.pid; while :; do sleep 0.1; done' &
+echo $$ > {0}/b.pid; while :; do sleep 0.1; done"""
+
+
+@pytest.mark.rule("E2")
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_whoever_is_in_a_hurry_leaves_nothing_behind_either(tmp_path, number, code):
+    folder = new_project(tmp_path / "p", gate(STUBBORN.format(tmp_path)))
+    started = start(folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert until(lambda: len(pids_in(tmp_path)) == 2)
+    while started.poll() is None:
+        started.send_signal(number)
+        time.sleep(0.01)
+    _, err = started.communicate(timeout=60)
+    assert started.returncode == code
+    assert b"Traceback" not in err
+    assert until(lambda: not any(map(running, pids_in(tmp_path))))
+
+
+def test_a_signal_while_the_rest_is_swept_waits_until_that_is_done(tmp_path):
+    script = f"""trap '' TERM; setsid sh -c 'trap "" TERM; echo $$ > {tmp_path}/a.pid
+while :; do sleep 0.1; done' & while ! [ -s {tmp_path}/a.pid ]; do sleep 0.01; done"""
+    folder = new_project(tmp_path / "p", gate(script))
+    started = start(folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert until(lambda: pids_in(tmp_path))
+    while started.poll() is None and not parent_is(started.pid, pids_in(tmp_path)[0]):
+        time.sleep(0.002)  # until the gate is over, and what it left is ours
+    started.send_signal(signal.SIGTERM)
+    started.communicate(timeout=60)
+    assert started.returncode == 143
+    assert until(lambda: not any(map(running, pids_in(tmp_path))))
+
+
+def parent_is(pid, child):
+    try:
+        with open(f"/proc/{child}/stat") as file:
+            return file.read().rpartition(")")[2].split()[1] == str(pid)
+    except OSError:
+        return False
+
+
+def test_what_whoever_started_it_ignores_does_not_end_a_check(tmp_path):
+    folder = new_project(tmp_path / "p", waiting_for(tmp_path / "go"))
+    argv = ["/bin/sh", "-c", 'trap "" HUP; echo ready >&2; exec "$@"', "sh"]
+    argv += [sys.executable, "-I", "-S", str(ENTRY), "check", "--json"]
+    started = subprocess.Popen(
+        argv,
+        cwd=folder,
+        env=clean_environ(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert started.stderr.readline() == b"ready\n"
+    assert until((tmp_path / "p" / "asked").exists)
+    started.send_signal(signal.SIGHUP)
+    (tmp_path / "go").touch()
+    out, err = started.communicate(timeout=60)
+    assert (started.returncode, err) == (0, b"")
+    assert b'"outcome": "passed"' in out
+
+
+def test_a_terminal_that_is_closed_ends_it_with_the_code_of_that(tmp_path):
+    terminal = Terminal(new_project(tmp_path / "p", waiting_for(tmp_path / "never")))
+    terminal.until(rb"  g  ")
+    os.close(terminal.fd)
+    terminal.process.send_signal(signal.SIGHUP)  # as its kernel does for a session of its own
+    assert terminal.process.wait(60) == 129
 
 
 def test_ctrl_c_on_a_terminal_wipes_what_was_shown(tmp_path):

@@ -239,7 +239,7 @@ def test_a_field_of_the_wrong_type_is_named(tmp_path, host, field):
     project = new_project(tmp_path / "p")
     reply = ask(payload(host, project, **{field: {"a": 1}}), "--host", host)
     assert_allows(host, reply.code, reply.stdout)
-    assert f"the event's {field} is a dict; not used" in reply.stderr
+    assert f"the event's {field} is an object; not used" in reply.stderr
 
 
 @every_host
