@@ -69,6 +69,7 @@ def plan(
         asked = ()
     if handed_back:  # leaves out the gates that know that word (B14)
         asked = tuple(gate for gate in asked if not gate.native)
+    wanted = asked
     if at_limit:
         asked = tuple(gate for gate in asked if gate.check.speaks not in NOT_ASKED_AT_LIMIT)
     staged = asked
@@ -81,6 +82,11 @@ def plan(
         "stop_hook_active": history.blocks > 0 or event.stop_hook_active is True,
     }
     event = variant(event, told)
+    warnings: tuple[str, ...] = ()
+    if not skipped:
+        warnings = missing_names(event, declared or gates)
+        if staged or asked != wanted:  # else nobody is asked who could meet the limit
+            warnings += _at_limit(event, gates, asked, limit)
     return Plan(
         event=event,
         gates=gates,
@@ -92,9 +98,7 @@ def plan(
         handed_back=handed_back,
         skipped=skipped,
         spared=spared,
-        warnings=()
-        if skipped
-        else (*missing_names(event, declared or gates), *_at_limit(event, gates, asked, limit)),
+        warnings=warnings,
     )
 
 

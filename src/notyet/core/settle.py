@@ -30,13 +30,23 @@ _MOST_COMPARED = 20_000  # characters of a reason that tell whether a failure is
 class _Tally:
     """The answers that count, sorted by kind, each in declared order."""
 
-    __slots__ = ("blocks", "broken", "extend", "halts", "not_asked", "warnings", "would_block")
+    __slots__ = (
+        "blocks",
+        "broken",
+        "extend",
+        "halts",
+        "not_asked",
+        "unseen",
+        "warnings",
+        "would_block",
+    )
 
     def __init__(self) -> None:
         self.halts: list[Halt] = []
         self.blocks: list[tuple[Gate, Block]] = []
         self.broken: list[str] = []  # gates that could not answer and are let through
         self.would_block: list[str] = []  # gates that only observe
+        self.unseen: list[str] = []  # those of them that gave no answer
         self.not_asked: list[str] = []
         self.extend = 0
         self.warnings: list[str] = []
@@ -160,6 +170,8 @@ def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
             tally.add(gate, answer)
         elif isinstance(answer, _HOLDING):
             tally.would_block.append(gate.name)
+        elif not isinstance(answer, Allow):
+            tally.unseen.append(gate.name)
     return tally
 
 
@@ -219,6 +231,8 @@ def _outcome_of_allow(plan: Plan, tally: _Tally) -> tuple[Outcome, str]:
         return "capped", f"{listed(tally.not_asked)} not asked; {_used(plan)}"
     if tally.broken or tally.not_asked:
         return "failed_open", f"{listed(tally.broken + tally.not_asked)} gave no answer"
+    if tally.unseen and all(gate.observe for gate in plan.gates):  # then nobody has passed
+        return "failed_open", f"{listed(tally.unseen)} gave no answer"
     if tally.would_block:
         return "observed", f"{listed(tally.would_block)} would have blocked"
     return "passed", ""

@@ -99,10 +99,21 @@ def test_an_observing_gate_never_changes_the_verdict(answer):
 
 
 @pytest.mark.rule("A7", "A8")
-def test_an_observing_gate_that_breaks_is_only_warned_about():
-    decision = settled({"watch": BROKEN}, gates=[gate("watch", observe=True, if_broken="block")])
-    assert decision.outcome == "passed"
+def test_an_observing_gate_that_breaks_is_only_warned_about_where_another_one_passed():
+    watch = gate("watch", observe=True, if_broken="block")
+    decision = settled({"watch": BROKEN, "a": Allow()}, gates=[watch, gate("a")])
+    assert (decision.outcome, decision.verdict) == ("passed", Allow())
     assert decision.warnings == ("gate watch crashed: ValueError: x (only observed)",)
+
+
+@pytest.mark.rule("A7", "A8")
+@pytest.mark.parametrize("answer", [BROKEN, None])
+def test_nothing_passed_where_gates_only_observe_and_one_gave_no_answer(answer):
+    gates = [gate("watch", observe=True), gate("too", observe=True)]
+    decision = settled({"watch": answer, "too": Allow()}, gates=gates)
+    assert (decision.outcome, decision.why) == ("failed_open", "watch gave no answer")
+    assert decision.verdict == Allow()
+    assert settled({"watch": Allow(), "too": Allow()}, gates=gates).outcome == "passed"
 
 
 @pytest.mark.rule("A8")
