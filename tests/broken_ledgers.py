@@ -247,6 +247,17 @@ class NoStartOfTheSession(MemoryLedger):
         return super().recall(event, wanted)
 
 
+class KeepsRefutedPasses(MemoryLedger):
+    def remember(self, reports, patience=None):
+        super().remember([replace(r, failed_on="") for r in reports])
+
+
+class StartsAnew(MemoryLedger):
+    def remember_start(self, event, trees, patience=None):
+        self._histories.pop((event.host, event.session_id, event.agent_id or ""), None)
+        super().remember_start(event, trees)
+
+
 class KnowsNoTasks(MemoryLedger):
     def recall(self, event, wanted, patience=None):
         return super().recall(replace(event, task_id=None), wanted)

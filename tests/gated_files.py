@@ -1,12 +1,13 @@
 """What the tests of gates that are asked only when it matters share (N1)."""
 
-import asyncio
 from pathlib import Path
 
 from conftest import git
 from notyet import Command, Engine, Gate, Match
+from notyet.checks.drive import drive_sync
 from notyet.core.event import StartEvent
 from notyet.core.gate import Source
+from notyet.remembering import remember_start
 from support import EVERY_SCOPE, stop
 
 
@@ -36,9 +37,9 @@ class Place:
         return Engine(self.gates, ledger=self.ledger, warn=self.warnings.append)
 
     def begin(self, **fields):
-        """An agent begins."""
+        """An agent begins, as the hook is told."""
         fields = {"session_id": "s1", "cwd": str(self.project)} | fields
-        return asyncio.run(self.engine().start(StartEvent(**fields)))
+        drive_sync(remember_start(StartEvent(**fields), self.gates, self.ledger, 5.0))
 
     def stop(self, *, within=None, **fields):
         """An agent stops; what it says is never the same."""

@@ -60,7 +60,11 @@ class Deciding:
         """
         everybody = self._plan({})
         event = everybody.event
-        changing = any(gate.when == "changed" for stage in everybody.stages for gate in stage)
+        changing = any(
+            gate.when == "changed" and isinstance(gate.check, Command)
+            for stage in everybody.stages
+            for gate in stage
+        )
         if not changing or not (event.workspace or repository_of(event.cwd)):
             return self._defined((yield from self._asking.decide(everybody, keep)))
         from notyet.remembering import Remembering

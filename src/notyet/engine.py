@@ -22,10 +22,9 @@ from notyet.core.verdict import Decision, Problem, skipped
 from notyet.deadline import Deadline
 from notyet.deciding import NO_SESSION, Deciding, Situation
 from notyet.errors import LedgerError
-from notyet.observers import is_told
+from notyet.observers import found_out, is_told
 from notyet.roster import Roster
 from notyet.telling import guarded, log, tell_all
-from notyet.workspace.repository import repository_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 _FIRST_ANSWER = 600.0  # seconds that the second of two equal stops waits for the first
 _ONE_WAIT = 1.0
 _PATIENCE_OF_LEDGER = 60.0  # seconds at most; a ledger of files has a patience of its own
-_LOOK_AT_START = 5.0  # seconds for the files, and as many for the ledger, before an agent begins
 
 
 class Engine:
@@ -155,28 +153,12 @@ class Engine:
         """Tell the starters that an agent begins; return what they add for it, joined."""
         if not isinstance(event, StartEvent):
             raise TypeError(f"a start is a StartEvent, not {type(event).__name__}")
-        is_remembered = any(gate.when == "changed" for gate in self._roster.gates)
-        if not (self._roster.starters or is_remembered) or id(self) in asked_by.get():
+        if not self._roster.starters or id(self) in asked_by.get():
             return ""
         from notyet.checks.drive_async import drive
+        from notyet.starting import begin
 
-        return await drive(self._start(event))
-
-    def _start(self, event: StartEvent) -> Line[str]:
-        told = ""
-        if self._roster.starters:
-            from notyet.starting import begin
-
-            told = yield from begin(event, tuple(self._roster.starters), self._warn)
-        gates = [gate for gate in self._roster.gates if gate.when == "changed"]
-        if gates and (event.workspace or repository_of(event.cwd)):
-            from notyet.remembering import remember_start
-
-            try:
-                yield from remember_start(event, gates, self._ledger, _LOOK_AT_START)
-            except LedgerError as error:
-                self._warn(f"{error} (with which files the agent began was not remembered)")
-        return told
+        return await drive(begin(event, tuple(self._roster.starters), self._warn))
 
     async def check(self, event: StopEvent, *, within: float | None = None) -> Decision:
         """Decide, count and record a stop, and tell the observers; of a block those of "decision".
@@ -315,6 +297,9 @@ class Engine:
     def _tell(self, event: StopEvent, decision: Decision, deadline: Deadline) -> Line[None]:
         if decision.outcome == "skipped" and decision.why == "inside":
             return  # a gate's own work is nobody's ending
+        if decision.overridden and decision.outcome != "overridden":
+            before = found_out(decision.overridden, decision.turn - 1)
+            yield from self._tell(event, before, deadline)
         told = variant(event, {"block_count": decision.count, "max_blocks": decision.limit})
         for watch in tuple(self._roster.watches):
             if is_told(watch.observer, event, decision):

@@ -7,53 +7,42 @@ stayed as they were meanwhile. Whatever cannot be told counts as changed, so tha
 
 from __future__ import annotations
 
-import os
+from time import monotonic
 
-from notyet.asking import folder_of
 from notyet.checks.drive import Call
 from notyet.core.command import Command
 from notyet.core.definition import definition_of, digest_of
 from notyet.core.event import stop_of
-from notyet.core.gate import place_of
 from notyet.core.json_text import dumps
 from notyet.core.plan import select
 from notyet.core.record import Record, variant
-from notyet.core.verdict import Allow
+from notyet.core.text import listed
+from notyet.core.verdict import Allow, Problem
+from notyet.dependence import files_of, scope_key
 from notyet.errors import LedgerError
 from notyet.ledger import Wanted
 from notyet.workspace import look
-from notyet.workspace.look import Scope
-from notyet.workspace.repository import repository_of
+from notyet.workspace.unknown import OUTSIDE, SLOW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from notyet.checks.drive import Line
-    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.event import StartEvent
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
-    from notyet.core.remote import Remote
     from notyet.core.verdict import Decision, Report
     from notyet.deadline import Deadline
+    from notyet.dependence import Files
     from notyet.ledger import AnyLedger
+    from notyet.workspace.look import Scope
 
 _RECALLING = 5.0  # seconds for the ledger
+_LEAST_RECALLING = 0.2  # the same, where looking took all the time
 _PART = 4  # of the time that is left may be spent on looking, so that the gates have the rest
 _GOES_ON = frozenset({"compact", "resume"})  # starts of sessions that began before
 _ENDED = "exit "  # how a report says that a command ran to its end
-
-
-class Files(Record):
-    """Some files, here or on another machine."""
-
-    scope: Scope
-    machine: Remote | None = None  # None: here
-
-    @property
-    def where(self) -> str:
-        """The machine, as text; empty: here."""
-        return self.machine.machine if self.machine is not None else ""
 
 
 class Remembering:
@@ -61,15 +50,18 @@ class Remembering:
 
     def __init__(self, plan: Plan, deadline: Deadline) -> None:
         self._event = plan.event
-        gates = [gate for stage in plan.stages for gate in stage if gate.when == "changed"]
+        gates = [gate for stage in plan.stages for gate in stage if may_be_spared(gate)]
         self._gates = {gate.name: gate for gate in gates}
         self._files = {gate.name: files_of(gate, plan.event) for gate in gates}
         self._deadline = deadline
         self._trees: Mapping[str, str] = {}
+        self.warnings: tuple[str, ...] = ()  # that files could not be looked at
 
     def look(self) -> Line[None]:
         """Look at the files before anybody is asked."""
-        self._trees = yield from trees_of(self._files, self._part_of(look.PATIENCE))
+        seen = yield from _look_at(self._files, self._part_of(look.PATIENCE))
+        self._trees = seen.trees(self._files)
+        self.warnings = seen.warnings(self._files)
 
     def recall(self, ledger: AnyLedger, warn: Callable[[str], None]) -> Line[Mapping[str, str]]:
         """Return which gates need not be asked, and why; none, where the ledger cannot say."""
@@ -98,24 +90,35 @@ class Remembering:
         return self._deadline.left(patience * _PART) / _PART
 
     def seal(self, decision: Decision) -> Line[Decision]:
-        """Look again; write into the reports of those that passed on which files they did."""
-        passed = [
-            report.gate
-            for report in decision.reports
-            if self._trees.get(report.gate) and report.definition and has_passed(report)
-        ]
-        if not passed:
+        """Write into the reports on which files gates failed, and on which they passed.
+
+        For those that passed, the files are looked at again.
+        """
+        asked = [r for r in decision.reports if r.definition and self._trees.get(r.gate)]
+        passed = [report.gate for report in asked if has_passed(report)]
+        on = {r.gate: {"failed_on": self._trees[r.gate]} for r in asked if has_failed(r)}
+        if passed:
+            patience = self._deadline.left(look.PATIENCE)
+            after = yield from trees_of({name: self._files[name] for name in passed}, patience)
+            # A file that changed while a gate looked at it may have done so before or after that.
+            kept = {name: tree for name, tree in after.items() if tree == self._trees[name]}
+            on |= {name: {"passed_on": tree} for name, tree in kept.items()}
+        if not on and not self.warnings:
             return decision
-        patience = self._deadline.left(look.PATIENCE)
-        files = {name: self._files[name] for name in passed}
-        after = yield from trees_of(files, patience)
-        # A file that changed while a gate looked at it may have done so before or after the look.
-        kept = {name: tree for name, tree in after.items() if tree == self._trees[name]}
         reports = tuple(
-            variant(report, {"passed_on": kept[report.gate]}) if report.gate in kept else report
+            variant(report, on[report.gate]) if report.gate in on else report
             for report in decision.reports
         )
-        return variant(decision, {"reports": reports})
+        warnings = (*decision.warnings, *self.warnings)
+        return variant(decision, {"reports": reports, "warnings": warnings})
+
+
+def may_be_spared(gate: Gate) -> bool:
+    """Tell whether there are files by which a gate may be spared.
+
+    A function is asked always: nobody knows what it is made of.
+    """
+    return gate.when == "changed" and isinstance(gate.check, Command)
 
 
 def has_passed(report: Report) -> bool:
@@ -125,13 +128,23 @@ def has_passed(report: Report) -> bool:
     return ended and not report.spared and not is_light
 
 
+def has_failed(report: Report) -> bool:
+    """Tell whether a command was really asked, and cannot be said to have passed."""
+    if report.answer is None or report.spared or has_passed(report):
+        return False
+    is_cut_off = isinstance(report.answer, Problem) and report.answer.kind == "deadline"
+    return not is_cut_off  # which says nothing of the files
+
+
 def remember_start(
     event: StartEvent, gates: Sequence[Gate], ledger: AnyLedger, patience: float
 ) -> Line[None]:
-    """Remember with which files an agent begins. Raises LedgerError."""
+    """Remember with which files an agent begins, within a time. Raises LedgerError."""
+    ends = monotonic() + patience
     trees = yield from begun_with(event, gates, patience)
     if trees:
-        yield Call(ledger.remember_start, (event, trees, patience))
+        left = max(_LEAST_RECALLING, ends - monotonic())
+        yield Call(ledger.remember_start, (event, trees, left))
 
 
 def begun_with(event: StartEvent, gates: Sequence[Gate], patience: float) -> Line[dict[str, str]]:
@@ -141,7 +154,7 @@ def begun_with(event: StartEvent, gates: Sequence[Gate], patience: float) -> Lin
     """
     if not event.session_id.strip() or (event.scope == "agent" and event.source in _GOES_ON):
         return {}
-    asked = [gate for gate in gates if gate.when == "changed"]
+    asked = [gate for gate in gates if may_be_spared(gate)]
     if event.scope == "subagent":  # other gates may be there for those that the session starts
         asked = [*select(stop_of(event), asked)]
     files = {gate.name: files_of(gate, event) for gate in asked}
@@ -151,90 +164,58 @@ def begun_with(event: StartEvent, gates: Sequence[Gate], patience: float) -> Lin
 
 def trees_of(files: Mapping[str, tuple[Files, ...]], patience: float) -> Line[dict[str, str]]:
     """Return what the files of each gate look like now; empty where that cannot be told."""
-    there: dict[str, dict[Files, None]] = {}
+    seen = yield from _look_at(files, patience)
+    return seen.trees(files)
+
+
+class _Seen(Record):
+    """What some files look like; empty where that cannot be told, and then why."""
+
+    found: Mapping[Files, str]
+    reasons: Mapping[Files, str]
+
+    def trees(self, files: Mapping[str, tuple[Files, ...]]) -> dict[str, str]:
+        """Return what the files of each gate look like."""
+        return {
+            name: _joined(parts, [self.found[part] for part in parts])
+            for name, parts in files.items()
+        }
+
+    def warnings(self, files: Mapping[str, tuple[Files, ...]]) -> tuple[str, ...]:
+        """Say which files could not be looked at, and why; outside of git that is no news."""
+        why = {part: why for part, why in self.reasons.items() if why != OUTSIDE}
+        if not why:
+            return ()
+        gates = [name for name, parts in files.items() if any(part in why for part in parts)]
+        places = dict.fromkeys(f"{part.name} ({reason})" for part, reason in why.items())
+        return (f"cannot tell what changed in {listed([*places])}, so asked are: {listed(gates)}",)
+
+
+def _look_at(files: Mapping[str, tuple[Files, ...]], patience: float) -> Line[_Seen]:
+    """Look at all files within one time: here first, and elsewhere with what is left of it."""
+    ends = monotonic() + patience
+    places: dict[str, dict[Files, None]] = {"": {}}
     for part in dict.fromkeys(part for parts in files.values() for part in parts):
-        there.setdefault(part.where, {})[part] = None
-    seen: dict[Files, str] = {}
-    for parts in there.values():
+        places.setdefault(part.where, {})[part] = None
+    found: dict[Files, str] = {}
+    reasons: dict[Files, str] = {}
+    for where, parts in places.items():
         scopes = [part.scope for part in parts]
-        machine = next(iter(parts)).machine
-        if machine is None:
-            found = yield Call(look.fingerprints, (scopes, patience))
-        else:
+        why: dict[Scope, str] = {}
+        left = max(0.0, ends - monotonic())
+        seen = [""] * len(scopes)
+        if not where and scopes:
+            seen = yield Call(look.fingerprints, (scopes, left, why))
+        elif where and left:
             from notyet.workspace.remote import fingerprints_there
 
-            found = yield Call(fingerprints_there, (machine, scopes, patience))
-        seen |= zip(parts, found, strict=True)
-    return {name: _joined(parts, [seen[part] for part in parts]) for name, parts in files.items()}
+            machine = next(iter(parts)).machine
+            seen = yield Call(fingerprints_there, (machine, scopes, left, why))
+        found |= zip(parts, seen, strict=True)
+        reasons |= {part: why.get(part.scope, SLOW) for part in parts if not found[part]}
+    return _Seen(found, reasons)
 
 
 def _joined(parts: tuple[Files, ...], seen: list[str]) -> str:
     """Return one text for all of a gate's files, which no other files have."""
     return digest_of(dumps([scope_key(parts), seen])) if seen and all(seen) else ""
-
-
-def scope_key(parts: tuple[Files, ...]) -> str:
-    """Return a short name for some files, equal for equal ones in every process."""
-    named = [[part.where, part.scope.folder, *part.scope.paths] for part in parts]
-    return digest_of(dumps(named))
-
-
-def files_of(gate: Gate, event: StopEvent | StartEvent) -> tuple[Files, ...]:
-    """Return the files that a gate depends on; empty where nobody can tell.
-
-    Those of the agent count in any case, wherever the gate looks: it is asked if they changed.
-    """
-    remote = place_of(gate, event.workspace)
-    parts = _files_here(gate, event) if remote is None else _files_there(gate, remote, event)
-    return tuple(dict.fromkeys(parts)) if all(part.scope.folder for part in parts) else ()
-
-
-def _files_here(gate: Gate, event: StopEvent | StartEvent) -> list[Files]:
-    cwd, folder = map(_real, (event.cwd, folder_of(gate)))
-    # A user's own file lies outside of all projects, and means the one that the agent works in.
-    is_users = not _is_inside(cwd, folder) and not repository_of(folder)
-    base = cwd if is_users or not folder else folder
-    top = repository_of(base)
-    parts = [Files(Scope(base, gate.paths) if gate.paths and top else Scope(top))]
-    if event.workspace:
-        parts.append(_workspace(event))
-    elif not _is_inside(cwd, base) or repository_of(cwd) != top:
-        parts.append(Files(Scope(repository_of(cwd))))
-    dir = _real(gate.check.dir) if isinstance(gate.check, Command) else ""  # noqa: A001  # its name there
-    if dir and repository_of(dir) != top and not (is_users and _is_inside(dir, folder)):
-        parts.append(Files(Scope(repository_of(dir))))
-    return parts
-
-
-def _files_there(gate: Gate, remote: Remote, event: StopEvent | StartEvent) -> list[Files]:
-    machine = remote.at("/")
-    parts = [Files(Scope(remote.path, gate.paths), machine)]
-    if not event.workspace:
-        parts.append(Files(Scope(repository_of(_real(event.cwd)))))
-    elif event.workspace != remote.url:
-        parts.append(_workspace(event))
-    assert isinstance(gate.check, Command)  # functions run here
-    if gate.check.dir and not _is_inside(gate.check.dir, remote.path):
-        parts.append(Files(Scope(gate.check.dir), machine))
-    return parts
-
-
-def _workspace(event: StopEvent | StartEvent) -> Files:
-    """Return the files of an agent that works elsewhere."""
-    from notyet.core.remote import remote_from
-
-    remote = remote_from(event.workspace)
-    return Files(Scope(remote.path), remote.at("/"))
-
-
-def _is_inside(folder: str, other: str) -> bool:
-    """Tell whether a folder is another one, or below it."""
-    return folder == other or folder.startswith(other.rstrip("/") + "/")
-
-
-def _real(folder: str) -> str:
-    """Return where a folder really lies; empty for a name that the system cannot take."""
-    try:
-        return os.path.realpath(folder) if folder else ""
-    except (OSError, ValueError):  # a NUL, or half a character
-        return ""

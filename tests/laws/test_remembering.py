@@ -33,6 +33,7 @@ steps = st.one_of(
 BEGUN, WRITTEN, STOPPED = ("begin", "s1", ""), ("write", "src/a", "x"), ("stop", "s1", "")
 TWICE = [BEGUN, WRITTEN, BEGUN, STOPPED]
 LATE = [WRITTEN, ("compact", "s1", ""), STOPPED]
+AFTER = [WRITTEN, STOPPED, ("write", "bad", "x"), STOPPED, BEGUN, STOPPED]
 OWN = [BEGUN, WRITTEN, ("begin", "s1", "a"), ("stop", "s1", "a"), STOPPED, ("stop", "s1", "b")]
 
 
@@ -43,6 +44,7 @@ class Model:
         self.place = place
         self.begun = {}
         self.passed = set()
+        self.stopped = set()
 
     def files(self, name):
         """Return the content of what a gate depends on, HEAD included where that is all."""
@@ -80,7 +82,8 @@ def obey(model, what, one, two):
         place.git("commit", "--quiet", "--allow-empty", "-m", "more")
     elif what == "begin":
         place.begin(source="startup", **about(one, two))
-        model.begun.setdefault((one, two), model.now())
+        if (one, two) not in model.stopped:  # else it began before
+            model.begun.setdefault((one, two), model.now())
     elif what == "compact":
         place.begin(source="compact", **about(one, ""))
     else:
@@ -92,6 +95,7 @@ def stop(model, session, agent):
     now = model.now()
     fails = {"all": (place.project / "bad").exists(), "docs": (place.project / "bad").exists()}
     decision = place.stop(**about(session, agent))
+    model.stopped.add((session, agent))
     for name, status in statuses(decision).items():
         if status == "remembered":
             assert (name, now[name]) in model.passed
@@ -111,6 +115,7 @@ def stop(model, session, agent):
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @example(TWICE)
 @example(LATE)
+@example(AFTER)
 @example(OWN)
 @given(st.lists(steps, min_size=4, max_size=12))
 def test_a_gate_is_spared_only_on_files_on_which_it_passed_or_with_which_the_agent_began(history):
@@ -122,6 +127,7 @@ def test_a_gate_is_spared_only_on_files_on_which_it_passed_or_with_which_the_age
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @example(TWICE)
 @example(LATE)
+@example(AFTER)
 @example(OWN)
 @given(st.lists(steps, min_size=4, max_size=12))
 def test_a_ledger_of_a_file_spares_no_other_gates(history):

@@ -6,7 +6,7 @@ from conftest import git
 from gated_files import Place, statuses
 from notyet import Ledger, replace
 from notyet.core.remote import remote_from
-from notyet.remembering import files_of
+from notyet.dependence import files_of
 from support import rows, stop
 from workspaces import unreachable
 
@@ -103,11 +103,13 @@ def test_all_files_on_a_machine_are_looked_at_in_one_round_trip(
     trips = []
     real = workspace_remote.fingerprints_there
 
-    def counted(remote, scopes, patience):
+    def counted(remote, scopes, patience, reasons):
         trips.append(len(scopes))
-        return real(remote, scopes, patience)
+        return real(remote, scopes, patience, reasons)
 
     monkeypatch.setattr(workspace_remote, "fingerprints_there", counted)
+    (there / "docs").mkdir()
+    (there / "docs" / "page.md").write_text("x")
     place.gates = [
         replace(place.gates[0], name=name, paths=paths)
         for name, paths in (("all", ()), ("code", ("*.py",)), ("docs", ("docs/**",)))
@@ -119,13 +121,58 @@ def test_all_files_on_a_machine_are_looked_at_in_one_round_trip(
     assert trips == [3, 3, 3]
 
 
-def test_a_gate_that_runs_outside_of_its_workspace_depends_on_that_folder_too(place, there):
+def test_a_gate_there_depends_on_the_repository_of_the_folder_that_it_runs_in_too(place, there):
     gate = place.gates[0]
-    inside = replace(gate, check=replace(gate.check, dir=f"{there}/src"))
-    outside = replace(gate, check=replace(gate.check, dir="/srv/other"))
     about = stop(cwd=str(place.project), workspace=gate.check.workspace)
-    assert [part.scope.folder for part in files_of(inside, about)] == [str(there)]
-    assert [part.scope.folder for part in files_of(outside, about)] == [str(there), "/srv/other"]
+    for folder, more in (
+        ("/", []),
+        ("/src", [f"{there}/src"]),
+        ("/../other", [f"{there}/../other"]),
+    ):
+        other = replace(gate, check=replace(gate.check, dir=f"{there}{folder}"))
+        assert [part.scope.folder for part in files_of(other, about)] == [str(there), *more]
+
+
+def test_a_link_there_into_another_repository_is_followed(place, there, tmp_path):
+    other = repository(tmp_path / "there" / "other")
+    (there / "link").symlink_to(other)
+    gate = place.gates[0]
+    place.gates = [replace(gate, check=replace(gate.check, dir=str(there / "link")))]
+    place.stop()
+    assert statuses(place.stop()) == {"g": "remembered"}
+    (other / "code.py").write_text("two\n")
+    assert statuses(place.stop()) == {"g": "allowed"}
+
+
+def test_machines_that_say_nothing_leave_the_time_to_the_gates_here(place, tmp_path, monkeypatch):
+    silent = tmp_path / "silent"
+    silent.write_text("Host *\n  ProxyCommand sleep 100\n")
+    monkeypatch.setenv("NOTYET_SSH_CONFIG", str(silent))
+    # Each of which could take all the time that there is for looking.
+    there = [moved(place.gate(f"r{n}"), f"ssh://silent{n}/srv/app") for n in range(5)]
+    place.gates = [*there, place.gate("here", then="false")]
+    decision = place.stop(within=8)
+    assert (decision.outcome, decision.why, place.asked) == ("blocked", "here", ["here"])
+
+
+def test_a_start_on_machines_that_say_nothing_takes_one_time_for_all(place, tmp_path, monkeypatch):
+    silent = tmp_path / "silent"
+    silent.write_text("Host *\n  ProxyCommand sleep 100\n")
+    monkeypatch.setenv("NOTYET_SSH_CONFIG", str(silent))
+    given = []
+    from notyet.workspace import remote as workspace_remote
+
+    real = workspace_remote.fingerprints_there
+
+    def timed(remote, scopes, patience, reasons):
+        given.append(patience)
+        return real(remote, scopes, min(patience, 1), reasons)
+
+    monkeypatch.setattr(workspace_remote, "fingerprints_there", timed)
+    place.gates = [moved(place.gate(f"r{n}"), f"ssh://silent{n}/srv/app") for n in range(3)]
+    place.begin()
+    assert [round(patience) for patience in given] == [5, 4, 3]
+    assert [tree for (tree,) in rows(place.ledger, "SELECT tree FROM starts")] == [""] * 3
 
 
 def test_a_machine_that_cannot_be_reached_spares_nobody_and_holds_nobody(

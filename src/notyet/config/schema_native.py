@@ -110,8 +110,9 @@ GATE = Table(
             shape=ListOf(item=Files()),
             default=[],
             also=("files",),
-            doc="Globs of the files that it depends on, below the folder of this file; `**` stands "
-            "for any folders. Without it: all files of the repository. See `when`.",
+            doc="Globs of the files that it depends on, below the folder of this file (in your own "
+            "file: below the top of the repository that the agent works in); `**` stands for any "
+            "folders. Without it: all files of the repository. See `when`.",
         ),
         "when": Field(
             shape=Choice(("changed", "always")),

@@ -54,11 +54,11 @@ def definition_of(gate: Gate) -> str:
 
 
 def defined(reports: Sequence[Report], gates: Sequence[Gate]) -> tuple[Report, ...]:
-    """Return the reports of these gates with what each of them was asked."""
+    """Return the reports of these gates with what each of them was asked, and when it is."""
     definitions = map(definition_of, gates)
     return tuple(
-        variant(report, {"definition": definition}) if definition else report
-        for report, definition in zip(reports, definitions, strict=True)
+        variant(report, {"definition": definition, "when": gate.when}) if definition else report
+        for report, definition, gate in zip(reports, definitions, gates, strict=True)
     )
 
 

@@ -111,7 +111,9 @@ class Report(Record, kw_only=True):
     # Not asked, because nothing changed since it "passed", or since the agent began ("unchanged").
     spared: str = ""
     definition: str = ""  # a digest of what the gate asks; empty: unknown (N1)
+    when: str = ""  # "always" or "changed": whether it could be spared; empty: unknown
     passed_on: str = ""  # the files by which this pass is to be remembered; never stored
+    failed_on: str = ""  # those on which it failed, so that no pass on them counts; never stored
 
     @property
     def failed_lightly(self) -> bool:

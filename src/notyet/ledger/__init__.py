@@ -74,18 +74,22 @@ class AnyLedger(Protocol):
         """Say why gates need not be asked: gate -> "passed" or "unchanged"; of others nothing.
 
         "unchanged" are the files that this agent began with; where no start of it is known, those
-        that its session began with.
+        that its session began with. Those of an agent with a task are never.
         """
 
     def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:
-        """Remember the passes among reports, those with a `passed_on`; `record` does so too."""
+        """Remember the passes among reports, those with a `passed_on`; `record` does so too.
+
+        One with a `failed_on` takes back what the same gate passed on these files.
+        """
 
     def remember_start(
         self, event: StartEvent, trees: Mapping[str, str], patience: float | None = None
     ) -> None:
         """Remember with which files an agent begins, by their scope; of each agent only once.
 
-        Hosts tell of a start in the middle of a session too, when its context is compacted.
+        Hosts tell of a start in the middle of a session too, when its context is compacted. And
+        one that has stopped before does not begin: the files may be its own work.
         """
 
 

@@ -1,7 +1,8 @@
 """On which files gates passed, and with which ones agents began (N1): rows, and how many of them.
 
-A failure is never entered. What is too old, or one too many, is forgotten: then a gate is asked
-again, and nothing is lost but time.
+A failure is never entered; it takes back what passed on the same files. What is too old, or one too
+many, is forgotten: then a gate is asked again, and nothing is lost but time. The start of an agent
+that has stopped is kept as long as the agent itself: another one must not come in its place.
 """
 
 from __future__ import annotations
@@ -23,28 +24,36 @@ if TYPE_CHECKING:
     Agent = tuple[str, str, str]
 
 _OLDEST = 30 * 86_400.0  # seconds
-_MOST = 20_000  # passes; and so many starts of agents, each of a few scopes
+_MOST = 20_000  # passes; and so many starts, of which an agent has one for each of its scopes
 _BOUNDED_EVERY = 50  # stops that remember a pass
 
 _START_OF = "SELECT scope, tree FROM starts WHERE host = ? AND session_id = ? AND agent_id = ?"
 _NEW_START = (
     "INSERT INTO starts (host, session_id, agent_id, scope, tree, at) VALUES (?, ?, ?, ?, ?, ?)"
 )
+_HAS_STOPPED = "SELECT 1 FROM agents WHERE host = ? AND session_id = ? AND agent_id = ?"
+_OF_NOBODY = (  # no agent that has stopped
+    "NOT EXISTS (SELECT 1 FROM agents WHERE agents.host = starts.host"
+    " AND agents.session_id = starts.session_id AND agents.agent_id = starts.agent_id)"
+)
 _HAS_PASSED = "SELECT 1 FROM passes WHERE definition = ? AND tree = ?"
 _ENTER = "INSERT OR REPLACE INTO passes (definition, tree, at, stop) VALUES (?, ?, ?, ?)"
+_TAKE_BACK = "DELETE FROM passes WHERE definition = ? AND tree = ?"
 
 
 def agents_of(event: StopEvent) -> list[Agent]:
     """Return under which names an agent may have begun, its own first.
 
-    A supervised one begins before its session has an id, under its task's. A subagent of which no
-    start is known began with its session, or later.
+    A subagent of which no start is known began with its session, or later. With a task, somebody
+    asked for something to be done, and to have changed nothing is no answer to that.
     """
+    if event.task_id:
+        return []
     own = event.agent_id or ""
-    sessions = dict.fromkeys(name for name in (event.session_id, event.task_id or "") if name)
-    agents = [(event.host, session, own) for session in sessions]
+    agents = [(event.host, event.session_id, own)]
     if own:
-        agents += [(event.host, name, "") for name in (*sessions, event.parent_session_id) if name]
+        sessions = (event.session_id, event.parent_session_id)
+        agents += [(event.host, session, "") for session in sessions if session]
     return agents
 
 
@@ -68,6 +77,11 @@ def passes_in(reports: Sequence[Report]) -> list[tuple[str, str]]:
     return [(r.definition, r.passed_on) for r in reports if r.definition and r.passed_on]
 
 
+def failures_in(reports: Sequence[Report]) -> list[tuple[str, str]]:
+    """Return what is remembered of some reports no more: the question, and the files."""
+    return [(r.definition, r.failed_on) for r in reports if r.definition and r.failed_on]
+
+
 def recall(db: sqlite3.Connection, event: StopEvent, wanted: Sequence[Wanted]) -> dict[str, str]:
     """Look up why gates need not be asked."""
     wanted = [_storable(one) for one in wanted]
@@ -88,20 +102,21 @@ def _storable(wanted: Wanted) -> Wanted:
 
 
 def remember(db: sqlite3.Connection, reports: Sequence[Report], stop: int = 0) -> None:
-    """Enter the passes among some reports."""
+    """Enter the passes among some reports, and take back what the failures among them refute."""
     now = time.time()
     new = [(*map(key_text, known), now, stop) for known in passes_in(reports)]
+    db.executemany(_ENTER, new)
+    db.executemany(_TAKE_BACK, [(*map(key_text, known),) for known in failures_in(reports)])
     if not new:
         return
-    db.executemany(_ENTER, new)
     if stop % _BOUNDED_EVERY == 0:
         forget(db, now - _OLDEST)
 
 
 def remember_start(db: sqlite3.Connection, event: StartEvent, trees: Mapping[str, str]) -> None:
-    """Enter with which files an agent begins, unless that is known already."""
+    """Enter with which files an agent begins, unless it has begun already."""
     agent = (key_text(event.host), key_text(event.session_id), key_text(event.agent_id or ""))
-    if db.execute(_START_OF, agent).fetchone() is not None:
+    if any(db.execute(known, agent).fetchone() for known in (_START_OF, _HAS_STOPPED)):
         return  # its context was compacted, or it goes on: it began long ago
     now = time.time()
     new = [(*agent, key_text(scope), key_text(tree), now) for scope, tree in trees.items()]
@@ -111,9 +126,9 @@ def remember_start(db: sqlite3.Connection, event: StartEvent, trees: Mapping[str
 
 def forget(db: sqlite3.Connection, cutoff: float) -> None:
     """Remove what is older than a moment, and the oldest of what is too much."""
-    for table in ("passes", "starts"):
+    for table, which in (("passes", "true"), ("starts", _OF_NOBODY)):
         db.execute(
-            f"DELETE FROM {table} WHERE at < max(?, ifnull("
+            f"DELETE FROM {table} WHERE {which} AND at < max(?, ifnull("
             f"(SELECT at FROM {table} ORDER BY at DESC LIMIT 1 OFFSET ?), 0))",
             (cutoff, _MOST - 1),
         )

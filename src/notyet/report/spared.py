@@ -8,9 +8,10 @@ from notyet.checks.drive import drive_sync
 from notyet.core.definition import definition_of
 from notyet.core.gate import place_of
 from notyet.core.record import Record
+from notyet.dependence import files_of, scope_key
 from notyet.errors import LedgerError
 from notyet.ledger import Wanted
-from notyet.remembering import files_of, scope_key, trees_of
+from notyet.remembering import trees_of
 from notyet.workspace.look import PATIENCE
 
 TYPE_CHECKING = False

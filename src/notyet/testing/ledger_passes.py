@@ -69,6 +69,25 @@ def _recorded(ledger: AnyLedger) -> None:
     expect("what is spared", spared(ledger, *asked), {"g": "passed"})
 
 
+@_promise("a failure takes back what passed on the same files, and no other pass (N1)")
+def _refuted(ledger: AnyLedger) -> None:
+    failed = Report(gate="g", answer=Block("no"), definition="d", failed_on="t1")
+    asked = [wanted(), wanted("t2", gate="other files"), wanted("t1", "e", gate="other question")]
+    rest = {"other files": "passed", "other question": "passed"}
+    for how in ("remember", "record"):
+        ledger.remember([passed(), passed("t2"), passed("t1", "e")])
+        if how == "remember":
+            ledger.remember([failed])
+        else:
+            begun = ledger.begin(stop("failed"))
+            ledger.record(begun, decision(begun, reports=(failed,)))
+        expect(f"what is spared after {how}", spared(ledger, *asked), rest)
+    ledger.remember([passed(), failed])
+    expect("what passes and fails at once", spared(ledger), {})
+    ledger.remember([passed()])
+    expect("what passes again", spared(ledger), {"g": "passed"})
+
+
 @_promise("what is unknown is neither remembered nor spared (N1)")
 def _unknown(ledger: AnyLedger) -> None:
     ledger.remember([passed("", "d"), passed("t1", "")])
@@ -103,6 +122,17 @@ def _once(ledger: AnyLedger) -> None:
     expect("what is spared", spared(ledger, *asked), {"g": "unchanged"})
 
 
+@_promise("an agent that has stopped before does not begin, nor does a subagent (N1)")
+def _late_start(ledger: AnyLedger) -> None:
+    for about in ({}, {"agent_id": "a", "scope": "subagent"}):
+        begun = ledger.begin(stop(**about))
+        ledger.record(begun, decision(begun))
+        ledger.remember_start(start(**about), {"s": "t1"})
+        expect("what is spared", spared(ledger, **about), {})
+    ledger.remember_start(start(agent_id="b", scope="subagent"), {"s": "t1"})
+    expect("of one that is new", spared(ledger, agent_id="b"), {"g": "unchanged"})
+
+
 @_promise("a start of which the files are unknown is a start all the same (N1)")
 def _unknown_start(ledger: AnyLedger) -> None:
     ledger.remember_start(start(), {"s": ""})
@@ -120,11 +150,12 @@ def _subagents(ledger: AnyLedger) -> None:
         expect(f"what is spared for {agent or 'the main agent'}", said, {cause: "unchanged"})
 
 
-@_promise("a supervised agent may have begun under the id of its task (N1)")
+@_promise("nothing is unchanged for an agent with a task: that was to be done (N1)")
 def _tasks(ledger: AnyLedger) -> None:
-    ledger.remember_start(start(session_id="task"), {"s": "t1"})
-    expect("what is spared", spared(ledger, session_id="later", task_id="task"), {"g": "unchanged"})
-    expect("for another task", spared(ledger, session_id="later", task_id="other"), {})
+    ledger.remember_start(start(), {"s": "t1"})
+    expect("what is spared", spared(ledger, task_id="t"), {})
+    ledger.remember([passed()])
+    expect("what is spared after a pass", spared(ledger, task_id="t"), {"g": "passed"})
 
 
 @_promise("any text can be a definition, a scope, a fingerprint or an id (N1)")

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from notyet import Allow, Block, Ledger, Report
+from notyet import Allow, Block, Decision, Ledger, Report
 from notyet.core.event import StartEvent
 from notyet.ledger import Wanted, passes
 from notyet.ledger.memory import MemoryLedger
@@ -48,6 +48,41 @@ def test_what_is_older_than_a_month_is_forgotten(ledger):
     assert rows(ledger, "SELECT session_id FROM starts") == [("new",)]
 
 
+def test_the_start_of_an_agent_that_is_known_is_kept_however_old(ledger, monkeypatch):
+    ledger.remember_start(start("s1"), {"s": "t"})
+    ledger.remember_start(start("gone"), {"s": "t"})
+    ledger.begin(stop())
+    age(ledger, "starts", 99)
+    ledger.file.write(lambda db: passes.forget(db, time.time() - DAY))
+    assert rows(ledger, "SELECT session_id FROM starts") == [("s1",)]
+    monkeypatch.setattr(passes, "_MOST", 1)
+    for n in range(3):
+        ledger.remember_start(start(f"new {n}"), {"s": "t"})
+        age(ledger, "starts", 0.01)
+    sessions = rows(ledger, "SELECT session_id FROM starts ORDER BY session_id")
+    assert sessions == [("new 2",), ("s1",)]
+
+
+def test_a_subagent_that_goes_on_after_pruning_has_not_begun_with_what_it_broke(ledger):
+    from notyet.ledger.prune import prune
+    from notyet.ledger.retention import Retention
+
+    about = {"agent_id": "a", "scope": "subagent"}
+    ledger.remember_start(StartEvent(session_id="s1", **about), {"s": "good"})
+    begun = ledger.begin(stop(**about))
+    blocked = Decision(verdict=Block("no"), outcome="blocked", limit=9, count=1, turn=1)
+    ledger.record(begun, blocked)
+    age(ledger, "starts", 1)
+    older = "UPDATE stops SET begun_at = begun_at - 86400, ended_at = ended_at - 86400"
+    ledger.file.write(lambda db: db.execute(older))
+    ledger.file.write(lambda db: db.execute("UPDATE agents SET seen_at = seen_at - 86400"))
+    prune(ledger, Retention(keep=3600.0))
+    ledger.remember_start(StartEvent(session_id="s1", **about), {"s": "broken"})
+    asked = [Wanted(gate="g", definition="d", scope="s", tree=tree) for tree in ("good", "broken")]
+    spared = [dict(ledger.recall(stop(**about), [one])) for one in asked]
+    assert spared == [{"g": "unchanged"}, {}]
+
+
 def test_the_oldest_of_too_many_are_forgotten(ledger, monkeypatch):
     monkeypatch.setattr(passes, "_MOST", 3)
     for n in range(5):
@@ -69,8 +104,6 @@ def test_stops_look_for_too_many_now_and_then_only(ledger, monkeypatch):
 
 
 def test_a_pass_says_at_which_stop_it_was_found_out(ledger):
-    from notyet import Decision
-
     begun = ledger.begin(stop())
     reports = (passed("t"), Report(gate="h", answer=Block("no"), definition="h"))
     decision = Decision(verdict=Block("no"), outcome="blocked", reports=reports, limit=9, turn=1)
@@ -90,8 +123,6 @@ def test_passing_again_makes_a_pass_young_again(ledger):
 
 
 def test_a_report_of_a_spared_gate_comes_back_as_it_was(ledger):
-    from notyet import Decision
-
     reports = tuple(
         Report(gate=why, answer=Allow(), spared=why, definition="d")
         for why in ("passed", "unchanged")

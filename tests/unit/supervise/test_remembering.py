@@ -34,19 +34,21 @@ def here(place):
     return {"cwd": str(place.project)}
 
 
-def test_a_task_that_changes_nothing_meets_nobody(world, place):
+def test_a_task_that_changes_nothing_is_asked_unless_it_passed_on_these_files(world, place):
     place.write("bad")
-    assert world.ran(Agent("an answer"), **here(place)).outcome == "skipped"
-    assert world.spawned(Agent("another", id="s2"), **here(place)).outcome == "skipped"
+    gone = Agent("done!", lambda _: (place.project / "bad").unlink() or "mended")
+    assert world.ran(gone, **here(place)).outcome == "passed"
+    assert place.asked == ["g", "g"]
+    assert world.ran(Agent("an answer", id="s2"), **here(place)).outcome == "passed"
     assert place.asked == []
-    assert world.rows("SELECT outcome, why FROM stops") == [("skipped", "unchanged")] * 2
+    assert world.rows("SELECT * FROM starts") == []
 
 
 def test_a_task_that_changes_something_is_gated_and_its_pass_is_remembered(world, place):
     held = Agent(writes(place, "bad"), lambda _: (place.project / "bad").unlink() or "mended")
     place.write("more", "x")
-    assert world.ran(held, **here(place)).outcome == "skipped"  # as it was when it began
-    assert place.asked == ["g"]
+    assert world.ran(held, **here(place)).outcome == "passed"
+    assert place.asked == ["g", "g"]
     first = world.ran(Agent(writes(place, "new"), id="s2"), **here(place))
     assert (first.outcome, place.asked) == ("passed", ["g"])
     (place.project / "new").unlink()
@@ -54,22 +56,22 @@ def test_a_task_that_changes_something_is_gated_and_its_pass_is_remembered(world
     assert (again.outcome, place.asked) == ("passed", [])
 
 
-def test_a_subagent_begins_with_what_its_parent_did(world, place):
+def test_a_subagent_with_a_task_is_asked_too(world, place):
     parent = world.launch(Agent(Agent.WAIT), **here(place))
     place.write("bad")
-    child = world.spawned(Agent("looked", id="s2"), parent=parent, **here(place))
-    assert (child.outcome, place.asked) == ("skipped", [])
+    mends = Agent("looked", lambda _: (place.project / "bad").unlink() or "mended", id="s2")
+    child = world.spawned(mends, parent=parent, **here(place))
+    assert (child.outcome, place.asked) == ("passed", ["g", "g"])
 
 
-def test_an_agent_of_notyet_with_that_changes_nothing_meets_nobody(tmp_path):
-    folder = project(tmp_path / "p")
+def test_an_agent_of_notyet_with_that_changes_nothing_is_no_success(tmp_path):
+    folder = project(tmp_path / "p", '[[turn]]\nsay = "Done! All tests pass now."\n')
     git(folder, "init", "--quiet")
     done = run_with(folder)
-    assert done.returncode == 0, done.stderr
-    assert query("SELECT outcome, why FROM stops") == [("skipped", "unchanged")]
-    assert "ready unchanged\n" in done.stderr
-    assert "nothing was checked" in done.stderr
-    assert "failed" not in done.stderr
+    assert done.returncode != 0
+    assert "ready failed" in done.stderr
+    assert "sent back 1/3" in done.stderr
+    assert ("skipped", "unchanged") not in query("SELECT outcome, why FROM stops")
 
 
 def test_a_pass_that_is_remembered_is_shown_as_such(tmp_path):

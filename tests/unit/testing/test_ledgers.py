@@ -153,7 +153,15 @@ def test_the_ledger_of_a_file_keeps_every_promise(tmp_path):
         ),
         (
             broken_ledgers.KnowsNoTasks,
-            "a supervised agent may have begun under the id of its task (N1): ",
+            "nothing is unchanged for an agent with a task: that was to be done (N1): ",
+        ),
+        (
+            broken_ledgers.KeepsRefutedPasses,
+            "a failure takes back what passed on the same files, and no other pass (N1): ",
+        ),
+        (
+            broken_ledgers.StartsAnew,
+            "an agent that has stopped before does not begin, nor does a subagent (N1): ",
         ),
         (
             broken_ledgers.PrefersUnchanged,
