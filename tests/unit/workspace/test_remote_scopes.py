@@ -1,5 +1,7 @@
 """Paths narrow what a fingerprint taken elsewhere is about, in one round trip for all (N1)."""
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,29 @@ def test_why_files_are_unknown_is_told(warm_box, git_project, tmp_path):
     lost = {}
     assert fingerprints_there(remote_from("ssh://no-such.invalid/"), [Scope("/")], 20, lost) == [""]
     assert lost == {Scope("/"): unknown.LOST}
+
+
+def working_in(folder):
+    """Return the processes that work in a folder."""
+    found = []
+    for cwd in Path("/proc").glob("[0-9]*/cwd"):
+        try:
+            found += [cwd] if str(cwd.readlink()).startswith(str(folder)) else []
+        except OSError:
+            continue
+    return found
+
+
+def test_a_git_that_waits_for_a_pipe_in_the_project_is_ended_there(warm_box, git_project):
+    (Path(git_project) / "d").mkdir()
+    (Path(git_project) / "d" / "new").touch()
+    os.mkfifo(Path(git_project) / "d" / ".gitignore")
+    reasons = {}
+    remote = remote_from(warm_box.url(git_project))
+    assert fingerprints_there(remote, [Scope(git_project)], 3, reasons) == [""]
+    assert reasons == {Scope(git_project): unknown.LOST}
+    while working_in(git_project):  # the end of all takes a moment
+        time.sleep(0.01)
 
 
 def test_all_scopes_are_told_in_one_round_trip(warm_box, git_project, tmp_path, monkeypatch):
