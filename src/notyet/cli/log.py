@@ -26,6 +26,7 @@ EXAMPLES = (
 )
 _MOST = 20
 _ALL = -1
+_MOST_DIGITS = 40
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,12 +69,10 @@ def run(args: argparse.Namespace) -> int:
     if wrong:
         print(f"notyet log: {wrong}", file=sys.stderr)
         return 2
-    from notyet.cli.lines import tolerate
     from notyet.errors import NotyetError
     from notyet.ledger.sqlite import Ledger
 
-    tolerate(sys.stdout)
-    ledger = Ledger()
+    ledger = Ledger(mends=False)
     try:
         return _do(args, ledger)
     except NotyetError as error:
@@ -175,9 +174,11 @@ def project_of(folder: str) -> str:
 
 
 def _number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal():
+    if not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS:
+        from notyet.cli.lines import in_a_line
+
         raise argparse.ArgumentTypeError(
-            f"a stop has a number, not {text!r}; list them: notyet log"
+            f"a stop has a number, not {in_a_line(text, _MOST_DIGITS)!r}; list them: notyet log"
         )
     return int(text)
 
@@ -185,6 +186,11 @@ def _number(text: str) -> int:
 def _most(text: str) -> int:
     if text == "all":
         return _ALL
-    if not text.isascii() or not text.isdecimal() or not 0 < int(text) < 1 << 31:
-        raise argparse.ArgumentTypeError(f"a number from 1 up, or all; not {text!r}")
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+    if not is_number or not 0 < int(text) < 1 << 31:
+        from notyet.cli.lines import in_a_line
+
+        raise argparse.ArgumentTypeError(
+            f"a number from 1 up, or all; not {in_a_line(text, _MOST_DIGITS)!r}"
+        )
     return int(text)

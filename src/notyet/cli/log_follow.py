@@ -9,17 +9,17 @@ import time
 
 from notyet.cli.lines import json_line
 from notyet.cli.log_list import as_json_object, lines_of
-from notyet.core.record import replace
 from notyet.errors import LedgerBusy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from notyet.ledger.past import Past, Wish
     from notyet.ledger.sqlite import Ledger
 
 _PAUSE = 0.3  # seconds between two looks
-_MOST_WATCHED = 200  # stops that may still change
-_AT_ONCE = 1_000
+_MOST_WATCHED = 200  # stops that may still change; those that are being asked, whatever they are
 _INTERRUPTED = 130  # as a shell has it for `tail -f`
 
 
@@ -29,8 +29,8 @@ def follow(ledger: Ledger, wish: Wish, *, as_json: bool) -> int:
     try:
         following.begin()
         while not _is_deserted():
-            time.sleep(_PAUSE)
-            following.look()
+            if not following.look():
+                time.sleep(_PAUSE)
     except KeyboardInterrupt:
         return _INTERRUPTED
     return 0
@@ -45,65 +45,57 @@ class _Following:
         self._as_json = as_json
         self._file = _identity(ledger.path)
         self._newest = 0
-        self._shown: dict[int, str] = {}  # outcomes that may change: asking and blocked
+        self._shown: dict[int, str] = {}  # outcomes that may change
         self._has_head = False
 
     def begin(self) -> None:
         """Print the last stops, as without `-f`."""
-        from notyet.ledger.past import Wish, stops
+        from notyet.ledger.past_news import first_look
 
-        found = stops(self._ledger, self._wish)[::-1]
-        newest = stops(self._ledger, Wish(most=1))
-        self._newest = newest[0].id if newest else 0
-        self._show(found)
-        # What is wished for may come true of these when they are decided.
-        asking = replace(self._wish, outcomes=("asking",), gate="", most=_MOST_WATCHED)
-        for past in (*stops(self._ledger, asking), *found):
+        if self._file is None:
+            return
+        news = first_look(self._ledger, self._wish)
+        self._newest = news.newest
+        for past in (*news.watched, *news.fresh):
             self._watch(past)
+        self._show(news.fresh)
 
-    def look(self) -> None:
-        """Print what happened since the last look."""
-        from notyet.ledger.past import these
+    def look(self) -> bool:
+        """Print what happened since the last look; tell whether there is more at once."""
+        from notyet.ledger.past_news import next_look
 
         file = _identity(self._ledger.path)
         if file != self._file:  # made only now, or replaced: its numbers begin anew
             self._file, self._newest = file, 0
             self._shown.clear()
         if file is None:
-            return
+            return False
         try:
-            changed = [
-                past
-                for past in these(self._ledger, list(self._shown))
-                if past.outcome != self._shown[past.id]
-            ]
-            fresh = self._fresh()
-        except LedgerBusy:  # it is asked again in a moment
-            return
-        for past in (*changed, *fresh):
+            news = next_look(self._ledger, self._wish, list(self._shown), self._newest)
+        except LedgerBusy:  # it is asked again in a moment, from the same number on
+            return False
+        self._newest = news.newest
+        changed = [past for past in news.watched if past.outcome != self._shown[past.id]]
+        for past in (*news.watched, *news.fresh):
             self._watch(past)
-        self._show(sorted((*changed, *fresh), key=lambda past: past.id))
-
-    def _fresh(self) -> list[Past]:
-        """Return the new ones; those that are still being asked are told of when they are not."""
-        from notyet.ledger.past import Wish, stops
-
-        newest = stops(self._ledger, Wish(after=self._newest, most=1))
-        if not newest:
-            return []
-        # What is wished may be an outcome, or a report, that a stop gets only later.
-        wish = replace(self._wish, after=self._newest, outcomes=(), gate="", most=_AT_ONCE)
-        self._newest = newest[0].id
-        return stops(self._ledger, wish)
+        self._show(sorted((*changed, *news.fresh), key=lambda past: past.id))
+        return not news.is_all
 
     def _watch(self, past: Past) -> None:
-        self._shown.pop(past.id, None)
-        if past.outcome in {"asking", "blocked"}:
+        """Keep in mind what may change: of those that are being asked all, of others the newest."""
+        # The host overrides a send-back, if it does, before the next stop of that agent. Whether
+        # one is lost we only see from here.
+        may_change = past.outcome == "asking" or past.why == "lost"
+        if may_change or (past.outcome == "blocked" and not past.followed):
             self._shown[past.id] = past.outcome
-        while len(self._shown) > _MOST_WATCHED:
-            del self._shown[min(self._shown)]
+        else:
+            self._shown.pop(past.id, None)
+        if len(self._shown) > _MOST_WATCHED:
+            decided = [number for number, known in self._shown.items() if known != "asking"]
+            for number in sorted(decided)[: len(self._shown) - _MOST_WATCHED]:
+                del self._shown[number]
 
-    def _show(self, found: list[Past]) -> None:
+    def _show(self, found: Sequence[Past]) -> None:
         found = [past for past in found if self._is_wanted(past)]
         if not found:
             return

@@ -39,7 +39,10 @@ _MARKS = {
     "not_asked": ("-", "-"),
 }
 _WITHOUT_TIME = {"remembered": "remembered", "unchanged": "unchanged", "not_asked": "not asked"}
+_HOLDING = frozenset({"blocked", "halted", "problem"})  # if the gate did not only watch
 OVERRIDDEN = "the host let the agent go although it had been sent back"
+_WHY = {"lost": "lost: the process that asked its gates is gone"}
+_NONE_LIKE_THAT = "no stop is like that"
 _NO_STOP_SINCE = "no stop since"
 
 
@@ -68,10 +71,19 @@ def _nothing(ledger: Ledger, wish: Wish, *, is_narrowed: bool) -> str:
 
     if not os.path.exists(ledger.path) or not stops(ledger, Wish(most=1)):
         return "no stops yet; connect an agent with: notyet install, or try: notyet demo"
+    place = in_a_line(wish.place, 200)
     if is_narrowed:
-        where = f" in {in_a_line(wish.place, 200)}" if wish.place else ""
-        return f"no stop{where} is like that{'; everywhere: add --all' if wish.place else ''}"
-    return f"no stops in {in_a_line(wish.place, 200)} yet; those of other folders: notyet log --all"
+        return f"no stop in {place} is like that; {elsewhere(ledger)}" if place else _NONE_LIKE_THAT
+    return f"no stops in {place} are known; {elsewhere(ledger)}"
+
+
+def elsewhere(ledger: Ledger) -> str:
+    """Say where else there may be stops that somebody misses in a folder."""
+    from notyet.ledger.past import has_unplaced
+
+    if has_unplaced(ledger):
+        return "those of other folders, and of an older notyet, which did not note them: add --all"
+    return "those of other folders: add --all"
 
 
 def lines_of(
@@ -106,7 +118,12 @@ def row_of(past: Past, stream: TextIO | None = None) -> tuple[Cell, ...]:
 def in_brief(past: Past, stream: TextIO) -> str:
     """Say what the gates said and what came of it, in one line."""
     gates = ", ".join(_report(report, stream) for report in past.reports)
-    return "; ".join(part for part in (gates, remark(past)) if part)
+    return "; ".join(part for part in (_odd(past), gates, remark(past)) if part)
+
+
+def _odd(past: Past) -> str:
+    """Say what of a stop could not be read as it should be."""
+    return f"odd: {in_a_line(', '.join(past.odd), 200)}" if past.odd else ""
 
 
 def remark(past: Past) -> str:
@@ -121,7 +138,7 @@ def remark(past: Past) -> str:
     if past.outcome == "passed":
         times = "send-back" if past.count == 1 else "send-backs"
         return f"after {past.count} {times}" if past.count else ""
-    return in_a_line(past.why, _LONGEST_WHY)
+    return _WHY.get(past.why) or in_a_line(past.why, _LONGEST_WHY)
 
 
 def _report(report: Report, stream: TextIO) -> str:
@@ -130,7 +147,7 @@ def _report(report: Report, stream: TextIO) -> str:
     if report.status in _WITHOUT_TIME:
         return f"{gate} {mark} {_WITHOUT_TIME[report.status]}"
     kind = f" {report.answer.kind}" if isinstance(report.answer, Problem) else ""
-    watched = " (watches)" if report.observed and report.status == "blocked" else ""
+    watched = " (watches)" if report.observed and report.status in _HOLDING else ""
     return f"{gate} {mark}{kind} {age(report.seconds)}{watched}"
 
 
@@ -145,23 +162,28 @@ def _takes(stream: TextIO, letters: str) -> bool:
 def as_json_object(past: Past, *, whole: bool = False) -> dict[str, Any]:
     """Return a stop as JSON has it: times in seconds since 1970."""
     known = {name: plain(past.__dict__[name]) for name in past._fields}
-    if not whole:
-        known |= {name: bounded(known[name], _MOST_WORDS) for name in ("prompt", "reason")}
     known["event"] = {
         name: known["event"][name]
         for name, value in past.event.__dict__.items()
         if value != past.event._defaults[name]  # noqa: SLF001  # our own record
     }
     known["reports"] = [_json_report(report, whole=whole) for report in past.reports]
-    return known
+    return known if whole else {name: _cut(value) for name, value in known.items()}
+
+
+def _cut(value: Any) -> Any:
+    """Return a plain value in which no text is long."""
+    if isinstance(value, str):
+        return bounded(value, _MOST_WORDS)
+    if isinstance(value, dict):
+        return {name: _cut(item) for name, item in value.items()}
+    return [_cut(item) for item in value] if isinstance(value, list) else value
 
 
 def _json_report(report: Report, *, whole: bool) -> dict[str, Any]:
     said, reason = words_of(report)
-    if not whole:
-        said, reason = bounded(said, _MOST_WORDS), bounded(reason, _MOST_WORDS)
     known = {name: plain(value) for name, value in report.__dict__.items()}
-    for name in ("answer", "passed_on", *(() if whole else ("output",))):
+    for name in ("answer", "passed_on", "failed_on", *(() if whole else ("output",))):
         del known[name]
     return {"gate": report.gate, "status": report.status, "said": said, "reason": reason, **known}
 

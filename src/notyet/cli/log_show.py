@@ -100,6 +100,9 @@ class _Page:
             self.text("reason", past.reason)
         if past.limit:
             self.fact("limit", f"{past.limit} send-backs, by {in_a_line(past.limit_source, 200)}")
+        if past.odd:
+            columns = in_a_line(", ".join(past.odd), 2_000)
+            self.fact("odd", self._style.paint(columns, "yellow"))
         if past.repeated:
             self.fact("repeated", f"its answer was given {past.repeated} more times")
         for warning in past.warnings:

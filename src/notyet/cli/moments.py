@@ -14,6 +14,7 @@ _SHORT = 10  # seconds, below which tenths matter
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 _SPAN = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 7 * 86_400.0}
 _LONGEST = 40
+_FIRST = 1e-6  # instead of 0.0, which means no moment
 _HELP = 'write it like "2d", "90m", "today", "2026-11-01" or "2026-11-01T14:30"'
 
 
@@ -53,14 +54,14 @@ def _moment(text: str, now: float | None, of_day: Callable[[datetime], datetime]
     said = text.strip().lower() if len(text) <= _LONGEST else ""
     span = span_of(said)
     if span is not None:
-        return max(0.0, now - span)
+        return now - span or _FIRST  # which may be before 1970
     today = datetime.fromtimestamp(now).astimezone().replace(tzinfo=None).date()  # a person's
     days = {"today": today, "yesterday": today - timedelta(days=1)}
     try:
         if said in days or len(said) == len("2026-11-01"):
             day = days.get(said) or date.fromisoformat(said)
-            return of_day(datetime(day.year, day.month, day.day)).timestamp()  # noqa: DTZ001  # as above
-        return datetime.fromisoformat(text.strip()).timestamp()
+            return of_day(datetime(day.year, day.month, day.day)).timestamp() or _FIRST  # noqa: DTZ001  # as above
+        return datetime.fromisoformat(text.strip()).timestamp() or _FIRST
     except (ValueError, OverflowError, OSError):
         from notyet.cli.lines import in_a_line
 

@@ -1,65 +1,33 @@
 """Looking back: what stops came to. Only reads, and never makes a file that is not there.
 
-`past_find.py` knows which stops are meant, `past_stats.py` what many of them come to.
+`past_find.py` knows which stops are meant, `past_read.py` how they are read, `past_stats.py` what
+many of them come to and `past_news.py` what happened since.
 """
 
 from __future__ import annotations
 
 import os
 
-from notyet.core.json_text import loads
+from notyet.core.limits import History
 from notyet.core.record import Record
-from notyet.ledger.past_event import event_of
-from notyet.ledger.rows import (
-    HISTORY_COLUMNS,
-    REPORT_COLUMNS,
-    STOP_COLUMNS,
-    history_of,
-    place_text,
-    report_of,
-)
+from notyet.ledger import sql
+from notyet.ledger.past_odd import Columns
+from notyet.ledger.past_read import WHOLE_REPORTS, Past, has_lost_asker, in_utf8, parts, read
+from notyet.ledger.rows import HISTORY_COLUMNS, history_of, place_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
-    from notyet.core.event import StopEvent
-    from notyet.core.limits import History
-    from notyet.core.verdict import Report
     from notyet.ledger.past_stats import GateStats
     from notyet.ledger.sqlite import Ledger
 
-_AT_ONCE = 500  # rows in one statement
-
-
-class Past(Record, kw_only=True):
-    """One stop as the ledger has it; `outcome` is "asking" while it is not decided."""
-
-    id: int
-    host: str
-    session_id: str
-    agent_id: str  # "" for the main agent
-    scope: str
-    place: str  # the folder of the agent; "" for stops before version 6
-    turn: int
-    begun_at: float
-    ended_at: float | None
-    outcome: str
-    verdict: str
-    prompt: str
-    reason: str
-    why: str
-    count: int
-    limit: int
-    limit_source: str
-    warnings: tuple[str, ...]
-    repeated: int  # how often its answer was given again (B12)
-    followed: bool  # a later stop of this agent is known
-    task: str  # of a supervised agent
-    reports: tuple[Report, ...]
-    event: StopEvent
+__all__ = [
+    "AgentPast", "Past", "Wish", "agents", "around", "below", "gate_stats", "has_unplaced",
+    "numbers", "parts", "stop", "stops", "these",
+]  # fmt: skip
 
 
 class Wish(Record, kw_only=True):
@@ -96,7 +64,7 @@ def stops(ledger: Ledger, wish: Wish) -> list[Past]:
 
     if not os.path.exists(ledger.path):
         return []
-    return ledger.file.read(lambda db: _read(db, find(db, wish), _SHORT_REPORTS))
+    return ledger.file.read(lambda db: read(db, find(db, wish)))
 
 
 def numbers(ledger: Ledger, wish: Wish) -> list[int]:
@@ -112,7 +80,7 @@ def stop(ledger: Ledger, number: int) -> Past | None:
     """Return one stop, whole."""
     if not os.path.exists(ledger.path) or abs(number) >= 1 << 63:
         return None
-    found = ledger.file.read(lambda db: _read(db, [number], _REPORTS))
+    found = ledger.file.read(lambda db: read(db, [number], WHOLE_REPORTS))
     return found[0] if found else None
 
 
@@ -121,7 +89,7 @@ def these(ledger: Ledger, numbers: Sequence[int]) -> list[Past]:
     if not numbers or not os.path.exists(ledger.path):
         return []
     wanted = sorted(numbers, reverse=True)
-    return ledger.file.read(lambda db: _read(db, wanted, _SHORT_REPORTS))
+    return ledger.file.read(lambda db: read(db, wanted))
 
 
 def around(ledger: Ledger, number: int, most: int = 10) -> list[Past]:
@@ -139,7 +107,7 @@ def around(ledger: Ledger, number: int, most: int = 10) -> list[Past]:
             for statement in (_EARLIER, _LATER)
             for (stop,) in db.execute(statement, (row[0], number, row[1], most))
         ]
-        return _read(db, sorted(found), _SHORT_REPORTS)
+        return read(db, sorted(found))
 
     return ledger.file.read(look)
 
@@ -162,7 +130,14 @@ def agents(ledger: Ledger, since: float, place: str = "", most: int = 20) -> lis
                     break
         return found
 
-    return ledger.file.read(look)
+    return ledger.file.read(lambda db: in_utf8(db, lambda: look(db)))
+
+
+def has_unplaced(ledger: Ledger) -> bool:
+    """Tell whether there are stops of which nobody knows in which folder they were."""
+    if not os.path.exists(ledger.path):
+        return False
+    return bool(ledger.file.read(lambda db: db.execute(_UNPLACED).fetchone()))
 
 
 def gate_stats(ledger: Ledger, wish: Wish) -> list[GateStats]:
@@ -180,14 +155,6 @@ def below(place: str) -> list[tuple[str, str, str]]:
     return [(name, name.rstrip("/") + "/", name.rstrip("/") + "0") for name in names]
 
 
-_STOP = ", ".join(f"s.{name}" for name in STOP_COLUMNS)
-_READ = f"""
-SELECT s.id, a.host, a.session_id, a.agent_id, s.place, s.begun_at, s.ended_at, s.repeated, s.event,
-  EXISTS (SELECT 1 FROM stops n WHERE n.agent = s.agent AND n.id > s.id), {_STOP}
-FROM stops s LEFT JOIN agents a ON a.id = s.agent WHERE s.id IN
-"""
-_REPORTS = f"SELECT {', '.join(REPORT_COLUMNS)} FROM reports WHERE stop IN"
-_SHORT_REPORTS = _REPORTS.replace(" output,", " '',")
 _EARLIER = (
     "SELECT id FROM stops INDEXED BY stops_by_agent WHERE agent = ? AND id < ? AND turn = ?"
     " ORDER BY id DESC LIMIT ?"
@@ -197,72 +164,28 @@ _AGENTS = (
     f"SELECT id, host, session_id, agent_id, seen_at, {', '.join(HISTORY_COLUMNS)} FROM agents"
     " INDEXED BY agents_by_time WHERE seen_at >= ? ORDER BY seen_at DESC"
 )
-_NEWEST = "SELECT id, outcome, place FROM stops WHERE agent = ? ORDER BY id DESC LIMIT 1"
+_NEWEST = (
+    f"SELECT id, place, outcome, {sql.ASKER} FROM stops WHERE agent = ? ORDER BY id DESC LIMIT 1"
+)
+_UNPLACED = "SELECT 1 FROM stops INDEXED BY stops_by_place WHERE place = '' LIMIT 1"
+_AGENT = ("host", "session_id", "agent_id", "seen_at")
 
 
 def _agent_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> AgentPast:
-    agent, host, session_id, agent_id, seen_at, *history = row
-    newest = db.execute(_NEWEST, (agent,)).fetchone() or (0, "", "")
+    agent, *known = row[: len(_AGENT) + 1]
+    columns = Columns(_AGENT, known)
+    stop, place, *said = db.execute(_NEWEST, (agent,)).fetchone() or (0, "", "")
+    try:
+        history = history_of(row[len(_AGENT) + 1 :])
+    except (TypeError, ValueError, AttributeError):  # an odd row, of which this cannot be known
+        history = History()
     return AgentPast(
-        host=host,
-        session_id=session_id,
-        agent_id=agent_id,
-        history=history_of(tuple(history)),
-        seen_at=seen_at,
-        stop=newest[0],
-        outcome=newest[1],
-        place=newest[2],
-    )
-
-
-def _read(db: sqlite3.Connection, ids: Sequence[int], reports: str) -> list[Past]:
-    found: dict[int, Past] = {}
-    for some in parts(ids):
-        marks = f"({', '.join('?' * len(some))})"
-        said: dict[int, list[Report]] = {}
-        for row in db.execute(f"{reports} {marks} ORDER BY stop, position", some):
-            said.setdefault(row[0], []).append(report_of(row))
-        for row in db.execute(_READ + marks, some):
-            found[row[0]] = _past_of(row, tuple(said.get(row[0], ())))
-    return [found[number] for number in ids if number in found]
-
-
-def parts(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Give many numbers in lists that one statement can take."""
-    for at in range(0, len(ids), _AT_ONCE):
-        yield ids[at : at + _AT_ONCE]
-
-
-def _past_of(row: tuple[Any, ...], reports: tuple[Report, ...]) -> Past:
-    host, session_id, agent_id, place = row[1:5]
-    begun_at, ended_at, repeated, text, followed = row[5:10]
-    known = dict(zip(STOP_COLUMNS, row[10:], strict=True))
-    event = event_of(text)
-    if host is None:  # let go before its agent was ever counted
-        host, session_id, agent_id = event.host, event.session_id, event.agent_id or ""
-        followed = True  # nobody knows
-    return Past(
-        id=row[0],
-        host=host,
-        session_id=session_id,
-        agent_id=agent_id,
-        scope=event.scope,
-        place=place,
-        turn=known["turn"],
-        begun_at=begun_at,
-        ended_at=ended_at,
-        outcome=known["outcome"],
-        verdict=known["verdict"],
-        prompt=known["prompt"],
-        reason=known["reason"],
-        why=known["why"],
-        count=known["count"],
-        limit=known["max_blocks"],
-        limit_source=known["limit_source"],
-        warnings=tuple(loads(known["warnings"])),
-        repeated=repeated,
-        followed=bool(followed),
-        task=event.task_id or "",
-        reports=reports,
-        event=event,
+        host=columns.text("host"),
+        session_id=columns.text("session_id"),
+        agent_id=columns.text("agent_id"),
+        history=history,
+        seen_at=columns.number("seen_at"),
+        stop=stop,
+        outcome="skipped" if has_lost_asker(*said) else str(said[0]),
+        place=str(place),
     )

@@ -7,9 +7,10 @@ A wish for several folders or outcomes is several such walks, whose results are 
 from __future__ import annotations
 
 from notyet.core.json_text import dumps
-from notyet.core.record import Record
+from notyet.core.record import Record, replace
 from notyet.core.verdict import OUTCOMES
 from notyet.ledger.past import below
+from notyet.ledger.past_read import lost_among
 from notyet.ledger.rows import key_text
 
 TYPE_CHECKING = False
@@ -35,6 +36,19 @@ class _Walk(Record, kw_only=True):
 
 def find(db: sqlite3.Connection, wish: Wish) -> list[int]:
     """Return the numbers of the stops that are meant, the newest first."""
+    if ("asking" in wish.outcomes) == ("skipped" in wish.outcomes):
+        return _find(db, wish)
+    # One whose asker is gone counts as skipped, though it may never be written down as that.
+    asking = _find(db, replace(wish, outcomes=("asking",), most=-1))
+    lost = lost_among(db, asking)
+    others = tuple(outcome for outcome in wish.outcomes if outcome != "asking")
+    found = _find(db, replace(wish, outcomes=others)) if others else []
+    found += [number for number in asking if (number in lost) == ("skipped" in others)]
+    found.sort(reverse=True)
+    return found if wish.most < 0 else found[: wish.most]
+
+
+def _find(db: sqlite3.Connection, wish: Wish) -> list[int]:
     first, beyond = _span(db, wish)
     if first >= beyond:
         return []
@@ -55,19 +69,25 @@ def find(db: sqlite3.Connection, wish: Wish) -> list[int]:
 
 
 def _span(db: sqlite3.Connection, wish: Wish) -> tuple[int, int]:
-    """Return the first number that can be meant, and the one beyond the last."""
+    """Return the first number that can be meant, and the one beyond the last.
+
+    A clock may have been set back: the first by its time need not be the first by its number.
+    """
     first, beyond = wish.after + 1, wish.before or _HIGHEST
-    if wish.since:
-        row = db.execute(_FIRST_SINCE, (wish.since,)).fetchone()
-        first = max(first, row[0]) if row else _HIGHEST
-    if wish.until:
-        row = db.execute(_LAST_UNTIL, (wish.until,)).fetchone()
-        beyond = min(beyond, row[0] + 1) if row else 0
+    if (wish.since or wish.until) and not wish.after:  # those after another are few
+        span = wish.since or -_EVER, wish.until or _EVER
+        lowest, highest = db.execute(_IN_SPAN, span).fetchone()
+        if lowest is None:
+            return 0, 0
+        first, beyond = max(first, lowest), min(beyond, highest + 1)
     return first, beyond
 
 
-_FIRST_SINCE = "SELECT id FROM stops WHERE begun_at >= ? ORDER BY begun_at, id LIMIT 1"
-_LAST_UNTIL = "SELECT id FROM stops WHERE begun_at <= ? ORDER BY begun_at DESC, id DESC LIMIT 1"
+_EVER = 1e300
+_IN_SPAN = (
+    "SELECT min(id), max(id) FROM stops INDEXED BY stops_by_time"
+    " WHERE begun_at >= ? AND begun_at <= ?"
+)
 _BY_GATE = "reports r INDEXED BY reports_by_gate CROSS JOIN stops s ON s.id = r.stop"
 _BY_AGENT = "INDEXED BY stops_by_agent"
 

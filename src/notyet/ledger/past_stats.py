@@ -5,36 +5,39 @@ from __future__ import annotations
 import os
 
 from notyet.core.record import Record, replace
-from notyet.ledger.past import parts
+from notyet.ledger import sql
 from notyet.ledger.past_find import find
+from notyet.ledger.past_odd import Columns, is_number
+from notyet.ledger.past_read import has_lost_asker, in_utf8, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping
-    from typing import Any
 
     from notyet.ledger.past import Wish
     from notyet.ledger.sqlite import Ledger
 
 MOST_COUNTED = 20_000  # stops; the newest, so that the answer comes at once from any ledger
 _ANSWERS = frozenset({"allowed", "blocked", "halted", "problem"})
+_PASSES = frozenset({"allowed", "remembered"})
 _SENT_BACK = frozenset({"blocked", "overridden"})
 
 
 class GateStats(Record, kw_only=True):
-    """What became of one gate's questions."""
+    """What became of one gate's questions; while it only watches, nobody is held by it."""
 
     gate: str
+    watches: bool = False
     asked: int = 0
     remembered: int = 0  # spared: it had passed on the same files
     unchanged: int = 0  # spared: no file changed since its agent began
     not_asked: int = 0  # another gate had ended the questioning
-    blocked: int = 0
-    observed: int = 0  # would have blocked, had it not only watched
-    halted: int = 0
-    problems: int = 0  # could not answer
-    sent_back: int = 0  # blocks by which an agent really went back to work
+    blocked: int = 0  # or would have, had it not only watched
+    halted: int = 0  # as above
+    held: int = 0  # could not answer, and held the agent
+    failed_open: int = 0  # could not answer, and let go
+    sent_back: int = 0  # blocks and problems by which an agent really went back to work
     led_to_pass: int = 0  # of these, those after which the gate passed in the same turn
     p50: float = 0.0  # seconds
     p95: float = 0.0
@@ -44,6 +47,16 @@ class GateStats(Record, kw_only=True):
     def spared(self) -> int:
         """How often it was not asked because nothing had changed."""
         return self.remembered + self.unchanged
+
+    @property
+    def problems(self) -> int:
+        """How often it could not answer."""
+        return self.held + self.failed_open
+
+    @property
+    def stopped(self) -> int:
+        """How often somebody was, or would have been, kept from finishing by its answer."""
+        return self.blocked + self.halted
 
 
 class Stats(Record, kw_only=True):
@@ -57,16 +70,26 @@ class Stats(Record, kw_only=True):
     gates: tuple[GateStats, ...] = ()
 
 
+class _Stop(Record):
+    """One stop, as far as its reports must be counted."""
+
+    number: int
+    agent: int
+    turn: int
+    is_sent_back: bool
+
+
 def stats(ledger: Ledger, wish: Wish) -> Stats:
     """Count the stops that are meant, at most `wish.most` or as many as are counted at once."""
     if not os.path.exists(ledger.path):
         return Stats(outcomes={})
     most = MOST_COUNTED if wish.most < 0 else min(wish.most, MOST_COUNTED)
-    return ledger.file.read(lambda db: _count(db, wish, most))
+    return ledger.file.read(lambda db: in_utf8(db, lambda: _count(db, wish, most)))
 
 
-_STOPS = "SELECT id, agent, turn, outcome, begun_at FROM stops WHERE id IN"
-_REPORTS = "SELECT stop, gate, status, seconds, observed FROM reports WHERE stop IN"
+_STOPS = f"SELECT id, agent, turn, outcome, {sql.ASKER} FROM stops WHERE id IN"
+_SAID = ("gate", "status", "seconds", "observed", "held")
+_REPORTS = f"SELECT stop, {', '.join(_SAID)} FROM reports WHERE stop IN"
 
 
 def _count(db: sqlite3.Connection, wish: Wish, most: int) -> Stats:
@@ -74,69 +97,109 @@ def _count(db: sqlite3.Connection, wish: Wish, most: int) -> Stats:
     is_all = len(ids) <= most
     ids = sorted(ids[:most])
     outcomes: dict[str, int] = {}
-    gates: dict[str, _Counting] = {}
+    gates: dict[tuple[str, bool], _Counting] = {}
     times: list[float] = []
     for some in parts(ids):
         marks = f"({', '.join('?' * len(some))})"
-        stops: dict[int, tuple[Any, ...]] = {}
-        for number, *rest, at in db.execute(_STOPS + marks, some):
-            stops[number] = tuple(rest)
-            outcomes[rest[-1]] = outcomes.get(rest[-1], 0) + 1
-            times.append(at)
-        for number, gate, *said in db.execute(f"{_REPORTS}{marks} ORDER BY stop, position", some):
-            if wish.gate and gate != wish.gate:
-                continue
-            gates.setdefault(gate, _Counting()).add(stops[number], *said)
-    counted = [counting.sum(gate) for gate, counting in gates.items()]
+        stops: dict[int, _Stop] = {}
+        for number, agent, turn, said, *asker in db.execute(_STOPS + marks, some):
+            outcome = "skipped" if has_lost_asker(said, *asker) else str(said)
+            stops[number] = _Stop(number, agent, turn, outcome in _SENT_BACK)
+            outcomes[outcome] = outcomes.get(outcome, 0) + 1
+            times.append(asker[-1] if is_number(asker[-1]) else 0.0)
+        for number, *row in db.execute(f"{_REPORTS}{marks} ORDER BY stop, position", some):
+            columns = Columns(_SAID, row)
+            key = columns.text("gate"), bool(columns.whole("observed"))
+            if wish.gate in {"", key[0]}:
+                gates.setdefault(key, _Counting()).add(stops[number], columns)
+    _look_further(db, gates)
+    counted = [counting.sum(*key) for key, counting in gates.items()]
     return Stats(
-        stops=len(times),
+        stops=len(ids),
         is_all=is_all,
         first_at=min(times, default=0.0),
         last_at=max(times, default=0.0),
         outcomes=dict(sorted(outcomes.items(), key=lambda item: -item[1])),
-        gates=tuple(sorted(counted, key=lambda gate: (-gate.seconds, gate.gate))),
+        gates=tuple(sorted(counted, key=lambda gate: (gate.watches, -gate.seconds, gate.gate))),
     )
+
+
+_LATER = (
+    "SELECT id, turn FROM stops INDEXED BY stops_by_agent WHERE agent = ? AND id > ? ORDER BY id"
+)
+_PASSED = (
+    "SELECT gate FROM reports WHERE stop = ? AND status IN ('allowed', 'remembered')"
+    " AND NOT observed"
+)
+
+
+def _look_further(db: sqlite3.Connection, gates: Mapping[tuple[str, bool], _Counting]) -> None:
+    """Look for passes in those stops of a turn that were not wished for: they count as well."""
+    turns: dict[tuple[int, int], int] = {}  # and the first stop there that nobody mended yet
+    for counting in gates.values():
+        for key, numbers in counting.unmended.items():
+            turns[key] = min(numbers[0], turns.get(key, numbers[0]))
+    for key, first in turns.items():
+        agent, turn = key
+        for number, its_turn in db.execute(_LATER, (agent, first)):
+            if its_turn == turn:
+                for (gate,) in db.execute(_PASSED, (number,)):
+                    if (gate, False) in gates:
+                        gates[gate, False].mend(key, number)
+            elif its_turn:  # one that was let go unasked has no turn, and ends none
+                break
 
 
 class _Counting:
     """One gate's reports, the oldest first."""
 
     def __init__(self) -> None:
+        self.unmended: dict[tuple[int, int], list[int]] = {}  # send-backs, by agent and turn
         self._statuses: dict[str, int] = {}
         self._seconds: list[float] = []
-        self._open: dict[tuple[int, int], int] = {}  # blocks, by agent and turn
         self._sent_back = 0
         self._led_to_pass = 0
 
-    def add(self, stop: tuple[Any, ...], status: str, seconds: float, observed: int) -> None:
-        agent, turn, outcome = stop
-        if status == "blocked" and observed:
-            status = "observed"
-        self._statuses[status] = self._statuses.get(status, 0) + 1
-        if status in _ANSWERS or status == "observed":
-            self._seconds.append(seconds)
-        if status == "blocked" and outcome in _SENT_BACK:
+    def add(self, stop: _Stop, columns: Columns) -> None:
+        """Count a report."""
+        status, is_held = columns.text("status"), bool(columns.whole("held"))
+        if status in _ANSWERS:
+            self._seconds.append(columns.number("seconds"))
+        is_watching = bool(columns.whole("observed"))
+        turn = stop.agent, stop.turn
+        if status in _PASSES:
+            self.mend(turn, stop.number)
+        elif stop.is_sent_back and not is_watching and (status == "blocked" or is_held):
             self._sent_back += 1
-            self._open[agent, turn] = self._open.get((agent, turn), 0) + 1
-        elif status in {"allowed", "remembered"}:
-            self._led_to_pass += self._open.pop((agent, turn), 0)
+            self.unmended.setdefault(turn, []).append(stop.number)
+        if status == "problem":
+            status = "held" if is_held else "failed_open"
+        self._statuses[status] = self._statuses.get(status, 0) + 1
 
-    def sum(self, gate: str) -> GateStats:
-        counts = {name: self._statuses.get(name, 0) for name in _COUNTED}
+    def mend(self, turn: tuple[int, int], number: int) -> None:
+        """It passed: the send-backs before that in this turn have led to it."""
+        before = self.unmended.pop(turn, [])
+        after = [one for one in before if one >= number]
+        self._led_to_pass += len(before) - len(after)
+        if after:
+            self.unmended[turn] = after
+
+    def sum(self, gate: str, watches: bool) -> GateStats:  # noqa: FBT001  # a key's two parts
+        """Return what it came to."""
         return GateStats(
             gate=gate,
+            watches=watches,
             asked=len(self._seconds),
-            problems=self._statuses.get("problem", 0),
             sent_back=self._sent_back,
             led_to_pass=self._led_to_pass,
             p50=percentile(self._seconds, 50),
             p95=percentile(self._seconds, 95),
             seconds=sum(self._seconds),
-            **counts,
+            **{name: self._statuses.get(name, 0) for name in _COUNTED},
         )
 
 
-_COUNTED = ("remembered", "unchanged", "not_asked", "blocked", "observed", "halted")
+_COUNTED = ("remembered", "unchanged", "not_asked", "blocked", "halted", "held", "failed_open")
 
 
 def percentile(values: list[float], percent: int) -> float:

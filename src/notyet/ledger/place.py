@@ -22,6 +22,16 @@ def default_path(environ: Mapping[str, str]) -> str:
     return os.path.join(state, "notyet", LEDGER) if state else ""
 
 
+def real(folder: str) -> str:
+    """Return a folder by its own name, which is the same whichever link led there."""
+    if not os.path.isabs(folder):  # relative to what, only its host knows
+        return folder
+    try:
+        return os.path.realpath(folder)
+    except (OSError, ValueError):  # a name that no file can have
+        return folder
+
+
 def state_home(environ: Mapping[str, str]) -> str:
     """Return the XDG state folder; empty where there is no home, which opening a file will say."""
     state = environ.get("XDG_STATE_HOME", "")

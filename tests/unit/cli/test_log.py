@@ -4,6 +4,7 @@ import io
 import json
 import os
 import sqlite3
+import subprocess
 import sys
 import time
 from contextlib import closing
@@ -114,6 +115,16 @@ def test_every_way_that_a_report_can_end_has_its_mark(capsys, here):
     assert "a ■ 1.0s, b ! timeout 10s, c - unchanged, d - not asked, e ✗ 2.0s (watches); a" in line
 
 
+def test_a_gate_that_only_watches_is_marked_as_such_whatever_it_would_have_done(capsys, here):
+    answers = [Block("x"), Halt("no"), Problem("timeout", "10 s"), Allow()]
+    reports = [Report(gate="w", answer=answer, observed=True) for answer in answers]
+    decided(here, "observed", reports)
+    line = shown(capsys)[1].splitlines()[1]
+    assert line.endswith(
+        "w ✗ 0.0s (watches), w ■ 0.0s (watches), w ! timeout 0.0s (watches), w ✓ 0.0s"
+    )
+
+
 def test_a_terminal_without_these_letters_gets_others(here, monkeypatch):
     decided(here, "blocked", [Report(gate="tést", answer=Block("x"))], Block("x"))
     raw = io.BytesIO()
@@ -137,12 +148,12 @@ def test_a_send_back_after_which_nothing_came_is_shown_as_such(capsys, here):
 def test_stops_of_other_folders_are_shown_when_asked_for(capsys, here, tmp_path):
     decided(tmp_path / "elsewhere")
     out = shown(capsys)[1]
-    assert out == f"no stops in {here} yet; those of other folders: notyet log --all\n"
+    assert out == f"no stops in {here} are known; those of other folders: add --all\n"
     assert len(shown(capsys, "--all")[1].splitlines()) == 2
     decided(here / "sub", last_message="2")
     assert len(shown(capsys)[1].splitlines()) == 2
     assert shown(capsys, "--host", "mux")[1] == (
-        f"no stop in {here} is like that; everywhere: add --all\n"
+        f"no stop in {here} is like that; those of other folders: add --all\n"
     )
     assert shown(capsys, "--host", "mux", "--all")[1] == "no stop is like that\n"
 
@@ -177,7 +188,7 @@ def test_filters_narrow_it_down(capsys, here):
 
 
 def test_very_many_stops_are_shown_as_they_are_read(capsys, here, monkeypatch):
-    monkeypatch.setattr("notyet.ledger.past._AT_ONCE", 2)
+    monkeypatch.setattr("notyet.ledger.past_read._AT_ONCE", 2)
     for n in range(5):
         decided(here, session_id=f"s{n}")
     head, *lines = shown(capsys)[1].splitlines()
@@ -213,11 +224,12 @@ def test_a_line_of_json_holds_a_stop_and_its_reports(capsys, here):
     known = json.loads(line)
     assert (known["id"], known["outcome"], known["followed"]) == (1, "blocked", False)
     assert len(known["prompt"]) == len(known["reports"][0]["said"]) == 2_000
+    assert known["odd"] == []
     assert known["event"]["last_message"] == "done"
     assert "tools_used" not in known["event"]
     (told,) = known["reports"]
     assert (told["status"], told["reason"], told["exit"]) == ("blocked", "because", "exit 1")
-    assert not {"output", "answer", "passed_on"} & set(told)
+    assert not {"output", "answer", "passed_on", "failed_on"} & set(told)
     known = json.loads(shown(capsys, "1", "--json")[1])
     assert known["prompt"] == "do " * 5_000
     assert (known["reports"][0]["output"], known["reports"][0]["log_pruned"]) == ("out", False)
@@ -321,6 +333,10 @@ def test_hostile_text_in_any_field_stays_text(capsys, here, kind):
 
 
 def test_what_is_asked_for_in_a_wrong_way_is_said(capsys, here):
+    for wrong in (["9" * 5_000], ["-n", "9" * 5_000], ["x" * 5_000]):
+        err = refused(capsys, *wrong)
+        assert "a stop has a number, not" in err or "a number from 1 up, or all; not" in err
+        assert len(err) < 2_000  # with the usage
     assert "an ID and --stats do not go together; choose one" in refused(capsys, "1", "--stats")
     assert "--stats and --follow do not" in refused(capsys, "--stats", "-f")
     assert "an ID does not go together with --host" in refused(capsys, "1", "--host", "x")
@@ -355,17 +371,20 @@ def test_a_ledger_of_a_newer_version_is_left_alone_and_said(capsys, here):
         assert len(err.splitlines()) == 1
 
 
-def test_a_damaged_ledger_is_set_aside_and_said(capsys, here):
+def test_a_damaged_ledger_is_left_to_the_next_stop_and_said(capsys, here):
     decided(here)
     content = bytearray(Path(ledger_path()).read_bytes())
     content[4096:] = b"\xff" * (len(content) - 4096)
     Path(ledger_path()).write_bytes(content)
     for suffix in ("-wal", "-shm"):
         Path(ledger_path() + suffix).unlink(missing_ok=True)
-    code, out, err = shown(capsys)
-    assert code == 0
-    assert out.startswith("no stops yet")
-    assert "was corrupt; it was moved to" in err
+    before = Path(ledger_path()).read_bytes()
+    for argv in ([], ["1"], ["--stats"], ["--json"], ["-f"], ["--prune"]):
+        code, out, err = shown(capsys, *argv)
+        assert (code, out) == (1, "")
+        assert "it is damaged (" in err
+        assert err.endswith("the next stop mends it\n")
+    assert Path(ledger_path()).read_bytes() == before
 
 
 def test_a_ledger_that_others_hold_is_said(capsys, here, monkeypatch):
@@ -381,10 +400,10 @@ def test_a_ledger_that_others_hold_is_said(capsys, here, monkeypatch):
     assert "other processes held it for over" in err
 
 
-def _impatient(path, _patience):
+def _impatient(path, _patience, *, mends):
     from notyet.ledger.connection import Connection
 
-    return Connection(path, 0.05)
+    return Connection(path, 0.05, mends=mends)
 
 
 def test_what_is_no_ledger_is_left_alone_and_said(capsys, here, monkeypatch, tmp_path):
@@ -398,7 +417,7 @@ def test_what_is_no_ledger_is_left_alone_and_said(capsys, here, monkeypatch, tmp
 
 
 def test_pruning_by_hand_says_what_went(capsys, here):
-    for n in range(3):
+    for n in range(102):
         decided(here, session_id=f"s{n}")
     assert shown(capsys, "--prune")[1].startswith("nothing to remove; ")
     with closing(sqlite3.connect(ledger_path())) as db, db:
@@ -406,7 +425,7 @@ def test_pruning_by_hand_says_what_went(capsys, here):
     code, out, err = shown(capsys, "--prune")
     assert (code, err) == (0, "")
     assert out.startswith(f"removed 2 stops; {ledger_path()} has ")
-    assert len(shown(capsys)[1].splitlines()) == 2
+    assert len(shown(capsys, "-n", "all")[1].splitlines()) == 1 + 100
 
 
 def test_pruning_by_hand_is_refused_while_the_users_file_is_wrong(capsys, here):
@@ -423,3 +442,86 @@ def test_a_stop_that_is_still_asked_is_shown_as_such(capsys, here):
     begun = ledger.begin(stop(cwd=str(here)))
     assert "asking" in shown(capsys)[1]
     assert "still being asked" in shown(capsys, str(begun.stop))[1]
+
+
+def test_no_text_in_a_line_of_json_is_long_but_all_is_there_for_one_stop(capsys, here):
+    long = "so " * 10_000
+    report = Report(gate="t", answer=Block(long, long), matched=long, warning=long, tell_user=long)
+    ledger = Ledger()
+    event = stop(cwd=str(here), last_message=long, error=long, tools_used=(long[:9_000],))
+    begun = ledger.begin(event)
+    ledger.record(
+        begun,
+        Decision(verdict=Block(long, long), outcome="blocked", turn=1, limit=3, why=long,
+                 warnings=(long,), reports=(report,)),
+    )  # fmt: skip
+
+    def longest(value):
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, list):
+            return max(map(longest, value), default=0)
+        return len(value) if isinstance(value, str) else 0
+
+    assert longest(json.loads(shown(capsys, "--json")[1])) == 2_000
+    whole = json.loads(shown(capsys, "1", "--json")[1])
+    assert whole["why"] == whole["warnings"][0] == whole["reports"][0]["matched"] == long
+
+
+def test_a_stop_whose_asker_was_killed_is_lost_wherever_it_is_shown(capsys, here):
+    code = (
+        "import os; from notyet import Ledger, StopEvent\n"
+        f"kept = Ledger().begin(StopEvent(session_id='s', cwd={str(here)!r}))\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=False)
+    ledger = Ledger()
+    alive = ledger.begin(stop(cwd=str(here), session_id="alive"))
+    lost, asking = shown(capsys)[1].splitlines()[1:]
+    assert "skipped" in lost
+    assert lost.endswith("lost: the process that asked its gates is gone")
+    assert asking.endswith("still being asked")
+    assert "stop      1  skipped (lost: the process that asked" in shown(capsys, "1")[1]
+    known = json.loads(shown(capsys, "1", "--json")[1])
+    assert (known["outcome"], known["why"]) == ("skipped", "lost")
+    assert "2 stops in" in shown(capsys, "--stats")[1]
+    assert "1 skipped, 1 asking" in shown(capsys, "--stats")[1]
+
+    def found(*outcomes):
+        argv = [word for outcome in outcomes for word in ("--outcome", outcome)]
+        return [json.loads(line)["id"] for line in shown(capsys, "--json", *argv)[1].splitlines()]
+
+    assert found("skipped") == found("skipped", "passed") == [1]
+    assert found("asking") == found("asking", "passed") == [2] == [alive.stop]
+    assert found("asking", "skipped") == [1, 2]
+    assert found("passed") == []
+
+
+def test_stops_without_a_folder_are_not_said_to_be_of_other_folders(capsys, here):
+    decided(here)
+    with closing(sqlite3.connect(ledger_path())) as db, db:
+        db.execute("UPDATE stops SET place = ''")  # as it is in one that was migrated
+    words = "those of other folders, and of an older notyet, which did not note them: add --all"
+    assert shown(capsys)[1] == f"no stops in {here} are known; {words}\n"
+    assert shown(capsys, "--host", "claude")[1] == f"no stop in {here} is like that; {words}\n"
+    assert shown(capsys, "--stats")[1] == f"no stops in {here} to count; {words}\n"
+    assert len(shown(capsys, "--all")[1].splitlines()) == 2
+
+
+def test_an_end_before_all_stops_shows_none(capsys, here):
+    decided(here)
+    assert shown(capsys, "--json", "--until", "30000d") == (0, "", "")
+    assert "is like that" in shown(capsys, "--until", "30000d")[1]
+    assert len(shown(capsys, "--since", "30000d")[1].splitlines()) == 2
+
+
+def test_stops_of_an_agent_that_came_by_a_link_are_in_its_projects_log(capsys, here, tmp_path):
+    (tmp_path / "link").symlink_to(here)
+    new_project(here, gate("exit 3"))
+    ask(payload("claude", tmp_path / "link"))
+    decided(tmp_path / "link", session_id="other")
+    skipped = Decision(verdict=Allow(), outcome="skipped", why="off")
+    Ledger().skip(stop(cwd=str(tmp_path / "link")), skipped)
+    assert len(shown(capsys)[1].splitlines()) == 4
+    places = {json.loads(line)["place"] for line in shown(capsys, "--json")[1].splitlines()}
+    assert places == {str(here)}

@@ -4,16 +4,18 @@ import json
 import os
 import queue
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 
 from hook_runs import clean_environ, ledger_path
 from notyet import Allow, Block, Decision, Ledger, Report
 from notyet.cli.log_follow import _Following, follow
+from notyet.ledger import past_news
 from notyet.ledger.past import Wish
 from support import decide, stop
 
@@ -138,24 +140,116 @@ def ledger():
     return Ledger()
 
 
-def test_what_is_watched_is_bounded_and_a_busy_ledger_is_asked_again(ledger, monkeypatch, capsys):
+def told(capsys):
+    return [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_of_send_backs_the_newest_are_watched_and_of_what_is_asked_all(ledger, monkeypatch, capsys):
     monkeypatch.setattr("notyet.cli.log_follow._MOST_WATCHED", 2)
-    watching = _Following(ledger, Wish(), as_json=False)
+    watching = _Following(ledger, Wish(), as_json=True)
     watching.begin()
     watching.look()  # there is no file yet
+    asking = [ledger.begin(stop(session_id=f"asking {n}")) for n in range(3)]
     for n in range(4):
         decide(ledger, stop(session_id=f"s{n}"))
     watching.look()
-    assert set(watching._shown) == {3, 4}
-    assert len(capsys.readouterr().out.splitlines()) == 5
-    from notyet.errors import LedgerBusy
-
-    def busy(*_):
-        raise LedgerBusy("x", "y")
-
-    monkeypatch.setattr(watching, "_fresh", busy)
+    assert told(capsys) == [4, 5, 6, 7]
+    assert set(watching._shown) == {1, 2, 3}
+    ledger.record(asking[0], Decision(verdict=Allow(), outcome="passed", turn=1))
+    ledger.record(asking[2], Decision(verdict=Allow(), outcome="passed", turn=1))
     watching.look()
-    assert capsys.readouterr().out == ""
+    assert told(capsys) == [1, 3]
+    for n in range(4):
+        decide(ledger, stop(session_id=f"t{n}"))
+    watching.look()
+    assert set(watching._shown) == {2, 11}
+
+
+def test_those_that_were_asked_before_it_began_are_told_of_however_many(ledger, capsys):
+    asking = [ledger.begin(stop(session_id=f"asking {n}")) for n in range(300)]
+    watching = _Following(ledger, Wish(most=1), as_json=True)
+    watching.begin()
+    for begun in asking:
+        ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1))
+    watching.look()
+    assert told(capsys) == list(range(1, 301))
+
+
+def test_a_busy_ledger_is_asked_again_from_the_same_stop_on(ledger, capsys):
+    decide(ledger, stop(), "passed")
+    impatient = Ledger(patience=0.05)
+    watching = _Following(impatient, Wish(), as_json=True)
+    watching.begin()
+    decide(ledger, stop(session_id="s2"), "passed")
+    ledger.close()
+    impatient.close()
+    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as db:
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("BEGIN EXCLUSIVE")
+        db.execute("UPDATE stops SET repeated = 0")
+        db.execute("COMMIT")
+        assert not watching.look()
+        assert told(capsys) == [1]
+    watching.look()
+    assert told(capsys) == [2]
+
+
+def test_what_happened_while_it_was_stopped_is_told_in_order_and_whole(ledger, monkeypatch, capsys):
+    monkeypatch.setattr("notyet.ledger.past_news._AT_ONCE", 10)
+    watching = _Following(ledger, Wish(), as_json=True)
+    decide(ledger, stop(), "passed")
+    watching.begin()
+    watching.look()
+    told(capsys)
+    for n in range(35):
+        decide(ledger, stop(session_id=f"s{n}"), "passed")
+    looks = 1
+    while watching.look():
+        looks += 1
+    assert told(capsys) == list(range(2, 37))
+    assert looks == 4
+
+
+def test_a_look_is_one_transaction_so_that_nothing_comes_between(ledger, monkeypatch, capsys):
+    decide(ledger, stop(), "passed")
+    watching = _Following(ledger, Wish(), as_json=True)
+    busy = Ledger()
+    made = []
+
+    def meanwhile(read):
+        def reading(*given):
+            found = read(*given)  # and now somebody else stops
+            made.append(decide(busy, stop(session_id=f"m{len(made)}"), "passed"))
+            return found
+
+        return reading
+
+    for name in ("find", "read", "_newest"):
+        whole = getattr(past_news, name)
+        monkeypatch.setattr(past_news, name, meanwhile(whole))
+    watching.begin()
+    for _ in range(3):
+        watching.look()
+    monkeypatch.undo()
+    watching.look()
+    assert told(capsys) == [1, *made]
+
+
+def test_one_that_lost_its_asker_is_told_of_and_corrected_if_it_is_decided_after_all(
+    ledger, monkeypatch, capsys
+):
+    watching = _Following(ledger, Wish(), as_json=True)
+    begun = ledger.begin(stop())
+    watching.begin()
+    watching.look()
+    assert told(capsys) == []
+    monkeypatch.setattr("notyet.ledger.past_read.is_lost", lambda *_: True)
+    watching.look()
+    watching.look()
+    assert json.loads(capsys.readouterr().out)["why"] == "lost"
+    ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1))
+    watching.look()
+    assert json.loads(capsys.readouterr().out)["outcome"] == "passed"
 
 
 def test_following_in_this_process_ends_with_an_interrupt(ledger, monkeypatch, capsys):

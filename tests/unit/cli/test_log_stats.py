@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from notyet import Allow, Block, Decision, Engine, Ledger, Report
+from notyet import Allow, Block, Decision, Engine, Halt, Ledger, Report
 from notyet.cli.log_stats import verdict
 from notyet.cli.main import main
 from notyet.ledger.past_stats import GateStats
@@ -22,10 +22,27 @@ def stats(**fields):
         ({"asked": 0, "unchanged": 3}, "never asked: nothing changed"),
         ({"asked": 1}, "too early: asked once"),
         ({"asked": 9, "blocked": 9}, "too early to say: asked 9 times"),
-        ({"problems": 20}, "broken in 20% of its questions: look at it"),
+        ({"held": 5, "failed_open": 15}, "broken in 20% of its questions: look at it"),
         ({}, "never blocked, costs 2.0s each"),
         ({"p50": 45.0}, "never blocked, and costs 45s each: is it needed at every stop?"),
-        ({"observed": 7}, "only watches; would have blocked 7 times"),
+        (
+            {"watches": True, "blocked": 7},
+            "only watches; would have blocked 7 times, costs 2.0s each",
+        ),
+        ({"watches": True}, "only watches; would have blocked 0 times, costs 2.0s each"),
+        (
+            {"watches": True, "halted": 1},
+            "only watches; would have ended the turn once, costs 2.0s each",
+        ),
+        ({"halted": 5, "seconds": 200.0}, "ended the turn, once per 40s of asking"),
+        (
+            {"halted": 1, "blocked": 4, "seconds": 200.0},
+            "blocked or ended the turn, once per 40s of asking",
+        ),
+        (
+            {"held": 10, "sent_back": 10, "led_to_pass": 9, "seconds": 200.0},
+            "yes: its blocks are mended, one per 20s of asking",
+        ),
         ({"blocked": 3}, "blocked, but never sent anybody back: see limits"),
         (
             {"blocked": 4, "sent_back": 4, "seconds": 200.0},
@@ -103,3 +120,52 @@ def test_stops_without_any_gate_are_counted_too(capsys):
     out = shown(capsys)
     assert "no gate was asked" in out
     assert "1 stop: 1 skipped" in out
+
+
+def asked(ledger, name, answers, **fields):
+    for n, answer in enumerate(answers):
+        engine = Engine([gate(name, answer, **fields)], ledger=ledger, warn=lambda _: None)
+        engine.check_sync(stop(turn_id=f"t{n // 2}", last_message=f"{name} {n}", session_id=name))
+
+
+def test_a_gate_that_halts_is_not_said_to_have_never_blocked(capsys):
+    asked(Ledger(), "secrets", [Halt("a secret")] * 12)
+    head, row = shown(capsys).splitlines()[:2]
+    assert head.split()[3:6] == ["BLOCKED", "HALTED", "BROKEN"]
+    assert row.split()[1:6] == ["12", "0", "0", "12", "0"]
+    assert "ended the turn, once per " in row
+
+
+def test_problems_that_held_and_those_that_let_go_are_told_apart(capsys):
+    def crash(*_):
+        return 1 / 0
+
+    ledger = Ledger()
+    asked(ledger, "strict", [crash, Allow()] * 6, if_broken="block")
+    asked(ledger, "lenient", [crash])
+    rows = {line.split()[0]: line for line in shown(capsys).splitlines()[1:3]}
+    assert "  6 held  " in rows["strict"]
+    assert " 6/6 (100%) " in rows["strict"]
+    assert "  1 let go  " in rows["lenient"]
+    known = [json.loads(line) for line in shown(capsys, "--json").splitlines()]
+    counts = {one["gate"]: (one["held"], one["failed_open"]) for one in known[:2]}
+    assert counts == {"strict": (6, 0), "lenient": (0, 1)}
+
+
+def test_gates_that_only_watch_have_a_table_of_their_own(capsys):
+    ledger = Ledger()
+    asked(ledger, "w", [Block("x"), Halt("x"), lambda *_: 1 / 0], observe=True)
+    asked(ledger, "t", [Block("x")])
+    head, real, blank, other, watching, *_ = shown(capsys).splitlines()
+    assert (head.split()[0], real.split()[0], blank) == ("GATE", "t", "")
+    assert other.split()[:8] == [
+        "WATCHING", "ASKED", "SPARED", "WOULD", "BLOCK", "WOULD", "HALT", "BROKEN",
+    ]  # fmt: skip
+    assert watching.split()[:6] == ["w", "3", "0", "1", "1", "1"]
+    assert "MENDED" not in other
+
+
+def test_a_filter_that_cuts_off_the_pass_does_not_change_what_was_mended(capsys):
+    asked(Ledger(), "t", [Block("x"), Allow()] * 10)
+    for argv in ([], ["--outcome", "blocked"]):
+        assert "10/10 (100%)  yes: its blocks are mended" in shown(capsys, *argv)

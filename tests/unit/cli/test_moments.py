@@ -59,8 +59,10 @@ def test_anything_else_is_refused_with_examples(text):
             option(text)
 
 
-def test_a_span_longer_than_time_itself_means_the_beginning():
-    assert since("9999999d", NOW) == 0.0
+def test_a_span_longer_than_time_itself_means_before_everything():
+    assert since("9999999d", NOW) == NOW - 9999999 * 86_400
+    assert until("1970-01-01T00:00+00:00") < 0.001
+    assert until("1970-01-01T00:00+00:00")  # which is a moment, and not the lack of one
 
 
 def test_options_take_what_the_functions_take():

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from notyet import Allow, Block, Engine, Ledger, StopEvent
+from notyet import Allow, Block, Engine, Halt, Ledger, StopEvent
 from notyet.core.event import BackgroundTask, Usage
 from notyet.core.record import replace
 from notyet.core.verdict import Decision
@@ -129,12 +129,27 @@ def test_stops_are_found_by_their_time(ledger):
     assert ids(stops(ledger, Wish(until=99))) == []
 
 
+def test_a_stop_is_in_a_span_by_its_own_time_though_the_clock_was_set_back(ledger):
+    for n in range(6):
+        asked(ledger, ("lint", None), session_id=f"s{n}", cwd="/p", host="claude")
+    with closing(sqlite3.connect(ledger.path)) as db, db:
+        db.execute("UPDATE stops SET begun_at = CASE WHEN id < 4 THEN 5000 ELSE 1000 END + id")
+    for more in ({}, {"place": "/p"}, {"session": "s"}, {"host": "claude"}, {"gate": "lint"}):
+        assert ids(stops(ledger, Wish(until=9_000, **more))) == [6, 5, 4, 3, 2, 1]
+        assert ids(stops(ledger, Wish(until=4_000, **more))) == [6, 5, 4]
+        assert ids(stops(ledger, Wish(since=4_000, **more))) == [3, 2, 1]
+        assert ids(stops(ledger, Wish(since=1_006, until=5_001, **more))) == [6, 1]
+        assert ids(stops(ledger, Wish(since=4_000, after=1, **more))) == [3, 2]
+    assert stats(ledger, Wish(until=9_000, most=-1)).stops == 6
+
+
 def test_a_folder_is_known_by_the_name_of_a_link_to_it_too(ledger, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     asked(ledger, ("lint", None), cwd=str(tmp_path / "real"))
     asked(ledger, ("lint", None), cwd=str(tmp_path / "link"), session_id="s2")
-    assert ids(stops(ledger, Wish(place=str(tmp_path / "link")))) == [2, 1]
+    for name in ("link", "real"):
+        assert ids(stops(ledger, Wish(place=str(tmp_path / name)))) == [2, 1]
 
 
 @pytest.mark.parametrize("few", [0, 500])
@@ -216,6 +231,7 @@ def test_statistics_count_what_gates_said_and_what_came_of_it(ledger):
     run(lambda *_: 1 / 0, "t5", "7")
     (one,) = gate_stats(ledger, Wish(most=-1))
     assert (one.gate, one.asked, one.blocked, one.problems) == ("t", 7, 4, 1)
+    assert (one.failed_open, one.held, one.halted, one.watches) == (1, 0, 0, False)
     assert (one.sent_back, one.led_to_pass, one.spared) == (3, 2, 0)
     assert one.seconds >= one.p95 >= one.p50 >= 0
     everything = stats(ledger, Wish(most=-1))
@@ -223,6 +239,55 @@ def test_statistics_count_what_gates_said_and_what_came_of_it(ledger):
     assert (everything.stops, everything.is_all) == (7, True)
     some = stats(ledger, Wish(most=2))
     assert (some.stops, some.is_all) == (2, False)
+
+
+def test_what_mended_a_send_back_is_found_though_it_was_not_asked_for(ledger):
+    def run(answer, turn, message, session_id="s1"):
+        other = ("lint", Block("x") if answer is None else None)
+        asked(ledger, ("t", answer), other, turn_id=turn, last_message=message,
+              session_id=session_id)  # fmt: skip
+
+    run(Block("x"), "t1", "1")
+    run(Block("x"), "t1", "2", session_id="s2")  # another agent, which never mends it
+    ledger.skip(an_event(), Decision(verdict=Allow(), outcome="skipped", why="off"))
+    run(Allow(), "t1", "3")  # mends the first
+    run(Block("x"), "t1", "4")
+    run(None, "t2", "5")  # a pass, but of the next turn; lint blocks
+    (whole,) = (one for one in gate_stats(ledger, Wish(most=-1)) if one.gate == "t")
+    assert (whole.sent_back, whole.led_to_pass) == (3, 1)
+    for wish in (Wish(outcomes=("blocked", "overridden"), most=-1), Wish(gate="t", most=-1)):
+        (one,) = (one for one in gate_stats(ledger, wish) if one.gate == "t")
+        assert (one.sent_back, one.led_to_pass) == (3, 1)
+    with closing(sqlite3.connect(ledger.path)) as db, db:
+        db.execute("UPDATE stops SET begun_at = id * 100")
+    (one,) = gate_stats(ledger, Wish(until=100, most=-1, gate="t"))
+    assert (one.sent_back, one.led_to_pass) == (1, 1)
+
+
+def test_halts_problems_and_gates_that_only_watch_are_counted_for_themselves(ledger):
+    def run(answer, message, **fields):
+        gates = [gate("t", answer, **fields)]
+        engine = Engine(gates, ledger=ledger, warn=lambda _: None)
+        engine.check_sync(an_event(turn_id="t1", last_message=message))
+
+    def crash(*_):
+        return 1 / 0
+
+    run(Halt("no"), "1")
+    run(crash, "2", if_broken="block")  # sent back by a problem
+    run(Allow(), "3")  # and mended
+    run(crash, "4")
+    run(Block("x"), "5", observe=True)
+    run(Halt("x"), "6", observe=True)
+    run(crash, "7", observe=True, if_broken="block")
+    run(Allow(), "8", observe=True)
+    real, watching = gate_stats(ledger, Wish(most=-1))
+    assert (real.watches, real.asked, real.blocked, real.halted) == (False, 4, 0, 1)
+    assert (real.held, real.failed_open) == (1, 1)
+    assert (real.sent_back, real.led_to_pass) == (1, 1)
+    assert (watching.watches, watching.asked, watching.stopped) == (True, 4, 2)
+    assert (watching.blocked, watching.halted, watching.problems) == (1, 1, 1)
+    assert (watching.sent_back, watching.led_to_pass) == (0, 0)
 
 
 def test_statistics_of_one_gate_leave_the_others_out(ledger):
