@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 _SCOPES = {"stop": "agent", "subagent_stop": "subagent", "subagent_ended": "subagent"}
 EVERY_DECISION = "decision"  # sent-back agents included
 OBSERVED = (*_SCOPES, EVERY_DECISION)
+_NO_ENDING = frozenset({"blocked", "overridden"})  # the one goes on, the other is long over
 
 
 class Observer(Record):
     """A handler `(event, ctx)` for "stop", "subagent_stop", "subagent_ended" or "decision".
 
     One for "decision" is told of every decision, also of those that send an agent back; it gets
-    `(event, decision)`, and may be a `Command`, which runs here unless it names a workspace.
-    `outcomes` narrows down which.
+    `(event, decision)`, and may be a `Command`, which runs here unless it names a workspace. It is
+    told too, at the next stop, that the host let an agent go although it had been sent back; then
+    `decision.overridden` is the number of that stop. `outcomes` narrows down which.
     """
 
     on: str
@@ -125,7 +127,15 @@ def is_told(observer: Observer, event: StopEvent, decision: Decision) -> bool:
         return False
     if observer.on == EVERY_DECISION:
         return True
-    return decision.outcome != "blocked" and _SCOPES[observer.on] == event.scope
+    return decision.outcome not in _NO_ENDING and _SCOPES[observer.on] == event.scope
+
+
+def found_out(stop: int, turn: int) -> Decision:
+    """Return what observers are told of a stop that the host overrode, once that is known (B11)."""
+    from notyet.core.verdict import Decision
+
+    why = f"the host let the agent go although stop {stop} had sent it back"
+    return Decision(verdict=Allow(), outcome="overridden", turn=turn, why=why, overridden=stop)
 
 
 def _arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]:

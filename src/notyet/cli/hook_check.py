@@ -129,7 +129,7 @@ def tidy(environ: Mapping[str, str]) -> None:
     if ledger is None or not ledger.newest:
         return
     is_due = ledger.newest % TIDY_EVERY == 0
-    if not is_due and not ledger.has_kept:
+    if not is_due and not ledger.kept_of:
         return
     from notyet.config.retention import retention
     from notyet.errors import Refused
@@ -144,4 +144,4 @@ def tidy(environ: Mapping[str, str]) -> None:
 
         tidy(ledger, wanted)
     else:
-        make_room(ledger.path, wanted)
+        make_room(ledger.path, wanted, ledger.newest)

@@ -16,7 +16,8 @@ _UNITS = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
 def prune(ledger: Ledger) -> int:
     """Remove what is too old or too much, and say what that was. Raises NotyetError."""
     from notyet.config.retention import retention
-    from notyet.ledger.prune import prune, shrink
+    from notyet.ledger.prune import prune
+    from notyet.ledger.shrink import shrink
 
     wanted = retention(os.environ)
     if not os.path.exists(ledger.path):
@@ -24,17 +25,25 @@ def prune(ledger: Ledger) -> int:
         return 0
     with waiting("removing what is old ..."):
         removed = prune(ledger, wanted)
-        freed = shrink(ledger)
+        shrunk = shrink(ledger)
+    counts = {
+        "stop": removed.stops,
+        "task": removed.tasks,
+        "agent": removed.agents,
+        "log": removed.logs,
+    }
     parts = [
-        f"{count} {name if count == 1 else name + 's'}"
-        for count, name in ((removed.stops, "stop"), (removed.tasks, "task"), (removed.logs, "log"))
-        if count
+        f"{count} {name if count == 1 else name + 's'}" for name, count in counts.items() if count
     ]
-    size = size_of(os.path.getsize(ledger.path))
-    if not parts:
-        print(f"nothing to remove; {ledger.path} has {size}")
-        return 0
-    print(f"removed {', '.join(parts)}; {ledger.path} has {size} now, {size_of(freed)} less")
+    done = f"removed {', '.join(parts)}" if parts else "nothing to remove"
+    size = f"{ledger.path} has {size_of(os.path.getsize(ledger.path))}"
+    if parts or shrunk.freed:
+        size += f" now, {size_of(shrunk.freed)} less"
+    print(f"{done}; {size}")
+    if shrunk.is_new:
+        print("it was written anew: an earlier notyet began it, and it could not shrink otherwise")
+    if shrunk.why_not:
+        print(f"an earlier notyet began it; to shrink, it has to be written anew: {shrunk.why_not}")
     return 0
 
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from notyet.ledger.retention import Retention
 
-_KEPT = 1_000  # files; those of older stops make room at once, others in time (prune.py)
+_KEPT = 1_000  # files of older stops; more of them make room at once, others in time (prune.py)
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _HEX = frozenset("0123456789abcdef")
 _DIGITS = frozenset("0123456789")
@@ -35,7 +35,6 @@ def keep(ledger: str, stop: int, gate: str, output: str) -> str:
         flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with open(os.open(path, flags), "wb") as file:
             file.write(output.encode("utf-8", "replace") + b"\n")
-        _make_room_for(folder, stop)
     except OSError:
         return ""
     return path
@@ -45,21 +44,39 @@ def _folder(ledger: str) -> str:
     return os.path.join(os.path.dirname(ledger), "logs")
 
 
-def make_room(ledger: str, retention: Retention) -> int:
-    """Remove logs that are too old, and the oldest of what is too much; return how many."""
+def make_room(ledger: str, retention: Retention, newest: int = 0) -> int:
+    """Remove logs that are too old, and the oldest of what is too much; return how many.
+
+    Those of the newest stop stay, whatever they need: an agent may be reading them.
+    """
     try:
         logs = _logs(_folder(ledger))
     except OSError:  # there are none
         return 0
+    stay = {newest, *(log.stop for log in logs[-1:])}  # the clock may have been set back
     cutoff = (time.time() - retention.keep) * 1e9
     removed = 0
     total = sum(log.size for log in logs)
     for log in logs:
         if log.changed >= cutoff and total <= retention.logs:
             break
-        total -= log.size
-        removed += _remove(log.path)
+        if log.stop not in stay:
+            total -= log.size
+            removed += _remove(log.path)
     return removed
+
+
+def make_room_for(ledger: str, newest: int) -> None:
+    """Remove the oldest logs where there are very many; once, before a stop writes its first."""
+    folder = _folder(ledger)
+    try:
+        if len(os.listdir(folder)) < _KEPT:
+            return
+        logs = [log for log in _logs(folder) if log.stop != newest]
+    except OSError:  # there are none
+        return
+    for log in logs[: max(0, len(logs) + 1 - _KEPT)]:
+        _remove(log.path)
 
 
 class _Log(Record):
@@ -69,15 +86,6 @@ class _Log(Record):
     stop: int
     path: str
     size: int
-
-
-def _make_room_for(folder: str, newest: int) -> None:
-    """Remove the oldest logs where there are very many; none of the stop that is being written."""
-    if len(os.listdir(folder)) <= _KEPT:
-        return
-    logs = [log for log in _logs(folder) if log.stop != newest]
-    for log in logs[: max(0, len(logs) + 1 - _KEPT)]:
-        _remove(log.path)
 
 
 def _logs(folder: str) -> list[_Log]:

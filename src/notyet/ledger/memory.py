@@ -11,7 +11,7 @@ from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.record import variant
 from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
-from notyet.ledger.passes import agents_of, causes, passes_in
+from notyet.ledger.passes import agents_of, causes, failures_in, passes_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class MemoryLedger:
         self._asking: dict[int, _Stop] = {}
         self._decided: dict[int, _Stop] = {}
         self._last: dict[Agent, int] = {}  # the newest decided stop of each agent
+        self._newest: dict[Agent, int] = {}  # and the newest, whatever became of it
         self._passes: dict[tuple[str, str], None] = {}  # definition and tree, oldest first
         self._starts: dict[Agent, dict[str, str]] = {}  # scope and tree
         self._stops = 0
@@ -78,10 +79,13 @@ class MemoryLedger:
             self._stops += 1
             opened = open_turn(history, event)
             overridden = 0
-            if opened.turn != history.turn and history.blocked:
-                overridden = self._last.get(agent, 0)
+            last = self._last.get(agent, 0)
+            is_last = self._newest.get(agent, last) == last
+            if opened.turn != history.turn and history.blocked and is_last:
+                overridden = last
             history = opened
             self._remember(agent, history)
+            self._newest[agent] = self._stops
             self._asking[self._stops] = _Stop(agent, event)
             return Begun(stop=self._stops, history=history, overridden=overridden)
 
@@ -113,8 +117,13 @@ class MemoryLedger:
             if stop is not None:
                 self._decide(begun.stop, stop, None)
 
-    def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:
-        """Remember nothing: nobody could ask for it."""
+    def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:  # noqa: ARG002  # of the protocol
+        """Remember only that there was a stop: nobody could ask for more."""
+        agent = (event.host, event.session_id, event.agent_id or "")
+        with self._changed:
+            self._stops += 1
+            if agent in self._histories:
+                self._newest[agent] = self._stops
 
     def keep_output(self, begun: Begun, report: Report) -> str:  # noqa: ARG002  # of the protocol
         """Keep nothing: this ledger has no folder."""
@@ -146,11 +155,13 @@ class MemoryLedger:
             return causes(wanted, known[0] if known else {}, passed)
 
     def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:  # noqa: ARG002  # it never waits
-        """Remember the passes among some reports."""
+        """Remember the passes among some reports, and take back what failures refute."""
         with self._changed:
             for known in passes_in(reports):
                 self._passes[known] = None
                 _drop_oldest(self._passes, _MOST_PASSES)
+            for refuted in failures_in(reports):
+                self._passes.pop(refuted, None)
 
     def remember_start(
         self,
@@ -158,10 +169,10 @@ class MemoryLedger:
         trees: Mapping[str, str],
         patience: float | None = None,  # noqa: ARG002  # it never waits
     ) -> None:
-        """Remember with which files an agent begins, if that is not known yet."""
+        """Remember with which files an agent begins, unless it has begun already."""
         with self._changed:
             agent = (event.host, event.session_id, event.agent_id or "")
-            if trees:
+            if trees and agent not in self._histories:
                 self._starts.setdefault(agent, dict(trees))
             _drop_oldest(self._starts, _MOST_AGENTS)
 
@@ -198,6 +209,7 @@ class MemoryLedger:
             oldest = next(iter(self._histories))
             del self._histories[oldest]
             self._last.pop(oldest, None)
+            self._newest.pop(oldest, None)
 
 
 def _drop_oldest(known: dict[Any, Any], most: int) -> None:

@@ -6,7 +6,6 @@ at once take turns. Pages that become free are used again; only `shrink` makes t
 
 from __future__ import annotations
 
-import os
 import time
 
 from notyet.core.record import Record
@@ -14,22 +13,22 @@ from notyet.errors import LedgerError
 from notyet.ledger import sql
 from notyet.ledger.logs import make_room
 from notyet.ledger.passes import forget
-from notyet.ledger.task_prune import prune_tasks
+from notyet.ledger.shrink import used
+from notyet.ledger.task_prune import prune_all_tasks, tidy_tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
 
     from notyet.ledger.retention import Retention
     from notyet.ledger.sqlite import Ledger
 
 AT_ONCE = 500  # rows in one transaction
-_ALWAYS_KEPT = 100  # stops, however small the ledger is to be
+_ALWAYS_KEPT = 100  # stops, however old they are or small the ledger is to be
+_NEWEST_KEPT = 1  # stop, so that the next one gets a number that nobody had
 _TIDIED = 200  # rows that go at most when a hook tidies up: more than came since the last time
 _TIDY_PATIENCE = 0.05  # seconds to wait for others; the next one tries again
 _FORGOTTEN_AFTER = 30 * 86_400.0  # an agent that was sent back and never came again
-_SHRUNK_AT_ONCE = 1_000  # pages
 
 
 class Pruned(Record, kw_only=True):
@@ -37,107 +36,92 @@ class Pruned(Record, kw_only=True):
 
     stops: int = 0
     tasks: int = 0
+    agents: int = 0  # of which no stop was left
     logs: int = 0
-    freed: int = 0  # bytes by which the file became smaller
 
 
 def tidy(ledger: Ledger, retention: Retention) -> None:
-    """Remove a little of what is too old or too much; a ledger that is busy is left for later."""
+    """Remove a little of what is too old or too much; a ledger that is busy is left for later.
+
+    A hook has little time for it: what was done by then is committed, and stays done.
+    """
+    cutoff = time.time() - retention.keep
     try:
         ledger.file.write(lambda db: _batch(db, retention, _TIDIED), _TIDY_PATIENCE)
+        ledger.file.write(lambda db: tidy_tasks(db, cutoff, _TIDIED), _TIDY_PATIENCE)
     except LedgerError:
         return  # whoever needs the ledger will say what is wrong with it
     finally:
-        make_room(ledger.path, retention)
+        make_room(ledger.path, retention, ledger.newest)
 
 
 def prune(ledger: Ledger, retention: Retention) -> Pruned:
     """Remove all that is too old or too much."""
-    stops = tasks = 0
+    tasks = prune_all_tasks(ledger, time.time() - retention.keep, AT_ONCE)
+    stops = agents = 0
     while True:
         some = ledger.file.write(lambda db: _batch(db, retention, AT_ONCE))
-        stops, tasks = stops + some[0], tasks + some[1]
+        stops, agents = stops + some[0], agents + some[1]
         if max(some) < AT_ONCE:
             break
-    return Pruned(stops=stops, tasks=tasks, logs=make_room(ledger.path, retention))
+    logs = make_room(ledger.path, retention, ledger.newest)
+    return Pruned(stops=stops, tasks=tasks, agents=agents, logs=logs)
 
 
 def prune_older(ledger: Ledger, cutoff: float) -> int:
     """Remove stops and tasks from before a moment; return how many."""
     removed = 0
-    steps: tuple[Callable[[sqlite3.Connection], int], ...] = (
-        lambda db: _prune_stops(db, cutoff, AT_ONCE),
-        lambda db: prune_tasks(db, cutoff, AT_ONCE),
-    )
-    for step in steps:
-        some = AT_ONCE
-        while some >= AT_ONCE:
-            some = ledger.file.write(step)
-            removed += some
-    return removed
-
-
-def shrink(ledger: Ledger) -> int:
-    """Give free pages back to the system, a few at a time; return how many bytes that were.
-
-    A ledger of an earlier version cannot: its free pages are used again, and stay.
-    """
-    before = os.path.getsize(ledger.path)
-    while ledger.file.write(_shrink_some):
-        pass
-    ledger.file.checkpoint()
-    return max(0, before - os.path.getsize(ledger.path))
-
-
-def _shrink_some(db: sqlite3.Connection) -> bool:
-    if _number(db, "auto_vacuum") != 2:  # noqa: PLR2004  # incremental
-        return False
-    free = _number(db, "freelist_count")
-    if free:
-        db.execute(f"PRAGMA incremental_vacuum({_SHRUNK_AT_ONCE})").fetchall()
-    return free > _SHRUNK_AT_ONCE
-
-
-def used(db: sqlite3.Connection) -> int:
-    """Return how many bytes of the file are in use."""
-    pages = _number(db, "page_count") - _number(db, "freelist_count")
-    return pages * _number(db, "page_size")
-
-
-def _number(db: sqlite3.Connection, name: str) -> int:
-    return int(db.execute(f"PRAGMA {name}").fetchone()[0])
+    while True:
+        some = ledger.file.write(lambda db: _prune_old(db, cutoff, AT_ONCE, _NEWEST_KEPT))
+        removed += some[0]
+        if max(some) < AT_ONCE:
+            break
+    return removed + prune_all_tasks(ledger, cutoff, AT_ONCE)
 
 
 def _batch(db: sqlite3.Connection, retention: Retention, most: int) -> tuple[int, int]:
-    """Remove at most so many stops and tasks; return how many of each."""
+    """Remove at most so many stops and agents; return how many of each."""
     cutoff = time.time() - retention.keep
-    stops = _prune_stops(db, cutoff, most)
-    tasks = prune_tasks(db, cutoff, most)
+    stops, agents = _prune_old(db, cutoff, most, _ALWAYS_KEPT)
     forget(db, cutoff)
-    if stops < most and used(db) > retention.max_size:
-        oldest = db.execute(_OLDEST, (_ALWAYS_KEPT, _at_work(cutoff), most - stops)).fetchall()
-        _remove(db, oldest)
-        stops += len(oldest)
-    return stops, tasks
+    if used(db) > retention.max_size:
+        for (since,) in db.execute(_SINCE, (_ALWAYS_KEPT,)).fetchall():
+            agents += _prune_agents(db, since, _at_work(cutoff), most - agents)
+        if agents < most and used(db) > retention.max_size:
+            oldest = db.execute(_OLDEST, (_ALWAYS_KEPT, _at_work(cutoff), most - stops)).fetchall()
+            _remove(db, oldest)
+            stops += len(oldest)
+    return stops, agents
 
 
 _OLDEST = f"""
 SELECT id FROM stops WHERE id <= (SELECT max(id) FROM stops) - ? AND outcome != 'asking'
   AND {sql.NOT_AT_WORK} ORDER BY id LIMIT ?
 """
+# Agents that were last seen before the stops that always stay, and have none, make room first.
+_SINCE = """
+SELECT begun_at FROM stops WHERE id > (SELECT max(id) FROM stops) - ? ORDER BY id LIMIT 1
+"""
 
 
-def _prune_stops(db: sqlite3.Connection, cutoff: float, most: int) -> int:
+def _prune_old(db: sqlite3.Connection, cutoff: float, most: int, kept: int) -> tuple[int, int]:
+    """Remove some stops and agents from before a moment, but not the newest stops."""
     from notyet.ledger.sqlite import is_lost, lose
 
     for stop, *asker in db.execute(sql.OLD_ASKING, (cutoff,)).fetchall():
         if is_lost(*asker):
             lose(db, stop)
-    old = db.execute(sql.OLD_STOPS, (cutoff, _at_work(cutoff), most)).fetchall()
+    old = db.execute(sql.OLD_STOPS, (cutoff, kept, _at_work(cutoff), most)).fetchall()
     _remove(db, old)
+    agents = 0
     if len(old) < most:
-        db.execute(sql.OLD_AGENTS, (cutoff, _at_work(cutoff), most))
-    return len(old)
+        agents = _prune_agents(db, cutoff, _at_work(cutoff), most)
+    return len(old), agents
+
+
+def _prune_agents(db: sqlite3.Connection, cutoff: float, at_work: float, most: int) -> int:
+    """Remove some agents that were last seen before a moment, and have no stop any more."""
+    return db.execute(sql.OLD_AGENTS, (cutoff, at_work, most)).rowcount
 
 
 def _at_work(cutoff: float) -> float:

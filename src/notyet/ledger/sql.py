@@ -51,6 +51,10 @@ SKIP = (
     " warnings, outcome, verdict) VALUES (ifnull((SELECT id FROM agents WHERE host = ?"
     " AND session_id = ? AND agent_id = ?), 0), 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'skipped', 'allow')"
 )
+OVERRIDE = (
+    "UPDATE stops SET outcome = 'overridden' WHERE id = ? AND outcome = 'blocked'"
+    " AND NOT EXISTS (SELECT 1 FROM stops AS later WHERE later.agent = ? AND later.id > ?)"
+)
 OLD_ASKING = f"SELECT id, {ASKER} FROM stops WHERE outcome = 'asking' AND begun_at < ?"
 # Looked up for each stop: among the agents of a large ledger, those at work are few.
 NOT_AT_WORK = (
@@ -59,7 +63,7 @@ NOT_AT_WORK = (
 )
 OLD_STOPS = (
     "SELECT id FROM stops INDEXED BY stops_by_time WHERE begun_at < ? AND outcome != 'asking'"
-    f" AND {NOT_AT_WORK} LIMIT ?"
+    f" AND id <= (SELECT max(id) FROM stops) - ? AND {NOT_AT_WORK} LIMIT ?"
 )
 OLD_AGENTS = (
     "DELETE FROM agents WHERE id IN (SELECT id FROM agents INDEXED BY agents_by_time"

@@ -16,7 +16,7 @@ from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun, is_given_up, sql
 from notyet.ledger.connection import Connection
 from notyet.ledger.owner import is_gone, own_start
-from notyet.ledger.place import default_path
+from notyet.ledger.place import default_path, real
 from notyet.ledger.rows import (
     STOP_COLUMNS,
     decision_of,
@@ -80,7 +80,7 @@ class Ledger:
         # What a supervisor removes now and then; None: nothing, until somebody calls `prune`.
         self.retention: Retention | None = None
         self.newest = 0  # the last stop that was entered here
-        self.has_kept = False  # a log was written here
+        self.kept_of = 0  # the last stop of which a log was written here
         self.path = os.path.abspath(path) if path is not None else default_path(os.environ)
         self.file = Connection(self.path, patience, mends=mends)
 
@@ -98,7 +98,7 @@ class Ledger:
         digest, stored = event_row(event)
         key = _key(event)
         token = os.urandom(8)
-        place = place_text(event.cwd)
+        place = place_text(real(event.cwd))
         if event.turn_id:
             event = variant(event, {"turn_id": key_text(event.turn_id)})  # as it is stored
 
@@ -113,7 +113,7 @@ class Ledger:
             opened = open_turn(known.history, event)
             overridden = 0
             if opened.turn != known.history.turn and known.history.blocked:
-                overridden = _override(db, known.last_stop)
+                overridden = _override(db, known)
             now = time.time()
             if known.id is None:
                 agent = db.execute(sql.NEW_AGENT, (*key, now, *history_row(opened))).lastrowid
@@ -167,7 +167,7 @@ class Ledger:
         db.execute(sql.DECIDE, (now, *stop_row(final), begun.stop))
         reports = [report_row(begun.stop, n, r) for n, r in enumerate(final.reports)]
         db.executemany(sql.NEW_REPORT, reports)
-        if any(report.passed_on for report in final.reports):
+        if any(report.passed_on or report.failed_on for report in final.reports):
             from notyet.ledger.passes import remember
 
             remember(db, final.reports, begun.stop)
@@ -185,7 +185,7 @@ class Ledger:
         now = time.time()
         row = stop_row(decision)
         why, warnings = row[STOP_COLUMNS.index("why")], row[STOP_COLUMNS.index("warnings")]
-        place = place_text(event.cwd)
+        place = place_text(real(event.cwd))
         new = (now, now, os.getpid(), os.urandom(8), digest, stored, place, why, warnings)
         entered = self.file.write(lambda db: db.execute(sql.SKIP, (*_key(event), *new)), patience)
         self.newest = entered.lastrowid or 0
@@ -197,9 +197,11 @@ class Ledger:
 
     def keep_output(self, begun: Begun, report: Report) -> str:
         """Write a report's whole output to a log beside the ledger; return its path, or ''."""
-        from notyet.ledger.logs import keep
+        from notyet.ledger.logs import keep, make_room_for
 
-        self.has_kept = True
+        if self.kept_of != begun.stop:  # once for all its logs, which may be very many
+            self.kept_of = begun.stop
+            make_room_for(self.path, begun.stop)
         return keep(self.path, begun.stop, report.gate, report.output)
 
     def answer(self, stop: int, patience: float) -> Decision | None:
@@ -234,7 +236,7 @@ class Ledger:
         return self.file.read(lambda db: recall(db, event, wanted), patience)
 
     def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:
-        """Remember the passes among some reports; those of a stop `record` remembers."""
+        """Remember the passes among some reports, and take back what failures refute."""
         from notyet.ledger.passes import remember
 
         self.file.write(lambda db: remember(db, reports), patience)
@@ -242,7 +244,7 @@ class Ledger:
     def remember_start(
         self, event: StartEvent, trees: Mapping[str, str], patience: float | None = None
     ) -> None:
-        """Remember with which files an agent begins, if that is not known yet."""
+        """Remember with which files an agent begins, unless it has begun already."""
         from notyet.ledger.passes import remember_start
 
         self.file.write(lambda db: remember_start(db, event, trees), patience)
@@ -298,15 +300,14 @@ def _key(event: StopEvent) -> tuple[str, str, str]:
     return key_text(event.host), key_text(event.session_id), key_text(event.agent_id or "")
 
 
-def _override(db: sqlite3.Connection, stop: int) -> int:
+def _override(db: sqlite3.Connection, known: _Known) -> int:
     """A new turn came without another stop: the host let the agent go against our word.
 
-    Returns the stop, or 0 if it is gone or was no send-back.
+    Returns the stop, or 0 if it is gone or was no send-back; or if one came after it that was not
+    counted, because we were off or its process was killed: then it was not the host alone.
     """
-    overridden = db.execute(
-        "UPDATE stops SET outcome = 'overridden' WHERE id = ? AND outcome = 'blocked'", (stop,)
-    )
-    return stop if overridden.rowcount else 0
+    stop = known.last_stop
+    return stop if db.execute(sql.OVERRIDE, (stop, known.id, stop)).rowcount else 0
 
 
 def lose(db: sqlite3.Connection, stop: int) -> None:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 
 from notyet.core.json_text import dumps, loads
+from notyet.core.record import Record, variant
 from notyet.ledger.place import state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
+    from notyet.ledger.sqlite import Ledger
+
+    Place = tuple[float, str]  # of a task among all: when it was created, and its id
+
+_BEGINNING: Place = (-1.0, "")
+_LOOKED_AT = 1_000  # tasks at most in one transaction: those that must stay may be very many
+_MANY = 20_000  # tasks; among more, nobody looks in passing which transcripts are named
 # What has ended stays while something below it is at work or on its way: a kill from above and a
 # report from below go through it.
 _OLD = """
@@ -20,9 +29,14 @@ _OLD = """
       SELECT parent FROM tasks INDEXED BY tasks_by_owner WHERE ended_at IS NULL
       UNION SELECT parent FROM outbox WHERE status IN ('pending', 'leased')
       UNION SELECT tasks.parent FROM held JOIN tasks ON tasks.id = held.id)
-    SELECT id, ref FROM tasks WHERE created_at < ? AND ended_at < ? AND id NOT IN held
+    SELECT id, ref FROM tasks WHERE (created_at, id) > (?, ?) AND (created_at, id) <= (?, ?)
+    AND ended_at < ? AND (? OR NOT instr(ref, '.jsonl"')) AND id NOT IN held
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE task = tasks.id
                     AND status IN ('pending', 'leased', 'suspended')) LIMIT ?
+"""
+_FURTHER = """
+    SELECT created_at, id FROM tasks WHERE (created_at, id) > (?, ?) AND created_at < ?
+    ORDER BY created_at, id LIMIT 1 OFFSET ?
 """
 _WITH_THEM = ("runs", "steers", "messages", "intents", "outbox")
 _IDLE_OWNERS = (
@@ -30,7 +44,6 @@ _IDLE_OWNERS = (
     " AND id NOT IN (SELECT owner FROM tasks WHERE ended_at IS NULL)"
     " AND id NOT IN (SELECT owner FROM outbox WHERE status IN ('pending', 'leased'))"
 )
-_NAMED = "SELECT 1 FROM tasks WHERE instr(ref, ?) LIMIT 1"
 _ENDING = ".jsonl"
 
 
@@ -40,19 +53,69 @@ def sessions_folder(environ: Mapping[str, str]) -> str:
     return os.path.join(state, "notyet", "sessions") if state else ""
 
 
-def prune_tasks(db: sqlite3.Connection, cutoff: float, most: int) -> int:
-    """Remove some tasks that ended before `cutoff`, with their transcripts; return how many."""
-    found = db.execute(_OLD, (cutoff, cutoff, most)).fetchall()
+def tidy_tasks(db: sqlite3.Connection, cutoff: float, most: int) -> None:
+    """Remove a few tasks that ended before `cutoff`, wherever among the old ones they are.
+
+    Looks at some of them only, from any one on: those that have to stay are in nobody's way.
+    Where there are very many, those that have a transcript are left to `prune_all_tasks`.
+    """
+    count, old = db.execute(
+        "SELECT count(*), total(created_at < ?) FROM tasks", (cutoff,)
+    ).fetchone()
+    start = db.execute(_FURTHER, (*_BEGINNING, cutoff, _any_below(int(old)))).fetchone()
+    wish = _Wish(cutoff=cutoff, most=most, with_transcripts=count <= _MANY)
+    refs, place = _prune_some(db, wish, start or _BEGINNING)
+    if place is None and start:  # those were the last ones, so the first are next
+        more, _ = _prune_some(db, variant(wish, {"most": most - len(refs)}), _BEGINNING)
+        refs += more
+    _remove_transcripts(db, refs)
+
+
+def prune_all_tasks(ledger: Ledger, cutoff: float, at_once: int) -> int:
+    """Remove all tasks that ended before `cutoff`, with their transcripts; return how many."""
+    wish = _Wish(cutoff=cutoff, most=at_once)
+    removed = 0
+    refs: list[str] = []
+    place: Place | None = _BEGINNING
+    while place is not None:
+        some, place = ledger.file.write(partial(_prune_some, wish=wish, start=place))
+        removed += len(some)
+        refs += some
+        if place is None or len(refs) >= _MANY:  # one look at all tasks, for very many
+            ledger.file.read(partial(_remove_transcripts, refs=refs))
+            refs = []
+    return removed
+
+
+def _any_below(count: int) -> int:
+    return int.from_bytes(os.urandom(4), "big") % max(1, count)
+
+
+class _Wish(Record, kw_only=True):
+    """Which tasks are to go."""
+
+    cutoff: float
+    most: int
+    with_transcripts: bool = True
+
+
+def _prune_some(
+    db: sqlite3.Connection, wish: _Wish, start: Place
+) -> tuple[list[str], Place | None]:
+    """Remove some tasks; return their refs, and from where to go on, None at the end."""
+    place = db.execute(_FURTHER, (*start, wish.cutoff, _LOOKED_AT - 1)).fetchone()
+    until = place or (wish.cutoff, "")
+    wanted = (*start, *until, wish.cutoff, wish.with_transcripts, wish.most)
+    found = db.execute(_OLD, wanted).fetchall()
     old = [(task,) for task, _ in found]
     for table in _WITH_THEM:
         db.executemany(f"DELETE FROM {table} WHERE task = ?", old)
     db.executemany("DELETE FROM tasks WHERE id = ?", old)
-    db.execute(_IDLE_OWNERS, (min(cutoff, time.time()),))
-    _remove_transcripts(db, (ref for _, ref in found))
-    return len(old)
+    db.execute(_IDLE_OWNERS, (min(wish.cutoff, time.time()),))
+    return [ref for _, ref in found], start if len(old) == wish.most else place
 
 
-def _remove_transcripts(db: sqlite3.Connection, refs: Iterable[str]) -> None:
+def _remove_transcripts(db: sqlite3.Connection, refs: Sequence[str]) -> None:
     """Remove what our sessions wrote, and no task names any more.
 
     A ref is foreign code's: whatever it names, only files in our own folder are touched.
@@ -60,16 +123,30 @@ def _remove_transcripts(db: sqlite3.Connection, refs: Iterable[str]) -> None:
     folder = sessions_folder(os.environ)
     if not folder:
         return
-    for path in sorted({_transcript(ref) for ref in refs}):
+    ours = {}
+    for path in {_transcript(ref) for ref in refs}:
         place, name = os.path.split(path)
-        if not name.endswith(_ENDING) or os.path.realpath(place) != os.path.realpath(folder):
-            continue
-        # As a ref ends it, however the folder before it is spelled.
-        if db.execute(_NAMED, (dumps(f"/{name}")[1:],)).fetchone() is None:
+        if name.endswith(_ENDING) and os.path.realpath(place) == os.path.realpath(folder):
+            ours[path] = dumps(f"/{name}")[2:]  # as a ref ends it, however its folder is spelled
+    if not ours:
+        return
+    named = _named(db)
+    for path, name in ours.items():
+        if name not in named:
             try:
                 os.unlink(path)
             except OSError:  # somebody was faster, or may not
                 continue
+
+
+def _named(db: sqlite3.Connection) -> set[str]:
+    """Return the names of all transcripts that tasks have, as they are written in their refs."""
+    end = f'{_ENDING}"'
+    return {
+        part.rpartition("/")[2] + end
+        for (ref,) in db.execute("SELECT ref FROM tasks")
+        for part in ref.split(end)[:-1]
+    }
 
 
 def _transcript(ref: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from notyet.core.limits import uncounted
 from notyet.core.verdict import Allow, Block, Decision
 from notyet.errors import LedgerError
+from notyet.observers import found_out
 from notyet.supervise.context import new_key
 from notyet.supervise.events import INTERNAL, stop_event
 from notyet.supervise.settings import Progress
@@ -50,6 +51,8 @@ class Gating:
             if decision is not None:
                 counted = None if begun.repeats else begun
                 await self._record(seen, event, counted, decision)
+            if begun.overridden:
+                await engine.tell(event, found_out(begun.overridden, begun.history.turn - 1))
 
     async def _decide(self, seen: Seen, event: StopEvent, begun: Begun) -> Decision | None:
         """Return what the gates decide; None when somebody was faster than they (K6)."""

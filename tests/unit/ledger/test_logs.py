@@ -7,8 +7,9 @@ from zlib import crc32
 
 import pytest
 
-from hook_runs import ask, gate, new_project, payload, query
+from hook_runs import ask, gate, new_project, payload, query, run_hook
 from notyet import Ledger, Report
+from notyet.ledger import Begun
 from notyet.ledger.logs import keep
 from support import stop
 
@@ -51,16 +52,22 @@ FOREIGN = [
 ]
 
 
+def write(ledger, number, *gates):
+    """Keep the output of some gates of a stop."""
+    return [ledger.keep_output(Begun(stop=number), Report(gate=g, output="out")) for g in gates]
+
+
 def test_older_logs_make_room_and_foreign_files_stay(tmp_path, monkeypatch):
     monkeypatch.setattr("notyet.ledger.logs._KEPT", 100)
+    ledger = Ledger(tmp_path / "ledger.db")
     (tmp_path / "logs").mkdir()
     for name in FOREIGN:
         (tmp_path / "logs" / name).touch()
-    for number in range(105):
-        path = keep(str(tmp_path / "ledger.db"), number, "g", "out")
+    for number in range(1, 106):
+        (path,) = write(ledger, number, "g")
         os.utime(path, (1000 + number, 1000 + number))
     names = set(os.listdir(tmp_path / "logs")) - set(FOREIGN)
-    assert {int(name.split("-")[1]) for name in names} == set(range(5, 105))
+    assert {int(name.split("-")[1]) for name in names} == set(range(6, 106))
     assert set(FOREIGN) <= set(os.listdir(tmp_path / "logs"))
 
 
@@ -69,9 +76,38 @@ def test_the_logs_of_this_stop_stay_whatever_the_clock_and_the_numbers_say(tmp_p
     for number in range(1000, 1100):
         path = keep(str(tmp_path / "ledger.db"), number, "g", "out")
         os.utime(path, (4_000_000_000, 4_000_000_000))  # the clock went back since
-    mine = [keep(str(tmp_path / "ledger.db"), 1, name, "out") for name in ("a", "b")]
+    mine = write(Ledger(tmp_path / "ledger.db"), 1, "a", "b")
     assert all(map(os.path.exists, mine))
-    assert len(os.listdir(tmp_path / "logs")) == 101  # one may stay beside those of this stop
+    assert len(os.listdir(tmp_path / "logs")) == 101
+
+
+def test_room_is_made_once_for_all_the_logs_of_a_stop(tmp_path, monkeypatch):
+    monkeypatch.setattr("notyet.ledger.logs._KEPT", 10)
+    ledger = Ledger(tmp_path / "ledger.db")
+    looks = []
+    listdir = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: looks.append(path) or listdir(path))
+    write(ledger, 1, *(f"g{n}" for n in range(200)))
+    assert len(looks) == 1
+    write(ledger, 2, *(f"g{n}" for n in range(200)))
+    assert len(looks) == 3  # how many there are, and which
+    assert sum(name.startswith("stop-2-") for name in listdir(tmp_path / "logs")) == 200
+    assert len(listdir(tmp_path / "logs")) == 209
+
+
+def test_a_log_that_an_agent_was_just_told_of_stays_however_small_the_limit_is(tmp_path):
+    folder = Path(os.environ["HOME"]) / ".config" / "notyet"
+    folder.mkdir(parents=True)
+    (folder / "notyet.toml").write_text('[ledger]\nlogs = "1kB"\n')
+    project = new_project(tmp_path / "p", gate("seq 1 2000; exit 1"))
+    told = []
+    for turn in ("one", "two"):
+        reply = run_hook(payload("claude", project, last_assistant_message=turn))
+        assert reply.returncode == 0
+        told.append(Path(query("SELECT log FROM reports ORDER BY stop DESC")[0][0]))
+        assert str(told[-1]) in reply.stdout.decode()
+        assert told[-1].exists()
+    assert not told[0].exists()  # an older one makes room
 
 
 def test_two_ledgers_in_one_folder_share_no_log(tmp_path):

@@ -37,9 +37,10 @@ def test_pruning_never_touches_what_is_active(ledger):
     asking = ledger.begin(stop(session_id="asking"))
     working = decide(ledger, stop(session_id="sent back"), at=time.time() - 3 * DAY)
     idle = decide(ledger, stop(session_id="idle"), "passed", at=time.time() - 3 * DAY)
+    newest = decide(ledger, stop(session_id="newest"), "passed")
     assert ledger.prune(older_than=0) == 1
     left = {stop for (stop,) in rows(ledger, "SELECT id FROM stops")}
-    assert left == {asking.stop, working}
+    assert left == {asking.stop, working, newest}
     assert idle not in left
     assert ledger.begin(stop(session_id="sent back")).history.blocks == 1
 
@@ -50,8 +51,9 @@ def test_pruning_clears_what_was_lost_and_what_was_forgotten(ledger):
     with closing(sqlite3.connect(ledger.path)) as db, db:
         db.execute("UPDATE stops SET begun_at = begun_at - ? WHERE outcome = 'asking'", (2 * DAY,))
         db.execute("UPDATE agents SET seen_at = seen_at - ?", (2 * DAY,))
+    decide(ledger, stop(session_id="newest"), "passed")
     assert ledger.prune(older_than=DAY) == 2
-    assert rows(ledger, "SELECT count(*) FROM agents") == [(0,)]
+    assert rows(ledger, "SELECT session_id FROM agents") == [("newest",)]
 
 
 def test_pruning_goes_on_until_nothing_old_is_left(ledger, monkeypatch):
@@ -60,8 +62,9 @@ def test_pruning_goes_on_until_nothing_old_is_left(ledger, monkeypatch):
     monkeypatch.setattr(prune, "AT_ONCE", 3)
     for n in range(8):
         decide(ledger, stop(session_id=f"s{n}"), "passed", at=time.time() - 9 * DAY)
-    assert ledger.prune(older_than=DAY) == 8
-    assert rows(ledger, "SELECT count(*) FROM stops") == [(0,)]
+    assert ledger.prune(older_than=DAY) == 7
+    assert rows(ledger, "SELECT id FROM stops") == [(8,)]  # so that the next one is the ninth
+    assert ledger.begin(stop(session_id="new")).stop == 9
 
 
 def test_pruning_keeps_what_counts_against_the_ceiling(ledger):

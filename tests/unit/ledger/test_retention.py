@@ -20,8 +20,9 @@ from notyet.config.retention import retention
 from notyet.core.event import StartEvent
 from notyet.errors import LedgerError, Refused
 from notyet.ledger.logs import keep
-from notyet.ledger.prune import prune, shrink, tidy, used
+from notyet.ledger.prune import prune, tidy
 from notyet.ledger.retention import Retention
+from notyet.ledger.shrink import shrink, used
 from notyet.supervise import Supervisor, SupervisorSettings
 from support import decide, rows, stop, wait_for
 
@@ -78,7 +79,7 @@ def test_twenty_thousand_stops_are_cut_to_the_size_that_is_kept(ledger):
         ledger, "SELECT count(*) FROM reports WHERE stop NOT IN (SELECT id FROM stops)"
     ) == [(0,)]
     size = os.path.getsize(ledger.path)
-    assert shrink(ledger) > 4_000_000
+    assert shrink(ledger).freed > 4_000_000
     assert os.path.getsize(ledger.path) < size
     assert rows(ledger, "PRAGMA integrity_check") == [("ok",)]
 
@@ -102,6 +103,7 @@ def test_the_newest_hundred_stay_however_little_is_kept(ledger):
 def test_what_is_old_goes_with_its_passes_and_starts_and_what_is_at_work_stays(ledger):
     fill(ledger, 1_200, days=100)
     working = decide(ledger, stop(session_id="sent back"))
+    fill(ledger, 99)
     asking = ledger.begin(stop(session_id="asking"))
     sealed = Report(gate="g", answer=Allow(), definition="d", passed_on="tree")
     ledger.remember([sealed])
@@ -110,7 +112,7 @@ def test_what_is_old_goes_with_its_passes_and_starts_and_what_is_at_work_stays(l
     ledger.file.write(lambda db: db.execute("UPDATE starts SET at = 1"))
     assert prune(ledger, Retention()).stops == 1_200
     left = {number for (number,) in rows(ledger, "SELECT id FROM stops")}
-    assert left == {1, working, asking.stop}
+    assert left == {1, working, *range(working + 1, asking.stop + 1)}
     assert rows(ledger, "SELECT count(*) FROM passes") == [(0,)]
     assert rows(ledger, "SELECT count(*) FROM starts") == [(0,)]
 
@@ -119,20 +121,21 @@ def test_logs_go_by_age_and_by_size_the_oldest_first_and_nothing_else(tmp_path):
     ledger = str(tmp_path / "ledger.db")
     now = time.time()
     paths = []
-    for number in range(10):
+    for number in range(1, 11):
         paths.append(Path(keep(ledger, number, "g", "x" * 999)))
         os.utime(paths[-1], (now - 100 + number, now - 100 + number))
     os.utime(paths[0], (now - 91 * DAY, now - 91 * DAY))
     mine = tmp_path / "logs" / "mine.txt"
     mine.write_text("x" * 100_000)
     asked = Ledger(ledger)
-    asked.begin(stop())
+    asked.file.read(used)
     tidy(asked, Retention())
     assert [path.exists() for path in paths] == [False] + [True] * 9
     tidy(asked, Retention(logs=4_000))
     assert [path.exists() for path in paths] == [False] * 6 + [True] * 4
     assert mine.exists()
-    assert prune(asked, Retention(logs=0)).logs == 4
+    assert prune(asked, Retention(logs=0)).logs == 3
+    assert [path.exists() for path in paths] == [False] * 9 + [True]  # of the newest stop
 
 
 def test_a_log_that_cannot_be_removed_holds_up_nobody(tmp_path):
@@ -185,8 +188,8 @@ def test_a_kill_in_the_midst_of_pruning_loses_nothing_else(ledger):
     ledger.file.write(
         lambda db: db.execute(
             "INSERT INTO reports SELECT ?, 0, gate, status, said, reason, extend, seconds, output,"
-            " matched, observed, warning, exit, log, tell_user, hidden, held, workspace, definition"
-            " FROM reports WHERE stop = 2",
+            " matched, observed, warning, exit, log, tell_user, hidden, held, workspace,"
+            " definition, asked_when FROM reports WHERE stop = 2",
             (working,),
         )
     )
@@ -235,13 +238,13 @@ def test_a_full_disk_is_said_by_hand_and_kept_quiet_by_the_hook(ledger):
 
 def test_a_supervisor_tidies_up_for_whom_it_works(ledger, monkeypatch):
     monkeypatch.setattr("notyet.supervise.pulse._TIDIED_FIRST", 0.0)
-    fill(ledger, 150, days=100)
+    fill(ledger, 250, days=100)
     ledger.retention = Retention()
 
     async def live():
         engine = Engine(ledger=ledger)
         async with Supervisor(engine, ledger, settings=SupervisorSettings(poll=0.01)):
-            while sizes(ledger)[1] > 1:  # another thread does it
+            while sizes(ledger)[1] > 101:  # another thread does it
                 await asyncio.sleep(0.01)
 
     asyncio.run(asyncio.wait_for(live(), 30))
@@ -303,24 +306,24 @@ def test_validate_says_where_a_projects_file_is_not_obeyed(tmp_path, monkeypatch
 
 def test_every_fiftieth_hook_tidies_up_after_its_answer(tmp_path):
     folder = new_project(tmp_path / "p", gate("true"))
-    fill(Ledger(), 47, days=100)  # and the first
-    assert run_hook(payload("claude", folder, session_id="forty-nine")).returncode == 0
-    assert query("SELECT count(*) FROM stops") == [(49,)]
-    assert run_hook(payload("claude", folder, session_id="fifty")).returncode == 0
-    assert query("SELECT id FROM stops ORDER BY id") == [(1,), (49,), (50,)]
+    fill(Ledger(), 147, days=100)  # and the first
+    assert run_hook(payload("claude", folder, session_id="the last but one")).returncode == 0
+    assert query("SELECT count(*) FROM stops") == [(149,)]
+    assert run_hook(payload("claude", folder, session_id="the last")).returncode == 0
+    assert query("SELECT id FROM stops WHERE id < 52") == [(1,), (51,)]
 
 
 def test_a_hook_keeps_its_hands_off_while_the_users_file_is_wrong(tmp_path):
     own_file("[ledger]\nkeep = 5\n")
     folder = new_project(tmp_path / "p", gate("true"))
-    fill(Ledger(), 48, days=100)
+    fill(Ledger(), 148, days=100)
     assert run_hook(payload("claude", folder)).returncode == 0
-    assert query("SELECT count(*) FROM stops") == [(50,)]
+    assert query("SELECT count(*) FROM stops") == [(150,)]
 
 
 def test_stops_that_nobody_asks_gates_about_are_tidied_up_too(tmp_path):
     folder = new_project(tmp_path / "p", gate("true"), trusted=False)
-    fill(Ledger(), 48, days=100)
+    fill(Ledger(), 148, days=100)
     run_hook(payload("claude", folder))
-    assert query("SELECT count(*), max(id) FROM stops") == [(2, 50)]
+    assert query("SELECT count(*), max(id) FROM stops") == [(101, 150)]
     assert os.path.exists(ledger_path())

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from notyet import Halt, Usage
+from notyet import Allow, Block, Halt, Usage
 from notyet.core.announce import announced
 from notyet.core.session import Turn
 from supervised import Agent, World
@@ -194,6 +194,22 @@ def test_what_start_handlers_add_stands_before_the_first_prompt_once_per_task(wo
     result = world.spawned(agent, "Mend it.", agent_type="coder")
     assert agent.got == ["You are a coder.\n\nMend it.", "more"]
     assert world.view(result.task_id).task.prompt == "Mend it."
+
+
+@pytest.mark.rule("B11")
+def test_who_watches_decisions_is_told_that_an_agent_was_let_go_against_one(tmp_path):
+    answers = [Block("more"), Allow()]
+    with World(tmp_path, gates=[gate("g", lambda *_: answers.pop(0))]) as world:
+        told = []
+        world.engine.on("decision", lambda event, decision: told.append(decision))
+        agent = Agent("one", Agent.WAIT, "three")
+        handle = world.launch(agent)
+        world.until(lambda: agent.waiting.is_set())
+        world.do(world.supervisor.say(handle, "Never mind, do this."))
+        agent.come_back(Turn(text="two"))
+        world.result(handle)
+    assert [decision.outcome for decision in told] == ["blocked", "overridden", "passed"]
+    assert (told[1].overridden, told[1].turn) == (1, 1)
 
 
 @pytest.mark.rule("K14")
