@@ -60,6 +60,7 @@ REPORT_COLUMNS = (
     "held",
     "workspace",
     "definition",
+    "asked_when",
 )
 
 _SPARED = {"remembered": "passed", "unchanged": "unchanged"}  # statuses, and why that is
@@ -203,6 +204,7 @@ def report_row(stop: int, position: int, report: Report) -> tuple[Any, ...]:
         int(report.held),
         _words(report.workspace),
         key_text(report.definition),
+        report.when,
     )
 
 
@@ -248,6 +250,7 @@ def report_of(row: tuple[Any, ...]) -> Report:
         workspace=columns["workspace"],
         spared=_SPARED.get(columns["status"], ""),
         definition=columns["definition"],
+        when=columns["asked_when"],
     )
 
 

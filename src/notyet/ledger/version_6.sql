@@ -20,6 +20,7 @@ CREATE TABLE starts (                         -- with which files an agent began
 CREATE INDEX starts_by_time ON starts (at);
 
 ALTER TABLE reports ADD COLUMN definition TEXT NOT NULL DEFAULT ''; -- a digest of what the gate asks
+ALTER TABLE reports ADD COLUMN asked_when TEXT NOT NULL DEFAULT ''; -- 'always', or 'changed': only if files did
 ALTER TABLE stops ADD COLUMN place TEXT NOT NULL DEFAULT '';        -- the folder of the agent
 -- For looking back. Every index of stops ends with their number, by which `log` is ordered.
 CREATE INDEX stops_by_place ON stops (place, outcome);

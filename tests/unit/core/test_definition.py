@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from notyet import Command, Function, Gate, Match
+from notyet import Command, Function, Gate, Match, Report
 from notyet.core import definition
-from notyet.core.definition import definition_of
+from notyet.core.definition import defined, definition_of
 from notyet.core.gate import Source
 from notyet.core.record import replace
 
@@ -84,6 +84,13 @@ def test_words_cannot_be_moved_from_one_part_to_another():
 )
 def test_what_cannot_be_told_has_no_definition(check):
     assert definition_of(Gate(name="g", check=check)) == ""
+
+
+def test_a_report_says_what_was_asked_and_whether_it_could_be_spared():
+    gates = [replace(ASKED, when="changed"), Gate(name="f", check=Function(print), when="changed")]
+    known, unknown = defined([Report(gate=gate.name) for gate in gates], gates)
+    assert (known.definition, known.when) == (definition_of(ASKED), "changed")
+    assert (unknown.definition, unknown.when) == ("", "")
 
 
 def test_text_that_is_no_unicode_has_a_definition():

@@ -47,7 +47,8 @@ def test_an_old_ledger_keeps_its_counts_and_gets_the_new_columns(old):
     assert begun.history.blocks == 2
     assert rows(ledger, "PRAGMA user_version") == [(VERSION,)]
     columns = {name for _, name, *_ in rows(ledger, "PRAGMA table_info(reports)")}
-    assert {"exit", "log", "tell_user", "hidden", "held", "workspace", "definition"} <= columns
+    assert {"exit", "log", "tell_user", "hidden", "held", "workspace"} <= columns
+    assert {"definition", "asked_when"} <= columns
     assert rows(ledger, "SELECT count(*) FROM acts") == [(0,)]
     assert rows(ledger, "SELECT outcome FROM stops WHERE id = 1") == [("blocked",)]
 
