@@ -188,7 +188,8 @@ class _Seen(Record):
             return ()
         gates = [name for name, parts in files.items() if any(part in why for part in parts)]
         places = dict.fromkeys(f"{part.name} ({reason})" for part, reason in why.items())
-        return (f"cannot tell what changed in {listed([*places])}, so asked are: {listed(gates)}",)
+        asked = f"so these gates are asked: {listed(gates)}"
+        return (f"cannot tell what changed in {listed([*places])}, {asked}",)
 
 
 def _look_at(files: Mapping[str, tuple[Files, ...]], patience: float) -> Line[_Seen]:

@@ -494,7 +494,7 @@ def test_that_files_could_not_be_looked_at_is_said_once_with_the_reason(place):
     (said,) = decision.warnings
     assert said == (
         f"cannot tell what changed in {place.project} (the repository names filters of its own),"
-        " so asked are: g, h"
+        " so these gates are asked: g, h"
     )
     assert place.warnings == [said]
     (stored,) = rows(place.ledger, "SELECT warnings FROM stops")

@@ -202,6 +202,9 @@ class _Rehearsal(Hook):
             self._ledger.remember([*passed, *failed])
         except LedgerError as error:
             self._trouble.append(f"{error} (so nothing is remembered of this)")
+            return
+        asked = {report.gate for report in failed}  # by the next stop, too
+        self._spared = {name: why for name, why in self._spared.items() if name not in asked}
 
     def write_down(self, cause: str, words: Sequence[str]) -> None:
         """Write down nothing: this is no stop."""

@@ -369,6 +369,24 @@ def test_files_that_an_agent_began_with_are_named_as_unchanged(check, git_projec
 
 
 @pytest.mark.rule("N1")
+@pytest.mark.parametrize("whose", ["a user's", "an agent's"])
+def test_a_check_that_fails_takes_back_the_pass_that_spared_the_gate(
+    check, git_project, tmp_path, monkeypatch, whose
+):
+    broken = tmp_path / "broken"  # nothing that git sees
+    folder = new_project(Path(git_project), f'[gates]\ntests = "test ! -e {broken}"\n')
+    assert check(folder).code == 0
+    broken.write_text("x")
+    assert run_hook(payload("claude", folder)).stdout.strip() in {b"", b"{}"}
+    if whose == "an agent's":
+        monkeypatch.setenv("CLAUDECODE", "1")
+    done = check(folder)
+    assert (done.code, "a stop would not ask" in done.out) == (1, False)
+    said = run_hook(payload("claude", folder, last_assistant_message="again")).stdout
+    assert json.loads(said)["decision"] == "block"
+
+
+@pytest.mark.rule("N1")
 @pytest.mark.parametrize("answer", ["tests=allow", "tests=exit:0"])
 def test_an_answer_is_never_remembered(check, git_project, tmp_path, answer):
     ran = tmp_path / "ran"
