@@ -8,7 +8,8 @@ import pytest
 
 from notyet import Allow, Block, Engine, Ledger
 from notyet.ledger.connection import Connection
-from notyet.ledger.past import Wish, agents, around, stop, stops
+from notyet.ledger.past import Wish, agents, around, has_unplaced, stop, stops
+from notyet.ledger.past_news import first_look, next_look
 from notyet.ledger.past_stats import stats
 from notyet.ledger.prune import prune, tidy
 from notyet.ledger.retention import Retention
@@ -82,6 +83,20 @@ def test_one_stop_its_turn_the_agents_and_the_statistics_come_by_an_index(ledger
     around(ledger, 2)
     assert agents(ledger, 5.0, "/p")
     assert stats(ledger, Wish(most=-1)).stops == 3
+    (gate,) = stats(ledger, Wish(outcomes=("blocked",), most=-1)).gates
+    assert gate.led_to_pass == 1  # which is looked for in the rest of the turn
+    assert not has_unplaced(ledger)
+    assert scans(ledger, said) == {}
+
+
+def test_what_is_asked_what_is_lost_and_what_is_new_come_by_an_index(ledger, said):
+    begun = ledger.begin(an_event(session_id="asking", cwd="/p"))
+    said.clear()
+    for outcome in ("asking", "skipped"):
+        found = stops(ledger, Wish(outcomes=(outcome, "passed")))
+        assert len(found) == 2 + (outcome == "asking")
+    assert first_look(ledger, Wish(since=5.0)).newest == begun.stop
+    assert len(next_look(ledger, Wish(since=5.0), [begun.stop], 1).fresh) == 3
     assert scans(ledger, said) == {}
 
 
