@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from notyet.ledger.sqlite import Ledger
     from notyet.report.replay import Finding, Then
     from notyet.report.replay_places import Places
-    from notyet.report.replay_search import Possible
 
 SUMMARY = "replay recorded stops: which decisions would differ with today's gates, or others"
 EXAMPLES = (
@@ -29,6 +28,7 @@ EXAMPLES = (
     ("notyet replay 41 --run", "ask the gates that have no recorded answer, on today's files"),
     ("notyet replay --json", "one JSON object for each stop, and one for all, for programs"),
 )
+_INSIDE = "this runs inside a gate, and a gate does not ask the gates; leave out --run"
 _MOST = 200
 _ALL = -1
 
@@ -72,7 +72,10 @@ def run(args: argparse.Namespace) -> int:
     from notyet.errors import NotyetError
     from notyet.ledger.sqlite import Ledger
 
-    ledger = Ledger()
+    if args.run and os.environ.get("NOTYET_INSIDE"):  # it would ask itself, for ever (E11)
+        print(f"notyet replay: {_INSIDE}", file=sys.stderr)
+        return 2
+    ledger = Ledger(mends=False)
     try:
         draft = draft_of(args.config, os.environ, is_run=args.run) if args.config else None
         return _replay(args, ledger, draft)
@@ -145,24 +148,9 @@ def _project() -> str:
 
 
 def _findings(turns: Sequence[Sequence[Then]], places: Places, wanted: set[int]) -> list[Finding]:
-    from notyet.core.verdict import Halt
     from notyet.report.replay import replay
 
-    halting = frozenset(
-        report.gate
-        for turn in turns
-        for then in turn
-        for report in then.past.reports
-        if isinstance(report.answer, Halt)
-    )
-    known: dict[object, Possible] = {}
-    findings = [
-        finding
-        for turn in turns
-        for finding in replay(turn, places.today, halting, known)
-        if finding.past.id in wanted
-    ]
-    return sorted(findings, key=lambda finding: finding.past.id)
+    return [finding for finding in replay(turns, places.today) if finding.past.id in wanted]
 
 
 def _number(text: str) -> int:

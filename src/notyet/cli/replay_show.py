@@ -84,6 +84,9 @@ def plain(finding: Finding) -> dict[str, Any]:
         "why": finding.why,
         "because": [{"gate": one.gate, "what": one.what} for one in finding.because],
         "missing": [{"gate": one.gate.name, "why": WORDS[one.why]} for one in finding.missing],
+        "limit_missing": finding.limit_missing,
+        "not_halting": list(finding.not_halting),
+        "takes_passes": finding.takes_passes,
         "too_many": finding.too_many,
         "asked_now": list(finding.asked_now),
         "follows": finding.follows or None,
@@ -134,14 +137,16 @@ def _could(finding: Finding) -> Cell:
 
 def _because(finding: Finding) -> str:
     known = "; ".join(map(str, finding.because))
-    rest = f"which of them: {_depends(finding)}" if finding.missing else ""
+    is_open = finding.missing or finding.limit_missing
+    rest = f"which of them: {_depends(finding)}" if is_open else ""
     return "; ".join(filter(None, (known, rest))) or "of settings that are not recorded"
 
 
 def _depends(finding: Finding) -> str:
-    if not finding.missing:
-        return "whether the same files failed in the same way"
-    return "; ".join(f"{one.gate.name}: {WORDS[one.why]}" for one in finding.missing)
+    said = [f"{one.gate.name}: {WORDS[one.why]}" for one in finding.missing]
+    if finding.limit_missing and not said:  # by a stop that is gone
+        return "whether a gate asked for a higher limit before"
+    return "; ".join(said) or "whether the same files failed in the same way"
 
 
 def _remark(name: str, some: Sequence[Finding]) -> str:
@@ -200,6 +205,12 @@ def _notes(findings: Sequence[Finding]) -> list[str]:
             f"Said of {numbers} as far as a stop before in the same turn, which cannot be known, "
             "stays as it was."
         )
+    halting = dict.fromkeys(name for finding in findings for name in finding.not_halting)
+    if halting:
+        names = listed([visible(name) for name in halting], _MOST_CAUSES)
+        said.append(f"Not tried, because it happened at none of these stops: a halt by {names}.")
+    if any(finding.takes_passes for finding in findings):
+        said.append("Taken as recorded: on which files gates had passed in other turns.")
     if any(what == "is new" for finding in findings for what in finding.changes.values()):
         said.append("Stops that met no gate then are not recorded; a new gate may meet them too.")
     results = {finding.result for finding in findings}

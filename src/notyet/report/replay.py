@@ -7,14 +7,16 @@ guessed.
 
 from __future__ import annotations
 
-from notyet.core.limits import Limits
+from notyet.core.limits import History, Limits
 from notyet.core.plan import select
 from notyet.core.record import Record, replace, variant
-from notyet.core.verdict import skipped
+from notyet.core.verdict import HIGHEST_EXTEND, Halt, skipped
 from notyet.dialects import HOSTS
-from notyet.report.replay_answers import Missing, recall
-from notyet.report.replay_search import UNKNOWN_TREE, Alike, Possible, Stopped, possible, tree_of
-from notyet.report.replay_words import Cause, because, changes
+from notyet.report.replay_alike import UNKNOWN_TREE, Alike, tree_of
+from notyet.report.replay_answers import Evidence, Missing, recall
+from notyet.report.replay_passes import Doubted, anything
+from notyet.report.replay_search import Possible, Stopped, possible
+from notyet.report.replay_words import Cause, because, by_names_of_today, changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,9 +66,13 @@ class Finding(Record, kw_only=True):
     why: str = ""  # of the one decision that is possible
     because: tuple[Cause, ...] = ()  # what makes the difference
     missing: tuple[Missing, ...] = ()  # whose unknown answers make a difference
-    too_many: bool = False  # of them, so that not every way was tried
+    limit_missing: bool = False  # nobody knows whether a gate asked for a higher limit before (B2)
+    too_many: bool = False  # missing answers, so that not every way was tried
+    not_halting: tuple[str, ...] = ()  # gates that might halt, which was not tried
+    takes_passes: bool = False  # other turns might have left other passes, which was not tried (N1)
     asked_now: tuple[str, ...] = ()  # gates that answered just now, on today's files
     changes: Mapping[str, str] = {}  # what became of its gates since
+    history: History = History()  # what had been counted
     follows: int = 0  # the stop of its turn that differs, or is not known, before this one
     left_out: str = ""  # why it was not replayed
 
@@ -84,37 +90,49 @@ def why_left_out(past: Past) -> str:
     return ""
 
 
-def replay(
-    turn: Sequence[Then],
-    today_of: Callable[[Past], Today | str],
-    halting: frozenset[str] = frozenset(),
-    known: dict[object, Possible] | None = None,
-) -> list[Finding]:
-    """Replay the stops of one agent's turn, the oldest first.
+def halting(turns: Sequence[Sequence[Then]]) -> frozenset[str]:
+    """Return the names and the definitions of gates that halted at some stop."""
+    reports = (report for turn in turns for then in turn for report in then.past.reports)
+    halts = [report for report in reports if isinstance(report.answer, Halt)]
+    return frozenset(word for one in halts for word in (one.gate, one.definition) if word)
 
-    `today_of` returns what is in force where a stop was, or why nobody can tell. `halting` are
-    gates that are known to halt: only of these is it tried what happens if they do. `known` keeps
-    what was found out, for other turns in the same places.
+
+def replay(
+    turns: Sequence[Sequence[Then]], today_of: Callable[[Past], Today | str]
+) -> list[Finding]:
+    """Replay the stops of agents' turns, each turn with its oldest stop first.
+
+    `today_of` returns what is in force where a stop was, or why nobody can tell. It is tried what
+    happens if a gate halts only of those that did at one of the stops.
     """
-    fold = _Turn(turn[0].counted if turn else None, halting, known)
-    return [fold.next(then, today_of) for then in turn]
+    around = _Around(halting(turns))
+    folds = [(then, fold) for turn in turns for fold in [_Turn(turn, around)] for then in turn]
+    folds.sort(key=lambda pair: pair[0].past.id)
+    return [fold.next(then, today_of) for then, fold in folds]
+
+
+class _Around:
+    """What is known of all stops together."""
+
+    def __init__(self, halting: frozenset[str]) -> None:
+        self.halting = halting
+        self.doubted = Doubted()  # by whatever turn
+        self.found: dict[object, Possible] = {}  # for other stops that are like one
 
 
 class _Turn:
     """What is known of a turn so far, replayed."""
 
-    def __init__(
-        self,
-        first: Counted | None,
-        halting: frozenset[str],
-        known: dict[object, Possible] | None,
-    ) -> None:
-        self._halting = halting
-        self._known = known
+    def __init__(self, turn: Sequence[Then], around: _Around) -> None:
+        self._around = around
+        first = turn[0].counted
         self._alike = Alike()
-        if first is not None and not first.is_first:  # stops before it are gone
+        self._extend = (0, 0)  # the lowest and the highest limit that gates may have asked for
+        if not first.is_first:  # stops before it are gone
             self._alike = Alike(repeats=first.history.blocks, is_known=False)
-        self._extend: int | None = 0 if first is not None and first.is_first else None
+            self._extend = (0, HIGHEST_EXTEND)
+        self._doubted = Doubted()
+        self._unheard: dict[str, Missing] = {}  # who may have asked for it
         self._differs = 0
         self._unknown = 0
 
@@ -123,48 +141,95 @@ class _Turn:
         why = why_left_out(past)
         if why:
             return Finding(past=past, result="left_out", was=was, left_out=why)
-        if self._differs:
-            return Finding(past=past, result="hypothetical", was=was, follows=self._differs)
         today = today_of(past)
+        if self._differs:
+            if isinstance(today, Today):
+                may_say = anything(today.gates)
+                self._doubt(then, today, Possible(decisions=(), may_say=may_say))
+            return Finding(past=past, result="hypothetical", was=was, follows=self._differs)
         if isinstance(today, str):
             self._lose(then)
             return Finding(past=past, result="left_out", was=was, left_out=today)
         stopped = self._stopped(then, today)
-        found = possible(stopped, self._known) if stopped.gates else _without_gates(today)
+        known = self._around.found
+        found = possible(stopped, known) if stopped.gates else _without_gates(today)
         finding = _compared(then, today, found, stopped)
-        finding = replace(finding, follows=self._unknown)
+        missing = {one.gate.name: one for one in finding.missing}
+        if found.limit_matters:
+            missing = self._unheard | missing
+        finding = replace(
+            finding,
+            follows=self._unknown,
+            missing=tuple(missing.values()),
+            takes_passes=self._takes_passes(stopped, today),
+        )
+        self._doubt(then, today, found)
         self._go_on(then, found, finding)
         return finding
+
+    def _doubt(self, then: Then, today: Today, found: Possible) -> None:
+        """Note which passes may be remembered that were not, or the other way round."""
+        changing = [gate.name for gate in today.gates if gate.when == "changed"]
+        definitions = {name: today.definitions[name] for name in changing}
+        for doubted in (self._doubted, self._around.doubted):
+            doubted.note(
+                then.past.reports,
+                definitions,
+                may_say=found.may_say,
+                must_say=found.must_say,
+            )
 
     def _stopped(self, then: Then, today: Today) -> Stopped:
         past = then.past
         event = variant(past.event, {"workspace": today.workspace})
         gates = select(event, today.gates)
-        history = then.counted.history
-        if self._extend is not None:
-            history = replace(history, extend=self._extend)
+        low, high = self._extend
         key = then.counted.repeat_key
+        evidence = Evidence(
+            reports=past.reports,
+            asked_now=today.asked_now,
+            halting=self._around.halting,
+            doubted=self._doubted,
+            can_spare=today.has_git,
+        )
         return Stopped(
             event=event,
-            history=history,
+            history=replace(then.counted.history, extend=low),
             gates=gates,
             declared=today.gates,
             limits=today.limits,
-            recalled=recall(gates, today.definitions, past.reports, today.asked_now),
+            recalled=recall(gates, today.definitions, evidence),
             tree=tree_of(key) if key else UNKNOWN_TREE if today.has_git else "",
             alike=self._alike,
-            halting=self._halting,
+            highest=high,
+        )
+
+    def _takes_passes(self, stopped: Stopped, today: Today) -> bool:
+        """Tell whether other turns might have left other passes, which is not tried."""
+        tried = {one.gate.name for one in stopped.recalled.missing if one.may_be_spared}
+        tried.update(stopped.recalled.asked_now)
+        return today.has_git and any(
+            self._around.doubted.about(today.definitions[gate.name])
+            for gate in stopped.gates
+            if gate.when == "changed" and gate.name not in tried
         )
 
     def _go_on(self, then: Then, found: Possible, finding: Finding) -> None:
         """Remember what the next stop of this turn depends on."""
         self._alike = found.alike
+        for one in found.unheard:
+            self._unheard.setdefault(one.gate.name, replace(one, why="might_extend"))
+        was = then.counted.outcome
+        # What follows is told as far as this stop stays as it was, where it can.
+        ends = [found.extends[was]] if was in found.extends else [*found.extends.values()]
+        if ends:
+            low, high = self._extend
+            self._extend = (
+                max(low, min(end[0] for end in ends)),
+                max(high, *(end[1] for end in ends)),
+            )
         if not found.is_whole:
             self._lose(then)
-        if len(found.decisions) == 1 and self._extend is not None:
-            self._extend = max(self._extend, found.decisions[0].extend)
-        else:
-            self._extend = None
         if finding.result == "unknown":
             self._unknown = self._unknown or then.past.id
         elif finding.result == "differs" and not _goes_on_alike(then, found):
@@ -173,7 +238,7 @@ class _Turn:
     def _lose(self, then: Then) -> None:
         """Nobody knows what became of a stop."""
         self._alike = Alike(repeats=then.counted.history.blocks + 1, is_known=False)
-        self._extend = None
+        self._extend = (0, HIGHEST_EXTEND)
 
 
 def _without_gates(today: Today) -> Possible:
@@ -194,8 +259,9 @@ def _compared(then: Then, today: Today, found: Possible, stopped: Stopped) -> Fi
     changed = changes(past, today.gates, today.definitions, stopped.event)
     causes: tuple[Cause, ...] = ()
     if result == "differs" and found.decisions:
+        renamed = replace(past, reports=by_names_of_today(past.reports, today.definitions))
         causes = _in_all(
-            [because(past, was, one, today.limits, changed) for one in found.decisions]
+            [because(renamed, was, one, today.limits, changed) for one in found.decisions]
         )
     return Finding(
         past=past,
@@ -205,9 +271,12 @@ def _compared(then: Then, today: Today, found: Possible, stopped: Stopped) -> Fi
         why=one.why if one is not None else "",
         because=causes,
         missing=found.matters,
+        limit_missing=found.limit_matters,
         too_many=not found.is_whole,
+        not_halting=tuple(one.gate.name for one in found.unheard if not one.halts),
         asked_now=stopped.recalled.asked_now,
         changes=changed,
+        history=stopped.history,
     )
 
 

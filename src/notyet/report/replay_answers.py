@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from notyet.core.gate import Gate
+    from notyet.report.replay_passes import Doubted
 
     Why = Literal[
-        "new", "changed", "not_asked", "nobody_asked", "spared", "unrecorded", "more_time"
+        "new", "changed", "not_asked", "nobody_asked", "unrecorded", "more_time",
+        "spared", "remembered", "might_be_spared", "might_extend",
     ]  # fmt: skip
 
 # Why an answer is missing, for people.
@@ -22,9 +24,12 @@ WORDS: Mapping[str, str] = {
     "changed": "it asks something else now",
     "not_asked": "it was not asked then",
     "nobody_asked": "nobody was asked then",
-    "spared": "it was spared then, because nothing had changed",
     "unrecorded": "what it asked then was not recorded",
     "more_time": "it ran out of time then, and has more now",
+    "spared": "it was spared then, because nothing had changed",
+    "remembered": "it was spared then, and might be asked now",
+    "might_be_spared": "it was asked then, and might be spared now",
+    "might_extend": "it might have asked for a higher limit before",
 }
 _CUT_OFF = frozenset({"timeout", "deadline"})
 # A command that is ended for its timeout takes that long and a little more; one that took longer
@@ -37,6 +42,9 @@ class Missing(Record, kw_only=True):
 
     gate: Gate
     why: Why
+    report: Report | None = None  # what it said then: only whether it is asked is not known
+    may_be_spared: bool = False  # it might not be asked, because nothing had changed (N1)
+    halts: bool = False  # it is known to halt
 
 
 class Recalled(Record, kw_only=True):
@@ -48,34 +56,74 @@ class Recalled(Record, kw_only=True):
     asked_now: tuple[str, ...] = ()  # those in `known` that answered just now, on today's files
 
 
-def recall(
-    gates: Sequence[Gate],
-    definitions: Mapping[str, str],
-    reports: Sequence[Report],
-    asked_now: Mapping[str, Report] | None = None,
-) -> Recalled:
-    """Find what these gates answered then, and who did not.
+class Evidence(Record, kw_only=True):
+    """What tells how gates would answer at a stop."""
 
-    `definitions` are those of the gates, by name; `asked_now` are answers by definition, which
-    count where the record has none.
-    """
+    reports: Sequence[Report] = ()  # of the stop
+    asked_now: Mapping[str, Report] = {}  # by definition; they count where the record has none
+    halting: frozenset[str] = frozenset()  # names and definitions of gates that are known to halt
+    doubted: Doubted | None = None
+    can_spare: bool = True  # there is a repository, so that it can be told whether files changed
+
+
+def recall(gates: Sequence[Gate], definitions: Mapping[str, str], evidence: Evidence) -> Recalled:
+    """Find what these gates answered then, and who did not; `definitions` are theirs, by name."""
     known: dict[str, Report] = {}
     spared: dict[str, str] = {}
     missing: list[Missing] = []
     now: list[str] = []
     for gate in gates:
         definition = definitions[gate.name]
-        said = _said(gate, definition, reports)
-        if isinstance(said, str) and asked_now and definition in asked_now:
+        said = _said(gate, definition, evidence.reports)
+        if isinstance(said, str) and definition in evidence.asked_now:
             now.append(gate.name)
-            said = asked_now[definition]
-        if isinstance(said, str):
-            missing.append(Missing(gate=gate, why=said))
+            known[gate.name] = _renamed(evidence.asked_now[definition], gate)
+            continue
+        may_be_spared = _may_be_spared(gate, definition, evidence)
+        unknown = Missing(
+            gate=gate,
+            why=said if isinstance(said, str) else "remembered",
+            may_be_spared=may_be_spared,
+            halts=bool({gate.name, definition} & evidence.halting),
+        )
+        if isinstance(said, str) or (said.spared and (may_be_spared or not evidence.can_spare)):
+            missing.append(unknown)
         elif said.spared:
             spared[gate.name] = said.spared
+        elif may_be_spared:
+            said = _renamed(said, gate)
+            missing.append(replace(unknown, why="might_be_spared", report=said))
         else:
-            known[gate.name] = replace(said, gate=gate.name, observed=gate.observe, held=False)
+            known[gate.name] = _renamed(said, gate)
     return Recalled(known=known, spared=spared, missing=tuple(missing), asked_now=tuple(now))
+
+
+def _renamed(report: Report, gate: Gate) -> Report:
+    """Return a report as one of a gate of today."""
+    return replace(report, gate=gate.name, observed=gate.observe, held=False)
+
+
+def _may_be_spared(gate: Gate, definition: str, evidence: Evidence) -> bool:
+    """Tell whether a gate might be spared today, and nobody knows (N1).
+
+    Where it could be spared then, the record tells whether it was: that was found out before
+    anybody was asked, so also of one that was not reached. It tells nothing any more once a stop
+    before it might have ended with another pass to be remembered.
+    """
+    if gate.when != "changed" or not evidence.can_spare:
+        return False
+    then = counterpart(gate, definition, evidence.reports)
+    if then is None or then.when != "changed" or not _was_looked_at(gate, evidence.reports):
+        return True
+    return evidence.doubted is not None and evidence.doubted.about(definition)
+
+
+def _was_looked_at(gate: Gate, reports: Sequence[Report]) -> bool:
+    """Tell whether it was found out then who can be spared.
+
+    Not where nobody was to be asked; nor, perhaps, of a foreign gate, which may be left out.
+    """
+    return gate.native and any(report.answer is not None for report in reports)
 
 
 def counterpart(gate: Gate, definition: str, reports: Sequence[Report]) -> Report | None:

@@ -7,15 +7,17 @@ in every way that can make a difference.
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import product
 
 from notyet.asking import Asking
-from notyet.core.gate import NOT_ASKED_AT_LIMIT, Gate
 from notyet.core.limits import History, Limits, limit_in_force, within_limit
 from notyet.core.plan import HANDED_BACK, plan
 from notyet.core.record import Record, replace
-from notyet.core.verdict import OUTCOMES, Allow, Block, Decision, Halt, Problem, Report
+from notyet.core.verdict import HIGHEST_EXTEND, OUTCOMES, Block, Decision, Report
 from notyet.deadline import Deadline
+from notyet.report.replay_alike import Alike, next_alike, sameness
+from notyet.report.replay_passes import anything, is_asked, said
+from notyet.report.replay_ways import SPARING, assumed_report, groups_of, ways_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,28 +25,12 @@ if TYPE_CHECKING:
 
     from notyet.checks.drive import Line
     from notyet.core.event import StopEvent
+    from notyet.core.gate import Gate
     from notyet.report.replay_answers import Missing, Recalled
+    from notyet.report.replay_passes import Said
+    from notyet.report.replay_ways import Answers
 
-    Answers = dict[str, str]  # gate -> how it is assumed to answer
-
-UNKNOWN_TREE = "?"  # stands for files that looked somehow
 _MOST_TRIED = 2_000  # ways in which the missing answers can turn out
-# A problem with `if_broken = "block"` counts as a block, which is tried too; one by the host's
-# deadline never does.
-_ANSWERS: dict[str, Allow | Block | Halt | Problem] = {
-    "allow": Allow(),
-    "block": Block("?"),
-    "problem": Problem("deadline", "not known"),
-    "halt": Halt(),
-}
-
-
-class Alike(Record, kw_only=True):
-    """What the stops before this one, in its turn, failed alike with (B6)."""
-
-    key: str = ""
-    repeats: int = 0  # where it is not known: at most
-    is_known: bool = True
 
 
 class Stopped(Record, kw_only=True):
@@ -58,7 +44,7 @@ class Stopped(Record, kw_only=True):
     recalled: Recalled
     tree: str = ""  # a fingerprint of the files then; "": there was none, or UNKNOWN_TREE
     alike: Alike = Alike()
-    halting: frozenset[str] = frozenset()  # gates that are known to halt
+    highest: int = 0  # the highest limit that gates of this turn may have asked for (B2)
 
 
 class Possible(Record, kw_only=True):
@@ -66,8 +52,14 @@ class Possible(Record, kw_only=True):
 
     decisions: tuple[Decision, ...]  # one for each outcome
     matters: tuple[Missing, ...] = ()  # whose answer makes a difference
+    limit_matters: bool = False  # whether a gate asked for a higher limit before, too
     is_whole: bool = True  # False: there were too many ways to try them all
     alike: Alike = Alike()  # for the next stop, if this one has the first of the outcomes
+    # By outcome, the lowest and the highest limit that its gates may ask for.
+    extends: Mapping[str, tuple[int, int]] = {}
+    may_say: frozenset[Said] = frozenset()  # what gates might say that would be asked
+    must_say: frozenset[Said] = frozenset()  # what they would say in any case
+    unheard: tuple[Missing, ...] = ()  # who might be asked, might hold it, and might say anything
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -100,92 +92,111 @@ def _shape(stopped: Stopped) -> object:
         id(stopped.declared),
         stopped.limits,
         tuple(gate.name for gate in stopped.gates),
-        tuple(
-            (name, type(report.answer), getattr(report.answer, "kind", ""))
-            for name, report in stopped.recalled.known.items()
-        ),
+        tuple((name, *_kind(report)) for name, report in stopped.recalled.known.items()),
         tuple(stopped.recalled.spared.items()),
-        tuple((missing.gate.name, missing.why) for missing in stopped.recalled.missing),
+        tuple(
+            (missing.gate.name, missing.why, missing.may_be_spared, *_kind(missing.report))
+            for missing in stopped.recalled.missing
+        ),
         (stopped.history.blocks, limit_in_force(stopped.limits, stopped.history, event.host_cap)),
+        tuple(history.extend for history in _histories(stopped)),
         (event.scope, event.agent_id, event.background_tasks),
         (event.last_message or "").lstrip().startswith(HANDED_BACK),
         bool(stopped.tree),
     )
 
 
+def _kind(report: Report | None) -> tuple[object, ...]:
+    """Return what counts of an answer, words aside."""
+    answer = report.answer if report is not None else None
+    return type(answer), getattr(answer, "kind", ""), getattr(answer, "extend", 0)
+
+
 def _tried(stopped: Stopped) -> Possible:
-    groups = _groups(stopped)
-    ways = [_ways(group, stopped.halting) for group in groups]
-    total = 1
+    groups = groups_of(stopped.recalled.missing)
+    ways = [ways_of(group) for group in groups]
+    histories = _histories(stopped)
+    total = len(histories)
     for choices in ways:
         total *= len(choices)
     if total > _MOST_TRIED:
-        return Possible(decisions=(), matters=stopped.recalled.missing, is_whole=False)
+        missing = stopped.recalled.missing
+        may_say = anything(stopped.gates)
+        return Possible(decisions=(), matters=missing, is_whole=False, may_say=may_say)
     tried: dict[tuple[int, ...], frozenset[str]] = {}
-    first: dict[str, list[Decision]] = {}
-    for picked in product(*(range(len(choices)) for choices in ways)):
+    ends = _Ends(stopped)
+    counts = (range(len(histories)), *(range(len(choices)) for choices in ways))
+    for picked in product(*counts):
         answers: Answers = {}
-        for choices, at in zip(ways, picked, strict=True):
+        for choices, at in zip(ways, picked[1:], strict=True):
             answers |= choices[at]
-        decisions = list(_decisions(stopped, answers))
+        decisions = list(_decisions(stopped, histories[picked[0]], answers))
         tried[picked] = frozenset(decision.outcome for decision in decisions)
         for decision in decisions:
-            first.setdefault(decision.outcome, []).append(decision)
+            ends.add(decision, answers)
     matters = [
-        missing for at, group in enumerate(groups) if _differs(tried, at) for missing in group
+        missing for at, group in enumerate(groups, 1) if _differs(tried, at) for missing in group
     ]
-    return Possible(
-        decisions=tuple(first[outcome][0] for outcome in OUTCOMES if outcome in first),
-        matters=tuple(matters),
-        alike=_next_alike(stopped, [one for some in first.values() for one in some]),
-    )
+    return ends.possible(tuple(matters), limit_matters=_differs(tried, 0))
 
 
-def _groups(stopped: Stopped) -> list[list[Missing]]:
-    """Put gates together that can be exchanged: what counts is which answers their group gives."""
-    groups: dict[object, list[Missing]] = {}
-    for missing in stopped.recalled.missing:
-        gate = missing.gate
-        key = (
-            gate.priority,
-            gate.step,
-            gate.always,
-            gate.observe,
-            gate.native,
-            gate.check.speaks in NOT_ASKED_AT_LIMIT,
-            _may_be_spared(missing),
-            gate.name in stopped.halting,
+def _histories(stopped: Stopped) -> list[History]:
+    """Return what may have been counted: two where it is not known whether the limit is reached."""
+    low = stopped.history
+    high = replace(low, extend=max(low.extend, stopped.highest))
+
+    def is_full(history: History) -> bool:
+        limit = limit_in_force(stopped.limits, history, stopped.event.host_cap)
+        return history.blocks >= limit.number
+
+    return [low] if is_full(low) == is_full(high) else [low, high]
+
+
+class _Ends:
+    """The decisions that are possible, and what they leave behind."""
+
+    def __init__(self, stopped: Stopped) -> None:
+        self._alike = stopped.alike
+        self._unknown = {one.gate.name: one for one in stopped.recalled.missing if not one.report}
+        self._first: dict[str, Decision] = {}
+        self._extends: dict[str, tuple[int, int]] = {}
+        self._keys: set[str] = set()
+        self._said: list[frozenset[Said]] = []
+        self._asked: set[str] = set()
+
+    def add(self, decision: Decision, answers: Answers) -> None:
+        """Take a decision that was found possible if the gates answer so."""
+        outcome = decision.outcome
+        self._first.setdefault(outcome, decision)
+        self._keys.add(decision.repeat_key)
+        asked = [report for report in decision.reports if is_asked(report)]
+        self._said.append(frozenset(map(said, asked)))
+        held = {report.gate for report in asked if not report.observed}
+        self._asked |= held
+        guessed = any(
+            name in held and answers[name] in {"allow", "block"} for name in self._unknown
         )
-        groups.setdefault(key, []).append(missing)
-    return list(groups.values())
+        low, high = self._extends.get(outcome, (HIGHEST_EXTEND, 0))
+        most = HIGHEST_EXTEND if guessed else decision.extend
+        self._extends[outcome] = (min(low, decision.extend), max(high, most))
 
-
-def _may_be_spared(missing: Missing) -> bool:
-    """Tell whether a gate might not have been asked, because nothing had changed (N1).
-
-    Who is spared is found out before anybody is asked, so one that was only not reached is not.
-    """
-    return missing.gate.when == "changed" and missing.why != "not_asked"
-
-
-def _ways(group: Sequence[Missing], halting: frozenset[str]) -> list[Answers]:
-    """Return the ways in which a group of like gates can answer."""
-    gate = group[0].gate
-    kinds = ["allow", "block"] if gate.observe else ["allow", "block", "problem"]
-    if gate.name in halting:
-        kinds.append("halt")
-    if _may_be_spared(group[0]):
-        kinds.append("unchanged")
-    names = [missing.gate.name for missing in group]
-    return [
-        dict.fromkeys(names, chosen[0]) | dict(zip(names, chosen, strict=False))
-        for size in range(1, min(len(kinds), len(names)) + 1)
-        for chosen in combinations(kinds, size)
-    ]
+    def possible(self, matters: tuple[Missing, ...], *, limit_matters: bool) -> Possible:
+        """Return all of them."""
+        first = self._first
+        return Possible(
+            decisions=tuple(first[outcome] for outcome in OUTCOMES if outcome in first),
+            matters=matters,
+            limit_matters=limit_matters,
+            alike=next_alike(self._alike, self._keys),
+            extends=self._extends,
+            may_say=frozenset().union(*self._said),
+            must_say=frozenset.intersection(*self._said),
+            unheard=tuple(one for name, one in self._unknown.items() if name in self._asked),
+        )
 
 
 def _differs(tried: Mapping[tuple[int, ...], frozenset[str]], at: int) -> bool:
-    """Tell whether a group makes a difference, while all others answer alike."""
+    """Tell whether a choice makes a difference, while all others stay as they are."""
     seen: dict[tuple[int, ...], frozenset[str]] = {}
     for picked, outcomes in tried.items():
         others = picked[:at] + picked[at + 1 :]
@@ -194,23 +205,23 @@ def _differs(tried: Mapping[tuple[int, ...], frozenset[str]], at: int) -> bool:
     return False
 
 
-def _decisions(stopped: Stopped, assumed: Answers) -> Iterator[Decision]:
+def _decisions(stopped: Stopped, history: History, assumed: Answers) -> Iterator[Decision]:
     """Yield what is decided if the missing gates answer so: two where a repetition is not known."""
     reports = dict(stopped.recalled.known)
     spared = dict(stopped.recalled.spared)
     for missing in stopped.recalled.missing:
         name, kind = missing.gate.name, assumed[missing.gate.name]
-        if kind == "unchanged":
+        if kind in SPARING:
             spared[name] = kind
         else:
-            reports[name] = Report(gate=name, answer=_ANSWERS[kind], observed=missing.gate.observe)
-    history = replace(stopped.history, repeat_key="", repeats=0)
+            reports[name] = assumed_report(missing, kind)
+    history = replace(history, repeat_key="", repeats=0)
     decision = _decide(stopped, history, reports, spared)
     if not decision.repeat_key:
         yield decision
         return
     guessed = any(kind == "block" and _holds(decision, name) for name, kind in assumed.items())
-    for is_same in _sameness(stopped, decision.repeat_key, guessed=guessed):
+    for is_same in sameness(stopped.alike, decision.repeat_key, guessed=guessed):
         key = decision.repeat_key if is_same else ""
         repeats = stopped.alike.repeats if is_same else 0
         again = replace(history, repeat_key=key, repeats=repeats)
@@ -222,47 +233,6 @@ def _holds(decision: Decision, gate: str) -> bool:
         report.gate == gate and isinstance(report.answer, Block) and not report.observed
         for report in decision.reports
     )
-
-
-def _sameness(stopped: Stopped, key: str, *, guessed: bool) -> tuple[bool, ...]:
-    """Tell whether a stop fails as those before it did; both where nobody knows."""
-    alike = stopped.alike
-    if alike.is_known and not alike.key:
-        return (False,)
-    if guessed or not alike.is_known:
-        return (True, False)
-    words, tree = _parts(key)
-    words_before, tree_before = _parts(alike.key)
-    if words != words_before:
-        return (False,)
-    if UNKNOWN_TREE in {tree, tree_before}:
-        return (True, False)
-    return (tree == tree_before,)
-
-
-def tree_of(repeat_key: str) -> str:
-    """Return the fingerprint of the files in what stays equal while nothing moves."""
-    return _parts(repeat_key)[1]
-
-
-def _parts(repeat_key: str) -> tuple[str, str]:
-    words, size, tree = [*repeat_key.split("-", 2), "", ""][:3]
-    return f"{words}-{size}", tree
-
-
-def _next_alike(stopped: Stopped, decisions: Sequence[Decision]) -> Alike:
-    """Return what the next stop of the turn is compared with."""
-    keys = {decision.repeat_key for decision in decisions}
-    before = stopped.alike
-    if len(keys) > 1:
-        return Alike(repeats=before.repeats + 1, is_known=False)
-    key = keys.pop()
-    if not key:
-        return Alike()
-    same = _sameness(stopped, key, guessed=False)
-    if len(same) > 1:  # the same words, perhaps of the same files
-        return Alike(key=key, repeats=before.repeats + 1, is_known=before.is_known)
-    return Alike(key=key, repeats=before.repeats + 1 if same[0] else 1)
 
 
 def _decide(

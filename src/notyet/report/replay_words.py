@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.gate import why_not
-from notyet.core.record import Record
+from notyet.core.record import Record, replace
 from notyet.core.settle import holds
 from notyet.core.verdict import Allow, Block, Halt, Problem
 
@@ -39,21 +39,30 @@ def changes(
         return {}
     found: dict[str, str] = {}
     by_name = {gate.name: gate for gate in gates}
-    asked = {definitions[gate.name]: gate for gate in reversed(gates)}
-    met = set()
-    for report in past.reports:
-        gate = by_name.get(report.gate)
-        if gate is None or definitions[gate.name] != report.definition:
-            gate = asked.get(report.definition) if report.definition else gate
-            gate = gate or by_name.get(report.gate)
-        met.add(gate.name if gate is not None else "")
-        said = _change(report, gate, definitions, event)
+    reports = by_names_of_today(past.reports, definitions)
+    for report in reports:
+        said = _change(report, by_name.get(report.gate), definitions, event)
         if said:
             found[report.gate] = said
+    met = {report.gate for report in reports}
     for gate in gates:
         if gate.name not in met and not why_not(gate, event):
             found[gate.name] = "is new"
     return found
+
+
+def by_names_of_today(
+    reports: Sequence[Report], definitions: Mapping[str, str]
+) -> tuple[Report, ...]:
+    """Return reports with the names that gates have today which ask the same."""
+    asking = {definition: name for name, definition in reversed([*definitions.items()])}
+
+    def name(report: Report) -> str:
+        if not report.definition or definitions.get(report.gate) == report.definition:
+            return report.gate
+        return asking.get(report.definition, report.gate)
+
+    return tuple(replace(report, gate=name(report)) for report in reports)
 
 
 def _change(
@@ -68,6 +77,8 @@ def _change(
         return f"no longer applies: {why}"
     if gate.observe != report.observed:
         return "only observes now" if gate.observe else "does more than observe now"
+    if report.when and gate.when != report.when:
+        return f"has when = {gate.when} now"
     if isinstance(report.answer, Problem) and holds(gate, report) != report.held:
         return f"has if_broken = {gate.if_broken} now"
     return ""

@@ -4,12 +4,15 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
 
+from commands import pids_in, running, until
 from conftest import git
-from hook_runs import ask, ledger_path, payload, trust
+from hook_runs import ENTRY, ask, clean_environ, ledger_path, payload, trust
 from notyet.cli.main import main
 from notyet.core.command import Command
 from notyet.core.event import StopEvent
@@ -38,6 +41,8 @@ EVIL = "\x1b[31mred\x1b[0m\u202e"
 @pytest.fixture
 def project(git_project, tmp_path, monkeypatch):
     """A project with two gates, each of which fails when a file is there."""
+    monkeypatch.setattr("notyet.checks.orphans.adopt_orphans", lambda: False)
+    monkeypatch.setattr("notyet.checks.orphans.sweep", lambda *_: 0)
     monkeypatch.chdir(git_project)
     folder = type(tmp_path)(git_project)
     (folder / "notyet.toml").write_text(GATES)
@@ -222,6 +227,165 @@ def test_another_name_for_the_same_question_changes_nothing(project, capsys):
 
     assert results(lines) == [("blocked", "same", "blocked")]
     assert summary["gates"] == []
+
+
+def test_another_name_is_no_cause_of_a_difference(project, capsys):
+    capped(project)
+    new = changed(project, ("[gates.lint]", "[gates.style]"), ("max_blocks = 2", "max_blocks = 3"))
+    lines, summary = replayed(capsys, "--config", new)
+    assert lines[2]["because"] == [{"gate": "", "what": "the limit is 3 (max_blocks), not 2"}]
+    assert summary["gates"] == []
+
+    watching = changed(
+        project, ("[gates.lint]", "[gates.style]\nobserve = true"), name="watching.toml"
+    )
+    lines, summary = replayed(capsys, "--config", watching)
+    assert summary["gates"][0]["gate"] == "style"
+    assert summary["gates"][0]["what"] == "only observes now"
+
+
+# -- limits that gates ask for (B2)
+
+MORE = """echo '{\\"decision\\": \\"block\\", \\"reason\\": \\"on\\", \\"extend\\": 6}'"""
+
+
+@pytest.mark.rule("B2")
+def test_a_new_gate_may_ask_for_a_higher_limit(project, capsys):
+    capped(project)
+    first = f'[gates.first]\nrun = "{MORE}"\nwhen = "always"\n[gates.lint]'
+    new = changed(project, ("[gates.lint]", first))
+
+    lines, _ = replayed(capsys, "--config", new)
+
+    assert results(lines) == [
+        ("blocked", "same", "blocked"),
+        ("blocked", "same", "blocked"),
+        ("capped", "unknown", "blocked/capped"),
+    ]
+    assert [line["limit_missing"] for line in lines] == [False, False, True]
+    why = "it might have asked for a higher limit before"
+    assert lines[2]["missing"] == [{"gate": "first", "why": why}]
+    trust(new)
+    lines, _ = replayed(capsys, "--config", new, "--run")
+    assert lines[2]["asked_now"] == ["first"]
+    assert results(lines)[2] == ("capped", "differs", "blocked")
+
+
+@pytest.mark.rule("B2")
+def test_what_limit_was_asked_for_by_a_stop_that_is_gone_nobody_knows(project, capsys):
+    capped(project)
+    with closing(sqlite3.connect(ledger_path())) as db, db:
+        db.execute("DELETE FROM stops WHERE id = 1")
+
+    assert results(replayed(capsys)[0]) == [
+        ("blocked", "same", "blocked"),
+        ("capped", "unknown", "blocked/capped"),
+    ]
+    main(["replay"])
+    assert "whether a gate asked for a higher limit before" in capsys.readouterr().out
+
+
+@pytest.mark.rule("B2")
+def test_the_limit_that_a_gate_asked_for_is_known(project, capsys):
+    lint = GATES[GATES.index("[gates.lint]") : GATES.index("[gates.tests]")]
+    changed(project, (lint, f'[gates.lint]\nrun = "{MORE}"\n'), name="notyet.toml")
+    trust(project / "notyet.toml")
+    capped(project)
+
+    assert results(replayed(capsys)[0]) == [("blocked", "same", "blocked")] * 3
+    lines, _ = replayed(capsys, "--config", changed(project, ("max_blocks = 2", "max_blocks = 1")))
+    assert results(lines) == [("blocked", "same", "blocked")] * 3
+
+
+# -- gates that may be spared (N1)
+
+
+def test_a_gate_that_may_be_spared_now_is_not_known(project, capsys):
+    stop(project, "s1")
+    stop(project, "s1", "lint-fails")
+    lazy = changed(project, ('when = "always"', 'when = "changed"'))
+
+    lines, summary = replayed(capsys, "--config", lazy)
+
+    assert results(lines)[1][1] == "unknown"
+    assert {"passed", "blocked"} <= set(lines[1]["could_be"])
+    assert lines[1]["missing"][0] == {
+        "gate": "lint",
+        "why": "it was asked then, and might be spared now",
+    }
+    assert summary["gates"][0]["what"] == "has when = changed now"
+
+
+def test_a_gate_that_was_spared_and_is_asked_always_now_is_not_known(project, capsys):
+    changed(project, ('when = "always"', 'when = "changed"'), name="notyet.toml")
+    trust(project / "notyet.toml")
+    stop(project, "s1")
+    stop(project, "s1")
+
+    assert results(replayed(capsys)[0]) == [("passed", "same", "passed")] * 2
+    eager = changed(project, ('when = "changed"', 'when = "always"'))
+    lines, _ = replayed(capsys, "--config", eager)
+    assert results(lines)[0] == ("passed", "same", "passed")
+    assert results(lines)[1] == ("passed", "unknown", "passed/blocked/failed_open")
+    assert lines[1]["missing"][0]["why"] == "it was spared then, because nothing had changed"
+
+
+def test_who_was_spared_is_not_known_where_it_might_not_have_passed_before(project, capsys):
+    changed(project, ('when = "always"', 'when = "changed"'), name="notyet.toml")
+    trust(project / "notyet.toml")
+    stop(project, "s1")  # both pass
+    stop(project, "s1", active=True)  # and are spared: in the same turn
+    stop(project, "s2")  # and in another one
+    unlike = changed(project, ("slow = true", "slow = true\nobserve = true"))
+    lines, _ = replayed(capsys, "--config", unlike)
+    assert results(lines) == [("passed", "same", "passed")] * 3
+    assert not any(line["takes_passes"] for line in lines)
+
+    # Had a new gate held the agent before them, neither would have passed.
+    first = '[gates.first]\nrun = "exit 1"\nwhen = "always"\npriority = 5\n[gates.lint]'
+    new = changed(project, ("[gates.lint]", first))
+    lines, _ = replayed(capsys, "--config", new)
+    missing = [{one["gate"]: one["why"] for one in line["missing"]} for line in lines]
+    assert missing[1]["lint"] == "it was spared then, and might be asked now"
+    assert "lint" not in missing[2]
+    assert [line["takes_passes"] for line in lines] == [False, False, True]
+    main(["replay", "--config", new])
+    said = "Taken as recorded: on which files gates had passed in other turns."
+    assert said in capsys.readouterr().out
+
+
+# -- gates that may halt
+
+
+def test_that_halting_was_not_tried_is_said(project, capsys):
+    stop(project, "s1", "lint-fails")
+    docs = '[gates.docs]\nrun = "true"\n[gates.lint]'
+    new = changed(project, ("[gates.lint]", docs))
+
+    lines, _ = replayed(capsys, "--config", new)
+
+    assert results(lines) == [("blocked", "same", "blocked")]
+    assert lines[0]["not_halting"] == ["docs"]
+    main(["replay", "--config", new])
+    said = "Not tried, because it happened at none of these stops: a halt by docs."
+    assert said in capsys.readouterr().out
+
+
+def test_a_gate_that_halted_may_halt_again_whatever_it_is_called_now(project, capsys):
+    halt = """echo '{\\"decision\\": \\"halt\\", \\"reason\\": \\"enough\\"}'"""
+    lint = GATES[GATES.index("[gates.lint]") : GATES.index("[gates.tests]")]
+    end = f'[gates.end]\nrun = "{halt}"\npriority = -5\nwhen = "always"\n'
+    changed(project, (lint, lint + end), name="notyet.toml")
+    trust(project / "notyet.toml")
+    stop(project, "s1")
+    stop(project, "s2", "lint-fails")
+
+    new = changed(project, (lint, ""), ("[gates.end]", "[gates.over]"))
+    lines, _ = replayed(capsys, "--config", new)
+
+    assert results(lines)[0] == ("halted", "same", "halted")
+    assert "halted" in lines[1]["could_be"]
+    assert lines[1]["not_halting"] == ["tests"]
 
 
 def test_a_hint_is_no_part_of_the_question(project, capsys):
@@ -500,6 +664,68 @@ def test_gates_are_really_asked_only_if_somebody_says_so(project, capsys):
     assert said in capsys.readouterr().out
 
 
+def test_a_gate_is_asked_as_the_stop_would_ask_it(project, capsys):
+    working = [{"id": "b1", "type": "subagent", "status": "running"}]
+    stop(project, "s1", background_tasks=working)
+    (project / "lint-fails").touch()
+    changed(project, ("max_blocks = 2", "wait_for_background = false"), name="notyet.toml")
+    trust(project / "notyet.toml")
+
+    lines, _ = replayed(capsys, "--run")
+
+    assert results(lines) == [("skipped", "differs", "blocked")]
+    assert lines[0]["asked_now"] == ["lint", "tests"]
+
+
+def test_a_gate_is_told_how_often_the_agent_was_sent_back(project, capsys):
+    capped(project)
+    lint = GATES[GATES.index("[gates.lint]") : GATES.index("[gates.tests]")]
+    docs = '[gates.docs]\nrun = "cat > told; exit 1"\nwhen = "always"\n'
+    changed(project, (lint, docs), name="notyet.toml")
+    trust(project / "notyet.toml")
+
+    lines, _ = replayed(capsys, "2", "--run")
+
+    assert results(lines) == [("blocked", "same", "blocked")]
+    assert json.loads((project / "told").read_text())["block_count"] == 1
+
+
+@pytest.mark.rule("E11")
+def test_inside_a_gate_nobody_is_asked(project, capsys, monkeypatch):
+    stop(project, "s1")
+    docs = '[gates.docs]\nrun = "touch ran"\n[gates.tests]'
+    changed(project, ("[gates.tests]", docs), name="notyet.toml")
+    trust(project / "notyet.toml")
+    monkeypatch.setenv("NOTYET_INSIDE", "1")
+
+    assert main(["replay", "--run"]) == 2
+
+    said = "notyet replay: this runs inside a gate, and a gate does not ask the gates"
+    assert capsys.readouterr().err.startswith(said)
+    assert not (project / "ran").exists()
+    assert replayed(capsys)[1]["stops"] == 1  # without it nobody is asked anyway
+
+
+@pytest.mark.rule("E2")
+def test_what_a_gate_leaves_behind_is_swept(project, tmp_path):
+    stop(project, "s1")
+    file = tmp_path / "a.pid"
+    left = f"setsid sh -c 'echo $$ > {file}; sleep 60' & while ! [ -s {file} ]; do sleep 0.01; done"
+    docs = f'[gates.docs]\nrun = """{left}"""\n[gates.tests]'
+    changed(project, ("[gates.tests]", docs), name="notyet.toml")
+    trust(project / "notyet.toml")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(ENTRY), "replay", "--run"],
+        cwd=project,
+        env=clean_environ(),
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert b"Asked just now" in done.stdout
+    assert until(lambda: not any(map(running, pids_in(tmp_path))))
+
+
 def test_nothing_of_a_file_is_run_that_nobody_trusted(project, capsys):
     stop(project, "s1")
     new = changed(project, ("[gates.tests]", '[gates.docs]\nrun = "touch ran"\n[gates.tests]'))
@@ -647,11 +873,12 @@ def test_what_follows_a_stop_that_cannot_be_known_says_so(project, capsys):
 
 
 def test_a_stop_that_is_still_being_asked_is_left_out(project, capsys):
-    Ledger().begin(StopEvent(host="claude", session_id="s1", cwd=str(project)))
+    begun = Ledger().begin(StopEvent(host="claude", session_id="s1", cwd=str(project)))
 
     lines, _ = replayed(capsys)
 
     assert lines[0]["left_out"] == "it is still being asked"
+    assert lines[0]["id"] == begun.stop
 
 
 def test_a_stop_without_a_folder_has_no_configuration(capsys):

@@ -2,23 +2,32 @@
 
 import pytest
 
-from notyet import Allow, Block, Command, Gate, History, Limits, Report, StopEvent
+from notyet import Allow, Block, Command, Gate, Halt, History, Limits, Report, StopEvent
+from notyet.core.verdict import HIGHEST_EXTEND
+from notyet.report.replay_alike import UNKNOWN_TREE, Alike, tree_of
 from notyet.report.replay_answers import Missing, Recalled
-from notyet.report.replay_search import UNKNOWN_TREE, Alike, Stopped, possible, tree_of
+from notyet.report.replay_search import Stopped, possible
 
 
 def gate(name, **fields):
     return Gate(name=name, check=Command(script="true"), **fields)
 
 
-def stopped(*missing, known=(), spared=None, **fields):
+def stopped(*missing, known=(), spared=None, halting=(), **fields):
     """Return a stop that meets gates, of which some have an answer."""
     gates = (*(one for one, _ in known), *missing)
     recalled = Recalled(
         known={one.name: Report(gate=one.name, answer=answer) for one, answer in known},
         spared=spared or {},
         missing=tuple(
-            Missing(gate=one, why="new") for one in missing if one.name not in (spared or {})
+            Missing(
+                gate=one,
+                why="new",
+                may_be_spared=one.when == "changed",
+                halts=one.name in halting,
+            )
+            for one in missing
+            if one.name not in (spared or {})
         ),
     )
     values = {"history": History(turn=1), "limits": Limits(), "tree": ""} | fields
@@ -40,12 +49,21 @@ def test_an_unknown_answer_is_tried_in_every_way():
     assert possible(stopped(gate("a"))).outcomes == ("passed", "blocked", "failed_open")
     broken = possible(stopped(gate("a", if_broken="block")))
     assert broken.outcomes == ("passed", "blocked", "failed_open")  # by the host's deadline
-    assert possible(stopped(gate("a", observe=True))).outcomes == ("passed", "observed")
+    watching = stopped(gate("a", observe=True), known=[(gate("b"), Allow())])
+    assert possible(watching).outcomes == ("passed", "observed")
 
 
 def test_whether_a_gate_halts_is_tried_where_it_is_known_to():
-    assert "halted" not in possible(stopped(gate("a"))).outcomes
-    assert "halted" in possible(stopped(gate("a"), halting=frozenset({"a"}))).outcomes
+    untried = possible(stopped(gate("a")))
+    assert "halted" not in untried.outcomes
+    assert [one.gate.name for one in untried.unheard] == ["a"]
+    assert "halted" in possible(stopped(gate("a"), halting={"a"})).outcomes
+
+
+def test_only_who_is_asked_and_can_hold_an_agent_might_say_anything():
+    watching = possible(stopped(gate("watch", observe=True)))
+    unreached = stopped(gate("slow", priority=-1), known=[(gate("a"), Block("no"))])
+    assert watching.unheard == possible(unreached).unheard == ()
 
 
 def test_a_gate_that_could_have_been_spared_may_leave_nobody_who_was_asked():
@@ -53,7 +71,7 @@ def test_a_gate_that_could_have_been_spared_may_leave_nobody_who_was_asked():
     asked = possible(stopped(gate("a", when="changed"), known=[(gate("b"), Allow())]))
     assert "skipped" not in asked.outcomes
     unreached = stopped(gate("a", when="changed"))
-    missing = Missing(gate=unreached.gates[0], why="not_asked")
+    missing = Missing(gate=unreached.gates[0], why="not_asked")  # who is spared was found before
     unreached.__dict__["recalled"] = Recalled(missing=(missing,))
     assert "skipped" not in possible(unreached).outcomes
 
@@ -93,6 +111,70 @@ def test_too_many_ways_are_not_tried_and_nothing_is_claimed():
     assert not found.is_whole
     assert found.outcomes == ()
     assert len(names(found)) == 12
+
+
+# -- answers that are known, of gates that may be spared (N1)
+
+
+def may_spare(*answers, limits=Limits()):
+    """Return what can come of gates that said this, if they were asked."""
+    gates = [gate(f"g{at}", when="changed") for at in range(len(answers))]
+    missing = [
+        Missing(
+            gate=one,
+            why="might_be_spared",
+            report=Report(gate=one.name, answer=answer),
+            may_be_spared=True,
+        )
+        for one, answer in zip(gates, answers, strict=True)
+    ]
+    unsure = stopped(*gates, limits=limits)
+    unsure.__dict__["recalled"] = Recalled(missing=tuple(missing))
+    return possible(unsure)
+
+
+def test_a_gate_that_may_be_spared_says_what_it_said_or_nothing():
+    assert may_spare(Block("no")).outcomes == ("passed", "blocked", "skipped")
+    assert may_spare(Allow()).outcomes == ("passed", "skipped")
+    assert may_spare(Halt()).outcomes == ("passed", "halted", "skipped")
+    assert may_spare(Halt()).unheard == ()
+
+
+def test_many_gates_that_passed_and_may_be_spared_are_few_ways():
+    assert may_spare(*[Allow()] * 40).outcomes == ("passed", "skipped")
+    assert may_spare(*[Allow()] * 40, Block("no")).outcomes == ("passed", "blocked", "skipped")
+
+
+def test_something_to_remember_is_left_only_by_those_who_are_asked():
+    asked = possible(stopped(known=[(gate("a"), Allow()), (gate("b"), Block("no"))]))
+    assert asked.may_say == asked.must_say == {("a", "Allow"), ("b", "Block")}
+    unsure = may_spare(Allow())
+    assert (unsure.may_say, unsure.must_say) == ({("g0", "Allow")}, frozenset())
+
+
+# -- limits that gates ask for (B2)
+
+
+@pytest.mark.rule("B2")
+def test_an_unknown_answer_may_ask_for_any_limit():
+    found = possible(stopped(gate("new"), known=[(gate("a"), Block("no", extend=4))]))
+    assert found.extends == {"blocked": (4, HIGHEST_EXTEND)}
+    assert possible(stopped(known=[(gate("a"), Allow(extend=4))])).extends == {"passed": (4, 4)}
+    broken = possible(stopped(gate("new"))).extends["failed_open"]
+    assert broken == (0, 0)
+
+
+@pytest.mark.rule("B2")
+def test_whether_the_limit_is_reached_is_not_known_where_it_may_have_been_extended():
+    def at(blocks, **fields):
+        history = History(turn=1, blocks=blocks, session_blocks=blocks)
+        known = [(gate("a"), Block("no"))]
+        found = possible(stopped(known=known, history=history, highest=HIGHEST_EXTEND, **fields))
+        return found.outcomes, found.limit_matters
+
+    assert at(2) == (("blocked",), False)
+    assert at(3) == (("blocked", "capped"), True)
+    assert at(3, limits=Limits(session_ceiling=3)) == (("capped",), False)
 
 
 # -- failing alike (B6)
