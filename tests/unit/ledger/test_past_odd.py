@@ -110,3 +110,12 @@ def test_text_that_is_no_utf8_hides_nothing(ledger, capsys):
         assert main(["log", "--all", *argv]) == 0
     assert capsys.readouterr().err == ""
     assert [agent.session_id for agent in agents(ledger, 0.0)] == ["sound", "\ufffdA"]
+
+
+def test_a_stop_whose_asker_cannot_be_known_is_still_being_asked(ledger, capsys):
+    begun = ledger.begin(an_event(session_id="asking", cwd="/p"))
+    with closing(sqlite3.connect(ledger.path)) as db, db:
+        db.execute("UPDATE stops SET pid = 'abc' WHERE id = ?", (begun.stop,))
+    assert stops(ledger, Wish(outcomes=("asking",)))[0].id == begun.stop
+    assert main(["log", "--all", "--stats"]) == 0
+    assert "1 asking" in capsys.readouterr().out
