@@ -96,8 +96,9 @@ def _files_there(gate: Gate, remote: Remote, event: StopEvent | StartEvent) -> l
         parts.append(_workspace(event))
     assert isinstance(gate.check, Command)  # functions run here
     # It may be a link, or lie in a repository of its own: that is known only there.
-    if gate.check.dir and gate.check.dir.rstrip("/") != remote.path.rstrip("/"):
-        parts.append(Files(Scope(gate.check.dir), machine))
+    folder = os.path.join(remote.path, gate.check.dir)
+    if folder.rstrip("/") != remote.path.rstrip("/"):
+        parts.append(Files(Scope(folder), machine))
     return parts
 
 
