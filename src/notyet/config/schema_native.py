@@ -117,8 +117,8 @@ GATE = Table(
         "when": Field(
             shape=Choice(("changed", "always")),
             default="changed",
-            doc='`"changed"`: asked only if a file that it depends on differs from when the agent '
-            "began, and from when it last passed; git tells, and outside of git it is always "
+            doc='`"changed"`: asked only if a file that it depends on differs from when the '
+            "session began, and from when it passed; git tells, and outside of git it is always "
             'asked. `"always"`: asked at every stop.',
         ),
         "timeout": Field(
@@ -196,7 +196,8 @@ OBSERVER = Table(
             shape=ListOf(item=Choice(OUTCOMES), least=1),
             vital=True,
             also=("outcomes",),
-            doc="The outcomes it is told of. Without it: all.",
+            doc="The outcomes it is told of. Without it: all. Of an overridden stop it is told at "
+            "the next one.",
         ),
         "dir": _DIR,
         "env": _ENV,
@@ -247,12 +248,14 @@ LEDGER = Table(
         "max_size": Field(
             shape=Size(least=1_000_000),
             default="256MB",
-            doc="How much the ledger may hold; the oldest stops make room.",
+            doc="How much the ledger may hold; agents without stops and the oldest stops "
+            "make room.",
         ),
         "logs": Field(
             shape=Size(),
             default="64MB",
-            doc="How much the logs beside it may hold, with all that gates printed.",
+            doc="How much the logs beside it may hold, with all that gates printed; those of the "
+            "newest stop stay in any case.",
         ),
     }
 )
