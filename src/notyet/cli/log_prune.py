@@ -24,6 +24,7 @@ def prune(ledger: Ledger) -> int:
         print("nothing to remove: there is no ledger yet")
         return 0
     with waiting("removing what is old ..."):
+        _bring_up_to_date(ledger)
         removed = prune(ledger, wanted)
         shrunk = shrink(ledger)
     counts = {
@@ -45,6 +46,24 @@ def prune(ledger: Ledger) -> int:
     if shrunk.why_not:
         print(f"an earlier notyet began it; to shrink, it has to be written anew: {shrunk.why_not}")
     return 0
+
+
+def _bring_up_to_date(ledger: Ledger) -> None:
+    """Let a ledger of an older notyet become one of ours; a damaged one is left to a stop."""
+    from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended
+
+    try:
+        ledger.file.read(lambda _: None)
+    except LedgerUnmended as unmended:
+        newer = type(ledger)(ledger.path)
+        try:
+            newer.file.checkpoint()  # which opens it, and sets nothing aside
+        except LedgerBusy:
+            raise
+        except LedgerError:
+            raise unmended from None
+        finally:
+            newer.close()
 
 
 def size_of(count: int) -> str:

@@ -252,8 +252,8 @@ class Ledger:
     def prune(self, older_than: float) -> int:
         """Remove stops and tasks that are more than `older_than` seconds old; return how many.
 
-        Stops that are still being asked stay, agents that were sent back and work, and tasks that
-        are active or whose results nobody has.
+        Stops that are still being asked stay, agents that were sent back and work, tasks that are
+        active or whose results nobody has, and the newest stop, whose number nobody gets again.
         """
         from notyet.ledger.prune import prune_older
 

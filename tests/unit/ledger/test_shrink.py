@@ -27,9 +27,17 @@ BEGUN = (
 
 @pytest.fixture
 def old(tmp_path, monkeypatch):
-    """A ledger that version 5 began, of which most was pruned."""
+    """A ledger that version 5 began and this one went on with."""
     path = tmp_path / "ledger.db"
     monkeypatch.setenv("NOTYET_LEDGER", str(path))
+    begin(path)
+    ledger = Ledger(path)
+    decide(ledger, stop(session_id="kept"))
+    return ledger
+
+
+def begin(path):
+    """Begin a ledger as version 5 did, with many old stops."""
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("PRAGMA journal_mode = WAL")
         for step in STEPS[:5]:
@@ -37,9 +45,6 @@ def old(tmp_path, monkeypatch):
         db.execute(BEGUN)
         db.execute("PRAGMA user_version = 5")
         db.execute(f"PRAGMA application_id = {_APPLICATION}")
-    ledger = Ledger(path)
-    decide(ledger, stop(session_id="kept"))
-    return ledger
 
 
 def test_a_file_that_an_earlier_version_began_is_written_anew_and_shrinks_ever_after(old, capsys):
@@ -59,6 +64,17 @@ def test_a_file_that_an_earlier_version_began_is_written_anew_and_shrinks_ever_a
     assert (begun.stop, begun.history.blocks, begun.warnings) == (5_002, 1, ())
     assert main(["log", "--prune"]) == 0
     assert "anew" not in capsys.readouterr().out
+
+
+def test_a_file_that_no_stop_brought_up_to_date_yet_is_pruned_too(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "ledger.db"
+    monkeypatch.setenv("NOTYET_LEDGER", str(path))
+    begin(path)
+    assert main(["log", "--all"]) == 1  # who only looks leaves it as it is
+    assert "the next stop mends it" in capsys.readouterr().err
+    assert main(["log", "--prune"]) == 0
+    assert "removed 4900 stops; " in capsys.readouterr().out
+    assert main(["log", "--all"]) == 0
 
 
 def test_without_room_on_the_disk_it_stays_as_it_is_and_says_why(old, capsys, monkeypatch):

@@ -204,7 +204,7 @@ def test_who_watches_decisions_is_told_that_an_agent_was_let_go_against_one(tmp_
         world.engine.on("decision", lambda event, decision: told.append(decision))
         agent = Agent("one", Agent.WAIT, "three")
         handle = world.launch(agent)
-        world.until(lambda: agent.waiting.is_set())
+        world.until(agent.waiting.is_set)
         world.do(world.supervisor.say(handle, "Never mind, do this."))
         agent.come_back(Turn(text="two"))
         world.result(handle)
