@@ -54,6 +54,11 @@ def parents():
     return {pid: int(row[1]) for pid, row in rows.items() if row}
 
 
+def children():
+    """Return the processes that this one started and has not waited for."""
+    return {pid for pid, parent in parents().items() if parent == os.getpid()}
+
+
 def name_of(pid):
     return read(pid, "comm").decode(errors="replace").rstrip("\n")
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from notyet.project.proposal import Proposal
 
 _MOST_WHY = 200  # characters
+# So that we can read what its tools say: in English, and not silenced by a make that started us.
+_LOUD = (("LANGUAGE", "en"), ("MAKEFLAGS", ""), ("GNUMAKEFLAGS", ""))
 # What unittest and pytest say of no tests, and of some.
 _NO_TESTS = re.compile(r"^Ran 0 tests in |^NO TESTS RAN|\bno tests ran\b", re.MULTILINE)
 _TESTS = re.compile(r"^Ran [1-9]|\b\d+ (?:passed|failed|skipped|errors?)\b", re.MULTILINE)
@@ -51,8 +53,8 @@ def tried(folder: str, found: Sequence[Proposal]) -> Iterator[Trial]:
 
 def _asked(gate: Gate, folder: str) -> Report:
     check = gate.check
-    if isinstance(check, Command):  # so that we can read what its tools say
-        check = replace(check, env=(*check.env, ("LANGUAGE", "en")))
+    if isinstance(check, Command):
+        check = replace(check, env=(*check.env, *_LOUD))
     engine = Engine([replace(gate, priority=0, check=check)])
     event = StopEvent(host="notyet", session_id="init", cwd=folder)
     (report,) = engine.decide_sync(event, asked="all").reports

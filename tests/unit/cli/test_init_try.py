@@ -33,6 +33,7 @@ def tried(place):
 )
 def test_a_target_that_make_takes_for_a_file_is_left_out(place, makefile, monkeypatch):
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    monkeypatch.setenv("MAKEFLAGS", "s")  # as where a silent make runs us
     (place / "Makefile").write_text(makefile)
     if "exit 1" in makefile:
         (place / "test").mkdir()
