@@ -35,7 +35,7 @@ class GateStats(Record, kw_only=True):
     not_asked: int = 0  # another gate had ended the questioning
     blocked: int = 0  # or would have, had it not only watched
     halted: int = 0  # as above
-    held: int = 0  # could not answer, and held the agent
+    held: int = 0  # could not answer, and the agent was sent back
     failed_open: int = 0  # could not answer, and let go
     sent_back: int = 0  # blocks and problems by which an agent really went back to work
     led_to_pass: int = 0  # of these, those after which the gate passed in the same turn
@@ -173,7 +173,8 @@ class _Counting:
             self._sent_back += 1
             self.unmended.setdefault(turn, []).append(stop.number)
         if status == "problem":
-            status = "held" if is_held else "failed_open"
+            # Whoever had used up its limits was let go, whatever the gate would have wanted.
+            status = "held" if is_held and stop.is_sent_back else "failed_open"
         self._statuses[status] = self._statuses.get(status, 0) + 1
 
     def mend(self, turn: tuple[int, int], number: int) -> None:
