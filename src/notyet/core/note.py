@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # Causes of a skipped stop that somebody should look into; the others are meant to be quiet.
 _UNMEANT = frozenset({"ledger", "no-session", "duplicate"})
+UNCHECKED = "let go unchecked"
 
 
 def note(decision: Decision) -> str:
@@ -42,12 +43,12 @@ def _note(decision: Decision) -> str:
         broken = _also_broken(decision)
         return f"notyet: ended by a gate{broken}" if broken else ""
     if outcome == "failed_open" and _holding(decision):  # and yet it was let go
-        return f"notyet: let go unchecked: {decision.why}{_also_broken(decision)}"
+        return f"notyet: {UNCHECKED}: {decision.why}{_also_broken(decision)}"
     if outcome == "failed_open":
         broken = listed([f"{report.gate}: {_words(report)}" for report in _broken(decision)])
-        return f"notyet: let go unchecked: {broken or decision.why}"
+        return f"notyet: {UNCHECKED}: {broken or decision.why}"
     if outcome == "skipped" and decision.why in _UNMEANT:
-        return f"notyet: let go unchecked: {listed(decision.warnings) or decision.why}"
+        return f"notyet: {UNCHECKED}: {listed(decision.warnings) or decision.why}"
     return ""
 
 

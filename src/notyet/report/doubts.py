@@ -14,11 +14,11 @@ from notyet.config.files import NAME, user_folder
 from notyet.config.mistakes import Mistake
 from notyet.core.command import Command
 from notyet.core.event import SCOPES
-from notyet.core.gate import EVERY_AGENT, place_of
-from notyet.core.glob import glob_matches
+from notyet.core.gate import place_of
 from notyet.core.text import visible
 from notyet.report.script_words import programs_in
 from notyet.report.waits import time_of
+from notyet.report.whom import leaves_nobody
 from notyet.workspace.git import HARMLESS, QUIET, own_environ
 
 TYPE_CHECKING = False
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from notyet.report.waits import Wait
 
 _PATIENCE = 20.0  # seconds for git
-_WILD = "*?["
 _MOST_PROGRAMS = 50  # of one script; each is looked for on the PATH
 
 
@@ -102,7 +101,7 @@ class _File:
         if "subagent" not in match.events:
             why = "names subagents, and the gate is only for main agents"
             yield self._doubt(gate, "never", f"`never` {why}", 'write for = "all", or leave it out')
-        elif "agent" not in match.events and _is_covered(match.agents, match.never):
+        elif "agent" not in match.events and leaves_nobody(match):
             why = "leaves out all that `for` names, so the gate is never asked"
             yield self._doubt(gate, "never", f"`never` {why}")
 
@@ -135,22 +134,6 @@ class _File:
             line, column = self._document.locate(("gates", gate.name, *keys))
         words = f"{visible(gate.name)}: {message}"
         return Mistake(file=self._settings.file, line=line, column=column, message=words, hint=hint)
-
-
-def _is_covered(names: Sequence[str], never: Sequence[str]) -> bool:
-    """Tell whether nothing is left of some patterns; in doubt, something is."""
-    if "*" in never:
-        return True
-    if tuple(names) == EVERY_AGENT:
-        return False
-    return all(
-        name in never
-        or (
-            not any(sign in name for sign in _WILD)
-            and any(glob_matches(pattern, name) for pattern in never)
-        )
-        for name in names
-    )
 
 
 def _is_there(word: str, folder: str, path: str) -> bool:

@@ -7,12 +7,13 @@ import os
 from notyet.config.compile import compile_text
 from notyet.config.schema import examine
 from notyet.config.store import read_record, state_folder, text_of
-from notyet.core.gate import EVERY_AGENT, place_of
+from notyet.core.gate import place_of
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import Record, replace
 from notyet.core.remote import is_remote
 from notyet.core.text import listed
 from notyet.report.held import gates_of, held, said
+from notyet.report.whom import stops_of_subagents, whom
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,25 +102,25 @@ def _said(judged: Sequence[Held], rest: Sequence[Held], *, is_main: bool) -> Ans
     if not good:
         return None
     titles = listed([one.status.title for one in good])
-    whose = titles if is_main else f"subagents of {titles}"
     most = max((one.gates for one in good), key=len)
     if state == "perhaps":
         are = "1 gate is" if len(most) == 1 else f"{len(most)} gates are"
+        whose = titles if is_main else f"subagents of {titles}"
         why = f"perhaps: {are} for the stops of {whose}, but {good[0].why}"
-        return Answer(state="perhaps", says=why)
+        return Answer(state="perhaps", says=why, fix=good[0].fix)
     hosts = {one.status.host for one in good}
     alike = [one.gates for one in rest if one.state == "yes" and one.status.host in hosts]
     more = max((sum(gate not in most for gate in gates) for gates in alike), default=0)
     also = f", and {more} more at those of subagents" if is_main and more else ""
-    return Answer(state="yes", says=f"yes: {_count(most)} at each stop of {whose}{also}")
+    return Answer(state="yes", says=f"yes: {_asked(most, titles, is_main=is_main)}{also}")
 
 
 def _no(judged: Sequence[Held], own: Sequence[Fault]) -> Answer:
     """Say why nobody is held."""
     for one in judged:
         if one.gates and one.why:
-            asked = f"{_count(one.gates)} at each stop of {_whose(one)}; {one.why}"
-            return Answer(says=f"no: {asked}", fix=one.fix)
+            asked = _asked(one.gates, one.status.title, is_main=one.scope == "agent")
+            return Answer(says=f"no: {asked}; {one.why}", fix=one.fix)
         if one.why:
             return Answer(says=f"no: {one.why}", fix=one.fix)
     for found in own:
@@ -132,6 +133,7 @@ def _left(
     judged: Sequence[Held], rest: Sequence[Held], found: Answer, *, is_main: bool
 ) -> Iterator[str]:
     """Say of whom that is not so, and why."""
+    yield from (one.but for one in judged if one.state == "yes" and one.but)
     other = [one for one in judged if one.state not in {found.state, "nobody"}]
     for one in other:
         yield f"{_NOT[one.state]} with {one.status.title}: {one.why}"
@@ -139,20 +141,19 @@ def _left(
     for one in rest:
         if one.state in {found.state, "nobody"} or one.status.host in told:
             continue
-        who = f"subagents of {one.status.title}" if is_main else "the main agent"
         if one.state == "yes":
-            yield f"{_count(one.gates)} at each stop of {who}"
+            title = one.status.title if is_main else "the main agent"
+            yield _asked(one.gates, title, is_main=not is_main)
         else:
+            who = f"subagents of {one.status.title}" if is_main else "the main agent"
             yield f"{_NOT[one.state]} {who}: {one.why}"
 
 
-def _whose(one: Held) -> str:
-    title = one.status.title
-    return f"subagents of {title}" if one.scope == "subagent" else title
-
-
-def _count(gates: Sequence[Gate]) -> str:
-    return "1 gate is asked" if len(gates) == 1 else f"{len(gates)} gates are asked"
+def _asked(gates: Sequence[Gate], titles: str, *, is_main: bool) -> str:
+    """Say how many gates are asked, and at whose stops."""
+    count = "1 gate is asked" if len(gates) == 1 else f"{len(gates)} gates are asked"
+    whose = f"each stop of {titles}" if is_main else f"{stops_of_subagents(gates)} of {titles}"
+    return f"{count} at {whose}"
 
 
 def gates_here(setups: Mapping[str, Setup]) -> list[GateHere]:
@@ -203,18 +204,6 @@ def _untrusted(setup: Setup) -> Iterator[GateHere]:
             continue
         for gate in settings.gates:
             yield replace(_gate(gate, settings.workspace, 0), trusted=False)
-
-
-def whom(gate: Gate) -> str:
-    """Say for whose stops a gate is."""
-    match = gate.match
-    if match.events == ("agent",):
-        said = "main agent"
-    elif match.agents != EVERY_AGENT:
-        said = ", ".join(match.agents)
-    else:
-        said = "all" if "agent" in match.events else "subagents"
-    return f"{said} but {', '.join(match.never)}" if match.never else said
 
 
 def limits_here(setup: Setup, environ: Mapping[str, str]) -> list[LimitHere]:

@@ -94,6 +94,17 @@ def test_with_ask_the_gates_themselves_answer(world):
 
 
 @pytest.mark.parametrize("host", ["claude", "codex"])
+def test_with_ask_a_gate_that_cannot_start_is_heard_and_gates_nobody(world_of, host):
+    world = world_of(host)
+    (world.project / "notyet.toml").write_text('[gates]\nbad = "./no-such-program --x"\n')
+    trust(world.project / "notyet.toml")
+    code, said = world.status("--ask")
+    assert (code, said["ok"], said["gated"]) == (1, False, False)
+    assert "; asked just now, let go unchecked: bad: " in said["answer"]["says"]
+    assert "nothing keeps gates" not in world.shown("--ask")[1]
+
+
+@pytest.mark.parametrize("host", ["claude", "codex"])
 def test_with_ask_gates_that_pass_are_shown_as_that(world_of, host):
     code, said = world_of(host).status("--ask")
     assert code == 0

@@ -13,8 +13,10 @@ from notyet.core.gate import Gate, Match
 from notyet.install.place import Place
 from notyet.install.registered import Registration
 from notyet.report.faults.fault import fault
-from notyet.report.gated import answered, caps_here, gates_here, limits_here, size_of, whom
+from notyet.report.gated import answered, caps_here, gates_here, limits_here, size_of
 from notyet.report.hosts import HostStatus
+from notyet.report.probe import Probe
+from notyet.report.whom import whom
 
 
 def gate(name="lint", **fields):
@@ -76,14 +78,96 @@ def test_gates_that_only_watch_hold_nobody():
     main = host(gates=[gate(observe=True)])
     assert said_of(main) == ("no", f"{asked} Claude Code; {WATCHING}")
     subagents = host(gates=[gate(observe=True, match=FOR_CODERS)])
-    assert said_of(subagents) == ("no", f"{asked} subagents of Claude Code; {WATCHING}")
+    assert said_of(subagents) == ("no", f"{asked} coder subagents of Claude Code; {WATCHING}")
+
+
+@pytest.mark.parametrize(
+    ("matches", "stops"),
+    [
+        ([FOR_CODERS], "each stop of coder subagents"),
+        ([FOR_CODERS, FOR_CODERS], "each stop of coder subagents"),
+        ([Match(events=("subagent",), never=("Explore",))], "each stop of subagents but Explore"),
+        (
+            [FOR_CODERS, Match(events=("subagent",), agents=("impl-*", "x"))],
+            "stops of coder subagents, impl-*, x subagents",
+        ),
+    ],
+)
+@pytest.mark.rule("D1")
+def test_it_is_said_of_which_subagents_a_gate_is_asked(matches, stops):
+    gates = [gate(f"g{n}", match=match) for n, match in enumerate(matches)]
+    _, says = said_of(host(gates=gates))
+    assert says.endswith(f" asked at {stops} of Claude Code")
+
+
+@pytest.mark.rule("D1")
+@pytest.mark.parametrize(
+    ("agents", "never"), [(("coder",), ("*",)), (("coder",), ("cod*",)), (("im-*",), ("im-*",))]
+)
+def test_a_gate_that_can_never_be_asked_gates_nobody(agents, never):
+    nobody = gate(match=Match(events=("subagent",), agents=agents, never=never))
+    found = answered([], [host(gates=[nobody])], Setup())
+    assert (found.state, found.says, found.fix) == (
+        "no",
+        "no: lint is never asked: `never` leaves out all that `for` names",
+        "change `never`",
+    )
+    other = gate("review", match=FOR_CODERS)
+    assert said_of(host(gates=[nobody, other]))[1].startswith("yes: 1 gate is asked")
+
+
+def test_a_gate_for_all_but_every_subagent_is_one_for_the_main_agent():
+    main = gate(match=Match(events=("agent", "subagent"), never=("*",)))
+    assert said_of(host(gates=[main])) == (
+        "yes",
+        "yes: 1 gate is asked at each stop of Claude Code",
+    )
+
+
+ELSEWHERE = Command(script="true", workspace="ssh://box/srv")
+
+
+@pytest.mark.rule("M5")
+def test_a_gate_on_a_machine_that_was_not_asked_is_perhaps():
+    far = Gate(name="far", check=ELSEWHERE)
+    found = answered([], [host(gates=[far])], Setup())
+    assert (found.state, found.says, found.fix) == (
+        "perhaps",
+        "perhaps: 1 gate is for the stops of Claude Code, but far runs on ssh://box/srv, which "
+        "was not asked",
+        "run: notyet status --ask",
+    )
+    assert said_of(host(gates=[gate(), far])) == (
+        "yes",
+        "yes: 2 gates are asked at each stop of Claude Code",
+        "perhaps not all: far runs on ssh://box/srv, which was not asked",
+    )
+    asked = Probe(command="x", says="the agent may stop", asked=True)
+    assert said_of(host(gates=[far], probe=asked))[0] == "yes"
+    beside = gate(observe=True)
+    assert said_of(host(gates=[beside, far]))[0] == "perhaps"
+
+
+def test_what_was_really_asked_and_gave_no_answer_is_a_no():
+    probe = Probe(command="x", says="notyet: let go unchecked: lint: cannot_start", asked=True)
+    found = answered([], [host(gates=[gate()], probe=probe)], Setup())
+    assert (found.state, found.says, found.fix) == (
+        "no",
+        "no: 1 gate is asked at each stop of Claude Code; asked just now, let go unchecked: "
+        "lint: cannot_start",
+        "see: notyet check",
+    )
+    both = [gate(match=Match(events=("agent", "subagent")))]
+    assert said_of(host(gates=both, probe=probe))[0] == "no"
+    review = gate("review", match=FOR_CODERS)
+    assert said_of(host(gates=[review], probe=probe))[0] == "yes"
 
 
 def test_where_only_subagents_are_held_it_is_said_that_the_main_agent_is_not():
     both = host(gates=[gate(observe=True), gate("review", match=FOR_CODERS)])
     assert said_of(both) == (
         "yes",
-        "yes: 1 gate is asked at each stop of subagents of Claude Code",
+        "yes: 1 gate is asked at each stop of coder subagents of Claude Code",
         f"not the main agent: {WATCHING}",
     )
 
@@ -175,7 +259,7 @@ def test_where_the_main_agent_is_not_held_it_is_said_that_its_subagents_are():
     assert said_of(host(gates=[gate(), gate("review", match=FOR_CODERS)], **fields)) == (
         "no",
         "no: Claude Code does not call notyet at Stop.",
-        "1 gate is asked at each stop of subagents of Claude Code",
+        "1 gate is asked at each stop of coder subagents of Claude Code",
     )
 
 
