@@ -152,6 +152,10 @@ class _Rehearsal(Hook):
         self._remember([r for r in self._decision.reports if r.gate not in answers])
         return self._decision
 
+    def mended(self) -> Sequence[str]:
+        """Say nothing: no ledger is mended here."""
+        return ()
+
     def _rehearsed(self, event: StopEvent, setup: Setup, answers: Mapping[str, Report]) -> Decision:
         """Ask every gate that applies, and look whom a stop would have spared."""
         gates = select(event, setup.gates)
@@ -206,9 +210,10 @@ class _Rehearsal(Hook):
         asked = {report.gate for report in failed}  # by the next stop, too
         self._spared = {name: why for name, why in self._spared.items() if name not in asked}
 
-    def write_down(self, cause: str, words: Sequence[str]) -> None:
+    def write_down(self, cause: str, words: Sequence[str]) -> Sequence[str]:
         """Write down nothing: this is no stop."""
         self._decision = skipped(cause, *words)
+        return ()
 
     def recover(self, error: Exception) -> Reply:
         """Keep a fault of ours: here nobody waits for an answer who must not see it."""

@@ -186,6 +186,12 @@ class Hook:
 
         return check(event, setup, self.time_left(), self.environ, self.said)
 
+    def mended(self) -> Sequence[str]:
+        """Say that the ledger was damaged, so that counting began anew: its user must know."""
+        from notyet.cli.hook_check import mended
+
+        return mended()
+
     def load(self, event: StopEvent | StartEvent, longest: float) -> Setup:
         """Return what is in force where the agent works; `longest` is for files elsewhere."""
         from notyet.config.load import NO_LOOK, load
@@ -221,7 +227,7 @@ class Hook:
         from notyet.core.note import note
 
         told = [note(decision)]
-        told += [f"notyet: {line}" for line in (*setup.warnings, *setup.distrust)]
+        told += [f"notyet: {line}" for line in (*setup.warnings, *setup.distrust, *self.mended())]
         line = clean(" | ".join(part for part in told if part))
         return host_face(self.host).write_reply(decision.verdict, line, event, setup.reply)
 
@@ -283,20 +289,26 @@ class Hook:
     def let_go(self, cause: str, *words: str) -> Reply:
         """Allow, say why on stderr and to the user, and write it down (G5)."""
         self.said += words
+        mended: Sequence[str] = ()
         try:
             if not self._is_probe():
-                self.write_down(cause, words)
+                mended = self.write_down(cause, words)
         except Exception as error:  # noqa: BLE001  # without a record, but with an answer
             self.said.append(f"that was not recorded: {error}")
+        self.said += mended
         # Other causes are something that a user can mend.
         is_news = cause not in {"inside", "supervised", "unreadable"}
-        return self._nothing(" | ".join(f"notyet: {line}" for line in words) if is_news else "")
+        news = (*words, *mended) if is_news else mended
+        return self._nothing(" | ".join(f"notyet: {line}" for line in news))
 
-    def write_down(self, cause: str, words: Sequence[str]) -> None:
-        """Record a stop that is let go unchecked. Raises LedgerError."""
+    def write_down(self, cause: str, words: Sequence[str]) -> Sequence[str]:
+        """Record a stop that is let go unchecked; return what became of the ledger, if anything.
+
+        Raises LedgerError.
+        """
         from notyet.cli.hook_check import write_down
 
-        write_down(self.event, self.host, cause, words)
+        return write_down(self.event, self.host, cause, words)
 
     def _is_probe(self) -> bool:
         if "NOTYET_PROBE" not in self.environ:  # as nearly always

@@ -52,10 +52,16 @@ def check(
     _ledger.asked_at = asked_at()
     engine = configured_engine(setup, _ledger, said.append)
     decision = engine.check_sync(event, within=within)
+    said += [line for line in mended() if line not in said]
     ends = min(started + within + min(_LAST, within / 8), monotonic() + _NOTIFIED)
     for settings in setup.notifications:
         said += _notify(settings, event, decision, setup, environ, ends=ends)
     return decision
+
+
+def mended() -> Sequence[str]:
+    """Say that this stop found a damaged ledger, and that its counts are gone."""
+    return _ledger.file.mended if _ledger is not None else ()
 
 
 def completed(event: StopEvent, setup: Setup) -> StopEvent:
@@ -103,15 +109,20 @@ def remember_start(event: StartEvent, setup: Setup, patience: float) -> None:
 
     if setup.workspace:  # which a file may have named
         event = replace(event, workspace=setup.workspace)
-    ledger = Ledger()
+    ledger = Ledger(mends=False)  # else the next stop would count anew, and nobody know why
     try:
         drive_sync(remembered(event, setup.gates, ledger, patience))
     finally:
         ledger.close()
 
 
-def write_down(event: StopEvent | None, host: str, cause: str, words: Sequence[str]) -> None:
-    """Record a stop that was let go unchecked. Raises LedgerError."""
+def write_down(
+    event: StopEvent | None, host: str, cause: str, words: Sequence[str]
+) -> Sequence[str]:
+    """Record a stop that was let go unchecked; return what became of the ledger, if anything.
+
+    Raises LedgerError.
+    """
     from notyet.ledger.sqlite import Ledger
 
     decision = skipped(cause, *words)
@@ -121,6 +132,7 @@ def write_down(event: StopEvent | None, host: str, cause: str, words: Sequence[s
         ledger.skip(event or StopEvent(host=host), decision, patience=_LAST)
     finally:
         ledger.close()
+    return ledger.file.mended
 
 
 def tidy(environ: Mapping[str, str]) -> None:

@@ -31,7 +31,7 @@ def write_down(what: str, place: str, detail: str) -> None:
     from notyet.errors import LedgerError
     from notyet.ledger.sqlite import Ledger
 
-    ledger = Ledger()
+    ledger = Ledger(mends=False)
     try:
         ledger.act(what, place, detail)
     except LedgerError as error:

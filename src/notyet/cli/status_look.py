@@ -67,9 +67,14 @@ class Looked(Hook):
             self.write_down("no-session", (NO_SESSION,))
         return skipped("looked")
 
-    def write_down(self, cause: str, words: Sequence[str]) -> None:
+    def write_down(self, cause: str, words: Sequence[str]) -> Sequence[str]:
         """Keep why the agent is let go unchecked."""
         self.cause, self.words = cause, tuple(words)
+        return ()
+
+    def mended(self) -> Sequence[str]:
+        """Say nothing: no ledger is mended here."""
+        return ()
 
     def recover(self, error: Exception) -> Reply:
         """Let whoever asks see a fault of ours."""

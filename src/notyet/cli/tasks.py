@@ -70,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
         return 1
     finally:
         ledger.close()
+        for mended in ledger.file.take_warnings():
+            print(f"notyet tasks: {mended}", file=sys.stderr)
 
 
 def _wrong(args: argparse.Namespace) -> str:

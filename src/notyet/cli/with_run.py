@@ -148,6 +148,9 @@ class With:
                 self._supervisor = supervisor
                 for found in await recover(supervisor, ledger):
                     self._screen.say(found)
+                for mended in ledger.file.take_warnings():
+                    self._gates.warnings.append(mended)
+                    self._screen.warn(mended)
                 self._session = open_session(
                     self._agent,
                     cwd=self._cwd,

@@ -6,8 +6,9 @@ up to 100 ms, and under load a writer that backs off is overtaken for seconds.
 A connection must not be carried over a fork: the child would believe that it holds the
 parent's locks, and both would write. So every file is closed for the moment of a fork.
 
-Only a stop mends a ledger, since its user is told. Whoever only looks (`mends=False`) leaves a
-file as it is, and finds one that is not there empty.
+Only a stop mends a ledger, since its user is told, and whoever supervises agents, who tells it.
+All others (`mends=False`) leave a damaged or older file as it is; those who only look find one that
+is not there empty.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class Connection:
         self._file: tuple[int, int] | None = None
         self._in_transaction = False
         self._warnings: list[str] = []
+        self.mended: tuple[str, ...] = ()  # those of a file that was set aside, with its counts
         with _forking:
             _all[id(self)] = ref(self)
 
@@ -210,9 +212,9 @@ class Connection:
         except OSError as fault:
             raise self._fault(fault, 0.0) from error
         if moved:
-            self._warnings.append(
-                f"ledger {self.path} was corrupt; it was moved to {moved} and a new one begun"
-            )
+            what = f"ledger {self.path} was corrupt; it was moved to {moved} and a new one begun"
+            self._warnings.append(what)
+            self.mended = (*self.mended, what)
 
     def _fault(self, error: Exception, patience: float) -> LedgerError:
         if _is_busy(error):

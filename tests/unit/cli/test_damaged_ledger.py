@@ -1,0 +1,99 @@
+"""A damaged ledger: only a stop mends it, and whoever loses its counts is told."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import with_runs
+from hook_runs import FAILING, clean_environ, ledger_path, new_project, payload, run_hook, stops
+from notyet.cli import person
+from notyet.cli.main import main
+
+MENDED = "was corrupt; it was moved to"
+
+
+def spoil():
+    """Overwrite the ledger; return what is in its place now."""
+    path = Path(ledger_path())
+    for name in ("-wal", "-shm"):
+        path.with_name(path.name + name).unlink(missing_ok=True)
+    path.write_bytes(b"no SQLite at all" * 400)
+    return path.read_bytes()
+
+
+def set_aside():
+    """Return the ledgers that were moved out of the way."""
+    names = os.listdir(os.path.dirname(ledger_path()))
+    return [name for name in names if ".corrupt-" in name]
+
+
+@pytest.mark.parametrize(
+    "begins",
+    [
+        {"hook_event_name": "SessionStart", "source": "startup", "session_id": "s2"},
+        {"hook_event_name": "SubagentStart", "agent_id": "a", "agent_type": "coder"},
+    ],
+)
+def test_a_start_leaves_it_to_the_next_stop_whose_user_is_told(git_project, begins):
+    folder = new_project(Path(git_project), '[gates.tests]\nrun = "exit 1"\nfor = "all"\n')
+    run_hook(payload("claude", folder), "--host", "claude")
+    damaged = spoil()
+    done = run_hook(payload("claude", folder, **begins), "--host", "claude")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"was not remembered" in done.stderr
+    assert (Path(ledger_path()).read_bytes(), set_aside()) == (damaged, [])
+    done = run_hook(payload("claude", folder, stop_hook_active=True), "--host", "claude")
+    assert MENDED in json.loads(done.stdout)["systemMessage"]
+    assert MENDED in done.stderr.decode()
+    assert len(set_aside()) == 1
+
+
+def test_what_a_person_does_is_done_and_the_ledger_left_to_the_next_stop(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(person, "inside_agent", lambda _environ: "")
+    folder = new_project(tmp_path / "p", FAILING)
+    monkeypatch.chdir(folder)
+    run_hook(payload("claude", folder))
+    damaged = spoil()
+    for command in ("off", "on"):
+        assert main([command]) == 0
+        said = capsys.readouterr()
+        assert said.out.startswith(f"notyet is {command}")
+        assert "the next stop mends it (that was not recorded)" in said.err
+    assert (Path(ledger_path()).read_bytes(), set_aside()) == (damaged, [])
+
+
+@pytest.mark.parametrize("why", ["off", "no session"])
+def test_a_stop_that_asks_nobody_mends_it_and_says_so(tmp_path, why):
+    folder = new_project(tmp_path / "p", FAILING)
+    run_hook(payload("claude", folder))
+    spoil()
+    session = "" if why == "no session" else "s1"
+    environ = clean_environ(**({"NOTYET_DISABLE": "1"} if why == "off" else {}))
+    done = run_hook(payload("claude", folder, session_id=session), environ=environ)
+    assert MENDED in json.loads(done.stdout)["systemMessage"]
+    assert done.stderr.decode().count(MENDED) == 1
+    assert len(stops()) == 1
+
+
+def test_with_mends_it_and_tells_who_runs_it(tmp_path):
+    folder = with_runs.project(tmp_path / "p", with_runs.LEARNS)
+    with_runs.run_with(folder)
+    spoil()
+    done = with_runs.run_with(folder, "--json")
+    assert done.stderr.count(MENDED) == 1
+    (said,) = [line for line in json.loads(done.stdout)["warnings"] if MENDED in line]
+    assert set_aside()[0] in said
+
+
+def test_tasks_that_are_gone_with_it_are_not_gone_in_silence(tmp_path):
+    folder = with_runs.project(tmp_path / "p", with_runs.LEARNS)
+    with_runs.run_with(folder)
+    (task,) = with_runs.listed(folder)
+    spoil()
+    done = with_runs.tasks(folder, "kill", task["id"])
+    assert done.returncode == 1
+    assert MENDED in done.stderr
