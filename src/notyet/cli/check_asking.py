@@ -22,6 +22,7 @@ from notyet.deciding import NO_SESSION, Deciding, Situation
 from notyet.errors import LedgerError, LedgerUnmended
 from notyet.ledger import Begun
 from notyet.ledger.foreseen import foresee
+from notyet.ledger.memory import MemoryLedger
 from notyet.ledger.sqlite import Ledger
 from notyet.telling import tell_all
 
@@ -36,11 +37,14 @@ if TYPE_CHECKING:
     from notyet.core.gate import Gate
     from notyet.core.verdict import Decision, Report
     from notyet.dialects.reply import Reply
+    from notyet.ledger import AnyLedger
 
 # Of a supervisor, or of `notyet status`, and of no interest to somebody who asks.
 _OTHERS = frozenset({"NOTYET_SUPERVISED", "NOTYET_PROBE"})
 _NOBODY_TO_ASK = frozenset({"no-gate", "background"})  # as it should be
 _NOT_REMEMBERED = "what passed is not remembered, since an agent runs this check"
+
+_UNKNOWN = "so it is not known what was spent and what passed, and nothing is remembered of this"
 
 
 class Wish(Record, kw_only=True):
@@ -112,6 +116,7 @@ class _Rehearsal(Hook):
         self._trouble: list[str] = []
         self.notes: list[str] = []  # for whoever asked, and no part of the reply
         self._ledger = Ledger(mends=False)  # only a stop mends it, since its user is told
+        self._known: AnyLedger = self._ledger  # or nothing, in place of what is damaged
 
     def close(self) -> None:
         """Give back what the ledger holds."""
@@ -175,7 +180,7 @@ class _Rehearsal(Hook):
         )
         asking = Asking(event, {}, Deadline(self.time_left()), self.wish.progress, answers)
         deciding = Deciding(asking, situation)
-        line = deciding.decide(self._ledger, _keep_nothing, self._trouble.append, "all")
+        line = deciding.decide(self._known, _keep_nothing, self._trouble.append, "all")
         decision = drive_sync(line)
         self._spared = deciding.spared
         warnings = (*begun.warnings, *decision.warnings)
@@ -185,8 +190,9 @@ class _Rehearsal(Hook):
         """Return what a stop would find in the ledger; nothing is counted. Raises LedgerError."""
         try:
             return foresee(self._ledger, event, self.time_left())
-        except LedgerUnmended as error:  # a stop begins a new one
-            self._trouble.append(str(error))
+        except LedgerUnmended as error:  # a stop begins a new one, whatever of this can be read
+            self._trouble.append(f"{error} ({_UNKNOWN})")
+            self._known = MemoryLedger()
             return Begun(stop=0, history=open_turn(History(), event))
 
     def _remember(self, reports: Sequence[Report]) -> None:
@@ -203,7 +209,7 @@ class _Rehearsal(Hook):
         if not passed and not failed:
             return
         try:
-            self._ledger.remember([*passed, *failed])
+            self._known.remember([*passed, *failed])
         except LedgerError as error:
             self._trouble.append(f"{error} (so nothing is remembered of this)")
             return

@@ -14,7 +14,7 @@ from notyet.cli.style import Style
 from notyet.cli.table import table, width
 from notyet.cli.waiting import waiting
 from notyet.core.text import visible
-from notyet.errors import NotyetError
+from notyet.errors import LedgerError, LedgerUnmended, NotyetError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from notyet.cli.status_look import Looked
     from notyet.cli.table import Cell
     from notyet.core.event import StopEvent
+    from notyet.core.limits import History
     from notyet.report.spared import Spared
     from notyet.report.why import GateWhy, Why
 _HEAD = ("gate", "now", "from", "because")
@@ -53,14 +54,22 @@ def explain(args: argparse.Namespace, cwd: str) -> int:
     looked.look()
     event, setup = looked.stop, looked.setup
     ledger = Ledger(patience=1.0, mends=False)
+    let_go, damage = _let_go(looked), ""
+    history: History | None = None
     try:
+        try:
+            history = history_now(ledger, event)
+        except LedgerUnmended as error:  # then nothing of it is known, whatever can be read
+            damage = str(error)
+        except LedgerError as error:
+            let_go = let_go if let_go[0] else ("ledger", str(error))
         with waiting("looking at the files ..."):
-            spared = spared_now(event, select(event, setup.gates), ledger)
-        history = history_now(ledger, event)
-        why = explained(event, setup, history, os.environ, spared, let_go=_let_go(looked))
+            spared = spared_now(event, select(event, setup.gates), ledger, damage)
+        why = explained(event, setup, history, os.environ, spared, let_go=let_go)
     finally:
         ledger.close()
     notes = [*looked.said, *setup.distrust, *setup.warnings, *why.warnings]
+    notes += [f"{damage} and counts anew"] if damage else []
     notes = [note for note in dict.fromkeys(notes) if note not in looked.words]
     if args.json:
         _print_json(why, notes)
@@ -107,7 +116,11 @@ def _print(why: Why, notes: Sequence[str], event: StopEvent) -> None:
     for line in notes:
         print(f"{style.paint('note:', 'dim')} {visible(line)}")
     source = why.limit_source.replace(os.getcwd() + "/", "")
-    print(visible(f"{why.used} of {why.limit} send-backs used in this turn ({source})"))
+    if why.used is None:
+        said = f"how many of {why.limit} send-backs were used in this turn is not known ({source})"
+    else:
+        said = f"{why.used} of {why.limit} send-backs used in this turn ({source})"
+    print(visible(said))
 
 
 def _table(gates: Sequence[GateWhy], style: Style) -> list[str]:

@@ -45,17 +45,7 @@ def open_as_it_is(path: str) -> sqlite3.Connection | None:
         raise IsADirectoryError(EISDIR, "it is a directory", path)
     if not path or not os.path.exists(path):
         return None
-    from urllib.parse import quote
-
-    address = f"file:{quote(os.fsencode(path))}?mode=rw"  # which never creates it
-    db = sqlite3.connect(
-        address, uri=True, timeout=0, isolation_level=None, check_same_thread=False
-    )
-    try:
-        version = _version_of_ours(db, path)
-    except BaseException:
-        db.close()
-        raise
+    db, version = _open_whatever_it_is(path)
     if version == VERSION:
         return db
     db.close()
@@ -63,6 +53,34 @@ def open_as_it_is(path: str) -> sqlite3.Connection | None:
         what = f"an older notyet wrote it (version {version}, this one reads {VERSION})"
         raise LedgerUnmended(path, f"{what}; {MENDED}")
     return None
+
+
+def open_older(path: str) -> sqlite3.Connection | None:
+    """Return a connection to a file of an older version, as it is; None for any other.
+
+    Its `agents` are those of today, and of its `stops` what was known then. Raises sqlite3.Error
+    and LedgerError.
+    """
+    db, version = _open_whatever_it_is(path)
+    if 0 < version < VERSION:
+        return db
+    db.close()
+    return None
+
+
+def _open_whatever_it_is(path: str) -> tuple[sqlite3.Connection, int]:
+    """Return a connection to a file that is there, and its version."""
+    from urllib.parse import quote
+
+    address = f"file:{quote(os.fsencode(path))}?mode=rw"  # which never creates it
+    db = sqlite3.connect(
+        address, uri=True, timeout=0, isolation_level=None, check_same_thread=False
+    )
+    try:
+        return db, _version_of_ours(db, path)
+    except BaseException:
+        db.close()
+        raise
 
 
 def empty() -> sqlite3.Connection:

@@ -37,10 +37,13 @@ class Spared(Record, kw_only=True):
     stop: int = 0  # by which stop; 0: by hand
 
 
-def spared_now(event: StopEvent, gates: Sequence[Gate], ledger: Ledger) -> dict[str, Spared]:
+def spared_now(
+    event: StopEvent, gates: Sequence[Gate], ledger: Ledger, damage: str = ""
+) -> dict[str, Spared]:
     """Look at the files, and say of each gate whether it would be asked.
 
-    No gate is run, and no other machine is connected to.
+    No gate is run, and no other machine is connected to. Of a ledger with a `damage` nothing is
+    recalled: a stop sets it aside.
     """
     changed = [gate for gate in gates if gate.when == "changed"]
     known = {gate.name: Spared(because="it is asked always") for gate in gates}
@@ -49,6 +52,8 @@ def spared_now(event: StopEvent, gates: Sequence[Gate], ledger: Ledger) -> dict[
         known[gate.name] = Spared(because=_ELSEWHERE if _is_there(gate, event) else _UNKNOWN)
     if not os.path.exists(ledger.path):
         return known | {one.gate: Spared(because="it never passed yet") for one in wanted}
+    if damage:
+        return known | {one.gate: Spared(because=damage) for one in wanted}
     try:
         recalled = ledger.recall(event, wanted)
         for one in wanted:

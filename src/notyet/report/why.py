@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 
 from notyet.core.event import child_key
 from notyet.core.gate import EVERY_AGENT, fits, why_not
 from notyet.core.limits import History, Limits, open_turn
 from notyet.core.plan import HANDED_BACK, plan, select
 from notyet.core.record import Record
-from notyet.errors import LedgerError
-from notyet.ledger import sql
-from notyet.ledger.rows import history_of, key_text
+from notyet.ledger.foreseen import foresee
 from notyet.report.gated import DEFAULT, limits_here
 
 TYPE_CHECKING = False
@@ -52,7 +49,7 @@ class Why(Record, kw_only=True):
     gates: tuple[GateWhy, ...]
     cause: str = ""  # why nothing is asked, whatever the gates are, as the ledger has it
     skipped: str = ""  # the same in words
-    used: int = 0  # send-backs in this turn
+    used: int | None = 0  # send-backs in this turn; None: not known
     limit: int = 0
     limit_source: str = ""  # the setting, and where it is set
     warnings: tuple[str, ...] = ()
@@ -61,7 +58,7 @@ class Why(Record, kw_only=True):
 def explained(
     event: StopEvent,
     setup: Setup,
-    history: History,
+    history: History | None,
     environ: Mapping[str, str],
     spared: Mapping[str, Spared],
     *,
@@ -69,10 +66,12 @@ def explained(
 ) -> Why:
     """Say for every gate that is in force why it applies, or why not.
 
-    `let_go` is for which cause the hook would not come as far as the gates, and its words.
+    `let_go` is for which cause the hook would not come as far as the gates, and its words. No
+    history: it is not known, and a stop begins a new one.
     """
     gates = select(event, setup.gates)
-    planned = plan(event, gates, history, Limits(**setup.limits), setup.gates)
+    known = open_turn(History(), event) if history is None else history
+    planned = plan(event, gates, known, Limits(**setup.limits), setup.gates)
     limit = planned.limit
     cause, words = let_go if let_go[0] else _skipped(event, planned)
     return Why(
@@ -83,7 +82,7 @@ def explained(
         gates=tuple(_gate(gate, planned, words, spared) for gate in setup.gates),
         cause=cause,
         skipped=words,
-        used=history.blocks,
+        used=None if history is None else history.blocks,
         limit=limit.number,
         limit_source=_source(limit.source, setup, environ),
         warnings=planned.warnings,
@@ -147,11 +146,12 @@ def _source(source: str, setup: Setup, environ: Mapping[str, str]) -> str:
 
 
 def history_now(ledger: Ledger, event: StopEvent) -> History:
-    """Return the history in which this stop would happen, as far as the ledger knows it."""
-    key = tuple(key_text(name) for name in (event.host, event.session_id, event.agent_id or ""))
-    known = History()
-    if event.session_id and os.path.exists(ledger.path):
-        with suppress(LedgerError):
-            row = ledger.file.read(lambda db: db.execute(sql.FIND_AGENT, key).fetchone())
-            known = history_of(row[2:]) if row else known
-    return open_turn(known, event)
+    """Return the history in which this stop would happen. Raises LedgerError."""
+    if _is_there(ledger.path):
+        return foresee(ledger, event).history
+    return open_turn(History(), event)
+
+
+def _is_there(path: str) -> bool:
+    """Tell whether there is a ledger; an empty file is one that a stop is just making."""
+    return os.path.isdir(path) or (os.path.exists(path) and os.path.getsize(path) > 0)

@@ -10,6 +10,7 @@ from notyet.config.load import load
 from notyet.core.event import StopEvent
 from notyet.core.limits import History
 from notyet.core.plan import select
+from notyet.errors import LedgerError
 from notyet.ledger.sqlite import Ledger
 from notyet.report.lately import looked_into
 from notyet.report.spared import spared_now
@@ -125,10 +126,15 @@ def test_a_ledger_that_cannot_be_read_spares_nobody(project, monkeypatch, tmp_pa
     stop(project)
     (tmp_path / "other.db").write_text("no ledger at all " * 100)
     broken = Ledger(tmp_path / "other.db", patience=0.1)
-    found = why(project, broken)
+    event = event_in(project)
+    setup = load(str(project), "claude", os.environ)
+    spared = spared_now(event, select(event, setup.gates), broken)
+    with pytest.raises(LedgerError, match="it is not a ledger"):
+        history_now(broken, event)
+    found = explained(event, setup, None, os.environ, spared)
     assert by_name(found)["lint"].asked
     assert "ledger" in by_name(found)["lint"].spared.because
-    assert found.used == 0
+    assert found.used is None
 
 
 @pytest.mark.rule("B1")

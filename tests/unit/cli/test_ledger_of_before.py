@@ -1,0 +1,119 @@
+"""What `check` and `status --why` know of a ledger that the next stop mends: no more than it."""
+
+import json
+import os
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hook_runs import ledger_path, new_project, payload, run_hook
+from notyet.ledger.file import _APPLICATION
+from notyet.ledger.migrations import STEPS, VERSION
+
+GATES = '[gates.tests]\nrun = "exit 1"\nwhen = "always"\n'
+
+
+def timeless(text):
+    return re.sub(r"\d+\.\d s", "N s", text)
+
+
+def as_version(number):
+    """Put the ledger back to what an older notyet would have written."""
+    path = Path(ledger_path())
+    older = path.with_name("older.db")
+    with closing(sqlite3.connect(older)) as db:
+        for step in STEPS[:number]:
+            step(db)
+        db.execute("ATTACH ? AS now", (str(path),))
+        for table in ("agents", "stops", "reports"):
+            then = [row[1] for row in db.execute(f"PRAGMA main.table_info({table})")]
+            now = [row[1] for row in db.execute(f"PRAGMA now.table_info({table})")]
+            names = ", ".join(name for name in then if name in now)
+            copied = f"SELECT {names} FROM now.{table}"  # noqa: S608  # names of our own
+            db.execute(f"INSERT INTO main.{table} ({names}) {copied}")
+        db.commit()
+        db.execute("DETACH now")
+        db.execute(f"PRAGMA user_version = {number}")
+        db.execute(f"PRAGMA application_id = {_APPLICATION}")
+    os.replace(older, path)
+    return path.read_bytes()
+
+
+def sent(folder, file, **fields):
+    file.write_text(json.dumps(payload("claude", folder, **fields)))
+    return file
+
+
+@pytest.mark.rule("B1")
+@pytest.mark.parametrize("version", range(1, VERSION))
+def test_after_an_upgrade_it_is_known_what_a_session_has_spent(check, status, tmp_path, version):
+    folder = new_project(tmp_path / "p", "[limits]\nmax_blocks = 2\n" + GATES)
+    for number in range(2):
+        run_hook(payload("claude", folder, stop_hook_active=number > 0), "--host", "claude")
+    file = sent(folder, tmp_path / "sent.json", stop_hook_active=True)
+    content = as_version(version)
+    done = check(folder, "--payload", file, "--as", "claude", "--json")
+    why = status(folder, "--why", "--payload", str(file))
+    assert "2 of 2 send-backs used in this turn" in why
+    assert Path(ledger_path()).read_bytes() == content
+    ended = run_hook(file.read_bytes(), "--host", "claude")
+    assert timeless(done.json["reply"]["stdout"]) == timeless(ended.stdout.decode())
+    assert done.json["outcome"] == "capped"
+
+
+@pytest.mark.rule("N1")
+def test_nothing_is_recalled_of_a_ledger_of_which_only_a_part_is_damaged(
+    check, git_project, status, tmp_path
+):
+    folder = new_project(Path(git_project), '[gates]\ntests = "true"\n')
+    run_hook(payload("claude", folder), "--host", "claude")
+    with closing(sqlite3.connect(ledger_path())) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = db.execute("PRAGMA page_size").fetchone()[0]
+        (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'agents'").fetchone()
+        index = "SELECT rootpage FROM sqlite_master WHERE tbl_name = 'agents' AND type = 'index'"
+        roots = [root, *(row[0] for row in db.execute(index))]
+    with open(ledger_path(), "r+b") as file:
+        for page in roots:
+            file.seek((page - 1) * size)
+            file.write(b"\xff" * size)
+    file = sent(folder, tmp_path / "sent.json", session_id="s2")
+    why = status(folder, "--why", "--payload", str(file))
+    assert "spared" not in why
+    assert "it is damaged" in why
+    assert "how many of 3 send-backs were used in this turn is not known" in why
+    said = json.loads(status(folder, "--why", "--payload", str(file), "--json"))["why"]
+    assert (said["used"], said["gates"][0]["asked"]) == (None, True)
+    done = check(folder, "--payload", file)
+    assert "a stop would not ask now" not in done.out
+    assert "it is not known what was spent and what passed" in done.err
+    ended = run_hook(file.read_bytes(), "--host", "claude")
+    assert b"was corrupt" in ended.stderr
+
+
+@pytest.mark.rule("B1")
+def test_a_ledger_that_others_hold_lets_go_in_a_look_as_in_a_stop(status, tmp_path):
+    folder = new_project(tmp_path / "p", GATES)
+    run_hook(payload("claude", folder), "--host", "claude")
+    with closing(sqlite3.connect(ledger_path(), isolation_level=None)) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        why = status(folder, "--why")
+    assert "nothing is asked: ledger " in why
+    assert "other processes held it" in why
+
+
+@pytest.fixture
+def status(monkeypatch, capsys):
+    """Run `notyet status` in a folder; return what it prints."""
+    from notyet.cli.main import main
+
+    def run(folder, *argv):
+        monkeypatch.chdir(folder)
+        capsys.readouterr()
+        main(["status", *argv])
+        return " ".join(capsys.readouterr().out.split())
+
+    return run
