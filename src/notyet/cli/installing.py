@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from errno import ENOENT
 
 from notyet.cli.person import refuse, why_refused, write_down
 from notyet.cli.style import Style
@@ -63,9 +62,7 @@ def guarded(command: str, args: argparse.Namespace, work: Callable[[Screen], int
     except NotyetError as error:
         return refuse(command, visible(str(error)))
     except OSError as error:
-        if error.filename is None and error.errno == ENOENT:  # so says the system of our folder
-            return refuse(command, "this folder is gone; go to another one, and run this again")
-        if error.filename is None:  # of our own output
+        if error.filename is None:  # of our own output, or of a folder that is gone
             raise
         where = visible(os.fsdecode(error.filename))
         return refuse(command, f"{where}: {error.strerror}; nothing was changed there")

@@ -146,21 +146,12 @@ def _wish(args: argparse.Namespace) -> Wish:
         session=args.session,
         outcomes=tuple(dict.fromkeys(args.outcome)),
         host=args.host,
-        place="" if args.all else _project_here(),
+        place="" if args.all else project_of(os.getcwd()),
         gate=args.gate.encode("utf-8", "replace").decode(),  # as it is stored
         since=args.since,
         until=args.until,
         most=args.most or (_ALL if args.stats else _MOST),
     )
-
-
-def _project_here() -> str:
-    from notyet.errors import Refused
-
-    try:
-        return project_of(os.getcwd())
-    except OSError:
-        raise Refused("this folder is gone; look at those of every folder with --all") from None
 
 
 def project_of(folder: str) -> str:

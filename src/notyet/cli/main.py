@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import os
 import sys
 from importlib import import_module
 from types import MappingProxyType
@@ -93,12 +94,27 @@ def _run(words: list[str]) -> int:
         if error.code and words[:1] == ["conclaude"]:
             return 1  # argparse exits 2, which sends an agent back
         raise
-    return _command(args.command).run(args)
-
-
-def _complain(why: str) -> None:
     try:
-        print(f"notyet: {why}", file=sys.stderr, flush=True)
+        return _command(args.command).run(args)
+    except FileNotFoundError as error:
+        if error.filename is not None or _is_somewhere():
+            raise
+        other = ", or use --all" if hasattr(args, "all") else ""
+        _complain(f"this folder is gone; go to another one{other}", args.command)
+        return 1 if args.command == "conclaude" else 2
+
+
+def _is_somewhere() -> bool:
+    """Tell whether the folder that we were started in is still there."""
+    try:
+        return bool(os.getcwd())
+    except FileNotFoundError:
+        return False
+
+
+def _complain(why: str, command: str = "") -> None:
+    try:
+        print(f"notyet {command}".rstrip() + f": {why}", file=sys.stderr, flush=True)
     except OSError:
         from notyet.cli.lines import give_up
 

@@ -116,6 +116,7 @@ def _replay(args: argparse.Namespace, ledger: Ledger, draft: Draft | None) -> in
 
 
 def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[Past]:
+    from notyet.cli.log import project_of
     from notyet.cli.replay_draft import Unusable
     from notyet.ledger.past import Wish
     from notyet.report.replay_past import chosen
@@ -126,7 +127,7 @@ def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[Past]:
     wish = Wish(
         session=args.session,
         outcomes=tuple(dict.fromkeys(args.outcome)),
-        place="" if args.all or args.ids else _project(),
+        place="" if args.all or args.ids else project_of(os.getcwd()),
         since=args.since,
         most=_ALL if args.since else _MOST,
     )
@@ -135,16 +136,6 @@ def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[Past]:
     if gone:
         raise Unusable(f"there is no stop {gone[0]}; list them with: notyet log --all")
     return found
-
-
-def _project() -> str:
-    from notyet.cli.log import project_of
-    from notyet.cli.replay_draft import Unusable
-
-    try:
-        return project_of(os.getcwd())
-    except FileNotFoundError:
-        raise Unusable("this folder is gone; go to another one, or use --all") from None
 
 
 def _findings(turns: Sequence[Sequence[Then]], places: Places, wanted: set[int]) -> list[Finding]:

@@ -55,7 +55,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         path = write_schema(os.getcwd(), args.format)
     except OSError as error:
-        where = visible(os.fsdecode(error.filename or "this folder"))
+        if error.filename is None:  # of a folder that is gone
+            raise
+        where = visible(os.fsdecode(error.filename))
         return refuse("schema", f"{where}: {error.strerror}; nothing was written")
     print(f"wrote {visible(path)}")
     if args.format == "notyet":

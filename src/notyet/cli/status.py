@@ -61,11 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Look at everything; exit 0 if agents are gated, and nothing keeps a gate from it."""
-    try:
-        cwd = os.getcwd()
-    except OSError:
-        print("notyet status: this folder is gone; go to another one", file=sys.stderr)
-        return 2
+    cwd = os.getcwd()
     is_about_a_stop = any(getattr(args, name) is not None for name in _OF_THE_STOP)
     if args.why or (is_about_a_stop and not args.ask):
         from notyet.cli.status_why import explain

@@ -60,10 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check files; exit 1 when there is a mistake. Nothing is run, and nothing is trusted."""
-    try:
-        cwd = os.getcwd()
-    except FileNotFoundError:
-        return refuse("validate", "this folder is gone; go to another one, and run this again")
+    cwd = os.getcwd()
     environ = os.environ
     files = files_named(args.files, environ) if args.files else files_here(cwd, environ)
     wrong = "" if files else f"no {NAME} in {visible(cwd)} or above; write one with: notyet init"

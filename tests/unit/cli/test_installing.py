@@ -54,6 +54,6 @@ def test_a_folder_that_is_gone_is_said(place, capsys, monkeypatch):
     (place / "gone").mkdir()
     monkeypatch.chdir(place / "gone")
     Path("../gone").resolve().rmdir()
-    assert main(["install", "claude", "--yes"]) == 1
+    assert main(["install", "claude", "--yes"]) == 2
     assert "this folder is gone" in capsys.readouterr().err
     monkeypatch.chdir(place)

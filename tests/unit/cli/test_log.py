@@ -205,8 +205,8 @@ def test_a_folder_that_is_gone_is_said(capsys, here, tmp_path, monkeypatch):
     monkeypatch.chdir(gone)
     gone.rmdir()
     code, _, err = shown(capsys)
-    assert code == 1
-    assert "this folder is gone; look at those of every folder with --all" in err
+    assert code == 2
+    assert err == "notyet log: this folder is gone; go to another one, or use --all\n"
     assert shown(capsys, "--all")[0] == 0
     assert shown(capsys, "--prune")[0] == 0
 

@@ -34,6 +34,38 @@ def test_a_wrong_command_line_says_what_is_wrong(argv, capsys):
     assert "usage: notyet" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "off", "on", "trust --yes", "trust --show", "trust --revoke", "with scripted:x hi",
+        "status", "status --why", "log", "log --stats", "replay", "validate", "schema --write",
+        "install claude --dry-run", "uninstall claude --dry-run", "check",
+    ],
+)  # fmt: skip
+def test_in_a_folder_that_is_gone_every_command_that_needs_it_says_so(
+    line, tmp_path, monkeypatch, capsys
+):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    argv = line.split()
+    assert main(argv) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"notyet {argv[0]}: this folder is gone; go to another one")
+    assert said.err.count("\n") == 1
+
+
+def test_a_file_that_is_missing_is_not_taken_for_our_folder(monkeypatch):
+    def missing(*_):
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(demo, "run", missing)
+    with pytest.raises(FileNotFoundError):
+        main(["demo"])
+
+
 def test_a_command_with_a_typo_is_guessed(capsys):
     with pytest.raises(SystemExit) as leaving:
         main(["statsu", "--json"])

@@ -56,5 +56,5 @@ def test_a_folder_that_is_gone_is_said(tmp_path, monkeypatch, capsys):
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert main(["schema", "--write"]) == 1
-    assert "this folder: No such file or directory" in capsys.readouterr().err
+    assert main(["schema", "--write"]) == 2
+    assert "this folder is gone; go to another one" in capsys.readouterr().err

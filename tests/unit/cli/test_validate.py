@@ -101,7 +101,7 @@ def test_a_folder_that_is_gone_is_said(tmp_path, monkeypatch, capsys):
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert main(["validate"]) == 1
+    assert main(["validate"]) == 2
     assert "this folder is gone" in capsys.readouterr().err
 
 
