@@ -46,6 +46,7 @@ class Deciding:
         self._asking = asking
         self._situation = situation
         self.spared: Mapping[str, str] = {}  # whom a stop need not ask, and why
+        self._unseen: tuple[str, ...] = ()  # that files could not be looked at
 
     def decide(
         self,
@@ -71,10 +72,19 @@ class Deciding:
 
         remembering = Remembering(everybody, self._asking.deadline)
         yield from remembering.look()
+        self._unseen = remembering.warnings
         self.spared = yield from remembering.recall(ledger, warn)
         needed = self._plan(self.spared) if self.spared and asked == "needed" else everybody
         decision = yield from self._asking.decide(needed, keep)
         return (yield from remembering.seal(self._defined(decision)))
+
+    def decide_without(
+        self, spared: Mapping[str, str], asking: Asking, keep: Keep
+    ) -> Line[Decision]:
+        """Decide again with some gates left out; the files are not looked at another time."""
+        self._asking = asking
+        decision = self._defined((yield from asking.decide(self._plan(spared), keep)))
+        return variant(decision, {"warnings": (*decision.warnings, *self._unseen)})
 
     def _plan(self, spared: Mapping[str, str]) -> Plan:
         now = self._situation

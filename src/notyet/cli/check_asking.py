@@ -61,8 +61,9 @@ class Checked(Record, kw_only=True):
     """What came of it."""
 
     event: StopEvent
-    decision: Decision
-    reply: Reply
+    decision: Decision  # with everybody asked
+    foretold: Decision  # what a stop would come to now, which leaves out whom it spares (N1)
+    reply: Reply  # to the stop
     setup: Setup = Setup()
     unasked: tuple[tuple[Gate, str], ...] = ()  # those that do not apply, and why
     spared: Mapping[str, str] = {}  # those that a stop would not ask, and why (N1)
@@ -110,6 +111,9 @@ class _Rehearsal(Hook):
         self.error: Exception | None = None
         self._setup_here = Setup()
         self._decision = skipped("no-gate")
+        self._foretold: Decision | None = None
+        self._deciding: Deciding | None = None
+        self._found = Begun(stop=0)  # what the ledger knows of the agent
         self._spared: Mapping[str, str] = {}
         self._unasked: tuple[tuple[Gate, str], ...] = ()
         self._unknown: tuple[str, ...] = ()
@@ -153,9 +157,24 @@ class _Rehearsal(Hook):
             if answer.gate in gates
         }
         self._decision = self._rehearsed(event, setup, answers)
-        tell_all(self._decision.warnings, self.said.append)
         self._remember([r for r in self._decision.reports if r.gate not in answers])
-        return self._decision
+        self._foretold = self._without_spared(event) if self._spared else self._decision
+        tell_all(self._foretold.warnings, self.said.append)
+        tell_all(self._decision.warnings, self.notes.append)
+        return self._foretold
+
+    def _without_spared(self, event: StopEvent) -> Decision:
+        """Return what a stop would come to now, which leaves out whom it spares.
+
+        Whoever has answered already is not asked again; others may be, whom a gate held up here
+        that a stop would not have asked.
+        """
+        assert self._deciding is not None
+        asked = self._decision
+        known = {report.gate: report for report in asked.reports if report.answer is not None}
+        asking = Asking(event, {}, Deadline(self.time_left()), self.wish.progress, known)
+        line = self._deciding.decide_without(self._spared, asking, _keep_nothing)
+        return self._as_begun(drive_sync(line))
 
     def mended(self) -> Sequence[str]:
         """Say nothing: no ledger is mended here."""
@@ -169,7 +188,7 @@ class _Rehearsal(Hook):
         if not event.session_id.strip():
             return skipped("no-session", NO_SESSION)
         try:
-            begun = self._begun(event)
+            self._found = begun = self._begun(event)
         except LedgerError as error:
             return skipped("ledger", f"{error} (nothing was asked)")
         situation = Situation(
@@ -179,12 +198,16 @@ class _Rehearsal(Hook):
             limits=Limits(**setup.limits),
         )
         asking = Asking(event, {}, Deadline(self.time_left()), self.wish.progress, answers)
-        deciding = Deciding(asking, situation)
+        self._deciding = deciding = Deciding(asking, situation)
         line = deciding.decide(self._known, _keep_nothing, self._trouble.append, "all")
         decision = drive_sync(line)
         self._spared = deciding.spared
-        warnings = (*begun.warnings, *decision.warnings)
-        return replace(decision, overridden=begun.overridden, warnings=warnings)
+        return self._as_begun(decision)
+
+    def _as_begun(self, decision: Decision) -> Decision:
+        """Add to a decision what was found when the stop began, as the engine does."""
+        warnings = (*self._found.warnings, *decision.warnings)
+        return replace(decision, overridden=self._found.overridden, warnings=warnings)
 
     def _begun(self, event: StopEvent) -> Begun:
         """Return what a stop would find in the ledger; nothing is counted. Raises LedgerError."""
@@ -233,6 +256,7 @@ class _Rehearsal(Hook):
         return Checked(
             event=self.event or StopEvent(host=self.host),
             decision=self._decision,
+            foretold=self._foretold or self._decision,
             reply=reply,
             setup=setup,
             unasked=self._unasked,

@@ -30,6 +30,7 @@ def plain(checked: Checked, host: str | None) -> dict[str, Any]:
         "event": "subagent_stop" if event.scope == "subagent" else "stop",
         "folder": event.cwd,
         "workspace": event.workspace,
+        "stop": _stop(checked),
         "reports": [_report(report, gates[report.gate], checked) for report in decision.reports],
         "unasked": [_place(gate) | {"why": why} for gate, why in checked.unasked],
         "untrusted": [{"file": f.path, "run": f.command} for f in checked.setup.untrusted],
@@ -44,6 +45,16 @@ def plain(checked: Checked, host: str | None) -> dict[str, Any]:
             "code": reply.code,
         }
     return said
+
+
+def _stop(checked: Checked) -> dict[str, Any]:
+    """Return what a stop would come to now, which leaves out whom it spares."""
+    foretold = checked.foretold
+    return {
+        "verdict": type(foretold.verdict).__name__.lower(),
+        "outcome": foretold.outcome,
+        "why": foretold.why,
+    }
 
 
 def _reason(verdict: Allow | Block | Halt) -> str | None:

@@ -8,8 +8,9 @@ from notyet.cli.lines import in_a_line
 from notyet.cli.style import Style
 from notyet.cli.table import table
 from notyet.cli.width import columns_of, padded
+from notyet.core.record import replace
 from notyet.core.text import clean, listed, visible
-from notyet.core.verdict import Block, Halt, Problem
+from notyet.core.verdict import Allow, Block, Halt, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,13 +101,19 @@ class Show:
     def _verdict(self, checked: Checked) -> None:
         verdict = checked.decision.verdict
         words, colour = summary(checked)
+        stop = at_a_stop(checked)
+        if stop:
+            words = f"asked now, {words}"
         self._line(self._style.paint(in_a_line(words, _MOST_NOTE), colour))
+        if stop:
+            self._line(self._style.paint(in_a_line(stop, _MOST_NOTE), "yellow"))
+        asked = " by a stop that asks all" if stop else ""
         if isinstance(verdict, Block):
-            self._line("The agent would be told:")
+            self._line(f"The agent would be told{asked}:")
             self._line()
             self._text(verdict.prompt)
         elif isinstance(verdict, Halt) and verdict.reason.strip():
-            self._line("Its user would be told:")
+            self._line(f"Its user would be told{asked}:")
             self._line()
             self._text(verdict.reason)
 
@@ -190,6 +197,17 @@ def summary(checked: Checked) -> tuple[str, str]:
     if decision.outcome != "skipped":
         return f"let go, {decision.outcome}: {decision.why}", "yellow"
     return _nothing_asked(checked), "yellow"
+
+
+def at_a_stop(checked: Checked) -> str:
+    """Say what a stop would do now, if it is something else because it spares gates (N1)."""
+    foretold = checked.foretold
+    if foretold.verdict == checked.decision.verdict:
+        return ""
+    unasked = f"a stop now would not ask {listed([*checked.spared])}"
+    if isinstance(foretold.verdict, Allow):
+        return f"{unasked}: the agent may stop"
+    return f"{unasked}: {summary(replace(checked, decision=foretold))[0]}"
 
 
 def _nothing_asked(checked: Checked) -> str:

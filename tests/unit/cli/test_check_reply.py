@@ -80,8 +80,12 @@ def assert_equal(folder, host, sent, *, options=(), **environ):
     return said
 
 
-@pytest.mark.parametrize("situation", SITUATIONS)
-@pytest.mark.parametrize("host", HOSTS)
+# What hosts are told apart by; the rest is the same for all, up to the words for one.
+EVERYWHERE = ("pass", "block", "halt", "broken", "observed", "hostile")
+REPLIES = [(host, s) for host in HOSTS for s in SITUATIONS if host == "claude" or s in EVERYWHERE]
+
+
+@pytest.mark.parametrize(("host", "situation"), REPLIES)
 def test_the_reply_is_the_hooks_to_the_byte(tmp_path, host, situation):
     folder = new_project(tmp_path / "p", SITUATIONS[situation])
     assert_equal(folder, host, payload(host, folder))
@@ -94,6 +98,47 @@ def test_gates_that_a_stop_spares_count_as_passed_in_both(git_project):
         sent = payload("claude", folder, session_id=session)
         said = assert_equal(folder / ".git", "claude", sent)
     assert [report["spared"] for report in said["reports"]] == ["passed", ""]
+
+
+def start(folder):
+    """Begin a session, so that it is known with which files."""
+    begun = {"hook_event_name": "SessionStart", "source": "startup"}
+    run_hook(payload("claude", folder, **begun), "--host", "claude")
+
+
+@pytest.mark.rule("N1")
+@pytest.mark.parametrize(
+    ("more", "outcome"),
+    [
+        ("", "skipped"),
+        ('[gates.b]\nrun = "true"\nwhen = "always"\n', "passed"),
+        ('[gates.b]\nrun = "exit 2"\nwhen = "always"\n', "blocked"),
+        ('[gates.b]\nrun = "exit 2"\nwhen = "always"\nslow = true\n', "blocked"),
+        ('[gates.b]\nrun = "no-such-program"\nwhen = "always"\nslow = true\n', "failed_open"),
+    ],
+)
+def test_the_reply_is_that_of_a_stop_which_spares_those_whose_files_did_not_change(
+    git_project, more, outcome
+):
+    folder = new_project(Path(git_project), f'[gates.a]\nrun = "exit 1"\n{more}')
+    start(folder)
+    said = assert_equal(folder / ".git", "claude", payload("claude", folder))
+    assert (said["held"], said["outcome"]) == (True, "blocked")  # for they were asked
+    assert said["reports"][0]["spared"] == "unchanged"
+    assert said["stop"]["outcome"] == outcome
+
+
+@pytest.mark.rule("N1")
+def test_what_came_of_asking_and_what_a_stop_would_do_are_both_said(check, git_project):
+    folder = new_project(Path(git_project), '[gates]\na = "exit 1"\n')
+    start(folder)
+    file = folder / ".git" / "payload.json"
+    file.write_text(json.dumps(payload("claude", folder)))
+    done = check(folder, "--payload", file, "--as", "claude")
+    assert done.code == 1
+    assert "asked now, held: the agent is sent back by a\n" in done.out
+    assert "a stop now would not ask a: the agent may stop\n" in done.out
+    assert "stdout: (nothing)" in done.out
 
 
 @pytest.mark.parametrize("host", HOSTS)
