@@ -37,6 +37,8 @@ WHEN = ("always", "changed")
 
 # Chance within a world is ours: what hypothesis likes best, a world without gates, proves little.
 SEEDS = st.integers(0, 2**32).map(random.Random)
+# Each plays whole sessions with real commands.
+_EXAMPLES = 400 if os.environ.get("NOTYET_LAWS") == "deep" else 20
 
 
 def often(chance, likely):
@@ -195,7 +197,7 @@ def recorded(world, name, policy, limits, sessions):
     return ledger, outcomes
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=_EXAMPLES, deadline=None)
 @given(SEEDS)
 def test_replaying_against_the_very_configuration_that_was_recorded_never_differs(scratch, chance):
     policy, limits = a_policy(chance), some_limits(chance)
@@ -209,7 +211,7 @@ def test_replaying_against_the_very_configuration_that_was_recorded_never_differ
     assert {finding.result for finding in found} <= {"same"}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=_EXAMPLES, deadline=None)
 @given(SEEDS)
 def test_what_is_said_of_another_configuration_is_what_happens_with_it(scratch, chance):
     before, limits, sessions = a_policy(chance), some_limits(chance), some_sessions(chance)
