@@ -126,9 +126,10 @@ def _at_limit(
         return ()
     left_out = [gate.name for gate in gates if gate not in asked]
     not_asked = f"; not asked: {listed(left_out)}" if left_out else ""
+    run = f"run {event.run_id} of " if event.run_id else ""  # only supervisors know of runs
     said = (
         f"limit reached: {event.block_count} of {event.max_blocks} send-backs used "
-        f"({limit.source}) in run {event.run_id or '-'} of session {child_key(event)}; "
+        f"({limit.source}) in {run}session {child_key(event)}; "
         f"the agent is not sent back again{not_asked}"
     )
     return (said,)

@@ -89,6 +89,12 @@ def test_at_the_limit_plugin_handlers_are_not_asked_and_native_gates_are():
     )
 
 
+@pytest.mark.rule("B1")
+def test_at_the_limit_no_run_is_named_where_there_is_none():
+    (said,) = planned(stop(), [gate()], History(turn=1, blocks=3)).warnings
+    assert " used (max_blocks) in session s1; " in said
+
+
 @pytest.mark.rule("B14")
 @pytest.mark.parametrize(
     ("message", "blocks", "handed"),
