@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from notyet.config.setup import Setup
+    from notyet.core.verdict import Report
     from notyet.ledger.sqlite import Ledger
 
 AT_WORK = 12 * 3_600.0  # seconds since an agent was seen, after which its session counts as over
@@ -113,10 +114,18 @@ def _decision(stop: past.Past) -> DecisionHere:
     )
 
 
+_WOULD_HAVE = {"blocked": "would have blocked", "halted": "would have ended the turn"}
+
+
+def _did(report: Report) -> str:
+    """Return what a gate did; one that only watches does nothing to anybody."""
+    return _WOULD_HAVE.get(report.status, report.status) if report.observed else report.status
+
+
 def _why(stop: past.Past) -> str:
     """Say what a stop came to in a few words: which gates spoke, else the cause."""
     words = [
-        f"{report.gate} {report.status}"
+        f"{report.gate} {_did(report)}"
         for report in stop.reports
         if report.status not in {"allowed", "not_asked"}
     ]

@@ -64,6 +64,13 @@ def test_the_first_line_is_the_answer(world):
     ]
 
 
+def test_a_gate_that_only_watches_is_not_said_to_have_blocked(world):
+    world.write('[gates.bad]\nrun = "exit 1"\nobserve = true\nwhen = "always"\n')
+    stop(world)
+    (decision,) = world.status()[1]["decisions"]
+    assert (decision["outcome"], decision["why"]) == ("observed", "bad would have blocked")
+
+
 def test_gates_and_limits_stand_with_file_and_line(world):
     lines = lines_of(world.shown()[1])
     assert "gate stage for asked timeout from" in lines
