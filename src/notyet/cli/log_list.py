@@ -70,7 +70,8 @@ def _nothing(ledger: Ledger, wish: Wish, *, is_narrowed: bool) -> str:
     from notyet.ledger.past import Wish, stops
 
     if not os.path.exists(ledger.path) or not stops(ledger, Wish(most=1)):
-        return "no stops yet; connect an agent with: notyet install, or try: notyet demo"
+        connect = "connect an agent with: notyet install claude (or codex)"
+        return f"no stops yet; {connect}, or try: notyet demo"
     place = in_a_line(wish.place, 200)
     if is_narrowed:
         return f"no stop in {place} is like that; {elsewhere(ledger)}" if place else _NONE_LIKE_THAT

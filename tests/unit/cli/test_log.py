@@ -76,7 +76,7 @@ def decided(folder, outcome="passed", reports=(), verdict=None, why="", **fields
 def test_without_a_ledger_it_says_how_to_get_stops_and_makes_nothing(capsys, here):
     code, out, err = shown(capsys)
     assert (code, err) == (0, "")
-    assert out.startswith("no stops yet; connect an agent with: notyet install")
+    assert out.startswith("no stops yet; connect an agent with: notyet install claude (or codex)")
     assert shown(capsys, "--json") == (0, "", "")
     assert shown(capsys, "--stats")[1].startswith("no stops in ")
     assert shown(capsys, "--prune")[1] == "nothing to remove: there is no ledger yet\n"
