@@ -111,14 +111,20 @@ def _replay(args: argparse.Namespace, ledger: Ledger, draft: Draft | None) -> in
     if args.json:
         show_json(findings)
     else:
-        show(findings, args.config or "")
+        show(
+            findings,
+            args.config or "",
+            is_narrowed=bool(args.since or args.outcome or args.session),
+        )
     return 1 if any(finding.result == "differs" for finding in findings) else 0
 
 
 def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[Past]:
     from notyet.cli.log import project_of
     from notyet.cli.replay_draft import Unusable
-    from notyet.ledger.past import Wish
+    from notyet.core.record import replace
+    from notyet.core.text import visible
+    from notyet.ledger.past import Wish, stops
     from notyet.report.replay_past import chosen
 
     narrowed = [f"--{name}" for name in ("since", "session", "outcome", "all") if vars(args)[name]]
@@ -132,6 +138,12 @@ def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[Past]:
         most=_ALL if args.since else _MOST,
     )
     found = chosen(ledger, wish, args.ids)
+    # In CI, the name of a session with a typo must not look like a success.
+    if args.session and not found and not stops(ledger, replace(wish, outcomes=(), since=0.0)):
+        where = "is recorded" if args.all else "is recorded here"
+        raise Unusable(
+            f"no stop of session {visible(args.session)} {where}; list them with: notyet log --all"
+        )
     gone = sorted(set(args.ids) - {past.id for past in found})
     if gone:
         raise Unusable(f"there is no stop {gone[0]}; list them with: notyet log --all")

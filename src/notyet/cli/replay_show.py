@@ -33,12 +33,13 @@ _MOST_CAUSES = 5
 _MOST_ROWS = 50  # of one table; JSON has them all
 
 
-def show(findings: Sequence[Finding], config: str) -> None:
-    """Print what was found out, the summary first."""
+def show(findings: Sequence[Finding], config: str, *, is_narrowed: bool) -> None:
+    """Print what was found out, the summary first; where only some stops were meant, say so."""
     style = Style(sys.stdout)
     against = visible(config) if config else "what is in force now"
     if not findings:
-        print("no stops to replay: none are recorded here; try --all, or see: notyet log --all")
+        none = "no stop here is like that" if is_narrowed else "none are recorded here"
+        print(f"no stops to replay: {none}; try --all, or see: notyet log --all")
         return
     print(f"{_stops(len(findings))} against {against}")
     for name in RESULTS:

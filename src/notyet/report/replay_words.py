@@ -6,6 +6,7 @@ from notyet.core.gate import why_not
 from notyet.core.record import Record, replace
 from notyet.core.settle import holds
 from notyet.core.verdict import Allow, Block, Halt, Problem
+from notyet.report.replay_answers import is_too_slow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ def _change(
         return f"has when = {gate.when} now"
     if isinstance(report.answer, Problem) and holds(gate, report) != report.held:
         return f"has if_broken = {gate.if_broken} now"
+    if is_too_slow(gate.timeout, report):
+        return f"took {report.seconds:.3g} s, and has a timeout of {gate.timeout:g} s now"
     return ""
 
 

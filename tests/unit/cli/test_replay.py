@@ -449,11 +449,14 @@ def test_a_gate_that_took_longer_than_it_may_now_would_be_cut_off(project, capsy
     with closing(sqlite3.connect(ledger_path())) as db, db:
         db.execute("UPDATE reports SET seconds = 30 WHERE gate = 'tests'")
 
-    lines, _ = replayed(
+    lines, total = replayed(
         capsys, "--config", changed(project, ("slow = true", 'slow = true\ntimeout = "10s"'))
     )
 
     assert results(lines) == [("passed", "differs", "failed_open")]
+    what = "took 30 s, and has a timeout of 10 s now"
+    assert lines[0]["because"] == [{"gate": "tests", "what": what}]
+    assert [(one["gate"], one["what"]) for one in total["gates"]] == [("tests", what)]
 
 
 def test_a_gate_that_was_cut_off_and_has_more_time_now_is_not_known(project, capsys):
@@ -642,6 +645,22 @@ def test_stops_of_other_projects_are_told_of_when_asked_for(project, tmp_path, c
     assert replayed(capsys, "--all")[1]["stops"] == 1
     assert main(["replay"]) == 0
     assert capsys.readouterr().out.startswith("no stops to replay")
+
+
+def test_a_filter_that_fits_no_stop_is_told_from_a_project_without_any(project, capsys):
+    stop(project, "s1")
+    for argv in (["--outcome", "capped"], ["--session", "s1", "--outcome", "capped"]):
+        assert main(["replay", *argv]) == 0
+        assert capsys.readouterr().out.startswith("no stops to replay: no stop here is like that;")
+
+
+@pytest.mark.parametrize("more", [[], ["--json"], ["--all"]])
+def test_a_session_that_is_not_there_is_no_success(project, capsys, more):
+    stop(project, "s1")
+    assert main(["replay", "--session", "zzz", *more]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("notyet replay: no stop of session zzz is recorded")
 
 
 def test_gates_are_really_asked_only_if_somebody_says_so(project, capsys):
