@@ -84,8 +84,11 @@ def _checked(file: ConfigFile, waits: Sequence[Wait]) -> Checked:
     shown = _relative(file.path)
     if not file.kind:
         hint = f"name a {NAME}, or a file of Claude Code, Codex, Mux or conclaude"
-        what = "there is no such file in this folder"
-        message = what if os.path.isdir(file.path) else "notyet reads no such file"
+        message = "notyet does not read files of this name"
+        if not os.path.lexists(file.path):
+            message = "there is no such file"
+        elif os.path.isdir(file.path):
+            message = "there is no such file in this folder"
         mistake = Mistake(file=shown, message=message, hint=hint)
         return Checked(path=shown, kind="", mistakes=(mistake,))
     try:

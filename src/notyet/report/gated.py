@@ -123,7 +123,8 @@ def _no(judged: Sequence[Held], own: Sequence[Fault]) -> Answer:
             return Answer(says=f"no: {asked}; {one.why}", fix=one.fix)
         if one.why:
             return Answer(says=f"no: {one.why}", fix=one.fix)
-    for found in own:
+    known = [*own, *(found for one in judged for found in one.status.faults)]
+    for found in known:
         if found.level == "fault":
             return Answer(says=f"no: {said(found)}", fix=found.fix)
     return Answer(says=f"no: no gate is for {judged[0].status.title}")

@@ -165,7 +165,9 @@ def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Iterato
     except OSError as error:
         stays = _stays(read_record(state_folder(environ), file.path) is not None)
         what = f"It cannot be read: {error.strerror or error}{stays}."
-        yield fault("config-unreadable", what, where=where, fix="make it readable")
+        is_missing = isinstance(error, FileNotFoundError)
+        fix = "write it, or name another file" if is_missing else "make it readable"
+        yield fault("config-unreadable", what, where=where, fix=fix)
         return
     is_untrusted = any(one.path == file.path for one in setup.untrusted)
     yield from _judged(found, where, is_untrusted=is_untrusted)

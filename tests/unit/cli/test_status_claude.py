@@ -127,6 +127,16 @@ def test_a_file_of_its_own_is_what_is_in_force(world):
     assert (code, said["hosts"][0]["gates"]) == (0, ["other"])
 
 
+def test_a_file_of_its_own_that_is_not_there_is_the_reason_for_a_no(world):
+    path = world.folder / "none.toml"
+    line = f"{world.notyet} hook --host claude --timeout 1800 --config {path}"
+    world.each_entry(command=line, timeout=1800)
+    code, said = world.status()
+    assert code == 1
+    assert said["answer"]["says"].startswith(f"no: {path}: It cannot be read: No such file")
+    assert said["answer"]["fix"] == "write it, or name another file"
+
+
 def test_a_file_that_only_a_shell_can_name_is_not_judged(world):
     line = f'{world.notyet} hook --host claude --timeout 1800 --config "$HOME/no.toml"'
     world.each_entry(command=line, timeout=1800)

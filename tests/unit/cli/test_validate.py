@@ -109,16 +109,19 @@ def test_files_that_cannot_be_read_are_mistakes(folder, capsys):
     os.makedirs(".mux")
     with open("bytes.toml", "wb") as file:
         file.write(b"a\n\xff")
-    code = main(["validate", "gone.toml", "bytes.toml", "what.txt", ".mux/stop"])
+    with open("notes.txt", "w") as notes:
+        notes.write("x")
+    code = main(["validate", "gone.toml", "bytes.toml", "what.txt", "notes.txt", ".mux/stop"])
     lines = capsys.readouterr().out.splitlines()
     assert code == 1
+    hint = "name a notyet.toml, or a file of Claude Code, Codex, Mux or conclaude"
     assert lines == [
         "gone.toml: it cannot be read: No such file or directory",
         "bytes.toml:2:1: it is not UTF-8: byte 0xff (save it as UTF-8)",
-        "what.txt: notyet reads no such file (name a notyet.toml, or a file of Claude Code, "
-        "Codex, Mux or conclaude)",
+        f"what.txt: there is no such file ({hint})",
+        f"notes.txt: notyet does not read files of this name ({hint})",
         ".mux/stop: No such file or directory",
-        "4 files: 4 mistakes",
+        "5 files: 5 mistakes",
     ]
 
 
@@ -274,6 +277,15 @@ def test_paths_that_match_nothing_are_told(said, folder):
         "3:36: warning: g: `src/**` matches no file that git looks at",
         "3:46: warning: g: `dist/**` matches no file that git looks at",
     ]
+
+
+def test_paths_for_whatever_may_come_anywhere_need_no_file_beside_others_that_have_one(said):
+    globs = ["**/*.txt", "**/*.pyi", "src/*.py"]
+    _, lines = said(f'[gates.g]\nrun = "true"\npaths = {json.dumps(globs)}\n')
+    (warned,) = warnings(lines)
+    assert "`src/*.py` matches no file" in warned
+    _, lines = said('[gates.g]\nrun = "true"\npaths = ["**/*.pyi", "**/*.pyx"]\n')
+    assert len(warnings(lines)) == 2
 
 
 def test_without_git_nobody_can_tell_what_paths_match(tmp_path, monkeypatch, capsys):

@@ -305,6 +305,12 @@ def test_when_no_host_is_well_the_first_fault_is_the_reason():
     assert (said.says, said.fix) == ("no: Nobody approved it.", "approve it")
 
 
+def test_where_a_host_has_no_gates_its_own_fault_is_the_reason():
+    unreadable = fault("config-unreadable", "It is gone.", where="/x.toml", fix="write it")
+    said = answered([], [host(faults=[unreadable])], Setup(gates=(gate(),)))
+    assert (said.says, said.fix) == ("no: /x.toml: It is gone.", "write it")
+
+
 def test_gates_that_are_for_another_host_are_none_for_this_one():
     said = answered([], [host()], Setup(gates=(gate(),)))
     assert said.says == "no: no gate is for Claude Code"
