@@ -115,3 +115,9 @@ def its_own_file_that_nobody_trusted(world, monkeypatch):
 @plants("config-unreadable")
 def its_own_file_that_is_gone(world, monkeypatch):
     with_config(world, world.folder / "no.toml")
+
+
+@plants("gate-may-not-start")
+def a_gate_whose_program_is_missing(world, monkeypatch):
+    (world.project / "notyet.toml").write_text('[gates]\nlint = "./no-such-program --x"\n')
+    trust(world.project / "notyet.toml")

@@ -16,13 +16,17 @@ from notyet.config.files import (
     root_of,
 )
 from notyet.config.files_hosts import host_files
+from notyet.config.settings import Settings
 from notyet.config.store import read_record, record_path, state_folder
 from notyet.config.switch import VARIABLE, switched_off
 from notyet.config.trust import candidate
+from notyet.core.gate import Match, place_of
 from notyet.core.record import replace
+from notyet.core.remote import is_remote
 from notyet.core.text import visible
 from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended
 from notyet.ledger.place import default_path
+from notyet.report.doubts import doubts
 from notyet.report.faults.fault import fault
 from notyet.report.faults.fault import place as at
 from notyet.report.foretold import VARIABLE as PROBE
@@ -101,6 +105,7 @@ def _configuration(
         if path not in told:
             told.add(path)
             yield _unreadable(path)
+    yield from _programs(setup, environ)
     if setup.workspace:
         yield fault(
             _NOT_ASKED,
@@ -114,6 +119,19 @@ def _configuration(
             "No gate is in force here, so every agent may stop at once.",
             fix="run: notyet init",
         )
+
+
+def _programs(setup: Setup, environ: Mapping[str, str]) -> Iterator[Fault]:
+    """Say which gates in force may not start, because a program or folder of theirs is missing."""
+    for gate in setup.gates:
+        source = gate.source
+        if source is None or is_remote(source.file) or place_of(gate, setup.workspace):
+            continue  # elsewhere, only elsewhere can tell
+        only = Settings(file=source.file, gates=(replace(gate, paths=(), match=Match()),))
+        for doubt in doubts(only, None, (), environ):
+            where = at(source.file, source.line)
+            fix = "install it, or correct the gate; to see what it does, run: notyet check"
+            yield fault("gate-may-not-start", f"{doubt.message}.", where=where, fix=fix)
 
 
 def _unreadable(path: str) -> Fault:

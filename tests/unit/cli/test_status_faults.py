@@ -17,7 +17,8 @@ _PLANTERS = (
     planted_own,
 )  # which fill the list
 
-NOT_A_YES = ("not-probed", "no-gates")  # no fault, but then nobody is known to be gated
+# No fault, but then nobody is known to be gated.
+NOT_A_YES = ("not-probed", "no-gates", "workspace-not-asked")
 
 
 @pytest.fixture

@@ -72,6 +72,7 @@ CODES: Mapping[str, Level] = MappingProxyType(
         "config-changed": "fault",
         "config-removed": "warning",
         "config-unreadable": "fault",
+        "gate-may-not-start": "warning",
         "workspace-not-asked": "note",
         "switched-off": "fault",
         "ledger-unusable": "fault",
