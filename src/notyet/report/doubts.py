@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from notyet.report.waits import Wait
 
 _PATIENCE = 20.0  # seconds for git
+_NO_FILE = "matches no file that git looks at"
 _MOST_PROGRAMS = 50  # of one script; each is looked for on the PATH
 
 
@@ -121,9 +122,11 @@ class _File:
                 yield self._doubt(gate, key, f"there is no program `{visible(word)}` {where}")
 
     def _paths(self, gate: Gate) -> Iterator[Mistake]:
-        for number, path in enumerate(gate.paths):
-            why = _unmatched(path, self._folder)
-            if why:
+        found = [_unmatched(path, self._folder) for path in gate.paths]
+        for number, (path, why) in enumerate(zip(gate.paths, found, strict=True)):
+            # One that is meant for whatever may come anywhere stands beside others that do match.
+            is_open = why == _NO_FILE and path.startswith("**/") and not all(found)
+            if why and not is_open:
                 yield self._doubt(gate, ("paths", number), f"`{visible(path)}` {why}")
 
     def _doubt(self, gate: Gate, key: str | Path, message: str, hint: str = "") -> Mistake:
@@ -161,4 +164,4 @@ def _unmatched(path: str, folder: str) -> str:
     if b"outside repository" in done.stderr:
         return "leads out of the repository, so that nobody can tell whether it changed"
     is_told = done.returncode == 0 and not done.stdout
-    return "matches no file that git looks at" if is_told else ""
+    return _NO_FILE if is_told else ""
