@@ -15,7 +15,7 @@ from notyet.cli.style import Style
 from notyet.cli.table import table
 from notyet.cli.trust_show import Show
 from notyet.cli.trusting import agreed, offer
-from notyet.config.files import NAME, NATIVE, ConfigFile, above, known_as
+from notyet.config.files import NAME, NATIVE, ConfigFile, above, known_as, root_of
 from notyet.core.text import visible
 from notyet.project import look_at
 
@@ -71,6 +71,9 @@ def run(args: argparse.Namespace) -> int:
         note(f"{mistake}; what it says is not looked at")
     for words in found.notes:
         note(words)
+    root = root_of(os.path.realpath(folder))
+    if not found.proposals and root != os.path.realpath(folder):
+        note(f"this folder is a part of {root}; to gate the whole project, run this there")
     if os.path.lexists(path):
         from notyet.cli.init_there import leave_alone
 

@@ -35,6 +35,8 @@ def leave_alone(path: str, found: Sequence[Proposal]) -> int:
         print("it does not have these gates; to add one, copy it, and run: notyet trust")
         for trial in missing:
             print("\n" + "\n".join(f"  {line}" for line in lines(trial)))
+    elif not found and not known.settings.gates:
+        print("it has no gate, and nothing that checks this project was found")
     else:
         print("it has a gate for all that was found; see them with: notyet status")
     untrusted = _untrusted(known)

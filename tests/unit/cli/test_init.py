@@ -392,3 +392,17 @@ def test_the_help_names_all_options(capsys):
     said = capsys.readouterr().out
     assert all(option in said for option in ("--yes", "--dry-run", "--install", "--no-install"))
     assert init.SUMMARY
+
+
+def test_in_a_part_of_a_project_where_nothing_is_found_the_whole_is_named(
+    place, monkeypatch, capsys
+):
+    (place / "sub").mkdir()
+    (place / "Makefile").write_text("test:\n\ttrue\n")
+    monkeypatch.chdir(place / "sub")
+    assert main(["init", "--dry-run"]) == 0
+    said = f"this folder is a part of {place}; to gate the whole project, run this there"
+    assert said in capsys.readouterr().err
+    (place / "sub" / "Makefile").write_text("test:\n\ttrue\n")
+    assert main(["init", "--dry-run"]) == 0
+    assert "is a part of" not in capsys.readouterr().err

@@ -102,6 +102,14 @@ def test_it_is_said_that_nobody_trusted_the_file_yet(place, capsys):
     assert "it changed since it was trusted, so what it said then is in force" in said(capsys)
 
 
+def test_of_a_file_without_gates_it_is_not_said_that_it_has_them(place, capsys):
+    for _ in range(2):
+        main(["init", "--yes", "--no-install"])
+    said_last = said(capsys)
+    assert "it has no gate, and nothing that checks this project was found" in said_last
+    assert "it has a gate" not in said_last
+
+
 def test_a_file_without_gates_needs_no_trust(place, capsys):
     (place / "notyet.toml").write_text("")
     assert main(["init"]) == 1
