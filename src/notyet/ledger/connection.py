@@ -29,6 +29,7 @@ from notyet.ledger.file import (
     open_file,
     set_aside,
 )
+from notyet.ledger.place import is_read_only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -220,7 +221,8 @@ class Connection:
         if _is_busy(error):
             return LedgerBusy(self.path, f"other processes held it for over {patience:.2g} s")
         if isinstance(error, sqlite3.Error | OSError):
-            return LedgerError(self.path, f"{error}; {_CANNOT_WRITE}")
+            why = "it is on a read-only file system" if is_read_only(self.path) else error
+            return LedgerError(self.path, f"{why}; {_CANNOT_WRITE}")
         return LedgerError(self.path, f"{type(error).__name__}: {error}")
 
 

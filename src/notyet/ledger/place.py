@@ -82,3 +82,11 @@ def network_file_system(path: str, mounts: str = _MOUNTS) -> str:
         if (real + "/").startswith(place) and len(place) >= len(best):
             best, kind = place, mounted
     return kind if kind.startswith(_NETWORK) else ""
+
+
+def is_read_only(path: str) -> bool:
+    """Tell whether nobody can write where a file lies, of which SQLite says nothing."""
+    try:
+        return bool(os.statvfs(os.path.dirname(path)).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
