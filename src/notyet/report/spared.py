@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _WHEN = "SELECT at, stop FROM passes WHERE definition = ? AND tree = ?"
 _EVER = "SELECT 1 FROM passes WHERE definition = ? LIMIT 1"
+# Not that it never passed: a failure takes back a pass on the same files.
+_NOT_REMEMBERED = "no pass of it is remembered"
+_OTHER_FILES = "it passed on other files than these"
 _UNKNOWN = "nobody can tell whether its files changed"
 _ELSEWHERE = "its files are on another machine, which was not asked whether they changed"
 
@@ -51,7 +54,7 @@ def spared_now(
     for gate in changed:
         known[gate.name] = Spared(because=_ELSEWHERE if _is_there(gate, event) else _UNKNOWN)
     if not os.path.exists(ledger.path):
-        return known | {one.gate: Spared(because="it never passed yet") for one in wanted}
+        return known | {one.gate: Spared(because=_NOT_REMEMBERED) for one in wanted}
     if damage:
         return known | {one.gate: Spared(because=damage) for one in wanted}
     try:
@@ -94,5 +97,5 @@ def _found(one: Wanted, recalled: Mapping[str, str], ledger: Ledger) -> Spared:
         at, stop = row or (0.0, 0)
         return Spared(cause=cause, because="it passed on these very files", at=at, stop=stop)
     if ledger.file.read(lambda db: db.execute(_EVER, (one.definition,)).fetchone()):
-        return Spared(because="files changed since it last passed")
-    return Spared(because="it never passed yet")
+        return Spared(because=_OTHER_FILES)
+    return Spared(because=_NOT_REMEMBERED)

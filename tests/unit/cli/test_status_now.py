@@ -176,7 +176,7 @@ def test_why_says_of_every_gate_what_it_would_do(world):
     code, lines = why(world)
     assert code == 0
     assert lines[0] == "a stop of the main agent of claude, session made-up"
-    assert "lint asked notyet.toml:3 it is for the main agent; it never passed yet" in lines
+    assert "lint asked notyet.toml:3 it is for the main agent; no pass of it is remembered" in lines
     assert "review not for it notyet.toml:10 it is not for the main agent" in lines
     assert lines[-1] == "0 of 4 send-backs used in this turn (max_blocks, notyet.toml:2)"
 
@@ -223,7 +223,7 @@ def test_why_of_a_workspace_that_a_file_names_connects_to_nobody(world):
     said = " ".join(lines)
     assert "lint asked" in said
     assert "on another machine, which was not asked" in said
-    assert "it never passed yet" in " ".join(why(world, "--workspace", "local")[1])
+    assert "no pass of it is remembered" in " ".join(why(world, "--workspace", "local")[1])
 
 
 def test_why_folds_reasons_where_a_terminal_is_narrow(world, monkeypatch):
@@ -231,7 +231,7 @@ def test_why_folds_reasons_where_a_terminal_is_narrow(world, monkeypatch):
     _, lines = why(world)
     at = next(n for n, line in enumerate(lines) if line.startswith("lint asked"))
     said = " ".join(lines[at : at + 2])
-    assert said == "lint asked notyet.toml:3 it is for the main agent; it never passed yet"
+    assert said == "lint asked notyet.toml:3 it is for the main agent; no pass of it is remembered"
 
 
 def test_why_for_programs_is_one_object(world):
@@ -241,7 +241,7 @@ def test_why_for_programs_is_one_object(world):
     assert (said["host"], said["limit"], said["off"]) == ("claude", 4, "")
     gates = {gate["gate"]: gate for gate in said["gates"]}
     assert (gates["lint"]["applies"], gates["lint"]["asked"]) == (True, True)
-    assert gates["lint"]["spared"]["because"] == "it never passed yet"
+    assert gates["lint"]["spared"]["because"] == "no pass of it is remembered"
     assert gates["review"]["spared"] is None
 
 

@@ -94,7 +94,7 @@ def test_of_a_subagent_it_says_which_name_fits_which_pattern(
 
 def test_a_gate_that_passed_on_these_files_is_spared_and_says_by_which_stop(project, ledger):
     before = by_name(why(project, ledger))["lint"]
-    assert (before.asked, before.spared.because) == (True, "it never passed yet")
+    assert (before.asked, before.spared.because) == (True, "no pass of it is remembered")
     stop(project)
     found = by_name(why(project, ledger))
     assert not found["lint"].asked
@@ -103,7 +103,7 @@ def test_a_gate_that_passed_on_these_files_is_spared_and_says_by_which_stop(proj
     assert (found["always"].asked, found["always"].spared.because) == (True, "it is asked always")
     (project / "new").write_text("x")
     after = by_name(why(project, ledger))["lint"]
-    assert (after.asked, after.spared.because) == (True, "files changed since it last passed")
+    assert (after.asked, after.spared.because) == (True, "it passed on other files than these")
 
 
 def test_a_gate_is_spared_where_nothing_changed_since_the_agent_began(project, ledger):
