@@ -220,6 +220,8 @@ def _nothing_asked(checked: Checked) -> str:
         return f"a stop would let the agent go unchecked: {listed(decision.warnings)}"
     if decision.why == "config":
         return "nothing was asked: there is no file that can be read"
+    if decision.why == "no-session":
+        return "nothing was asked: the event has no session_id"
     if decision.why != "no-gate":
         return f"nothing was asked: {listed(decision.warnings) or decision.why}"
     if setup.gates or checked.unasked:

@@ -263,7 +263,7 @@ def test_a_stop_without_a_session_is_not_asked_about(check, tmp_path):
     (tmp_path / "sent.json").write_text(json.dumps(payload("claude", folder, session_id="")))
     done = check(folder, "--payload", tmp_path / "sent.json")
     assert done.code == 2
-    assert "nothing was asked: the event has no session_id" in done.out
+    assert "nothing was asked: the event has no session_id\n" in done.out
 
 
 def test_a_command_that_cannot_hold_anybody_is_shown_as_such(check, tmp_path):
