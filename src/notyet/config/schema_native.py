@@ -197,7 +197,7 @@ OBSERVER = Table(
             vital=True,
             also=("outcomes",),
             doc="The outcomes it is told of. Without it: all. Of an overridden stop it is told at "
-            "the next one.",
+            "the next one, whose event it gets.",
         ),
         "dir": _DIR,
         "env": _ENV,
