@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _OFF = ("off-by-variable", "switched-off", "ledger-unusable")  # then no gate sends anybody back
 _NO_GATES = "no-gates"
 _NOT_THERE = "nothing calls notyet here"
+_WITHOUT_A_HOST = "install Claude Code or Codex, or run an agent that is gated with: notyet with"
 _NOT = {"no": "not", "perhaps": "perhaps not"}
 DEFAULT = "default"
 
@@ -82,7 +83,7 @@ def answered(own: Sequence[Fault], hosts: Sequence[HostStatus], setup: Setup) ->
         return Answer(says=f"no: {said(stopped[0])}", fix=stopped[0].fix)
     if not wired:
         here = [status.host for status in hosts if status.is_here]
-        fix = f"run: notyet install {here[0] if here else 'claude'}"
+        fix = f"run: notyet install {here[0]}" if here else _WITHOUT_A_HOST
         return Answer(says=f"no: {_NOT_THERE}", fix=fix)
     mains = [held(status, "agent") for status in wired]
     others = [held(status, "subagent") for status in wired]

@@ -297,7 +297,7 @@ def test_without_a_host_that_calls_there_is_no_gate():
         "run: notyet install codex",
     )
     said = answered([], [nobody], Setup(gates=(gate(),)))
-    assert said.fix == "run: notyet install claude"
+    assert said.fix.endswith("or run an agent that is gated with: notyet with")
 
 
 def test_when_no_host_is_well_the_first_fault_is_the_reason():
