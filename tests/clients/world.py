@@ -21,7 +21,7 @@ from clients.stops import Stop, stops_in
 from commands import running, until
 
 NOTYET = Path(sys.prefix) / "bin" / "notyet"
-_MARK = "NOTYET_TEST_WORLD"
+_MARK = "WORLD_OF_A_TEST"
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _HUGE, _END = 2_000, 600  # characters; the fewest that are told of a huge text are more
 

@@ -166,7 +166,7 @@ def gated_in_worktree(claude, worktree):
     """Install in the main work tree only, for gates of the user, who works in another one."""
     own = claude.home / ".config" / "notyet" / "notyet.toml"
     own.parent.mkdir(parents=True)
-    own.write_text(f'[gates]\nready = "test -e {worktree}/ready"\n')
+    own.write_text(f'[gates.ready]\nrun = "test -e {worktree}/ready"\nwhen = "always"\n')
     claude.install("--local")
 
 
