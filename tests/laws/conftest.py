@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, settings
 
 HERE = os.path.dirname(__file__)
 
-settings.register_profile("default", deadline=None, max_examples=80)
+settings.register_profile("default", deadline=None, max_examples=40)
 settings.register_profile(
     "deep", deadline=None, max_examples=5000, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from notyet.project.proposal import Proposal
 
 _MOST_WHY = 200  # characters
-# So that we can read what its tools say: in English, and not silenced by a make that started us.
-_LOUD = (("LANGUAGE", "en"), ("MAKEFLAGS", ""), ("GNUMAKEFLAGS", ""))
+# So that we can read what its tools say: in English, and as if no other make had started us.
+_LOUD = (("LANGUAGE", "en"), ("MAKEFLAGS", ""), ("GNUMAKEFLAGS", ""), ("MAKELEVEL", "0"))
 # What unittest and pytest say of no tests, and of some.
 _NO_TESTS = re.compile(r"^Ran 0 tests in |^NO TESTS RAN|\bno tests ran\b", re.MULTILINE)
 _TESTS = re.compile(r"^Ran [1-9]|\b\d+ (?:passed|failed|skipped|errors?)\b", re.MULTILINE)

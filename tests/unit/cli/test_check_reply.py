@@ -81,7 +81,7 @@ def assert_equal(folder, host, sent, *, options=(), **environ):
 
 
 # What hosts are told apart by; the rest is the same for all, up to the words for one.
-EVERYWHERE = ("pass", "block", "halt", "broken", "observed", "hostile")
+EVERYWHERE = ("pass", "block", "halt", "broken")
 REPLIES = [(host, s) for host in HOSTS for s in SITUATIONS if host == "claude" or s in EVERYWHERE]
 
 

@@ -131,7 +131,8 @@ def test_a_text_that_could_break_out_of_the_file_cannot(result):
     assert tomllib.loads(text) == expected
 
 
-def test_a_person_is_told_of_a_halt_too(place):
+def test_a_person_is_told_of_a_halt_too(place, monkeypatch):
+    monkeypatch.setenv("MAKELEVEL", "1")  # a make below another one says where it is
     (place / "Makefile").write_text("""test:\n\t@echo '{"continue": false}'\n""")
     assert main(["init", "--yes"]) == 0
     assert gates(place)["tests"]["observe"] is True

@@ -80,20 +80,14 @@ def test_every_command_has_its_run():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_pipe_gets_no_escapes(world, name):
-    world.environ["TERM"] = "xterm"
-    said = world.run(RUNS[name])
+def test_neither_a_pipe_nor_somebody_who_minds_gets_colours(world, name):
+    said = world.run(f"export TERM=xterm; {RUNS[name]}")
     assert said
     assert "\x1b" not in said
     assert "\r" not in said
     assert "notyet/cli" not in said  # as a traceback of ours would have it
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_terminal_of_somebody_who_minds_gets_no_colours(world, name):
-    said = in_a_terminal(world, RUNS[name], NO_COLOR="1")
     # Lines that say what is waited for may still be wiped.
-    assert "\x1b" not in WIPED.sub("", said)
+    assert "\x1b" not in WIPED.sub("", in_a_terminal(world, RUNS[name], NO_COLOR="1"))
     assert "\x1b" not in in_a_terminal(world, RUNS[name], TERM="dumb")
 
 
