@@ -69,11 +69,6 @@ def add_event_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def event_from(args: argparse.Namespace, cwd: str, environ: Mapping[str, str]) -> StopEvent:
-    """Return the stop that the options speak of. Raises NotyetError."""
-    return read(about(args, cwd), environ)
-
-
 def about(args: argparse.Namespace, cwd: str) -> About:
     """Return what the options say, before any dialect has read it. Raises NotyetError."""
     changes: dict[str, Any] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet.cli.about_event import about, add_event_options, event_from
+from notyet.cli.about_event import about, add_event_options, read
 from notyet.dialects import HOSTS
 from notyet.errors import NotyetError
 
@@ -21,7 +21,7 @@ def parsed(*words):
 
 
 def event(*words, cwd="/place", environ=None):
-    return event_from(parsed(*words), cwd, environ or {})
+    return read(about(parsed(*words), cwd), environ or {})
 
 
 def refusal(*words):
