@@ -14,7 +14,7 @@ if __name__ == "__main__":
 
         code = serve(sys.argv[2:])
         if not __package__:
-            from os import _exit
+            from posix import _exit
 
             _exit(code)  # everything is written; taking the interpreter apart would cost more
         raise SystemExit(code)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from notyet import system
 from notyet.checks.drive import Call, Stage
 from notyet.checks.function import Question
 from notyet.core.gate import Function, place_of
@@ -262,4 +261,4 @@ def _silent(check: Command, exit: Exit, remote: Remote | None) -> Reading | None
 
 def folder_of(gate: Gate) -> str:
     """Return the folder of the file that a gate is written in; empty for one made in code."""
-    return os.path.dirname(gate.source.file) if gate.source is not None else ""
+    return system.path.dirname(gate.source.file) if gate.source is not None else ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from notyet import system
 from notyet.core.limits import Limits
 from notyet.engine import Engine
 
@@ -97,6 +96,6 @@ def _observer(observer: FileObserver) -> Observer:
         observer.check,
         timeout=observer.timeout,
         name=observer.name,
-        folder=os.path.dirname(file),
+        folder=system.path.dirname(file),
         outcomes=observer.on,
     )

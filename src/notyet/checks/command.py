@@ -9,9 +9,9 @@ programs fail, or take very long to start, with a high one.
 from __future__ import annotations
 
 import errno
-import os
 from time import monotonic
 
+from notyet import system
 from notyet.checks.groups import Watchdog, reap
 from notyet.checks.loop import NEVER, Loop
 from notyet.checks.process import Process, hold_sigpipe, release_sigpipe
@@ -108,7 +108,7 @@ class _Stage(Started):
         self.waiting: list[Process] = []  # the next one is the last
         self.width = _WIDTH
         self.here, self.inherited = folder_id("."), inherited()
-        self.token = os.urandom(12).hex()
+        self.token = system.urandom(12).hex()
         self.told: Told | None = None
         self.untold: dict[int, Process] = {}
         self.meanwhile: Callable[[], None] | None = None

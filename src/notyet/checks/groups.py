@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from notyet import system
 from notyet.checks.spawn import SH, launch, pipe
 
 TYPE_CHECKING = False
@@ -55,10 +54,10 @@ class Watchdog:
         ends: tuple[int, ...] = ()
         try:
             ends = pipe()
-            null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+            null = system.open(system.devnull, system.O_RDWR | system.O_CLOEXEC)
             ends = (*ends, null)
-            os.set_blocking(ends[1], False)
-            environ = {"PATH": os.environ.get("PATH", os.defpath)}
+            system.set_blocking(ends[1], False)
+            environ = {"PATH": system.variables().get("PATH", system.defpath)}
             argv = [SH, "-c", _WATCH, "notyet-watchdog", token]
             self.pid = launch(argv, environ, (ends[0], null, null), close)
             self.pipe = ends[1]
@@ -67,7 +66,7 @@ class Watchdog:
         finally:
             for end in ends:
                 if end != self.pipe:
-                    os.close(end)
+                    system.close(end)
 
     def watch(self, groups: Iterable[int]) -> None:
         """Tell it of the groups that were started."""
@@ -80,7 +79,7 @@ class Watchdog:
     def _tell(self, line: str) -> None:
         if self.pid:
             try:  # noqa: SIM105  # contextlib is not free
-                os.write(self.pipe, b"%s\n" % line.encode())
+                system.write(self.pipe, b"%s\n" % line.encode())
             except OSError:  # somebody killed it, or it is stopped
                 pass
 
@@ -89,7 +88,7 @@ class Watchdog:
         if not self.pid:
             return
         send(self.pid, 9)
-        os.close(self.pipe)
+        system.close(self.pipe)
         reap(self.pid)
         self.pid = 0
 
@@ -97,7 +96,7 @@ class Watchdog:
 def send(target: int, number: int) -> None:
     """Signal a process, or a group when negative; one that is gone or not ours is fine."""
     try:  # noqa: SIM105  # as above
-        os.kill(target, number)
+        system.kill(target, number)
     except (ProcessLookupError, PermissionError):
         pass
 
@@ -108,7 +107,7 @@ def reap(pid: int) -> bool:
 
     for attempt in range(200):
         try:
-            if os.waitpid(pid, os.WNOHANG)[0]:
+            if system.waitpid(pid, system.WNOHANG)[0]:
                 return True
         except ChildProcessError:  # collected by somebody else, or by the system
             return True
@@ -127,7 +126,7 @@ def living(groups: set[int]) -> set[int]:
         if pid in groups:
             continue
         try:
-            group = os.getpgid(pid)
+            group = system.getpgid(pid)
         except OSError:
             continue
         if group in groups and group not in left and not is_zombie(pid):
@@ -150,11 +149,11 @@ def status(pid: int) -> list[bytes]:
 
 def read(path: str) -> bytes:
     """Return a small file of /proc."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = system.open(path, system.O_RDONLY | system.O_CLOEXEC)
     try:
-        return os.read(fd, 65536)
+        return system.read(fd, 65536)
     finally:
-        os.close(fd)
+        system.close(fd)
 
 
 def _candidates(oldest: int) -> Iterable[int]:
@@ -162,12 +161,12 @@ def _candidates(oldest: int) -> Iterable[int]:
     last = int(read("/proc/loadavg").split()[-1])
     if oldest <= last < oldest + _MANY:
         return range(oldest + 1, last + 1)
-    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    return [int(name) for name in system.listdir("/proc") if name.isdecimal()]
 
 
 def _answers(target: int) -> bool:
     try:
-        os.kill(target, 0)
+        system.kill(target, 0)
     except OSError:  # macOS says EPERM where only the exited leader is left
         return False
     return True

@@ -5,9 +5,10 @@ One loop serves all commands of a stage: each descriptor and each process has on
 
 from __future__ import annotations
 
-import os
 import select
 from time import monotonic
+
+from notyet import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Loop:
     def close(self, fd: int) -> None:
         """Close a descriptor, whether or not it is listened to."""
         self.ignore(fd)
-        os.close(fd)
+        system.close(fd)
 
     def plan(self, process: Process, due: float, step: Callable[[Process], None]) -> None:
         """Take a step at a time, instead of the one that was planned."""

@@ -9,9 +9,9 @@ and then becomes the hook. They are somebody else's, and are left alone.
 
 from __future__ import annotations
 
-import os
 import time
 
+from notyet import system
 from notyet.checks.groups import is_zombie, read, send, status
 from notyet.checks.spawn import MARK
 
@@ -106,7 +106,7 @@ def _become_subreaper() -> bool:
 
 def _is_childless() -> bool:
     try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        system.waitid(system.P_ALL, 0, system.WEXITED | system.WNOHANG | system.WNOWAIT)
     except ChildProcessError:
         return True
     return False
@@ -121,7 +121,10 @@ def _is_ours(pid: int) -> bool:
         return False
     if not _theirs:
         return True
-    return pid not in _theirs and _mark_of(pid) not in (None, os.environ.get(MARK, "").encode())
+    return pid not in _theirs and _mark_of(pid) not in (
+        None,
+        system.variables().get(MARK, "").encode(),
+    )
 
 
 def _is_spared(pid: int) -> bool:
@@ -129,7 +132,7 @@ def _is_spared(pid: int) -> bool:
     if is_zombie(pid):
         return False
     try:
-        return pid in _spared or os.getsid(pid) in _spared
+        return pid in _spared or system.getsid(pid) in _spared
     except OSError:
         return False
 
@@ -148,17 +151,17 @@ def _mark_of(pid: int) -> bytes | None:
 def _collect(pid: int) -> bool:
     """Collect a child if it has exited."""
     try:
-        return os.waitpid(pid, os.WNOHANG)[0] == pid
+        return system.waitpid(pid, system.WNOHANG)[0] == pid
     except ChildProcessError:
         return False
 
 
 def _children() -> list[int]:
     try:
-        threads = os.listdir("/proc/self/task")
+        threads = system.listdir("/proc/self/task")
         found = [read(f"/proc/self/task/{thread}/children").split() for thread in threads]
         return [int(pid) for pids in found for pid in pids]
     except OSError:  # a kernel without these lists
-        mine = str(os.getpid()).encode()
-        pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+        mine = str(system.getpid()).encode()
+        pids = [int(name) for name in system.listdir("/proc") if name.isdecimal()]
         return [pid for pid in pids if status(pid)[1:2] == [mine]]

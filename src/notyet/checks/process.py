@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from time import monotonic
 
+from notyet import system
 from notyet.checks.groups import send
 from notyet.checks.kept import Framed, Kept
 from notyet.checks.spawn import launch, pipe
@@ -79,16 +79,16 @@ class Process:
             self.pid = launch(argv, environ, (stdin, stdout, stderr), close)
         except BaseException:
             for end in ends:
-                os.close(end)
+                system.close(end)
             raise
         self.stdin = ours
         self.outputs = {out: self.wrote[0], err: self.wrote[1]}
         for end in (stdin, stdout, stderr):
-            os.close(end)
+            system.close(end)
         for end in (ours, out, err):
-            os.set_blocking(end, False)
+            system.set_blocking(end, False)
         try:
-            self.exit_fd = os.pidfd_open(self.pid)
+            self.exit_fd = system.pidfd_open(self.pid)
         except (AttributeError, OSError):  # no such call here, or too many files
             self.exit_fd = -1
 
@@ -164,16 +164,18 @@ def _unreadable(error: Exception) -> str:
 
 def take_status(process: Process) -> bool:
     """Note how the command's own process ended, if it did; it stays to be collected."""
-    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+    if not hasattr(system, "waitid"):  # macOS before Python 3.13
         return _take_status_and_reap(process)
     try:
-        seen = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        seen = system.waitid(
+            system.P_PID, process.pid, system.WEXITED | system.WNOHANG | system.WNOWAIT
+        )
     except ChildProcessError:
         process.problem, process.reaped = _LOST, True
         return True
     if seen is None:
         return False
-    if seen.si_code == os.CLD_EXITED:
+    if seen.si_code == system.CLD_EXITED:
         process.code = seen.si_status
     else:
         process.signal = seen.si_status
@@ -183,17 +185,17 @@ def take_status(process: Process) -> bool:
 def _take_status_and_reap(process: Process) -> bool:
     """Do the same where a child cannot be left: its number stays taken while its group lives."""
     try:
-        pid, status = os.waitpid(process.pid, os.WNOHANG)
+        pid, status = system.waitpid(process.pid, system.WNOHANG)
     except ChildProcessError:
         process.problem, process.reaped = _LOST, True
         return True
     if not pid:
         return False
     process.reaped = True
-    if os.WIFEXITED(status):
-        process.code = os.WEXITSTATUS(status)
+    if system.WIFEXITED(status):
+        process.code = system.WEXITSTATUS(status)
     else:
-        process.signal = os.WTERMSIG(status)
+        process.signal = system.WTERMSIG(status)
     return True
 
 

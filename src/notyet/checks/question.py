@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from notyet import system
 from notyet.checks.command import Job, run_processes, shell_argv
 from notyet.checks.function import crashed
 from notyet.core.record import Record, variant
@@ -93,7 +92,7 @@ def job_for(
     """Return what is to be run: where, with what on its stdin and in its environment."""
     return Job(
         argv=_argv(command, folder),
-        dir=command.dir or cwd or os.getcwd(),
+        dir=command.dir or cwd or system.getcwd(),
         environ=inherited() | tidy(environ) | tidy(dict(command.env)) | {INSIDE: "1"},
         stdin=stdin,
         timeout=timeout,
@@ -102,7 +101,7 @@ def job_for(
 
 def inherited() -> dict[str, str]:
     """Return our own environment, as what we start gets it."""
-    return dict(os.environ)
+    return dict(system.variables())
 
 
 def tidy(environ: Mapping[str, Any]) -> dict[str, str]:
@@ -114,10 +113,10 @@ def _fit(value: str) -> str:
     if value.isascii():
         return value[:_LONGEST_VALUE]
     try:
-        content = os.fsencode(value)
+        content = system.fsencode(value)
     except UnicodeEncodeError:  # half a character, as JSON can hold it
         content = value.encode("utf-8", "replace")
-    return os.fsdecode(content[:_LONGEST_VALUE])
+    return system.fsdecode(content[:_LONGEST_VALUE])
 
 
 def _argv(command: Command, folder: str) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ first and then becomes the command.
 from __future__ import annotations
 
 import errno
-import os
 
+from notyet import system
 from notyet.checks.kept import HEAD
 from notyet.core.record import Record
 
@@ -81,7 +81,7 @@ def shell_argv(script: str, shell: str) -> tuple[str, ...]:
 def folder_id(folder: str) -> tuple[int, int] | None:
     """Return what tells one folder from another, or None when it is not there."""
     try:
-        found = os.stat(folder)
+        found = system.stat(folder)
     except OSError:
         return None
     return (found.st_dev, found.st_ino)
@@ -98,7 +98,7 @@ def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[st
     if not job.argv:
         raise CannotStart("there is nothing to run: the command is empty")
     folder = _folder(job.dir)
-    path = _find(job.argv[0], folder, job.environ.get("PATH", os.defpath))
+    path = _find(job.argv[0], folder, job.environ.get("PATH", system.defpath))
     argv = [*_interpreter(path), path, *job.argv[1:]]
     marks = f"{job.environ.get(MARK, '')} {token}".strip()
     environ = {**job.environ, "PWD": folder, MARK: marks}
@@ -115,11 +115,11 @@ def launch(
 ) -> int:
     """Start a program in a session of its own, with these three descriptors as 0, 1 and 2."""
     actions: list[tuple[int, int] | tuple[int, int, int]] = [
-        (os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)
+        (system.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)
     ]
-    actions += [(os.POSIX_SPAWN_CLOSE, fd) for fd in close]
+    actions += [(system.POSIX_SPAWN_CLOSE, fd) for fd in close]
     try:
-        return os.posix_spawn(
+        return system.posix_spawn(
             *(argv[0], argv, environ),
             file_actions=actions,
             setsigmask=(),
@@ -127,7 +127,7 @@ def launch(
             setsid=True,
         )
     except NotImplementedError:  # macOS: a group of its own is all that we get
-        return os.posix_spawn(
+        return system.posix_spawn(
             *(argv[0], argv, environ),
             file_actions=actions,
             setsigmask=(),
@@ -162,13 +162,13 @@ def inherited() -> list[int]:
     keeps one open could hold up somebody who waits for its end.
     """
     try:
-        fds = [int(name) for name in os.listdir("/dev/fd")]
+        fds = [int(name) for name in system.listdir("/dev/fd")]
     except OSError:
         return []
     found = []
     for fd in fds:
         try:
-            if fd > _STDIO and os.get_inheritable(fd):
+            if fd > _STDIO and system.get_inheritable(fd):
                 found.append(fd)
         except OSError:  # the one that the folder was read with
             continue
@@ -177,7 +177,7 @@ def inherited() -> list[int]:
 
 def pipe() -> tuple[int, int]:
     """Open a pipe that never takes the place of a standard descriptor that is closed."""
-    ends = os.pipe()
+    ends = system.pipe()
     if min(ends) > _STDIO:
         return ends
     import fcntl
@@ -186,23 +186,23 @@ def pipe() -> tuple[int, int]:
         first = fcntl.fcntl(ends[0], fcntl.F_DUPFD_CLOEXEC, _STDIO + 1)
         return first, fcntl.fcntl(ends[1], fcntl.F_DUPFD_CLOEXEC, _STDIO + 1)
     finally:
-        os.close(ends[0])
-        os.close(ends[1])
+        system.close(ends[0])
+        system.close(ends[1])
 
 
 def _folder(folder: str) -> str:
     _reach(folder, f"the folder to run in, {folder!r},")
-    if not os.path.isdir(folder):
+    if not system.path.isdir(folder):
         raise CannotStart(f"the folder to run in, {folder!r}, is not a folder")
-    if not os.access(folder, os.X_OK):
+    if not system.access(folder, system.X_OK):
         raise CannotStart(f"the folder to run in, {folder!r}, may not be entered")
     # A path that begins with a slash is no option of `cd`, and is not looked up in CDPATH.
-    return folder if folder.startswith("/") else os.path.join(os.getcwd(), folder)
+    return folder if folder.startswith("/") else system.path.join(system.getcwd(), folder)
 
 
 def _reach(path: str, name: str) -> None:
     try:
-        os.stat(path)
+        system.stat(path)
     except FileNotFoundError:
         raise CannotStart(f"{name} does not exist") from None
     except OSError as error:
@@ -212,14 +212,14 @@ def _reach(path: str, name: str) -> None:
 def _find(program: str, folder: str, path: str) -> str:
     """Find a program as a shell in that folder would."""
     if "/" in program:
-        found = os.path.join(folder, program)
+        found = system.path.join(folder, program)
         _reach(found, f"the program {program!r}")
         return _executable(found)
     refused = ""
     for place in path.split(":") if program else ():
-        found = os.path.join(folder, place, program)
-        if os.path.isfile(found):
-            if os.access(found, os.X_OK):
+        found = system.path.join(folder, place, program)
+        if system.path.isfile(found):
+            if system.access(found, system.X_OK):
                 return found
             refused = refused or found
     if refused:
@@ -228,9 +228,9 @@ def _find(program: str, folder: str, path: str) -> str:
 
 
 def _executable(path: str) -> str:
-    if os.path.isdir(path):
+    if system.path.isdir(path):
         raise CannotStart(f"{path!r} is a folder, not a program")
-    if not os.access(path, os.X_OK):
+    if not system.access(path, system.X_OK):
         raise CannotStart(f"{path!r} is not executable; chmod +x makes it so")
     return path
 
@@ -238,20 +238,20 @@ def _executable(path: str) -> str:
 def _interpreter(path: str) -> tuple[str, ...]:
     """Return the shell for a script whose first line names none, as shells themselves do."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = system.open(path, system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK)
     except OSError:  # a program may be executable and not readable
         return ()
     try:
-        start = os.read(fd, _FIRST_LINE)
+        start = system.read(fd, _FIRST_LINE)
     except OSError:
         return ()
     finally:
-        os.close(fd)
+        system.close(fd)
     if not start.startswith(b"#!"):
         return () if b"\0" in start else (SH,)
     words = start[2:].split(b"\n")[0].strip(b" \t").replace(b"\t", b" ").split(b" ")
-    if words[0].startswith(b"/") and not os.path.exists(words[0]):
-        named = os.fsdecode(words[0])
+    named = system.fsdecode(words[0])
+    if named.startswith("/") and not system.path.exists(named):
         raise CannotStart(f"the first line of {path!r} names {named!r}, which does not exist")
     return ()
 
@@ -259,6 +259,6 @@ def _interpreter(path: str) -> tuple[str, ...]:
 def _keep_odd_names(environ: Mapping[str, str], program: str) -> list[str]:
     """Hand variables past the shell that it would drop: bash's exported functions, say."""
     odd = [f"{n}={v}" for n, v in environ.items() if not (n.isascii() and n.isidentifier())]
-    if not odd or "=" in program or not os.access(_ENV, os.X_OK):
+    if not odd or "=" in program or not system.access(_ENV, system.X_OK):
         return []
     return [_ENV, "--", *odd]

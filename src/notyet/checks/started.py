@@ -7,9 +7,9 @@ leader collected, because until then nobody else can get the number that we sign
 
 from __future__ import annotations
 
-import os
 from time import monotonic
 
+from notyet import system
 from notyet.checks.groups import Watchdog, living, reap
 from notyet.checks.loop import NEVER, READ, WRITE, Loop
 
@@ -96,7 +96,7 @@ class Started:
         """Write as much as the pipe takes; a command need not read it (E1)."""
         try:
             if process.todo:
-                process.todo = process.todo[os.write(fd, process.todo[:_CHUNK]) :]
+                process.todo = process.todo[system.write(fd, process.todo[:_CHUNK]) :]
             while process.parts and not process.todo:
                 process.todo, process.parts = memoryview(process.parts[0]), process.parts[1:]
             if process.todo:
@@ -113,7 +113,7 @@ class Started:
 
     def _read(self, process: Process, fd: int) -> None:
         try:
-            chunk = os.read(fd, _CHUNK)
+            chunk = system.read(fd, _CHUNK)
         except BlockingIOError:
             return
         except OSError:

@@ -7,10 +7,10 @@ is a cold start, so what is not needed on the way is not imported.
 
 from __future__ import annotations
 
-import os
 import sys
 from time import monotonic
 
+from notyet import system
 from notyet.cli.hook_input import (
     LIKE_CLAUDE,
     Options,
@@ -219,7 +219,7 @@ class Hook:
             return self._nothing()
         if not event.cwd:
             return self.let_go("unreadable", "the event has no cwd, so no project was found")
-        if not os.path.isdir(event.cwd):
+        if not system.path.isdir(event.cwd):
             return self.let_go("unreadable", f"the folder {visible(event.cwd)} is gone")
         return self._nothing()
 
@@ -344,4 +344,4 @@ def serve(argv: Sequence[str]) -> int:
     """Read stdin, answer on stdout, and return the exit code."""
     from notyet.cli.hook_process import adopt, answer_host
 
-    return answer_host(lambda read: main(argv, read, os.environ, adopt))
+    return answer_host(lambda read: main(argv, read, system.variables(), adopt))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
+
+from notyet import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _tidy() -> None:
         return
     try:
         _alarm.set(_SHORTLY, 0, _raise_out_of_time)
-        check.tidy(os.environ)
+        check.tidy(system.variables())
     except (Exception, OutOfTime):  # noqa: BLE001  # the host has its answer, and hears of nothing
         return
     finally:
@@ -151,9 +152,9 @@ def _occupy_standard_descriptors() -> None:
     """Keep what we open off the numbers 0 to 2, if the host closed them: we would write into it."""
     try:
         while True:
-            number = os.open("/dev/null", os.O_RDWR)
+            number = system.open("/dev/null", system.O_RDWR)
             if number > 2:  # noqa: PLR2004  # stderr
-                os.close(number)
+                system.close(number)
                 return
     except OSError:
         return
@@ -246,7 +247,7 @@ class _Reading:
 
 def _read_stdin() -> bytes:
     """Read all of stdin; nothing where it is closed, a terminal, or cannot be read."""
-    if os.isatty(0):
+    if system.isatty(0):
         return b""
     reading = _Reading()
     _alarm.set(_TICK, _TICK, reading.look)
@@ -263,7 +264,7 @@ def _read_stdin() -> bytes:
 def _next_block() -> bytes:
     while True:
         try:
-            return os.read(0, _BLOCK)
+            return system.read(0, _BLOCK)
         except BlockingIOError:  # some hosts hand out pipes that do not wait
             time.sleep(_PAUSE)
 
@@ -282,7 +283,7 @@ def _write(descriptor: int, text: str) -> None:
     try:
         while content:
             try:
-                content = content[os.write(descriptor, content) :]
+                content = content[system.write(descriptor, content) :]
             except BlockingIOError:
                 time.sleep(_PAUSE)
     except (OSError, OutOfTime):

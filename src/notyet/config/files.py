@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from notyet import system
 from notyet.config.tree import LOCAL_TREE
 from notyet.core.record import Record
 from notyet.core.remote import is_remote, remote_from
@@ -42,29 +41,29 @@ class ConfigFile(Record, kw_only=True):
     def project(self) -> str:
         """The folder that it is about, which may be around the folder that it lies in."""
         folder = parent(self.path)
-        is_around = self.kind != NATIVE and os.path.basename(folder) in _FOLDERS
+        is_around = self.kind != NATIVE and system.path.basename(folder) in _FOLDERS
         return parent(folder) if is_around else folder
 
 
 def user_folder(environ: Mapping[str, str]) -> str:
     """Return the folder of the user's own configuration; empty where there is no home."""
     config = environ.get("XDG_CONFIG_HOME", "")
-    if os.path.isabs(config):
-        return os.path.join(config, "notyet")
+    if system.path.isabs(config):
+        return system.path.join(config, "notyet")
     home = home_folder(environ)
-    return os.path.join(home, ".config", "notyet") if home else ""
+    return system.path.join(home, ".config", "notyet") if home else ""
 
 
 def home_folder(environ: Mapping[str, str]) -> str:
     """Return the home that variables name; empty where there is none."""
     home = environ.get("HOME", "")
-    return home if os.path.isabs(home) else ""
+    return home if system.path.isabs(home) else ""
 
 
 def real_folder(cwd: str) -> str:
     """Return where a folder really lies; empty for a name that the system cannot take."""
     try:
-        return os.path.realpath(cwd) if cwd else ""
+        return system.path.realpath(cwd) if cwd else ""
     except (OSError, ValueError):  # a NUL, or half a character
         return ""
 
@@ -72,15 +71,15 @@ def real_folder(cwd: str) -> str:
 def parent(name: str) -> str:
     """Return the folder that a file or a folder lies in, here or in a workspace."""
     if not is_remote(name):
-        return os.path.dirname(name)
+        return system.path.dirname(name)
     place = remote_from(name)
-    return place.at(os.path.dirname(place.path)).url
+    return place.at(system.path.dirname(place.path)).url
 
 
 def is_config_name(path: str) -> bool:
     """Tell whether a path can only be meant as a file of configuration, not as a folder."""
-    folder, name = os.path.split(path)
-    return name in (NAME, *CONCLAUDE) or os.path.basename(folder) in _FOLDERS
+    folder, name = system.path.split(path)
+    return name in (NAME, *CONCLAUDE) or system.path.basename(folder) in _FOLDERS
 
 
 def quoted(word: str) -> str:
@@ -92,8 +91,8 @@ def quoted(word: str) -> str:
 
 def known_as(path: str) -> str:
     """Return the one name that a file is trusted under, however it was reached."""
-    folder, name = os.path.split(os.path.abspath(path))
-    return os.path.join(os.path.realpath(folder), name)
+    folder, name = system.path.split(system.path.abspath(path))
+    return system.path.join(system.path.realpath(folder), name)
 
 
 def above(folder: str) -> list[str]:
@@ -108,7 +107,7 @@ def above(folder: str) -> list[str]:
 def root_of(cwd: str, tree: Tree = LOCAL_TREE) -> str:
     """Return the project that a folder belongs to: the nearest repository around it, or itself."""
     for folder in above(cwd):
-        if tree.exists(os.path.join(folder, ".git")):
+        if tree.exists(system.path.join(folder, ".git")):
             return folder
     return cwd
 
@@ -120,7 +119,7 @@ def is_own(path: str, cwd: str) -> bool:
     """
     root = root_of(cwd) if cwd else ""
     inside = root.rstrip("/") + "/"
-    if not root or not (path.startswith(inside) or os.path.realpath(path).startswith(inside)):
+    if not root or not (path.startswith(inside) or system.path.realpath(path).startswith(inside)):
         return True
     home = real_home()
     return bool(home) and path.startswith(tuple(f"{home}/{name}/" for name in _USERS))
@@ -131,7 +130,7 @@ def real_home() -> str:
     import pwd
 
     try:
-        return os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
+        return system.path.realpath(pwd.getpwuid(system.getuid()).pw_dir)
     except (KeyError, OSError):
         return ""
 
@@ -147,7 +146,7 @@ def native_files(
 def own_native(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
     """Return the user's `notyet.toml`, if there is one."""
     user = user_folder(environ)
-    path = os.path.join(user, NAME)
+    path = system.path.join(user, NAME)
     if not user or not LOCAL_TREE.exists(path):
         return []
     return [ConfigFile(path=path, kind=NATIVE, own=is_own(path, cwd))]
@@ -165,7 +164,7 @@ def project_native(
     found = []
     is_hidden = False
     for folder in above(cwd) if cwd else ():
-        path = os.path.join(folder, NAME)
+        path = system.path.join(folder, NAME)
         is_there = tree.exists(path)
         if is_trusted(path) and not (users and _is_same(path, users)):
             is_gone = not is_there and not tree.unseen

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from notyet import system
 from notyet.config.files import (
     NAME,
     NATIVE,
@@ -107,7 +106,7 @@ def _add_draft(loaded: Loaded, cwd: str, environ: Mapping[str, str], draft: Draf
     if draft.path in stands_for:
         path = draft.path
     else:
-        path = (*in_force, *stands_for, os.path.join(place, NAME))[0]
+        path = (*in_force, *stands_for, system.path.join(place, NAME))[0]
     loaded.add_draft(ConfigFile(path=path, kind=NATIVE), draft.text)
 
 
@@ -115,7 +114,7 @@ def _add_native(loaded: Loaded, cwd: str, project: str, environ: Mapping[str, st
     """Add the user's file and the project's."""
     place = real_folder(cwd)
     # A folder may have been replaced by a link to another one since it was trusted.
-    given = os.path.abspath(cwd) if place else ""
+    given = system.path.abspath(cwd) if place else ""
     for start in dict.fromkeys((place, given, real_folder(project))):
         for file in native_files(start, environ, loaded.is_trusted):
             loaded.add(file)

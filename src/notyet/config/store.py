@@ -7,9 +7,9 @@ under the path of the file they are about.
 
 from __future__ import annotations
 
-import os
 from errno import EFBIG, EINVAL, ENOENT
 
+from notyet import system
 from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
 from notyet.core.remote import is_remote, remote_from
@@ -39,43 +39,43 @@ def state_folder(environ: Mapping[str, str]) -> str:
     from notyet.ledger.place import state_home
 
     home = state_home(environ)
-    return os.path.join(home, "notyet") if home else ""
+    return system.path.join(home, "notyet") if home else ""
 
 
 def text_of(path: str) -> str:
     """Return a file's text, whatever bytes it holds. Raises OSError."""
     # Not blocking, because opening a pipe that nobody writes to would wait for ever.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = system.open(path, system.O_RDONLY | system.O_NONBLOCK | system.O_CLOEXEC)
     try:
         if not _is_regular(descriptor):
             raise OSError(EINVAL, "it is not a regular file", path)
         content = b""
         while len(content) <= MOST_BYTES:
-            part = os.read(descriptor, MOST_BYTES + 1)
+            part = system.read(descriptor, MOST_BYTES + 1)
             if not part:
                 return content.decode("utf-8", "surrogateescape")
             content += part
     finally:
-        os.close(descriptor)
+        system.close(descriptor)
     raise OSError(EFBIG, f"it is larger than {MOST_BYTES // 1024 // 1024} MB", path)
 
 
 def _is_regular(descriptor: int) -> bool:
-    return os.fstat(descriptor).st_mode & _KIND == _REGULAR
+    return system.fstat(descriptor).st_mode & _KIND == _REGULAR
 
 
 def about_folder(path: str) -> str:
     """Return the folder whose identity counts for a file."""
-    folder = os.path.dirname(path)
+    folder = system.path.dirname(path)
     # .mux and the like come and go with branches.
-    return os.path.dirname(folder) if os.path.basename(folder).startswith(".") else folder
+    return system.path.dirname(folder) if system.path.basename(folder).startswith(".") else folder
 
 
 def folder_id(path: str) -> str:
     """Return what tells a file's folder from another that took its name; empty when it is gone."""
     try:
         return str(
-            os.stat(about_folder(path)).st_ino
+            system.stat(about_folder(path)).st_ino
         )  # without the device, which a remount changes
     except OSError:
         return ""
@@ -86,8 +86,8 @@ def record_path(state: str, path: str) -> str:
     if is_remote(path):
         place = remote_from(path)
         machine = place.machine.replace("//", "")  # ssh:dev@box, so that no host is named ".."
-        return os.path.join(state, "trust-there", machine, place.path.lstrip("/")) + ".json"
-    return os.path.join(state, "trust", path.lstrip("/")) + ".json"
+        return system.path.join(state, "trust-there", machine, place.path.lstrip("/")) + ".json"
+    return system.path.join(state, "trust", path.lstrip("/")) + ".json"
 
 
 def has_record(state: str, path: str) -> bool:
@@ -95,7 +95,7 @@ def has_record(state: str, path: str) -> bool:
 
     Nobody without a home trusted anything: what lies in the folder they are in is not theirs.
     """
-    return bool(state) and os.path.exists(record_path(state, path))
+    return bool(state) and system.path.exists(record_path(state, path))
 
 
 def read_record(state: str, path: str) -> Trusted | None:
@@ -127,17 +127,17 @@ def write_private(path: str, text: str) -> None:
     """Write a file of our own whole or not at all, for nobody else to read. Raises OSError."""
     from notyet.ledger.place import make_private
 
-    beside = f"{path}.{os.getpid()}"
+    beside = f"{path}.{system.getpid()}"
     try:
         make_private(beside)
         with open(beside, "wb") as file:
             file.write(text.encode())
             file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
+            system.fsync(file.fileno())
+        system.replace(beside, path)
     except BaseException:
-        if os.path.exists(beside):  # else it was put into its place just before
-            os.unlink(beside)
+        if system.path.exists(beside):  # else it was put into its place just before
+            system.unlink(beside)
         raise
 
 
@@ -146,7 +146,7 @@ def remove_record(state: str, path: str) -> bool:
     if not state:
         return False
     try:
-        os.unlink(record_path(state, path))
+        system.unlink(record_path(state, path))
     except FileNotFoundError:
         return False
     return True

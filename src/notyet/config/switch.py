@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 
+from notyet import system
 from notyet.config.files import above, real_folder
 from notyet.config.store import state_folder, write_private
 from notyet.core.json_text import dumps, loads
@@ -39,8 +39,8 @@ def switched_off(cwd: str, environ: Mapping[str, str]) -> str:
     if environ.get(VARIABLE, "").lower() in _OFF:
         return f"off because {VARIABLE} is set"
     state = state_folder(environ)
-    switches = os.path.join(state, "off") if state else ""
-    if not switches or not os.path.isdir(switches):  # as nearly always
+    switches = system.path.join(state, "off") if state else ""
+    if not switches or not system.path.isdir(switches):  # as nearly always
         return ""
     folder = real_folder(cwd)
     for place in (*(above(folder) if folder else ()), ""):
@@ -53,7 +53,7 @@ def switched_off(cwd: str, environ: Mapping[str, str]) -> str:
 def switch_off(place: str, until: float, environ: Mapping[str, str]) -> Off:
     """Switch off a folder, or everything. Raises OSError."""
     off = Off(place=place, until=until)
-    file = _file(os.path.join(state_folder(environ), "off"), place)
+    file = _file(system.path.join(state_folder(environ), "off"), place)
     write_private(file, dumps({"until": until}))
     return off
 
@@ -63,11 +63,11 @@ def switch_on(place: str, environ: Mapping[str, str]) -> list[str]:
     state = state_folder(environ)
     if not state:
         return []
-    switches = os.path.join(state, "off")
+    switches = system.path.join(state, "off")
     found = []
     for folder in (*(above(place) if place else ()), ""):
         try:
-            os.unlink(_file(switches, folder))
+            system.unlink(_file(switches, folder))
         except (FileNotFoundError, NotADirectoryError):
             continue
         found.append(folder)
@@ -76,8 +76,8 @@ def switch_on(place: str, environ: Mapping[str, str]) -> list[str]:
 
 def _file(switches: str, place: str) -> str:
     if not place:
-        return os.path.join(switches, "everywhere.json")
-    return os.path.join(switches, "places", place.lstrip("/"), "off.json")
+        return system.path.join(switches, "everywhere.json")
+    return system.path.join(switches, "places", place.lstrip("/"), "off.json")
 
 
 def _read(switches: str, place: str) -> Off | None:

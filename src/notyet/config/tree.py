@@ -6,8 +6,7 @@ here goes by its path: in messages, in records of trust, and as the source of ga
 
 from __future__ import annotations
 
-import os
-
+from notyet import system
 from notyet.config.store import folder_id, text_of
 
 TYPE_CHECKING = False
@@ -42,7 +41,7 @@ class LocalTree:
     def exists(self, name: str) -> bool:
         """Ask the system."""
         try:
-            os.lstat(name)
+            system.lstat(name)
         except (OSError, ValueError):
             return False
         return True
@@ -53,7 +52,7 @@ class LocalTree:
 
     def is_executable(self, name: str) -> bool:
         """Ask the system."""
-        return os.access(name, os.X_OK)
+        return system.access(name, system.X_OK)
 
     def folder_id(self, name: str) -> str:
         """Ask the system."""

@@ -13,11 +13,11 @@ is not there empty.
 
 from __future__ import annotations
 
-import os
 import time
 from _thread import RLock
 from _weakref import ref
 
+from notyet import system
 from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended, NotyetError
 from notyet.ledger.driver import sqlite3
 from notyet.ledger.file import (
@@ -151,11 +151,11 @@ class Connection:
                         raise self._fault(error, patience) from error
                 finally:
                     self._in_transaction = False
-            time.sleep(_PAUSE * (0.5 + os.urandom(1)[0] / 255))
+            time.sleep(_PAUSE * (0.5 + system.urandom(1)[0] / 255))
 
     def _attempt(self, begin: str, work: Callable[[sqlite3.Connection], T], *, flush: bool) -> T:
         db = self._opened(begin)
-        process = os.getpid()
+        process = system.getpid()
         try:
             if flush:
                 db.execute("PRAGMA synchronous = FULL")
@@ -164,17 +164,17 @@ class Connection:
             self._expect_process(process)
             db.execute("COMMIT")
         except BaseException:
-            if os.getpid() == process and db.in_transaction:
+            if system.getpid() == process and db.in_transaction:
                 self._roll_back(db)
             raise
         finally:
-            if flush and self._db is db and os.getpid() == process:
+            if flush and self._db is db and system.getpid() == process:
                 db.execute("PRAGMA synchronous = NORMAL")
         return result
 
     def _expect_process(self, process: int) -> None:
         """Leave a transaction to the parent, if this process was forked in its midst."""
-        if os.getpid() != process:
+        if system.getpid() != process:
             raise LedgerError(self.path, "the process was forked in the midst of a transaction")
 
     def _roll_back(self, db: sqlite3.Connection) -> None:
@@ -229,7 +229,7 @@ class Connection:
 def _identity(path: str) -> tuple[int, int] | None:
     """Return what tells a file from another that took its name."""
     try:
-        info = os.stat(path)
+        info = system.stat(path)
     except OSError:
         return None
     return info.st_dev, info.st_ino
@@ -275,6 +275,6 @@ def _after_in_child() -> None:
     _forking.release()
 
 
-os.register_at_fork(
+system.register_at_fork(
     before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from _thread import RLock
 from errno import EISDIR
 
+from notyet import system
 from notyet.errors import LedgerError, LedgerNewer, LedgerUnmended
 from notyet.ledger.driver import sqlite3
 from notyet.ledger.migrations import VERSION, migrate, version_of
@@ -41,9 +41,9 @@ def open_as_it_is(path: str) -> sqlite3.Connection | None:
     None for a file that is not there, or that another process is just creating. Raises
     sqlite3.Error, OSError, and LedgerUnmended for a file of an older version.
     """
-    if os.path.isdir(path):
+    if system.path.isdir(path):
         raise IsADirectoryError(EISDIR, "it is a directory", path)
-    if not path or not os.path.exists(path):
+    if not path or not system.path.exists(path):
         return None
     db, version = _open_whatever_it_is(path)
     if version == VERSION:
@@ -72,7 +72,7 @@ def _open_whatever_it_is(path: str) -> tuple[sqlite3.Connection, int]:
     """Return a connection to a file that is there, and its version."""
     from urllib.parse import quote
 
-    address = f"file:{quote(os.fsencode(path))}?mode=rw"  # which never creates it
+    address = f"file:{quote(system.fsencode(path))}?mode=rw"  # which never creates it
     db = sqlite3.connect(
         address, uri=True, timeout=0, isolation_level=None, check_same_thread=False
     )
@@ -147,25 +147,25 @@ def is_ours(path: str) -> bool:
         mark = start[_APPLICATION_AT : _APPLICATION_AT + 4]
         return mark == _APPLICATION.to_bytes(4, "big")
     is_blank = len(start) < _LONGEST_BLANK and not start.strip(b"\0")
-    return is_blank or os.path.basename(path) == LEDGER
+    return is_blank or system.path.basename(path) == LEDGER
 
 
 def set_aside(path: str) -> str:
     """Move a corrupt file out of the way; return where to, or '' when another process has."""
     import fcntl
 
-    guard = os.open(path + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    guard = system.open(path + ".lock", system.O_RDWR | system.O_CREAT | system.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(guard, fcntl.LOCK_EX)
         if _is_readable(path):
             return ""
         moved = f"{path}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}"
         for suffix in ("", "-wal", "-shm"):
-            if os.path.exists(path + suffix):
-                os.replace(path + suffix, moved + suffix)
+            if system.path.exists(path + suffix):
+                system.replace(path + suffix, moved + suffix)
         return moved
     finally:
-        os.close(guard)
+        system.close(guard)
 
 
 def _is_readable(path: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from notyet import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _add_passes(db: Connection) -> None:
 
 
 def _run(db: Connection, name: str) -> None:
-    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+    with open(system.path.join(system.path.dirname(__file__), name), encoding="utf-8") as file:
         script = file.read()
     for statement in statements(script):
         db.execute(statement)  # not executescript, which would commit under our feet

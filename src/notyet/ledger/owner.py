@@ -6,8 +6,9 @@ have been given to another program. Where the system says when a process started
 
 from __future__ import annotations
 
-import os
 import time
+
+from notyet import system
 
 _DEAD = frozenset({"Z", "X", "x"})
 _STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted after the name of the program
@@ -23,7 +24,7 @@ _system: dict[int, tuple[str, str]] = {}  # as above
 
 def own_start() -> str:
     """Return when this process started, in the system's own words; empty where it does not say."""
-    process = os.getpid()
+    process = system.getpid()
     if process not in _own:
         _own.clear()
         _own[process] = _stat(process)[1]
@@ -39,7 +40,7 @@ def own_birth() -> float:
     started = own_start()
     if not started.isdecimal():
         return now
-    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(started) / os.sysconf("SC_CLK_TCK")
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(started) / system.sysconf("SC_CLK_TCK")
     return now - min(max(age - _TICKS, 0.0), _LONGEST_START)
 
 
@@ -48,7 +49,7 @@ def own_system() -> tuple[str, str]:
 
     A container counts its processes for itself. Each is empty where the system does not say.
     """
-    process = os.getpid()
+    process = system.getpid()
     if process not in _system:
         _system.clear()
         _system[process] = _boot(), _space()
@@ -65,7 +66,7 @@ def _boot() -> str:
 
 def _space() -> str:
     try:
-        return os.readlink(_SPACE)
+        return system.readlink(_SPACE)
     except OSError:
         return ""
 
@@ -73,7 +74,7 @@ def _space() -> str:
 def is_gone(process: int, started: str) -> bool:
     """Tell whether a process that started then is no more."""
     try:
-        os.kill(process, 0)
+        system.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return True
     except PermissionError:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from errno import EISDIR, ENOENT
+
+from notyet import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,17 +18,17 @@ _MOUNTS = "/proc/self/mounts"
 def default_path(environ: Mapping[str, str]) -> str:
     """Return `$NOTYET_LEDGER`, or the file in the XDG state folder."""
     if environ.get("NOTYET_LEDGER"):
-        return os.path.abspath(os.path.expanduser(environ["NOTYET_LEDGER"]))
+        return system.path.abspath(system.path.expanduser(environ["NOTYET_LEDGER"]))
     state = state_home(environ)
-    return os.path.join(state, "notyet", LEDGER) if state else ""
+    return system.path.join(state, "notyet", LEDGER) if state else ""
 
 
 def real(folder: str) -> str:
     """Return a folder by its own name, which is the same whichever link led there."""
-    if not os.path.isabs(folder):  # relative to what, only its host knows
+    if not system.path.isabs(folder):  # relative to what, only its host knows
         return folder
     try:
-        return os.path.realpath(folder)
+        return system.path.realpath(folder)
     except (OSError, ValueError):  # a name that no file can have
         return folder
 
@@ -35,10 +36,10 @@ def real(folder: str) -> str:
 def state_home(environ: Mapping[str, str]) -> str:
     """Return the XDG state folder; empty where there is no home, which opening a file will say."""
     state = environ.get("XDG_STATE_HOME", "")
-    if os.path.isabs(state):  # the XDG rules: a relative one is to be ignored
+    if system.path.isabs(state):  # the XDG rules: a relative one is to be ignored
         return state
-    home = environ["HOME"] if "HOME" in environ else os.path.expanduser("~")
-    return os.path.join(home, ".local", "state") if os.path.isabs(home) else ""
+    home = environ["HOME"] if "HOME" in environ else system.path.expanduser("~")
+    return system.path.join(home, ".local", "state") if system.path.isabs(home) else ""
 
 
 def make_private(path: str) -> None:
@@ -46,22 +47,26 @@ def make_private(path: str) -> None:
     if not path:
         raise FileNotFoundError(ENOENT, "there is no home folder to keep it in")
     missing = []
-    folder = os.path.dirname(path)
-    while folder and not os.path.isdir(folder):
+    folder = system.path.dirname(path)
+    while folder and not system.path.isdir(folder):
         missing.append(folder)
-        folder = os.path.dirname(folder)
+        folder = system.path.dirname(folder)
     for folder in reversed(missing):
         try:
-            os.mkdir(folder, 0o700)
+            system.mkdir(folder, 0o700)
         except FileExistsError:
-            if not os.path.isdir(folder):
+            if not system.path.isdir(folder):
                 raise
     try:
         # Never open and close a file that is there: that would drop the locks which another
         # connection of this process holds on it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        system.close(
+            system.open(
+                path, system.O_RDWR | system.O_CREAT | system.O_EXCL | system.O_CLOEXEC, 0o600
+            )
+        )
     except FileExistsError:
-        if os.path.isdir(path):
+        if system.path.isdir(path):
             raise IsADirectoryError(EISDIR, "it is a directory", path) from None
 
 
@@ -72,7 +77,7 @@ def network_file_system(path: str, mounts: str = _MOUNTS) -> str:
             rows = [line.split()[1:3] for line in lines]  # where, and what kind
     except OSError:
         return ""
-    real = os.path.realpath(path)
+    real = system.path.realpath(path)
     best, kind = "", ""
     for point, mounted in (row for row in rows if row[1:]):
         # The kernel writes a space in a mount point as \040.
@@ -87,6 +92,6 @@ def network_file_system(path: str, mounts: str = _MOUNTS) -> str:
 def is_read_only(path: str) -> bool:
     """Tell whether nobody can write where a file lies, of which SQLite says nothing."""
     try:
-        return bool(os.statvfs(os.path.dirname(path)).f_flag & os.ST_RDONLY)
+        return bool(system.statvfs(system.path.dirname(path)).f_flag & system.ST_RDONLY)
     except OSError:
         return False

@@ -6,10 +6,10 @@ found by its key, so their cost does not depend on how much the ledger holds.
 
 from __future__ import annotations
 
-import os
 import time
 from _weakref import ref
 
+from notyet import system
 from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.record import Record, replace, variant
 from notyet.errors import LedgerError
@@ -31,6 +31,7 @@ from notyet.ledger.rows import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     import sqlite3
     from collections.abc import Mapping, Sequence
 
@@ -81,7 +82,11 @@ class Ledger:
         self.retention: Retention | None = None
         self.newest = 0  # the last stop that was entered here
         self.kept_of = 0  # the last stop of which a log was written here
-        self.path = os.path.abspath(path) if path is not None else default_path(os.environ)
+        self.path = (
+            system.path.abspath(system.fspath(path))
+            if path is not None
+            else default_path(system.variables())
+        )
         self.file = Connection(self.path, patience, mends=mends)
 
     @property
@@ -97,7 +102,7 @@ class Ledger:
         """Number the turn, find out what became of the last stop, and enter this one (B11)."""
         digest, stored = event_row(event)
         key = _key(event)
-        token = os.urandom(8)
+        token = system.urandom(8)
         place = place_text(real(event.cwd))
         if event.turn_id:
             event = variant(event, {"turn_id": key_text(event.turn_id)})  # as it is stored
@@ -120,7 +125,17 @@ class Ledger:
             else:
                 agent = known.id
                 db.execute(sql.SEE_AGENT, (now, *history_row(opened), agent))
-            new = (agent, opened.turn, now, os.getpid(), own_start(), token, digest, stored, place)
+            new = (
+                agent,
+                opened.turn,
+                now,
+                system.getpid(),
+                own_start(),
+                token,
+                digest,
+                stored,
+                place,
+            )
             stop = db.execute(sql.NEW_STOP, new).lastrowid or 0
             warnings = self.file.take_warnings()
             self.newest = stop
@@ -186,7 +201,7 @@ class Ledger:
         row = stop_row(decision)
         why, warnings = row[STOP_COLUMNS.index("why")], row[STOP_COLUMNS.index("warnings")]
         place = place_text(real(event.cwd))
-        new = (now, now, os.getpid(), os.urandom(8), digest, stored, place, why, warnings)
+        new = (now, now, system.getpid(), system.urandom(8), digest, stored, place, why, warnings)
         entered = self.file.write(lambda db: db.execute(sql.SKIP, (*_key(event), *new)), patience)
         self.newest = entered.lastrowid or 0
 
@@ -287,7 +302,7 @@ def is_lost(token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:
     """Tell whether the process that was asking is gone, so that no answer will come."""
     if time.time() - begun_at > _LOST_AFTER:
         return True
-    if pid == os.getpid():
+    if pid == system.getpid():
         return token not in _asked_here
     return is_gone(pid, pid_start)
 

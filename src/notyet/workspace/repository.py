@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from notyet import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ def repository_of(folder: str) -> str:
     if not folder:
         return ""
     try:
-        for place in upwards(os.path.realpath(folder)):
-            if os.path.lexists(os.path.join(place, ".git")):
+        for place in upwards(system.path.realpath(folder)):
+            if system.path.lexists(system.path.join(place, ".git")):
                 return place
     except (OSError, ValueError):
         pass
@@ -25,6 +25,6 @@ def repository_of(folder: str) -> str:
 def upwards(folder: str) -> Iterator[str]:
     """Yield a folder, and all that it lies in."""
     yield folder
-    while folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
+    while folder != system.path.dirname(folder):
+        folder = system.path.dirname(folder)
         yield folder

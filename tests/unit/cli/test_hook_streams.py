@@ -161,7 +161,7 @@ def test_nothing_of_ours_gets_the_number_of_a_closed_stream(streams, monkeypatch
         opened = os.open("/", os.O_RDONLY)
         assert opened > 2
         os.close(opened)
-        monkeypatch.setattr(hook_process.os, "open", lambda *_: (_ for _ in ()).throw(OSError))
+        monkeypatch.setattr(hook_process.system, "open", lambda *_: (_ for _ in ()).throw(OSError))
         hook_process._occupy_standard_descriptors()
 
 

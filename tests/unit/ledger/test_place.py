@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from notyet import Ledger
+from notyet import Ledger, paths
 from notyet.ledger import place
 from support import decide, rows, stop
 
@@ -112,7 +112,7 @@ def test_a_file_that_is_removed_or_replaced_while_open_is_noticed(ledger):
 
 
 def test_without_a_home_folder_the_ledger_says_so(monkeypatch):
-    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.setattr(paths, "expanduser", lambda path: path)
     ledger = Ledger(place.default_path({}) or "")
     assert place.default_path({}) == ""
     with pytest.raises(OSError, match="no home folder"):
