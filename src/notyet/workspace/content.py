@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from time import monotonic
 
+from notyet import system
+from notyet.workspace.index import blake2b
 from notyet.workspace.unknown import SLOW, TOO_MUCH, UNREADABLE, Unknown
 
 TYPE_CHECKING = False
-try:
-    from _blake2 import blake2b  # not hashlib: it loads OpenSSL
-except ImportError:
-    from hashlib import blake2b
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-__all__ = ["Contents", "Reading", "blake2b"]
 
 MOST_BYTES = 64 * 1024 * 1024  # of content read; beyond, size and time stand for it
 MOST_FILES = 50_000  # that are read; beyond, size and time stand for them
 MOST_ENTRIES = 20_000  # of the repositories inside this one
 _CHUNK = 1024 * 1024
-_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+_OPEN = system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK | system.O_NOFOLLOW
+# In a mode, without importing `stat`:
+_KIND, _REGULAR, _LINK, _FOLDER = 0o170000, 0o100000, 0o120000, 0o040000
+_IS_EXECUTABLE = 0o100
 
 
 class Contents:
@@ -37,7 +34,7 @@ class Contents:
         if monotonic() >= self._ends:
             raise Unknown(SLOW)
 
-    def of_file(self, path: bytes, info: os.stat_result) -> bytes:
+    def of_file(self, path: bytes, info: system.stat_result) -> bytes:
         """Return what stands for a plain file, read whole."""
         if path not in self._known:
             self._known[path] = self._read(path, info)
@@ -52,16 +49,17 @@ class Contents:
                 raise Unknown(UNREADABLE) from error
         return self._known[path]
 
-    def _read(self, path: bytes, info: os.stat_result) -> bytes:
-        mode = b"x " if info.st_mode & stat.S_IXUSR else b"- "
-        fd = os.open(path, _OPEN)
+    def _read(self, path: bytes, info: system.stat_result) -> bytes:
+        size = min(info.st_size + 1, _CHUNK)
+        mode = b"x " if info.st_mode & _IS_EXECUTABLE else b"- "
+        fd = system.open(path, _OPEN)
         try:
             seen = blake2b(digest_size=16)
-            while chunk := os.read(fd, _CHUNK):
+            while chunk := system.read(fd, size):
                 seen.update(chunk)
                 self.expect_time()
         finally:
-            os.close(fd)
+            system.close(fd)
         return mode + seen.digest()
 
     def _walked(self, top: bytes) -> bytes:
@@ -80,7 +78,7 @@ class Contents:
         while folders:
             folder = folders.pop()
             self.expect_time()
-            with os.scandir(folder) as entries:
+            with system.scandir(folder) as entries:
                 inside = sorted(entries, key=lambda entry: entry.name)
             for entry in inside:
                 if entry.name == b".git":
@@ -105,20 +103,21 @@ class Reading:
     def content(self, name: bytes) -> bytes:
         """Return what stands for a file: its mode and content, or its size and time if too big."""
         self._contents.expect_time()
-        path = os.path.join(self._top, name.rstrip(b"/"))
+        path = self._path(name.rstrip(b"/"))
         try:
-            info = os.lstat(path)
+            info = system.lstat(path)
         except OSError as error:  # gone: that too is a state
             return type(error).__name__.encode()
         try:
-            if stat.S_ISREG(info.st_mode):
+            kind = info.st_mode & _KIND
+            if kind == _REGULAR:
                 return self._plain(path, info)
-            if stat.S_ISLNK(info.st_mode):
-                return b"link " + os.readlink(path)
-            if not stat.S_ISDIR(info.st_mode):
+            if kind == _LINK:
+                return b"link " + system.readlink(path)
+            if kind != _FOLDER:
                 return b"odd " + outside(info)
             # A submodule, or a repository inside this one; else its files are listed.
-            if os.path.lexists(os.path.join(path, b".git")):
+            if _is_there(path + b"/.git"):
                 return self._contents.of_repository(path)
         except OSError as error:  # not ours to read, or gone by now
             return type(error).__name__.encode() + b" " + outside(info)
@@ -128,14 +127,17 @@ class Reading:
         """Yield the names that are there; of a sparse checkout, whole folders are not."""
         last, is_there = b"", True
         for name in names:
-            folder = os.path.dirname(name)
+            folder = name.rpartition(b"/")[0]
             if folder != last:
                 self._contents.expect_time()
-                last, is_there = folder, os.path.isdir(os.path.join(self._top, folder))
-            if is_there and os.path.lexists(os.path.join(self._top, name)):
+                last, is_there = folder, _is_there(self._path(folder) + b"/.")
+            if is_there and _is_there(self._path(name)):
                 yield name
 
-    def _plain(self, path: bytes, info: os.stat_result) -> bytes:
+    def _path(self, name: bytes) -> bytes:
+        return self._top.rstrip(b"/") + b"/" + name
+
+    def _plain(self, path: bytes, info: system.stat_result) -> bytes:
         self._files -= 1
         if self._files < 0 or info.st_size > self._bytes:
             return b"big " + outside(info)
@@ -143,6 +145,15 @@ class Reading:
         return self._contents.of_file(path, info)
 
 
-def outside(info: os.stat_result) -> bytes:
+def outside(info: system.stat_result) -> bytes:
     """Return what can be told of a file that is not read; its last time is nobody's to set."""
     return b"%o %d %d %d" % (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+
+
+def _is_there(path: bytes) -> bool:
+    """Tell whether there is something of this name, be it a link to nowhere."""
+    try:
+        system.lstat(path)
+    except (OSError, ValueError):
+        return False
+    return True

@@ -6,10 +6,9 @@ filters, hooks. And it can say that changes are not to be shown. Neither may hap
 
 from __future__ import annotations
 
-import os
-import select
 from time import monotonic, sleep
 
+from notyet import system
 from notyet.workspace.unknown import NO_GIT, ODD, SLOW, TOO_MUCH, Unknown
 
 TYPE_CHECKING = False
@@ -75,7 +74,7 @@ QUIET = {
 }
 LEFT_OUT = OF_ANOTHER_REPOSITORY | OF_OTHER_SETTINGS | OF_OTHER_GLOBS
 _AT_ONCE = 8
-_CHUNK = 1024 * 1024
+_CHUNK = 64 * 1024  # as much as a pipe holds
 _USUAL = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 
 
@@ -112,68 +111,94 @@ class Command:
         self.pid, self.pipe = 0, -1
 
 
-def run(commands: Iterable[Command], ends: float) -> None:
-    """Run git commands, several at once; those that are not done in time are killed."""
-    waiting = [*commands][::-1]
-    environ = own_environ() | QUIET
-    roots = {command.root for command in waiting}
-    program, environ["PATH"] = _find(environ.get("PATH", ""), roots)
-    running: dict[int, Command] = {}
-    poller = select.poll()
-    try:
-        while waiting or running:
-            while waiting and len(running) < _AT_ONCE:
-                command = waiting.pop()
-                try:
-                    _start(command, program, environ)
-                except (OSError, ValueError):  # too long, or with a zero byte
-                    command.reason = ODD
-                    continue
-                running[command.pipe] = command
-                poller.register(command.pipe, select.POLLIN)
-            left = ends - monotonic()
-            if left <= 0 or not running:
-                return
-            for fd, _event in poller.poll(left * 1000):
-                command = running[fd]
-                if not _reads_on(command):
-                    poller.unregister(fd)
-                    del running[fd]
-                    os.close(fd)
-                    _reap(command, ends)
-    finally:
-        for command in running.values():
-            os.close(command.pipe)
+class Runs:
+    """Git commands that run at once, within a time."""
+
+    def __init__(self, roots: Collection[str], ends: float) -> None:
+        """Find a git that lies in none of these repositories; raises Unknown."""
+        self._ends = ends
+        self._environ = own_environ() | QUIET
+        self._program, self._environ["PATH"] = _find(self._environ.get("PATH", ""), roots)
+        self._waiting: list[Command] = []
+        self._running: dict[int, Command] = {}
+
+    def start(self, commands: Iterable[Command]) -> None:
+        """Start commands, as many as run at once; the others wait for their turn."""
+        self._waiting += commands
+        while self._waiting and len(self._running) < _AT_ONCE:
+            command = self._waiting.pop(0)
+            try:
+                _start(command, self._program, self._environ)
+            except (OSError, ValueError):  # too long, or with a zero byte
+                command.reason = ODD
+            else:
+                self._running[command.pipe] = command
+
+    def finish(self) -> None:
+        """Take what all of them print until they are done; who is not done in time is killed."""
+        import select  # while git is at work
+
+        try:
+            while self._running:
+                left = self._ends - monotonic()
+                if left <= 0:
+                    return
+                poller = select.poll()
+                for fd in self._running:
+                    poller.register(fd, select.POLLIN)
+                for fd, _event in poller.poll(left * 1000):
+                    command = self._running[fd]
+                    if not _reads_on(command):
+                        del self._running[fd]
+                        system.close(fd)
+                        _reap(command, self._ends)
+                self.start(())
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """End all that still runs."""
+        self._waiting.clear()
+        while self._running:
+            _, command = self._running.popitem()
+            system.close(command.pipe)
             _kill(command)
+
+
+def run(commands: Sequence[Command], ends: float) -> None:
+    """Run git commands, several at once; those that are not done in time are killed."""
+    runs = Runs({command.root for command in commands}, ends)
+    runs.start(commands)
+    runs.finish()
 
 
 def _start(command: Command, program: str, environ: Mapping[str, str]) -> None:
     argv = [program, "-C", command.folder, *HARMLESS, *HONEST, *command.args]
-    command.pipe, end = os.pipe()
+    command.pipe, end = system.pipe()
     try:
-        command.pid = os.posix_spawn(
+        command.pid = system.posix_spawn(
             program,
             argv,
-            {**environ, "GIT_CEILING_DIRECTORIES": os.path.dirname(command.root)},
+            {**environ, "GIT_CEILING_DIRECTORIES": system.path.dirname(command.root)},
             file_actions=(
-                (os.POSIX_SPAWN_DUP2, end, 1),
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                (system.POSIX_SPAWN_DUP2, end, 1),
+                (system.POSIX_SPAWN_OPEN, 0, system.devnull, system.O_RDONLY, 0),
+                (system.POSIX_SPAWN_OPEN, 2, system.devnull, system.O_WRONLY, 0),
             ),
             setpgroup=0,
             setsigmask=(),
             setsigdef=_USUAL,
         )
     except BaseException:
-        os.close(command.pipe)
+        system.close(command.pipe)
         raise
     finally:
-        os.close(end)
+        system.close(end)
 
 
 def _reads_on(command: Command) -> bool:
     """Take what a command has printed; tell whether there may be more that is wanted."""
-    chunk = os.read(command.pipe, _CHUNK)
+    chunk = system.read(command.pipe, _CHUNK)
     if not chunk:
         return False
     try:
@@ -190,13 +215,13 @@ def _reap(command: Command, ends: float) -> None:
     pause = 0.0002
     while command.pid:
         try:
-            pid, status = os.waitpid(command.pid, os.WNOHANG)
+            pid, status = system.waitpid(command.pid, system.WNOHANG)
         except ChildProcessError:  # the program that we are part of does not want to know
             command.pid, command.reason = 0, ODD
             return
         if pid:
             command.pid = 0
-            command.code = os.waitstatus_to_exitcode(status)
+            command.code = system.waitstatus_to_exitcode(status)
         elif monotonic() >= ends:
             _kill(command)
         else:
@@ -207,28 +232,28 @@ def _reap(command: Command, ends: float) -> None:
 def _kill(command: Command) -> None:
     pid, command.pid = command.pid, 0
     try:
-        os.killpg(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        system.killpg(pid, signal.SIGKILL)
+        system.waitpid(pid, 0)
     except (ProcessLookupError, PermissionError, ChildProcessError):  # gone already
         pass
 
 
 def _find(path: str, roots: Collection[str]) -> tuple[str, str]:
     """Return git, and a PATH without the folders that lie in a project of the agent."""
-    folders = [folder for folder in path.split(os.pathsep) if not _is_in_any(folder, roots)]
+    folders = [folder for folder in path.split(":") if not _is_in_any(folder, roots)]
     for folder in folders:
-        program = os.path.join(folder, "git")
-        if os.path.isfile(program) and os.access(program, os.X_OK):
-            return program, os.pathsep.join(folders)
+        program = system.path.join(folder, "git")
+        if system.path.isfile(program) and system.access(program, system.X_OK):
+            return program, ":".join(folders)
     raise Unknown(NO_GIT)
 
 
 def _is_in_any(folder: str, roots: Collection[str]) -> bool:
     """Tell whether a folder of the PATH lies in a project; relative ones do, in the agent's."""
-    real = f"{os.path.realpath(folder)}/"
-    return not os.path.isabs(folder) or any(real.startswith(f"{root}/") for root in roots)
+    real = f"{system.path.realpath(folder)}/"
+    return not system.path.isabs(folder) or any(real.startswith(f"{root}/") for root in roots)
 
 
 def own_environ() -> dict[str, str]:
     """Return the environment without what leads git elsewhere, or has it read globs otherwise."""
-    return {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
+    return {name: value for name, value in system.variables().items() if name not in LEFT_OUT}

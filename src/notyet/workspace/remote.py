@@ -7,7 +7,7 @@ command that a repository names may run, and what cannot be told makes the files
 from __future__ import annotations
 
 from notyet.checks.remote import run_there
-from notyet.workspace import content, git, look, place, unknown
+from notyet.workspace import content, git, look, one_look, settings, unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -208,9 +208,9 @@ def _script() -> str:
         "unset": " ".join(sorted(git.LEFT_OUT)),
         "quiet": " ".join(f"export {name}={value};" for name, value in quiet),
         "harmless": " ".join((*git.HARMLESS, *git.HONEST)),
-        "filters": place.FILTERS,
-        "any": look.ANY,
-        "status": " ".join(look.STATUS),
+        "filters": settings.FILTERS,
+        "any": one_look.ANY,
+        "status": " ".join(one_look.STATUS),
         "entries": content.MOST_ENTRIES,
         "blocks": _BLOCKS_OF_A_BIG_FILE,
     }

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import git
 from notyet.workspace import git as git_runs
-from notyet.workspace import look, unknown
+from notyet.workspace import listing, one_look, unknown
 from notyet.workspace.look import Scope, fingerprint, fingerprints
 from process_table import children
 from tree_changes import add, configured, edit
@@ -51,9 +51,14 @@ def runs(tmp_path, replace_git):
     return told
 
 
-def test_one_look_is_two_git_processes(git_project, runs):
+def test_one_look_is_one_git_process(git_project, runs):
     edit(Path(git_project))
     assert fingerprint(git_project)
+    assert runs() == ["status"]
+
+
+def test_one_at_some_files_is_two(git_project, runs):
+    assert all(fingerprints([Scope(git_project, ("file.txt",))]))
     assert runs() == ["ls-files", "status"]
 
 
@@ -63,7 +68,7 @@ def test_the_same_scope_is_looked_at_once(git_project, runs):
         Scope(git_project, ("file.txt", "a")),
     ]
     assert all(fingerprints(scopes))
-    assert runs() == ["ls-files", "ls-files", "status", "status"]
+    assert runs() == ["ls-files", "status", "status"]
 
 
 def test_where_there_is_no_repository_git_is_not_run(tmp_path, runs):
@@ -75,7 +80,7 @@ def test_a_linked_worktree_takes_no_more(git_project, tmp_path, runs):
     git(git_project, "worktree", "add", "--quiet", str(tmp_path / "second"))
     runs()
     before = [fingerprint(str(tmp_path / "second")), fingerprint(git_project)]
-    assert runs() == ["ls-files", "ls-files", "status", "status"]
+    assert runs() == ["status", "status"]
     edit(tmp_path / "second")
     after = [fingerprint(str(tmp_path / "second")), fingerprint(git_project)]
     assert "" not in before
@@ -95,7 +100,7 @@ def test_a_repository_that_may_name_commands_is_asked_first(git_project, runs, t
     configured(*told)(git_project)
     runs()
     assert fingerprint(git_project)
-    assert runs() == ["config", "ls-files", "rev-parse", "status"]
+    assert runs() == ["config", "rev-parse", "status"]
 
 
 def test_what_is_excluded_or_has_attributes_names_no_command(git_project, runs):
@@ -104,14 +109,14 @@ def test_what_is_excluded_or_has_attributes_names_no_command(git_project, runs):
         file.parent.mkdir(exist_ok=True)
         file.write_text("# filter, include, worktree\n")
     assert fingerprint(git_project)
-    assert runs() == ["ls-files", "status"]
+    assert runs() == ["status"]
 
 
 @pytest.mark.parametrize("told", ["[core]\nexcludesfile = x\n", "[include]\npath = nowhere\n"])
 def test_settings_of_the_user_that_may_name_what_is_ignored_take_one_more(git_project, runs, told):
     (Path.home() / ".gitconfig").write_text(told)
     assert fingerprint(git_project)
-    assert runs() == ["config", "ls-files", "status"]
+    assert runs() == ["config", "status"]
 
 
 def test_only_a_folder_in_which_git_knows_no_file_takes_one_more(git_project, runs):
@@ -121,9 +126,9 @@ def test_only_a_folder_in_which_git_knows_no_file_takes_one_more(git_project, ru
     git(git_project, "add", "known")
     runs()
     assert all(fingerprints([Scope(f"{git_project}/known"), Scope(git_project)]))
-    assert runs() == ["ls-files", "status"]
+    assert runs() == ["status"]
     assert all(fingerprints([Scope(f"{git_project}/new"), Scope(git_project)]))
-    assert runs() == ["check-ignore", "ls-files", "status"]
+    assert runs() == ["check-ignore", "status"]
 
 
 def test_more_scopes_than_run_at_once_are_all_told(git_project, monkeypatch):
@@ -182,8 +187,8 @@ def test_a_git_that_waits_for_a_pipe_in_the_project_is_ended(git_project, name):
 
 
 def test_a_git_that_never_stops_talking_is_ended(git_project, replace_git, monkeypatch):
-    monkeypatch.setattr(look, "_MOST_STATUS", 100_000)
-    monkeypatch.setattr(look, "_MOST_INDEX", 100_000)
+    monkeypatch.setattr(one_look, "_MOST_STATUS", 100_000)
+    monkeypatch.setattr(listing, "_MOST_LISTED", 100_000)
     replace_git("exec yes")
     before = children()
     assert fingerprint(git_project) == ""
@@ -196,7 +201,7 @@ def test_more_untracked_files_than_can_be_told_make_the_files_unknown(git_projec
     for number in range(500):
         (folder / f"{number}.txt").touch()
     assert fingerprint(git_project) != ""
-    monkeypatch.setattr(look, "_MOST_STATUS", 1_000)
+    monkeypatch.setattr(one_look, "_MOST_STATUS", 1_000)
     assert fingerprint(git_project) == ""
 
 

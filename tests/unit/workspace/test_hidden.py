@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet.workspace import content, look, unknown
+from notyet import system
+from notyet.workspace import content, index, unknown
 from notyet.workspace.look import Scope, fingerprint, fingerprints
 from tree_changes import SECOND_CHANGES, add, edit, overlook, second_id, skip
 from tree_looks import dig, new_repository
@@ -103,7 +104,7 @@ def test_what_a_sparse_checkout_lacks_is_no_riddle_and_shows_when_it_comes(git_p
 
 def test_too_many_entries_that_git_overlooks_make_the_files_unknown(git_project, monkeypatch):
     overlook(Path(git_project))
-    monkeypatch.setattr(look, "_MOST_HIDDEN", 1)
+    monkeypatch.setattr(index, "MOST_HIDDEN", 1)
     assert fingerprint(git_project) != ""
     add(Path(git_project))
     git(git_project, "add", ".")
@@ -166,14 +167,14 @@ def test_beyond_the_bounds_size_and_time_stand_for_content(git_project, monkeypa
 
 def test_a_file_that_may_not_be_read_stands_for_itself_by_size_and_time(git_project, monkeypatch):
     secret = os.fsencode(git_project) + b"/secret"
-    opened = os.open
+    opened = system.open
 
     def refuse(path, *args, **options):
         if path == os.path.realpath(secret):
             raise PermissionError(13, "no", path)
         return opened(path, *args, **options)
 
-    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(system, "open", refuse)
     seen = set()
     for words in (b"one", b"two", b"three"):
         with open(secret, "wb") as file:
@@ -221,5 +222,5 @@ def test_a_folder_inside_that_vanishes_while_it_is_looked_at_makes_the_files_unk
     def gone(_path):
         raise FileNotFoundError
 
-    monkeypatch.setattr(os, "scandir", gone)
+    monkeypatch.setattr(system, "scandir", gone)
     assert fingerprint(git_project) == ""

@@ -1,0 +1,64 @@
+"""The index as `git ls-files` lists it: for some of its entries, or where it has an odd form."""
+
+from __future__ import annotations
+
+from notyet import system
+from notyet.workspace.index import MOST_HIDDEN, Entries
+from notyet.workspace.unknown import LINKED, TOO_MUCH, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+LIST = ("ls-files", "--full-name", "-v", "--stage", "-z")
+_MOST_LISTED = 512 * 1024 * 1024  # bytes; they are not kept
+_PLAIN = frozenset({b"H 100644 ", b"H 100755 ", b"H 120000 "})
+_CONFLICT = b"M "  # these the status tells
+_WILD = "*?[\\"
+_KIND, _LINK = 0o170000, 0o120000  # in a mode
+
+
+class Listing(Entries):
+    """The entries that git lists, digested as they come; those git does not look at are kept."""
+
+    def __init__(self, folders: Mapping[str, bytes]) -> None:
+        super().__init__(folders)
+        self._left = _MOST_LISTED
+        self._rest = b""
+
+    def take_chunk(self, chunk: bytes) -> None:
+        """Read one piece."""
+        self._left -= len(chunk)
+        self.take((chunk,))
+        text = self._rest + chunk
+        *entries, self._rest = text.split(b"\0")
+        for folder, name in [*self.unmet.items()]:
+            if b"\t%b/" % name in text:
+                del self.unmet[folder]
+        plain = _PLAIN
+        odd = [entry for entry in entries if entry[:9] not in plain]
+        self.hidden += [entry.partition(b"\t")[2] for entry in odd if entry[:2] != _CONFLICT]
+        if self._left < 0 or len(self.hidden) > MOST_HIDDEN:
+            raise Unknown(TOO_MUCH)
+
+
+def led_into(folder: str, paths: Sequence[str], top: str) -> Iterator[bytes]:
+    """Yield the other repositories that a path leads into by name; globs do not get there."""
+    inside = f"{top.rstrip('/')}/"
+    for path in paths:
+        wild = min((path.find(mark) for mark in _WILD if mark in path), default=len(path))
+        named = path if wild == len(path) else path[:wild].rpartition("/")[0]
+        place = system.path.normpath(system.path.join(folder, named))
+        while place.startswith(inside):
+            if _is_link(place):  # what it leads to is named by no glob
+                raise Unknown(LINKED)
+            if system.path.lexists(system.path.join(place, ".git")):
+                yield system.fsencode(place[len(inside) :])
+            place = system.path.dirname(place)
+
+
+def _is_link(path: str) -> bool:
+    try:
+        return system.lstat(path).st_mode & _KIND == _LINK
+    except OSError:  # it is not there
+        return False
