@@ -12,7 +12,7 @@ import time
 
 from notyet.core.json_text import loads
 from notyet.core.text import bounded
-from notyet.ledger.place import make_private
+from notyet.ledger.private import make_private
 from notyet.ledger.task_prune import sessions_folder
 
 TYPE_CHECKING = False

@@ -18,21 +18,12 @@ from _thread import RLock
 from _weakref import ref
 
 from notyet import system
-from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended, NotyetError
-from notyet.ledger.driver import sqlite3
-from notyet.ledger.file import (
-    MENDED,
-    NOT_A_LEDGER,
-    empty,
-    is_ours,
-    open_as_it_is,
-    open_file,
-    set_aside,
-)
-from notyet.ledger.place import is_read_only
+from notyet.errors import LedgerError, NotyetError
+from notyet.ledger.file import open_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable
     from typing import TypeVar
 
@@ -40,7 +31,6 @@ if TYPE_CHECKING:
 
 _PAUSE = 0.001  # seconds between two tries for the lock, on average
 _TO_READ, _TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
-_CANNOT_WRITE = "set NOTYET_LEDGER to a file on a local disk that you can write"
 
 _all: dict[int, ref[Connection]] = {}  # all that live
 _forking = RLock()  # one thread's fork must not undo the preparations of another's
@@ -82,8 +72,12 @@ class Connection:
         with self._lock:
             try:
                 self._opened(_TO_WRITE).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            except (sqlite3.Error, OSError) as error:
-                raise self._fault(error, 0.0) from error
+            except NotyetError:
+                raise
+            except Exception as error:
+                from notyet.ledger.failing import fault
+
+                raise fault(self.path, error, 0.0) from error
 
     def take_warnings(self) -> tuple[str, ...]:
         """Return, once, what happened to the file that its user should know."""
@@ -142,13 +136,13 @@ class Connection:
                 except NotyetError:  # what the work itself has to say
                     raise
                 except Exception as error:
-                    if isinstance(error, sqlite3.DatabaseError) and _is_corrupt(error) and may_mend:
+                    from notyet.ledger.failing import fault, is_busy, is_corrupt
+
+                    if may_mend and is_corrupt(error):
                         may_mend = False
                         self._set_aside(error)
-                    elif not _is_busy(error) or time.monotonic() >= ends:
-                        # Whatever it is, a value SQLite cannot hold or a fault of ours: an agent
-                        # must not meet it. The cause is kept for whoever looks.
-                        raise self._fault(error, patience) from error
+                    elif not is_busy(error) or time.monotonic() >= ends:
+                        raise fault(self.path, error, patience) from error
                 finally:
                     self._in_transaction = False
             time.sleep(_PAUSE * (0.5 + system.urandom(1)[0] / 255))
@@ -180,7 +174,7 @@ class Connection:
     def _roll_back(self, db: sqlite3.Connection) -> None:
         try:
             db.execute("ROLLBACK")
-        except sqlite3.Error:
+        except Exception:  # noqa: BLE001  # whatever SQLite has to say
             self._close()  # which rolls back as well
 
     def _opened(self, begin: str) -> sqlite3.Connection:
@@ -192,6 +186,8 @@ class Connection:
                 what = f"ledger {self.path} was removed or replaced"
                 self._warnings.append(f"{what}; counting anew" if self.mends else what)
         if self._db is None and not self.mends:
+            from notyet.ledger.file_seen import empty, open_as_it_is
+
             self._db = open_as_it_is(self.path)
             self._file = _identity(self.path) if self._db is not None else None
             if self._db is None and begin != _TO_WRITE:
@@ -203,27 +199,19 @@ class Connection:
         return self._db
 
     def _set_aside(self, error: Exception) -> None:
+        from notyet.ledger.failing import fault
+        from notyet.ledger.file_aside import expect_damaged, set_aside
+
         self._close()
-        if not is_ours(self.path):
-            raise LedgerError(self.path, f"{error}; {NOT_A_LEDGER}") from error
-        if not self.mends:
-            raise LedgerUnmended(self.path, f"it is damaged ({error}); {MENDED}") from error
+        expect_damaged(self.path, error, mends=self.mends)
         try:
             moved = set_aside(self.path)
-        except OSError as fault:
-            raise self._fault(fault, 0.0) from error
+        except OSError as unmoved:
+            raise fault(self.path, unmoved, 0.0) from error
         if moved:
             what = f"ledger {self.path} was corrupt; it was moved to {moved} and a new one begun"
             self._warnings.append(what)
             self.mended = (*self.mended, what)
-
-    def _fault(self, error: Exception, patience: float) -> LedgerError:
-        if _is_busy(error):
-            return LedgerBusy(self.path, f"other processes held it for over {patience:.2g} s")
-        if isinstance(error, sqlite3.Error | OSError):
-            why = "it is on a read-only file system" if is_read_only(self.path) else error
-            return LedgerError(self.path, f"{why}; {_CANNOT_WRITE}")
-        return LedgerError(self.path, f"{type(error).__name__}: {error}")
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -233,19 +221,6 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return info.st_dev, info.st_ino
-
-
-def _is_busy(error: Exception) -> bool:
-    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-def _is_corrupt(error: sqlite3.Error) -> bool:
-    return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def _code(error: Exception) -> int:
-    extended: int | None = getattr(error, "sqlite_errorcode", None)
-    return (extended or 0) & 0xFF
 
 
 _unusable: list[sqlite3.Connection] = []

@@ -56,7 +56,7 @@ def foresee(ledger: Ledger, event: StopEvent, patience: float | None = None) -> 
 def _in_older(path: str, look: Callable[[sqlite3.Connection], Begun]) -> Begun | None:
     """Look into a file of an older version; None for one that is not, or that is damaged too."""
     from notyet.ledger.driver import sqlite3
-    from notyet.ledger.file import open_older
+    from notyet.ledger.file_seen import open_older
 
     try:
         db = open_older(path)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from notyet import system
+from notyet.ledger.file import APPLICATION, VERSION, expect_ours, version_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from sqlite3 import Connection
-
-VERSION = 6
+    from typing import Literal
 
 
 def _create(db: Connection) -> None:
@@ -64,9 +64,16 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
 )
 
 
-def version_of(db: Connection) -> int:
-    """Return the version of a file; 0 for an empty one."""
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
+def bring_up(db: Connection, path: str, version: int, journal: Literal["WAL", "DELETE"]) -> None:
+    """Bring a file of an older version up, or one that is new."""
+    if not version:  # so that the file can be made smaller later without a copy of it
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    db.execute(f"PRAGMA journal_mode = {journal}")
+    db.execute("BEGIN IMMEDIATE")
+    expect_ours(path, version_of(db))  # a newer notyet may have been faster
+    db.execute(f"PRAGMA application_id = {APPLICATION}")
+    migrate(db)
+    db.execute("COMMIT")
 
 
 def migrate(db: Connection) -> None:

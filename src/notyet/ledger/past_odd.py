@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from notyet.core.json_text import loads
 from notyet.core.verdict import HIGHEST_EXTEND, Problem, Report
-from notyet.ledger.rows import REPORT_COLUMNS, report_of
+from notyet.ledger.rows import REPORT_COLUMNS
+from notyet.ledger.rows_read import report_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from notyet.core.record import Record, replace
 from notyet.ledger import sql
 from notyet.ledger.driver import sqlite3
+from notyet.ledger.lost import is_lost
 from notyet.ledger.past_event import event_of
 from notyet.ledger.past_odd import Columns, readable_report
 from notyet.ledger.rows import REPORT_COLUMNS, STOP_COLUMNS
-from notyet.ledger.sqlite import is_lost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from notyet.core.record import Record
 from notyet.errors import LedgerError
 from notyet.ledger import sql
 from notyet.ledger.logs import make_room
+from notyet.ledger.lost import is_lost, lose
 from notyet.ledger.passes import forget
 from notyet.ledger.shrink import used
 from notyet.ledger.task_prune import prune_all_tasks, tidy_tasks
@@ -29,6 +30,22 @@ _NEWEST_KEPT = 1  # stop, so that the next one gets a number that nobody had
 _TIDIED = 200  # rows that go at most when a hook tidies up: more than came since the last time
 _TIDY_PATIENCE = 0.05  # seconds to wait for others; the next one tries again
 _FORGOTTEN_AFTER = 30 * 86_400.0  # an agent that was sent back and never came again
+
+_OLD_ASKING = f"SELECT id, {sql.ASKER} FROM stops WHERE outcome = 'asking' AND begun_at < ?"
+# Looked up for each stop: among the agents of a large ledger, those at work are few.
+_NOT_AT_WORK = (
+    "NOT EXISTS (SELECT 1 FROM agents WHERE agents.id = stops.agent AND last_stop = stops.id"
+    " AND blocked AND seen_at >= ?)"
+)
+_OLD_STOPS = (
+    "SELECT id FROM stops INDEXED BY stops_by_time WHERE begun_at < ? AND outcome != 'asking'"
+    f" AND id <= (SELECT max(id) FROM stops) - ? AND {_NOT_AT_WORK} LIMIT ?"
+)
+_OLD_AGENTS = (
+    "DELETE FROM agents WHERE id IN (SELECT id FROM agents INDEXED BY agents_by_time"
+    " WHERE seen_at < ? AND (session_blocks = 0 OR seen_at < ?) AND NOT EXISTS"
+    " (SELECT 1 FROM stops WHERE stops.agent = agents.id) LIMIT ?)"
+)
 
 
 class Pruned(Record, kw_only=True):
@@ -96,7 +113,7 @@ def _batch(db: sqlite3.Connection, retention: Retention, most: int) -> tuple[int
 
 _OLDEST = f"""
 SELECT id FROM stops WHERE id <= (SELECT max(id) FROM stops) - ? AND outcome != 'asking'
-  AND {sql.NOT_AT_WORK} ORDER BY id LIMIT ?
+  AND {_NOT_AT_WORK} ORDER BY id LIMIT ?
 """
 # Agents that were last seen before the stops that always stay, and have none, make room first.
 _SINCE = """
@@ -106,12 +123,10 @@ SELECT begun_at FROM stops WHERE id > (SELECT max(id) FROM stops) - ? ORDER BY i
 
 def _prune_old(db: sqlite3.Connection, cutoff: float, most: int, kept: int) -> tuple[int, int]:
     """Remove some stops and agents from before a moment, but not the newest stops."""
-    from notyet.ledger.sqlite import is_lost, lose
-
-    for stop, *asker in db.execute(sql.OLD_ASKING, (cutoff,)).fetchall():
+    for stop, *asker in db.execute(_OLD_ASKING, (cutoff,)).fetchall():
         if is_lost(*asker):
             lose(db, stop)
-    old = db.execute(sql.OLD_STOPS, (cutoff, kept, _at_work(cutoff), most)).fetchall()
+    old = db.execute(_OLD_STOPS, (cutoff, kept, _at_work(cutoff), most)).fetchall()
     _remove(db, old)
     agents = 0
     if len(old) < most:
@@ -121,7 +136,7 @@ def _prune_old(db: sqlite3.Connection, cutoff: float, most: int, kept: int) -> t
 
 def _prune_agents(db: sqlite3.Connection, cutoff: float, at_work: float, most: int) -> int:
     """Remove some agents that were last seen before a moment, and have no stop any more."""
-    return db.execute(sql.OLD_AGENTS, (cutoff, at_work, most)).rowcount
+    return db.execute(_OLD_AGENTS, (cutoff, at_work, most)).rowcount
 
 
 def _at_work(cutoff: float) -> float:

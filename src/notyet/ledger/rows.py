@@ -1,6 +1,8 @@
-"""Events, histories and decisions as rows, and back. Bounded: a ledger is not a transcript."""
+"""Events, histories and decisions as rows. Bounded: a ledger is not a transcript."""
 
 from __future__ import annotations
+
+from _imp import source_hash  # one that is there already: to load another costs 2 % of a stop
 
 from notyet.core.event import StopEvent
 from notyet.core.json_text import dumps, loads
@@ -10,14 +12,10 @@ from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
 
 TYPE_CHECKING = False
-try:
-    from _blake2 import blake2b  # not hashlib: it loads OpenSSL
-except ImportError:
-    from hashlib import blake2b
 if TYPE_CHECKING:
     from typing import Any
 
-    from notyet.core.verdict import Answer
+    Key = tuple[str, str, str]  # of an agent: its host, its session and its own id
 
 _MOST_TEXT = 8_000  # of one text in an event
 _LONGEST_KEY = 200  # of an id that agents are looked up by
@@ -63,17 +61,18 @@ REPORT_COLUMNS = (
     "asked_when",
 )
 
-_SPARED = {"remembered": "passed", "unchanged": "unchanged"}  # statuses, and why that is
-
 
 def event_row(event: StopEvent) -> tuple[bytes, str]:
-    """Return an event's digest, taken of all of it, and its bounded JSON."""
+    """Return an event's digest, taken of all of it, and its bounded JSON.
+
+    The digest tells one agent's last few stops apart, and nothing depends on it but that (B12).
+    """
     known = {
         name: _json(value)
         for name, value in event.__dict__.items()
         if name not in _NEVER_STORED and not _is_default(name, value)
     }
-    digest = blake2b(repr(known).encode(), digest_size=16).digest()
+    digest = source_hash(0, repr(known).encode())
     fields = (f'"{name}": {_bounded_json(text)}' for name, text in known.items())
     return digest, "{" + ", ".join(fields) + "}"
 
@@ -88,23 +87,9 @@ def _json(value: Any) -> str:
     try:
         return dumps(plain(value))
     except ValueError:
-        return _json_of_foreign(value)
+        from notyet.ledger.foreign_json import json_of_foreign
 
-
-def _json_of_foreign(value: Any) -> str:
-    import json
-
-    try:
-        return json.dumps(plain(value), default=_described, skipkeys=True)
-    except (TypeError, ValueError, RecursionError):
-        return dumps(_described(value))
-
-
-def _described(value: object) -> str:
-    try:
-        return bounded(repr(value), _MOST_TEXT)
-    except Exception:  # noqa: BLE001  # a foreign object whose own __repr__ raises
-        return f"<{type(value).__name__}>"
+        return json_of_foreign(value, _MOST_TEXT)
 
 
 def _bounded_json(text: str) -> str:
@@ -119,6 +104,10 @@ def key_text(text: str) -> str:
     stored = _words(text)
     if stored == text and len(text) <= _LONGEST_KEY:
         return text
+    try:
+        from _blake2 import blake2b  # not hashlib: it loads OpenSSL
+    except ImportError:
+        from hashlib import blake2b
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return f"{stored[: _LONGEST_KEY - 40]} {digest}"  # short enough to be a key itself
 
@@ -155,29 +144,6 @@ def stop_row(decision: Decision) -> tuple[Any, ...]:
         key_text(decision.repeat_key),
         dumps([_words(warning) for warning in decision.warnings]),
         decision.turn,
-    )
-
-
-def decision_of(row: tuple[Any, ...], reports: list[tuple[Any, ...]]) -> Decision:
-    """Read the columns `STOP_COLUMNS` and the reports that belong to them."""
-    stop = dict(zip(STOP_COLUMNS, row, strict=True))
-    verdict: Allow | Block | Halt = Allow()
-    if stop["verdict"] == "block":
-        verdict = Block(stop["prompt"], stop["reason"], stop["extend"])
-    elif stop["verdict"] == "halt":
-        verdict = Halt(stop["reason"])
-    return Decision(
-        verdict=verdict,
-        outcome=stop["outcome"],
-        reports=tuple(report_of(report) for report in reports),
-        turn=stop["turn"],
-        count=stop["count"],
-        limit=stop["max_blocks"],
-        limit_source=stop["limit_source"],
-        extend=stop["extend"],
-        why=stop["why"],
-        repeat_key=stop["repeat_key"],
-        warnings=tuple(loads(stop["warnings"])),
     )
 
 
@@ -218,40 +184,6 @@ def _answer_columns(answer: Record | None) -> tuple[str, str, int]:
     if isinstance(answer, Problem):
         return answer.detail, answer.kind, 0
     return "", "", 0
-
-
-def report_of(row: tuple[Any, ...]) -> Report:
-    """Read the columns `REPORT_COLUMNS`."""
-    columns = dict(zip(REPORT_COLUMNS, row, strict=True))
-    said, reason, extend = columns["said"], columns["reason"], columns["extend"]
-    answers: dict[str, Any] = {
-        "allowed": lambda: Allow(extend, said),
-        "blocked": lambda: Block(said, reason, extend),
-        "halted": lambda: Halt(said),
-        "problem": lambda: Problem(reason, said),
-        "not_asked": lambda: None,
-        "remembered": Allow,
-        "unchanged": Allow,
-    }
-    answer: Answer | None = answers[columns["status"]]()
-    return Report(
-        gate=columns["gate"],
-        answer=answer,
-        seconds=columns["seconds"],
-        output=columns["output"],
-        matched=columns["matched"],
-        observed=bool(columns["observed"]),
-        warning=columns["warning"],
-        exit=columns["exit"],
-        log=columns["log"],
-        tell_user=columns["tell_user"],
-        hidden=bool(columns["hidden"]),
-        held=bool(columns["held"]),
-        workspace=columns["workspace"],
-        spared=_SPARED.get(columns["status"], ""),
-        definition=columns["definition"],
-        when=columns["asked_when"],
-    )
 
 
 def place_text(folder: str) -> str:

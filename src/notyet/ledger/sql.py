@@ -35,39 +35,12 @@ NEW_STOP = (
 )
 DECIDE = f"UPDATE stops SET ended_at = ?, {_settings(STOP_COLUMNS)} WHERE id = ?"
 NEW_REPORT = f"INSERT INTO reports ({', '.join(REPORT_COLUMNS)}) VALUES ({_marks(REPORT_COLUMNS)})"
-READ_STOP = f"SELECT {ASKER}, {', '.join(STOP_COLUMNS)} FROM stops WHERE id = ?"
-READ_REPORTS = f"SELECT {', '.join(REPORT_COLUMNS)} FROM reports WHERE stop = ? ORDER BY position"
 ASKING = f"SELECT id, digest, {ASKER} FROM stops WHERE agent = ? AND outcome = 'asking'"
 ANSWER_AGAIN = (
     "UPDATE stops SET repeated = repeated + 1"
     " WHERE id = ? AND digest = ? AND ended_at > ? AND repeated < ?"
 )
-GIVE_UP = (
-    "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'cancelled', ended_at = ?"
-    " WHERE id = ? AND token = ? AND outcome = 'asking'"
-)
-SKIP = (
-    "INSERT INTO stops (agent, turn, begun_at, ended_at, pid, token, digest, event, place, why,"
-    " warnings, outcome, verdict) VALUES (ifnull((SELECT id FROM agents WHERE host = ?"
-    " AND session_id = ? AND agent_id = ?), 0), 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'skipped', 'allow')"
-)
 OVERRIDE = (
     "UPDATE stops SET outcome = 'overridden' WHERE id = ? AND outcome = 'blocked'"
     " AND NOT EXISTS (SELECT 1 FROM stops AS later WHERE later.agent = ? AND later.id > ?)"
 )
-OLD_ASKING = f"SELECT id, {ASKER} FROM stops WHERE outcome = 'asking' AND begun_at < ?"
-# Looked up for each stop: among the agents of a large ledger, those at work are few.
-NOT_AT_WORK = (
-    "NOT EXISTS (SELECT 1 FROM agents WHERE agents.id = stops.agent AND last_stop = stops.id"
-    " AND blocked AND seen_at >= ?)"
-)
-OLD_STOPS = (
-    "SELECT id FROM stops INDEXED BY stops_by_time WHERE begun_at < ? AND outcome != 'asking'"
-    f" AND id <= (SELECT max(id) FROM stops) - ? AND {NOT_AT_WORK} LIMIT ?"
-)
-OLD_AGENTS = (
-    "DELETE FROM agents WHERE id IN (SELECT id FROM agents INDEXED BY agents_by_time"
-    " WHERE seen_at < ? AND (session_blocks = 0 OR seen_at < ?) AND NOT EXISTS"
-    " (SELECT 1 FROM stops WHERE stops.agent = agents.id) LIMIT ?)"
-)
-ACT = "INSERT INTO acts (at, what, place, detail) VALUES (?, ?, ?, ?)"

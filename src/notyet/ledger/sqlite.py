@@ -11,15 +11,13 @@ from _weakref import ref
 
 from notyet import system
 from notyet.core.limits import History, after, open_turn, within_limit
-from notyet.core.record import Record, replace, variant
+from notyet.core.record import replace, variant
 from notyet.errors import LedgerError
-from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun, is_given_up, sql
+from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun, sql
 from notyet.ledger.connection import Connection
-from notyet.ledger.owner import is_gone, own_start
+from notyet.ledger.owner import own_start
 from notyet.ledger.place import default_path, real
 from notyet.ledger.rows import (
-    STOP_COLUMNS,
-    decision_of,
     event_row,
     history_of,
     history_row,
@@ -39,23 +37,12 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Decision, Report
     from notyet.ledger import Wanted
     from notyet.ledger.retention import Retention
-
-_LEAST_PATIENCE = 0.1  # seconds for reading an answer that may be there already
-_LOST_AFTER = 86_400.0  # no gate runs for a day; a process id may have been given away by then
-
+    from notyet.ledger.rows import Key
 
 # The stops that this process is asking, by token: its own process id cannot tell them apart from
 # those it failed to record. Held weakly: one whose Begun is gone, because of a Ctrl-C anywhere
 # between its entry and its answer, is asked by nobody.
-_asked_here: dict[bytes, ref[Begun]] = {}
-
-
-class _Known(Record, kw_only=True):
-    """What the ledger knows of an agent; `id` is None for one it never saw."""
-
-    id: int | None = None
-    last_stop: int = 0
-    history: History = History()
+asked_here: dict[bytes, ref[Begun]] = {}
 
 
 class Ledger:
@@ -109,33 +96,24 @@ class Ledger:
 
         def enter(db: sqlite3.Connection) -> Begun:
             row = db.execute(sql.FIND_AGENT, key).fetchone()
-            known = _Known()
+            agent, last_stop, history = 0, 0, History()
             if row:
-                known = _Known(id=row[0], last_stop=row[1], history=history_of(row[2:]))
-            earlier = self._repeated(db, event, digest, known)
-            if earlier:
-                return Begun(stop=earlier, repeats=earlier)
-            opened = open_turn(known.history, event)
+                agent, last_stop, history = row[0], row[1], history_of(row[2:])
+                earlier = _being_asked(db, agent, digest)
+                earlier = earlier or self._answered(db, event, digest, last_stop, history)
+                if earlier:
+                    return Begun(stop=earlier, repeats=earlier)
+            opened = open_turn(history, event)
             overridden = 0
-            if opened.turn != known.history.turn and known.history.blocked:
-                overridden = _override(db, known)
+            if opened.turn != history.turn and history.blocked:
+                overridden = _override(db, agent, last_stop)
             now = time.time()
-            if known.id is None:
-                agent = db.execute(sql.NEW_AGENT, (*key, now, *history_row(opened))).lastrowid
-            else:
-                agent = known.id
+            if agent:
                 db.execute(sql.SEE_AGENT, (now, *history_row(opened), agent))
-            new = (
-                agent,
-                opened.turn,
-                now,
-                system.getpid(),
-                own_start(),
-                token,
-                digest,
-                stored,
-                place,
-            )
+            else:
+                agent = db.execute(sql.NEW_AGENT, (*key, now, *history_row(opened))).lastrowid or 0
+            asker = (system.getpid(), own_start(), token)
+            new = (agent, opened.turn, now, *asker, digest, stored, place)
             stop = db.execute(sql.NEW_STOP, new).lastrowid or 0
             warnings = self.file.take_warnings()
             self.newest = stop
@@ -143,7 +121,7 @@ class Ledger:
                 stop=stop, token=token, history=opened, overridden=overridden, warnings=warnings
             )
             # Before others can see the row.
-            _asked_here[token] = ref(begun, lambda _: _forget(token))
+            asked_here[token] = ref(begun, lambda _: _forget(token))
             return begun
 
         return self.file.write(enter, patience)
@@ -159,7 +137,7 @@ class Ledger:
         try:
             final = self.file.write(count, patience)
         finally:
-            _asked_here.pop(begun.token, None)
+            asked_here.pop(begun.token, None)
         warnings = self.file.take_warnings()
         return final if not warnings else replace(final, warnings=(*final.warnings, *warnings))
 
@@ -190,25 +168,22 @@ class Ledger:
 
     def give_up(self, begun: Begun, patience: float | None = None) -> None:
         """Say that a stop which is still asking will not be answered."""
-        _asked_here.pop(begun.token, None)
-        given_up = (time.time(), begun.stop, begun.token)
-        self.file.write(lambda db: db.execute(sql.GIVE_UP, given_up), patience)
+        asked_here.pop(begun.token, None)
+        from notyet.ledger.unasked import give_up
+
+        give_up(self.file, begun, patience)
 
     def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:
         """Write down a stop that was let go for a cause, without asking and without counting."""
-        digest, stored = event_row(event)
-        now = time.time()
-        row = stop_row(decision)
-        why, warnings = row[STOP_COLUMNS.index("why")], row[STOP_COLUMNS.index("warnings")]
-        place = place_text(real(event.cwd))
-        new = (now, now, system.getpid(), system.urandom(8), digest, stored, place, why, warnings)
-        entered = self.file.write(lambda db: db.execute(sql.SKIP, (*_key(event), *new)), patience)
-        self.newest = entered.lastrowid or 0
+        from notyet.ledger.unasked import skip
+
+        self.newest = skip(self.file, _key(event), event, decision, patience)
 
     def act(self, what: str, place: str, detail: str) -> None:
         """Write down what a person did: trust, revoke, off, on."""
-        done = (time.time(), what, key_text(place), key_text(detail))
-        self.file.write(lambda db: db.execute(sql.ACT, done))
+        from notyet.ledger.unasked import act
+
+        act(self.file, what, place, detail)
 
     def keep_output(self, begun: Begun, report: Report) -> str:
         """Write a report's whole output to a log beside the ledger; return its path, or ''."""
@@ -221,26 +196,9 @@ class Ledger:
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop's decision; None when its process died or took too long."""
-        ends = time.monotonic() + patience
-        pause = 0.01
-        while True:
-            row, reports = self.file.read(
-                lambda db: (
-                    db.execute(sql.READ_STOP, (stop,)).fetchone(),
-                    db.execute(sql.READ_REPORTS, (stop,)).fetchall(),
-                ),
-                max(_LEAST_PATIENCE, ends - time.monotonic()),
-            )
-            if row is None:
-                return None
-            asker, known = row[:4], row[4:]
-            if known[0] != "asking":
-                decision = decision_of(known, reports)
-                return None if is_given_up(decision) else decision
-            if is_lost(*asker) or time.monotonic() >= ends:
-                return None
-            time.sleep(pause)
-            pause = min(0.2, pause * 1.5)
+        from notyet.ledger.answers import wait_for_answer
+
+        return wait_for_answer(self.file, stop, patience)
 
     def recall(
         self, event: StopEvent, wanted: Sequence[Wanted], patience: float | None = None
@@ -278,56 +236,48 @@ class Ledger:
         """Close the file; the next use opens it again."""
         self.file.close()
 
-    def _repeated(
-        self, db: sqlite3.Connection, event: StopEvent, digest: bytes, known: _Known
+    def _answered(
+        self,
+        db: sqlite3.Connection,
+        event: StopEvent,
+        digest: bytes,
+        last_stop: int,
+        history: History,
     ) -> int:
-        """Return the stop that answers this one too (B12); 0 when it stands for itself."""
-        if known.id is None:
-            return 0
-        for stop, other, *asker in db.execute(sql.ASKING, (known.id,)).fetchall():
-            if is_lost(*asker):
-                lose(db, stop)
-            elif other == digest:
-                return int(stop)
+        """Return the last stop if its answer is the answer to this one too (B12); else 0."""
         since = self.asked_at  # if it was asked before the last answer was known, it was then too
-        if event.stop_hook_active is False and known.history.blocked:
+        if event.stop_hook_active is False and history.blocked:
             since = time.time() - REPEATED_WITHIN
         if since is None:
             return 0
-        answered = (known.last_stop, digest, since, REPEATED_AT_MOST)
-        return known.last_stop if db.execute(sql.ANSWER_AGAIN, answered).rowcount else 0
+        answered = (last_stop, digest, since, REPEATED_AT_MOST)
+        return last_stop if db.execute(sql.ANSWER_AGAIN, answered).rowcount else 0
 
 
-def is_lost(token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:
-    """Tell whether the process that was asking is gone, so that no answer will come."""
-    if time.time() - begun_at > _LOST_AFTER:
-        return True
-    if pid == system.getpid():
-        return token not in _asked_here
-    return is_gone(pid, pid_start)
+def _being_asked(db: sqlite3.Connection, agent: int, digest: bytes) -> int:
+    """Return the stop of which this one is a repetition while it is being asked (B12); else 0."""
+    for stop, other, *asker in db.execute(sql.ASKING, (agent,)).fetchall():
+        from notyet.ledger.lost import is_lost, lose
+
+        if is_lost(*asker):
+            lose(db, stop)
+        elif other == digest:
+            return int(stop)
+    return 0
 
 
 def _forget(token: bytes) -> None:
-    _asked_here.pop(token, None)
+    asked_here.pop(token, None)
 
 
-def _key(event: StopEvent) -> tuple[str, str, str]:
+def _key(event: StopEvent) -> Key:
     return key_text(event.host), key_text(event.session_id), key_text(event.agent_id or "")
 
 
-def _override(db: sqlite3.Connection, known: _Known) -> int:
+def _override(db: sqlite3.Connection, agent: int, stop: int) -> int:
     """A new turn came without another stop: the host let the agent go against our word.
 
     Returns the stop, or 0 if it is gone or was no send-back; or if one came after it that was not
     counted, because we were off or its process was killed: then it was not the host alone.
     """
-    stop = known.last_stop
-    return stop if db.execute(sql.OVERRIDE, (stop, known.id, stop)).rowcount else 0
-
-
-def lose(db: sqlite3.Connection, stop: int) -> None:
-    """The process that asked died before it could answer."""
-    db.execute(
-        "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'lost' WHERE id = ?",
-        (stop,),
-    )
+    return stop if db.execute(sql.OVERRIDE, (stop, agent, stop)).rowcount else 0

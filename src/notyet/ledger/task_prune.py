@@ -8,7 +8,7 @@ from functools import partial
 
 from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record, variant
-from notyet.ledger.place import state_home
+from notyet.homes import state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

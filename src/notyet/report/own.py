@@ -16,9 +16,10 @@ from notyet.config.files import (
     root_of,
 )
 from notyet.config.files_hosts import host_files
+from notyet.config.places import OFF_VARIABLE
 from notyet.config.settings import Settings
 from notyet.config.store import read_record, record_path, state_folder
-from notyet.config.switch import VARIABLE, switched_off
+from notyet.config.switch import switched_off
 from notyet.config.trust import candidate
 from notyet.core.gate import Match, place_of
 from notyet.core.record import replace
@@ -70,13 +71,13 @@ def variable_faults(
 ) -> Iterator[Fault]:
     """Say which variables keep every hook from gating; `where` they are set, if not by a shell."""
     effects = {
-        VARIABLE: "agents started with it are let go, and nothing is gated",
+        OFF_VARIABLE: "agents started with it are let go, and nothing is gated",
         _INSIDE: "it marks a gate's own work, and nothing is gated",
         PROBE: "it is for stops that `notyet status` makes up, and for no agent",
     }
     for name, effect in effects.items():
         value = environ.get(name, "")
-        is_on = VARIABLE in switched_off("", {VARIABLE: value}) if name == VARIABLE else value
+        is_on = bool(switched_off("", {name: value})) if name == OFF_VARIABLE else value
         if is_on:
             fix = "remove it" if where.get(name) else f"run: unset {name}"
             what = f"{name} is set: {effect}."
@@ -84,7 +85,7 @@ def variable_faults(
 
 
 def _switch(cwd: str, environ: Mapping[str, str]) -> Iterator[Fault]:
-    others = {name: value for name, value in environ.items() if name != VARIABLE}
+    others = {name: value for name, value in environ.items() if name != OFF_VARIABLE}
     off = switched_off(cwd, others)
     if off:
         everywhere = " --global" if " everywhere" in off else ""
@@ -243,7 +244,7 @@ def ledger_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
 
 def _tried(path: str) -> tuple[str, ...]:
     """Write nothing where a ledger would be written; return what its user should know."""
-    from notyet.ledger.file import on_a_network
+    from notyet.ledger.disk import on_a_network
     from notyet.ledger.sqlite import Ledger
 
     path = os.path.realpath(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hook_runs import ledger_path, new_project, payload, run_hook
-from notyet.ledger.file import _APPLICATION
+from notyet.ledger.file import APPLICATION
 from notyet.ledger.migrations import STEPS, VERSION
 
 GATES = '[gates.tests]\nrun = "exit 1"\nwhen = "always"\n'
@@ -37,7 +37,7 @@ def as_version(number):
         db.commit()
         db.execute("DETACH now")
         db.execute(f"PRAGMA user_version = {number}")
-        db.execute(f"PRAGMA application_id = {_APPLICATION}")
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
     os.replace(older, path)
     return path.read_bytes()
 

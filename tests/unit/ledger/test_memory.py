@@ -20,7 +20,7 @@ def test_memory_does_not_grow_with_every_session_it_ever_saw(monkeypatch):
     assert len(ledger._decided) == memory._MOST_ANSWERS
     assert not ledger._asking
     assert {kept.event.raw for kept in ledger._decided.values()} == {None}
-    assert {len(kept.event.result) for kept in ledger._decided.values()} == {16}
+    assert {len(kept.event.result) for kept in ledger._decided.values()} == {8}
 
 
 def test_old_answers_are_forgotten(monkeypatch):

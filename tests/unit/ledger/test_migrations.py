@@ -9,7 +9,7 @@ import pytest
 
 from notyet import Block, Ledger
 from notyet.ledger import migrations
-from notyet.ledger.file import _APPLICATION
+from notyet.ledger.file import APPLICATION
 from notyet.ledger.migrations import STEPS, VERSION, migrate, statements, version_of
 from support import rows, stop
 
@@ -33,7 +33,7 @@ def old(tmp_path):
         db.execute(COUNTED)
         db.execute(STOPPED)
         db.execute("PRAGMA user_version = 1")
-        db.execute(f"PRAGMA application_id = {_APPLICATION}")
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
     return path
 
 
@@ -66,7 +66,7 @@ def test_of_an_old_report_the_place_is_this_machine(tmp_path):
             " VALUES (1, 0, 'tests', 'blocked', 'no', '', 0, 1.5, 'no', '', 0, '')"
         )
         db.execute("PRAGMA user_version = 4")
-        db.execute(f"PRAGMA application_id = {_APPLICATION}")
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
     (report,) = Ledger(path).answer(1, 0).reports
     assert (report.gate, report.answer, report.workspace) == ("tests", Block("no"), "")
 

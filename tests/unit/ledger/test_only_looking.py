@@ -9,7 +9,7 @@ import pytest
 from notyet import Block, Engine, Ledger
 from notyet.errors import LedgerError, LedgerUnmended
 from notyet.ledger import past
-from notyet.ledger.file import _APPLICATION
+from notyet.ledger.file import APPLICATION
 from notyet.ledger.migrations import STEPS
 from support import gate, stop
 
@@ -77,7 +77,7 @@ def test_a_ledger_of_an_older_notyet_is_not_migrated_by_a_look(tmp_path):
     with closing(sqlite3.connect(path)) as db, db:
         STEPS[0](db)
         db.execute("PRAGMA user_version = 1")
-        db.execute(f"PRAGMA application_id = {_APPLICATION}")
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
     before = contents(tmp_path)
     with pytest.raises(LedgerUnmended, match=r"an older notyet .* the next stop mends it"):
         found(path)

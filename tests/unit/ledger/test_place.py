@@ -4,8 +4,9 @@ import os
 
 import pytest
 
-from notyet import Ledger, paths
-from notyet.ledger import place
+from notyet import Ledger, paths, system
+from notyet.ledger import disk, file, place
+from notyet.ledger.private import make_private
 from support import decide, rows, stop
 
 
@@ -79,19 +80,18 @@ broken
 def test_network_file_systems_are_recognised(tmp_path, path, kind):
     table = tmp_path / "mounts"
     table.write_text(MOUNTS)
-    assert place.network_file_system(path, str(table)) == kind
+    assert disk.network_file_system(path, str(table)) == kind
 
 
 def test_without_a_mount_table_a_place_counts_as_local(tmp_path):
-    assert place.network_file_system("/x", str(tmp_path / "none")) == ""
+    assert disk.network_file_system("/x", str(tmp_path / "none")) == ""
 
 
 def test_on_a_network_file_system_the_journal_is_a_plain_file_and_the_user_is_told(
     ledger, monkeypatch
 ):
-    from notyet.ledger import file
-
-    monkeypatch.setattr(file, "network_file_system", lambda path: "nfs4")
+    monkeypatch.setattr(file, "is_on_a_disk_of_its_own", lambda _path: False)
+    monkeypatch.setattr(disk, "network_file_system", lambda _path: "nfs4")
     (warning,) = ledger.begin(stop()).warnings
     assert "is on a network file system (nfs4)" in warning
     assert "set NOTYET_LEDGER" in warning
@@ -99,6 +99,21 @@ def test_on_a_network_file_system_the_journal_is_a_plain_file_and_the_user_is_to
     assert ledger.begin(stop(last_message="x")).warnings == ()
     ledger.close()
     assert "network file system" in ledger.begin(stop(last_message="y")).warnings[0]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mounts"), reason="there is no mount table")
+def test_only_where_a_file_lies_on_no_disk_of_its_own_the_mounts_are_looked_at(
+    tmp_path, monkeypatch
+):
+    assert not file.is_on_a_disk_of_its_own("/proc/self/mounts")  # as on any network
+    looked = []
+    monkeypatch.setattr(disk, "network_file_system", lambda path: looked.append(path) or "")
+    monkeypatch.setattr(system, "major", lambda _device: 8)
+    Ledger(tmp_path / "here.db").begin(stop())
+    assert looked == []
+    monkeypatch.setattr(system, "major", lambda _device: 0)
+    Ledger(tmp_path / "there.db").begin(stop())
+    assert looked == [str(tmp_path / "there.db")]
 
 
 def test_a_file_that_is_removed_or_replaced_while_open_is_noticed(ledger):
@@ -116,5 +131,5 @@ def test_without_a_home_folder_the_ledger_says_so(monkeypatch):
     ledger = Ledger(place.default_path({}) or "")
     assert place.default_path({}) == ""
     with pytest.raises(OSError, match="no home folder"):
-        place.make_private("")
+        make_private("")
     assert ledger

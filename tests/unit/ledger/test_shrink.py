@@ -10,7 +10,7 @@ import pytest
 
 from notyet import Ledger
 from notyet.cli.main import main
-from notyet.ledger.file import _APPLICATION
+from notyet.ledger.file import APPLICATION
 from notyet.ledger.migrations import STEPS
 from notyet.ledger.prune import prune
 from notyet.ledger.retention import Retention
@@ -44,7 +44,7 @@ def begin(path):
             step(db)
         db.execute(BEGUN)
         db.execute("PRAGMA user_version = 5")
-        db.execute(f"PRAGMA application_id = {_APPLICATION}")
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
 
 
 def test_a_file_that_an_earlier_version_began_is_written_anew_and_shrinks_ever_after(old, capsys):
@@ -58,7 +58,7 @@ def test_a_file_that_an_earlier_version_began_is_written_anew_and_shrinks_ever_a
     assert rows(old, "PRAGMA integrity_check") == [("ok",)]
     assert rows(old, "PRAGMA auto_vacuum") == [(2,)]
     assert rows(old, "PRAGMA journal_mode") == [("wal",)]
-    assert rows(old, "PRAGMA application_id") == [(_APPLICATION,)]
+    assert rows(old, "PRAGMA application_id") == [(APPLICATION,)]
     # Whoever had it open goes on, and nothing was counted anew.
     begun = old.begin(stop(session_id="kept", stop_hook_active=True))
     assert (begun.stop, begun.history.blocks, begun.warnings) == (5_002, 1, ())

@@ -9,7 +9,7 @@ import pytest
 from hook_runs import new_project, payload, run_hook, stops, trust
 from notyet.config.load import Setup, load
 from notyet.config.store import record_path, state_folder
-from notyet.ledger import file as ledger_file
+from notyet.ledger import disk
 from notyet.ledger.place import default_path
 from notyet.report import own
 from notyet.report.own import own_faults, variable_faults
@@ -49,7 +49,7 @@ def test_a_ledger_that_is_in_use_is_left_as_it_is(project):
 
 def test_a_ledger_on_a_network_disk_is_at_risk(project, monkeypatch):
     run_hook(payload("claude", project))
-    monkeypatch.setattr(ledger_file, "network_file_system", lambda _path: "nfs4")
+    monkeypatch.setattr(disk, "network_file_system", lambda _path: "nfs4")
     (one,) = found(project)
     assert one.code == "ledger-at-risk"
     assert "network file system (nfs4)" in one.what

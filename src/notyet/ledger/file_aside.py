@@ -1,0 +1,68 @@
+"""A ledger's file that cannot be read: whether it is ours, and out of the way with it."""
+
+from __future__ import annotations
+
+import time
+
+from notyet import system
+from notyet.errors import LedgerError, LedgerUnmended
+from notyet.ledger.driver import sqlite3
+from notyet.ledger.file import APPLICATION, NOT_A_LEDGER
+from notyet.ledger.place import LEDGER
+
+_HEADER = b"SQLite format 3\0"
+_APPLICATION_AT = 68  # bytes into the header
+_LONGEST_BLANK = 1 << 20  # a crash of the system may leave so much of a file as zeros
+MENDED = "the next stop mends it"
+
+
+def expect_damaged(path: str, error: Exception, *, mends: bool) -> None:
+    """Raise LedgerError for a file that is not ours to move, or not for those who only look."""
+    if not is_ours(path):
+        raise LedgerError(path, f"{error}; {NOT_A_LEDGER}") from error
+    if not mends:
+        raise LedgerUnmended(path, f"it is damaged ({error}); {MENDED}") from error
+
+
+def is_ours(path: str) -> bool:
+    """Tell whether a file that cannot be read was a ledger, as far as can be seen."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(_LONGEST_BLANK)
+    except OSError:
+        return False
+    if start.startswith(_HEADER):
+        mark = start[_APPLICATION_AT : _APPLICATION_AT + 4]
+        return mark == APPLICATION.to_bytes(4, "big")
+    is_blank = len(start) < _LONGEST_BLANK and not start.strip(b"\0")
+    return is_blank or system.path.basename(path) == LEDGER
+
+
+def set_aside(path: str) -> str:
+    """Move a corrupt file out of the way; return where to, or '' when another process has."""
+    import fcntl
+
+    guard = system.open(path + ".lock", system.O_RDWR | system.O_CREAT | system.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        if _is_readable(path):
+            return ""
+        moved = f"{path}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}"
+        for suffix in ("", "-wal", "-shm"):
+            if system.path.exists(path + suffix):
+                system.replace(path + suffix, moved + suffix)
+        return moved
+    finally:
+        system.close(guard)
+
+
+def _is_readable(path: str) -> bool:
+    """Tell whether the file is, by now, a sound one."""
+    try:
+        db = sqlite3.connect(path, timeout=1)
+        try:
+            return bool(db.execute("PRAGMA quick_check").fetchone()[0] == "ok")
+        finally:
+            db.close()
+    except sqlite3.DatabaseError:
+        return False
