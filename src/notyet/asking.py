@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from notyet.core.remote import Remote
     from notyet.core.verdict import Decision, Report
     from notyet.deadline import Deadline
-    from notyet.dialects.reply import Reading
+    from notyet.dialects.reading import Reading
 
     Keep = Callable[[Report], str]  # keeps a report's output, and returns where
 
@@ -253,7 +253,7 @@ def _silent(check: Command, exit: Exit, remote: Remote | None) -> Reading | None
     if exit.code is None or exit.problem or exit.timed_out or exit.stdout.strip():
         return None
     from notyet.core.verdict import Problem
-    from notyet.dialects.reply import Reading
+    from notyet.dialects.reading import Reading
 
     said = f"its process ended with exit code {exit.code} and no answer"
     return Reading(answer=Problem("crashed", said))

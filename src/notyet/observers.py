@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from notyet.core.command import Exit
     from notyet.core.event import StopEvent
     from notyet.core.verdict import Decision, Report
-    from notyet.dialects.reply import Reading
+    from notyet.dialects.reading import Reading
 
 _SCOPES = {"stop": "agent", "subagent_stop": "subagent", "subagent_ended": "subagent"}
 EVERY_DECISION = "decision"  # sent-back agents included
@@ -184,7 +184,7 @@ def _ignore(_returned: object) -> tuple[Allow, str]:
 
 def _ended(exit: Exit) -> Reading:  # noqa: A002  # its name in our words
     """An observer says nothing; but that it failed is worth a line."""
-    from notyet.dialects.reply import Reading
+    from notyet.dialects.reading import Reading
 
     if exit.code == 0:
         return Reading(answer=Allow())

@@ -48,7 +48,8 @@ def _call(folder: str, target: str, payload: dict[str, object]) -> dict[str, obj
     if __name__ == "__main__":
         _use_our_notyet()
     from notyet.core.text import bounded
-    from notyet.dialects.native import read_return, write_reply
+    from notyet.dialects.native import read_return
+    from notyet.dialects.native_host import write_reply
     from notyet.dialects.native_payload import read
 
     module, _, name = target.partition(":")

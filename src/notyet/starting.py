@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from notyet.core.event import StartEvent
     from notyet.core.starter import Starter
     from notyet.core.verdict import Report
-    from notyet.dialects.reply import Reading
+    from notyet.dialects.reading import Reading
 
 _MOST_OF_ONE = 30_000  # characters
 _MOST = 100_000

@@ -13,9 +13,9 @@ from notyet.core.gate import Gate, Match
 from notyet.core.json_text import dumps, loads
 from notyet.core.record import replace
 from notyet.core.text import clean
-from notyet.dialects import HOSTS, command_face, dialect, host_face
+from notyet.dialects import HOSTS, command_face, host_face, start_face
 from notyet.dialects.detect import detect
-from notyet.dialects.reply import Reading
+from notyet.dialects.reading import Reading
 
 # Text as it passes through a host: not blank, and what `clean` and `strip` leave as it is.
 LETTERS = st.characters(exclude_categories=["Cs", "Cc"])
@@ -71,9 +71,9 @@ def events(host, fields, **fixed):
 
 def again(host, event):
     """Write an event as a hook of this host gets it, and read it as the host's."""
-    payload, environ = dialect(host).write_event(event, "/folder")
+    payload, environ = command_face(host).write_event(event, "/folder")
     assert all(isinstance(value, str) for value in environ.values())
-    return replace(dialect(host).read_event(json.loads(dumps(payload)), {}), raw=None)
+    return replace(host_face(host).read_event(json.loads(dumps(payload)), {}), raw=None)
 
 
 @pytest.mark.rule("W1")
@@ -124,10 +124,10 @@ STARTS = {
 @given(data=st.data(), told=WORDS)
 def test_start_hooks_are_told_and_answer_what_is_read_as_it_was(host, data, told):
     event = replace(data.draw(STARTS[host]), host=host)
-    payload, _ = dialect(host).write_start(event)
-    assert dialect(host).read_event(json.loads(dumps(payload)), {}) == event
-    reply = dialect(host).write_context(told, event)
-    given_ = dialect(host).read_context(Exit(code=0, stdout=reply.stdout.encode()), event.scope)
+    payload, _ = start_face(host).write_start(event)
+    assert host_face(host).read_event(json.loads(dumps(payload)), {}) == event
+    reply = host_face(host).write_context(told, event)
+    given_ = start_face(host).read_context(Exit(code=0, stdout=reply.stdout.encode()), event.scope)
     assert given_.context == told
 
 
@@ -303,4 +303,4 @@ def test_nothing_that_a_command_prints_raises_and_what_is_read_is_clean(
         text.encode()
         assert not any(c < " " and c not in "\n\t" for c in text)
     if host in {"claude", "codex"}:
-        dialect(host).read_context(ended, scope)
+        start_face(host).read_context(ended, scope)

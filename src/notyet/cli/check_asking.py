@@ -6,9 +6,9 @@ from notyet.asking import Asking
 from notyet.checks.drive import drive_sync
 from notyet.cli.about_event import read
 from notyet.cli.check_answers import report_of
-from notyet.cli.hook import Hook, answered
 from notyet.cli.hook_check import completed
-from notyet.cli.hook_input import Options
+from notyet.cli.hook_input import Call, Options
+from notyet.cli.hook_line import Hook, answered
 from notyet.config.inside import inside_agent
 from notyet.config.setup import Setup
 from notyet.core.event import StopEvent
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from notyet.core.event import StartEvent
     from notyet.core.gate import Gate
     from notyet.core.verdict import Decision, Report
-    from notyet.dialects.reply import Reply
+    from notyet.dialects import Reply
     from notyet.ledger import AnyLedger
 
 # Of a supervisor, or of `notyet status`, and of no interest to somebody who asks.
@@ -91,7 +91,7 @@ def ask(wish: Wish, environ: Mapping[str, str]) -> Checked:
     read(wish.stop, environ)
     hook = _Rehearsal(wish, environ)
     try:
-        reply = answered(hook, lambda: wish.stop.content)
+        reply = answered(hook)
     finally:
         hook.close()
     if hook.error is not None:
@@ -106,7 +106,7 @@ class _Rehearsal(Hook):
         argv = ["--host", wish.stop.host] if wish.stop.host else []
         argv += ["--timeout", wish.timeout] if wish.timeout else []
         kept = {name: value for name, value in environ.items() if name not in _OTHERS}
-        super().__init__(Options(argv), kept, _adopt)
+        super().__init__(Call(Options(argv), kept, lambda: wish.stop.content), _adopt)
         self.wish = wish
         self.error: Exception | None = None
         self._setup_here = Setup()
@@ -147,6 +147,7 @@ class _Rehearsal(Hook):
 
     def check(self, event: StopEvent, setup: Setup) -> Decision:
         """Ask the gates, and remember their passes."""
+        self.prepare()
         event = completed(event, setup)
         self.event = event
         self._unasked = tuple((gate, why) for gate in setup.gates if (why := _why_not(gate, event)))
@@ -252,7 +253,7 @@ class _Rehearsal(Hook):
     def checked(self, reply: Reply) -> Checked:
         """Return what came of it."""
         setup = self._setup_here
-        said = (*self.options.warnings, *self.said, *setup.warnings, *setup.distrust, *self.notes)
+        said = (*self.call.options.warnings, *self.said, *setup.warnings, *setup.distrust, *self.notes)
         return Checked(
             event=self.event or StopEvent(host=self.host),
             decision=self._decision,

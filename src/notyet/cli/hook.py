@@ -1,39 +1,26 @@
 """`notyet hook`: what an agent's host calls when the agent wants to stop.
 
-The straight line from a payload on stdin to a reply on stdout. It never raises, never exits 2
-for a reason of our own, and whatever is wrong ends in a reply that lets the agent go. Every stop
-is a cold start, so what is not needed on the way is not imported.
+Every stop is a cold start, and most need nothing: no gate is configured where the agent works.
+This is the door, which answers those by itself. All others go on to `hook_line`, with what was
+read here; whatever is unusual about a call, it is for the line to say.
 """
 
 from __future__ import annotations
 
 import sys
-from time import monotonic
 
 from notyet import system
-from notyet.cli.hook_input import (
-    LIKE_CLAUDE,
-    Options,
-    Unreadable,
-    is_stop,
-    no_place,
-    payload_from,
-    unusable,
-)
-from notyet.cli.hook_process import OutOfTime, host_waits
-from notyet.core.text import clean, visible
-from notyet.dialects import HOSTS, PATIENCE, host_face, time_to_answer
-from notyet.dialects.reply import Reply
+from notyet.cli.hook_input import Call, Options, Unreadable, of_wrong_kind
+from notyet.cli.hook_process import OutOfTime, answer_host
+from notyet.config.places import is_bare
+from notyet.dialects import HOSTS, SILENCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
 
-    from notyet.config.load import Setup
-    from notyet.core.event import StartEvent, StopEvent
-    from notyet.core.verdict import Decision
+    from notyet.dialects import Reply
 
 SUMMARY = "answer an agent's stop event, read from stdin (hosts call this)"
 EXAMPLES = (
@@ -43,8 +30,8 @@ EXAMPLES = (
         "with these gates instead of others",
     ),
 )
-_LOOK = 20.0  # seconds to look at files in a workspace elsewhere, where there is time
-_LOOK_AT_START = 5.0  # seconds for the same, where only words depend on it, or one question less
+_MARKS = ("NOTYET_INSIDE", "NOTYET_SUPERVISED", "NOTYET_PROBE")  # of whom the line must know
+_EVENTS = ("Stop", "SubagentStop", "SessionStart", "SubagentStart")
 
 
 def _prepared() -> None:
@@ -58,272 +45,51 @@ def main(
     prepare: Callable[[], None] = _prepared,
 ) -> Reply:
     """Answer one event; whatever happens, with a reply that the host understands."""
-    return answered(Hook(Options(argv), environ, prepare), read)
-
-
-def answered(hook: Hook, read: Callable[[], bytes]) -> Reply:
-    """Return the reply of a hook, with what is to be said besides, where there is a place."""
+    call = Call(Options(argv), environ, read)
     try:
-        reply = hook.answer(read)
+        if _needs_nothing(call):
+            return SILENCE[call.host]
     except OutOfTime:
-        reply = hook.give_up()
-    except Exception as error:  # noqa: BLE001  # an agent must not meet a fault of ours
-        reply = hook.recover(error)
-    if reply.code:  # then the agent reads all of stderr, and it is not for its user
-        return reply
-    said = [" ".join(clean(line).splitlines()) for line in (*hook.options.warnings, *hook.said)]
-    lines = [f"notyet: {line}" for line in dict.fromkeys(said)]
-    if not lines:
-        return reply
-    from notyet.core.record import replace
+        call.is_out_of_time = True
+    except Exception:  # noqa: BLE001, S110  # the line meets it too, and says so
+        pass
+    from notyet.cli.hook_line import Hook, answered
 
-    # Hosts without a place for notes get them on stderr, where they may have been said already.
-    notes = [part for part in reply.stderr.split(" | ") if part and part.strip() not in lines]
-    return replace(reply, stderr="\n".join([*lines, " | ".join(notes)]).strip())
+    return answered(Hook(call, prepare))
 
 
-class Hook:
-    """One call of ours by a host."""
+def _needs_nothing(call: Call) -> bool:
+    """Tell whether there is nothing to ask, to tell or to remember, and nothing to say of that.
 
-    def __init__(
-        self, options: Options, environ: Mapping[str, str], prepare: Callable[[], None]
-    ) -> None:
-        self.options = options
-        self.prepare = prepare
-        self.environ = environ
-        self.started = monotonic()
-        self.host = options.host or "claude"
-        self.workspace = ""  # as somebody says who asks in a host's place; may be "local"
-        self.said: list[str] = []  # for stderr, where hosts show or log it
-        self.event: StopEvent | None = None
-        self.session: object = None  # as the payload has it, even if it is no event
-
-    def answer(self, read: Callable[[], bytes]) -> Reply:
-        """Follow the line from payload to reply."""
-        if self.environ.get("NOTYET_INSIDE"):  # a gate's own agent is never gated (E11)
-            return self.let_go("inside", "NOTYET_INSIDE is set: a gate's own agent is not gated")
-        # Until we know who it is, it may be the least patient of all.
-        least = self.options.timeout or min(PATIENCE.values())
-        host_waits(self._patience() if self.options.host else least)
-        try:
-            payload = payload_from(read(), self.said)
-        except Unreadable as error:
-            return self.let_go("unreadable", str(error))
-        self.session = payload.get("session_id")
-        if not self.options.host:
-            from notyet.dialects.detect import detect
-
-            self.host = detect(payload)
-            if self.host not in HOSTS:
-                stranger, self.host = self.host, "claude"
-                if stranger not in LIKE_CLAUDE or not is_stop(payload):
-                    words = f"{stranger} is not spoken yet, so nothing was checked"
-                    return self.let_go("host", words)
-                self.said.append(f"this looks like {stranger}; it is answered as Claude Code")
-        host_waits(self._patience())
-        payload = payload | self.options.said
-        event = host_face(self.host).read_event(payload, self.environ)
-        if event is None:
-            return self._not_ours(payload)
-        from notyet.core.event import StopEvent
-
-        self.said += unusable(payload, event, self.host)
-        # A supervisor gates the main agent and tells it of its gates; we do so for subagents.
-        is_others = event.scope == "agent" and self._is_supervised(event.session_id)
-        if isinstance(event, StopEvent):
-            self.event = event
-            if is_others:
-                said = "NOTYET_SUPERVISED is set: the supervisor asks the gates itself"
-                return self.let_go("supervised", said)
-            nowhere = no_place(payload, event, self.host)
-            if nowhere:
-                self.let_go("unreadable", nowhere)
-                return self._nothing(f"notyet: {nowhere}")
-            return self.stopping(event)
-        return self._nothing() if is_others else self._starting(event)
-
-    def _is_supervised(self, session: str) -> bool:
-        mark = self.environ.get("NOTYET_SUPERVISED")
-        if not mark:
-            return False
-        from notyet.config.inside import is_supervised
-
-        if is_supervised(mark, session):
-            return True
-        self.said.append("NOTYET_SUPERVISED names no supervisor of this session; gated as usual")
+    Where it is not sure, it says no.
+    """
+    options, environ = call.options, call.environ
+    if options.warnings or options.said or not environ.keys().isdisjoint(_MARKS):
         return False
+    try:
+        payload = call.payload()
+    except Unreadable:
+        return False
+    if not call.host:
+        from notyet.dialects.detect import detect
 
-    def _not_ours(self, payload: Mapping[str, Any]) -> Reply:
-        """Let an event go that is not about starting or stopping."""
-        name = payload.get("hook_event_name")
-        if not isinstance(name, str) or not name.strip():
-            return self.let_go("unreadable", "the event on stdin has no hook_event_name")
-        self.said.append(f"{name[:80]} is not about a stop; use notyet for Stop and SubagentStop")
-        return self._nothing()
-
-    def stopping(self, event: StopEvent) -> Reply:
-        """Answer a stop."""
-        from notyet.config.switch import switched_off
-
-        off = switched_off(event.cwd, self.environ)
-        if off:
-            return self.let_go("off", off)
-        setup = self.load(event, _LOOK)
-        if self._is_probe():
-            from notyet.report.foretold import would_ask
-
-            return self._nothing(would_ask(event, setup))
-        if setup.gates or setup.observers or setup.notifications:
-            self.prepare()
-            decision = self.check(event, setup)
-            if decision.why != "no-gate":
-                return self._reply(event, decision, setup)
-        return self._without_gates(event, setup)
-
-    def check(self, event: StopEvent, setup: Setup) -> Decision:
-        """Ask the gates, and write down what came of it."""
-        from notyet.cli.hook_check import check
-
-        return check(event, setup, self.time_left(), self.environ, self.said)
-
-    def mended(self) -> Sequence[str]:
-        """Say that the ledger was damaged, so that counting began anew: its user must know."""
-        from notyet.cli.hook_check import mended
-
-        return mended()
-
-    def load(self, event: StopEvent | StartEvent, longest: float) -> Setup:
-        """Return what is in force where the agent works; `longest` is for files elsewhere."""
-        from notyet.config.load import NO_LOOK, load
-
-        project = ""
-        if self.host in {"claude", "conclaude"}:
-            project = self.environ.get("CLAUDE_PROJECT_DIR", "")
-        return load(
-            event.cwd,
-            self.host,
-            self.environ,
-            only=self.options.config,
-            project=project,
-            workspace=self.workspace or event.workspace,
-            # Where files are elsewhere; the gates need their time after that.
-            patience=NO_LOOK if self._is_probe() else min(longest, self.time_left() / 3),
+        call.is_from(detect(payload))
+    cwd = payload.get("cwd") or ""
+    return (
+        call.host in SILENCE
+        and not call.said
+        and not of_wrong_kind(payload)
+        and payload.get("hook_event_name") in _EVENTS
+        and system.path.isabs(cwd)
+        and system.path.isdir(cwd)
+        and is_bare(
+            cwd,
+            call.host,
+            environ,
+            only=options.config,
+            project=environ.get("CLAUDE_PROJECT_DIR", ""),
         )
-
-    def _without_gates(self, event: StopEvent, setup: Setup) -> Reply:
-        if setup.untrusted:
-            return self.let_go("untrusted", *setup.distrust, *setup.warnings)
-        if setup.unreadable or setup.warnings:
-            return self.let_go("config", *setup.warnings)
-        if event.workspace:  # then the project is there, wherever the host is here
-            return self._nothing()
-        if not event.cwd:
-            return self.let_go("unreadable", "the event has no cwd, so no project was found")
-        if not system.path.isdir(event.cwd):
-            return self.let_go("unreadable", f"the folder {visible(event.cwd)} is gone")
-        return self._nothing()
-
-    def _reply(self, event: StopEvent, decision: Decision, setup: Setup) -> Reply:
-        from notyet.core.note import note
-
-        told = [note(decision)]
-        told += [f"notyet: {line}" for line in (*setup.warnings, *setup.distrust, *self.mended())]
-        line = clean(" | ".join(part for part in told if part))
-        return host_face(self.host).write_reply(decision.verdict, line, event, setup.reply)
-
-    def _patience(self) -> float:
-        return self.options.timeout or PATIENCE[self.host]
-
-    def time_left(self) -> float:
-        """Return how many seconds there are for the gates."""
-        return max(0.0, time_to_answer(self._patience()) - (monotonic() - self.started))
-
-    def _starting(self, event: StartEvent) -> Reply:
-        from notyet.config.switch import switched_off
-
-        if switched_off(event.cwd, self.environ):
-            return self._nothing()
-        setup = self.load(event, 0.0)
-        if any(gate.when == "changed" for gate in setup.gates):
-            self._remember_start(event, setup)
-        if setup.start_tell and setup.workspace:  # else nobody is told of what is there
-            setup = self.load(event, _LOOK_AT_START)
-        if not setup.start_tell:
-            return self._nothing()
-        from notyet.core.message import briefing_for
-
-        told = briefing_for(event, setup.gates)
-        return host_face(self.host).write_context(told, event) if told else self._nothing()
-
-    def _remember_start(self, event: StartEvent, setup: Setup) -> None:
-        """Remember with which files the agent begins (N1); nothing of that may hold it up."""
-        try:
-            from notyet.cli.hook_check import remember_start
-
-            remember_start(event, setup, min(_LOOK_AT_START, self.time_left() / 3))
-        except Exception as error:  # noqa: BLE001  # its gates are asked once more, that is all
-            self.said.append(f"{error} (with which files the agent begins was not remembered)")
-
-    def give_up(self) -> Reply:
-        """Let the agent go because the host waits no longer."""
-        said = f"no answer within the {self._patience():g} s that the host waits; let go unchecked"
-        try:
-            # A stop that was begun in the ledger is written down there as cancelled.
-            begun = getattr(sys.modules.get("notyet.cli.hook_check"), "_ledger", None)
-            if begun is None:
-                return self.let_go("deadline", said)
-        except OutOfTime:  # not even written down in time
-            pass
-        self.said.append(said)
-        return self._nothing(f"notyet: {said}")
-
-    def recover(self, error: Exception) -> Reply:
-        """Let the agent go after a fault of ours, even if that fault is in our way again."""
-        said = f"internal error: {type(error).__name__}: {error}"
-        try:
-            return self.let_go("internal", said)
-        except Exception:  # noqa: BLE001  # nothing at all is an answer that every host takes
-            self.said.append(said)
-            return Reply()
-
-    def let_go(self, cause: str, *words: str) -> Reply:
-        """Allow, say why on stderr and to the user, and write it down (G5)."""
-        self.said += words
-        mended: Sequence[str] = ()
-        try:
-            if not self._is_probe():
-                mended = self.write_down(cause, words)
-        except Exception as error:  # noqa: BLE001  # without a record, but with an answer
-            self.said.append(f"that was not recorded: {error}")
-        self.said += mended
-        # Other causes are something that a user can mend.
-        is_news = cause not in {"inside", "supervised", "unreadable"}
-        news = (*words, *mended) if is_news else mended
-        return self._nothing(" | ".join(f"notyet: {line}" for line in news))
-
-    def write_down(self, cause: str, words: Sequence[str]) -> Sequence[str]:
-        """Record a stop that is let go unchecked; return what became of the ledger, if anything.
-
-        Raises LedgerError.
-        """
-        from notyet.cli.hook_check import write_down
-
-        return write_down(self.event, self.host, cause, words)
-
-    def _is_probe(self) -> bool:
-        if "NOTYET_PROBE" not in self.environ:  # as nearly always
-            return False
-        from notyet.report.foretold import is_made_up
-
-        return is_made_up(self.session, self.environ)
-
-    def _nothing(self, note: str = "") -> Reply:
-        """Return the reply that lets an agent go in its host's words."""
-        from notyet.core.event import StopEvent
-        from notyet.core.verdict import Allow
-
-        event = self.event or StopEvent(host=self.host)
-        return host_face(self.host).write_reply(Allow(), clean(note), event, {})
+    )
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -342,6 +108,6 @@ def run(_args: argparse.Namespace) -> int:
 
 def serve(argv: Sequence[str]) -> int:
     """Read stdin, answer on stdout, and return the exit code."""
-    from notyet.cli.hook_process import adopt, answer_host
+    from notyet.cli.hook_process import adopt
 
     return answer_host(lambda read: main(argv, read, system.variables(), adopt))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from time import monotonic
 
 from notyet.core.event import StopEvent
-from notyet.core.plan import missing_names, select
 from notyet.core.record import replace
 from notyet.core.verdict import Decision, skipped
 
@@ -33,14 +32,11 @@ def check(
     environ: Mapping[str, str],
     said: list[str],
 ) -> Decision:
-    """Ask the gates that are in force, and write down what came of it.
+    """Ask the gates that are for this stop, and write down what came of it.
 
     `said` gets what belongs on stderr.
     """
     started = monotonic()
-    if not select(event, setup.gates) and not setup.observers and not setup.notifications:
-        said += missing_names(event, setup.gates)
-        return skipped("no-gate")
     from notyet.cli.hook_process import asked_at
     from notyet.configured import configured_engine
     from notyet.ledger.sqlite import Ledger

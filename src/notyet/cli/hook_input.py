@@ -1,16 +1,17 @@
-"""What `notyet hook` is given, and what of it cannot be used."""
+"""What `notyet hook` is given: its command line, and what the host sent."""
 
 from __future__ import annotations
 
+from time import monotonic
+
+from notyet.cli.hook_process import OutOfTime, host_waits
 from notyet.core.json_text import loads
-from notyet.dialects import HOSTS
+from notyet.dialects import HOSTS, PATIENCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
-
-    from notyet.core.event import StartEvent, StopEvent
 
 _MOST_BYTES = 32 * 1024 * 1024  # of a payload; real ones have a few kilobytes
 _OPTIONS = ("--host", "--config", "--timeout", "--event", "--agent")
@@ -18,16 +19,6 @@ _TEXTS = (
     "hook_event_name session_id cwd transcript_path agent_transcript_path last_assistant_message"
     " agent_id agent_type prompt_id turn_id permission_mode model source"
 )
-# They copied Claude Code's format, and take its `decision: block` at a stop.
-LIKE_CLAUDE = frozenset({"vscode", "qwen", "droid", "junie"})
-_JSON_KINDS = {
-    dict: "an object",
-    list: "a list",
-    str: "a text",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-}
 _KINDS = dict.fromkeys(_TEXTS.split(), str) | {"stop_hook_active": bool, "background_tasks": list}
 
 
@@ -80,6 +71,44 @@ class Unreadable(Exception):  # noqa: N818  # not an error of ours
     """What came is no event; says why."""
 
 
+class Call:
+    """One call of ours by a host: how, when, and what it sent, which is read once."""
+
+    def __init__(
+        self, options: Options, environ: Mapping[str, str], read: Callable[[], bytes]
+    ) -> None:
+        self.options = options
+        self.environ = environ
+        self.started = monotonic()
+        self.host = options.host  # or who wrote the payload, as soon as somebody has looked
+        self.said: list[str] = []  # for stderr, where hosts show or log it
+        self.is_out_of_time = False
+        self._read = read
+        self._payload: dict[str, Any] | Unreadable | OutOfTime | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """Return what the host sent. Raises Unreadable, or OutOfTime, each time."""
+        if self._payload is None:
+            host_waits(self.patience)
+            try:
+                self._payload = payload_from(self._read(), self.said)
+            except (Unreadable, OutOfTime) as error:
+                self._payload = error
+        if isinstance(self._payload, dict):
+            return self._payload
+        raise self._payload
+
+    def is_from(self, host: str) -> None:
+        """Say who calls, who may wait for longer than others would."""
+        self.host = host
+        host_waits(self.patience)
+
+    @property
+    def patience(self) -> float:
+        """How many seconds the host waits; until we know who it is, as the least patient does."""
+        return self.options.timeout or PATIENCE.get(self.host) or min(PATIENCE.values())
+
+
 def payload_from(content: bytes, said: list[str]) -> dict[str, Any]:
     """Read what a host sent. Raises Unreadable; `said` gets what its sender should know."""
     if len(content) > _MOST_BYTES:
@@ -92,7 +121,9 @@ def payload_from(content: bytes, said: list[str]) -> dict[str, Any]:
     except ValueError as error:
         raise Unreadable(f"the event on stdin is not JSON: {error}") from None
     if not isinstance(payload, dict):
-        raise Unreadable(f"the event on stdin is {_kind(payload)}, not an object")
+        from notyet.cli.hook_unusable import kind_of
+
+        raise Unreadable(f"the event on stdin is {kind_of(payload)}, not an object")
     return payload
 
 
@@ -108,52 +139,10 @@ def _decoded(content: bytes, said: list[str]) -> str:
     return text
 
 
-def unusable(payload: Mapping[str, Any], event: StopEvent | StartEvent, host: str) -> list[str]:
-    """Say which fields have a type that cannot be used, so that they count as missing."""
-    if host == "notyet":  # its fields are the event's own
-        wrong = [
-            name
-            for name, default in event._defaults.items()  # noqa: SLF001  # our own record
-            if name != "workspace"  # see below
-            and not _is_nothing(payload.get(name), default)
-            and getattr(event, name) == default
-        ]
-    else:
-        wrong = [
-            name
-            for name, kind in _KINDS.items()
-            if payload.get(name) is not None and not isinstance(payload[name], kind)
-        ]
-    return [f"the event's {name} is {_kind(payload[name])}; not used" for name in wrong]
-
-
-def no_place(payload: Mapping[str, Any], event: StopEvent, host: str) -> str:
-    """Say why the files that an event is about cannot be found; to look here would be wrong."""
-    from notyet.core.remote import LOCAL, remote_from
-
-    said = payload.get("workspace")
-    if host != "notyet" or event.workspace or _is_nothing(said, LOCAL):
-        return ""
-    why = f"it is {_kind(said)}"
-    try:
-        if isinstance(said, str):
-            remote_from(said)
-    except ValueError as error:
-        why = str(error)
-    return f"the event's workspace cannot be used, so nothing was checked: {why}"
-
-
-def _kind(value: object) -> str:
-    """Return what kind of JSON a value is."""
-    return _JSON_KINDS.get(type(value), "null")
-
-
-def _is_nothing(value: object, default: object) -> bool:
-    if isinstance(value, str) and not value.strip():
-        return True
-    return value is None or value in (default, [])
-
-
-def is_stop(payload: Mapping[str, Any]) -> bool:
-    """Tell whether a payload says, in Claude Code's words, that an agent stops."""
-    return payload.get("hook_event_name") in ("Stop", "SubagentStop")
+def of_wrong_kind(payload: Mapping[str, Any]) -> list[str]:
+    """Return the fields of a type that cannot be used, which count as missing."""
+    return [
+        name
+        for name, kind in _KINDS.items()
+        if payload.get(name) is not None and not isinstance(payload[name], kind)
+    ]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from notyet.dialects.reply import Reply
+    from notyet.dialects import Reply
 else:
     import _signal as signal  # without the enum that `signal` imports
 
@@ -182,9 +182,9 @@ def _ignore_signals() -> None:
 def adopt() -> None:
     """Become the parent of whatever gates leave behind, before the first one is asked (E2)."""
     from notyet.checks.loop import answer_to
-    from notyet.checks.orphans import adopt_orphans
+    from notyet.checks.orphans import adopt_once_started
 
-    adopt_orphans()
+    adopt_once_started()
     answer_to(1, _end)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from notyet.cli.hook import Hook, answered
 from notyet.cli.hook_check import completed
-from notyet.cli.hook_input import Options
+from notyet.cli.hook_input import Call, Options
+from notyet.cli.hook_line import Hook, answered
 from notyet.config.load import NO_LOOK
 from notyet.core.plan import select
 from notyet.core.verdict import skipped
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from notyet.config.setup import Setup
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.verdict import Decision
-    from notyet.dialects.reply import Reply
+    from notyet.dialects import Reply
 
 _OTHERS = "NOTYET_PROBE"  # of `notyet status` itself
 
@@ -31,7 +31,7 @@ class Looked(Hook):
     ) -> None:
         argv = ["--host", stop.host] if stop.host else []
         kept = {name: value for name, value in environ.items() if name != _OTHERS}
-        super().__init__(Options(argv), kept, _prepare_nothing)
+        super().__init__(Call(Options(argv), kept, lambda: stop.content), _prepare_nothing)
         self.host = event.host
         self.cause = ""
         self.words: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Looked(Hook):
 
     def look(self) -> None:
         """Go the way of the hook, as far as its gates."""
-        answered(self, lambda: self._about.content)
+        answered(self)
         self.stop = completed(self.stop, self.setup)
 
     def stopping(self, event: StopEvent) -> Reply:

@@ -14,8 +14,8 @@ from notyet.core.gate import Gate, Match, Source
 from notyet.core.json_text import dumps
 from notyet.core.text import bounded, clean
 from notyet.core.verdict import Allow, Block, Halt, Problem
-from notyet.dialects import answers, claude
-from notyet.dialects.reply import Reading, Reply
+from notyet.dialects import Reply, answers, claude, claude_hooks
+from notyet.dialects.reading import Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def write_context(told: str, event: StartEvent) -> Reply:  # noqa: ARG001  # of 
 
 def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return stdin and environment of a command: Claude Code's payload, and variables (W4, H3)."""
-    payload, _ = claude.write_event(event, folder)
+    payload, _ = claude_hooks.write_event(event, folder)
     payload["hook_event_name"] = hook_name(event)
     if event.ending == "error":
         payload["error"] = event.error or "unknown"

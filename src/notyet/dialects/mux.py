@@ -5,8 +5,9 @@ from __future__ import annotations
 from notyet.core.json_text import dumps
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Halt
-from notyet.dialects import answers, claude
-from notyet.dialects.reply import Reading, Reply, presentable, prompt_for
+from notyet.dialects import Reply, answers, claude
+from notyet.dialects.reading import Reading
+from notyet.dialects.reply import presentable, prompt_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

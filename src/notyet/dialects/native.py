@@ -1,4 +1,4 @@
-"""notyet's own dialect: for gate functions, for commands in a `notyet.toml`, and for hosts."""
+"""notyet's own dialect, for gate functions and for commands in a `notyet.toml`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from notyet.core.record import plain
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.dialects import answers
-from notyet.dialects.reply import Reading, Reply
+from notyet.dialects.reading import Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.core.command import Exit
-    from notyet.core.event import StartEvent
     from notyet.core.gate import Gate
 
 VERDICTS = (Allow, Block, Halt)
@@ -119,38 +118,3 @@ def _said(reply: dict[str, Any]) -> Allow | Block | Halt | Problem:
         return Block(prompt, "" if reason == prompt else reason, extend)
     except ValueError as error:
         return Problem("bad_answer", str(error))
-
-
-def read_event(
-    payload: Mapping[str, Any],
-    environ: Mapping[str, str],  # noqa: ARG001  # of the protocol
-) -> StopEvent | StartEvent | None:
-    """Read an event in our own words; what is of the wrong type counts as missing (W5)."""
-    from notyet.dialects import native_payload
-
-    return native_payload.read(payload)
-
-
-def write_reply(
-    verdict: Allow | Block | Halt,
-    note: str,
-    event: StopEvent,  # noqa: ARG001  # of the protocol
-    settings: Mapping[str, str],  # noqa: ARG001  # as above
-) -> Reply:
-    """Answer a host that speaks as we do: one JSON object, exit 0."""
-    said: dict[str, Any] = {"decision": type(verdict).__name__.lower()}
-    if isinstance(verdict, Block):
-        said |= {"prompt": verdict.prompt, "reason": verdict.because, "extend": verdict.extend}
-    elif isinstance(verdict, Halt):
-        said["reason"] = verdict.reason
-    else:
-        said |= {"extend": verdict.extend} if verdict.extend else {}
-        said |= {"reason": verdict.note} if verdict.note else {}
-    if note:
-        said["systemMessage"] = note
-    return Reply(stdout=dumps(said))
-
-
-def write_context(told: str, event: StartEvent) -> Reply:  # noqa: ARG001  # of the protocol
-    """Put a text before a starting agent's first request."""
-    return Reply(stdout=dumps({"additionalContext": told}))

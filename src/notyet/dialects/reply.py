@@ -1,33 +1,12 @@
-"""What passes through a dialect's faces: what we answer, and what a command answered."""
+"""Words as a host takes them: presentable, never blank, and not more than it shows."""
 
 from __future__ import annotations
 
-from notyet.core.record import Record
 from notyet.core.text import bounded, clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from notyet.core.verdict import Allow, Block, Halt, Problem
-
-
-class Reply(Record, kw_only=True):
-    """What a host gets to see of us, and nothing else."""
-
-    stdout: str = ""
-    stderr: str = ""
-    code: int = 0
-
-
-class Reading(Record, kw_only=True):
-    """What a hook command answered."""
-
-    answer: Allow | Block | Halt | Problem
-    warning: str = ""  # for the command's author
-    tell_user: str = ""  # its `systemMessage` (F14)
-    hidden: bool = False  # its `suppressOutput` (F12)
-    context: str = ""  # its `additionalContext`, at a start event (F13)
 
 
 def presentable(text: str) -> str:

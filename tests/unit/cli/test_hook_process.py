@@ -305,11 +305,11 @@ hook.wait()
 
 @pytest.mark.rule("E9", "E6")
 def test_muxs_ten_seconds_are_known_without_being_told():
-    from notyet.cli.hook import Hook
-    from notyet.cli.hook_input import Options
+    from notyet.cli.hook_input import Call, Options
+    from notyet.cli.hook_line import Hook
 
     left = {
-        host: Hook(Options(["--host", host]), {}, lambda: None).time_left()
+        host: Hook(Call(Options(["--host", host]), {}, bytes), lambda: None).time_left()
         for host in ("claude", "codex", "mux", "conclaude", "notyet")
     }
     assert 7.9 < left.pop("mux") <= 8

@@ -6,7 +6,7 @@ import pytest
 
 from notyet import Allow, Block, Halt
 from notyet.core.event import BackgroundTask, StartEvent
-from notyet.dialects import claude, codex
+from notyet.dialects import claude, claude_hooks, codex_hooks
 from support import stop, substop
 from wire import (
     check_reading,
@@ -26,13 +26,13 @@ VERDICTS = [Allow(), Allow(note="x"), Block("p"), Block("p", "r"), Halt(), Halt(
 
 @pytest.mark.parametrize("vector", replies("claude"), ids=name_of)
 def test_a_hook_is_understood_as_claude_code_understands_it(vector):
-    reading = claude.read_reply(gate_of("claude", vector), ended(vector["exit"]))
+    reading = claude_hooks.read_reply(gate_of("claude", vector), ended(vector["exit"]))
     check_reading(reading, vector["expect"])
 
 
 @pytest.mark.parametrize("vector", starts("claude"), ids=name_of)
 def test_a_start_hook_gives_the_agent_what_claude_code_would_give_it(vector):
-    context = claude.read_context(ended(vector["exit"]), vector["start"]).context
+    context = claude_hooks.read_context(ended(vector["exit"]), vector["start"]).context
     assert context == vector["expect"]["context"]
 
 
@@ -141,7 +141,7 @@ def test_a_hook_is_told_what_claude_code_would_tell_it():
         permission_mode="plan",
         background_tasks=(BackgroundTask(id="b1", type="shell"),),
     )
-    assert claude.write_event(event, "/elsewhere") == (
+    assert claude_hooks.write_event(event, "/elsewhere") == (
         {
             "session_id": "s",
             "transcript_path": "/t/main.jsonl",
@@ -162,7 +162,7 @@ def test_a_hook_is_told_what_claude_code_would_tell_it():
 
 
 @pytest.mark.rule("W1", "W2", "H3")
-@pytest.mark.parametrize("host", [claude, codex])
+@pytest.mark.parametrize("host", [claude_hooks, codex_hooks])
 def test_a_subagents_session_is_told_as_that_of_its_parent(host):
     assert host.write_event(substop(), "")[0]["session_id"] == "parent-1"
     assert host.write_event(substop(parent_session_id=None), "")[0]["session_id"] == "child-1"
@@ -174,7 +174,7 @@ def test_a_subagents_session_is_told_as_that_of_its_parent(host):
 
 @pytest.mark.rule("W1", "C8")
 def test_a_main_agent_may_have_a_type_but_never_an_id():
-    payload, _ = claude.write_event(stop(agent_id="a1", agent_type="reviewer"), "")
+    payload, _ = claude_hooks.write_event(stop(agent_id="a1", agent_type="reviewer"), "")
     assert payload == {
         "session_id": "s1",
         "cwd": "",
@@ -190,13 +190,13 @@ def test_a_main_agent_may_have_a_type_but_never_an_id():
 @pytest.mark.rule("F13-claude", "C8", "H1")
 def test_a_start_hook_is_told_what_claude_code_would_tell_it():
     main = StartEvent(session_id="s", cwd="/w", source="resume", agent_id="x")
-    assert claude.write_start(main) == (
+    assert claude_hooks.write_start(main) == (
         {"session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "resume"},
         {"CLAUDE_PROJECT_DIR": "/w"},
     )
-    assert claude.write_start(StartEvent())[0]["source"] == "startup"
+    assert claude_hooks.write_start(StartEvent())[0]["source"] == "startup"
     child = StartEvent(scope="subagent", session_id="s", agent_id="a", agent_type="Explore")
-    assert claude.write_start(child)[0] == {
+    assert claude_hooks.write_start(child)[0] == {
         "session_id": "s",
         "cwd": "",
         "agent_id": "a",
@@ -209,8 +209,8 @@ def test_a_start_hook_is_told_what_claude_code_would_tell_it():
 def test_what_we_tell_a_starting_agent_is_read_as_context():
     for scope in ("agent", "subagent"):
         reply = claude.write_context("Tests first.", StartEvent(scope=scope))
-        given = claude.read_context(ended({"code": reply.code, "stdout": reply.stdout}), scope)
+        given = claude_hooks.read_context(ended({"code": reply.code, "stdout": reply.stdout}), scope)
         assert given.context == "Tests first."
     assert (
-        claude.read_context(ended({"code": 0, "stdout": "Tests first."})).context == "Tests first."
+        claude_hooks.read_context(ended({"code": 0, "stdout": "Tests first."})).context == "Tests first."
     )

@@ -6,7 +6,7 @@ import pytest
 
 from notyet import Allow, Block, Halt
 from notyet.core.event import StartEvent
-from notyet.dialects import codex
+from notyet.dialects import codex, codex_hooks
 from support import stop, substop
 from wire import (
     check_reading,
@@ -28,13 +28,13 @@ SUBAGENT_STOP = STOP | {"agent_id", "agent_type", "agent_transcript_path"}
 
 @pytest.mark.parametrize("vector", replies("codex"), ids=name_of)
 def test_a_hook_is_understood_as_codex_understands_it(vector):
-    reading = codex.read_reply(gate_of("codex", vector), ended(vector["exit"]))
+    reading = codex_hooks.read_reply(gate_of("codex", vector), ended(vector["exit"]))
     check_reading(reading, vector["expect"])
 
 
 @pytest.mark.parametrize("vector", starts("codex"), ids=name_of)
 def test_a_start_hook_gives_the_agent_what_codex_would_give_it(vector):
-    context = codex.read_context(ended(vector["exit"]), vector["start"]).context
+    context = codex_hooks.read_context(ended(vector["exit"]), vector["start"]).context
     assert context == vector["expect"]["context"]
 
 
@@ -83,7 +83,7 @@ def test_a_hook_gets_exactly_the_keys_of_codex_and_no_variable():
         stop_hook_active=True,
         permission_mode="bypassPermissions",
     )
-    payload, environ = codex.write_event(full, "/elsewhere")
+    payload, environ = codex_hooks.write_event(full, "/elsewhere")
     assert environ == {}
     assert payload == {
         "session_id": "root",
@@ -103,13 +103,13 @@ def test_a_hook_gets_exactly_the_keys_of_codex_and_no_variable():
         (stop(agent_id="x", background_tasks=()), STOP),
         (substop(agent_id=None, agent_type=None), SUBAGENT_STOP),
     ):
-        payload, environ = codex.write_event(event, "")
+        payload, environ = codex_hooks.write_event(event, "")
         assert (payload.keys(), environ) == (keys, {})
 
 
 @pytest.mark.rule("W2", "D5")
 def test_what_codex_always_says_is_there_even_when_nobody_knows_it():
-    payload, _ = codex.write_event(substop(agent_id=None, agent_type=None), "")
+    payload, _ = codex_hooks.write_event(substop(agent_id=None, agent_type=None), "")
     assert payload["agent_type"] == "default"
     assert (payload["agent_id"], payload["turn_id"], payload["model"]) == ("", "", "")
     assert payload["last_assistant_message"] is None
@@ -119,20 +119,20 @@ def test_what_codex_always_says_is_there_even_when_nobody_knows_it():
 
 @pytest.mark.rule("W2", "F13-codex", "C8", "H4")
 def test_a_start_hook_gets_exactly_the_keys_of_codex():
-    payload, environ = codex.write_start(StartEvent(session_id="s", cwd="/w", source="clear"))
+    payload, environ = codex_hooks.write_start(StartEvent(session_id="s", cwd="/w", source="clear"))
     assert environ == {}
     assert payload.keys() == COMMON | {"source"}
     assert (payload["hook_event_name"], payload["source"]) == ("SessionStart", "clear")
     assert (payload["permission_mode"], payload["model"]) == ("default", "")
     assert payload["transcript_path"] is None
-    assert codex.write_start(StartEvent())[0]["source"] == "startup"
+    assert codex_hooks.write_start(StartEvent())[0]["source"] == "startup"
     child = StartEvent(scope="subagent", session_id="s", agent_id="c")
-    payload, environ = codex.write_start(child)
+    payload, environ = codex_hooks.write_start(child)
     assert environ == {}
     assert payload.keys() == COMMON | {"turn_id", "agent_id", "agent_type"}
     assert (payload["hook_event_name"], payload["agent_id"]) == ("SubagentStart", "c")
     assert payload["agent_type"] == "default"
-    payload, _ = codex.write_start(StartEvent(scope="subagent", agent_type="worker"))
+    payload, _ = codex_hooks.write_start(StartEvent(scope="subagent", agent_type="worker"))
     assert (payload["agent_type"], payload["agent_id"]) == ("worker", "")
 
 
@@ -154,11 +154,11 @@ def test_a_child_without_a_type_has_the_default_type():
 def test_what_we_tell_a_starting_agent_is_read_as_context():
     for scope in ("agent", "subagent"):
         reply = codex.write_context("Tests first.", StartEvent(scope=scope))
-        given = codex.read_context(ended({"code": reply.code, "stdout": reply.stdout}), scope)
+        given = codex_hooks.read_context(ended({"code": reply.code, "stdout": reply.stdout}), scope)
         assert given.context == "Tests first."
-    given = codex.read_context(ended({"code": 0, "stdout": reply.stdout}))
+    given = codex_hooks.read_context(ended({"code": 0, "stdout": reply.stdout}))
     assert given.context == ""  # it was for a subagent
     reply = codex.write_context("Tests first.", StartEvent())
-    assert codex.read_context(ended({"code": 0, "stdout": reply.stdout})).context == "Tests first."
+    assert codex_hooks.read_context(ended({"code": 0, "stdout": reply.stdout})).context == "Tests first."
     long = json.loads(codex.write_context("漢" * 9_000, StartEvent()).stdout)
     assert len(long["hookSpecificOutput"]["additionalContext"].encode()) <= 9_000

@@ -13,9 +13,9 @@ from notyet.core.command import Command, Exit
 from notyet.core.event import BackgroundTask, StartEvent
 from notyet.core.gate import Gate
 from notyet.core.verdict import Problem
-from notyet.dialects import conclaude
+from notyet.dialects import Reply, conclaude
 from notyet.dialects.claude import read_event
-from notyet.dialects.reply import Reading, Reply
+from notyet.dialects.reading import Reading
 from support import stop, substop
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "conclaude"

@@ -4,8 +4,7 @@ import pytest
 
 from notyet import Allow
 from notyet.core.event import StartEvent
-from notyet.dialects import mux
-from notyet.dialects.reply import Reply
+from notyet.dialects import Reply, mux
 from support import stop, substop
 from wire import (
     check_reading,
