@@ -8,7 +8,7 @@ from notyet import Allow, Block, Halt
 from notyet.core.command import Command, Exit
 from notyet.core.gate import Gate, Match
 from notyet.core.verdict import Problem
-from notyet.dialects.reply import Reading
+from notyet.dialects.reading import Reading
 
 VECTORS = Path(__file__).parent / "vectors"
 

@@ -9,7 +9,7 @@ from notyet.checks.command import Job
 from notyet.checks.question import CommandQuestion, ask_commands, how, job_for
 from notyet.core.command import Command, Exit
 from notyet.core.verdict import Allow, Problem
-from notyet.dialects.reply import Reading
+from notyet.dialects.reading import Reading
 
 
 def job(command, **fields):

@@ -12,7 +12,7 @@ from notyet.core.command import Command, Exit
 from notyet.core.gate import Gate, Source, why_not
 from notyet.core.plan import select
 from notyet.dialects import conclaude
-from notyet.dialects.reply import Reading
+from notyet.dialects.reading import Reading
 from support import stop, substop
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "conclaude"
