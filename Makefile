@@ -3,14 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-clients lint format bench soak docs record clean
+.PHONY: help demo test test-clients lint format bench bench-quick soak docs record clean
 
 help:
 	@echo "make demo    scripted agents meet the gates (nothing to install)"
 	@echo "make test    lint, types, layers, tests with coverage, rules (about four minutes)"
 	@echo "make test-clients  the real Claude Code and Codex, fetched once (about 450 MB), with a scripted model"
 	@echo "make lint    ruff, mypy and import-linter only"
-	@echo "make bench   speed, as ratios to a floor measured in the same run"
+	@echo "make bench   speed, as ratios to a floor measured in the same run; renders docs/performance.md (ten minutes)"
+	@echo "make bench-quick  the same with small sizes, printed only (a minute)"
 	@echo "make soak    the ledger, supervised agents and gates over SSH under load and kill -9 (minutes)"
 	@echo "make docs    rewrite the generated parts of docs/"
 	@echo "make record  record the sessions in docs/how-to anew, with the real programs"
@@ -36,6 +37,9 @@ format: $(VENV)/ready
 bench: $(VENV)/ready
 	@$(BIN)/python -m bench
 
+bench-quick: $(VENV)/ready
+	@$(BIN)/python -m bench --quick
+
 soak: $(VENV)/ready
 	@$(BIN)/python -m bench.soak
 
@@ -45,6 +49,7 @@ docs: $(VENV)/ready
 	@$(BIN)/python tools/config_reference.py --write
 	@$(BIN)/python tools/wire_reference.py --write
 	@$(BIN)/python tools/cli_reference.py --write
+	@$(BIN)/python -m bench --render
 
 record: $(VENV)/ready
 	@$(BIN)/python tools/record_sessions.py

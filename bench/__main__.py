@@ -1,78 +1,92 @@
-"""Prints one table per area and writes bench/results/latest.json."""
+"""Measures, prints one table per area, writes JSON, and renders docs/performance.md from it."""
 
 from __future__ import annotations
 
+import argparse
 import json
-import platform
 import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bench import commands, engine, hook, imports, ledger, log, remote, supervisor, workspace
+from bench import page
+from bench.areas import AREAS
+from bench.document import Run, from_json, machine, to_json
+from bench.measure import FULL, QUICK, TINY, Effort
+from bench.progress import say
+from bench.running import run_apart, run_within
+from bench.tables import results_of, shown, summary
+from bench.words import MISSED, key_of, verdict_of
+from notyet.cli.style import Style
 
-if TYPE_CHECKING:
-    from bench.measure import Row
-
-AREAS = {
-    "notyet hook": hook,
-    "commands": commands,
-    "gates over SSH": remote,
-    "decisions in process": engine,
-    "a look at the files": workspace,
-    "ledger": ledger,
-    "looking back at 100,000 stops": log,
-    "supervised agents": supervisor,
-    "imports": imports,
-}
+EFFORTS = {effort.name: effort for effort in (FULL, QUICK, TINY)}
+RESULTS = Path(__file__).parent / "results"
 
 
-MOST_MEMORY = 64  # MB
+def main(words: list[str]) -> int:
+    """Do what the words say; 1 where an area could not be measured."""
+    args = _parser().parse_args(words)
+    if args.within:
+        module, effort, path = args.within
+        return run_within(module, EFFORTS[effort], path)
+    if args.render:
+        for path in page.write(from_json(json.loads(page.RUN.read_text()))):
+            print(f"rendered {path}")
+        return 0
+    effort = QUICK if args.quick else FULL
+    run = _measured(EFFORTS[effort.name], set(args.area))
+    _keep(run, is_whole=effort is FULL and not args.area)
+    results = results_of(run)
+    missed = [each for each in results if key_of(each) and verdict_of(each) == MISSED]
+    if any(table.failure for table in run.tables):
+        return 1
+    return 1 if args.strict and missed else 0
 
 
-def main() -> int:
-    """Measure, print, write."""
-    print(f"Python {platform.python_version()}; ratios of medians, measured in turns\n")
-    results: dict[str, object] = {"python": platform.python_version()}
-    for area, module in AREAS.items():
-        rows = module.measure()
-        show(area, rows)
-        results[area] = [
-            row._asdict() | {"ratio": row.ratio, "reached": row.reached} for row in rows
-        ]
-    memory = hook.peak_memory()
-    results["peak memory with a gate that prints 1 GB"] = memory
-    mark = "reached" if memory < MOST_MEMORY else "MISSED"
-    print(f"peak memory with a gate that prints 1 GB: {memory:.0f} MB (< {MOST_MEMORY}) {mark}\n")
-    crowd = ledger.saturate()
-    results["8 writers, saturated"] = crowd
-    print("8 writer processes, saturated")
-    for name, figure in crowd.items():
-        print(f"  {name:<22} {figure:>10,.2f}".rstrip("0").rstrip("."))
-    rates = supervisor.cycles()
-    results["supervised cycles in a second"] = rates
-    print("\nsupervised cycles in a second")
-    for name, figure in rates.items():
-        print(f"  {name:<22} {figure:>10,.0f}")
-    print(f"  bounded by {supervisor.bound(rates)}")
-    folder = Path(__file__).parent / "results"
-    folder.mkdir(exist_ok=True)
-    (folder / "latest.json").write_text(json.dumps(results, indent=2, default=str))
-    return 0
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes, few rounds: a minute")
+    names = [area.module for area in AREAS]
+    parser.add_argument(
+        "--area", action="append", default=[], choices=names, help="only this area; may be repeated"
+    )
+    parser.add_argument("--strict", action="store_true", help="1 where a promised goal was missed")
+    parser.add_argument(
+        "--render", action="store_true", help="only render the page of the last run"
+    )
+    parser.add_argument("--within", nargs=3, help=argparse.SUPPRESS)
+    return parser
 
 
-def show(area: str, rows: list[Row]) -> None:
-    """Print one table."""
-    print(area)
-    for row in rows:
-        sign = ">=" if row.at_least else "<="
-        goal = "" if row.goal == float("inf") else f"{sign} {row.goal:g}"
-        mark = "" if not goal else "reached" if row.reached else "MISSED"
-        print(
-            f"  {row.what:<32} {row.ours_us:>10,.1f} us   {row.floor:<32} {row.floor_us:>10,.1f} us"
-            f"   {row.ratio:>8.2f}x  {goal:<7} {mark}"
-        )
-    print()
+def _measured(effort: Effort, only: set[str]) -> Run:
+    """Measure all areas, or some, and print each table as soon as it is there."""
+    started, where = time.monotonic(), machine()
+    print(", ".join(f"{name} {value}" for name, value in where.items()))
+    print(
+        "medians, measured in turns; spread: how far the quartiles of ours are apart\n", flush=True
+    )
+    style, tables = Style(sys.stdout), []
+    for area in AREAS:
+        if not only or area.module in only:
+            tables.append(run_apart(area, effort))
+            print(shown(tables[-1], style), flush=True)
+    run = Run(effort.name, where, tuple(tables))
+    print(summary(run, style))
+    say(f"{effort.name} run done in {time.monotonic() - started:.0f} s")
+    return run
+
+
+def _keep(run: Run, *, is_whole: bool) -> None:
+    """Write the run as JSON; a whole one is what the page shows from now on."""
+    text = json.dumps(to_json(run), indent=1) + "\n"
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "latest.json").write_text(text)
+    print("written: bench/results/latest.json")
+    if is_whole:
+        page.RUN.parent.mkdir(exist_ok=True)
+        page.RUN.write_text(text)
+        for path in page.write(run):
+            print(f"rendered: {path}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from bench.measure import Row, interleaved
+from bench.measure import Effort, Row, interleaved
 from notyet.checks.command import Job, run_together
 
 TRUE = "/bin/true"
 MANY = 100
 
 
-def measure() -> list[Row]:
+def measure(effort: Effort) -> list[Row]:
     """Run one command, and a hundred at once."""
     environ = {"PATH": os.environ["PATH"]}
     job = Job(argv=(TRUE,), dir=os.getcwd(), environ=environ)

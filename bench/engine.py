@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pluggy
 
-from bench.measure import Row, interleaved_async
+from bench.measure import Effort, Row, interleaved_async
 from notyet import Engine, Function, Gate, StopEvent
 
 EVENT = StopEvent(session_id="bench", scope="agent", last_message="done")
@@ -31,7 +31,7 @@ def plain_handler(event, ctx):
     return ALLOW
 
 
-def measure() -> list[Row]:
+def measure(effort: Effort) -> list[Row]:
     """Run all comparisons."""
     return asyncio.run(_measure())
 

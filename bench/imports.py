@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import notyet
-from bench.measure import Row, interleaved
+from bench.measure import Effort, Result, Row, interleaved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SOURCE = os.path.dirname(os.path.dirname(notyet.__file__))
 
 
-def measure() -> list[Row]:
+def measure(effort: Effort) -> list[Result]:
     """Start interpreters in turns."""
 
-    def starting(code: str):
+    def starting(code: str) -> Callable[[], object]:
         command = [
             sys.executable,
             "-I",
@@ -26,7 +30,7 @@ def measure() -> list[Row]:
         return lambda: subprocess.run(command, check=True)
 
     figures = interleaved(
-        40,
+        effort.rounds(40),
         1,
         bare=starting("pass"),
         notyet=starting("import notyet"),
@@ -39,5 +43,5 @@ def measure() -> list[Row]:
         Row("import notyet", "bare interpreter", bare, figures["notyet"], 1.2),
         Row("import the pure core", "bare interpreter", bare, figures["core"], 1.5),
         Row("import the engine", "bare interpreter", bare, figures["engine"], 2.0),
-        Row("  asyncio, for scale", "bare interpreter", bare, figures["asyncio"], float("inf")),
+        Row("  asyncio, for scale", "bare interpreter", bare, figures["asyncio"]),
     ]

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.measure import Row, interleaved
+from bench.measure import Effort, Row, interleaved
 from notyet import Block, Decision, Ledger, Report, StopEvent
 
 DECISION = Decision(
@@ -54,7 +54,7 @@ def filled(folder: str, rows: int) -> Ledger:
     return ledger
 
 
-def measure() -> list[Row]:
+def measure(effort: Effort) -> list[Row]:
     """Compare ledgers of different sizes, and a JSON file that is written anew each time."""
     with tempfile.TemporaryDirectory() as folder:
         small, large = filled(folder, 1_000), filled(folder, 100_000)

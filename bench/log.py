@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.measure import Row
+from bench.measure import Effort, Row
 from notyet import Ledger, StopEvent
 from notyet.cli.main import main as notyet
 from notyet.ledger.rows import event_row
@@ -121,7 +121,7 @@ def _milliseconds(ledger: Ledger, words: list[str]) -> float:
     return statistics.median(taken)
 
 
-def measure() -> list[Row]:
+def measure(effort: Effort) -> list[Row]:
     """Compare a ledger that is large for a person with one that is small."""
     return [
         Row(

@@ -14,7 +14,7 @@ import time
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bench.measure import Row, interleaved, interleaved_async
+from bench.measure import Effort, Row, interleaved, interleaved_async
 from notyet import Allow, Block, Decision, Engine, Ledger, StopEvent
 from notyet.core.record import replace
 from notyet.core.session import News, Turn
@@ -125,7 +125,7 @@ def _multiply(db, tasks: int) -> None:
     assert db.execute("SELECT count(*) FROM tasks").fetchone() == (tasks,), task
 
 
-def measure() -> list[Row]:
+def measure(effort: Effort) -> list[Row]:
     """Compare ledgers of different sizes, and a registry of JSON that is rewritten each time."""
     with tempfile.TemporaryDirectory(prefix="notyet-bench-") as folder:
         return asyncio.run(_measure(folder))

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from bench.measure import Row, interleaved
+from bench.measure import Effort, Row, interleaved
 from notyet.workspace.look import Scope, fingerprints
 
 SIZES = {100: 40, 10_000: 15, 100_000: 5}  # files, and how often they are looked at
@@ -16,7 +16,7 @@ CHANGED = 100
 IN_A_FOLDER = 100
 
 
-def measure() -> list[Row]:
+def measure(effort: Effort) -> list[Row]:
     """Look at trees of each size in turns with git, first unchanged, then changed."""
     rows = []
     for files, rounds in SIZES.items():

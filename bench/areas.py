@@ -1,0 +1,29 @@
+"""The areas of the benchmark, in the order of their tables."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Area(NamedTuple):
+    """A module with `measure(effort)`, and what its table is called."""
+
+    module: str  # bench.<module>
+    title: str
+
+
+AREAS = (
+    Area("hook", "A stop: notyet hook as install starts it"),
+    Area("peers", "The same job done by others"),
+    Area("growth", "Growth: what a stop costs as things get large"),
+    Area("commands", "Command gates"),
+    Area("engine", "Decisions in process"),
+    Area("workspace", "A look at the files"),
+    Area("transcript", "Transcripts"),
+    Area("config", "Configuration"),
+    Area("ledger", "Ledger"),
+    Area("log", "Looking back"),
+    Area("supervisor", "Supervised agents"),
+    Area("remote", "Gates over SSH"),
+    Area("imports", "Imports"),
+)
