@@ -4,22 +4,27 @@ import os
 import sys
 import time
 
-from notyet.checks import command, loop, process, started
+from notyet.checks import command, linked_stage, loop, process, started
 from notyet.checks.command import Job, run_together, shell_argv
+from notyet.checks.linked import LinkedJob
 
 ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C"}
 
 
+def job(argv, folder, environ, fields):
+    """Make a job; a linked one, if something is special about it."""
+    kind = Job if fields.keys() <= {"stdin", "timeout", "head"} else LinkedJob
+    return kind(argv=argv, dir=str(folder), environ=ENVIRON | environ, **fields)
+
+
 def script(text, folder=".", **fields):
     """Make a job that runs a script in a shell."""
-    environ = ENVIRON | fields.pop("environ", {})
-    return Job(argv=shell_argv(text, "/bin/sh"), dir=str(folder), environ=environ, **fields)
+    return job(shell_argv(text, "/bin/sh"), folder, fields.pop("environ", {}), fields)
 
 
 def program(*argv, folder=".", **fields):
     """Make a job that runs a program without a shell."""
-    environ = ENVIRON | fields.pop("environ", {})
-    return Job(argv=argv, dir=str(folder), environ=environ, **fields)
+    return job(argv, folder, fields.pop("environ", {}), fields)
 
 
 def python(code, *args, **fields):
@@ -59,7 +64,7 @@ class Clock:
         self._until = None  # what must come true before time goes on
         self._at = 0.0  # where it stands as long as it is held
         self._ahead = 0.0  # of the real one
-        for module in (command, started, loop, process):
+        for module in (command, linked_stage, loop, process, started):
             monkeypatch.setattr(module, "monotonic", self)
 
     def __call__(self):

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from commands import running, until
-from notyet.checks.kept import Framed
+from notyet.checks.framed import Framed
 from notyet.checks.remote import new_token
 from notyet.checks.remote_exit import ending
 from notyet.checks.remote_script import conversation

@@ -8,14 +8,22 @@ programs fail, or take very long to start, with a high one.
 
 from __future__ import annotations
 
-import errno
 from time import monotonic
 
-from notyet import system
 from notyet.checks.groups import Watchdog, reap
-from notyet.checks.loop import NEVER, Loop
+from notyet.checks.loop import NEVER, has_started
 from notyet.checks.process import Process, hold_sigpipe, release_sigpipe
-from notyet.checks.spawn import CannotStart, Job, folder_id, inherited, prepare, shell_argv, why
+from notyet.checks.spawn import (
+    CannotStart,
+    Job,
+    folder_id,
+    inherited,
+    is_full,
+    new_token,
+    prepare,
+    shell_argv,
+    why,
+)
 from notyet.checks.started import Started
 
 TYPE_CHECKING = False
@@ -23,9 +31,8 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Callable, Sequence
 
+    from notyet.checks.news import News, Told
     from notyet.core.command import Exit
-
-    Told = Callable[[int, Process], None]
 else:
     import _signal as signal  # without the enum that `signal` imports
 
@@ -34,9 +41,6 @@ __all__ = ["Job", "run_processes", "run_together", "shell_argv"]
 _WIDTH = 128  # a hundred at once, which is much, do not wait for each other
 _LOOK_AGAIN = 0.004  # where nothing wakes us up
 _LONGEST = 3600.0  # poll overflows somewhere above
-_MEANWHILE = 0.1  # seconds between two looks at what else goes on, where somebody wants to know
-_NOT_READY = "what it needs could not be made ready"
-_FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN})  # there may be room again later
 
 
 def run_together(
@@ -57,17 +61,25 @@ def run_processes(
     cancel: int | None = None,
     told: Told | None = None,
     meanwhile: Callable[[], None] | None = None,
+    while_waiting: Callable[[], None] | None = None,
 ) -> list[Process]:
     """Do the same, and return what there is to know about each.
 
     `told` hears of each that has ended, with its place, while others may still run; `meanwhile` is
-    called now and then. Neither may raise.
+    then called now and then. `while_waiting` is called once, when all that could be started is on
+    its way. None of them may raise.
     """
     if not jobs:
         return []
-    stage = _Stage(jobs, NEVER if deadline is None else deadline, cancel)
+    kind = Stage
+    if any(type(job) is not Job for job in jobs):
+        from notyet.checks.linked_stage import LinkedStage as kind  # noqa: N813  # of stages
+    stage = kind(jobs, NEVER if deadline is None else deadline, cancel)
+    stage.while_waiting = while_waiting
     if told is not None:
-        stage.tell(told, meanwhile)
+        from notyet.checks.news import News
+
+        stage.news = News(stage.processes[: len(jobs)], told, meanwhile)
     held = hold_sigpipe()
     try:
         try:
@@ -80,76 +92,26 @@ def run_processes(
             stage.close()
     finally:
         release_sigpipe(held)
-    return stage.processes[: stage.count]
+    return stage.processes[: len(jobs)]
 
 
-def _process(job: Job) -> Process:
-    if not job.machine:
-        return Process(job)
-    from notyet.checks.remote_process import RemoteProcess
-
-    return RemoteProcess(job)
-
-
-class _Stage(Started):
+class Stage(Started):
     """Commands that run together, and those that wait for their turn."""
 
-    def __init__(self, jobs: Sequence[Job], deadline: float, cancel: int | None) -> None:
-        super().__init__(deadline, Loop(cancel, self.cancel_all))
-        self.count = len(jobs)  # others may come before them, such as a connection
-        if any(job.machine for job in jobs):
-            from notyet.checks.connecting import Connections
+    watchdog: Watchdog | None = None
+    news: News | None = None  # for somebody who wants to know at once
+    while_waiting: Callable[[], None] | None = None
 
-            self.connections = Connections(deadline)
-            jobs = self.connections.before(jobs)
-        self.processes = [_process(job) for job in jobs]
-        self.held: dict[Process, list[Process]] = {}  # who is waited for, and by whom
-        self.firsts: dict[int, Process] = {}  # those, by the id of the job
-        self.waiting: list[Process] = []  # the next one is the last
+    def __init__(self, jobs: Sequence[Job], deadline: float, cancel: int | None) -> None:
+        super().__init__(deadline, cancel)
         self.width = _WIDTH
         self.here, self.inherited = folder_id("."), inherited()
-        self.token = system.urandom(12).hex()
-        self.told: Told | None = None
-        self.untold: dict[int, Process] = {}
-        self.meanwhile: Callable[[], None] | None = None
-        for process in tuple(self.processes):
-            self._put_behind(process)
-        self.waiting.reverse()
-        self.waiting.sort(key=self.held.__contains__)  # who is waited for comes first
+        self.token = new_token()
+        self.processes = self._processes(jobs)
+        self.waiting = self.processes[::-1]  # the next one is the last
 
-    def _put_behind(self, process: Process) -> None:
-        """Let it wait for the one that it comes after, if any, and then for its turn."""
-        job = process.job.after
-        process.before = None
-        if job is None:
-            self.waiting.append(process)
-            return
-        first = self.firsts.get(id(job))
-        is_over = first is not None and first not in self.held
-        if first is None:
-            first = self.firsts[id(job)] = Process(job)
-            self.processes.append(first)
-            self.waiting.append(first)
-        process.before = first
-        process.started = process.started or monotonic()
-        self.held.setdefault(first, []).append(process)
-        self._limit(process, self._never_ready)
-        if is_over:
-            self._release(first)
-
-    def tell(self, told: Told, meanwhile: Callable[[], None] | None) -> None:
-        """Say from now on which commands have ended."""
-        self.told, self.meanwhile = told, meanwhile
-        self.untold = dict(enumerate(self.processes[: self.count]))
-
-    def _tell_ended(self, told: Told) -> None:
-        """Tell of those that neither run nor wait any more, and were not told of before."""
-        if self.meanwhile is not None:
-            self.meanwhile()
-        left = {*self.running, *self.waiting}
-        left.update(*self.held.values())
-        for place in [place for place, process in self.untold.items() if process not in left]:
-            told(place, self.untold.pop(place))
+    def _processes(self, jobs: Sequence[Job]) -> list[Process]:
+        return [Process(job) for job in jobs]
 
     def wait(self) -> None:
         """Start everything, and wait until it has ended, and its groups with it."""
@@ -157,20 +119,26 @@ class _Stage(Started):
         while True:
             if self.waiting:
                 self._start_more()
+            if self.while_waiting is not None:
+                call, self.while_waiting = self.while_waiting, None
+                call()
             if self.unwatched:
                 pause = min(pause * 1.5, _LOOK_AGAIN * 2)
                 for process in tuple(self.unwatched):
                     self._look(process, -1)
             limit = pause if self.unwatched else _LONGEST
-            if self.told is not None:
-                self._tell_ended(self.told)
-                limit = limit if self.meanwhile is None else min(limit, _MEANWHILE)
+            if self.news is not None:
+                limit = min(limit, self.news.tell(self.left()))
             if not self.running:
                 self._over()
                 if not self.ending and not self.waiting:
                     return
                 limit = _LOOK_AGAIN
             self.loop.turn(limit)
+
+    def left(self) -> set[Process]:
+        """Return those that run or wait."""
+        return {*self.running, *self.waiting}
 
     def _start_more(self) -> None:
         """Start what there is room for; what cannot start has its problem and is over."""
@@ -181,7 +149,7 @@ class _Stage(Started):
             process = self.waiting.pop()
             if monotonic() >= self.deadline:
                 process.timed_out = process.cut = True
-                self._release(process)
+                self._will_not_run(process)
                 continue
             if not self._start(process):
                 self.waiting.append(process)
@@ -194,71 +162,37 @@ class _Stage(Started):
     def _start(self, process: Process) -> bool:
         """Start it, or take note of why not; tells whether there was room for it."""
         try:
-            if not process.is_here:
-                self._call(process)
-                return True
-            argv, environ = prepare(process.job, self.here, self.token)
-            # Before the first command: whenever we are killed, somebody is there to end it.
-            self.watchdog = self.watchdog or Watchdog(self.token, self.inherited)
-            process.start(argv, environ, self.inherited)
+            self._launch(process)
         except CannotStart as reason:
             process.problem = str(reason)
-            self._release(process)
+            self._will_not_run(process)
         except (OSError, ValueError) as error:
-            if (self.running or self.ending) and getattr(error, "errno", 0) in _FULL:
+            if (self.running or self.ending) and is_full(error):
                 self.width = max(1, len(self.running))
                 return False
             process.problem = why(error, process.job.argv)
-            self._release(process)
+            self._will_not_run(process)
         if process.pid:
             self._listen_to(process)
         return True
 
-    def _call(self, process: Process) -> None:
-        """Start a command elsewhere, over another connection if it was refused over one."""
-        if not process.was_refused and process.call():
-            self._listen_to(process)
-            return
-        process.job = self.connections.another(process)
-        process.again()
-        process.was_refused = False
-        self._put_behind(process)
+    def _launch(self, process: Process) -> None:
+        argv, environ = prepare(process.job, self.here, self.token)
+        # Before the first command: whenever we are killed, somebody is there to end it.
+        self.watchdog = self.watchdog or Watchdog(self.token, self.inherited)
+        process.start(argv, environ, self.inherited)
+        has_started(self.watchdog.pid, process.pid)
 
-    def start_again(self, process: Process) -> None:
-        """Start a command that did not get as far as to start."""
-        self.waiting.append(process)
-
-    def exited(self, process: Process) -> None:
-        """Hear that a command has exited, on behalf of those that wait for it."""
-        if process in self.held:
-            self._release(process)
-
-    def _release(self, first: Process) -> None:
-        """Let those start that waited for it, unless it failed."""
-        for process in self.held.pop(first, ())[::-1]:
-            due = process.due
-            self.loop.forget(process)
-            if first.code == 0:
-                self.waiting.append(process)
-            elif monotonic() >= due:
-                self._never_ready(process)
-            else:
-                process.problem, process.seconds = _NOT_READY, monotonic() - process.started
+    def _will_not_run(self, process: Process) -> None:
+        """Hear of one that is over before it began."""
 
     def cancel_all(self) -> None:
         """End everything that still runs, and start nothing more."""
         self.loop.ignore_cancel()
         while self.waiting:
             self.waiting.pop().cancelled = True
-        for process in [late for lates in self.held.values() for late in lates]:
-            process.cancelled = True
-            self.loop.forget(process)
-        self.held.clear()
         for process in self.processes:
-            if process in self.running and not process.is_started:  # it was to be started again
-                process.cancelled = True
-                self.stop_waiting(process)
-            elif process.is_started and not process.exited and not process.forced:
+            if process.is_started and not process.exited and not process.forced:
                 process.cancelled = True
                 self.unwatched.add(process)  # we may have been interrupted before we listened
                 self._force(process)
@@ -271,27 +205,9 @@ class _Stage(Started):
                 process.tell(signal.SIGKILL)
             self._close_pipes(process)
         if self.watchdog is not None:  # before their numbers are free for others
-            self.watchdog.stop()
+            self.watchdog.end()
         for process in started:
             if process.pid and not process.reaped:
                 reap(process.pid)
-
-    def _never_ready(self, process: Process) -> None:
-        """Give up on one that waits for another."""
-        process.timed_out = True
-        process.seconds = monotonic() - process.started
-        first = process.before
-        left = self.held.get(first, []) if first is not None else []
-        if process in left:
-            left.remove(process)
-            if first is not None and not left:
-                self._not_wanted(first)
-
-    def _not_wanted(self, first: Process) -> None:
-        """End one for which nobody waits any more."""
-        if first.is_started and not first.forced:
-            self._force(first)
-        elif first in self.running:  # it was to be started again
-            self.stop_waiting(first)
-        elif first in self.waiting:
-            self.waiting.remove(first)
+        if self.watchdog is not None:  # which has had the time to go
+            reap(self.watchdog.pid)

@@ -10,9 +10,9 @@ import os
 from time import monotonic
 
 from notyet.checks import orphans, unreachable
+from notyet.checks.linked import LinkedJob
 from notyet.checks.remote_job import RemoteJob
 from notyet.checks.sharing import LOG, forget, holder, listens, publish, tidy
-from notyet.checks.spawn import Job
 from notyet.checks.ssh import KEPT, control_folder, master_argv, socket_name
 from notyet.core.record import variant
 
@@ -20,7 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from notyet.checks.process import Process
+    from notyet.checks.linked import LinkedProcess
+    from notyet.checks.spawn import Job
 
 _SESSIONS = 8  # over one connection at a time
 _PATIENCE = 20.0  # seconds, for a machine to answer at all
@@ -70,7 +71,7 @@ class Connections:
                 shared |= zip(map(id, some), linked, strict=True)
         return [shared.get(id(job), job) for job in jobs]
 
-    def another(self, process: Process) -> RemoteJob:
+    def another(self, process: LinkedProcess) -> RemoteJob:
         """Return the command over another connection than the one over which it was refused."""
         job: RemoteJob = process.job  # type: ignore[assignment]  # only they can be
         process.moves += 1
@@ -121,7 +122,7 @@ def _refused(job: RemoteJob, problem: str) -> RemoteJob:
 
 def _connection(
     jobs: Sequence[RemoteJob], name: str, socket: str, *, left: float, kept: int
-) -> Job:
+) -> LinkedJob:
     """Return what connects; how long it may take is up to those that wait for it."""
     longest = max(job.timeout or _AT_MOST for job in jobs)
     argv = master_argv(
@@ -133,13 +134,13 @@ def _connection(
         environ=os.environ,
     )
 
-    def leave(process: Process) -> None:
+    def leave(process: LinkedProcess) -> None:
         if kept == KEPT:
             publish(socket, name)
         if orphans.adopts():
             orphans.spare(holder(socket), process.pid)
 
-    def again(process: Process) -> float | None:
+    def again(process: LinkedProcess) -> float | None:
         pause = _PAUSE * (1 + 5 * os.urandom(1)[0] / 255)
         ends = process.started + min(_INSIST, process.job.timeout or _INSIST)
         if monotonic() + pause >= ends or not _was_dropped(socket + LOG):
@@ -147,7 +148,7 @@ def _connection(
         forget(socket + LOG)
         return pause
 
-    return Job(
+    return LinkedJob(
         argv=argv,
         dir="/",  # where it stays, and is in nobody's way
         environ=dict(os.environ),

@@ -83,12 +83,15 @@ class Watchdog:
             except OSError:  # somebody killed it, or it is stopped
                 pass
 
+    def end(self) -> None:
+        """Send it away, before it sees that it is not needed; whoever does so then reaps it."""
+        if self.pid:
+            send(self.pid, 9)
+            system.close(self.pipe)
+
     def stop(self) -> None:
-        """Send it away; quicker than to wait until it has seen that it is not needed."""
-        if not self.pid:
-            return
-        send(self.pid, 9)
-        system.close(self.pipe)
+        """Send it away, and wait until it is gone."""
+        self.end()
         reap(self.pid)
         self.pid = 0
 
@@ -119,7 +122,7 @@ def living(groups: set[int]) -> set[int]:
     """Return which of these groups, whose leaders have exited, still have a running process."""
     left = set()
     try:
-        pids = _candidates(min(groups))
+        pids = candidates(min(groups))
     except (OSError, ValueError, IndexError):  # no /proc
         return {group for group in groups if _answers(-group)}
     for pid in pids:
@@ -156,9 +159,14 @@ def read(path: str) -> bytes:
         system.close(fd)
 
 
-def _candidates(oldest: int) -> Iterable[int]:
+def newest_process() -> int:
+    """Return the number that the system gave away last, to a process or a thread."""
+    return int(read("/proc/loadavg").split()[-1])
+
+
+def candidates(oldest: int) -> Iterable[int]:
     """Return the processes that may have been started after this one."""
-    last = int(read("/proc/loadavg").split()[-1])
+    last = newest_process()
     if oldest <= last < oldest + _MANY:
         return range(oldest + 1, last + 1)
     return [int(name) for name in system.listdir("/proc") if name.isdecimal()]

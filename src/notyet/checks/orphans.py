@@ -9,39 +9,50 @@ and then becomes the hook. They are somebody else's, and are left alone.
 
 from __future__ import annotations
 
-import time
-
 from notyet import system
-from notyet.checks.groups import is_zombie, read, send, status
-from notyet.checks.spawn import MARK
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal
-else:
-    import _signal as signal  # without the enum that `signal` imports
+from notyet.checks.groups import newest_process
+from notyet.checks.loop import once_started
 
 _SET_CHILD_SUBREAPER = 36
 _GET_CHILD_SUBREAPER = 37
 _C_CALLS = 1  # FUNCFLAG_CDECL
+_AT_MOST = 2.0  # seconds
 
-_GRACE = 0.3
-_AT_MOST = 2.0
-_AT_LEAST = 0.05
 _adopted = False
+_is_late = False  # somebody may have lost its parent before we adopted orphans
 _theirs: frozenset[int] = frozenset()  # children that were there before the first gate
 _spared: set[int] = set()  # what a gate leaves behind for the next one: processes, and sessions
 
 
 def adopt_orphans() -> bool:
     """Become the parent of all our orphaned descendants; False where that is impossible."""
-    global _adopted, _theirs  # noqa: PLW0603  # it is a property of the process
+    global _adopted  # noqa: PLW0603  # it is a property of the process
     try:
-        _theirs = frozenset() if _is_childless() else frozenset(_children())
+        _note_theirs()
         _adopted = _become_subreaper()
     except (ImportError, AttributeError, OSError, TypeError, ValueError):
         return False
     return _adopted
+
+
+def adopt_once_started() -> None:
+    """Do the same as soon as the first command is started, while it starts.
+
+    Its descendants come to us all the same. Only what lost its parent before that does not; it is
+    known by our mark, and looked for in the end if any process came into being until then.
+    """
+    _note_theirs()
+    once_started(_adopt_late)
+
+
+def _adopt_late(pids: tuple[int, ...]) -> None:
+    global _adopted, _is_late  # noqa: PLW0603  # as above
+    try:
+        _adopted = _become_subreaper()
+        first = min(pids)
+        _is_late = not first <= newest_process() < first + len(pids)
+    except (ImportError, AttributeError, OSError, TypeError, ValueError):
+        _is_late = True
 
 
 def adopts() -> bool:
@@ -58,32 +69,30 @@ def sweep(at_most: float = _AT_MOST) -> int:
     """End and collect every child of this process that is ours; return how many there were.
 
     Takes at most so many seconds, and never long.
-    Does nothing unless `adopt_orphans` succeeded: a program that embeds us has its own children.
+    Does nothing unless we adopt orphans: a program that embeds us has its own children.
     """
-    if not _adopted:
+    if not _adopted or (not _is_late and is_childless()):
         return 0
-    at_most = max(_AT_LEAST, min(at_most, _AT_MOST))
-    grace = min(_GRACE, at_most / 3)
-    started = time.monotonic()
-    told: set[int] = set()
-    ended = 0
-    while not _is_childless():
-        left = [pid for pid in _children() if pid in told or _is_ours(pid)]
-        collected = [pid for pid in left if _collect(pid)]
-        ended += len(collected)
-        waited = time.monotonic() - started
-        if waited > at_most or ((_theirs or _spared) and not left):
-            break
-        for pid in left:
-            if waited > grace:
-                send(pid, signal.SIGKILL)
-            elif pid not in told:
-                told.add(pid)
-                send(pid, signal.SIGTERM)
-                send(pid, signal.SIGCONT)
-        if not collected:  # else its own children are ours now: look again at once
-            time.sleep(0.002)
-    return ended
+    from notyet.checks.sweeping import Sweep
+
+    return Sweep(theirs=_theirs, spared=_spared, is_late=_is_late).work(min(at_most, _AT_MOST))
+
+
+def is_childless() -> bool:
+    """Tell whether this process has no child at all."""
+    try:
+        system.waitid(system.P_ALL, 0, system.WEXITED | system.WNOHANG | system.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def _note_theirs() -> None:
+    global _theirs  # noqa: PLW0603  # as above
+    if hasattr(system, "waitid") and not is_childless():
+        from notyet.checks.sweeping import children
+
+        _theirs = frozenset(children())
 
 
 def _become_subreaper() -> bool:
@@ -102,66 +111,3 @@ def _become_subreaper() -> bool:
     prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     prctl(_GET_CHILD_SUBREAPER, _ctypes.byref(now), 0, 0, 0)
     return bool(now.value == 1)
-
-
-def _is_childless() -> bool:
-    try:
-        system.waitid(system.P_ALL, 0, system.WEXITED | system.WNOHANG | system.WNOWAIT)
-    except ChildProcessError:
-        return True
-    return False
-
-
-def _is_ours(pid: int) -> bool:
-    """Tell whether a child comes from a gate.
-
-    Next to children of somebody else, whose orphans come to us as well, only our mark tells.
-    """
-    if _spared and _is_spared(pid):
-        return False
-    if not _theirs:
-        return True
-    return pid not in _theirs and _mark_of(pid) not in (
-        None,
-        system.variables().get(MARK, "").encode(),
-    )
-
-
-def _is_spared(pid: int) -> bool:
-    """Tell whether a child is wanted; one that has exited is not."""
-    if is_zombie(pid):
-        return False
-    try:
-        return pid in _spared or system.getsid(pid) in _spared
-    except OSError:
-        return False
-
-
-def _mark_of(pid: int) -> bytes | None:
-    """Return the mark that a process carries; None when it has no environment any more."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            environ = file.read()
-    except OSError:
-        return None
-    _, _, value = (b"\0" + environ).partition(b"\0" + MARK.encode() + b"=")
-    return value.partition(b"\0")[0] if environ else None
-
-
-def _collect(pid: int) -> bool:
-    """Collect a child if it has exited."""
-    try:
-        return system.waitpid(pid, system.WNOHANG)[0] == pid
-    except ChildProcessError:
-        return False
-
-
-def _children() -> list[int]:
-    try:
-        threads = system.listdir("/proc/self/task")
-        found = [read(f"/proc/self/task/{thread}/children").split() for thread in threads]
-        return [int(pid) for pids in found for pid in pids]
-    except OSError:  # a kernel without these lists
-        mine = str(system.getpid()).encode()
-        pids = [int(name) for name in system.listdir("/proc") if name.isdecimal()]
-        return [pid for pid in pids if status(pid)[1:2] == [mine]]

@@ -6,7 +6,7 @@ from time import monotonic
 
 from notyet import system
 from notyet.checks.groups import send
-from notyet.checks.kept import Framed, Kept
+from notyet.checks.kept import Kept
 from notyet.checks.spawn import launch, pipe
 from notyet.core.command import Exit
 
@@ -29,44 +29,29 @@ _LOST = (
 class Process:
     """One command: what it was given, what came back, and what happens to it next."""
 
-    is_here = True  # a process of ours runs it
-    is_ready = True  # to be written to
+    pid = 0
+    stdin = exit_fd = -1  # the second wakes us up when it has exited
+    started = seconds = 0.0
+    due = _NEVER  # when `next` is called
+    next: Callable[[Process], None] | None = None
+    exited = reaped = over = False  # over: nothing is left of its group
+    forced = timed_out = cancelled = False
+    cut = False  # its time ends with the deadline, not with its own timeout
+    keeping = True
+    code: int | None = None
+    signal = 0
+    problem = ""
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.pid = 0
-        self.stdin = -1
-        self.exit_fd = -1  # wakes us up when it has exited
+        self.todo = memoryview(job.stdin)
         self.outputs: dict[int, Kept] = {}  # those still open
         self.wrote = self._blank()
-        self.before: Process | None = None  # starts once that one is ready
-        self.todo = memoryview(job.stdin)
-        self.parts = job.parts  # what comes then
-        self.started = self.seconds = 0.0
-        self.due = _NEVER  # when `next` is called
-        self.next: Callable[[Process], None] | None = None
-        self.exited = self.reaped = self.over = False  # over: nothing is left of its group
-        self.forced = self.timed_out = self.cancelled = False
-        self.cut = False  # its time ends with the deadline, not with its own timeout
-        self.was_refused = False  # and may be started elsewhere
-        self.is_full = False  # because there is no room for it
-        self.moves = 0  # how often that happened
-        self.keeping = True
-        self.code: int | None = None
-        self.signal = 0
-        self.problem = ""
 
     @property
     def is_started(self) -> bool:
         """Tell whether there is something to end."""
         return bool(self.pid)
-
-    def call(self) -> bool:
-        """Start it without a process of ours, if that is possible."""
-        return False
-
-    def give_up(self) -> None:
-        """Do not wait for it to be ready."""
 
     def start(self, argv: list[str], environ: dict[str, str], close: list[int]) -> None:
         """Start it with three pipes; raises OSError or ValueError and leaves nothing open."""
@@ -100,46 +85,13 @@ class Process:
         """Take note of how it ended, if it did."""
         return take_status(self)
 
-    def forget_output(self) -> None:
-        """Give back what its output takes."""
-        self.wrote = self._blank()
-
-    def pause(self) -> float | None:
-        """Return after how many seconds it is to be started again, or None if it is not."""
-        if self.was_refused:
-            return 0.0
-        return self.job.again(self) if self.code and self.job.again is not None else None
-
-    def again(self) -> None:
-        """Begin anew."""
-        self.wrote = self._blank()
-        self.todo, self.parts = memoryview(self.job.stdin), self.job.parts
-        self.exited = self.reaped = False
-        self.pid = self.signal = 0
-        self.code = None
-
-    def take(self, fd: int, chunk: bytes) -> None:
-        """Keep what it printed."""
-        try:
-            self.outputs[fd].add(chunk)
-        except Exception as error:  # noqa: BLE001  # others run too, and are none of its business
-            self.problem = self.problem or _unreadable(error)
-
-    def is_complete(self) -> bool:
-        """Tell whether all that counts has been read, whoever still holds the pipes."""
-        return all(isinstance(stream, Framed) and stream.is_complete for stream in self.wrote)
+    def take(self, fd: int, chunk: bytes) -> bool:
+        """Keep what it printed; tells whether that is known to be all, whoever holds the pipe."""
+        self.outputs[fd].add(chunk)
+        return False
 
     def exit(self) -> Exit:
-        """Return how it ended: what it was, or what it was told about a command elsewhere."""
-        if self.job.told is None:
-            return self.own_exit()
-        try:
-            return self.job.told(self)
-        except Exception as error:  # noqa: BLE001  # as above
-            return Exit(problem=self.problem or _unreadable(error), seconds=self.seconds)
-
-    def own_exit(self) -> Exit:
-        """Return how the process itself ended."""
+        """Return how it ended."""
         stdout, stderr = self.wrote
         return Exit(
             code=self.code,
@@ -153,25 +105,26 @@ class Process:
             seconds=self.seconds,
         )
 
+    def forget_output(self) -> None:
+        """Give back what its output takes."""
+        self.wrote = self._blank()
+
     def _blank(self) -> tuple[Kept, Kept]:
-        mark, room = self.job.framed, self.job.head
-        return (Framed(mark, room), Framed(mark, room)) if mark else (Kept(room), Kept(room))
-
-
-def _unreadable(error: Exception) -> str:
-    return f"what it said could not be read, which is a mistake in notyet: {error!r}"
+        return Kept(self.job.head), Kept(self.job.head)
 
 
 def take_status(process: Process) -> bool:
     """Note how the command's own process ended, if it did; it stays to be collected."""
     if not hasattr(system, "waitid"):  # macOS before Python 3.13
-        return _take_status_and_reap(process)
+        from notyet.checks.collecting import take_status_and_collect
+
+        return take_status_and_collect(process)
     try:
         seen = system.waitid(
             system.P_PID, process.pid, system.WEXITED | system.WNOHANG | system.WNOWAIT
         )
     except ChildProcessError:
-        process.problem, process.reaped = _LOST, True
+        lose_status(process)
         return True
     if seen is None:
         return False
@@ -182,21 +135,9 @@ def take_status(process: Process) -> bool:
     return True
 
 
-def _take_status_and_reap(process: Process) -> bool:
-    """Do the same where a child cannot be left: its number stays taken while its group lives."""
-    try:
-        pid, status = system.waitpid(process.pid, system.WNOHANG)
-    except ChildProcessError:
-        process.problem, process.reaped = _LOST, True
-        return True
-    if not pid:
-        return False
-    process.reaped = True
-    if system.WIFEXITED(status):
-        process.code = system.WEXITSTATUS(status)
-    else:
-        process.signal = system.WTERMSIG(status)
-    return True
+def lose_status(process: Process) -> None:
+    """Note that somebody else learned how it ended."""
+    process.problem, process.reaped = _LOST, True
 
 
 def hold_sigpipe() -> bool:

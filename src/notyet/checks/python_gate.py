@@ -22,8 +22,10 @@ _MODULES = (
     "dialects/__init__.py",
     "dialects/answers.py",
     "dialects/native.py",
+    "dialects/native_host.py",
     "dialects/native_payload.py",
     "dialects/payload.py",
+    "dialects/reading.py",
     "dialects/reply.py",
 )
 _CORE = "core"

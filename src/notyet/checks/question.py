@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from notyet import system
 from notyet.checks.command import Job, run_processes, shell_argv
-from notyet.checks.function import crashed
 from notyet.core.record import Record, variant
 from notyet.core.text import clean
 from notyet.core.verdict import Problem, Report
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from notyet.checks.process import Process
     from notyet.core.command import Command, Exit
     from notyet.core.remote import Remote
-    from notyet.dialects.reply import Reading
+    from notyet.dialects.reading import Reading
 
     Reader = Callable[[Exit], Reading]
 
@@ -48,6 +47,8 @@ class CommandQuestion(Record, kw_only=True):
         try:
             reading = self.read(exit)
         except Exception as error:  # noqa: BLE001  # whatever a command printed, it must not hang us
+            from notyet.checks.function import crashed
+
             return variant(blank, known | {"answer": self._placed(crashed(error))})
         answer, warning = reading.answer, reading.warning
         if not exit.problem:  # which names the machine itself
@@ -136,11 +137,13 @@ def ask_commands(
     *,
     answered: Callable[[int, Report], None] | None = None,
     meanwhile: Callable[[], None] | None = None,
+    while_waiting: Callable[[], None] | None = None,
 ) -> list[Report]:
     """Run the commands of a stage together, in this thread, and read their answers.
 
     `answered` hears of each at once, by its place, while others may still run; what one prints
-    while it is ended may be missing then. `meanwhile` is called now and then as long as they run.
+    while it is ended may be missing then. `meanwhile` is called now and then as long as they run,
+    `while_waiting` once, when they are on their way.
     """
     told = None
     if answered is not None:
@@ -154,6 +157,7 @@ def ask_commands(
         cancel=cancel,
         told=told,
         meanwhile=meanwhile,
+        while_waiting=while_waiting,
     )
     reports = []
     for question, process in zip(questions, ended, strict=True):

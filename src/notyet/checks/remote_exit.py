@@ -9,14 +9,14 @@ import errno
 import os
 
 from notyet.checks import unreachable
-from notyet.checks.kept import Framed
+from notyet.checks.framed import Framed
 from notyet.checks.sharing import LOG, forget
 from notyet.checks.spawn import why
 from notyet.core.record import variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from notyet.checks.process import Process
+    from notyet.checks.linked import LinkedProcess
     from notyet.checks.remote_job import RemoteJob
     from notyet.core.command import Exit
     from notyet.core.remote import Remote
@@ -31,7 +31,7 @@ _MOST_LOG = 16 * 1024
 _LONGEST = 300  # characters of what somebody else said
 
 
-def told(process: Process) -> Exit:
+def told(process: LinkedProcess) -> Exit:
     """Return how the command there ended."""
     job: RemoteJob = process.job  # type: ignore[assignment]  # only theirs say so
     stdout = process.wrote[0]
@@ -118,7 +118,7 @@ def _said(job: RemoteJob) -> str:
         return ""
 
 
-def _no_connection(remote: Remote, said: str, process: Process) -> str:
+def _no_connection(remote: Remote, said: str, process: LinkedProcess) -> str:
     first = process.before
     assert first is not None
     if first.problem:
@@ -128,7 +128,7 @@ def _no_connection(remote: Remote, said: str, process: Process) -> str:
     return _words(remote, said)
 
 
-def _broken(remote: Remote, said: str, process: Process, stdout: Framed) -> str:
+def _broken(remote: Remote, said: str, process: LinkedProcess, stdout: Framed) -> str:
     if process.timed_out:
         if stdout.has_begun:
             return ""

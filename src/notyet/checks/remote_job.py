@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from notyet.checks.spawn import Job
+from notyet.checks.linked import LinkedJob
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from notyet.core.remote import Remote
 
 
-class RemoteJob(Job, kw_only=True):
+class RemoteJob(LinkedJob, kw_only=True):
     """One command to run elsewhere."""
 
     remote: Remote

@@ -27,15 +27,15 @@ from notyet.checks.control import (
     numbers,
     text,
 )
-from notyet.checks.process import Process
-from notyet.checks.spawn import CannotStart, pipe
+from notyet.checks.linked import LinkedProcess
+from notyet.checks.spawn import pipe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
 
+    from notyet.checks.linked import LinkedJob
     from notyet.checks.remote_job import RemoteJob
-    from notyet.checks.spawn import Job
 else:
     import _signal as signal  # without the enum that `signal` imports
 
@@ -43,12 +43,12 @@ _CHUNK = 4096
 _TOO_MANY = frozenset({errno.EMFILE, errno.ENFILE})
 
 
-class RemoteProcess(Process):
+class RemoteProcess(LinkedProcess):
     """One command elsewhere; no process of ours is needed for it."""
 
     is_here = False
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: LinkedJob) -> None:
         super().__init__(job)
         self._is_called = self.is_ready = self._is_over = False
         self._heard = b""
@@ -61,11 +61,9 @@ class RemoteProcess(Process):
     def call(self) -> bool:
         """Hand the command over to whoever holds the connection; tells whether that is possible.
 
-        Raises CannotStart, or OSError when too many files are open.
+        Raises OSError when too many files are open.
         """
         job: RemoteJob = self.job  # type: ignore[assignment]  # only they have a machine
-        if job.refused:
-            raise CannotStart(job.refused)
         self.started = self.started or monotonic()
         try:
             self._hand_over(job)
@@ -116,9 +114,9 @@ class RemoteProcess(Process):
         """Hang up on a holder that does not answer; whoever comes next shall not find it."""
         self._refused(is_full=False)
 
-    def again(self) -> None:
-        """Begin anew."""
-        super().again()
+    def begin_anew(self) -> None:
+        """Be as if it had not been started."""
+        super().begin_anew()
         self._is_called = self.is_ready = self._is_over = False
         self._heard = b""
 

@@ -7,8 +7,6 @@ first and then becomes the command.
 
 from __future__ import annotations
 
-import errno
-
 from notyet import system
 from notyet.checks.kept import HEAD
 from notyet.core.record import Record
@@ -16,10 +14,8 @@ from notyet.core.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from notyet.checks.process import Process
-    from notyet.core.command import Exit
 else:
     import _signal as signal  # without the enum that `signal` imports
 
@@ -32,6 +28,7 @@ _ENV = "/usr/bin/env"
 _ENTER = (
     'cd -P -- "$1" || exit 126; PWD=$1; OLDPWD=$2; [ "$2" ] || unset OLDPWD; shift 2; exec "$@"'
 )
+_TOO_MANY_OPEN = (23, 24)  # ENFILE and EMFILE, without importing `errno`
 _STDIO = 2  # the highest of the descriptors 0, 1 and 2
 _FIRST_LINE = 256  # the kernel reads no more of it
 # What this program ignores or handles is as usual again in a command.
@@ -51,22 +48,8 @@ class Job(Record, kw_only=True):
     dir: str  # where it runs; entered by the child, never by a chdir of ours (E7)
     environ: Mapping[str, str]  # all of it; PWD and our mark are added
     stdin: bytes = b""
-    parts: tuple[bytes, ...] = ()  # what follows on stdin; others may have the same
     timeout: float | None = None
     head: int = HEAD  # bytes of each stream that are kept from its beginning
-
-    # What only some need. For a command that runs elsewhere:
-    machine: str = ""  # which has to be connected to first
-    refused: str = ""  # why it cannot be started, where that is known already
-    lifeline: bool = False  # its stdin stays open while we want it to run, and is its end
-    framed: bytes = b""  # marks its output; what both streams end with makes it complete
-    told: Callable[[Process], Exit] | None = None  # reads how it ended
-    # Not before that one has exited with 0; its own time runs already.
-    after: Job | None = None
-    # What it leaves behind is wanted, and carries no mark; called once it has exited with 0.
-    leaves: Callable[[Process], None] | None = None
-    # Asked when it failed: after how many seconds to start it again, if at all.
-    again: Callable[[Process], float | None] | None = None
 
 
 class CannotStart(Exception):  # noqa: N818  # not an error of ours
@@ -76,6 +59,16 @@ class CannotStart(Exception):  # noqa: N818  # not an error of ours
 def shell_argv(script: str, shell: str) -> tuple[str, ...]:
     """Return the arguments that run a script in a shell (E8)."""
     return (shell, "-c", script)
+
+
+def new_token() -> str:
+    """Return what marks all that is started together."""
+    return begins_token() + system.urandom(12).hex()
+
+
+def begins_token() -> str:
+    """Return what all our tokens begin with, and those of no other process that runs."""
+    return f"{system.getpid()}-"
 
 
 def folder_id(folder: str) -> tuple[int, int] | None:
@@ -93,17 +86,19 @@ def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[st
     What can be seen beforehand is checked here, so that a command fails with the same words
     whether or not it needs the shell to enter its folder.
     """
-    if job.refused:
-        raise CannotStart(job.refused)
-    if not job.argv:
-        raise CannotStart("there is nothing to run: the command is empty")
-    folder = _folder(job.dir)
-    path = _find(job.argv[0], folder, job.environ.get("PATH", system.defpath))
-    argv = [*_interpreter(path), path, *job.argv[1:]]
+    folder = job.dir
+    if not (system.path.isdir(folder) and system.access(folder, system.X_OK)):
+        from notyet.checks.cannot_start import no_folder
+
+        raise no_folder(folder)
+    # A path that begins with a slash is no option of `cd`, and is not looked up in CDPATH.
+    folder = system.path.join(system.getcwd(), folder) if folder[0] != "/" else folder
+    path = _find(job, folder)
+    argv = [path, *job.argv[1:]]
     marks = f"{job.environ.get(MARK, '')} {token}".strip()
     environ = {**job.environ, "PWD": folder, MARK: marks}
-    if job.leaves is not None:
-        del environ[MARK]
+    if path != SH and _is_shell_script(path):
+        argv = [SH, *argv]
     if here is None or folder_id(folder) != here:
         enter = [SH, "-c", _ENTER, "sh", folder, environ.get("OLDPWD", "")]
         argv = [*enter, *_keep_odd_names(environ, argv[0]), *argv]
@@ -136,23 +131,21 @@ def launch(
         )
 
 
+def is_full(error: OSError | ValueError) -> bool:
+    """Tell whether there is no room to start something now, and may be later."""
+    return isinstance(error, BlockingIOError) or getattr(error, "errno", 0) in _TOO_MANY_OPEN
+
+
 def why(error: OSError | ValueError, argv: Sequence[str]) -> str:
     """Say why a program could not be started."""
     if isinstance(error, ValueError):
         return f"the command, its folder or its environment cannot be passed on: {error}"
     program = argv[0] if argv else ""
-    if error.errno == errno.E2BIG:
-        return (
-            f"its arguments and environment are too long for this system to start {program!r}; "
-            "pass long texts in a file"
-        )
-    if error.errno in {errno.EMFILE, errno.ENFILE}:
+    if error.errno in _TOO_MANY_OPEN:  # nor can a module be loaded
         return f"too many files are open to start {program!r}; run fewer gates at once"
-    if error.errno in {errno.EAGAIN, errno.ENOMEM}:
-        return f"the system has no room for another process, so {program!r} did not start"
-    if error.errno == errno.ENOEXEC:
-        return f"{program!r} is not a program that this machine can run"
-    return f"{program!r} could not be started: {error.strerror}"
+    from notyet.checks.cannot_start import refused_by_system
+
+    return refused_by_system(error, program)
 
 
 def inherited() -> list[int]:
@@ -190,70 +183,38 @@ def pipe() -> tuple[int, int]:
         system.close(ends[1])
 
 
-def _folder(folder: str) -> str:
-    _reach(folder, f"the folder to run in, {folder!r},")
-    if not system.path.isdir(folder):
-        raise CannotStart(f"the folder to run in, {folder!r}, is not a folder")
-    if not system.access(folder, system.X_OK):
-        raise CannotStart(f"the folder to run in, {folder!r}, may not be entered")
-    # A path that begins with a slash is no option of `cd`, and is not looked up in CDPATH.
-    return folder if folder.startswith("/") else system.path.join(system.getcwd(), folder)
-
-
-def _reach(path: str, name: str) -> None:
-    try:
-        system.stat(path)
-    except FileNotFoundError:
-        raise CannotStart(f"{name} does not exist") from None
-    except OSError as error:
-        raise CannotStart(f"{name} cannot be reached: {error.strerror}") from None
-
-
-def _find(program: str, folder: str, path: str) -> str:
+def _find(job: Job, folder: str) -> str:
     """Find a program as a shell in that folder would."""
-    if "/" in program:
-        found = system.path.join(folder, program)
-        _reach(found, f"the program {program!r}")
-        return _executable(found)
-    refused = ""
-    for place in path.split(":") if program else ():
+    program = job.argv[0] if job.argv else ""
+    places = job.environ.get("PATH", system.defpath).split(":") if "/" not in program else ("",)
+    for place in places if program else ():
         found = system.path.join(folder, place, program)
-        if system.path.isfile(found):
-            if system.access(found, system.X_OK):
-                return found
-            refused = refused or found
-    if refused:
-        return _executable(refused)
-    raise CannotStart(f"the program {program!r} was not found on the PATH")
+        if system.path.isfile(found) and system.access(found, system.X_OK):
+            return found
+    from notyet.checks.cannot_start import no_program
+
+    raise no_program(job.argv, folder, places)
 
 
-def _executable(path: str) -> str:
-    if system.path.isdir(path):
-        raise CannotStart(f"{path!r} is a folder, not a program")
-    if not system.access(path, system.X_OK):
-        raise CannotStart(f"{path!r} is not executable; chmod +x makes it so")
-    return path
-
-
-def _interpreter(path: str) -> tuple[str, ...]:
-    """Return the shell for a script whose first line names none, as shells themselves do."""
+def _is_shell_script(path: str) -> bool:
+    """Tell whether the first line names no interpreter: then it is the shell, as in a shell."""
     try:
         fd = system.open(path, system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK)
     except OSError:  # a program may be executable and not readable
-        return ()
+        return False
     try:
         start = system.read(fd, _FIRST_LINE)
     except OSError:
-        return ()
+        return False
     finally:
         system.close(fd)
     if not start.startswith(b"#!"):
-        return () if b"\0" in start else (SH,)
+        return b"\0" not in start
     words = start[2:].split(b"\n")[0].strip(b" \t").replace(b"\t", b" ").split(b" ")
     named = system.fsdecode(words[0])
     if named.startswith("/") and not system.path.exists(named):
         raise CannotStart(f"the first line of {path!r} names {named!r}, which does not exist")
-    return ()
+    return False
 
 
 def _keep_odd_names(environ: Mapping[str, str], program: str) -> list[str]:

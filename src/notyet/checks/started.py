@@ -10,14 +10,14 @@ from __future__ import annotations
 from time import monotonic
 
 from notyet import system
-from notyet.checks.groups import Watchdog, living, reap
+from notyet.checks.groups import living
 from notyet.checks.loop import NEVER, READ, WRITE, Loop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable
 
+    from notyet.checks.loop import Step
     from notyet.checks.process import Process
 else:
     import _signal as signal  # without the enum that `signal` imports
@@ -26,30 +26,22 @@ _GRACE = 0.5  # between TERM and KILL for a command that is cut off
 _LAST_GRACE = 0.1  # the same at the deadline: somebody waits for us
 _STRAGGLERS = 0.05  # how long output may still come, and what is left of a group has to go
 _GIVE_UP = 1.0  # after KILL: something the system cannot end, or root's
-_ANSWER = 2.5  # whoever holds a connection does so at once, unless the connection is dead
-_MOMENT = 0.3  # most commands elsewhere end before that
-_SPARE = 10  # by then we would have ended it ourselves
 _CHUNK = 64 * 1024
 _PIPEFUL = 2  # chunks that a pipe holds at most, and the end
 
 
 class Started:
-    """Those of the commands of a stage that have started; what waits for its turn is `_Stage`'s."""
+    """Those of the commands of a stage that have started; what waits for its turn is `Stage`'s."""
 
-    def __init__(self, deadline: float, loop: Loop) -> None:
+    def __init__(self, deadline: float, cancel: int | None) -> None:
         self.deadline = deadline
-        self.loop = loop
+        self.loop = Loop(cancel, self.cancel_all)
         self.unwatched: set[Process] = set()  # those whose exit does not wake us up
         self.ending: dict[int, Process] = {}  # those of whose group something may be left
         self.running: set[Process] = set()  # have not exited, or their output is still read
-        self.watchdog: Watchdog | None = None
 
-    def exited(self, process: Process) -> None:
-        """Hear that a command has exited, on behalf of those that wait for it."""
-        raise NotImplementedError
-
-    def start_again(self, process: Process) -> None:
-        """Start a command that did not get as far as to start."""
+    def cancel_all(self) -> None:
+        """End everything that still runs, and start nothing more."""
         raise NotImplementedError
 
     def _listen_to(self, process: Process) -> None:
@@ -62,22 +54,15 @@ class Started:
             self.loop.listen(process.exit_fd, READ, self._look, process)
         else:
             self.unwatched.add(process)
-        if process.is_ready:
-            self._begin(process)
-            return
-        self._limit(process, self._out_of_time)
-        if process.before is None:  # the connection was there already
-            self.loop.plan(process, min(process.due, monotonic() + _ANSWER), self._unanswered)
+        self._begin(process)
 
     def _begin(self, process: Process) -> None:
         self._feed(process, process.stdin)  # what is short is written at once
         if process.stdin >= 0 and process.todo:
             self.loop.listen(process.stdin, WRITE, self._feed, process)
         self._limit(process, self._out_of_time)
-        if process.job.lifeline and process.due < NEVER:
-            self.loop.plan(process, min(process.due, monotonic() + _MOMENT), self._say_how_long)
 
-    def _limit(self, process: Process, step: Callable[[Process], None]) -> None:
+    def _limit(self, process: Process, step: Step) -> None:
         timeout = NEVER if process.job.timeout is None else process.job.timeout
         ends = process.started + timeout
         process.cut = ends > self.deadline
@@ -97,19 +82,21 @@ class Started:
         try:
             if process.todo:
                 process.todo = process.todo[system.write(fd, process.todo[:_CHUNK]) :]
-            while process.parts and not process.todo:
-                process.todo, process.parts = memoryview(process.parts[0]), process.parts[1:]
-            if process.todo:
-                return
-            if process.job.lifeline:
-                self.loop.ignore(fd)
-                return
         except BlockingIOError:
             return
         except OSError:  # it does not want any more
-            pass
+            self._close_stdin(process)
+            return
+        if not process.todo:
+            self._has_fed(process)
+
+    def _has_fed(self, process: Process) -> None:
+        """Do what comes when all is written."""
+        self._close_stdin(process)
+
+    def _close_stdin(self, process: Process) -> None:
+        self.loop.close(process.stdin)
         process.stdin = -1
-        self.loop.close(fd)
 
     def _read(self, process: Process, fd: int) -> None:
         try:
@@ -123,24 +110,14 @@ class Started:
             self.loop.close(fd)
             if process.exited and not process.forced and process.keeping and not process.outputs:
                 self._dismiss(process)
-        elif process.keeping:
-            process.take(fd, chunk)
-            if process.job.framed and process.is_complete():
-                process.tell(signal.SIGKILL)  # nothing that it still does is of use
-                self._look(process, -1)
+        elif process.keeping and process.take(fd, chunk):
+            process.tell(signal.SIGKILL)  # nothing that it still does is of use
+            self._look(process, -1)
 
     def _look(self, process: Process, _fd: int) -> None:
         """Take the result if the command's own process has exited."""
-        if process.exited:
+        if process.exited or not process.has_ended():
             return
-        was_ready = process.is_ready
-        if not process.has_ended():
-            if process.is_ready and not was_ready and not process.forced:
-                self._begin(process)
-            return
-        self._take_result(process)
-
-    def _take_result(self, process: Process) -> None:
         process.seconds = monotonic() - process.started
         process.exited = True
         self.unwatched.discard(process)
@@ -148,58 +125,16 @@ class Started:
             if fd >= 0:
                 self.loop.close(fd)
         process.exit_fd = process.stdin = -1
-        pause = None if process.forced else process.pause()
-        if pause is not None:
-            self._try_again(process, pause)
-            return
-        if process.job.leaves is not None and process.code == 0:
-            self._leave(process)
-        self.exited(process)
-        if process.over:
-            return
+        self._has_exited(process)
+
+    def _has_exited(self, process: Process) -> None:
+        """Do what comes when a command's own process is gone."""
         if process.forced:  # its group was told to end, and has the time that is left
             self.running.discard(process)
-            if not process.is_here:
-                self._let_go(process)
         elif process.outputs:
             self.loop.plan(process, monotonic() + _STRAGGLERS, self._dismiss)
         else:
             self._dismiss(process)
-
-    def _leave(self, process: Process) -> None:
-        """Let what a command left behind go on: that is what it was for."""
-        if self.watchdog is not None:
-            self.watchdog.leave(process.pid)
-        process.keeping = False
-        self.running.discard(process)
-        self._let_go(process)
-        if process.job.leaves is not None:
-            process.job.leaves(process)
-
-    def _try_again(self, process: Process, pause: float) -> None:
-        """Start a command again after a while; until then it counts as running."""
-        self._close_pipes(process)
-        if process.pid:
-            process.tell(signal.SIGKILL)
-            if self.watchdog is not None:  # soon its number is somebody else's
-                self.watchdog.leave(process.pid)
-            if not process.reaped:
-                reap(process.pid)
-            del self.ending[process.pid]
-        process.again()
-        if pause:
-            self.loop.plan(process, monotonic() + pause, self._resume)
-        else:
-            self._resume(process)
-
-    def _resume(self, process: Process) -> None:
-        self.stop_waiting(process)
-        self.start_again(process)
-
-    def stop_waiting(self, process: Process) -> None:
-        """Give up on one that is not started at the moment."""
-        self.running.discard(process)
-        self.loop.forget(process)
 
     # What is due.
 
@@ -209,48 +144,20 @@ class Started:
             process.timed_out = True
             self._force(process)
 
-    def _unanswered(self, process: Process) -> None:
-        """Ask for another connection, if there is none behind the one that was found."""
-        self._look(process, -1)
-        if process.exited or process.is_ready or not process.is_started:
-            return
-        self._limit(process, self._out_of_time)
-        if process.due <= monotonic():
-            self._out_of_time(process)
-        else:
-            process.give_up()
-            self._look(process, -1)
-
-    def _say_how_long(self, process: Process) -> None:
-        """Tell a command elsewhere how long it may take, in case it never hears of us again."""
-        self._limit(process, self._out_of_time)
-        if process.due <= monotonic():
-            self._out_of_time(process)
-        elif process.todo:  # which must be there first
-            self.loop.plan(process, min(process.due, monotonic() + _MOMENT), self._say_how_long)
-        elif process.stdin >= 0:
-            seconds = process.due - monotonic() + _SPARE
-            process.todo = memoryview(b"%d\n" % seconds)
-            self._feed(process, process.stdin)
-
     def _force(self, process: Process) -> None:
         process.forced = True
-        if process.job.lifeline and process.stdin >= 0:  # it does the same where it runs
-            self.loop.close(process.stdin)
-            process.stdin = -1
-        else:
-            process.tell(signal.SIGTERM)
+        self._ask_to_end(process)
         process.tell(signal.SIGCONT)  # one that is stopped cannot hear us
         grace = _LAST_GRACE if monotonic() >= self.deadline else _GRACE
         self.loop.plan(process, monotonic() + grace, self._kill)
+
+    def _ask_to_end(self, process: Process) -> None:
+        process.tell(signal.SIGTERM)
 
     def _dismiss(self, process: Process) -> None:
         """End what an exited command left behind; what that still prints is not the command's."""
         process.keeping = False
         self.running.discard(process)
-        if not process.is_here:
-            self._let_go(process)
-            return
         process.tell(signal.SIGTERM)
         self.loop.plan(process, monotonic() + _STRAGGLERS, self._kill)
 

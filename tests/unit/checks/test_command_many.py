@@ -10,7 +10,7 @@ from commands import pids_in, python, run, run_together, running, script, until
 from notyet.checks import command, process
 from notyet.checks.question import CommandQuestion, ask_commands
 from notyet.core.verdict import Allow
-from notyet.dialects.reply import Reading
+from notyet.dialects.reading import Reading
 
 pytestmark = pytest.mark.rule("E2", "E9")
 
@@ -117,7 +117,7 @@ def test_an_interruption_right_after_a_start_ends_what_was_started(tmp_path, mon
         assert until(lambda: pids_in(tmp_path))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command._Stage, "_listen_to", interrupted)
+    monkeypatch.setattr(command.Stage, "_listen_to", interrupted)
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run(script("echo $$ > a.pid; exec sleep 1000", tmp_path))
@@ -129,7 +129,7 @@ def test_a_bug_in_the_loop_still_ends_everything(tmp_path, monkeypatch):
     def bug(*_):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(command._Stage, "_read", bug)
+    monkeypatch.setattr(command.Stage, "_read", bug)
     before = sorted(os.listdir("/dev/fd"))
     with pytest.raises(RuntimeError, match="a bug"):
         run(script("echo $$ > a.pid; echo x; trap '' TERM; while :; do sleep 0.1; done", tmp_path))

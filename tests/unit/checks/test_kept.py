@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.checks.kept import Framed
+from notyet.checks.framed import Framed
 
 MARK = b"0123456789abcdef"
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from commands import run, run_together, script
-from notyet.checks import ssh, started
+from notyet.checks import linked_stage, ssh
 from notyet.checks.control import first, message, numbers
 from notyet.core.record import replace
 from remote_runs import nothing_is_left, there
@@ -60,7 +60,7 @@ def holder(box, said):
 
 @pytest.mark.parametrize("said", SAID)
 def test_a_holder_that_is_none_is_gone_around(box, monkeypatch, said):
-    monkeypatch.setattr(started, "_ANSWER", 0.3)
+    monkeypatch.setattr(linked_stage, "_ANSWER", 0.3)
     with holder(box, SAID[said]):
         here, *others = run_together([script("exit 4"), *[there(box, "exit 3") for _ in range(3)]])
     assert here.code == 4
@@ -70,7 +70,7 @@ def test_a_holder_that_is_none_is_gone_around(box, monkeypatch, said):
 
 @pytest.mark.rule("M3")
 def test_a_connection_that_is_stuck_is_replaced_and_nothing_runs_twice(box, monkeypatch, tmp_path):
-    monkeypatch.setattr(started, "_ANSWER", 0.3)
+    monkeypatch.setattr(linked_stage, "_ANSWER", 0.3)
     assert run(there(box, "exit 3")).code == 3
     (pid,) = box.masters()
     os.kill(pid, signal.SIGSTOP)
@@ -87,7 +87,7 @@ def test_a_connection_that_is_stuck_is_replaced_and_nothing_runs_twice(box, monk
 
 
 def test_who_is_out_of_time_does_not_connect_anew(box, monkeypatch):
-    monkeypatch.setattr(started, "_ANSWER", 50.0)
+    monkeypatch.setattr(linked_stage, "_ANSWER", 50.0)
     with holder(box, b""):
         ended = run(there(box, "exit 3", timeout=0.3))
     assert (ended.timed_out, ended.code) == (True, None)
@@ -117,7 +117,7 @@ def test_one_that_cannot_be_understood_is_no_problem_of_the_others(warm_box, mon
     ended = run_together([script("exit 1"), lost, there(warm_box, "exit 2")])
     assert [one.code for one in ended] == [1, None, 2]
     assert "too many digits" in ended[1].problem
-    monkeypatch.setattr("notyet.checks.kept.Framed.add", fail)
+    monkeypatch.setattr("notyet.checks.framed.Framed.add", fail)
     ended = run_together([script("exit 1"), there(warm_box, "exit 0", timeout=1.0)])
     assert ended[0].code == 1
     assert "too many digits" in ended[1].problem

@@ -10,8 +10,9 @@ import time
 import pytest
 
 from commands import pids_in, run, run_together, running, script
+from notyet.checks.framed import Framed
 from notyet.checks.groups import Watchdog
-from notyet.checks.kept import Framed, Kept
+from notyet.checks.kept import Kept
 from notyet.core.record import replace
 
 MARK = b"0123456789abcdef"

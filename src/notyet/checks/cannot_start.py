@@ -1,0 +1,67 @@
+"""Why a command cannot be started, as far as that can be seen before: for a person."""
+
+from __future__ import annotations
+
+import errno
+
+from notyet import system
+from notyet.checks.spawn import CannotStart
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def no_folder(folder: str) -> CannotStart:
+    """Say why a folder cannot be run in."""
+    name = f"the folder to run in, {folder!r},"
+    if unreached := _unreached(folder, name):
+        return unreached
+    if not system.path.isdir(folder):
+        return CannotStart(f"{name} is not a folder")
+    return CannotStart(f"{name} may not be entered")
+
+
+def no_program(argv: Sequence[str], folder: str, places: Sequence[str]) -> CannotStart:
+    """Say why there is no program to run in any of these places, seen from a folder."""
+    if not argv:
+        return CannotStart("there is nothing to run: the command is empty")
+    program = argv[0]
+    if "/" in program:
+        found = system.path.join(folder, program)
+        return _unreached(found, f"the program {program!r}") or _not_executable(found)
+    for place in places if program else ():
+        found = system.path.join(folder, place, program)
+        if system.path.isfile(found):
+            return _not_executable(found)
+    return CannotStart(f"the program {program!r} was not found on the PATH")
+
+
+def refused_by_system(error: OSError, program: str) -> str:
+    """Say why the system did not start a program."""
+    if error.errno == errno.E2BIG:
+        return (
+            f"its arguments and environment are too long for this system to start {program!r}; "
+            "pass long texts in a file"
+        )
+    if error.errno in {errno.EAGAIN, errno.ENOMEM}:
+        return f"the system has no room for another process, so {program!r} did not start"
+    if error.errno == errno.ENOEXEC:
+        return f"{program!r} is not a program that this machine can run"
+    return f"{program!r} could not be started: {error.strerror}"
+
+
+def _unreached(path: str, name: str) -> CannotStart | None:
+    try:
+        system.stat(path)
+    except FileNotFoundError:
+        return CannotStart(f"{name} does not exist")
+    except OSError as error:
+        return CannotStart(f"{name} cannot be reached: {error.strerror}")
+    return None
+
+
+def _not_executable(path: str) -> CannotStart:
+    if system.path.isdir(path):
+        return CannotStart(f"{path!r} is a folder, not a program")
+    return CannotStart(f"{path!r} is not executable; chmod +x makes it so")
