@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notyet.config.compiled import freeze, thaw
+from notyet.config.compiled import thaw
+from notyet.config.freezing import freeze
 from notyet.config.native import read_native
 from notyet.config.quantities import Number, Seconds, Whole
 from notyet.config.scalars import Choice, Flag, Glob, Text

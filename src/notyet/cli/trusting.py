@@ -12,15 +12,14 @@ from notyet.config.files import (
     READABLE,
     ConfigFile,
     above,
-    is_config_name,
     known_as,
     native_files,
     project_native,
-    quoted,
     real_folder,
 )
 from notyet.config.files_hosts import Project, folders_of, host_files, project_files
 from notyet.config.load import NO_LOOK, load
+from notyet.config.naming import is_config_name, quoted
 from notyet.config.store import has_record, read_record, state_folder
 from notyet.config.trust import candidate, grant, hosts_read
 from notyet.core.remote import is_remote, remote_from

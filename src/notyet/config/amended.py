@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from notyet.core.address import LOCAL
 from notyet.core.command import Command
 from notyet.core.record import replace
-from notyet.core.remote import LOCAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from notyet.config.document import BadSyntax
-from notyet.config.files import ConfigFile, quoted
+from notyet.config.files import ConfigFile
 from notyet.config.mistakes import Mistake
+from notyet.config.naming import quoted
 from notyet.config.native import read_native
 from notyet.config.schema import examine
 from notyet.config.settings import Settings

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
-from notyet.config.files import CONCLAUDE, NAME, ConfigFile, above, home_folder, is_own, root_of
+from notyet.config.files import CONCLAUDE, NAME, ConfigFile, above, root_of
 from notyet.config.tree import LOCAL_TREE
+from notyet.config.users import is_own
 from notyet.core.record import Record, replace
+from notyet.homes import home_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from notyet import system
 from notyet.config.files import (
-    NAME,
     NATIVE,
     READABLE,
     ConfigFile,
@@ -14,20 +12,20 @@ from notyet.config.files import (
     real_folder,
 )
 from notyet.config.layers import Loaded
+from notyet.config.places import READ_FOR, starts, state_folder
 from notyet.config.setup import Setup
-from notyet.config.store import state_folder
+from notyet.core.address import is_remote
 from notyet.core.record import Record, replace
-from notyet.core.remote import is_remote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from notyet.core.event import StopEvent
+
 __all__ = ("NO_LOOK", "PATIENCE", "Draft", "Setup", "load", "load_vouched")
 
-# Hosts that do not run their own files themselves, so that we do it for them; and those that do,
-# whose files we leave alone (J8). What calls us as conclaude is Claude Code.
-_READ_FOR = {"mux": ("mux",), "conclaude": ("conclaude",)}
+# Hosts that run their own files themselves, so that we leave these alone (J8).
 _LEFT_TO = {"claude": ("claude",), "codex": ("codex",), "conclaude": ("claude",)}
 # Seconds to look at a workspace, where nobody says otherwise; with 0 it is not connected to, and
 # what is known of it without is taken.
@@ -53,6 +51,7 @@ def load(
     workspace: str = "",
     patience: float = PATIENCE,
     draft: Draft | None = None,
+    event: StopEvent | None = None,
 ) -> Setup:
     """Return what is in force for a host's agent that works in this folder.
 
@@ -67,19 +66,23 @@ def load(
 
     `draft` counts instead of the project's own file, whoever trusted it: it is for comparing, and
     whoever asks must see to it that nothing of it is run that nobody trusted.
+
+    Gates that cannot be for the agent of `event` may be left out: to read them all takes time.
     """
     loaded = Loaded(state_folder(environ), agent, workspace)
     place = real_folder(cwd)
     if only:
-        loaded.add(ConfigFile(path=known_as(only), kind="notyet"))
+        loaded.add(ConfigFile(path=known_as(only), kind=NATIVE))
     elif is_remote(workspace):
         for file in own_native(place, environ):
             loaded.add(file)
     elif draft is not None:
-        _add_draft(loaded, cwd, environ, draft)
+        from notyet.config.drafts import add_with_draft
+
+        add_with_draft(loaded, cwd, environ, draft)
     else:
         _add_native(loaded, cwd, project, environ)
-    read_for = READABLE if agent else _READ_FOR.get(host, ())
+    read_for = READABLE if agent else READ_FOR.get(host, ())
     left_to = _LEFT_TO.get(agent or host, ())
     if not is_remote(workspace):
         for name in dict.fromkeys((*read_for, *loaded.read_hosts)):
@@ -90,32 +93,12 @@ def load(
 
         looking = Looking(environ=environ, here=place, hosts=read_for, left_to=left_to)
         add_files_there(loaded, looking, patience)
-    return loaded.setup()
-
-
-def _add_draft(loaded: Loaded, cwd: str, environ: Mapping[str, str], draft: Draft) -> None:
-    """Add the user's file, and the draft as if it stood where the project's file is."""
-    place = real_folder(cwd)
-    stands_for = []
-    for file in native_files(place, environ, loaded.is_trusted):
-        if file.own:
-            loaded.add(file)
-        else:
-            stands_for.append(file.path)
-    in_force = [path for path in stands_for if loaded.is_trusted(path)]
-    if draft.path in stands_for:
-        path = draft.path
-    else:
-        path = (*in_force, *stands_for, system.path.join(place, NAME))[0]
-    loaded.add_draft(ConfigFile(path=path, kind=NATIVE), draft.text)
+    return loaded.setup(event)
 
 
 def _add_native(loaded: Loaded, cwd: str, project: str, environ: Mapping[str, str]) -> None:
     """Add the user's file and the project's."""
-    place = real_folder(cwd)
-    # A folder may have been replaced by a link to another one since it was trusted.
-    given = system.path.abspath(cwd) if place else ""
-    for start in dict.fromkeys((place, given, real_folder(project))):
+    for start in starts(cwd, project):
         for file in native_files(start, environ, loaded.is_trusted):
             loaded.add(file)
         if loaded.project:  # a file that nobody trusted hides no other project

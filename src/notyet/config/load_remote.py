@@ -57,7 +57,13 @@ def _hosts(loaded: Loaded, looking: Looking) -> list[str]:
 
 def _what_stays(loaded: Loaded, machine: str) -> str:
     """Say what counts of a machine that was not looked at."""
-    stays = "what was trusted of it stays in force" if loaded.has_layer(machine) else ""
+    stays = "what was trusted of it stays in force" if _has_layer(loaded, machine) else ""
     programs = ", ".join(map(visible, loaded.not_run))
     missed = f"{programs} cannot be run without being looked at" if programs else ""
     return ", but ".join(filter(None, (stays, missed))) or "none of them is in force"
+
+
+def _has_layer(loaded: Loaded, machine: str) -> bool:
+    """Tell whether a file of that machine is in force, and can be."""
+    paths = [file.path for file, _ in loaded.layers if file.path not in loaded.not_run]
+    return any(path.startswith(machine + "/") for path in paths)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from notyet.core.address import is_remote
 from notyet.core.record import replace
-from notyet.core.remote import is_remote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from notyet.config.files import ConfigFile
+    from notyet.config.layers import Loaded
     from notyet.config.settings import Settings
     from notyet.core.gate import Gate
     from notyet.core.starter import Starter
 
 
-def merged_gates(layers: Iterable[tuple[ConfigFile, Settings]]) -> tuple[Gate, ...]:
+def merged_gates(loaded: Loaded) -> tuple[Gate, ...]:
     """Return all gates once: ours by name (J6), Claude's and Mux's by command (J1, J2)."""
+    if loaded.unread:
+        from notyet.config.differing import read_gates
+
+        read_gates(loaded)
     merged: dict[object, Gate] = {}
-    for file, settings in layers:
-        for gate in settings.gates:
+    for file, settings in loaded.layers:
+        for gate in _gates(loaded, file, settings):
             key: object = gate.name
             if file.kind in {"claude", "mux"}:
                 key = (file.kind, gate.match, gate.check.line)  # type: ignore[union-attr]  # a Command
@@ -29,6 +34,15 @@ def merged_gates(layers: Iterable[tuple[ConfigFile, Settings]]) -> tuple[Gate, .
                 continue
             merged[key] = gate
     return _with_own_names(merged.values())
+
+
+def _gates(loaded: Loaded, file: ConfigFile, settings: Settings) -> tuple[Gate, ...]:
+    """Return the gates of a layer; what a file here says, is said of this machine."""
+    if loaded.workspace and not is_remote(file.path):
+        from notyet.config.amended import kept_here
+
+        settings = kept_here(settings)
+    return settings.gates
 
 
 def merged_starters(starters: Iterable[tuple[ConfigFile, Starter]]) -> tuple[Starter, ...]:

@@ -5,8 +5,14 @@ from __future__ import annotations
 import time
 
 from notyet import system
-from notyet.config.files import above, real_folder
-from notyet.config.store import state_folder, write_private
+from notyet.config.places import (
+    OFF_VARIABLE,
+    above,
+    is_off_everywhere,
+    real_folder,
+    state_folder,
+    switches_folder,
+)
 from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
 from notyet.core.text import visible
@@ -15,9 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VARIABLE = "NOTYET_DISABLE"
 _LONGEST_SAID = 1e9  # seconds; a damaged file may hold any number
-_OFF = frozenset({"1", "true", "yes", "on"})
 
 
 class Off(Record, kw_only=True):
@@ -36,11 +40,10 @@ class Off(Record, kw_only=True):
 
 def switched_off(cwd: str, environ: Mapping[str, str]) -> str:
     """Say why nothing is gated here; empty when the switch is on."""
-    if environ.get(VARIABLE, "").lower() in _OFF:
-        return f"off because {VARIABLE} is set"
-    state = state_folder(environ)
-    switches = system.path.join(state, "off") if state else ""
-    if not switches or not system.path.isdir(switches):  # as nearly always
+    if is_off_everywhere(environ):
+        return f"off because {OFF_VARIABLE} is set"
+    switches = switches_folder(state_folder(environ))
+    if not switches:  # as nearly always
         return ""
     folder = real_folder(cwd)
     for place in (*(above(folder) if folder else ()), ""):
@@ -52,6 +55,8 @@ def switched_off(cwd: str, environ: Mapping[str, str]) -> str:
 
 def switch_off(place: str, until: float, environ: Mapping[str, str]) -> Off:
     """Switch off a folder, or everything. Raises OSError."""
+    from notyet.config.store import write_private
+
     off = Off(place=place, until=until)
     file = _file(system.path.join(state_folder(environ), "off"), place)
     write_private(file, dumps({"until": until}))

@@ -7,7 +7,7 @@ here goes by its path: in messages, in records of trust, and as the source of ga
 from __future__ import annotations
 
 from notyet import system
-from notyet.config.store import folder_id, text_of
+from notyet.config.places import exists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
             """Return what tells a file's folder from another that took its name."""
 
 
+MOST_BYTES = 4 * 1024 * 1024  # of a configuration file
+_BLOCK = 1 << 16  # at least so much is read at once: some systems do not know a file's size
+_KIND, _REGULAR = 0o170000, 0o100000  # S_IFMT and S_IFREG, without importing `stat`
+_EINVAL, _EFBIG = 22, 27  # the same everywhere, without importing `errno`
+
+
 class LocalTree:
     """The files of this machine."""
 
@@ -40,11 +46,7 @@ class LocalTree:
 
     def exists(self, name: str) -> bool:
         """Ask the system."""
-        try:
-            system.lstat(name)
-        except (OSError, ValueError):
-            return False
-        return True
+        return exists(name)
 
     def text_of(self, name: str) -> str:
         """Read the file."""
@@ -56,7 +58,28 @@ class LocalTree:
 
     def folder_id(self, name: str) -> str:
         """Ask the system."""
+        from notyet.config.store import folder_id
+
         return folder_id(name)
 
 
 LOCAL_TREE = LocalTree()
+
+
+def text_of(path: str, most: int = MOST_BYTES) -> str:
+    """Return a file's text, whatever bytes it holds. Raises OSError."""
+    # Not blocking, because opening a pipe that nobody writes to would wait for ever.
+    descriptor = system.open(path, system.O_RDONLY | system.O_NONBLOCK | system.O_CLOEXEC)
+    try:
+        about = system.fstat(descriptor)
+        if about.st_mode & _KIND != _REGULAR:
+            raise OSError(_EINVAL, "it is not a regular file", path)
+        content = b""
+        while len(content) <= most:
+            part = system.read(descriptor, min(max(about.st_size, _BLOCK), most) + 1)
+            if not part:
+                return content.decode("utf-8", "surrogateescape")
+            content += part
+    finally:
+        system.close(descriptor)
+    raise OSError(_EFBIG, f"it is larger than {most // 1024 // 1024} MB", path)

@@ -11,7 +11,8 @@ from errno import EACCES, EFBIG, EINVAL, EIO, EISDIR, ENOENT
 
 from notyet.config.files import above
 from notyet.config.files_hosts import looked_for, trusted_folders
-from notyet.config.store import MOST_BYTES, about_folder
+from notyet.config.store import about_folder
+from notyet.config.tree import MOST_BYTES
 from notyet.core.record import Record
 from notyet.core.remote import Remote, remote_from
 from notyet.core.text import bounded, clean, visible

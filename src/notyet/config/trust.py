@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 
 from notyet.config.compile import compile_text
-from notyet.config.compiled import freeze
+from notyet.config.freezing import freeze
 from notyet.config.store import (
     Trusted,
     read_record,
     state_folder,
     write_record,
 )
-from notyet.core.json_text import dumps
+from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ class Candidate(Record, kw_only=True):
         """Whether the trusted text means something else by now: it names OpenClaw's file, say."""
         if self.before is None or not self.is_trusted:
             return False
-        return dumps(dict(self.before.compiled)) != dumps(freeze(self.settings))
+        return bool(self.before.compiled != loads(dumps(freeze(self.settings))))
 
 
 def candidate(file: ConfigFile, environ: Mapping[str, str]) -> Candidate:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from notyet.core.address import LOCAL
 from notyet.core.record import Record
-from notyet.core.remote import LOCAL, remote_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ class Command(Record, kw_only=True):
             known = ", ".join(COMMAND_DIALECTS)
             raise ValueError(f"speaks is one of {known}, not {self.speaks!r}")
         if self.workspace not in {"", LOCAL}:
+            from notyet.core.remote import remote_from
+
             self.__dict__["workspace"] = remote_from(self.workspace).url
         if any("\0" in text for text in (self.script, self.dir, self.shell, *self.argv)):
             raise ValueError("a Command cannot contain a NUL character")
@@ -58,7 +60,11 @@ def where(command: Command, workspace: str = "") -> Remote | None:
     One that has a folder and names no machine means a folder on this one.
     """
     chosen = command.workspace or ("" if command.dir else workspace)
-    return None if chosen in {"", LOCAL} else remote_from(chosen)
+    if chosen in {"", LOCAL}:
+        return None
+    from notyet.core.remote import remote_from
+
+    return remote_from(chosen)
 
 
 class Exit(Record, kw_only=True):

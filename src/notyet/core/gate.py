@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from notyet.core.command import Command, where
 from notyet.core.event import SCOPES
-from notyet.core.matcher import KINDS, matches, pattern_error
 from notyet.core.record import Record
 
 TYPE_CHECKING = False
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     Speaks = Literal["notyet", "openclaw"]
 
+KINDS = ("glob", "claude", "codex")  # how patterns can be read
 NATIVE = "notyet"
 DIALECTS = (NATIVE, "openclaw")
 # Seeds of these two say that a hook is skipped at its limit; every other gate is asked once
@@ -68,6 +68,12 @@ class Match(Record, kw_only=True):
             strange = [name for name in getattr(self, field) if name not in known]
             if strange or not getattr(self, field):
                 raise ValueError(f"{field} are some of {', '.join(known)}, not {strange or ()!r}")
+        if self.agents != EVERY_AGENT or self.never:
+            self._validate_patterns()
+
+    def _validate_patterns(self) -> None:
+        from notyet.core.matcher import pattern_error
+
         patterns = [(self.kind, pattern) for pattern in self.agents]
         patterns += [("glob", pattern) for pattern in self.never]
         for kind, pattern in patterns:
@@ -154,6 +160,10 @@ def why_not(gate: Gate, event: StopEvent) -> str:
 
 def fits(kind: Kind, patterns: tuple[str, ...], event: StopEvent) -> str:
     """Say which of a subagent's names fits which pattern; empty when none does (D2)."""
+    if not patterns:
+        return ""
+    from notyet.core.matcher import matches
+
     kind_of_agent = event.agent_type or (CODEX_DEFAULT if kind == "codex" else None)
     names = [("agent_type", kind_of_agent)]
     if kind == "glob":  # the other hosts match the type only

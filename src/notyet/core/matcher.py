@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     Kind = Literal["glob", "claude", "codex"]
 
-KINDS = ("glob", "claude", "codex")
 _WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 # What may stand in a list of exact names, and what parts them.
 _EXACT = {"claude": _WORD | frozenset(" ,|-"), "codex": _WORD | frozenset("|")}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from notyet.core.address import LOCAL, SCHEME, is_remote
 from notyet.core.record import Record
 
-LOCAL = "local"  # a workspace that is here, whatever a file or an event says
-SCHEME = "ssh://"
+__all__ = ("LOCAL", "SCHEME", "Remote", "is_remote", "remote_from")
+
 _MOST_PORT = 65_535
 _DIGITS = frozenset("0123456789abcdefABCDEF")
 _EXAMPLE = "write it like ssh://dev@box.example/srv/app"
@@ -43,11 +44,6 @@ class Remote(Record, kw_only=True):
     def at(self, path: str) -> Remote:
         """Return another folder, or a file, on the same machine."""
         return Remote(host=self.host, path=path, user=self.user, port=self.port)
-
-
-def is_remote(text: str) -> bool:
-    """Tell whether a text is meant to be a workspace elsewhere, or a file in one."""
-    return text.startswith(SCHEME)
 
 
 def remote_from(text: str) -> Remote:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from notyet.core.command import Command
 from notyet.core.event import SCOPES
-from notyet.core.gate import CODEX_DEFAULT, Function, check_timeout
-from notyet.core.matcher import KINDS, matches, pattern_error
+from notyet.core.gate import CODEX_DEFAULT, KINDS, Function, check_timeout
+from notyet.core.matcher import matches, pattern_error
 from notyet.core.record import Record
 
 TYPE_CHECKING = False

@@ -6,7 +6,8 @@ import os
 
 from notyet.config.compile import compile_text
 from notyet.config.schema import examine
-from notyet.config.store import read_record, state_folder, text_of
+from notyet.config.store import read_record, state_folder
+from notyet.config.tree import text_of
 from notyet.core.gate import place_of
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import Record, replace

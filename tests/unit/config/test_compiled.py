@@ -3,7 +3,8 @@ import sys
 
 import pytest
 
-from notyet.config.compiled import FORMAT, freeze, thaw
+from notyet.config.compiled import FORMAT, thaw
+from notyet.config.freezing import freeze
 from notyet.config.native import read_native
 from notyet.config.settings import FileObserver, Settings
 from notyet.core.command import Command

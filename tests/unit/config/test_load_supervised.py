@@ -7,7 +7,8 @@ import pytest
 
 from config_places import hooks, write, write_own
 from notyet.config.compile import compile_text
-from notyet.config.compiled import freeze, thaw
+from notyet.config.compiled import thaw
+from notyet.config.freezing import freeze
 from notyet.config.load import load
 from notyet.core.record import replace
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from notyet.config.compile import compile_text
-from notyet.config.compiled import freeze, thaw
-from notyet.config.files import ConfigFile, above, is_config_name, parent, quoted
+from notyet.config.compiled import thaw
+from notyet.config.files import ConfigFile, above, parent
+from notyet.config.freezing import freeze
+from notyet.config.naming import is_config_name, quoted
 from notyet.config.schema import pages
 from notyet.config.store import Trusted, read_record, record_path, state_folder, write_record
 

@@ -10,9 +10,9 @@ from notyet.config.store import (
     record_path,
     remove_record,
     state_folder,
-    text_of,
     write_record,
 )
+from notyet.config.tree import text_of
 
 
 def test_a_record_comes_back_as_it_was(tmp_path):

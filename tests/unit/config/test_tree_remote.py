@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from notyet.config.store import MOST_BYTES
+from notyet.config.tree import MOST_BYTES
 from notyet.config.tree_remote import RemoteTree
 from workspaces import PATIENCE, unreachable, write_there
 

@@ -1,0 +1,166 @@
+"""Where configuration can lie, by names alone, and whether there is any: most stops ask no more."""
+
+from __future__ import annotations
+
+from notyet import system
+from notyet.core.address import is_remote
+from notyet.homes import config_home, state_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+NAME = "notyet.toml"
+# Hosts that do not run their own files themselves, so that we do it for them (J8). What calls us
+# as conclaude is Claude Code.
+READ_FOR = {"mux": ("mux",), "conclaude": ("conclaude",)}
+OFF_VARIABLE = "NOTYET_DISABLE"
+_OFF = frozenset({"1", "true", "yes", "on"})
+
+
+def is_bare(
+    cwd: str,
+    host: str,
+    environ: Mapping[str, str],
+    *,
+    only: str = "",
+    project: str = "",
+    workspace: str = "",
+) -> bool:
+    """Tell whether nothing is configured and nothing switched off, so that `load` finds nothing.
+
+    It takes what `load` takes, and asks what `load` asks; where that is more, it says no.
+    """
+    if only or workspace or not cwd or host in READ_FOR:
+        return False
+    state = state_folder(environ)
+    if is_off_everywhere(environ) or switches_folder(state) or user_file(environ):
+        return False
+
+    def is_trusted(path: str) -> bool:
+        return has_record(state, path)
+
+    return not any(
+        True for start in starts(cwd, project) for _ in natives(start, is_trusted, exists)
+    )
+
+
+def user_file(environ: Mapping[str, str]) -> str:
+    """Return the user's own `notyet.toml`; empty where there is none."""
+    folder = user_folder(environ)
+    path = system.path.join(folder, NAME)
+    return path if folder and exists(path) else ""
+
+
+def user_folder(environ: Mapping[str, str]) -> str:
+    """Return the folder of the user's own configuration; empty where there is no home."""
+    home = config_home(environ)
+    return system.path.join(home, "notyet") if home else ""
+
+
+def state_folder(environ: Mapping[str, str]) -> str:
+    """Return our folder below the XDG state folder; empty where there is no home."""
+    home = state_home(environ)
+    return system.path.join(home, "notyet") if home else ""
+
+
+def is_off_everywhere(environ: Mapping[str, str]) -> bool:
+    """Tell whether the variable that switches us off is set."""
+    return environ.get(OFF_VARIABLE, "").lower() in _OFF
+
+
+def switches_folder(state: str) -> str:
+    """Return where `notyet off` keeps what is switched off; empty where nothing ever was."""
+    folder = system.path.join(state, "off") if state else ""
+    return folder if folder and system.path.isdir(folder) else ""
+
+
+def starts(cwd: str, project: str) -> dict[str, None]:
+    """Return the folders to look from: where the agent works, and where its host's project is."""
+    place = real_folder(cwd)
+    # A folder may have been replaced by a link to another one since it was trusted.
+    given = system.path.abspath(cwd) if place else ""
+    return dict.fromkeys((place, given, real_folder(project)))
+
+
+def natives(
+    cwd: str, is_trusted: Callable[[str], bool], is_there: Callable[[str], bool], users: str = ""
+) -> Iterator[tuple[str, bool]]:
+    """Yield the nearest `notyet.toml` of a project that is not the user's, and if it exists (J6).
+
+    An agent could get rid of its gates by removing the file, or by putting another one nearer to
+    where it works. So one that was trusted and then removed counts as there, and one that nobody
+    trusted does not hide a trusted one further up.
+    """
+    is_hidden = False
+    for folder in above(cwd) if cwd else ():
+        path = system.path.join(folder, NAME)
+        found = is_there(path)
+        if is_trusted(path) and not (users and _is_same(path, users)):
+            yield path, found
+            return
+        if found and not is_hidden and not (users and _is_same(path, users)):
+            yield path, found
+            is_hidden = True  # by the nearest one that nobody trusted; one is enough to tell of
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Tell whether two names are the user's own file, which a project can be around."""
+    return one == other or known_as(one) == known_as(other)
+
+
+def known_as(path: str) -> str:
+    """Return the one name that a file is trusted under, however it was reached."""
+    folder, name = system.path.split(system.path.abspath(path))
+    return system.path.join(system.path.realpath(folder), name)
+
+
+def exists(name: str) -> bool:
+    """Tell whether there is something of this name here, be it a link to nowhere."""
+    return system.path.lexists(name)
+
+
+def has_record(state: str, path: str) -> bool:
+    """Tell whether there is a record about a file, which need not be there itself.
+
+    Nobody without a home trusted anything: what lies in the folder they are in is not theirs.
+    """
+    return bool(state) and system.path.exists(record_path(state, path))
+
+
+def record_path(state: str, path: str) -> str:
+    """Return where the record about a file lies; no path here is taken for one elsewhere."""
+    if is_remote(path):
+        from notyet.core.remote import remote_from
+
+        place = remote_from(path)
+        machine = place.machine.replace("//", "")  # ssh:dev@box, so that no host is named ".."
+        return system.path.join(state, "trust-there", machine, place.path.lstrip("/")) + ".json"
+    return system.path.join(state, "trust", path.lstrip("/")) + ".json"
+
+
+def real_folder(cwd: str) -> str:
+    """Return where a folder really lies; empty for a name that the system cannot take."""
+    try:
+        return system.path.realpath(cwd) if cwd else ""
+    except (OSError, ValueError):  # a NUL, or half a character
+        return ""
+
+
+def parent(name: str) -> str:
+    """Return the folder that a file or a folder lies in, here or in a workspace."""
+    if not is_remote(name):
+        return system.path.dirname(name)
+    from notyet.core.remote import remote_from
+
+    place = remote_from(name)
+    return place.at(system.path.dirname(place.path)).url
+
+
+def above(folder: str) -> list[str]:
+    """Return a folder and all that it lies in, nearest first."""
+    folders = [folder]
+    while folder != parent(folder):
+        folder = parent(folder)
+        folders.append(folder)
+    return folders

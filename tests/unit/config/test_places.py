@@ -1,0 +1,132 @@
+"""Whether anything is configured at a place, and where to look: without reading a file."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config_places import write, write_user_toml
+from notyet.config.load import load
+from notyet.config.places import is_bare, starts
+from notyet.config.setup import Setup
+from notyet.config.switch import switch_off, switch_on
+
+GATES = '[gates]\na = "x"\n'
+
+
+def bare(cwd, host="claude", environ=os.environ, **given):
+    """Ask, and prove that `load` finds nothing where the answer is yes."""
+    found = is_bare(str(cwd), host, environ, **given)
+    if found:
+        assert load(str(cwd), host, environ, **given) == Setup()
+    return found
+
+
+def test_a_place_with_no_file_at_all_is_bare(tmp_path):
+    assert bare(tmp_path)
+    assert bare(tmp_path, "codex", project=str(tmp_path))
+    assert bare(tmp_path / "gone")
+    assert bare(tmp_path, environ={})
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_place_below_a_file_is_not_bare_whoever_trusted_it(tmp_path, trusted):
+    write(tmp_path, "notyet.toml", GATES, trusted=trusted)
+    (tmp_path / "a/b").mkdir(parents=True)
+    assert not bare(tmp_path)
+    assert not bare(tmp_path / "a/b")
+
+
+@pytest.mark.rule("N5")
+def test_a_place_whose_file_was_trusted_and_removed_is_not_bare(tmp_path):
+    write(tmp_path, "notyet.toml", GATES).unlink()
+    assert not bare(tmp_path)
+
+
+def test_a_link_to_nowhere_counts_as_a_file(tmp_path):
+    (tmp_path / "notyet.toml").symlink_to("nowhere")
+    assert not bare(tmp_path)
+
+
+@pytest.mark.rule("N5")
+def test_a_folder_that_was_replaced_by_a_link_is_not_bare(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    write(tmp_path / "a", "notyet.toml", GATES).unlink()
+    (tmp_path / "a").rmdir()
+    (tmp_path / "a").symlink_to("elsewhere")
+    assert not bare(tmp_path / "a")
+    assert bare(tmp_path / "elsewhere")
+    assert list(starts(str(tmp_path / "a"), "")) == [
+        str(tmp_path / "elsewhere"),
+        str(tmp_path / "a"),
+        "",
+    ]
+
+
+def test_a_project_that_the_host_names_counts(tmp_path):
+    write(tmp_path / "project", "notyet.toml", GATES)
+    (tmp_path / "other").mkdir()
+    assert not bare(tmp_path / "other", project=str(tmp_path / "project"))
+    assert bare(tmp_path / "other", project=str(tmp_path / "other"))
+
+
+def test_the_users_own_file_counts_everywhere(tmp_path):
+    path = write_user_toml(GATES)
+    assert not bare(tmp_path)
+    path.unlink()
+    assert bare(tmp_path)
+
+
+def test_somebody_who_names_a_file_or_a_workspace_is_told_no(tmp_path):
+    assert not bare(tmp_path, only="other.toml")
+    assert not bare(tmp_path, workspace="ssh://box/srv")
+    assert not bare(tmp_path, workspace="local")
+    assert not bare("")
+
+
+@pytest.mark.rule("J8")
+@pytest.mark.parametrize("host", ["mux", "conclaude"])
+def test_a_host_whose_files_we_read_for_it_is_told_no(tmp_path, host):
+    assert not bare(tmp_path, host)
+
+
+def test_what_is_switched_off_is_to_be_said(tmp_path):
+    assert not bare(tmp_path, environ=dict(os.environ) | {"NOTYET_DISABLE": "1"})
+    assert bare(tmp_path, environ=dict(os.environ) | {"NOTYET_DISABLE": "0"})
+    switch_off("", 0.0, os.environ)
+    assert not bare(tmp_path)
+    switch_on("", os.environ)
+    assert not bare(tmp_path)  # the folder is there still, so there is more to look at
+
+
+def test_names_that_no_file_can_have_are_no_places(tmp_path):
+    for name in ("a\0b", "\ud800"):
+        assert bare(f"{tmp_path}/{name}")
+
+
+def test_asking_loads_next_to_nothing(tmp_path):
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "from notyet.config.places import is_bare\n"
+        f"assert is_bare({str(tmp_path)!r}, 'claude', {{'HOME': {str(tmp_path)!r}}})\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    source = str(Path(load.__code__.co_filename).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {source!r})\n{code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(done.stdout.split()) - {"__future__"} == {
+        "notyet",
+        "notyet.config",
+        "notyet.config.places",
+        "notyet.core",
+        "notyet.core.address",
+        "notyet.homes",
+        "notyet.paths",
+        "notyet.system",
+    }

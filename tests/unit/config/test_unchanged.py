@@ -1,0 +1,164 @@
+"""Records of files that are as they were trusted: only what a stop needs of them is read."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config_places import write, write_user_toml
+from notyet.config.files import NATIVE, ConfigFile
+from notyet.config.load import load
+from notyet.config.store import Trusted, laid_out, read_record, record_path, state_folder
+from notyet.config.unchanged import unchanged
+from notyet.core.event import StopEvent
+
+MAIN = '[gates.{}]\nrun = "x"\n'
+CHILD = MAIN + 'for = "subagents"\n'
+BOTH = MAIN + 'for = "all"\n'
+MANY = "".join((MAIN.format("a"), CHILD.format("b"), CHILD.format("c"), MAIN.format("d")))
+LINES = 4
+
+
+def record_of(path):
+    return Path(record_path(state_folder(os.environ), str(path)))
+
+
+def found(path, **fields):
+    return unchanged(state_folder(os.environ), ConfigFile(path=str(path), kind=NATIVE, **fields))
+
+
+def names(cwd, scope=None):
+    event = StopEvent(scope=scope) if scope else None
+    setup = load(str(cwd), "notyet", os.environ, event=event)
+    return [gate.name for gate in setup.gates], setup.warnings
+
+
+def test_a_record_is_json_on_lines_of_its_own(tmp_path):
+    path = write(tmp_path, "notyet.toml", MANY)
+    text = record_of(path).read_text()
+    known = read_record(state_folder(os.environ), str(path))
+    assert json.loads(text)["compiled"] == known.compiled
+    assert json.loads(text)["content"] == MANY
+    assert json.loads(text)["runs"] == [["agent"], ["subagent"], ["agent"]]
+    assert len(text.splitlines()) == LINES + 3
+
+
+@pytest.mark.parametrize("compiled", [{}, {"a": [1]}, {"format": 1, "gates": []}])
+def test_a_record_without_gates_is_json_too(compiled):
+    text = laid_out(Trusted(path="/p", content="\n", compiled=compiled))
+    kept = {name: value for name, value in compiled.items() if value != []}
+    assert json.loads(text)["compiled"] == kept
+    assert len(text.splitlines()) == LINES
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [("agent", ["a", "d", "e"]), ("subagent", ["b", "c", "e"]), (None, ["a", "b", "c", "d", "e"])],
+)
+def test_only_the_gates_that_can_be_for_an_agent_are_read(tmp_path, scope, expected):
+    write(tmp_path, "notyet.toml", MANY + BOTH.format("e"))
+    assert names(tmp_path, scope) == (expected, ())
+
+
+def test_a_wider_gate_is_replaced_by_one_of_its_name_that_is_for_others(tmp_path):
+    write_user_toml(MAIN.format("a") + MAIN.format("z"))
+    write(tmp_path, "notyet.toml", CHILD.format("a"))
+    assert names(tmp_path)[0] == ["a", "z"]
+    setup = load(str(tmp_path), "notyet", os.environ, event=StopEvent())
+    assert [gate.name for gate in setup.gates if "agent" in gate.match.events] == ["z"]
+
+
+@pytest.mark.rule("N5")
+def test_a_file_that_changed_or_that_nobody_trusted_is_not_unchanged(tmp_path):
+    path = write(tmp_path, "notyet.toml", MANY)
+    assert found(path) is not None
+    assert found(path, is_gone=True) is None
+    path.write_text(MANY + "#")
+    assert found(path) is None
+    path.unlink()
+    assert found(path) is None
+    assert found(write(tmp_path / "b", "notyet.toml", MANY, trusted=False)) is None
+
+
+@pytest.mark.rule("N5")
+def test_a_file_of_the_users_own_once_is_not_trusted_by_that(tmp_path):
+    path = write_user_toml(MANY)
+    assert names(tmp_path)[0] == ["a", "b", "c", "d"]
+    assert found(path) is None
+    assert found(path, own=True).settings["file"] == str(path)
+
+
+def test_without_a_home_nothing_is_unchanged(tmp_path):
+    path = write(tmp_path, "notyet.toml", MANY)
+    assert unchanged("", ConfigFile(path=str(path), kind=NATIVE)) is None
+
+
+@pytest.mark.rule("N5")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (0, '{"path": 5, "at": 1, "runs": [], "content": '),
+        (0, '{"path": 5, "at": "x", "runs": [], "content": '),
+        (0, '{"at": 1, "runs": [], "content": '),
+        (0, "[5, "),
+        (0, "{"),
+        (1, '"x"'),
+        (2, ', "compiled": {'),
+        (2, ', "compiled": {"format": 0'),
+        (2, ', "surprise": {'),
+        (3, ', "gates": [{"name": "a"}'),
+        (3, ', "gates": [{"name": "a", "check": {"script": 1}}'),
+        (3, ', "gates": [5'),
+        (3, ', "gates": [{'),
+    ],
+)
+def test_a_damaged_line_is_found_out_and_nothing_of_it_is_run(tmp_path, line, said):
+    path = write(tmp_path, "notyet.toml", MANY)
+    lines = record_of(path).read_text().split("\n")
+    lines[line] = said
+    record_of(path).write_text("\n".join(lines))
+    setup = load(str(tmp_path), "notyet", os.environ, event=StopEvent())
+    told = [file.path for file in setup.untrusted]
+    if read_record(state_folder(os.environ), str(path)) is None:
+        assert (setup.gates, told) == ((), [str(path)])
+    elif line == 1:  # the file is not what was trusted
+        assert "changed since it was trusted" in setup.warnings[0]
+    else:  # its text was trusted, and is compiled anew
+        assert [gate.check.line for gate in setup.gates] == ["x"] * 4
+
+
+def test_a_record_with_a_line_too_few_is_compiled_anew(tmp_path):
+    path = write(tmp_path, "notyet.toml", MANY)
+    lines = record_of(path).read_text().split("\n")
+    record_of(path).write_text("\n".join([*lines[:4], lines[4] + lines[5], lines[6]]))
+    assert names(tmp_path, "agent") == (["a", "b", "c", "d"], ())
+
+
+def test_a_record_on_one_line_is_read_as_before(tmp_path):
+    path = write(tmp_path, "notyet.toml", MANY)
+    record_of(path).write_text(json.dumps(json.loads(record_of(path).read_text())))
+    assert names(tmp_path, "agent") == (["a", "b", "c", "d"], ())
+
+
+def test_where_no_gate_is_for_an_agent_none_is_made(tmp_path):
+    write(tmp_path, "notyet.toml", MAIN.format("a"))
+    source = str(Path(load.__code__.co_filename).parents[2])
+    code = (
+        f"import sys; sys.path.insert(0, {source!r})\n"
+        "from notyet.config.load import load\n"
+        "from notyet.core.event import StopEvent\n"
+        "from notyet.system import variables\n"
+        f"setup = load({str(tmp_path)!r}, 'claude', variables(),"
+        " event=StopEvent(scope=sys.argv[1]))\n"
+        "print(len(setup.gates), *(name for name in sys.modules if 'gate' in name"
+        " or 'store' in name or 'matcher' in name or 'differing' in name))"
+    )
+    argv = [sys.executable, "-I", "-S", "-c", code]
+    said = [
+        subprocess.run([*argv, scope], capture_output=True, text=True, check=True).stdout.split()
+        for scope in ("subagent", "agent")
+    ]
+    assert said == [["0"], ["1", "notyet.core.gate"]]
