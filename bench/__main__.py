@@ -29,9 +29,7 @@ def main(words: list[str]) -> int:
         module, effort, path = args.within
         return run_within(module, EFFORTS[effort], path)
     if args.render:
-        for path in page.write(from_json(json.loads(page.RUN.read_text()))):
-            print(f"rendered {path}")
-        return 0
+        return _render()
     effort = QUICK if args.quick else FULL
     run = _measured(EFFORTS[effort.name], set(args.area))
     _keep(run, is_whole=effort is FULL and not args.area)
@@ -40,6 +38,16 @@ def main(words: list[str]) -> int:
     if any(table.failure for table in run.tables):
         return 1
     return 1 if args.strict and missed else 0
+
+
+def _render() -> int:
+    """Write the page of the run that is kept beside it."""
+    if not page.RUN.exists():
+        print(f"there is no {page.RUN.relative_to(page.ROOT)} to render: run make bench first")
+        return 1
+    for path in page.write(from_json(json.loads(page.RUN.read_text()))):
+        print(f"rendered: {path}")
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:

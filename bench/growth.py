@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.homes import ALWAYS, Home
@@ -17,6 +16,7 @@ from bench.trees import STATUS, grow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 GATES = (1, 10, 100, 1_000)
 CONFIGURED = (10, 100, 1_000, 10_000)
@@ -28,17 +28,16 @@ PASSED = ("passed", "allowed")
 
 
 def measure(effort: Effort) -> list[Result]:
-    """Measure each curve in a home of its own."""
-    results: list[Result] = []
-    for curve in (_gates, _configured, _ledger, _transcripts, _files):
-        with tempfile.TemporaryDirectory(prefix="notyet-bench-") as folder:
-            results.append(curve(Path(folder), effort))
-    return results
+    """Measure the curves, each with projects of its own."""
+    with tempfile.TemporaryDirectory(prefix="notyet-bench-") as folder:
+        home = Home(folder)
+        curves = (_gates, _configured, _ledger, _transcripts, _files)
+        return [curve(home, effort) for curve in curves]
 
 
-def _gates(folder: Path, effort: Effort) -> Curve:
+def _gates(home: Home, effort: Effort) -> Curve:
     """Ask more and more gates at one stop."""
-    home, hooks, bare = Home(folder), {}, {}
+    hooks, bare = {}, {}
     for count in effort.sizes(GATES):
         say(f"a stop, gates asked: {count:,}")
         text = "".join(f"[gates.g{n}]\n{ALWAYS}" for n in range(count))
@@ -51,9 +50,9 @@ def _gates(folder: Path, effort: Effort) -> Curve:
     return Curve(what, "gates", points, "growth.gates", "as many sh -c true, started at once")
 
 
-def _configured(folder: Path, effort: Effort) -> Curve:
+def _configured(home: Home, effort: Effort) -> Curve:
     """Have more and more gates configured, of which one is for this agent."""
-    home, hooks = Home(folder), {}
+    hooks = {}
     for count in effort.sizes(CONFIGURED):
         say(f"a stop, gates configured: {count:,}")
         others = "".join(
@@ -66,12 +65,12 @@ def _configured(folder: Path, effort: Effort) -> Curve:
     return Curve("a stop with one gate, by gates configured", "gates", points, "growth.config")
 
 
-def _ledger(folder: Path, effort: Effort) -> Curve:
+def _ledger(base: Home, effort: Effort) -> Curve:
     """Stop once more after more and more stops."""
     hooks = {}
     for stops in effort.sizes(STOPS):
         say(f"a stop after {stops:,} others")
-        home = Home(folder / str(stops))
+        home = Home(base.folder / f"ledger{stops}")
         place = home.project("one", f"[gates.g]\n{ALWAYS}")
         home.ledger.unlink()
         filled(str(home.ledger), str(place), stops).close()
@@ -82,12 +81,12 @@ def _ledger(folder: Path, effort: Effort) -> Curve:
     )
 
 
-def _transcripts(folder: Path, effort: Effort) -> Curve:
+def _transcripts(home: Home, effort: Effort) -> Curve:
     """Look for the last message in larger and larger transcripts."""
-    home, hooks = Home(folder), {}
+    hooks = {}
     for size in effort.sizes(MEGABYTES):
         say(f"a stop with a transcript of {size:,} MB")
-        path = folder / f"{size}.jsonl"
+        path = home.folder / f"{size}.jsonl"
         write_transcript(path, size)
         # The gate's words prove that the message was found.
         gates = f"[gates.g]\n{ALWAYS}".replace('"true"', """'grep -q "All tests pass"'""")
@@ -115,9 +114,9 @@ def write_transcript(path: Path, megabytes: int) -> None:
         file.write(b"\n" + (line * (1_000_000 // len(line)) + last).encode())
 
 
-def _files(folder: Path, effort: Effort) -> Curve:
+def _files(home: Home, effort: Effort) -> Curve:
     """Remember a pass on larger and larger repositories."""
-    home, hooks, looks = Home(folder), {}, {}
+    hooks, looks = {}, {}
     for files in effort.sizes(FILES):
         say(f"a remembered pass on {files:,} files")
         place = home.project(f"tree{files}", '[gates.g]\nrun = "true"\n')

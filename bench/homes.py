@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ALWAYS = 'run = "true"\nwhen = "always"\n'
 BARE = (sys.executable, "-I", "-S", "-c", "pass")
 BARE_WORDS = "python -I -S -c pass"
+BARE_LINE = f"exec {shlex.join(BARE)}"
 
 
 class Home:
@@ -30,9 +31,10 @@ class Home:
         self.environ = {"HOME": str(self.folder), "PATH": os.environ["PATH"]}
         self.notyet("install", "claude", "--yes", cwd=self.folder)
         settings = json.loads((self.folder / ".claude" / "settings.json").read_text())
-        # Hosts start this line through a shell, which costs the same whatever it starts.
         self.line: str = settings["hooks"]["Stop"][0]["hooks"][0]["command"]
-        self.command = shlex.split(self.line)
+        # Hosts start the line through a shell, which then becomes what stands behind `exec`.
+        words = shlex.split(self.line)
+        self.command = words[words.index("exec") + 1 :] if "exec" in words else words
 
     @property
     def ledger(self) -> Path:
@@ -80,6 +82,12 @@ class Home:
         """Return what runs the hook once in a project, as installed."""
         payload = str(self.payload_of(place))
         return starting(self.command, cwd=str(place), environ=self.environ, stdin=payload)
+
+    def line_hook(self, place: Path) -> Callable[[], None]:
+        """Return what runs the hook once as a host does: the line of its settings, by a shell."""
+        shell = ["/bin/sh", "-c", self.line]
+        payload = str(self.payload_of(place))
+        return starting(shell, cwd=str(place), environ=self.environ, stdin=payload)
 
     def bare(self) -> Callable[[], None]:
         """Return what starts and ends an interpreter with nothing to do."""

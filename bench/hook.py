@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from typing import TYPE_CHECKING
 
-from bench.homes import ALWAYS, BARE_WORDS, Home
+from bench.homes import ALWAYS, BARE_LINE, BARE_WORDS, Home
 from bench.measure import Effort, Result, Row, interleaved
 from bench.processes import starting
 from bench.progress import say
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SUBAGENT = {"hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "Explore"}
-FILES = (100, 10_000)
+FILES = (100, 1_000, 10_000)
 
 
 def measure(effort: Effort) -> list[Result]:
@@ -41,14 +41,13 @@ def _stops(home: Home, effort: Effort) -> list[Result]:
         if found != expected:
             raise RuntimeError(f"the stop of {name!r} was recorded as {found}, not {expected}")
         hooks[name] = home.hook(place)
-    shell = _through_shell(home, "one")
     figures = interleaved(
-        effort.rounds(60),
+        effort.rounds(150),
         1,
         floor=home.bare(),
         **hooks,
-        shell=starting(["/bin/sh", "-c", "true"], cwd=str(home.folder), environ=home.environ),
-        through=shell,
+        shell=starting(["/bin/sh", "-c", BARE_LINE], cwd=str(home.folder), environ=home.environ),
+        line=home.line_hook(places["one"][0]),
     )
     words = {
         "nothing": ("nothing applies: no gates here", "hook.nothing"),
@@ -62,20 +61,13 @@ def _stops(home: Home, effort: Effort) -> list[Result]:
             Row(what, BARE_WORDS, floor, figures[name], goal)
             for name, (what, goal) in words.items()
         ),
-        Row("  one gate, through the host's shell", BARE_WORDS, floor, figures["through"]),
-        Row("  for scale: sh -c true", BARE_WORDS, floor, figures["shell"]),
+        Row(
+            "  one gate, with the host's shell around it",
+            "the same around the floor",
+            figures["shell"],
+            figures["line"],
+        ),
     ]
-
-
-def _through_shell(home: Home, name: str) -> Callable[[], None]:
-    """Return what runs a project's hook as Claude Code does: the line of the settings, by sh."""
-    place = home.folder / "projects" / name
-    return starting(
-        ["/bin/sh", "-c", home.line],
-        cwd=str(place),
-        environ=home.environ,
-        stdin=str(home.payload_of(place)),
-    )
 
 
 def _remembered(home: Home, effort: Effort) -> list[Result]:
