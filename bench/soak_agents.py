@@ -7,10 +7,14 @@ import contextlib
 import os
 import random
 import signal
+from typing import TYPE_CHECKING
 
 from notyet.core.session import News, Turn
 from notyet.errors import SendError
 from notyet.ledger.owner import is_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # What an agent does with a prompt, and how often.
 MOODS = {
@@ -31,8 +35,8 @@ class Agent:
     def __init__(self, folder: str, name: str) -> None:
         self.folder = folder
         self.name = name
-        self.id = name
-        self.on_news = None
+        self.id: str | None = name
+        self.on_news: Callable[[News], None] | None = None
         self.stopped = asyncio.Event()
 
     def ref(self) -> dict[str, object]:
@@ -49,6 +53,7 @@ class Agent:
         if mood == "is not there":
             raise SendError("it is not there")
         self._note(key)
+        assert self.on_news is not None
         self.on_news(News(kind="accepted"))
         await self._work(chance, mood)
         if self.stopped.is_set() or mood == "stops by itself":

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from sshd import Sshd, is_gone, missing  # the sshd of the tests
+from sshd import Sshd, is_gone, missing  # type: ignore[import-not-found]  # the sshd of the tests
 
 PATIENCE = 20.0  # seconds until the last one must be gone; it takes one or two
 

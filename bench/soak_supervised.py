@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from bench.soak_agents import Agent
 from notyet import Block, Engine, Function, Gate, Ledger, Limits, Match
@@ -177,7 +178,7 @@ def _wait(condition) -> None:
         time.sleep(0.05)
 
 
-def _query(folder: str, sql: str, *values: object) -> list[tuple]:
+def _query(folder: str, sql: str, *values: object) -> list[tuple[Any, ...]]:
     path = os.path.join(folder, "ledger.db")
     if not os.path.exists(path):
         return []
@@ -234,7 +235,7 @@ def judge(folder: str, tasks: int) -> tuple[dict[str, object], list[str]]:
     growth = _growth(lines)
     if growth > MOST_GROWTH:
         broken.append(f"memory grew by {growth:.1f} MB")
-    table = {
+    table: dict[str, object] = {
         "endings": ", ".join(f"{count} {ending}" for ending, count in endings.most_common()),
         "steers (by gates, hand, users)": _steers(folder),
         "deliveries, again under their key": f"{len(given):,}, {len(given) - len(keys)}",
@@ -244,7 +245,7 @@ def judge(folder: str, tasks: int) -> tuple[dict[str, object], list[str]]:
 
 
 def _one(folder: str, what: str) -> int:
-    return _query(folder, f"SELECT count(*) FROM {what}")[0][0]  # noqa: S608  # our own words
+    return int(_query(folder, f"SELECT count(*) FROM {what}")[0][0])  # noqa: S608  # our own words
 
 
 def _steers(folder: str) -> str:
@@ -262,7 +263,7 @@ def _doubles(file: Path) -> int:
     return len(keys) - len(set(keys))
 
 
-def _growth(lines: list[dict]) -> float:
+def _growth(lines: list[dict[str, Any]]) -> float:
     """Return by how much a process grew after the first third of its tasks."""
     grown = []
     for line in lines:
