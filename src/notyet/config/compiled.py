@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from notyet.config.settings import Settings
+from notyet.config.unchanged import FORMAT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,8 +12,6 @@ if TYPE_CHECKING:
 
     from notyet.config.settings import FileObserver
     from notyet.core.gate import Gate
-
-FORMAT = 1  # to be raised with every change that an older `thaw` would misread
 
 
 def thaw(frozen: dict[str, Any]) -> Settings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.config.compiled import FORMAT
+from notyet.config.unchanged import FORMAT
 from notyet.core.command import Command
 from notyet.core.record import Record, plain
 

@@ -65,14 +65,15 @@ class Loaded:
 
     def _add_unchanged(self, file: ConfigFile) -> bool:
         """Add a `notyet.toml` about which there is nothing to say; False for any other."""
-        if file.kind != NATIVE or self.named_by is not None:
-            return False
-        found = unchanged(self.state, file)
-        if found is None:
+        if file.kind != NATIVE or file.is_gone or self.named_by is not None:
             return False
         try:
+            text = file.tree.text_of(file.path)
+            found = unchanged(self.state, file.path, text, own=file.own)
+            if found is None:
+                return False
             settings = thaw(found.settings)
-        except ValueError:  # of another version of notyet
+        except (OSError, ValueError):  # nobody can read it, or it is of another version of notyet
             return False
         if settings.workspace or (settings.ledger and not file.own):
             return False

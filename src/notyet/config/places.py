@@ -27,22 +27,35 @@ def is_bare(
     project: str = "",
     workspace: str = "",
 ) -> bool:
-    """Tell whether nothing is configured and nothing switched off, so that `load` finds nothing.
+    """Tell whether nothing is configured and nothing switched off, so that `load` finds nothing."""
+    found = projects_files(cwd, host, environ, only=only, project=project, workspace=workspace)
+    return found is not None and not found
 
-    It takes what `load` takes, and asks what `load` asks; where that is more, it says no.
+
+def projects_files(
+    cwd: str,
+    host: str,
+    environ: Mapping[str, str],
+    *,
+    only: str = "",
+    project: str = "",
+    workspace: str = "",
+) -> list[str] | None:
+    """Return every `notyet.toml` of a project that may count, if no other file can; else None.
+
+    It takes what `load` takes, and asks what `load` asks. None too where we may be switched off.
     """
     if only or workspace or not cwd or host in READ_FOR:
-        return False
+        return None
     state = state_folder(environ)
-    if is_off_everywhere(environ) or switches_folder(state) or user_file(environ):
-        return False
+    if may_be_off(environ) or user_file(environ):
+        return None
 
     def is_trusted(path: str) -> bool:
         return has_record(state, path)
 
-    return not any(
-        True for start in starts(cwd, project) for _ in natives(start, is_trusted, exists)
-    )
+    found = [natives(start, is_trusted, exists) for start in starts(cwd, project)]
+    return list(dict.fromkeys(path for files in found for path, _ in files))
 
 
 def user_file(environ: Mapping[str, str]) -> str:
@@ -62,6 +75,11 @@ def state_folder(environ: Mapping[str, str]) -> str:
     """Return our folder below the XDG state folder; empty where there is no home."""
     home = state_home(environ)
     return system.path.join(home, "notyet") if home else ""
+
+
+def may_be_off(environ: Mapping[str, str]) -> bool:
+    """Tell whether we may be switched off here; only then there is more to look at."""
+    return is_off_everywhere(environ) or bool(switches_folder(state_folder(environ)))
 
 
 def is_off_everywhere(environ: Mapping[str, str]) -> bool:

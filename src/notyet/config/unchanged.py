@@ -7,17 +7,19 @@ same agents.
 
 from __future__ import annotations
 
-from notyet.config.places import record_path
+from notyet.config.places import record_path, state_folder
 from notyet.config.tree import text_of
 from notyet.core.json_text import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
-    from notyet.config.files import ConfigFile
     from notyet.core.event import StopEvent
 
+FORMAT = 1  # of compiled settings; to be raised with every change that an older reader misreads
+_QUIET = frozenset({"format", "file", "limits", "reply", "start_tell"})  # without gates, no news
 MOST_RECORD = 64 * 1024 * 1024  # bytes
 _LEAST_LINES = 4  # whose it is, its text, its settings, the end
 GATES, NEXT = ', "gates": [', ", "  # what comes before the first run, and before every other
@@ -42,22 +44,43 @@ class Unchanged:
                 found += loads(f"[{line.removeprefix(GATES).removeprefix(NEXT)}]")
         return found
 
+    def is_silent(self, scope: str) -> bool:
+        """Tell whether this says nothing that counts when such an agent stops."""
+        is_for = any(scope in scopes for scopes in self._runs)
+        return not is_for and self.settings["format"] == FORMAT and _QUIET.issuperset(self.settings)
 
-def unchanged(state: str, file: ConfigFile) -> Unchanged | None:
-    """Return the record about a file; None where that is not in order, or more is to be said."""
-    if not state or file.is_gone:
+
+def unchanged(state: str, path: str, text: str, *, own: bool = False) -> Unchanged | None:
+    """Return the record about a file with this text; None where it is of another, or damaged.
+
+    None too where more is to be said of it: the user's own file was looked at by nobody, so it
+    must be `own` still.
+    """
+    if not state:
         return None
     try:
-        text = file.tree.text_of(file.path)
-        lines = text_of(record_path(state, file.path), MOST_RECORD).split("\n")
+        lines = text_of(record_path(state, path), MOST_RECORD).split("\n")
         if len(lines) < _LEAST_LINES or lines[1] != dumps(text):
             return None
         about = loads(lines[0] + "0}")
-        # One that was the user's own once, and is not now: nobody was asked about it.
-        is_trusted = isinstance(about["at"], int | float) and (about["at"] or file.own)
-        if about["path"] != file.path or not is_trusted:
+        is_trusted = isinstance(about["at"], int | float) and (about["at"] or own)
+        is_whole = len(lines) == _LEAST_LINES + len(about["runs"])
+        if about["path"] != path or not is_trusted or not is_whole:
             return None
         settings = loads("{" + lines[2].removeprefix(NEXT) + "}}")["compiled"]
         return Unchanged(settings, about["runs"], lines[3:-1])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def are_silent(paths: list[str], scope: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether files of projects are as they were trusted, and say nothing for such an agent.
+
+    `scope` is "agent" or "subagent", as in a StopEvent.
+    """
+    state = state_folder(environ)
+    try:
+        found = [unchanged(state, path, text_of(path)) for path in paths]
+        return all(one is not None and one.is_silent(scope) for one in found)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

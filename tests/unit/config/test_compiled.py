@@ -3,10 +3,11 @@ import sys
 
 import pytest
 
-from notyet.config.compiled import FORMAT, thaw
+from notyet.config.compiled import thaw
 from notyet.config.freezing import freeze
 from notyet.config.native import read_native
 from notyet.config.settings import FileObserver, Settings
+from notyet.config.unchanged import FORMAT
 from notyet.core.command import Command
 from notyet.core.gate import Function, Gate, Match, Source
 from notyet.core.json_text import dumps, loads

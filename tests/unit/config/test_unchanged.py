@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from config_places import write, write_user_toml
-from notyet.config.files import NATIVE, ConfigFile
 from notyet.config.load import load
+from notyet.config.places import projects_files
 from notyet.config.store import Trusted, laid_out, read_record, record_path, state_folder
-from notyet.config.unchanged import unchanged
+from notyet.config.unchanged import are_silent, unchanged
 from notyet.core.event import StopEvent
 
 MAIN = '[gates.{}]\nrun = "x"\n'
@@ -27,7 +27,19 @@ def record_of(path):
 
 
 def found(path, **fields):
-    return unchanged(state_folder(os.environ), ConfigFile(path=str(path), kind=NATIVE, **fields))
+    return unchanged(state_folder(os.environ), str(path), path.read_text(), **fields)
+
+
+def silent(cwd, scope):
+    """Ask, and prove that a whole look comes to the same where the answer is yes."""
+    paths = projects_files(str(cwd), "claude", os.environ)
+    is_silent = paths is not None and are_silent(paths, scope, os.environ)
+    if is_silent:
+        setup = load(str(cwd), "claude", os.environ)
+        assert not [gate for gate in setup.gates if scope in gate.match.events]
+        assert (setup.observers, setup.notifications, setup.warnings) == ((), (), ())
+        assert (setup.untrusted, setup.unreadable, setup.workspace) == ((), (), "")
+    return is_silent
 
 
 def names(cwd, scope=None):
@@ -75,10 +87,7 @@ def test_a_wider_gate_is_replaced_by_one_of_its_name_that_is_for_others(tmp_path
 def test_a_file_that_changed_or_that_nobody_trusted_is_not_unchanged(tmp_path):
     path = write(tmp_path, "notyet.toml", MANY)
     assert found(path) is not None
-    assert found(path, is_gone=True) is None
     path.write_text(MANY + "#")
-    assert found(path) is None
-    path.unlink()
     assert found(path) is None
     assert found(write(tmp_path / "b", "notyet.toml", MANY, trusted=False)) is None
 
@@ -93,7 +102,7 @@ def test_a_file_of_the_users_own_once_is_not_trusted_by_that(tmp_path):
 
 def test_without_a_home_nothing_is_unchanged(tmp_path):
     path = write(tmp_path, "notyet.toml", MANY)
-    assert unchanged("", ConfigFile(path=str(path), kind=NATIVE)) is None
+    assert unchanged("", str(path), MANY) is None
 
 
 @pytest.mark.rule("N5")
@@ -162,3 +171,53 @@ def test_where_no_gate_is_for_an_agent_none_is_made(tmp_path):
         for scope in ("subagent", "agent")
     ]
     assert said == [["0"], ["1", "notyet.core.gate"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (MAIN.format("a"), (False, True)),
+        (CHILD.format("a"), (True, False)),
+        (BOTH.format("a"), (False, False)),
+        (MANY, (False, False)),
+        ("[limits]\nmax_blocks = 5\n", (True, True)),
+        ('[observers.o]\nrun = "x"\n', (False, False)),
+        ('workspace = "ssh://box/srv"\n', (False, False)),
+        ('[read]\nhosts = ["mux"]\n', (False, False)),
+        ('[ledger]\nlogs = "9MB"\n', (False, False)),
+    ],
+)
+def test_a_trusted_file_is_silent_for_agents_that_it_says_nothing_for(tmp_path, text, expected):
+    write(tmp_path, "notyet.toml", text)
+    assert (silent(tmp_path, "agent"), silent(tmp_path, "subagent")) == expected
+
+
+@pytest.mark.rule("N5")
+def test_a_file_of_which_there_is_something_to_say_is_not_silent(tmp_path):
+    path = write(tmp_path, "notyet.toml", MAIN.format("a"))
+    assert silent(tmp_path, "subagent")
+    path.write_text(MAIN.format("b"))
+    assert not silent(tmp_path, "subagent")  # it changed
+    path.unlink()
+    assert not silent(tmp_path, "subagent")  # it was removed
+    write(tmp_path, "notyet.toml", MAIN.format("a"))
+    write(tmp_path / "below", "notyet.toml", MAIN.format("a"), trusted=False)
+    assert not silent(tmp_path / "below", "subagent")  # nobody trusted one that is nearer
+    write_user_toml("")
+    assert not silent(tmp_path, "subagent")  # there is another file
+
+
+def test_silence_is_not_taken_from_a_damaged_record(tmp_path):
+    path = write(tmp_path, "notyet.toml", MAIN.format("a"))
+    good = record_of(path).read_text()
+    for old, odd in (
+        ('"runs": [["agent"]]', '"runs": [5]'),
+        ('"runs": [["agent"]]', '"runs": 5'),
+        ('"runs": [["agent"]]', '"runs": []'),
+        ('"format": 1', '"format": 0'),
+        ('"format": 1, ', ""),
+        ('"compiled": {', '"compiled": [{'),
+    ):
+        assert old in good
+        record_of(path).write_text(good.replace(old, odd))
+        assert not silent(tmp_path, "subagent")
