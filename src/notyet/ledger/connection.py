@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_PAUSE = 0.001  # seconds between two tries for the lock, on average
+_PAUSE = 0.0005  # seconds between two tries for the lock, on average
 _TO_READ, _TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
 
 _all: dict[int, ref[Connection]] = {}  # all that live
@@ -42,6 +42,7 @@ class Connection:
     def __init__(self, path: str, patience: float, *, mends: bool = True) -> None:
         self.path = path
         self.mends = mends
+        self.for_one_stop = False  # this process is there for one stop, and others follow it
         self.patience = patience
         self._lock = RLock()  # a signal handler may fork, or close us, in the midst of anything
         self._db: sqlite3.Connection | None = None
@@ -139,8 +140,13 @@ class Connection:
                     from notyet.ledger.failing import fault, is_busy, is_corrupt
 
                     if may_mend and is_corrupt(error):
+                        from notyet.ledger.file_aside import mend
+
                         may_mend = False
-                        self._set_aside(error)
+                        self._close()
+                        what = mend(self.path, error, mends=self.mends)
+                        self._warnings += what
+                        self.mended += what
                     elif not is_busy(error) or time.monotonic() >= ends:
                         raise fault(self.path, error, patience) from error
                 finally:
@@ -193,25 +199,10 @@ class Connection:
             if self._db is None and begin != _TO_WRITE:
                 self._db = empty()
         if self._db is None:
-            self._db, warnings = open_file(self.path)
+            self._db, warnings = open_file(self.path, for_one_stop=self.for_one_stop)
             self._file = _identity(self.path)
             self._warnings += warnings
         return self._db
-
-    def _set_aside(self, error: Exception) -> None:
-        from notyet.ledger.failing import fault
-        from notyet.ledger.file_aside import expect_damaged, set_aside
-
-        self._close()
-        expect_damaged(self.path, error, mends=self.mends)
-        try:
-            moved = set_aside(self.path)
-        except OSError as unmoved:
-            raise fault(self.path, unmoved, 0.0) from error
-        if moved:
-            what = f"ledger {self.path} was corrupt; it was moved to {moved} and a new one begun"
-            self._warnings.append(what)
-            self.mended = (*self.mended, what)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -1,10 +1,4 @@
-"""Opening the ledger's file: private, in WAL mode, at this code's version.
-
-A process that only gates one stop ends without closing the file, so the next one has to read what
-is in the write-ahead log: 3 us for every page. It is written back when it holds `_LONGEST_LOG` of
-them, twelve stops or so: longer, and every stop would read more than that saves; shorter, and the
-disk would be waited for too often.
-"""
+"""Opening the ledger's file: private, in WAL mode, at this code's version."""
 
 from __future__ import annotations
 
@@ -17,12 +11,17 @@ from notyet.ledger.driver import sqlite3
 VERSION = 6  # of the file; `migrations` brings one up to it
 APPLICATION = 0x6E6F7479  # "noty", in the file's header
 NOT_A_LEDGER = "it is not a ledger; set NOTYET_LEDGER to a file of its own"
-_LONGEST_LOG = 200  # pages
+# Whoever opens a ledger that nobody else has open reads its whole write-ahead log, 3 us for every
+# page. So processes for one stop, which follow one another, write it back when it holds these: a
+# dozen stops. Longer, and each stop would read more; shorter, and it would wait for the disk more.
+_SHORT_LOG = 200  # pages; SQLite's own limit is 1,000
 
 _one_at_a_time = RLock()
 
 
-def open_file(path: str) -> tuple[sqlite3.Connection, tuple[str, ...]]:
+def open_file(
+    path: str, *, for_one_stop: bool = False
+) -> tuple[sqlite3.Connection, tuple[str, ...]]:
     """Return a connection and what the user should know. Raises sqlite3.Error and OSError."""
     with _one_at_a_time:  # see make_private
         if not system.path.isfile(path):
@@ -32,6 +31,8 @@ def open_file(path: str) -> tuple[sqlite3.Connection, tuple[str, ...]]:
         db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         warnings = _prepare(db, path)
+        if for_one_stop:
+            db.execute(f"PRAGMA wal_autocheckpoint = {_SHORT_LOG}")
     except BaseException:
         db.close()
         raise
@@ -51,7 +52,6 @@ def _prepare(db: sqlite3.Connection, path: str) -> tuple[str, ...]:
         # WAL needs memory shared between processes, which a network cannot give.
         bring_up(db, path, version, journal="DELETE" if warnings else "WAL")
     db.execute("PRAGMA synchronous = NORMAL")  # in WAL mode: safe against any crash of ours
-    db.execute(f"PRAGMA wal_autocheckpoint = {_LONGEST_LOG}")
     return warnings
 
 

@@ -7,6 +7,7 @@ import time
 from notyet import system
 from notyet.errors import LedgerError, LedgerUnmended
 from notyet.ledger.driver import sqlite3
+from notyet.ledger.failing import fault
 from notyet.ledger.file import APPLICATION, NOT_A_LEDGER
 from notyet.ledger.place import LEDGER
 
@@ -16,12 +17,21 @@ _LONGEST_BLANK = 1 << 20  # a crash of the system may leave so much of a file as
 MENDED = "the next stop mends it"
 
 
-def expect_damaged(path: str, error: Exception, *, mends: bool) -> None:
-    """Raise LedgerError for a file that is not ours to move, or not for those who only look."""
+def mend(path: str, error: Exception, *, mends: bool) -> tuple[str, ...]:
+    """Set a damaged file aside; return what its user must know, if we were the ones who did.
+
+    Raises LedgerError for a file that is not ours to move, or not for those who only look.
+    """
     if not is_ours(path):
         raise LedgerError(path, f"{error}; {NOT_A_LEDGER}") from error
     if not mends:
         raise LedgerUnmended(path, f"it is damaged ({error}); {MENDED}") from error
+    try:
+        moved = set_aside(path)
+    except OSError as unmoved:
+        raise fault(path, unmoved, 0.0) from error
+    what = f"ledger {path} was corrupt; it was moved to {moved} and a new one begun"
+    return (what,) if moved else ()
 
 
 def is_ours(path: str) -> bool:

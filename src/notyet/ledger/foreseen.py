@@ -36,7 +36,7 @@ def foresee(ledger: Ledger, event: StopEvent, patience: float | None = None) -> 
     def look(db: sqlite3.Connection) -> Begun:
         db.execute(_WRITE_NOTHING)
         row = db.execute(sql.FIND_AGENT, key).fetchone()
-        history, last_stop = (history_of(row[2:]), row[1]) if row else (History(), 0)
+        history, last_stop = (history_of(row[3:]), row[1]) if row else (History(), 0)
         opened = open_turn(history, event)
         overridden = 0
         if opened.turn != history.turn and history.blocked:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import time
 
-from notyet.ledger.owner import is_gone, own_start, own_system
+from notyet.ledger.owner import is_gone, own_start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
     from notyet.ledger.connection import Connection
+
+_BOOT = "/proc/sys/kernel/random/boot_id"
+_SPACE = "/proc/self/ns/pid"
+_system: dict[int, tuple[str, str]] = {}  # asked once; a forked child has another number
 
 OWNER_COLUMNS = ("owners.pid", "owners.pid_start", "boot", "space", "lease_until")
 _OPEN = "outbox WHERE owner = :before AND status IN ('pending', 'leased')"
@@ -81,3 +85,30 @@ def has_ended(pid: int, started: str, boot: str, space: str, until: float) -> bo
     if boot and own_boot and boot != own_boot:
         return True
     return pid != os.getpid() and is_gone(pid, started)
+
+
+def own_system() -> tuple[str, str]:
+    """Return which start of the system we run on, and whose process ids ours is one of.
+
+    A container counts its processes for itself. Each is empty where the system does not say.
+    """
+    process = os.getpid()
+    if process not in _system:
+        _system.clear()
+        _system[process] = _boot(), _space()
+    return _system[process]
+
+
+def _boot() -> str:
+    try:
+        with open(_BOOT, encoding="ascii") as file:
+            return file.read().strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _space() -> str:
+    try:
+        return os.readlink(_SPACE)
+    except OSError:
+        return ""

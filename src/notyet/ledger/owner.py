@@ -12,14 +12,11 @@ from notyet import system
 
 _DEAD = frozenset({"Z", "X", "x"})
 _STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted after the name of the program
-
-_BOOT = "/proc/sys/kernel/random/boot_id"
-_SPACE = "/proc/self/ns/pid"
+_LONGEST_STAT = 4096  # bytes; they are some 300
 _LONGEST_START = 5.0  # seconds; a system that says more of a process that just began is wrong
 _TICKS = 0.02  # seconds; it says it no more exactly than that
 
 _own: dict[int, str] = {}  # asked once; a forked child has another number
-_system: dict[int, tuple[str, str]] = {}  # as above
 
 
 def own_start() -> str:
@@ -44,33 +41,6 @@ def own_birth() -> float:
     return now - min(max(age - _TICKS, 0.0), _LONGEST_START)
 
 
-def own_system() -> tuple[str, str]:
-    """Return which start of the system we run on, and whose process ids ours is one of.
-
-    A container counts its processes for itself. Each is empty where the system does not say.
-    """
-    process = system.getpid()
-    if process not in _system:
-        _system.clear()
-        _system[process] = _boot(), _space()
-    return _system[process]
-
-
-def _boot() -> str:
-    try:
-        with open(_BOOT, encoding="ascii") as file:
-            return file.read().strip()
-    except (OSError, ValueError):
-        return ""
-
-
-def _space() -> str:
-    try:
-        return system.readlink(_SPACE)
-    except OSError:
-        return ""
-
-
 def is_gone(process: int, started: str) -> bool:
     """Tell whether a process that started then is no more."""
     try:
@@ -85,8 +55,12 @@ def is_gone(process: int, started: str) -> bool:
 
 def _stat(process: int) -> tuple[str, str]:
     try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].decode("ascii", "replace").split()
+        # Not `open`, which asks the system for much that nobody wants to know of this file.
+        file = system.open(f"/proc/{process}/stat", system.O_RDONLY | system.O_CLOEXEC)
+        try:
+            fields = system.read(file, _LONGEST_STAT).rpartition(b")")[2].decode("ascii").split()
+        finally:
+            system.close(file)
         return fields[_STATE], fields[_STARTED]
-    except (OSError, IndexError):
+    except (OSError, ValueError, IndexError):
         return "", ""

@@ -14,7 +14,7 @@ def _settings(columns: tuple[str, ...]) -> str:
 
 
 FIND_AGENT = (
-    f"SELECT id, last_stop, {', '.join(HISTORY_COLUMNS)} FROM agents"
+    f"SELECT id, last_stop, seen_at, {', '.join(HISTORY_COLUMNS)} FROM agents"
     " WHERE host = ? AND session_id = ? AND agent_id = ?"
 )
 AGENT_OF_STOP = (

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 # those it failed to record. Held weakly: one whose Begun is gone, because of a Ctrl-C anywhere
 # between its entry and its answer, is asked by nobody.
 asked_here: dict[bytes, ref[Begun]] = {}
+_NEVER = float("inf")
 
 
 class Ledger:
@@ -98,9 +99,13 @@ class Ledger:
             row = db.execute(sql.FIND_AGENT, key).fetchone()
             agent, last_stop, history = 0, 0, History()
             if row:
-                agent, last_stop, history = row[0], row[1], history_of(row[2:])
+                agent, last_stop, seen_at = row[:3]
+                history = history_of(row[3:])
                 earlier = _being_asked(db, agent, digest)
-                earlier = earlier or self._answered(db, event, digest, last_stop, history)
+                since = self._repeated_since(event, history)
+                if not earlier and since < seen_at:  # else nothing was answered since
+                    again = (last_stop, digest, since, REPEATED_AT_MOST)
+                    earlier = last_stop if db.execute(sql.ANSWER_AGAIN, again).rowcount else 0
                 if earlier:
                     return Begun(stop=earlier, repeats=earlier)
             opened = open_turn(history, event)
@@ -124,6 +129,7 @@ class Ledger:
             asked_here[token] = ref(begun, lambda _: _forget(token))
             return begun
 
+        self.file.for_one_stop = self.asked_at is not None
         return self.file.write(enter, patience)
 
     def record(
@@ -236,22 +242,12 @@ class Ledger:
         """Close the file; the next use opens it again."""
         self.file.close()
 
-    def _answered(
-        self,
-        db: sqlite3.Connection,
-        event: StopEvent,
-        digest: bytes,
-        last_stop: int,
-        history: History,
-    ) -> int:
-        """Return the last stop if its answer is the answer to this one too (B12); else 0."""
-        since = self.asked_at  # if it was asked before the last answer was known, it was then too
+    def _repeated_since(self, event: StopEvent, history: History) -> float:
+        """Return since when an answer to an equal stop is the answer to this one too (B12)."""
         if event.stop_hook_active is False and history.blocked:
-            since = time.time() - REPEATED_WITHIN
-        if since is None:
-            return 0
-        answered = (last_stop, digest, since, REPEATED_AT_MOST)
-        return last_stop if db.execute(sql.ANSWER_AGAIN, answered).rowcount else 0
+            return time.time() - REPEATED_WITHIN
+        # If it was asked before the last answer was known, it was then too.
+        return _NEVER if self.asked_at is None else self.asked_at
 
 
 def _being_asked(db: sqlite3.Connection, agent: int, digest: bytes) -> int:
