@@ -10,16 +10,18 @@ and then becomes the hook. They are somebody else's, and are left alone.
 from __future__ import annotations
 
 from notyet import system
-from notyet.checks.groups import newest_process
+from notyet.checks.groups import newest_process, read
 from notyet.checks.loop import once_started
+from notyet.checks.spawn import MARK, begins_token
 
 _SET_CHILD_SUBREAPER = 36
 _GET_CHILD_SUBREAPER = 37
 _C_CALLS = 1  # FUNCFLAG_CDECL
 _AT_MOST = 2.0  # seconds
+_FEW = 32  # processes to look at one by one
 
 _adopted = False
-_is_late = False  # somebody may have lost its parent before we adopted orphans
+_is_late = False  # something may have lost its parent before; then it is looked for in the end
 _theirs: frozenset[int] = frozenset()  # children that were there before the first gate
 _spared: set[int] = set()  # what a gate leaves behind for the next one: processes, and sessions
 
@@ -38,8 +40,7 @@ def adopt_orphans() -> bool:
 def adopt_once_started() -> None:
     """Do the same as soon as the first command is started, while it starts.
 
-    Its descendants come to us all the same. Only what lost its parent before that does not; it is
-    known by our mark, and looked for in the end if any process came into being until then.
+    Its descendants come to us all the same, but for what lost its parent before that.
     """
     _note_theirs()
     once_started(_adopt_late)
@@ -49,10 +50,27 @@ def _adopt_late(pids: tuple[int, ...]) -> None:
     global _adopted, _is_late  # noqa: PLW0603  # as above
     try:
         _adopted = _become_subreaper()
-        first = min(pids)
-        _is_late = not first <= newest_process() < first + len(pids)
+        _is_late = _has_descendants(pids)
     except (ImportError, AttributeError, OSError, TypeError, ValueError):
         _is_late = True
+
+
+def _has_descendants(pids: tuple[int, ...]) -> bool:
+    """Tell whether these may have started others already, which are known by our mark."""
+    first, newest = min(pids), newest_process()
+    if not first <= newest < first + _FEW:
+        return True
+    others = [pid for pid in range(first, newest + 1) if pid not in pids]
+    # Nothing may come into being while we look at them one after another.
+    return any(map(_has_mark, others)) or (bool(others) and newest_process() != newest)
+
+
+def _has_mark(pid: int) -> bool:
+    try:
+        environ = read(f"/proc/{pid}/environ")
+    except OSError:  # it is gone, or somebody else's
+        return False
+    return MARK.encode() in environ and begins_token().encode() in environ
 
 
 def adopts() -> bool:

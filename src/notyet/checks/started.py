@@ -24,7 +24,8 @@ else:
 
 _GRACE = 0.5  # between TERM and KILL for a command that is cut off
 _LAST_GRACE = 0.1  # the same at the deadline: somebody waits for us
-_STRAGGLERS = 0.05  # how long output may still come, and what is left of a group has to go
+_STRAGGLERS = 0.05  # how long output may still come from what a command left behind
+_CLEARING = 0.04  # how long that has to go; with the former, less than anybody notices
 _GIVE_UP = 1.0  # after KILL: something the system cannot end, or root's
 _CHUNK = 64 * 1024
 _PIPEFUL = 2  # chunks that a pipe holds at most, and the end
@@ -159,14 +160,14 @@ class Started:
         process.keeping = False
         self.running.discard(process)
         process.tell(signal.SIGTERM)
-        self.loop.plan(process, monotonic() + _STRAGGLERS, self._kill)
+        self.loop.plan(process, monotonic() + _CLEARING, self._kill)
 
     def _kill(self, process: Process) -> None:
         process.tell(signal.SIGKILL)
         self._look(process, -1)
         if process.over:
             return
-        wait = _STRAGGLERS if process.exited else _GIVE_UP
+        wait = _CLEARING if process.exited else _GIVE_UP
         self.loop.plan(process, monotonic() + wait, self._let_go)
 
     def _let_go(self, process: Process) -> None:

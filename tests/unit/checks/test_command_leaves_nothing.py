@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands import pids_in, python, run, run_together, running, script, until
-from notyet.checks import command, process, started
+from notyet.checks import command, groups, process, started
 from notyet.checks.groups import Watchdog
 
 pytestmark = pytest.mark.rule("E2")
@@ -175,97 +175,6 @@ def test_a_leftover_is_found_among_very_many_processes(tmp_path, clock, monkeypa
     assert (tmp_path / "cleaned").exists()
 
 
-ESCAPE = """
-import os, sys
-sys.path[:0] = sys.argv[2:]
-from commands import run, running, script, pids_in
-from notyet.checks.orphans import adopt_orphans, sweep
-import pathlib
-here = pathlib.Path(sys.argv[1])
-HIDE
-assert sweep() == 0
-assert adopt_orphans() and "ctypes" not in sys.modules
-texts = ["exec sleep 1000", "trap '' TERM; while :; do sleep 0.1; done", "kill -STOP $$"]
-for n, text in enumerate(texts):
-    (here / f"{n}.sh").write_text(f"echo $$ > {n}.pid; " + text)
-    run(script(f"(setsid sh {n}.sh &) & until [ -s {n}.pid ]; do sleep 0.01; done", sys.argv[1]))
-pids = pids_in(here)
-assert len(pids) == 3 and all(map(running, pids)), pids
-print(sweep() >= 3, any(map(running, pids)), sweep())
-"""
-NO_LISTS = """
-import notyet.checks.orphans as orphans
-def no_lists(path):
-    raise FileNotFoundError(path)
-orphans.read = no_lists
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can adopt orphans")
-@pytest.mark.parametrize("hide", ["", NO_LISTS], ids=["with lists", "without lists"])
-def test_what_left_its_group_is_swept_by_a_process_that_adopts_orphans(tmp_path, hide):
-    code = ESCAPE.replace("HIDE", hide)
-    ended = run(python(code, str(tmp_path), *PATHS, timeout=30))
-    assert (ended.stdout, ended.stderr) == (b"True False 0\n", b"")
-
-
-def test_orphans_cannot_be_adopted_without_the_system_call(monkeypatch):
-    monkeypatch.setitem(sys.modules, "_ctypes", None)
-    from notyet.checks.orphans import adopt_orphans
-
-    assert adopt_orphans() is False
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can adopt orphans")
-def test_a_sweep_ends_all_children_and_counts_them(tmp_path, monkeypatch):
-    import ctypes
-
-    from notyet.checks import orphans
-
-    monkeypatch.setattr(orphans, "_adopted", False)
-    assert orphans.sweep() == 0
-    try:
-        assert orphans.adopt_orphans()
-        text = "trap '' TERM; echo $$ > a.pid; while :; do sleep 0.1; done"
-        run(script(f"(setsid sh -c '{text.replace(chr(39), chr(34))}' &) & {WAIT}", tmp_path))
-        (pid,) = pids_in(tmp_path)
-        assert running(pid)
-        assert orphans.sweep() >= 1
-        assert not running(pid)
-    finally:
-        ctypes.CDLL(None).prctl(36, 0, 0, 0, 0)  # the other tests are no hook
-
-
-NEIGHBOUR = """
-import os, subprocess, sys
-sys.path[:0] = sys.argv[2:]
-from commands import run, running, script, pids_in, until
-import pathlib
-here = pathlib.Path(sys.argv[1])
-text = "(sleep 0.5; sleep 1000 & echo $! > b.pid) & exec sleep 1000"
-theirs = subprocess.Popen(["sh", "-c", text], cwd=here)
-short = subprocess.Popen(["sleep", "0"])
-from notyet.checks.orphans import adopt_orphans, sweep
-assert adopt_orphans()
-left = "(setsid sh -c 'echo $$ > a.pid; exec sleep 1000' &) &"
-run(script(left + " until [ -s a.pid ]; do :; done", here))
-(ours,) = pids_in(here)
-assert running(ours)
-assert until(lambda: len(pids_in(here)) == 2)  # an orphan of theirs, which comes to us
-adopted = int((here / "b.pid").read_text())
-until(lambda: int(open(f"/proc/{adopted}/stat").read().split()[3]) == os.getpid())
-print(sweep(), running(ours), running(theirs.pid), running(adopted), short.wait())
-theirs.kill()
-os.kill(adopted, 9)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can adopt orphans")
-def test_a_sweep_leaves_alone_what_was_there_before(tmp_path):
-    ended = run(python(NEIGHBOUR, str(tmp_path), *PATHS, timeout=30))
-    assert (ended.stdout, ended.stderr) == (b"1 False True True 0\n", b"")
-
-
 @pytest.mark.parametrize("wait", ["waitid", "waitpid"])
 def test_an_exit_code_that_somebody_else_took_is_a_problem(monkeypatch, wait):
     if wait == "waitpid":
@@ -307,3 +216,26 @@ def test_a_stopped_or_killed_watchdog_is_no_problem(monkeypatch):
 
     monkeypatch.setattr(command, "Watchdog", Killed)
     assert run(script("exit 3")).code == 3
+
+
+@pytest.mark.parametrize("then", ["exit 0", "kill -9 $$", "sleep 1000"])
+def test_a_group_is_signalled_before_its_leader_is_collected(tmp_path, clock, monkeypatch, then):
+    told = []
+    real = process.send
+
+    def send(target, number):
+        # Until it is collected, nobody else can get the number of its leader.
+        told.append(os.waitid(os.P_PID, -target, os.WEXITED | os.WNOHANG | os.WNOWAIT))
+        real(target, number)
+
+    def reap(pid):
+        assert told
+        collected.append(pid)
+        return groups.reap(pid)
+
+    collected = []
+    monkeypatch.setattr(process, "send", send)  # which finds no child if that was collected
+    monkeypatch.setattr(command, "reap", reap)
+    clock.hold_until(lambda: pids_in(tmp_path))
+    run(script(f"{LEFT['in the background']} {WAIT} {then}", tmp_path, timeout=5.0))
+    assert collected
