@@ -1,17 +1,16 @@
-"""The shape of a curve, in words: a + b * size^p, with the p that fits best."""
+"""The shape of a curve, in words: flat, linear or worse; and the straight line that fits it best."""
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FLAT = 1.5  # times what the smallest size took: less than that is no growth that anybody feels
-STRAIGHT = (
-    1.2  # the largest exponent that still counts as a straight line, with noise in the points
-)
-_EXPONENTS = tuple(n / 20 for n in range(1, 61))  # 0.05 ... 3
+STRAIGHT = 1.2  # the largest exponent that counts as linear, with the noise that points have
 SHAPES = ("flat", "linear", "worse")
 
 
@@ -20,22 +19,24 @@ class Shape(NamedTuple):
 
     name: str  # one of SHAPES
     times: float  # the largest size beside the smallest
-    exponent: float  # of the growing part
+    exponent: (
+        float  # of the steepest step from size to size: 1 where twice as much takes twice as long
+    )
     start: float  # of the straight line that fits best
-    slope: float  # of the straight line that fits best, for one more of the size
+    slope: float  # of that line, for one more of the size
 
 
 def shape_of(sizes: Sequence[float], figures: Sequence[float]) -> Shape:
     """Return the shape of a curve that has at least two points."""
-    times = figures[-1] / figures[0]
-    best = min(_EXPONENTS, key=lambda p: _line(sizes, figures, p)[2])
-    exponent = best if len(sizes) > 2 else 1.0  # two points fit any
-    start, slope, _ = _line(sizes, figures, 1.0)
+    points = list(zip(sizes, figures, strict=True))
+    exponent = max(
+        math.log(after / before) / math.log(larger / size)
+        for (size, before), (larger, after) in pairwise(points)
+    )
+    name = "linear" if exponent <= STRAIGHT else "worse"
     if max(figures) / figures[0] <= FLAT:
         name = "flat"
-    else:
-        name = "linear" if exponent <= STRAIGHT else "worse"
-    return Shape(name, times, exponent, start, slope)
+    return Shape(name, figures[-1] / figures[0], exponent, *_line(points))
 
 
 def is_within(shape: Shape, goal: str) -> bool:
@@ -43,29 +44,19 @@ def is_within(shape: Shape, goal: str) -> bool:
     return SHAPES.index(shape.name) <= SHAPES.index(goal)
 
 
-def _line(
-    sizes: Sequence[float], figures: Sequence[float], power: float
-) -> tuple[float, float, float]:
-    """Return a and b of a + b * size^power, neither below zero, and how wrong they are.
+def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return a and b of the line a + b * size that fits best, neither below zero.
 
     An error counts as a part of the figure: a point of 10 ms weighs as much as one of 10 s.
     """
-    raised = [size**power for size in sizes]
-    weights = [1 / figure**2 for figure in figures]
-    total = sum(weights)
-    middle_x = sum(w * x for w, x in zip(weights, raised, strict=True)) / total
-    middle_y = sum(w * y for w, y in zip(weights, figures, strict=True)) / total
-    across = sum(w * (x - middle_x) ** 2 for w, x in zip(weights, raised, strict=True))
-    along = sum(
-        w * (x - middle_x) * (y - middle_y)
-        for w, x, y in zip(weights, raised, figures, strict=True)
-    )
-    b = max(0.0, along / across if across else 0.0)
-    a = middle_y - b * middle_x
-    if a < 0:
-        a = 0.0
-        b = sum(w * x * y for w, x, y in zip(weights, raised, figures, strict=True)) / sum(
-            w * x * x for w, x in zip(weights, raised, strict=True)
-        )
-    wrong = sum(w * (a + b * x - y) ** 2 for w, x, y in zip(weights, raised, figures, strict=True))
-    return a, b, wrong
+    weighed = [(size, figure, 1 / figure**2) for size, figure in points]
+    total = sum(w for _, _, w in weighed)
+    middle_x = sum(w * x for x, _, w in weighed) / total
+    middle_y = sum(w * y for _, y, w in weighed) / total
+    across = sum(w * (x - middle_x) ** 2 for x, _, w in weighed)
+    along = sum(w * (x - middle_x) * (y - middle_y) for x, y, w in weighed)
+    slope = max(0.0, along / across)
+    start = middle_y - slope * middle_x
+    if start >= 0:
+        return start, slope
+    return 0.0, sum(w * x * y for x, y, w in weighed) / sum(w * x * x for x, _, w in weighed)

@@ -91,9 +91,9 @@ def shape_words(curve: Curve) -> str:
     if shape.name == "flat":
         said = f"flat: {said}"
     elif shape.name == "linear":
-        said = f"linear: {said}, {time_of(shape.slope)} for each (exponent {shape.exponent:.2f})"
+        said = f"linear: {said}, {time_of(shape.slope)} for each (exponent {shape.exponent:.2f} at most)"
     else:
-        said = f"worse than linear: {said} (exponent {shape.exponent:.2f})"
+        said = f"worse than linear: {said} (exponent {shape.exponent:.2f} at the steepest)"
     floors = [point.floor_us for point in curve.points if point.floor_us is not None]
     if len(floors) < len(curve.points):
         return said
