@@ -70,7 +70,7 @@ def _measured(effort: Effort, only: set[str]) -> Run:
     started, where = time.monotonic(), machine()
     print(", ".join(f"{name} {value}" for name, value in where.items()))
     print(
-        "medians, measured in turns; spread: how far the quartiles of ours are apart\n", flush=True
+        "medians, measured in turns; spread: how far the quartiles of a figure are apart\n", flush=True
     )
     style, tables = Style(sys.stdout), []
     for area in AREAS:

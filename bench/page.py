@@ -163,14 +163,14 @@ def _table(table: Table) -> str:
     lines: list[str] = []
     rows = [each for each in table.results if isinstance(each, Row | Amount)]
     if rows:
-        lines += ["| | floor | ours | ratio | spread | goal | |", "|---|---|--:|--:|--:|---|---|"]
+        lines += ["| | floor | figure | ratio | spread | goal | |", "|---|---|--:|--:|--:|---|---|"]
         lines += [_row(each) for each in rows]
     missing = [each for each in table.results if isinstance(each, Missing)]
     lines += (
         ["", *(f"- {each.what}: not measured, {each.why}." for each in missing)] if missing else []
     )
     said = words.remarks(table.results)
-    lines += ["", *(f"- {each[0].upper()}{each[1:]}." for each in said)] if said else []
+    lines += ["", *(f"- {each}." for each in said)] if said else []
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bench.measure import Result
     from notyet.cli.style import Style
 
-HEADER = ("", "floor", "", "ours", "ratio", "spread", "goal", "")
+HEADER = ("", "floor", "", "figure", "ratio", "spread", "goal", "")
 _RIGHT = (2, 3, 4, 5)  # columns of numbers
 
 
