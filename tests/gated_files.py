@@ -4,10 +4,10 @@ from pathlib import Path
 
 from conftest import git
 from notyet import Command, Engine, Gate, Match
+from notyet.beginning import remember_start
 from notyet.checks.drive import drive_sync
 from notyet.core.event import StartEvent
 from notyet.core.gate import Source
-from notyet.remembering import remember_start
 from support import EVERY_SCOPE, stop
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from notyet import system
 from notyet.asking import folder_of
 from notyet.core.command import Command
 from notyet.core.definition import digest_of
@@ -96,7 +95,7 @@ def _files_there(gate: Gate, remote: Remote, event: StopEvent | StartEvent) -> l
         parts.append(_workspace(event))
     assert isinstance(gate.check, Command)  # functions run here
     # It may be a link, or lie in a repository of its own: that is known only there.
-    folder = os.path.join(remote.path, gate.check.dir)
+    folder = system.path.join(remote.path, gate.check.dir)
     if folder.rstrip("/") != remote.path.rstrip("/"):
         parts.append(Files(Scope(folder), machine))
     return parts
@@ -118,6 +117,6 @@ def _is_inside(folder: str, other: str) -> bool:
 def _real(folder: str) -> str:
     """Return where a folder really lies; empty for a name that the system cannot take."""
     try:
-        return os.path.realpath(folder) if folder else ""
+        return system.path.realpath(folder) if folder else ""
     except (OSError, ValueError):  # a NUL, or half a character
         return ""

@@ -12,16 +12,14 @@ from time import monotonic
 from notyet.checks.drive import Call
 from notyet.core.command import Command
 from notyet.core.definition import definition_of, digest_of
-from notyet.core.event import stop_of
 from notyet.core.json_text import dumps
-from notyet.core.plan import select
 from notyet.core.record import Record, variant
 from notyet.core.text import listed
 from notyet.core.verdict import Allow, Problem
 from notyet.dependence import files_of, scope_key
 from notyet.errors import LedgerError
 from notyet.ledger import Wanted
-from notyet.workspace import look
+from notyet.workspace.look import PATIENCE, Looking
 from notyet.workspace.unknown import OUTSIDE, SLOW
 
 TYPE_CHECKING = False
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from notyet.checks.drive import Line
-    from notyet.core.event import StartEvent
+    from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
     from notyet.core.verdict import Decision, Report
@@ -39,29 +37,41 @@ if TYPE_CHECKING:
     from notyet.workspace.look import Scope
 
 _RECALLING = 5.0  # seconds for the ledger
-_LEAST_RECALLING = 0.2  # the same, where looking took all the time
 _PART = 4  # of the time that is left may be spent on looking, so that the gates have the rest
-_GOES_ON = frozenset({"compact", "resume"})  # starts of sessions that began before
 _ENDED = "exit "  # how a report says that a command ran to its end
 
 
 class Remembering:
     """One stop's gates that are asked only when it matters, and the files they depend on."""
 
-    def __init__(self, plan: Plan, deadline: Deadline) -> None:
-        self._event = plan.event
-        gates = [gate for stage in plan.stages for gate in stage if may_be_spared(gate)]
-        self._gates = {gate.name: gate for gate in gates}
-        self._files = {gate.name: files_of(gate, plan.event) for gate in gates}
+    def __init__(self, event: StopEvent, gates: Sequence[Gate], deadline: Deadline) -> None:
+        self._event = event
+        self._gates = {gate.name: gate for gate in gates if may_be_spared(gate)}
+        self._files = {name: files_of(gate, event) for name, gate in self._gates.items()}
         self._deadline = deadline
+        self._look: _Look | None = None
         self._trees: Mapping[str, str] = {}
         self.warnings: tuple[str, ...] = ()  # that files could not be looked at
 
-    def look(self) -> Line[None]:
-        """Look at the files before anybody is asked."""
-        seen = yield from _look_at(self._files, self._part_of(look.PATIENCE))
+    def begin(self) -> Line[None]:
+        """Begin to look at the files before anybody is asked; there is time for other things."""
+        self._look = _Look(self._files, self._part_of(PATIENCE))
+        yield from self._look.begin()
+
+    def look(self, plan: Plan) -> Line[None]:
+        """Look at the files of those who may be asked."""
+        asked = {gate.name for stage in plan.stages for gate in stage}
+        self._files = {name: parts for name, parts in self._files.items() if name in asked}
+        if self._look is None:
+            self._look = _Look(self._files, self._part_of(PATIENCE))
+        seen = yield from self._look.finish()
         self._trees = seen.trees(self._files)
         self.warnings = seen.warnings(self._files)
+
+    def leave(self) -> None:
+        """End what was begun and nobody waits for."""
+        if self._look is not None:
+            self._look.leave()
 
     def recall(self, ledger: AnyLedger, warn: Callable[[str], None]) -> Line[Mapping[str, str]]:
         """Return which gates need not be asked, and why; none, where the ledger cannot say."""
@@ -98,7 +108,7 @@ class Remembering:
         passed = [report.gate for report in asked if has_passed(report)]
         on = {r.gate: {"failed_on": self._trees[r.gate]} for r in asked if has_failed(r)}
         if passed:
-            patience = self._deadline.left(look.PATIENCE)
+            patience = self._deadline.left(PATIENCE)
             after = yield from trees_of({name: self._files[name] for name in passed}, patience)
             # A file that changed while a gate looked at it may have done so before or after that.
             kept = {name: tree for name, tree in after.items() if tree == self._trees[name]}
@@ -136,35 +146,9 @@ def has_failed(report: Report) -> bool:
     return not is_cut_off  # which says nothing of the files
 
 
-def remember_start(
-    event: StartEvent, gates: Sequence[Gate], ledger: AnyLedger, patience: float
-) -> Line[None]:
-    """Remember with which files an agent begins, within a time. Raises LedgerError."""
-    ends = monotonic() + patience
-    trees = yield from begun_with(event, gates, patience)
-    if trees:
-        left = max(_LEAST_RECALLING, ends - monotonic())
-        yield Call(ledger.remember_start, (event, trees, left))
-
-
-def begun_with(event: StartEvent, gates: Sequence[Gate], patience: float) -> Line[dict[str, str]]:
-    """Look at the files that an agent begins with; return fingerprints by scope.
-
-    Nothing where that is not to be remembered: a session that goes on began before.
-    """
-    if not event.session_id.strip() or (event.scope == "agent" and event.source in _GOES_ON):
-        return {}
-    asked = [gate for gate in gates if may_be_spared(gate)]
-    if event.scope == "subagent":  # other gates may be there for those that the session starts
-        asked = [*select(stop_of(event), asked)]
-    files = {gate.name: files_of(gate, event) for gate in asked}
-    trees = yield from trees_of(files, patience)
-    return {scope_key(files[name]): tree for name, tree in trees.items()}  # unknown ones too
-
-
 def trees_of(files: Mapping[str, tuple[Files, ...]], patience: float) -> Line[dict[str, str]]:
     """Return what the files of each gate look like now; empty where that cannot be told."""
-    seen = yield from _look_at(files, patience)
+    seen = yield from _Look(files, patience).finish()
     return seen.trees(files)
 
 
@@ -192,29 +176,57 @@ class _Seen(Record):
         return (f"cannot tell what changed in {listed([*places])}, {asked}",)
 
 
-def _look_at(files: Mapping[str, tuple[Files, ...]], patience: float) -> Line[_Seen]:
-    """Look at all files within one time: here first, and elsewhere with what is left of it."""
-    ends = monotonic() + patience
-    places: dict[str, dict[Files, None]] = {"": {}}
-    for part in dict.fromkeys(part for parts in files.values() for part in parts):
-        places.setdefault(part.where, {})[part] = None
-    found: dict[Files, str] = {}
-    reasons: dict[Files, str] = {}
-    for where, parts in places.items():
-        scopes = [part.scope for part in parts]
-        why: dict[Scope, str] = {}
-        left = max(0.0, ends - monotonic())
-        seen = [""] * len(scopes)
-        if not where and scopes:
-            seen = yield Call(look.fingerprints, (scopes, left, why))
-        elif where and left:
-            from notyet.workspace.remote import fingerprints_there
+class _Look:
+    """A look at all files within one time: here first, and elsewhere with what is left of it."""
 
-            machine = next(iter(parts)).machine
-            seen = yield Call(fingerprints_there, (machine, scopes, left, why))
-        found |= zip(parts, seen, strict=True)
-        reasons |= {part: why.get(part.scope, SLOW) for part in parts if not found[part]}
-    return _Seen(found, reasons)
+    def __init__(self, files: Mapping[str, tuple[Files, ...]], patience: float) -> None:
+        self._ends = monotonic() + patience
+        self._here: list[Files] = []
+        self._there: dict[str, list[Files]] = {}
+        for part in dict.fromkeys(part for parts in files.values() for part in parts):
+            where = self._there.setdefault(part.where, []) if part.where else self._here
+            where.append(part)
+        self._looking: Looking | None = None
+
+    def begin(self) -> Line[None]:
+        """Have git begin with what is here."""
+        if self._here:
+            scopes = [part.scope for part in self._here]
+            left = self._ends - monotonic()
+            self._looking = yield Call(Looking, (scopes, left), Looking.leave)
+
+    def finish(self) -> Line[_Seen]:
+        """Wait for git, and look elsewhere."""
+        if self._looking is None:
+            yield from self.begin()
+        seen = _Seen({}, {})
+        if self._looking is not None:
+            why: dict[Scope, str] = {}
+            trees = yield Call(self._looking.finish, (why,))
+            seen = _seen(self._here, trees, why)
+        for parts in self._there.values():
+            why = {}
+            trees = [""] * len(parts)
+            left = self._ends - monotonic()
+            if left > 0:
+                from notyet.workspace.remote import fingerprints_there
+
+                scopes = [part.scope for part in parts]
+                trees = yield Call(fingerprints_there, (parts[0].machine, scopes, left, why))
+            there = _seen(parts, trees, why)
+            seen = _Seen({**seen.found, **there.found}, {**seen.reasons, **there.reasons})
+        return seen
+
+    def leave(self) -> None:
+        """End what was begun, unless it is being finished."""
+        if self._looking is not None:
+            self._looking.leave()
+
+
+def _seen(parts: Sequence[Files], trees: Sequence[str], why: Mapping[Scope, str]) -> _Seen:
+    found = dict(zip(parts, trees, strict=True))
+    unknown = [part for part, tree in found.items() if not tree]
+    return _Seen(found, {part: why.get(part.scope, SLOW) for part in unknown})
 
 
 def _joined(parts: tuple[Files, ...], seen: list[str]) -> str:

@@ -17,6 +17,8 @@ from notyet.core.event import StartEvent
 from notyet.core.gate import Source
 from notyet.dependence import files_of
 from notyet.ledger.memory import MemoryLedger
+from notyet.workspace.look import Looking
+from process_table import children
 from support import rows, stop, substop
 
 pytestmark = pytest.mark.rule("N1")
@@ -397,15 +399,39 @@ def test_a_ledger_that_cannot_remember_costs_a_question_and_holds_nobody(git_pro
 def test_looking_takes_no_more_than_a_part_of_the_time(place, monkeypatch):
     given = []
 
-    def unknown(scopes, patience, _reasons):
-        given.append(patience)
-        return [""] * len(scopes)
+    class Unknown(Looking):
+        def __init__(self, scopes, patience):
+            given.append(patience)
+            super().__init__(scopes, 0.0)
 
-    monkeypatch.setattr("notyet.workspace.look.fingerprints", unknown)
+    monkeypatch.setattr("notyet.remembering.Looking", Unknown)
     assert (place.stop(within=8).outcome, place.asked) == ("passed", ["g"])
     assert place.stop().outcome == "passed"
     assert 0 < given[0] <= 2
     assert given[1] == pytest.approx(20, abs=1)
+
+
+class CannotBegin(MemoryLedger):
+    def begin(self, event, patience=None):
+        raise LedgerError("ledger.db", "disk full")
+
+
+@pytest.mark.parametrize(("kind", "why"), [(CannotBegin, "ledger"), (MemoryLedger, "")])
+def test_where_nobody_is_asked_no_git_is_waited_for_or_left(
+    git_project, tmp_path, monkeypatch, kind, why
+):
+    place = Place(git_project, tmp_path, kind())
+    first = place.stop(last_message="the same")
+    assert (first.why, place.asked) == (why, [] if why else ["g"])
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "git").write_text("#!/bin/sh\nexec sleep 600\n")
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    before = children()
+    again = place.stop(last_message="the same")
+    assert (again.outcome, again.why, place.asked) == (first.outcome, why, [])
+    assert children() <= before
 
 
 def test_when_the_time_is_up_while_looking_the_agent_is_let_go(place):

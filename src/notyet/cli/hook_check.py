@@ -99,9 +99,9 @@ def remember_start(event: StartEvent, setup: Setup, patience: float) -> None:
 
     if not (setup.workspace or event.workspace or repository_of(event.cwd)):
         return  # nobody can tell
+    from notyet.beginning import remember_start as remembered
     from notyet.checks.drive import drive_sync
     from notyet.ledger.sqlite import Ledger
-    from notyet.remembering import remember_start as remembered
 
     if setup.workspace:  # which a file may have named
         event = replace(event, workspace=setup.workspace)

@@ -27,11 +27,13 @@ _MOST_READ = 256 * 1024 * 1024  # bytes; beyond, git is asked, who need not keep
 _AT_ONCE = 4096  # entries
 _HEAD, _VERSIONS = b"DIRC\0\0\0", b"\2\3"
 _HEAD_SIZE, _HASH_SIZE = 12, 20
-# Where in an entry: the mode, the hash, the flags, and what follows them.
-_MODE, _HASH, _FLAGS, _NAME = 24, 40, 60, 62
-_REGULAR, _LINK, _FOLDER = 0x81, 0xA0, 0x40  # the upper byte of a mode
+# Where in an entry: the mode, the hash, the flags with the length of the name, and this.
+_MODE, _HASH, _FLAGS, _LENGTH, _NAME = 24, 40, 60, 61, 62
+_KIND, _RIGHTS = 26, 27  # the bytes of a mode that tell
+_REGULAR, _LINK, _FOLDER = 0x81, 0xA0, 0x40
+_USUAL_RIGHTS = 0xA4  # git gives them to regular files only
 # Of the flags:
-_VALID, _EXTENDED, _STAGE, _LENGTH = 0x8000, 0x4000, 0x3000, 0x0FFF
+_VALID, _EXTENDED, _STAGE, _LONGEST = 0x8000, 0x4000, 0x3000, 0x0FFF
 _SKIPPED = 0x40  # in the upper byte of what follows the extended ones
 # How much room an entry takes whose name is that short: at least one zero byte follows.
 _ROOM = tuple((_NAME + length + 8) & -8 for length in range(256))
@@ -42,16 +44,18 @@ class Entries:
 
     def __init__(self, folders: Mapping[str, bytes]) -> None:
         self.hidden: list[bytes] = []
+        self.odd: list[bytes] = []  # those with another mode than usual, or with flags
         self.unmet = {**folders}  # in which no entry was met yet
         self.is_filled = False
         self._seen = blake2b(digest_size=16)
 
     def digest(self) -> bytes:
         """Return what stands for all entries."""
-        return self._seen.digest()
+        odd = b"".join([b"%d " % len(entry) + entry for entry in self.odd])
+        return self._seen.digest() + blake2b(odd, digest_size=16).digest()
 
     def take(self, entries: Iterable[bytes]) -> None:
-        """Count entries in."""
+        """Count usual entries in."""
         self.is_filled = True
         self._seen.update(b"".join(entries))
 
@@ -102,35 +106,36 @@ class _Reader:
     def _read_some(self, at: int, count: int) -> int:
         """Take some entries; return where the next one begins."""
         data, room = self._data, _ROOM
-        entries: list[bytes] = []
-        add = entries.append
+        usual: list[bytes] = []
+        add = usual.append
         for _ in range(count):  # of which there are many: it must be short
-            if data[at + _FLAGS] or data[at + _MODE + 2] != _REGULAR:
-                end = self._odd_one(at)
-            else:
-                end = at + room[data[at + _FLAGS + 1]]
-            add(data[at + _MODE : at + _MODE + 4])
+            if data[at + _FLAGS] or data[at + _RIGHTS] != _USUAL_RIGHTS:
+                at = self._take_odd(at)
+                continue
+            end = at + room[data[at + _LENGTH]]
             add(data[at + _HASH : end])
             at = end
-        self._entries.take(entries)
+        self._entries.take(usual)
         if self._entries.unmet:
-            self._entries.meet(entries, _NAME - _HASH)
+            self._entries.meet(usual, _NAME - _HASH)
         return at
 
-    def _odd_one(self, at: int) -> int:
-        """Look closer at an entry that is no plain file, has a long name, or is overlooked."""
-        data, mode = self._data, self._data[at + _MODE + 2]
-        flags = data[at + _FLAGS] << 8 | data[at + _FLAGS + 1]
+    def _take_odd(self, at: int) -> int:
+        """Take an entry that is no plain file, has a long name, or is overlooked."""
+        data, mode = self._data, self._data[at + _KIND]
+        flags = data[at + _FLAGS] << 8 | data[at + _LENGTH]
         start, is_skipped = at + _NAME, False
         if flags & _EXTENDED:
             is_skipped = bool(data[start] & _SKIPPED)
             start += 2
         if mode == _FOLDER:  # which stands for all that is in it
             raise _OddError
-        length = flags & _LENGTH
-        if length == _LENGTH:  # or more
+        length = flags & _LONGEST
+        if length == _LONGEST:  # or more
             length = data.index(b"\0", start) - start
-        name = data[start : start + length]
+        stop = start + length
+        name = data[start:stop]
+        self._entries.odd.append(data[at + _MODE : at + _MODE + 4] + data[at + _HASH : stop])
         is_file = mode in (_REGULAR, _LINK)
         # Conflicts the status tells, unless it was told to overlook them.
         if flags & _VALID or (not flags & _STAGE and (is_skipped or not is_file)):
@@ -138,7 +143,7 @@ class _Reader:
             if len(self._entries.hidden) > MOST_HIDDEN:
                 raise Unknown(TOO_MUCH)
         self._entries.meet((name,))
-        return start + length - (start + length - at) % 8 + 8
+        return stop - (stop - at) % 8 + 8
 
     def _expect_known_rest(self, at: int) -> None:
         """Raise if there is more than hints: another file, or what changes what entries mean."""

@@ -104,7 +104,7 @@ def test_a_start_that_cannot_be_remembered_is_a_start_with_a_line_on_stderr(proj
 def test_a_fault_of_ours_does_not_keep_an_agent_from_starting(project):
     text = MARKING + "[start]\ntell = true\n"
     new_project(project, text)
-    change = "import notyet.remembering as r\ndef fail(*_): raise ZeroDivisionError('ours')\n"
+    change = "import notyet.beginning as r\ndef fail(*_): raise ZeroDivisionError('ours')\n"
     done = run_changed_hook(start(project), change + "r.files_of = fail")
     assert done.returncode == 0
     assert "additionalContext" in done.stdout.decode()
@@ -140,8 +140,7 @@ def test_a_spared_stop_runs_git_status_once_and_nothing_that_takes_longer(projec
     run_hook(payload("claude", project), environ=clean_environ() | {"PATH": path})
     assert stops() == [("skipped", "unchanged")]
     words = [line.split() for line in log.read_text().splitlines()]
-    ran = sorted(name for each in words for name in each if name in {"status", "ls-files"})
-    assert (ran, len(words)) == (["ls-files", "status"], 2)
+    assert ["status" in each for each in words] == [True]
 
 
 HEAVY = {"json", "re", "subprocess", "dataclasses", "typing", "asyncio", "threading", "hashlib"}

@@ -13,7 +13,7 @@ import pytest
 from conftest import git
 from notyet.workspace import git as git_runs
 from notyet.workspace import listing, one_look, unknown
-from notyet.workspace.look import Scope, fingerprint, fingerprints
+from notyet.workspace.look import Looking, Scope, fingerprint, fingerprints
 from process_table import children
 from tree_changes import add, configured, edit
 
@@ -171,6 +171,29 @@ def test_a_git_that_hangs_is_ended_with_all_it_started(git_project, tmp_path, re
     while living(groups):  # a child's end takes a moment
         time.sleep(0.01)
     assert children() <= before
+
+
+def test_a_look_that_nobody_finishes_leaves_no_git_behind(git_project, tmp_path, replace_git):
+    ran = tmp_path / "ran"
+    replace_git(f"touch {ran}; exec sleep 600")
+    before = children()
+    looking = Looking([Scope(git_project)], 60.0)
+    while not ran.exists():
+        time.sleep(0.01)
+    looking.leave()
+    looking.leave()
+    assert children() <= before
+    reasons = {}
+    assert looking.finish(reasons) == [""]
+    assert reasons == {}
+
+
+def test_a_look_that_is_finished_has_nothing_to_leave(git_project):
+    looking = Looking([Scope(git_project)], 60.0)
+    add(Path(git_project))
+    assert looking.finish() != [""]
+    looking.leave()
+    assert looking.finish() == [""]
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
