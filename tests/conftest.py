@@ -52,7 +52,7 @@ def _nothing_of_the_user(tmp_path_factory, monkeypatch):
         monkeypatch.delenv(f"NOTYET_{name}", raising=False)
     for name in ("PROJECT_DIR", "CODE_STOP_HOOK_BLOCK_CAP", "CONFIG_DIR"):
         monkeypatch.delenv(f"CLAUDE_{name}", raising=False)
-    for name in ("CODEX_HOME", "AI_AGENT"):
+    for name in ("CODEX_HOME", "AI_AGENT", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
 
 

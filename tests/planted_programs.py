@@ -94,6 +94,29 @@ def an_older_one(world, monkeypatch):
     world.program("notyet", 'echo \'{"systemMessage": "notyet 0.0.1: would ask lint"}\'')
 
 
+@plants("program-missing")
+def its_launcher_is_gone(world, monkeypatch):
+    (world.launch() / "launch.py").unlink()
+
+
+@plants("launcher-other")
+def its_launcher_is_of_another_notyet(world, monkeypatch):
+    path = world.launch() / "launch.py"
+    path.write_text(f"{path.read_text()}# of another version\n")
+
+
+@plants("pack-outdated")
+def its_pack_was_never_made(world, monkeypatch):
+    for pack in world.launch().glob("*.pack"):
+        pack.unlink()
+
+
+@plants("pack-outdated")
+def its_pack_is_cut_short(world, monkeypatch):
+    for pack in world.launch().glob("*.pack"):
+        pack.write_bytes(pack.read_bytes()[:9_000])
+
+
 @plants("not-probed")
 def it_also_runs_others(world, monkeypatch):
     line = f"touch {world.folder}/ran && {world.notyet} hook --host {world.host} --timeout 1800"

@@ -11,7 +11,9 @@ from notyet.cli.main import main
 from notyet.install import claude, codex, codex_trust, host_named
 from notyet.install.entry import entries
 from notyet.install.hooks_file import document_of
+from notyet.install.launcher import data_folder, lay, own_root
 from notyet.install.registered import registrations
+from notyet.install.start import launched
 
 GATES = "".join(f'[gates.{name}]\nrun = "true"\nwhen = "always"\n' for name in ("lint", "tests"))
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
@@ -129,6 +131,16 @@ class World:
         wanted = entries(self.host, start, timeout)
         text = host_named(self.host).added(text, place, wanted)
         Path(place.path).write_text(text)
+
+    def launch(self):
+        """Register the launcher, as `notyet install` does now; return its folder."""
+        folder = data_folder(os.environ)
+        lay(folder, own_root())
+        self.settings.unlink()
+        self.register(start=launched(folder, sys.executable))
+        if self.host == "codex":
+            self.serve()
+        return Path(folder)
 
     def change(self, change, path=None):
         """Change a JSON file's value."""

@@ -16,15 +16,18 @@ from notyet.core.record import replace
 from notyet.core.text import bounded, visible
 from notyet.install import HOSTS, host_named
 from notyet.install.edit import is_dropped
-from notyet.install.entry import EVENTS, START_TIMEOUT, Start, absolute_start, entries
+from notyet.install.entry import EVENTS, START_TIMEOUT, entries
 from notyet.install.hooks_file import found_in
+from notyet.install.launcher import data_folder, is_laid, lay, own_root
 from notyet.install.place import is_same_file
 from notyet.install.planning import to_install
 from notyet.install.refused import CannotInstall
+from notyet.install.start import Start, absolute_start, launched_start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from notyet.cli.installing import Outcome, Screen
     from notyet.install.change import Change
@@ -78,13 +81,14 @@ def run(args: argparse.Namespace) -> int:
 def _install(screen: Screen, host: Host, args: argparse.Namespace, seconds: int) -> int:
     environ = os.environ
     place = host.target(args.scope or "user", os.getcwd(), environ)
-    start = Start(line="") if place.scope == "project" else _start()
+    start = Start(line="") if place.scope == "project" else _start(environ)
     wanted = entries(host.NAME, start.line, seconds)
     for one in filter(is_dropped, found_in(host.NAME, [place])[0]):
         screen.note(
             f"{one.where}: the matcher {one.matcher!r} is dropped; which agents are gated is said "
             f"in {NAME}"
         )
+    screen.first = lambda: _lay(start)  # a line in force must find what it starts
     outcome = screen.settle_with_trust(
         host, place, lambda: to_install(host, place, wanted), f"Register notyet with {host.TITLE}"
     )
@@ -92,6 +96,9 @@ def _install(screen: Screen, host: Host, args: argparse.Namespace, seconds: int)
         return 1
     if outcome == "nothing":
         print(f"already installed for {host.TITLE}: {visible(place.path)}")
+        if start.folder and not args.dry_run and not is_laid(start.folder, own_root()):
+            _lay(start)
+            screen.done("renewed what hooks start with", folder=start.folder)
     elif outcome == "done":
         screen.done(
             f"installed for {host.TITLE}: {', '.join(EVENTS)}",
@@ -115,10 +122,15 @@ def _install(screen: Screen, host: Host, args: argparse.Namespace, seconds: int)
     return 0 if is_gated and outcome != "declined" else 1
 
 
-def _start() -> Start:
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    main = os.path.join(package, "__main__.py")
-    return absolute_start(sys.argv[0], sys.prefix, sys.executable, main)
+def _start(environ: Mapping[str, str]) -> Start:
+    main = os.path.join(own_root(), "notyet", "__main__.py")
+    usual = absolute_start(sys.argv[0], sys.prefix, sys.executable, main)
+    return launched_start(usual, data_folder(environ), sys.executable)
+
+
+def _lay(start: Start) -> None:
+    if start.folder:
+        lay(start.folder, own_root())
 
 
 def _look_around(screen: Screen, host: Host, place: Place) -> None:

@@ -68,18 +68,23 @@ def guarded(command: str, args: argparse.Namespace, work: Callable[[Screen], int
         return refuse(command, f"{where}: {error.strerror}; nothing was changed there")
 
 
+def _nothing() -> None:
+    """Do nothing before a change."""
+
+
 class Screen:
     """Talks to a person about changes, in many words on a terminal and in few elsewhere."""
 
     def __init__(self, command: str, args: argparse.Namespace) -> None:
         self.command = command
         self._yes: bool = args.yes
-        self._dry: bool = args.dry_run
+        self.is_dry: bool = args.dry_run
         self._backup = ""
         self.change: Change | None = None  # the last one that was settled
+        self.first: Callable[[], None] = _nothing  # what has to be done before one is written
         self.paint = Style(sys.stdout).paint
         # Who says yes beforehand and does not look wants to know what was done, not how.
-        self._shows = self._dry or not self._yes or sys.stdout.isatty()
+        self._shows = self.is_dry or not self._yes or sys.stdout.isatty()
 
     def settle(self, host: Host, place: Place, plan: Callable[[], Change], do: str) -> Outcome:
         """Show what would change, ask, and write it. Raises NotyetError and OSError."""
@@ -88,12 +93,13 @@ class Screen:
             if change.is_empty:
                 return "nothing"
             places = self._show_all(host, place, change)
-            if self._dry:
+            if self.is_dry:
                 print("nothing was changed: this is a dry run")
                 return "shown"
             if not self._yes and not agreed(f"{do}?", self.command, "to do this"):
                 print("nothing was changed")
                 return "declined"
+            self.first()
             try:
                 backup = change.write(state_folder(os.environ))
             except Stale:

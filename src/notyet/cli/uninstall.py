@@ -8,8 +8,10 @@ from contextlib import suppress
 from notyet.cli.installing import add_options, guarded
 from notyet.config.store import state_folder
 from notyet.install import HOSTS, host_named
+from notyet.install.backup import changed_files
 from notyet.install.edit import is_hook, is_mixed
 from notyet.install.hooks_file import found_in
+from notyet.install.launcher import data_folder, launcher_path, mentions, remove
 from notyet.install.place import is_same_file
 from notyet.install.planning import to_uninstall
 from notyet.install.refused import CannotInstall
@@ -69,7 +71,21 @@ def _uninstall(screen: Screen, host: Host, scope: Scope | Literal[""]) -> int:
         print(f"not installed for {host.TITLE}: nothing of notyet in {where}")
         return 1 if mistakes or is_left else 0
     results = [_from(screen, host, place) for place in places.values()]
+    _clear(screen)
     return 0 if all(results) and not mistakes and not is_left else 1
+
+
+def _clear(screen: Screen) -> None:
+    """Remove the launcher once no settings that we know of have it started."""
+    folder = data_folder(os.environ)
+    if screen.is_dry or not folder or not os.path.isdir(folder):
+        return
+    used = launcher_path(folder)
+    files = {*changed_files(state_folder(os.environ))}
+    for name in HOSTS:
+        files |= {place.path for place in host_named(name).places(os.getcwd(), os.environ)}
+    if not any(mentions(path, used) for path in files):
+        remove(folder)
 
 
 def _everywhere(host: Host) -> tuple[list[Registration], list[Mistake]]:

@@ -41,6 +41,7 @@ _VALUES = {
 _SPLIT = ("-S", "--split-string")  # of `env`: the next word is a whole command
 _PROGRAMS = ("python", "pypy", "__main__.py")
 _MODULE = "/notyet/__main__.py"
+LAUNCHER = "/notyet/launch.py"  # which `install` writes, for a Python to run
 _DIRECT = frozenset({*_SHELLS, "eval", "notyet", "py"})
 _DIRECT_STARTS = ("$(", "`")
 _LOOKUPS = (["which"], ["command", "-v"], ["type", "-p"], ["type", "-P"])
@@ -211,7 +212,7 @@ def _is_program(word: str) -> bool:
 
 
 def _after_python(words: Words) -> int:
-    """Return where the words after `-m notyet` or `.../notyet/__main__.py` begin; else the end."""
+    """Return where the words after `-m notyet` or a file of ours begin; else the end."""
     at = 1
     while at < len(words) and words[at].startswith("-"):
         if words[at] in _WITH_VALUE:
@@ -219,7 +220,7 @@ def _after_python(words: Words) -> int:
         elif words[at].endswith("m") and not words[at].startswith("--"):  # -m, -Im
             return at + 2 if tuple(words[at + 1 : at + 2]) == ("notyet",) else len(words)
         at += 1
-    is_us = at < len(words) and words[at].endswith((_MODULE, "/bin/notyet"))
+    is_us = at < len(words) and words[at].endswith((_MODULE, LAUNCHER, "/bin/notyet"))
     return at + 1 if is_us else len(words)
 
 

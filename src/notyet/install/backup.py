@@ -10,6 +10,7 @@ from notyet.ledger.private import make_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Literal
 
     Kind = Literal["first", "later"]  # "first": it has no entries of ours
@@ -62,6 +63,14 @@ def kept(state: str, path: str) -> list[bytes | None]:
         except OSError:
             continue
     return found
+
+
+def changed_files(state: str) -> Iterator[str]:
+    """Yield the files that we ever changed, which may be gone by now."""
+    root = os.path.join(state, "backups")
+    for folder, _, names in os.walk(root):
+        if any(name != _MADE for name in names):
+            yield os.path.join("/", os.path.relpath(folder, root))
 
 
 def note_folder(state: str, folder: str) -> None:

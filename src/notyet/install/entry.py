@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shlex
 
 from notyet.core.record import Record
 from notyet.dialects import HOSTS
-from notyet.dialects.own_command import at_verb, ours_in
-from notyet.errors import NotyetError
+from notyet.dialects.own_command import LAUNCHER, at_verb, ours_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,16 +17,6 @@ STARTS = ("SessionStart", "SubagentStart")
 EVENTS = (*STOPS, *STARTS)
 START_TIMEOUT = 30  # seconds; a start only tells the agent of its gates
 _SHORTEST_LOOKUP = "command -v notyet >/dev/null 2>&1 || exit 0; exec "
-# Folders that a tool makes for one run, and may clear at any time. Those of uv have usual names.
-_OF_UV = re.compile(r"/(archive|environments|builds)-v\d+/")
-_THROWN_AWAY = (
-    (_OF_UV, "uvx", "uv tool install notyet"),
-    (re.compile(r"/pipx/\.cache/|/(\.cache|Caches)/pipx/"), "pipx run", "pipx install notyet"),
-)
-
-
-class NoCommand(NotyetError):  # noqa: N818  # named after what happened
-    """There is no command that would still work tomorrow; the message says what to do."""
 
 
 class Entry(Record, kw_only=True):
@@ -55,13 +42,7 @@ class Ours(Record, kw_only=True):
     host: str = ""
     timeout: float | None = None
     is_portable: bool = False  # does nothing where notyet is missing
-
-
-class Start(Record, kw_only=True):
-    """How notyet is started, up to `hook`; and what a person should know of that."""
-
-    line: str
-    note: str = ""
+    launcher: str = ""  # the file that a Python is to run, if it is our launcher
 
 
 def entries(host: str, start: str, timeout: int) -> tuple[Entry, ...]:
@@ -86,6 +67,7 @@ def parsed(command: str) -> Ours | None:
     if words is None:
         return None
     verb = at_verb(words)
+    script = words[verb - 1]
     options = _options(words[verb + 1 :])
     host = options.get("--host", "")
     try:
@@ -98,6 +80,7 @@ def parsed(command: str) -> Ours | None:
         host=host if host in HOSTS else "",
         timeout=timeout if timeout > 0 else None,
         is_portable=_SHORTEST_LOOKUP in command,
+        launcher=script if script.endswith(LAUNCHER) else "",
     )
 
 
@@ -108,49 +91,3 @@ def _options(words: list[str]) -> dict[str, str]:
         if name.startswith("--"):
             found[name] = value if sign else "".join(words[at + 1 : at + 2])
     return found
-
-
-def absolute_start(argv0: str, prefix: str, python: str, main: str) -> Start:
-    """Return a start that outlives upgrades of notyet and of Python. Raises NoCommand.
-
-    That is the script by which notyet was called, with its symbolic links: pipx and uv keep
-    theirs in one place, whatever lies behind it.
-    """
-    script = os.path.abspath(argv0)
-    if os.path.basename(argv0) != "notyet" or not os.access(script, os.X_OK):
-        script = os.path.join(prefix, "bin", "notyet")
-    for part, tool, better in _THROWN_AWAY:
-        if any(_is_within(part, path) for path in (f"{prefix}/", script)):
-            raise NoCommand(
-                f"this is {tool}'s throw-away copy of notyet ({prefix}), which will be gone; "
-                f"run `{better}`, and then this command again"
-            )
-    if os.path.isfile(script) and os.access(script, os.X_OK):
-        return Start(line=_quoted(script))
-    if not os.path.isabs(python):
-        raise NoCommand(
-            f"there is no {script}, and this Python does not know where it is; "
-            "start notyet with a Python by its whole path, or install it"
-        )
-    words = (python, "-I", "-S", os.path.abspath(main))
-    note = f"there is no {script}, so hooks run {words[-1]} with {python}"
-    return Start(line=" ".join(_quoted(word) for word in words), note=note)
-
-
-def _is_within(part: re.Pattern[str], path: str) -> bool:
-    found = part.search(path)
-    if found is None or part is not _OF_UV:
-        return found is not None
-    cache = path[: found.start()]
-    return os.path.basename(cache) == "uv" or os.path.exists(os.path.join(cache, "CACHEDIR.TAG"))
-
-
-def _quoted(word: str) -> str:
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        raise NoCommand(
-            f"the path {os.fsencode(word)!r} is not UTF-8, so it cannot stand in a settings file; "
-            "install notyet in another folder"
-        ) from None
-    return shlex.quote(word)

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import BinaryIO
 
 _PREFIX, _SUFFIX = ".notyet-", ".tmp"
 
@@ -18,6 +19,20 @@ def replace_file(path: str, content: bytes) -> None:
     """Replace a file as a whole. Raises OSError about this very file, whatever was in the way."""
     with _about(path):
         _write_beside(path, content)
+
+
+def write_private(path: str, content: bytes, moment: int | None = None) -> None:
+    """Write a file of our own as a whole, 0600; `moment` is its time. Raises OSError about it."""
+    with _about(path):
+        folder = os.path.dirname(path)
+        os.makedirs(folder, 0o700, exist_ok=True)
+        with _beside(folder) as (beside, file):
+            file.write(content)
+            file.flush()
+            if moment is not None:
+                os.utime(file.fileno(), ns=(moment, moment))
+            os.fsync(file.fileno())
+            os.replace(beside, path)
 
 
 def make_folder(path: str) -> None:
@@ -54,17 +69,24 @@ def _write_beside(path: str, content: bytes) -> None:
     """Write beside the file, and take its place."""
     folder = os.path.dirname(path)
     os.makedirs(folder, exist_ok=True)
+    with _beside(folder) as (beside, file):
+        mode = _take_after(path, file.fileno())  # before there is something to read
+        file.write(content)
+        file.flush()
+        os.fchmod(file.fileno(), mode)  # which a change of the owner may have narrowed
+        os.fsync(file.fileno())
+        os.replace(beside, path)
+
+
+@contextmanager
+def _beside(folder: str) -> Iterator[tuple[str, BinaryIO]]:
+    """Open a new file of this folder, which is gone unless it gets another name."""
     _clear(folder)
     beside = os.path.join(folder, f"{_PREFIX}{os.getpid()}-{time.time_ns()}{_SUFFIX}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
-            mode = _take_after(path, descriptor)  # before there is something to read
-            file.write(content)
-            file.flush()
-            os.fchmod(descriptor, mode)  # which a change of the owner may have narrowed
-            os.fsync(descriptor)
-        os.replace(beside, path)
+            yield beside, file
     except BaseException:
         if os.path.exists(beside):
             os.unlink(beside)

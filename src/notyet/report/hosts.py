@@ -16,6 +16,7 @@ from notyet.install.registered import registrations
 from notyet.report.faults.contents import read_places
 from notyet.report.faults.entries import install_again, spoken
 from notyet.report.faults.fault import Fault, fault, is_bad
+from notyet.report.faults.launching import launching_faults
 from notyet.report.faults.look import Look, judge_of
 from notyet.report.faults.programs import program_fault
 from notyet.report.faults.versions import Version, find_program, version_of
@@ -150,6 +151,7 @@ def _look(
             own = config_of(entry, cwd)
             expected = None if own is None else _setup(taken, entry, own)
             faults += probe_faults(taken, entry, answer, expected)
+    faults += launching_faults(taken, lines)
     if probed is not None and probed.asked:
         faults = once_asked(faults)
     return HostStatus(

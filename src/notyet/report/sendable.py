@@ -11,6 +11,7 @@ import shlex
 from notyet.config.files import real_folder, root_of
 from notyet.dialects.own_command import at_verb, is_only_hook, ours_of
 from notyet.install.entry import parsed, portable
+from notyet.install.start import unguarded
 from notyet.install.worktree import main_root
 from notyet.report.faults.claude_folder import is_accepted
 
@@ -64,7 +65,7 @@ def _is_only_ours(command: str) -> bool:
 
 def _is_plain(look: Look, command: str) -> bool:
     """Tell whether a line names a notyet that is none of the project's, and does nothing else."""
-    words = _words(command)
+    words = _words(unguarded(command))
     if words[:2] == ["sh", "-c"]:
         called = _words(words[-1].rpartition("; exec ")[2])
         return called[:1] == ["notyet"] and command == portable(shlex.join(called[1:]))

@@ -81,5 +81,8 @@ def test_a_throw_away_copy_is_refused_but_may_serve_a_project(place, monkeypatch
 
 def test_a_start_that_is_unusual_is_said(place, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("sys.prefix", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", "/dev/null")
     assert main(["install", "claude", "--yes"]) == 0
-    assert "note: there is no " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "note: there is no " in said
+    assert "; hooks start slower than they could: /dev/null is no folder" in said

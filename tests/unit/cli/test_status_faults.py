@@ -32,6 +32,16 @@ def test_a_healthy_machine_has_no_fault(world_of, host):
     assert world.found() == (0, {})
 
 
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_a_machine_with_the_launcher_has_no_fault_and_is_answered_by_it(world_of, host):
+    world = world_of(host)
+    world.launch()
+    code, said = world.status()
+    assert (code, said["hosts"][0]["faults"]) == (0, [])
+    assert "would ask lint, tests" in said["hosts"][0]["probe"]["says"]
+    assert "/launch.py hook" in said["hosts"][0]["probe"]["command"]
+
+
 def test_every_known_fault_is_planted_here():
     assert {param.values[2] for param in PLANTED} == set(CODES)
 

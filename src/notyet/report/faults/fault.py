@@ -47,6 +47,8 @@ CODES: Mapping[str, Level] = MappingProxyType(
         "no-reply": "fault",
         "asks-otherwise": "fault",
         "other-version": "warning",
+        "launcher-other": "warning",
+        "pack-outdated": "note",
         "not-probed": "warning",
         # Trust.
         "hook-untrusted": "fault",

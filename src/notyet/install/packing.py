@@ -1,0 +1,237 @@
+"""The pack: what a hook imports, compiled for one Python into one file, which `packed` reads.
+
+A hook spends most of its time on finding, reading and unmarshalling modules. The pack holds them
+in groups, each as one list in the order in which they can be run, and without what running does
+not need: docstrings, annotations of functions, what is for type checkers, and columns.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import marshal
+import os
+from importlib.util import MAGIC_NUMBER
+from types import MappingProxyType
+
+from notyet.packed import are_unchanged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from notyet.packed import Item, Span
+
+# The groups, and the modules for whose sake each is there. What these import when they are
+# imported belongs to them too, if no group before has it; what they import later does not.
+GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        # Of every event.
+        "door": ("notyet.cli.hook",),
+        # Where a subagent stops, and there is a file.
+        "silent": ("notyet.config.unchanged",),
+        # Where something is configured for this agent.
+        "setup": (
+            "notyet.cli.hook_line",
+            "notyet.dialects.claude",
+            "notyet.config.load",
+        ),
+        # Where gates are asked.
+        "gates": (
+            "notyet.core.plan",
+            "notyet.cli.hook_check",
+            "notyet.checks.loop",
+            "notyet.checks.orphans",
+            "notyet.engine",
+            "notyet.configured",
+            "notyet.ledger.sqlite",
+            "notyet.checks.command",
+            "notyet.checks.question",
+            "notyet.dialects.native",
+            "notyet.core.definition",
+            "notyet.core.settle",
+            "notyet.core.note",
+        ),
+        # Where gates depend on files.
+        "files": (
+            "notyet.dependence",
+            "notyet.remembering",
+            "notyet.ledger.passes",
+            "notyet.workspace.look",
+        ),
+    }
+)
+SIGN = b"notyet 1 %b %d %d "  # for which Python, and the file's own size and time
+HEAD = 64  # bytes: the sign, and the length of the first block, which follows
+_PACKAGE = "notyet"
+_LOADER = "notyet.packed"
+# Record reads annotations of classes, which are texts as in the source.
+_FLAGS = __future__.annotations.compiler_flag
+
+
+class Package:
+    """The package's source, in the folder `root`, of which each file is read once."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._read: dict[str, tuple[os.stat_result, ast.Module]] = {}
+
+    def members(self) -> dict[str, tuple[str, ...]]:
+        """Return the modules of each group, in an order in which they can be run."""
+        seen: set[str] = set()
+        return {
+            group: tuple(one for name in names for one in self._ordered(name, seen))
+            for group, names in GROUPS.items()
+        }
+
+    def packed(self, moment: int) -> bytes:
+        """Return a pack for the Python that runs this; `moment` is the time its file will have.
+
+        Raises OSError where a source cannot be read, and SyntaxError.
+        """
+        (_, door), *others = [
+            (names, [self._item(name) for name in names]) for names in self.members().values()
+        ]
+        rest = b""
+        spans: dict[str, Span] = {}
+        for names, items in reversed(others):
+            content = _dumped(items)
+            rest = content + rest
+            spans |= dict.fromkeys(names, (len(rest), len(content)))
+        first = _dumped((self._item(_LOADER)[-1], (door, spans)))
+        size = HEAD + len(first) + len(rest)
+        head = SIGN % (MAGIC_NUMBER, size, moment) + b"%d" % len(first)
+        return head.ljust(HEAD) + first + rest
+
+    def _ordered(self, name: str, seen: set[str]) -> Iterator[str]:
+        """Yield a module behind all that it imports; nothing for a name that is no module."""
+        if name in seen or not self._source(name):
+            return
+        seen.add(name)
+        parent = name.rpartition(".")[0]
+        for other in (parent, *_imported(self._tree(name))):
+            yield from self._ordered(other, seen)
+        yield name
+
+    def _tree(self, name: str) -> ast.Module:
+        """Return a module as far as running it needs it."""
+        if name not in self._read:
+            with open(self._source(name), "rb") as file:
+                found = os.fstat(file.fileno())  # before: if it changes now, it is not as packed
+                self._read[name] = found, _Lean().visit(ast.parse(file.read()))
+        return self._read[name][1]
+
+    def _item(self, name: str) -> Item:
+        file = self._source(name)
+        code = compile(self._tree(name), file, "exec", _FLAGS, dont_inherit=True)
+        found = self._read[name][0]
+        is_package = file.endswith("/__init__.py")
+        return name, is_package, file, found.st_mtime_ns, found.st_size, code
+
+    def _source(self, name: str) -> str:
+        """Return the source file of a module of ours; empty where there is none."""
+        if name.partition(".")[0] != _PACKAGE:
+            return ""
+        path = os.path.join(self._root, *name.split("."))
+        files = (os.path.join(path, "__init__.py"), f"{path}.py")
+        return next((file for file in files if os.path.isfile(file)), "")
+
+
+def is_current(path: str) -> bool:
+    """Tell whether a pack is for this Python, whole, and of the sources as they are now."""
+    try:
+        with open(path, "rb") as file:
+            found = os.fstat(file.fileno())
+            content = file.read()
+        sign = SIGN % (MAGIC_NUMBER, found.st_size, found.st_mtime_ns)
+        if not content.startswith(sign) or len(content) != found.st_size:
+            return False
+        _, (items, spans) = marshal.loads(content[HEAD:])  # noqa: S302  # our own, as its sign says
+        groups = [items]
+        for begin, length in set(spans.values()):
+            groups.append(marshal.loads(content[len(content) - begin :][:length]))  # noqa: S302
+    except (OSError, EOFError, ValueError, TypeError):
+        return False
+    return all(are_unchanged(items) for items in groups)
+
+
+def _dumped(value: Any) -> bytes:
+    """Marshal what was marshalled before: then only what occurs twice is marked as shared."""
+    return marshal.dumps(marshal.loads(marshal.dumps(value)))  # noqa: S302  # our own
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of modules that are imported along with one; some may be no modules."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue  # which is run later
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        else:
+            yield from _imported(node)
+
+
+class _Lean(ast.NodeTransformer):
+    """Takes out of a module what nobody needs who runs it."""
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        node.body = [_unannotated(one) for one in _undocumented(node.body)]
+        self.generic_visit(node)
+        for inner in ast.walk(node):
+            if getattr(inner, "body", None) == []:
+                inner.body = [ast.Pass()]  # type: ignore[attr-defined]
+            if hasattr(inner, "lineno"):
+                inner.end_lineno = inner.lineno  # type: ignore[attr-defined]
+                inner.col_offset = inner.end_col_offset = 0  # type: ignore[attr-defined]
+        return ast.fix_missing_locations(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        node.body = _undocumented(node.body)
+        self.generic_visit(node)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self._function(node)
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
+        self._function(node)
+        return node
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        node.body = _undocumented(node.body)
+        node.returns = None
+        self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
+        self.generic_visit(node)
+        is_for_checkers = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        return node.orelse if is_for_checkers else node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | None:
+        return None if node.module == "__future__" else node
+
+
+def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
+    match body:
+        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+            return rest
+    return body
+
+
+def _unannotated(statement: ast.stmt) -> ast.stmt:
+    """Return an annotated name of a module as a plain one."""
+    if not isinstance(statement, ast.AnnAssign):
+        return statement
+    if statement.value is None:
+        return ast.copy_location(ast.Pass(), statement)
+    plain = ast.Assign(targets=[statement.target], value=statement.value)
+    return ast.copy_location(plain, statement)

@@ -1,0 +1,125 @@
+"""Modules of the hook's path out of one file, the pack, instead of one file for each.
+
+`notyet install` makes the pack (`install/packing.py`), and the launcher runs this module out of
+it. A group of modules is taken as soon as one of them is imported, if every source file is still
+what it was when it was packed. Else, and for everything that is in no group, the usual import
+finds the source: nobody who imports a module sees the difference.
+"""
+
+from __future__ import annotations
+
+import sys
+from marshal import loads
+from posix import O_NONBLOCK, O_RDONLY, close, fstat, open, pread, stat  # noqa: A004  # as in `os`
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import CodeType, ModuleType
+    from typing import Any, TypeAlias
+
+    # A module's name, whether it is a package, its source file, the time and size of that, and
+    # its code.
+    Item: TypeAlias = tuple[str, bool, str, int, int, CodeType]
+    Span: TypeAlias = tuple[int, int]  # where a group begins, from the end, and how long it is
+
+_INIT = len("/__init__.py")
+_Module = type(sys)
+
+
+class Pack:
+    """Finds modules in the pack, and has them made from it."""
+
+    def __init__(self, path: str, sign: tuple[int, ...], spans: Mapping[str, Span]) -> None:
+        self._path = path
+        self._sign = sign  # of the very file that the spans are about
+        self._spans = spans  # by the names of modules
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        """Run the group of a module; None where the usual import is to find it."""
+        span = self._spans.get(name)
+        if span is None:
+            return None
+        # Once, whatever comes of it: what is not run from here is imported in the usual way.
+        self._spans = {name: other for name, other in self._spans.items() if other != span}
+        items = self._read(span)
+        if items is None or not run(items) or name not in sys.modules:
+            return None
+        from _frozen_importlib import ModuleSpec
+
+        return ModuleSpec(name, self)  # type: ignore[arg-type]  # it has what is asked of it
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return a module that was run already."""
+        return sys.modules[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing more with it."""
+
+    def _read(self, span: Span) -> Sequence[Item] | None:
+        """Return a group; None where the pack is gone, or is another one by now."""
+        try:
+            descriptor = open(self._path, O_RDONLY | O_NONBLOCK)
+            try:
+                if sign_of(fstat(descriptor)) != self._sign:
+                    return None
+                content = pread(descriptor, span[1], self._sign[1] - span[0])
+            finally:
+                close(descriptor)
+            items: Sequence[Item] = loads(content)  # noqa: S302  # written by us, as the launcher
+        except (OSError, EOFError, ValueError, TypeError):
+            return None
+        return items
+
+
+def begin(path: str, found: Any, items: Sequence[Item], spans: Mapping[str, Span]) -> None:
+    """Run the first group of the pack, and find other modules in it from now on."""
+    sys.meta_path.insert(0, Pack(path, sign_of(found), spans))
+    run(items)
+
+
+def sign_of(found: Any) -> tuple[int, ...]:
+    """Return what tells a file from another one that took its place."""
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def run(items: Sequence[Item]) -> bool:
+    """Run modules in their order, but those that are there; tell if all are what was packed."""
+    if not are_unchanged(items):
+        return False
+    modules = sys.modules
+    for name, is_package, file, _, _, code in items:
+        if name in modules:
+            continue
+        parent, _, own = name.rpartition(".")
+        if parent and parent not in modules:
+            __import__(parent)
+        module = modules[name] = _Module(name)
+        space = module.__dict__
+        space["__file__"] = file
+        space["__package__"] = name if is_package else parent
+        if is_package:
+            space["__path__"] = [file[:-_INIT]]
+        try:
+            exec(code, space)  # noqa: S102  # our own, as the launcher is
+        except BaseException as error:
+            del modules[name]
+            if isinstance(error, Exception):  # whoever imports it in the usual way will meet it
+                return False
+            raise  # as when the host's time is up
+        if parent:
+            setattr(modules[parent], own, module)
+    return True
+
+
+def are_unchanged(items: Sequence[Item]) -> bool:
+    """Tell whether every source file is still what was packed, as Python tells for its own."""
+    try:
+        for _, _, file, time, size, _ in items:
+            found = stat(file)
+            if found.st_mtime_ns != time or found.st_size != size:
+                return False
+    except OSError:
+        return False
+    return True

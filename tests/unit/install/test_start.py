@@ -1,0 +1,197 @@
+"""How hosts start notyet: lines that outlive upgrades, and are known again."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from notyet.dialects.own_command import is_only_hook, ours_in
+from notyet.install.entry import Ours, entries, parsed
+from notyet.install.start import (
+    NoCommand,
+    Start,
+    absolute_start,
+    launched,
+    launched_start,
+    unguarded,
+)
+
+USUAL = Start(line="/x/notyet")
+
+
+def script(folder, name="notyet"):
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text('#!/bin/sh\necho "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+def start(argv0, prefix="/nowhere", python="/py/python3", main="/pkg/notyet/__main__.py"):
+    return absolute_start(str(argv0), str(prefix), python, main)
+
+
+def test_the_script_is_taken_by_the_name_it_was_called_by(tmp_path):
+    real = script(tmp_path / "venv-1" / "bin")
+    link = tmp_path / "bin" / "notyet"
+    link.parent.mkdir()
+    link.symlink_to(real)
+    assert start(link).line == str(link)
+    assert start(link).note == ""
+
+
+def test_a_relative_name_becomes_absolute_and_odd_ones_are_quoted(tmp_path, monkeypatch):
+    folder = tmp_path / "it's a folder"
+    path = script(folder)
+    monkeypatch.chdir(tmp_path)
+    line = start("it's a folder/notyet").line
+    said = subprocess.run(["/bin/sh", "-c", f"{line} hook"], capture_output=True, text=True)
+    assert (said.stdout, said.stderr) == ("hook\n", "")
+    assert parsed(f"{line} hook --host claude") == Ours(program=str(path), host="claude")
+
+
+def test_started_as_a_module_the_script_of_that_python_is_used(tmp_path):
+    path = script(tmp_path / "bin")
+    assert start("/lib/notyet/__main__.py", tmp_path).line == str(path)
+
+
+def test_a_python_that_does_not_know_where_it_is_cannot_be_registered(tmp_path):
+    with pytest.raises(NoCommand, match="this Python does not know where it is"):
+        start("/lib/notyet/__main__.py", tmp_path, python="")
+
+
+def test_without_a_script_the_module_is_run_and_that_is_said(tmp_path):
+    made = start("/lib/notyet/__main__.py", tmp_path)
+    assert made.line == "/py/python3 -I -S /pkg/notyet/__main__.py"
+    assert made.note.startswith(f"there is no {tmp_path}/bin/notyet")
+    assert parsed(f"{made.line} hook --timeout 5") == Ours(program="/py/python3", timeout=5.0)
+
+
+def test_a_script_that_cannot_be_run_is_not_used(tmp_path):
+    script(tmp_path / "bin").chmod(0o644)
+    assert "__main__" in start(tmp_path / "bin" / "notyet", tmp_path).line
+
+
+@pytest.mark.parametrize(
+    ("folder", "advice"),
+    [
+        (".cache/uv/archive-v0/Xy", "uv tool install notyet"),
+        (".cache/uv/environments-v2/Xy", "uv tool install notyet"),
+        (".cache/pipx/0a", "pipx install notyet"),
+        (".local/pipx/.cache/0a", "pipx install notyet"),
+    ],
+)
+def test_a_throw_away_copy_is_refused_with_what_to_do(tmp_path, folder, advice):
+    path = script(tmp_path / folder / "bin")
+    with pytest.raises(NoCommand, match=advice):
+        start(path, tmp_path / folder)
+
+
+def test_a_folder_that_is_only_named_alike_is_no_throw_away_copy(tmp_path):
+    path = script(tmp_path / "archive-vault" / "pipx" / "bin")
+    assert start(path, tmp_path / "archive-vault").line == str(path)
+
+
+@pytest.mark.parametrize("name", ["builds-v2", "archive-v0", "environments-v1"])
+def test_a_folder_with_a_name_of_uv_is_no_throw_away_copy_outside_its_cache(tmp_path, name):
+    path = script(tmp_path / name / "p" / "bin")
+    assert start(path, tmp_path / name / "p").line == str(path)
+    (tmp_path / "CACHEDIR.TAG").touch()
+    with pytest.raises(NoCommand, match="uv tool install notyet"):
+        start(path, tmp_path / name / "p")
+
+
+def test_a_path_that_is_no_text_is_refused(tmp_path):
+    with pytest.raises(NoCommand, match="not UTF-8"):
+        start(script(tmp_path / "\udcff"))
+
+
+def test_what_is_registered_really_runs_the_hook(tmp_path):
+    made = absolute_start("x", sys.prefix, sys.executable, "/nowhere")
+    line = entries("claude", made.line, 60)[0].command
+    done = subprocess.run(
+        ["/bin/sh", "-c", line],
+        input=b"{}",
+        capture_output=True,
+        timeout=60,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+    )
+    assert done.returncode == 0
+    assert b"no hook_event_name" in done.stderr
+
+
+def test_the_launcher_is_started_where_there_can_be_one(tmp_path):
+    made = launched_start(USUAL, str(tmp_path / "data" / "notyet"), "/py/python3")
+    assert made.folder == str(tmp_path / "data" / "notyet")
+    assert made.note == ""
+    assert made.line.endswith(f"exec /py/python3 -I -S {tmp_path}/data/notyet/launch.py")
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("python", ["/p y/python3.11", "/it's/pypy3", "/p/bin/python"])
+def test_a_line_with_the_launcher_is_known_again(tmp_path, python):
+    folder = str(tmp_path / "a 'b' \"c\"" / "notyet")
+    line = f"{launched(folder, python)} hook --host codex --timeout 9"
+    assert is_only_hook(line)
+    assert parsed(line) == Ours(
+        program=python, host="codex", timeout=9.0, launcher=f"{folder}/launch.py"
+    )
+    assert unguarded(line) == line.partition(" && exec ")[2]
+    assert ours_in(unguarded(line)) == ours_in(line)
+
+
+def test_only_our_own_guard_is_taken_off():
+    line = launched("/d/notyet", "/p/python")
+    for other in (
+        line.replace("test -f /d", "test -f /e", 1),
+        line.replace("&&", "&& touch x &&", 1),
+        "rm -rf x; exec notyet hook",
+        "notyet hook",
+    ):
+        assert unguarded(f"{other} hook") == f"{other} hook"
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh"])
+def test_the_line_runs_its_launcher_in_every_shell_and_never_ends_with_2_without_it(
+    tmp_path, shell
+):
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"there is no {shell} here")
+    folder = tmp_path / 'it\'s a "folder"' / "notyet"
+    line = f"{launched(str(folder), sys.executable)} hook --host codex"
+    done = subprocess.run([program, "-c", line], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (1, "")
+    folder.mkdir(parents=True)
+    (folder / "launch.py").write_text("import sys; print(sys.argv[1:], sys.flags.isolated)")
+    done = subprocess.run([program, "-c", line], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "['hook', '--host', 'codex'] 1\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "python", "why"),
+    [
+        ("", "/p/python", "there is no home folder to keep the launcher in"),
+        ("/data/notyet", "/p/pixie", "/p/pixie is no usual name of a Python"),
+        ("/data/notyet", "", "this Python is no usual name of a Python"),
+        ("/dev/null/notyet", "/p/python", "/dev/null is no folder"),
+        ("/da\udcffta/notyet", "/p/python", "is not UTF-8"),
+    ],
+)
+def test_where_there_can_be_no_launcher_the_usual_start_is_kept_and_that_is_said(
+    folder, python, why
+):
+    made = launched_start(USUAL, folder, python)
+    assert (made.line, made.folder) == (USUAL.line, "")
+    assert made.note.startswith("hooks start slower than they could: ")
+    assert why in made.note
+
+
+def test_a_folder_that_cannot_be_written_gets_no_launcher(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: path != str(tmp_path))
+    made = launched_start(USUAL, str(tmp_path / "notyet"), "/p/python")
+    assert made.line == USUAL.line
+    assert f"{tmp_path} cannot be written" in made.note
