@@ -421,7 +421,9 @@ def test_where_nobody_is_asked_no_git_is_waited_for_or_left(
     git_project, tmp_path, monkeypatch, kind, why
 ):
     place = Place(git_project, tmp_path, kind())
-    first = place.stop(last_message="the same")
+    same = {"last_message": "the same", "stop_hook_active": False}
+    place.write("bad")
+    first = place.stop(**same)
     assert (first.why, place.asked) == (why, [] if why else ["g"])
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -429,7 +431,7 @@ def test_where_nobody_is_asked_no_git_is_waited_for_or_left(
     (folder / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     before = children()
-    again = place.stop(last_message="the same")
+    again = place.stop(**same)
     assert (again.outcome, again.why, place.asked) == (first.outcome, why, [])
     assert children() <= before
 
