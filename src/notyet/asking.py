@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from notyet import system
 from notyet.checks.drive import Call, Stage
-from notyet.checks.function import Question
 from notyet.core.gate import Function, place_of
 from notyet.core.json_text import dumps
 from notyet.core.record import replace
-from notyet.core.settle import holds, needs_tree, settle, too_long
 from notyet.dialects import command_face, function_face
 
 TYPE_CHECKING = False
@@ -16,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from notyet.checks.drive import Line, Progress
+    from notyet.checks.drive import Ends, Line, Progress
     from notyet.checks.elsewhere import Transcripts
+    from notyet.checks.function import Question
     from notyet.checks.question import CommandQuestion
     from notyet.checks.spawn import Job
     from notyet.core.command import Command, Exit
@@ -33,21 +32,6 @@ if TYPE_CHECKING:
 
 
 _NOT_RUNNABLE = (126, 127)
-_UNREACHED = ("cannot_start", "timeout")
-
-
-def question_for(gate: Gate, engine: int) -> Question | None:
-    """Return how a gate's function is asked, made once; None for a command."""
-    if not isinstance(gate.check, Function):
-        return None
-    return Question(
-        gate.name,
-        gate.check.call,
-        function_face(gate.check.speaks).read_return,
-        timeout=gate.timeout,
-        observed=gate.observe,
-        engine=engine,
-    )
 
 
 class Asking:
@@ -60,10 +44,13 @@ class Asking:
         deadline: Deadline,
         progress: Progress | None = None,
         answers: Mapping[str, Report] | None = None,
+        *,
+        while_waiting: Callable[[], None] | None = None,
     ) -> None:
         self.event = event  # once it is planned: as the gates see it
         self._progress = progress
-        self._answers = answers or {}  # of gates that are not asked, because somebody answers
+        self._answers = answers  # of gates that are not asked, because somebody answers
+        self._while_waiting = while_waiting
         self._questions = questions
         self.deadline = deadline
         self._calls: dict[str, Callable[[], tuple[Any, ...]]] = {}
@@ -77,81 +64,79 @@ class Asking:
         reports: list[Report] = []
         tree = ""
         is_held = False
-        for stage in planned.stages:
+        for stage, in_order in self._steps(planned.stages):
             # Some run in any case, whatever another one said (A2, D3).
-            asked = tuple(gate for gate in stage if gate.always) if is_held else stage
-            if not asked:
-                continue
-            if self._transcripts is None and any(map(self._there, asked)):
-                from notyet.checks.elsewhere import read_transcripts
+            asked = [gate for gate in stage if gate.always] if is_held else stage
+            while asked:
+                ends = _until_held(asked, is_held=is_held) if in_order else None
+                answers: list[Report] = yield from self._ask(asked, ends)
+                from notyet.core.settle import holds
 
-                self._transcripts = yield Call(read_transcripts, (self.event,))
-            answers = yield from self._ask(asked)
-            reports += answers
-            if not is_held and any(map(holds, asked, answers)):
-                is_held = True
-                if needs_tree(planned, asked, answers):
-                    tree = yield from self._tree(asked, answers)
+                reports += answers
+                left = asked[len(answers) :]
+                if not is_held and any(map(holds, asked, answers)):
+                    from notyet.holding import tree_of  # most stops hold nobody
+
+                    is_held = True
+                    tree = yield from tree_of(self, planned, asked, answers)
+                    left = [gate for gate in left if gate.always]
+                asked = left
+        from notyet.core.settle import settle
+
         decision = settle(planned, reports, tree)
         if decision.outcome == "blocked":
-            logged = yield from _with_logs(planned, reports, tree, keep)
+            from notyet.holding import with_logs
+
+            logged = yield from with_logs(planned, reports, tree, keep)
             decision = settle(planned, logged, tree) if logged else decision
         return decision
 
-    def _ask(self, gates: Sequence[Gate]) -> Line[list[Report]]:
-        """Ask gates together, but for those whose answer is known."""
-        asked = [gate for gate in gates if gate.name not in self._answers]
-        said = dict(self._answers)
+    def _steps(self, stages: Sequence[Sequence[Gate]]) -> list[tuple[Sequence[Gate], bool]]:
+        """Return who is asked in one go: a stage, or functions that come one after another.
+
+        Those are handed over to one thread; but somebody who listens wants to hear of each.
+        """
+        if len(stages) == 1 or self._progress is not None or self._answers:
+            return [(stage, False) for stage in stages]
+        steps: list[tuple[Sequence[Gate], bool]] = []
+        row: list[Gate] = []
+        is_async: bool | None = None
+        for stage in stages:
+            question = self._questions.get(stage[0].name) if len(stage) == 1 else None
+            if question is None:
+                steps.append((stage, False))
+                is_async = None
+                continue
+            if question.is_async is not is_async:  # another kind needs another way
+                row, is_async = [], question.is_async
+                steps.append((row, True))
+            row += stage
+        return steps
+
+    def _ask(self, gates: Sequence[Gate], ends: Ends | None) -> Line[list[Report]]:
+        """Ask gates in one go, but for those whose answer is known."""
+        asked = gates
+        if self._answers:
+            asked = [gate for gate in gates if gate.name not in self._answers]
+        if self._transcripts is None and any(self.place(gate) for gate in asked):
+            from notyet.checks.elsewhere import read_transcripts
+
+            self._transcripts = yield Call(read_transcripts, (self.event,))
+        answers: list[Report] = []
         if asked:
-            answers: list[Report] = yield self.stage(asked)
-            said |= {report.gate: report for report in answers}
+            answers = yield self._stage(asked, ends)
+            self._while_waiting = None  # it is called once
+        if not self._answers:
+            return answers
+        said = {**self._answers, **{report.gate: report for report in answers}}
         return [said[gate.name] for gate in gates]
 
-    def _there(self, gate: Gate) -> Remote | None:
+    def place(self, gate: Gate) -> Remote | None:
         """Return where a gate's command runs; None: here, as functions always do (M1)."""
         return place_of(gate, self.event.workspace)
 
-    def _tree(self, gates: Sequence[Gate], reports: Sequence[Report]) -> Line[str]:
-        """Return what the files look like that this is about; empty if unknown.
-
-        Those that the holding gates look at must be known. The agent's own count too, here and in
-        its workspace: who changes them is not stuck, though a gate may not have got them yet.
-        """
-        own = self._workspace()
-        places: dict[Remote | None, None] = {}
-        for gate, report in zip(gates, reports, strict=True):
-            if holds(gate, report):
-                # What a function looks at, nobody knows; most likely at the agent's files.
-                is_function = isinstance(gate.check, Function)
-                places[own if is_function else self._there(gate)] = None
-                if self._there(gate) is not None and _may_be_lost(report):
-                    return ""  # another try could take long, and the agent's host waits
-        from notyet.workspace import look  # most stops hold nobody
-
-        trees = []
-        for place in dict.fromkeys((*places, own, None)):
-            wait = self.deadline.left(look.PATIENCE)
-            if place is None:
-                tree = yield Call(look.fingerprint, (self.event.cwd, wait))
-            else:
-                from notyet.workspace.remote import fingerprint_there
-
-                tree = yield Call(fingerprint_there, (place, wait))
-            if not tree and place in places:
-                return ""
-            trees.append(tree)
-        return " ".join(filter(None, trees))
-
-    def _workspace(self) -> Remote | None:
-        """Return where the agent's files are, if elsewhere."""
-        if not self.event.workspace:
-            return None
-        from notyet.core.remote import remote_from
-
-        return remote_from(self.event.workspace)
-
-    def stage(self, gates: Sequence[Gate]) -> Stage:
-        """Return what asks these gates together."""
+    def _stage(self, gates: Sequence[Gate], ends: Ends | None) -> Stage:
+        """Return what asks these gates."""
         functions = {}
         commands = {}
         for place, gate in enumerate(gates):
@@ -159,7 +144,15 @@ class Asking:
                 functions[place] = (self._questions[gate.name], self._call(gate.check.speaks)())
             else:
                 commands[place] = self._command(gate)
-        return Stage(functions, commands, self.deadline.ends, self._progress)
+        meanwhile = self._while_waiting if commands else None
+        return Stage(
+            functions,
+            commands,
+            self.deadline.ends,
+            self._progress,
+            ends=ends,
+            while_waiting=meanwhile,
+        )
 
     def _call(self, speaks: str) -> Callable[[], tuple[Any, ...]]:
         if speaks not in self._calls:
@@ -172,7 +165,7 @@ class Asking:
         check = gate.check
         assert not isinstance(check, Function)
         face = command_face(check.speaks)
-        remote = self._there(gate)
+        remote = self.place(gate)
         warning = ""
         if remote is None:
             job = self._job(gate, check)
@@ -222,26 +215,11 @@ class Asking:
         return job, transcripts.warning
 
 
-def _may_be_lost(report: Report) -> bool:
-    """Tell whether the machine that a gate runs on may be out of reach."""
-    return report.exit == "lost" or getattr(report.answer, "kind", "") in _UNREACHED
+def _until_held(gates: Sequence[Gate], *, is_held: bool) -> Ends:
+    """Return what tells, by place and report, that gates which come later are not asked."""
+    from notyet.core.settle import holds
 
-
-def _with_logs(
-    planned: Plan, reports: Sequence[Report], tree: str, keep: Keep
-) -> Line[list[Report]]:
-    """Keep the output of each gate of which the agent is told only a part; empty if there is none.
-
-    The line that names a log takes room too, and may be what cuts the next gate short.
-    """
-    known = {report.gate: report for report in reports}
-    kept: set[str] = set()
-    while cut := [n for n in too_long(planned, [*known.values()], tree) if n not in kept]:
-        for name in cut:
-            path = yield Call(keep, (known[name],))
-            known[name] = replace(known[name], log=path)
-        kept.update(cut)
-    return [*known.values()] if kept else []
+    return lambda place, report: not is_held and holds(gates[place], report)
 
 
 def _silent(check: Command, exit: Exit, remote: Remote | None) -> Reading | None:  # noqa: A002  # its name in our words

@@ -11,7 +11,6 @@ from notyet.core.command import Command
 from notyet.core.limits import History, Limits
 from notyet.core.plan import plan
 from notyet.core.record import Record, variant
-from notyet.workspace.repository import repository_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +19,12 @@ if TYPE_CHECKING:
 
     from notyet.asking import Asking, Keep
     from notyet.checks.drive import Line
+    from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
     from notyet.core.verdict import Decision
     from notyet.ledger import AnyLedger
+    from notyet.remembering import Remembering
 
     Asked = Literal["needed", "all"]  # "all": nobody is spared because nothing changed (N1)
 
@@ -54,24 +55,22 @@ class Deciding:
         keep: Keep,
         warn: Callable[[str], None],
         asked: Asked = "needed",
+        *,
+        remembering: Remembering | None = None,
     ) -> Line[Decision]:
         """Ask those who must be asked, settle what was said, and look on which files they passed.
 
-        The ledger is only asked what it remembers.
+        The ledger is only asked what it remembers. `remembering` may have begun to look already.
         """
         everybody = self._plan({})
-        event = everybody.event
-        changing = any(
-            gate.when == "changed" and isinstance(gate.check, Command)
-            for stage in everybody.stages
-            for gate in stage
-        )
-        if not changing or not (event.workspace or repository_of(event.cwd)):
+        if not depends_on_files(everybody.event, [g for stage in everybody.stages for g in stage]):
             return self._defined((yield from self._asking.decide(everybody, keep)))
-        from notyet.remembering import Remembering
+        if remembering is None:
+            from notyet.remembering import Remembering
 
-        remembering = Remembering(everybody, self._asking.deadline)
-        yield from remembering.look()
+            gates, deadline = self._situation.gates, self._asking.deadline
+            remembering = Remembering(everybody.event, gates, deadline)
+        yield from remembering.look(everybody)
         self._unseen = remembering.warnings
         self.spared = yield from remembering.recall(ledger, warn)
         needed = self._plan(self.spared) if self.spared and asked == "needed" else everybody
@@ -94,8 +93,19 @@ class Deciding:
     def _defined(self, decision: Decision) -> Decision:
         """Return a decision whose reports say what was asked, where that is a command."""
         gates = self._situation.gates
-        if not any(isinstance(gate.check, Command) for gate in gates):
-            return decision
-        from notyet.core.definition import defined
+        for gate in gates:
+            if isinstance(gate.check, Command):
+                from notyet.core.definition import defined
 
-        return variant(decision, {"reports": defined(decision.reports, gates)})
+                return variant(decision, {"reports": defined(decision.reports, gates)})
+        return decision
+
+
+def depends_on_files(event: StopEvent, gates: Sequence[Gate]) -> bool:
+    """Tell whether one of the gates may be spared by what the files look like (N1)."""
+    for gate in gates:
+        if gate.when == "changed" and isinstance(gate.check, Command):
+            from notyet.workspace.repository import repository_of
+
+            return bool(event.workspace or repository_of(event.cwd))
+    return False

@@ -1,6 +1,7 @@
 """`Engine`: the line one stop event follows, and the only place where pure meets I/O.
 
-    select ─► ledger.begin ─► decide (see `deciding`) ─► ledger.record ─► observers
+    select ─► ledger.begin ─► decide ─► ledger.record ─► observers
+              └────── see `checking`, `deciding` ─────┘
 
 The line is a generator. It yields what it has to wait for and is sent the result, so
 `check_sync` and `check` are two small drivers of the same logic (see `checks.drive`).
@@ -9,20 +10,17 @@ The line is a generator. It yields what it has to wait for and is sent the resul
 from __future__ import annotations
 
 import sys
-from time import monotonic
 
 from notyet.asking import Asking
-from notyet.checks.drive import Call, drive_sync
-from notyet.checks.function import asked_by
-from notyet.core.event import StartEvent, StopEvent
-from notyet.core.limits import History, Limits, uncounted
+from notyet.checking import Checking
+from notyet.checks.drive import drive_sync
+from notyet.core.event import StopEvent
+from notyet.core.limits import History, Limits
 from notyet.core.plan import missing_names, select
-from notyet.core.record import replace, variant
-from notyet.core.verdict import Decision, Problem, skipped
+from notyet.core.record import variant
+from notyet.core.verdict import skipped
 from notyet.deadline import Deadline
-from notyet.deciding import NO_SESSION, Deciding, Situation
-from notyet.errors import LedgerError
-from notyet.observers import found_out, is_told
+from notyet.deciding import Deciding, Situation
 from notyet.roster import Roster
 from notyet.telling import guarded, log, tell_all
 
@@ -32,19 +30,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.asking import Keep
+    from notyet.checking import Aside
     from notyet.checks.drive import Line, Progress
+    from notyet.core.event import StartEvent
     from notyet.core.gate import Gate
     from notyet.core.starter import Starter
-    from notyet.core.verdict import Report
+    from notyet.core.verdict import Decision, Report
     from notyet.deciding import Asked
-    from notyet.ledger import AnyLedger, Begun
+    from notyet.ledger import AnyLedger
     from notyet.observers import Observer
 
-    Aside = Callable[[Callable[[], None]], None]  # runs what nobody waits for
-
 _FIRST_ANSWER = 600.0  # seconds that the second of two equal stops waits for the first
-_ONE_WAIT = 1.0
-_PATIENCE_OF_LEDGER = 60.0  # seconds at most; a ledger of files has a patience of its own
 
 
 class Engine:
@@ -151,9 +147,11 @@ class Engine:
 
     async def start(self, event: StartEvent) -> str:
         """Tell the starters that an agent begins; return what they add for it, joined."""
+        from notyet.core.event import StartEvent
+
         if not isinstance(event, StartEvent):
             raise TypeError(f"a start is a StartEvent, not {type(event).__name__}")
-        if not self._roster.starters or id(self) in asked_by.get():
+        if not self._roster.starters or self._is_asking_here():
             return ""
         from notyet.checks.drive_async import drive
         from notyet.starting import begin
@@ -173,31 +171,39 @@ class Engine:
         # Nobody waits on the loop's thread for a ledger that is locked.
         return await drive(self._check(event, Deadline(within), _FIRST_ANSWER, run_or_do))
 
-    def check_sync(self, event: StopEvent, *, within: float | None = None) -> Decision:
-        """Do what `check` does from code that is not async, inside a running loop or not."""
+    def check_sync(
+        self,
+        event: StopEvent,
+        *,
+        within: float | None = None,
+        while_waiting: Callable[[], None] | None = None,
+    ) -> Decision:
+        """Do what `check` does from code that is not async, inside a running loop or not.
+
+        `while_waiting` is called once, while the first commands are at work, if there are any.
+        """
         # What a running loop of this thread is asking cannot be answered while we wait for it.
         patience = 0.0 if _in_a_running_loop() else _FIRST_ANSWER
-        return drive_sync(self._check(event, Deadline(within), patience, _at_once))
+        line = self._check(event, Deadline(within), patience, _at_once, while_waiting)
+        return drive_sync(line)
 
     def _check(
-        self, event: StopEvent, deadline: Deadline, patience: float, aside: Aside
+        self,
+        event: StopEvent,
+        deadline: Deadline,
+        patience: float,
+        aside: Aside,
+        while_waiting: Callable[[], None] | None = None,
     ) -> Line[Decision]:
         decision, gates = self._look(event)
-        if decision is None and not event.session_id.strip():
-            decision = skipped("no-session", NO_SESSION)
-            yield from self._write_down(event, decision, deadline)
         if decision is None:
-            try:
-                entered = yield from self._enter(event, deadline, patience)
-            except LedgerError as error:
-                decision = skipped("ledger", f"{error} (nothing was asked)")
-            else:
-                if isinstance(entered, Decision):
-                    tell_all(entered.warnings, self._warn)
-                    return entered  # the observers are told of the stop that it repeats
-                decision = yield from self._decide_and_record(
-                    event, gates, entered, deadline, aside
-                )
+            asking = Asking(event, self._roster.questions, deadline, while_waiting=while_waiting)
+            situation = self._situation(gates)
+            checking = Checking(asking, situation, self._ledger, self._warn, aside)
+            decision = yield from checking.check(patience)
+            if checking.repeats:
+                tell_all(decision.warnings, self._warn)
+                return decision  # the observers are told of the stop that it repeats
         tell_all(decision.warnings, self._warn)
         yield from self._tell(event, decision, deadline)
         return decision
@@ -215,14 +221,15 @@ class Engine:
         decision, gates = self._look(event)
         if decision is None:
             asking = Asking(event, self._roster.questions, Deadline(None), progress)
-            decision = yield from self._decide(asking, gates, history, keep, asked)
+            deciding = Deciding(asking, variant(self._situation(gates), {"history": history}))
+            decision = yield from deciding.decide(self._ledger, keep, self._warn, asked)
         return decision
 
     def _look(self, event: StopEvent) -> tuple[Decision | None, tuple[Gate, ...]]:
         """Return the gates that apply, or a decision where there is nothing to ask."""
         if not isinstance(event, StopEvent):
             raise TypeError(f"a stop is a StopEvent, not {type(event).__name__}")
-        if id(self) in asked_by.get():
+        if self._is_asking_here():
             said = "a gate, or what it started, wanted to stop; a gate's own work is not gated"
             return skipped("inside", said), ()
         gates = select(event, self._roster.gates)
@@ -230,108 +237,23 @@ class Engine:
             return skipped("no-gate", *missing_names(event, self._roster.gates)), ()
         return None, gates
 
-    def _enter(
-        self, event: StopEvent, deadline: Deadline, patience: float
-    ) -> Line[Begun | Decision]:
-        """Enter a stop in the ledger, or return the answer that an equal one gets (B12)."""
-        ends = monotonic() + deadline.left(patience)
-        while True:
-            wait = deadline.left(_PATIENCE_OF_LEDGER)
-            begun: Begun = yield from self._keep(
-                self._ledger.begin, event, wait, undo=lambda begun: self._give_up(begun, deadline)
-            )
-            if not begun.repeats:
-                return begun
-            # In short waits, so that nobody is left waiting when this check is cancelled.
-            wait = max(0.0, min(_ONE_WAIT, ends - monotonic()))
-            answer: Decision | None = yield Call(self._ledger.answer, (begun.repeats, wait))
-            if answer is not None:
-                return answer
-            if monotonic() >= ends:
-                return skipped("duplicate", "an equal stop is still being checked")
+    def _is_asking_here(self) -> bool:
+        """Tell whether a function that this engine asks, or what it started, calls us."""
+        if not self._roster.calls_functions:
+            return False
+        from notyet.checks.function import asked_by
 
-    def _decide_and_record(
-        self,
-        event: StopEvent,
-        gates: tuple[Gate, ...],
-        begun: Begun,
-        deadline: Deadline,
-        aside: Aside,
-    ) -> Line[Decision]:
-        def keep(report: Report) -> str:
-            try:
-                path = self._ledger.keep_output(begun, report)
-            except LedgerError as error:
-                self._warn(f"{error} (the whole output of {report.gate} was not kept)")
-                return ""
-            if not path and not self._ledger.instant:
-                self._warn(f"the whole output of {report.gate} could not be kept")
-            return path
+        return id(self) in asked_by.get()
 
-        try:
-            asking = Asking(event, self._roster.questions, deadline)
-            decision = yield from self._decide(asking, gates, begun.history, keep, "needed")
-            if begun.warnings or begun.overridden:
-                warnings = (*begun.warnings, *decision.warnings)
-                decision = replace(decision, overridden=begun.overridden, warnings=warnings)
-            try:
-                wait = deadline.left_at_last(_PATIENCE_OF_LEDGER)
-                recorded: Decision = yield from self._keep(
-                    self._ledger.record, begun, decision, self._limits.session_ceiling, wait
-                )
-            except LedgerError as error:
-                return uncounted(decision, str(error))
-        except BaseException:  # cancelled, interrupted: the stop must not look asked for ever
-            aside(lambda: self._give_up(begun, deadline))
-            raise
-        return recorded
-
-    def _decide(
-        self, asking: Asking, gates: tuple[Gate, ...], history: History, keep: Keep, asked: Asked
-    ) -> Line[Decision]:
-        situation = Situation(
-            gates=gates, declared=self._roster.gates, history=history, limits=self._limits
-        )
-        return Deciding(asking, situation).decide(self._ledger, keep, self._warn, asked)
+    def _situation(self, gates: tuple[Gate, ...]) -> Situation:
+        return Situation(gates=gates, declared=self._roster.gates, limits=self._limits)
 
     def _tell(self, event: StopEvent, decision: Decision, deadline: Deadline) -> Line[None]:
-        if decision.outcome == "skipped" and decision.why == "inside":
+        if not self._roster.watches or (decision.outcome, decision.why) == ("skipped", "inside"):
             return  # a gate's own work is nobody's ending
-        if decision.overridden and decision.outcome != "overridden":
-            before = found_out(decision.overridden, decision.turn - 1)
-            yield from self._tell(event, before, deadline)
-        told = variant(event, {"block_count": decision.count, "max_blocks": decision.limit})
-        for watch in tuple(self._roster.watches):
-            if is_told(watch.observer, event, decision):
-                report = yield from watch.tell(told, decision, deadline.last)
-                if isinstance(report.answer, Problem):
-                    self._warn(f"{report.gate} {report.answer} (ignored)")
-                if report.warning:
-                    self._warn(f"{report.gate}: {report.warning}")
+        from notyet.observers import tell
 
-    def _write_down(self, event: StopEvent, decision: Decision, deadline: Deadline) -> Line[None]:
-        """Record a stop that was let go for a cause (A10)."""
-        try:
-            wait = deadline.left_at_last(_PATIENCE_OF_LEDGER)
-            yield from self._keep(self._ledger.skip, event, decision, wait)
-        except LedgerError as error:
-            self._warn(f"{error} (that the stop was skipped was not recorded)")
-
-    def _keep(
-        self, call: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None
-    ) -> Line[Any]:
-        """Call the ledger, and wait for it only where it can make us wait."""
-        if self._ledger.instant:
-            return call(*args)
-        return (yield Call(call, args, undo))
-
-    def _give_up(self, begun: Begun, deadline: Deadline) -> None:
-        if begun.repeats:
-            return  # another's stop
-        try:
-            self._ledger.give_up(begun, deadline.left_at_last(_PATIENCE_OF_LEDGER))
-        except LedgerError as error:
-            self._warn(f"{error} (that this check was cancelled was not recorded)")
+        yield from tell(tuple(self._roster.watches), event, decision, deadline.last, self._warn)
 
 
 def _keep_nothing(_report: Report) -> str:

@@ -6,12 +6,12 @@ from notyet.checks.drive import Call, Stage
 from notyet.checks.function import Question
 from notyet.core.command import Command, where
 from notyet.core.gate import check_timeout, name_of
-from notyet.core.record import Record
+from notyet.core.record import Record, variant
 from notyet.core.verdict import OUTCOMES, Allow, Block, Halt, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from notyet.checks.drive import Line
@@ -119,6 +119,27 @@ class Watch:
             environ=environ,
             timeout=self.observer.timeout,
         )
+
+
+def tell(
+    watches: Sequence[Watch],
+    event: StopEvent,
+    decision: Decision,
+    deadline: float | None,
+    warn: Callable[[str], None],
+) -> Line[None]:
+    """Tell observers of a decision, one after another; what goes wrong with one is only said."""
+    if decision.overridden and decision.outcome != "overridden":
+        before = found_out(decision.overridden, decision.turn - 1)
+        yield from tell(watches, event, before, deadline, warn)
+    told = variant(event, {"block_count": decision.count, "max_blocks": decision.limit})
+    for watch in watches:
+        if is_told(watch.observer, event, decision):
+            report = yield from watch.tell(told, decision, deadline)
+            if isinstance(report.answer, Problem):
+                warn(f"{report.gate} {report.answer} (ignored)")
+            if report.warning:
+                warn(f"{report.gate}: {report.warning}")
 
 
 def is_told(observer: Observer, event: StopEvent, decision: Decision) -> bool:

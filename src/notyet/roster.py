@@ -5,10 +5,7 @@ A function that could only fail once an agent stops is found out when it is regi
 
 from __future__ import annotations
 
-from notyet.asking import question_for
-from notyet.checks.function import takes
 from notyet.core.gate import NATIVE, Function, Gate
-from notyet.observers import OBSERVED, Observer, Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +14,7 @@ if TYPE_CHECKING:
 
     from notyet.checks.function import Question
     from notyet.core.starter import Starter
+    from notyet.observers import Watch
     from notyet.starting import Entry
 
 
@@ -31,22 +29,30 @@ class Roster:
         self.starters: list[Entry] = []
         self._names: set[str] = set()
 
+    @property
+    def calls_functions(self) -> bool:
+        """Whether somebody is asked in this process, who might want to stop in it, too."""
+        return bool(self.questions or self.starters)
+
     def add(self, gate: Gate | Callable[..., Any]) -> None:
         """Add a gate; a plain function becomes one for the main agent."""
         if not isinstance(gate, Gate):
             gate = _as_gate(gate)
         if gate.name in self._names:
             raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
-        question = question_for(gate, engine=self._engine)
-        if question is not None:
+        if isinstance(gate.check, Function):
+            from notyet.calling import question_for
+
             shape = ("event",) if gate.native else ("event", "ctx")
-            _expect(question.call, shape, f"the gate {gate.name!r}")
-            self.questions[gate.name] = question
+            _expect(gate.check.call, shape, f"the gate {gate.name!r}")
+            self.questions[gate.name] = question_for(gate, gate.check, engine=self._engine)
         self._names.add(gate.name)
         self.gates.append(gate)
 
     def watch(self, observer: object) -> None:
         """Add an observer."""
+        from notyet.observers import Observer, Watch
+
         if not isinstance(observer, Observer):
             kind = type(observer).__name__
             raise TypeError(f"an observer is an Observer, not {kind}; or use engine.on()")
@@ -70,6 +76,7 @@ class Roster:
         """Add a handler by the name of what it is called for."""
         from notyet.dialects import openclaw
         from notyet.dialects.starts import STARTING
+        from notyet.observers import OBSERVED, Observer
 
         if name in STARTING:
             from notyet.starting import handler as starter_for
@@ -95,5 +102,7 @@ def _as_gate(call: Callable[..., Any]) -> Gate:
 
 
 def _expect(call: Callable[..., Any], names: tuple[str, ...], who: str) -> None:
+    from notyet.checks.function import takes
+
     if not takes(call, len(names)):
         raise TypeError(f"{who} is called with ({', '.join(names)}), which it does not take")

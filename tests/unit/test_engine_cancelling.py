@@ -11,7 +11,7 @@ import time
 import pytest
 
 from notyet import Allow, Block, Engine, Ledger
-from notyet.checks import drive, threads
+from notyet.checks import drive_functions, threads
 from support import both_ways, gate, recorded, run_async, stop, wait_for
 
 
@@ -248,7 +248,7 @@ def test_ctrl_c_while_a_gate_is_asked_gives_the_stop_up_and_leaves_gating_on(tmp
         signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    awaiting = drive._await_answers.__code__
+    awaiting = drive_functions._wait.__code__
     gc.collect()
     ledger = Ledger(tmp_path / "ledger.db")
     before = signal.signal(signal.SIGINT, once)
@@ -263,15 +263,12 @@ def test_ctrl_c_while_a_gate_is_asked_gives_the_stop_up_and_leaves_gating_on(tmp
 
 
 def test_an_interrupt_while_gates_are_started_leaves_gating_on(monkeypatch):
-    from notyet.checks import drive_async
-
     def interrupted(job):
         raise KeyboardInterrupt
 
     engine = Engine([gate("g", Block("x"))])
     with monkeypatch.context() as patch:
         patch.setattr(threads, "run_in_thread", interrupted)
-        patch.setattr(drive_async, "run_in_thread", interrupted)
         with pytest.raises(KeyboardInterrupt):
             engine.check_sync(stop())
     assert engine.check_sync(stop(last_message="again")).outcome == "blocked"

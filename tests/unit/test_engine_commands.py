@@ -214,7 +214,7 @@ def test_without_a_pipe_a_command_cannot_start_and_functions_are_still_asked(mon
 
     async def check():
         engine = Engine([gate("f", Allow()), command("c", "true", if_broken="block")])
-        monkeypatch.setattr("notyet.checks.drive_async.os.pipe", no_pipe)
+        monkeypatch.setattr("notyet.checks.drive_commands.os.pipe", no_pipe)
         try:
             return await asyncio.wait_for(engine.check(stop()), 30)
         finally:
@@ -240,7 +240,7 @@ def test_a_fault_of_the_runner_is_a_problem_of_its_commands_and_nobody_hangs(mon
 @pytest.mark.parametrize("limits", [{"within": 0.1}, {}])
 def test_a_runner_that_never_comes_back_is_left_behind(monkeypatch, limits):
     released = threading.Event()
-    monkeypatch.setattr("notyet.checks.drive_async._LAST_RESORT", 0.3)
+    monkeypatch.setattr("notyet.checks.drive_commands._LAST_RESORT", 0.3)
     monkeypatch.setattr("notyet.checks.question.run_processes", lambda *_, **__: released.wait(60))
     engine = Engine([command("c", "true", timeout=0.1)])
     decision = asyncio.run(asyncio.wait_for(engine.check(stop(), **limits), 30))

@@ -1,41 +1,33 @@
-"""Driving a line on an event loop: every question gets a task or a thread of its own.
+"""Driving a line on an event loop: async questions get a task of their own, others a thread.
 
 A gate that is too late is cancelled and left behind, so that one which swallows its cancellation
-cannot hold anybody up; and what one does to its task or its context concerns no other.
+cannot hold anybody up; and what one does to its task or its context concerns no other. One timer
+wakes us up when the next of them is out of time; where all answer at once, there is none.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
-from functools import partial
+from time import monotonic
 
 from notyet.checks.drive import Call
-from notyet.checks.function import (
-    asked_by,
-    cannot_start,
-    crashed,
-    ended_early,
-    guarded,
-    guarded_async,
-)
-from notyet.checks.threads import run_in_thread, run_or_do
-from notyet.core.verdict import Problem
+from notyet.checks.drive_functions import Crew
+from notyet.checks.eager import start_task
+from notyet.checks.function import asked_by, ends_at, guarded_async, too_late
+from notyet.checks.threads import run_or_do, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from notyet.checks.drive import Line, Stage
-    from notyet.checks.function import Question
+    from notyet.checks.drive import Asking, Line, Stage
+    from notyet.checks.drive_commands import Commands
     from notyet.core.verdict import Report
 
     T = TypeVar("T")
 
-_FOREVER = 1e7  # seconds; the clocks of event loops overflow somewhere above
-_LAST_RESORT = 10.0  # seconds that the runner gets to end commands whose time is up
+_LONGEST = 3600.0  # seconds; the clocks of event loops overflow somewhere above
 
 
 async def drive(line: Line[T]) -> T:
@@ -56,196 +48,185 @@ async def drive(line: Line[T]) -> T:
         line.close()
 
 
-# Not loop.create_task: it costs as much again. Where Python can, a task starts at once, so that
-# a gate which waits for nothing takes no turn of the loop.
-_start_task: Callable[..., asyncio.Task[None]] = asyncio.Task
-if sys.version_info >= (3, 12):
-    _start_task = partial(asyncio.Task, eager_start=True)
-
-
 class _Asked:
-    """A stage whose questions are being asked, all at the same time."""
+    """A stage whose questions are being asked."""
+
+    __slots__ = (
+        "began",
+        "commands",
+        "complete",
+        "crew",
+        "is_over",
+        "loop",
+        "missing",
+        "reports",
+        "stage",
+        "tasks",
+        "timer",
+        "told",
+    )
 
     def __init__(self, loop: asyncio.AbstractEventLoop, stage: Stage) -> None:
         self.loop = loop
         self.stage = stage
-        self.missing = len(stage.functions) + len(stage.commands)
-        self.reports: list[Any] = [None] * self.missing
-        self.cancelled = -1  # a pipe that ends the commands when it is written to
-        self.told: set[int] = set()  # the places of those that somebody has heard of
-        self.complete: asyncio.Future[None] = loop.create_future()
+        self.reports: dict[int, Report] = {}
+        self.missing = 0  # answers that are waited for
+        self.began: dict[int, float] = {}  # the async functions, and when each was asked
         self.tasks: dict[int, asyncio.Task[None]] = {}
-        self.started = loop.time()
+        self.crew: Crew | None = None  # who asks the other functions
+        self.commands: Commands | None = None
+        self.told: set[int] = set()  # the places of those that somebody has heard of
+        self.complete: asyncio.Future[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
+        self.is_over = False
 
     async def reports_in_time(self) -> list[Report]:
         """Ask, and wait until every question has an answer or is out of time."""
+        stage = self.stage
         try:
-            self._ask()
-            if self.missing:
-                self._set_timer()
-                await self.complete
+            if stage.ends is None:
+                self._ask(stage.functions)
+                if stage.commands:
+                    self._run_commands()
+                if self.missing:
+                    await self._answers()
+            else:
+                await self._ask_in_order(stage.ends)
         finally:
+            self.is_over = True
             if self.timer is not None:
                 self.timer.cancel()
             if self.missing:  # we were cancelled, or interrupted
                 for task in self.tasks.values():
                     _leave_behind(task)
-            if self.cancelled >= 0:
-                self._end_commands()
-        return self.reports
+            if self.commands is not None:
+                self.commands.end()
+        return [self.reports[place] for place in sorted(self.reports)]
 
-    def _ask(self) -> None:
-        functions = self.stage.functions
-        for question, _ in functions.values():
-            self.stage.tell(question.name)
-        engines = frozenset(question.engine for question, _ in functions.values())
-        outside = asked_by.set(asked_by.get() | engines)
+    async def _ask_in_order(self, ends: Callable[[int, Report], bool]) -> None:
+        """Ask one function after another, until one ends it."""
+        others: dict[int, Asking] = {}
+        for place, asking in self.stage.functions.items():
+            if not asking[0].is_async:
+                others[place] = asking  # such a stage has no other kind; its crew knows the order
+                continue
+            self._ask({place: asking})
+            if self.missing:
+                await self._answers()
+            if ends(place, self.reports[place]):
+                return
+        if others:
+            self._ask(others)
+            await self._answers()
+
+    def _ask(self, functions: dict[int, Asking]) -> None:
+        if self.stage.progress is not None:
+            for question, _ in functions.values():
+                self.stage.tell(question.name)
+        others: dict[int, Asking] = {}
+        outside = None
         try:
             for place, (question, args) in functions.items():
-                if question.is_async:
-                    coroutine = guarded_async(question, args, self._deliver, place)
-                    task = _start_task(coroutine, loop=self.loop, name=question.name)
-                    self.tasks[place] = task
-                    # Where a timer wakes us up in any case, it is not needed.
-                    if self.stage.ends(question, 0.0) is None:
-                        task.add_done_callback(self._ended_silently(place, question))
+                if not question.is_async:
+                    others[place] = (question, args)
                     continue
-                try:
-                    run_in_thread(self._job(place, question, args))
-                except RuntimeError as error:  # the system has no thread left
-                    self._deliver(place, cannot_start(question, error))
+                if outside is None:  # all of a stage are asked by one engine
+                    outside = asked_by.set(asked_by.get() | {question.engine})
+                self.missing += 1
+                self.began[place] = monotonic()
+                coroutine = guarded_async(question, args, self._deliver, place)
+                self.tasks[place] = start_task(coroutine, loop=self.loop, name=question.name)
         finally:
-            asked_by.reset(outside)
-        if self.stage.commands:
-            self._run_commands()
+            if outside is not None:
+                asked_by.reset(outside)
+        if others:
+            self.missing += 1  # they answer together
+            self.crew = Crew(self.stage, others, self._crew_answers)
+            self.crew.start()
+
+    async def _answers(self) -> None:
+        """Wait until there is an answer to all that was asked."""
+        if not self.missing:
+            return
+        self.complete = self.loop.create_future()
+        self._set_timer()
+        await self.complete
+        if self.timer is not None:
+            self.timer.cancel()
+
+    def _crew_answers(self) -> None:
+        tell(self.loop, self._hear_crew)
+
+    def _hear_crew(self) -> None:
+        if self.crew is None:
+            return
+        for place in [place for place in self.crew.reports if place not in self.reports]:
+            self.reports[place] = self.crew.reports[place]
+            self._tell_of(place, self.reports[place])
+        if not self.crew.missing:
+            self.crew = None
+            self._one_less()
 
     def _run_commands(self) -> None:
-        """Run the commands in a thread of their own; a pipe is there to end them."""
-        from notyet.checks.question import ask_commands
+        from notyet.checks.drive_commands import Commands
 
-        questions = list(self.stage.commands.values())
-        places = list(self.stage.commands)
-        for question in questions:
-            self.stage.tell(question.name)
-        try:
-            heard, self.cancelled = os.pipe()
-        except OSError as error:  # too many files are open
-            self._deliver_broken(Problem("cannot_start", f"no pipe to run it with: {error}"))
-            return
-
-        def answered(at: int, report: Report) -> None:
-            _tell(self.loop, self._tell_of, places[at], report)
-
-        def job() -> None:
-            listens = answered if self.stage.progress is not None else None
-            try:
-                reports = ask_commands(questions, self.stage.deadline, heard, answered=listens)
-            except BaseException as error:  # noqa: BLE001  # somebody waits for it, and not here
-                _tell(self.loop, self._deliver_broken, crashed(error))
-            else:
-                _tell(self.loop, self._deliver_all, places, reports)
-            finally:
-                os.close(heard)
-
-        run_or_do(job)
-
-    def _end_commands(self) -> None:
-        """End the commands that still run, and close our end of their pipe."""
-        from notyet.checks.process import hold_sigpipe, release_sigpipe
-
-        if self._asks_commands():
-            # Not the closing alone: a fork of this program may hold the same end for long.
-            held = hold_sigpipe()
-            try:
-                os.write(self.cancelled, b".")
-            except OSError:  # they have ended just now
-                pass
-            finally:
-                release_sigpipe(held)
-        os.close(self.cancelled)
-        self.cancelled = -1
-
-    def _asks_commands(self) -> bool:
-        return any(self.reports[place] is None for place in self.stage.commands)
-
-    def _deliver_broken(self, problem: Problem) -> None:
-        for place, question in self.stage.commands.items():
-            self._deliver(place, question.broken(problem))
-
-    def _deliver_all(self, places: list[int], reports: list[Report]) -> None:
-        for place, report in zip(places, reports, strict=True):
-            self._deliver(place, report)
-
-    def _job(self, place: int, question: Question, args: tuple[Any, ...]) -> Callable[[], None]:
-        def job() -> None:
-            _tell(self.loop, self._deliver, place, guarded(question, args))
-
-        return job
-
-    def _ended_silently(
-        self, place: int, question: Question
-    ) -> Callable[[asyncio.Task[None]], None]:
-        """Return what reports a task that somebody cancelled before it began."""
-
-        def ended(task: asyncio.Task[None]) -> None:
-            if task.cancelled():
-                self._deliver(place, ended_early(question))
-
-        return ended
+        self.missing += len(self.stage.commands)
+        self.commands = Commands(self.loop, self.stage, self._deliver, self._tell_of)
+        self.commands.start()
 
     def _deliver(self, place: int, report: Report) -> None:
-        if self.reports[place] is None:  # else it comes too late
+        if place not in self.reports:  # else it comes too late
             self.reports[place] = report
-            self.missing -= 1
             if self.stage.progress is not None:
                 self._tell_of(place, report)
-            if not self.missing and not self.complete.done():
-                self.complete.set_result(None)
+            self._one_less()
+
+    def _one_less(self) -> None:
+        self.missing -= 1
+        if not self.missing and self.complete is not None and not self.complete.done():
+            self.complete.set_result(None)
 
     def _tell_of(self, place: int, report: Report) -> None:
         """Say once what a gate said, as long as somebody waits for it."""
-        if place not in self.told and not self.complete.done():
+        if place not in self.told and not self.is_over:
             self.told.add(place)
-            self.stage.tell(self.stage.name_of(place), report)
+            asked = self.stage.functions.get(place)
+            name = self.stage.commands[place].name if asked is None else asked[0].name
+            self.stage.tell(name, report)
+
+    def _end(self, place: int) -> float | None:
+        question, _ = self.stage.functions[place]
+        return ends_at(question, self.began[place], self.stage.deadline)
 
     def _set_timer(self) -> None:
         """Wake up when the next question is out of time: one timer for all of them."""
-        ends = [
-            end
-            for place, (question, _) in self.stage.functions.items()
-            if self.reports[place] is None
-            and (end := self.stage.ends(question, self.started)) is not None
+        now = monotonic()
+        waits = [
+            end - now
+            for place in self.tasks
+            if place not in self.reports and (end := self._end(place)) is not None
         ]
-        if self._asks_commands() and (end := self._last_resort()) is not None:
-            ends.append(end)
-        if ends:
-            self.timer = self.loop.call_at(min(ends), self._ring, min(ends))
+        if self.crew is not None and (wait := self.crew.patience()) is not None:
+            waits.append(wait)
+        if self.commands is not None and (end := self.commands.last_resort) is not None:
+            waits.append(end - now)
+        if waits:
+            self.timer = self.loop.call_later(max(0.0, min(*waits, _LONGEST)), self._ring)
 
-    def _ring(self, now: float) -> None:
-        for place, (question, _) in self.stage.functions.items():
-            end = self.stage.ends(question, self.started)
-            if self.reports[place] is None and end is not None and end <= now:
-                if place in self.tasks:
-                    _leave_behind(self.tasks[place])
-                self._deliver(place, self.stage.late(question, self.started))
-        end = self._last_resort()
-        if self._asks_commands() and end is not None and end <= now:
-            self._end_commands()
-            self._deliver_broken(Problem("timeout", "it was not ended in time"))
+    def _ring(self) -> None:
+        now = monotonic()
+        for place, task in self.tasks.items():
+            if place not in self.reports and (end := self._end(place)) is not None and end <= now:
+                _leave_behind(task)
+                question, _ = self.stage.functions[place]
+                self._deliver(place, too_late(question, self.began[place], self.stage.deadline))
+        if self.crew is not None:
+            self.crew.look()
+            self._hear_crew()
+        if self.commands is not None:
+            self.commands.look(now)
         if self.missing:
             self._set_timer()
-
-    def _last_resort(self) -> float | None:
-        """Return when even the runner, which knows the commands' times itself, is too late."""
-        if self.stage.deadline is not None:
-            return self.stage.deadline + _LAST_RESORT
-        # They run together, or at worst one after another.
-        timeouts = [question.job.timeout for question in self.stage.commands.values()]
-        known = [timeout for timeout in timeouts if timeout is not None]
-        if len(known) < len(timeouts) or sum(known) > _FOREVER:
-            return None
-        return self.started + sum(known) + _LAST_RESORT
 
 
 _left_behind: set[asyncio.Task[None]] = set()  # a loop itself holds its tasks only weakly
@@ -280,7 +261,7 @@ async def _in_thread(
             result = step.call(*step.args)
         except Exception as error:  # noqa: BLE001  # carried over to the line, which raises it
             failure = error
-        if not _tell(loop, deliver, result, failure):
+        if not tell(loop, deliver, result, failure):
             undo(result, failure)
 
     run_or_do(job)
@@ -291,12 +272,3 @@ async def _in_thread(
             result, error = done.result()
             run_or_do(lambda: undo(result, error))
         raise
-
-
-def _tell(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *args: object) -> bool:
-    """Call something in the loop's thread; False when the loop is closed and nobody listens."""
-    try:
-        loop.call_soon_threadsafe(callback, *args)
-    except RuntimeError:
-        return False
-    return True

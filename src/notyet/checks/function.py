@@ -136,9 +136,19 @@ def out_of_time(question: Question, seconds: float) -> Report:
     return _report(question, problem, waited)
 
 
-def ended_early(question: Question) -> Report:
-    """Write down that a gate's task was cancelled by somebody before it began."""
-    return _report(question, Problem("crashed", "its task was cancelled before it began"), 0.0)
+def ends_at(question: Question, began: float, deadline: float | None) -> float | None:
+    """Return when a gate's own time, or the host's, is up; None when it may take for ever."""
+    own = None if question.timeout is None else began + question.timeout
+    if own is None or deadline is None:
+        return deadline if own is None else own
+    return min(own, deadline)
+
+
+def too_late(question: Question, began: float, deadline: float | None) -> Report:
+    """Write down that it was up."""
+    if deadline is not None and ends_at(question, began, deadline) == deadline:
+        return out_of_time(question, deadline - began)
+    return timed_out(question)
 
 
 def cannot_start(question: Question, error: BaseException) -> Report:

@@ -14,6 +14,7 @@ from queue import SimpleQueue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
     from collections.abc import Callable
 
     Job = Callable[[], None]
@@ -57,6 +58,15 @@ def run_or_do(job: Job) -> None:
         run_in_thread(job)
     except RuntimeError:
         job()
+
+
+def tell(loop: AbstractEventLoop, callback: Callable[..., None], *args: object) -> bool:
+    """Call something in a loop's thread; False when the loop is closed and nobody listens."""
+    try:
+        loop.call_soon_threadsafe(callback, *args)
+    except RuntimeError:
+        return False
+    return True
 
 
 def _forget_in_child() -> None:

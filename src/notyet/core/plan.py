@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from notyet.core.event import child_key
 from notyet.core.gate import EVERY_AGENT, NOT_ASKED_AT_LIMIT, why_not
 from notyet.core.limits import History, Limit, Limits, limit_in_force
 from notyet.core.record import Record, variant
-from notyet.core.text import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +60,9 @@ def plan(
     """
     limit = limit_in_force(limits, history, event.host_cap)
     at_limit = history.blocks >= limit.number
-    skipped = "background" if limits.wait_for_background and _others_at_work(event) else ""
+    skipped = ""
+    if event.background_tasks and limits.wait_for_background and _others_at_work(event):
+        skipped = "background"
     handed_back = history.blocks > 0 and (event.last_message or "").lstrip().startswith(HANDED_BACK)
     asked = gates
     if skipped:
@@ -85,8 +85,8 @@ def plan(
     warnings: tuple[str, ...] = ()
     if not skipped:
         warnings = missing_names(event, declared or gates)
-        if staged or asked != wanted:  # else nobody is asked who could meet the limit
-            warnings += _at_limit(event, gates, asked, limit)
+        if at_limit and (staged or asked != wanted):  # else nobody is asked who could meet it
+            warnings += (_limit_reached(event, gates, asked, limit),)
     return Plan(
         event=event,
         gates=gates,
@@ -110,29 +110,36 @@ def _others_at_work(event: StopEvent) -> bool:
 
 
 def _stages(gates: tuple[Gate, ...]) -> tuple[Stage, ...]:
-    keys = [(-gate.priority, gate.step) for gate in gates]
-    if len(set(keys)) == 1:  # as it mostly is
-        return (gates,)
-    stages: dict[tuple[int, int], list[Gate]] = {key: [] for key in sorted(set(keys))}
-    for key, gate in zip(keys, gates, strict=True):
-        stages[key].append(gate)
-    return tuple(tuple(stage) for stage in stages.values())
-
-
-def _at_limit(
-    event: StopEvent, gates: tuple[Gate, ...], asked: tuple[Gate, ...], limit: Limit
-) -> tuple[str, ...]:
-    if event.block_count < event.max_blocks:
+    """Return who is asked together: those of a priority and a step, in declared order (A1)."""
+    if not gates:
         return ()
-    left_out = [gate.name for gate in gates if gate not in asked]
+    priority, step = gates[0].priority, gates[0].step
+    for gate in gates:
+        if gate.priority != priority or gate.step != step:
+            break
+    else:  # as it mostly is
+        return (gates,)
+    stages: dict[tuple[int, int], list[Gate]] = {}
+    for gate in gates:
+        stages.setdefault((-gate.priority, gate.step), []).append(gate)
+    return tuple([tuple(stages[key]) for key in sorted(stages)])
+
+
+def _limit_reached(
+    event: StopEvent, gates: tuple[Gate, ...], asked: tuple[Gate, ...], limit: Limit
+) -> str:
+    from notyet.core.event import child_key
+    from notyet.core.text import listed
+
+    known = {gate.name for gate in asked}
+    left_out = [gate.name for gate in gates if gate.name not in known]
     not_asked = f"; not asked: {listed(left_out)}" if left_out else ""
     run = f"run {event.run_id} of " if event.run_id else ""  # only supervisors know of runs
-    said = (
+    return (
         f"limit reached: {event.block_count} of {event.max_blocks} send-backs used "
         f"({limit.source}) in {run}session {child_key(event)}; "
         f"the agent is not sent back again{not_asked}"
     )
-    return (said,)
 
 
 def missing_names(event: StopEvent, gates: Sequence[Gate]) -> tuple[str, ...]:

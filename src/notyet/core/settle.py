@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import repeat
-
 from notyet.core.gate import EVERY_AGENT, fits
 from notyet.core.limits import limit_in_force
 from notyet.core.record import replace
-from notyet.core.text import bounded, joined, listed, masked
+from notyet.core.text import joined, listed
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
 
 TYPE_CHECKING = False
@@ -16,15 +14,13 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
-    from notyet.core.message import Held
     from notyet.core.plan import Plan
     from notyet.core.verdict import Answer, Outcome
 
 
+_ALLOW = Allow()
 _HOLDING = (Block, Halt)
 _NOT_RUN = ("not started", "lost")  # how a command ended that was kept from answering
-_MOST_WORDS = 100_000  # characters that an agent is told at once
-_MOST_COMPARED = 20_000  # characters of a reason that tell whether a failure is the same
 
 
 class _Tally:
@@ -73,10 +69,14 @@ def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
     """
     ordered = _ordered(plan, reports)
     if plan.event.scope == "subagent":
-        ordered = tuple(map(_with_match, ordered, plan.gates, repeat(plan.event)))
+        event = plan.event
+        ordered = tuple([_with_match(*one, event) for one in zip(ordered, plan.gates, strict=True)])
     tally = _count(plan.gates, ordered)
     repeat_key = _repeat_key(plan, tally, tree)
     verdict, outcome, why = _verdict(plan, tally, repeat_key, ordered)
+    warnings = plan.warnings
+    if tally.warnings or tally.extend > plan.limit.number:
+        warnings = (*warnings, *tally.warnings, *_clipped(plan, tally.extend))
     return Decision(
         verdict=verdict,
         outcome=outcome,
@@ -88,34 +88,39 @@ def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
         extend=tally.extend,
         why=why,
         repeat_key=repeat_key,
-        warnings=(*plan.warnings, *tally.warnings, *_clipped(plan, tally.extend)),
+        warnings=warnings,
     )
 
 
 def too_long(plan: Plan, reports: Sequence[Report], tree: str = "") -> tuple[str, ...]:
     """Return the gates of whose output an agent that is held would read only a part."""
-    from notyet.core.message import left_out
+    from notyet.core.sent_back import cut_short
 
     ordered = _ordered(plan, reports)
     tally = _count(plan.gates, ordered)
-    return left_out(_held(plan, tally, _repeats(plan, _repeat_key(plan, tally, tree)), ordered))
+    repeats = _repeats(plan, _repeat_key(plan, tally, tree))
+    return cut_short(plan, tally.blocks, ordered, repeats)
 
 
 def _ordered(plan: Plan, reports: Sequence[Report]) -> tuple[Report, ...]:
     """Return a report for each gate, in declared order."""
     by_gate = {report.gate: report for report in reports}
-    return tuple([_completed(plan, gate, by_gate.get(gate.name)) for gate in plan.gates])
+    ordered = []
+    for gate in plan.gates:
+        report = by_gate.get(gate.name)
+        if report is None or isinstance(report.answer, Problem):
+            report = _completed(plan, gate, report)
+        ordered.append(report)
+    return tuple(ordered)
 
 
 def _completed(plan: Plan, gate: Gate, report: Report | None) -> Report:
-    if gate.name in plan.spared:
-        why = plan.spared[gate.name]
-        return Report(gate=gate.name, answer=Allow(), observed=gate.observe, spared=why)
+    """Return the report on a gate that gave no answer: it was spared, not asked, or broken."""
     if report is None:
-        return Report(gate=gate.name, observed=gate.observe)
-    if isinstance(report.answer, Problem) and holds(gate, report):
-        return replace(report, held=True)
-    return report
+        why = plan.spared.get(gate.name, "")
+        answer = _ALLOW if why else None
+        return Report(gate=gate.name, answer=answer, observed=gate.observe, spared=why)
+    return replace(report, held=True) if holds(gate, report) else report
 
 
 def _with_match(report: Report, gate: Gate, event: StopEvent) -> Report:
@@ -161,10 +166,7 @@ def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
         if report.warning:
             tally.warnings.append(f"gate {gate.name}: {report.warning}")
         if isinstance(answer, Problem):
-            then = "only observed" if gate.observe else f"if_broken = {gate.if_broken}"
-            if answer.kind == "deadline" and not gate.observe:
-                then = "it holds nobody"
-            tally.warnings.append(f"gate {gate.name} {answer} ({then})")
+            tally.warnings.append(f"gate {gate.name} {answer} ({_consequence(gate, answer)})")
             answer = _counted(gate, answer, report)
         if not gate.observe:
             tally.add(gate, answer)
@@ -175,31 +177,33 @@ def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
     return tally
 
 
+def _consequence(gate: Gate, problem: Problem) -> str:
+    if gate.observe:
+        return "only observed"
+    return "it holds nobody" if problem.kind == "deadline" else f"if_broken = {gate.if_broken}"
+
+
 def _verdict(
     plan: Plan, tally: _Tally, repeat_key: str, reports: tuple[Report, ...]
 ) -> tuple[Allow | Block | Halt, Outcome, str]:
     if plan.skipped:
-        return Allow(), "skipped", plan.skipped
+        return _ALLOW, "skipped", plan.skipped
     if tally.halts:
         reason = joined([halt.reason for halt in tally.halts if halt.reason.strip()])
         return Halt(reason), "halted", reason
-    if reports and all(report.spared == "unchanged" for report in reports):
-        return Allow(), "skipped", "unchanged"  # nobody was asked, and nobody has passed (N1)
+    if plan.spared and all(report.spared == "unchanged" for report in reports):
+        return _ALLOW, "skipped", "unchanged"  # nobody was asked, and nobody has passed (N1)
     if not tally.blocks:
-        return Allow(), *_outcome_of_allow(plan, tally)
+        return _ALLOW, *_outcome_of_allow(plan, tally)
     names = listed([gate.name for gate, _ in tally.blocks])
     if plan.at_limit:
-        return Allow(), "capped", f"{names} still blocks; {_used(plan)}"
+        return _ALLOW, "capped", f"{names} still blocks; {_used(plan)}"
     repeats = _repeats(plan, repeat_key)
     if repeat_key and repeats >= plan.limits.stuck_after:
-        return Allow(), "stuck", f"{names} failed {repeats} times alike, and no file changed"
-    from notyet.core.message import compose  # most stops end without a word
+        return _ALLOW, "stuck", f"{names} failed {repeats} times alike, and no file changed"
+    from notyet.core.sent_back import sent_back  # most stops end without a word
 
-    verdict = Block(
-        prompt=bounded(compose(_held(plan, tally, repeats, reports)), _MOST_WORDS),
-        reason=bounded(joined([block.because for _, block in tally.blocks]), _MOST_WORDS),
-        extend=tally.extend,
-    )
+    verdict = sent_back(plan, tally.blocks, reports, repeats=repeats, extend=tally.extend)
     return verdict, "blocked", names
 
 
@@ -207,21 +211,6 @@ def _repeats(plan: Plan, repeat_key: str) -> int:
     """Return how many stops in a row failed alike, this one included."""
     is_same = repeat_key and repeat_key == plan.history.repeat_key
     return plan.history.repeats + 1 if is_same else 1
-
-
-def _held(plan: Plan, tally: _Tally, repeats: int, reports: tuple[Report, ...]) -> Held:
-    from notyet.core.message import Held
-
-    by_gate = {report.gate: report for report in reports}
-    return Held(
-        blocks=tuple((gate, block, by_gate[gate.name]) for gate, block in tally.blocks),
-        reports=reports,
-        is_subagent=plan.event.scope == "subagent",
-        count=plan.history.blocks + 1,
-        limit=plan.limit.number,
-        is_same=repeats > 1,
-        host=plan.event.host,
-    )
 
 
 def _outcome_of_allow(plan: Plan, tally: _Tally) -> tuple[Outcome, str]:
@@ -244,17 +233,11 @@ def _used(plan: Plan) -> str:
 
 def _repeat_key(plan: Plan, tally: _Tally, tree: str) -> str:
     """Return what stays equal while nothing moves; empty where we cannot tell (B6)."""
-    if not tree or not tally.blocks or plan.at_limit or not plan.limits.stuck_after:
+    if not tree or not tally.blocks:
         return ""
-    if not all(gate.native for gate, _ in tally.blocks):
-        return ""
-    from zlib import crc32
+    from notyet.core.sent_back import repeat_key_of
 
-    said = joined([block.because for _, block in tally.blocks])
-    words = masked(bounded(said, _MOST_COMPARED))
-    names = "\n".join(gate.name for gate, _ in tally.blocks)
-    same = crc32(f"{names}\n\n{words}".encode("utf-8", "replace"))
-    return f"{same:08x}-{len(words)}-{tree}"
+    return repeat_key_of(plan, tally.blocks, tree)
 
 
 def _clipped(plan: Plan, extend: int) -> list[str]:

@@ -1,0 +1,22 @@
+"""How gates are asked that are Python functions: made once, when such a gate is registered."""
+
+from __future__ import annotations
+
+from notyet.checks.function import Question
+from notyet.dialects import function_face
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from notyet.core.gate import Function, Gate
+
+
+def question_for(gate: Gate, check: Function, engine: int) -> Question:
+    """Return how a gate's function is asked by this engine."""
+    return Question(
+        gate.name,
+        check.call,
+        function_face(check.speaks).read_return,
+        timeout=gate.timeout,
+        observed=gate.observe,
+        engine=engine,
+    )
