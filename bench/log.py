@@ -1,31 +1,27 @@
 """`notyet log` on a million stops: is it as quick as on a thousand?
 
-Run it alone with `python -m bench.log [STOPS]`; the ledger is built in a temporary folder, in bulk,
-with two or three reports for each stop, and is removed in the end.
+Each question is a process, as people ask it. The ledger is built in a temporary folder, in bulk, with
+two or three reports for each stop.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
-import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from bench.measure import Effort, Row
+from bench.measure import FULL, Amount, Curve, Effort, Figure, Point, Result, interleaved
+from bench.processes import starting
+from bench.progress import say
 from notyet import Ledger, StopEvent
-from notyet.cli.main import main as notyet
 from notyet.ledger.rows import event_row
 
-STOPS = 1_000_000
-MANY = 100_000  # for `python -m bench`, which has more to do
-FEW = 1_000
-GOAL = 1_000.0  # milliseconds
+SIZES = (1_000, 10_000, 100_000, 1_000_000)  # stops
+GOAL = 1_000.0  # milliseconds, whatever is asked
+PROMISED = {"log": "log.list", "log --stats": "log.stats", "log ID": "log.show"}
 _PER_AGENT = 20
-_ROUNDS = 5
 _NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
 _AGENTS = """
 INSERT INTO agents (id, host, session_id, agent_id, turn, turn_ids, blocks, session_blocks, extend,
@@ -107,62 +103,50 @@ def questions(ledger: Ledger, stops: int) -> dict[str, list[str]]:
     }
 
 
-def _milliseconds(ledger: Ledger, words: list[str]) -> float:
-    os.environ["NOTYET_LEDGER"] = ledger.path
-    taken = []
-    for _ in range(_ROUNDS):
-        said = io.StringIO()
-        started = time.perf_counter()
-        with contextlib.redirect_stdout(said):
-            code = notyet(["log", *words])
-        taken.append((time.perf_counter() - started) * 1e3)
-        if code:
-            raise SystemExit(f"notyet log {' '.join(words)} failed: {code}")
-    return statistics.median(taken)
-
-
-def measure(effort: Effort) -> list[Row]:
-    """Compare a ledger that is large for a person with one that is small."""
-    return [
-        Row(
-            name, f"at {FEW:,} stops", few * 1e3, many * 1e3, float("inf") if "stats" in name else 5
-        )
-        for name, (few, many) in figures(MANY).items()
-    ]
-
-
-def figures(stops: int = STOPS) -> dict[str, tuple[float, float]]:
-    """Return for each question the milliseconds on a thousand stops, and on many."""
+def measure(effort: Effort) -> list[Result]:
+    """Ask ledgers of different sizes the same questions."""
     with tempfile.TemporaryDirectory() as folder:
         place = os.path.realpath(folder)
         (Path(place) / "notyet.toml").touch()
-        small = filled(os.path.join(folder, "small.db"), place, FEW)
-        large = filled(os.path.join(folder, "large.db"), place, stops)
-        here = os.getcwd()
-        os.chdir(place)
-        try:
-            few, many = questions(small, FEW), questions(large, stops)
-            return {
-                name: (_milliseconds(small, few[name]), _milliseconds(large, many[name]))
-                for name in many
-            }
-        finally:
-            os.chdir(here)
-            small.close()
-            large.close()
+        ledgers = {}
+        for stops in effort.sizes(SIZES):
+            say(f"looking back: {stops:,} stops")
+            ledgers[stops] = filled(os.path.join(place, f"{stops}.db"), place, stops)
+        asked = {stops: questions(ledger, stops) for stops, ledger in ledgers.items()}
+        for ledger in ledgers.values():
+            ledger.close()
+        return _answers(place, asked, effort)
 
 
-def main() -> int:
-    """Print the table; 1 where something took longer than a second."""
-    stops = int(sys.argv[1]) if len(sys.argv) > 1 else STOPS
-    print(f"notyet log on {stops:,} stops, in milliseconds, beside {FEW:,} stops")
-    missed = 0
-    for name, (few, many) in figures(stops).items():
-        mark = "" if many < GOAL else f"  MISSED: over {GOAL:,.0f} ms"
-        missed += bool(mark)
-        print(f"  {name:<30} {many:>9,.1f}  {few:>8,.1f}  {many / few:>7.1f}x{mark}")
-    return 1 if missed else 0
+def _answers(place: str, asked: dict[int, dict[str, list[str]]], effort: Effort) -> list[Result]:
+    largest = max(asked)
+    amounts: list[Result] = []
+    curves: list[Result] = []
+    for name in asked[largest] if effort is FULL else PROMISED:
+        say(f"looking back: notyet {name}")
+        sizes = list(asked) if name in PROMISED else [largest]
+        subjects = {
+            str(stops): starting(
+                [sys.executable, "-m", "notyet", "log", *asked[stops][name]],
+                cwd=place,
+                environ=_environ(place, stops),
+            )
+            for stops in sizes
+        }
+        taken = interleaved(effort.rounds(5), 1, **subjects)
+        what = f"notyet {name}, {largest:,} stops"
+        goal = PROMISED.get(name, GOAL)
+        amounts.append(Amount(what, _milliseconds(taken[str(largest)]), "ms", goal))
+        if name in PROMISED:
+            points = tuple(Point(stops, taken[str(stops)]) for stops in sizes)
+            curves.append(Curve(f"notyet {name}, by stops", "stops", points, "linear"))
+    return [*amounts, *curves]
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _environ(place: str, stops: int) -> dict[str, str]:
+    ledger = os.path.join(place, f"{stops}.db")
+    return {"HOME": place, "PATH": os.environ["PATH"], "NOTYET_LEDGER": ledger}
+
+
+def _milliseconds(figure: Figure) -> Figure:
+    return figure.over(1e3)

@@ -1,28 +1,49 @@
-"""The benchmark of the ledger fills one as it is now."""
+"""The benchmarks of the ledger run, and measure one as it is now."""
 
 from pathlib import Path
+
+import pytest
 
 from support import rows
 
 ROOT = Path(__file__).parent.parent.parent.parent
 
 
-def test_the_benchmarks_ledger_can_be_filled(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def bench(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
-    from bench.ledger import filled, one_stop
 
-    ledger = filled(str(tmp_path), 10)
-    assert rows(ledger, "SELECT count(*) FROM stops") == [(10,)]
-    assert rows(ledger, "SELECT count(*) FROM reports") == [(10,)]
+
+def test_the_benchmarks_ledger_can_be_filled_and_stopped_in(tmp_path):
+    from bench.ledger import one_stop
+    from bench.log import filled
+
+    ledger = filled(str(tmp_path / "ledger.db"), str(tmp_path), 40)
+    assert rows(ledger, "SELECT count(*) FROM stops") == [(40,)]
+    assert rows(ledger, "SELECT count(*) FROM reports") == [(100,)]
     one_stop(ledger, "s1", [0])
-    assert rows(ledger, "SELECT count(*) FROM stops") == [(11,)]
+    assert rows(ledger, "SELECT count(*) FROM stops") == [(41,)]
 
 
 def test_the_benchmark_of_looking_back_asks_what_people_ask(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
-    monkeypatch.setenv("NOTYET_LEDGER", "")  # which it sets, and is put back
-    from bench.log import figures
+    from bench.measure import TINY
 
-    measured = figures(2_000)
-    assert {"log", "log ID", "log --stats", "log --session S"} <= set(measured)
-    assert all(few > 0 and many > 0 for few, many in measured.values())
+    from bench import log
+
+    monkeypatch.setattr(log, "SIZES", (100, 200))
+    results = log.measure(TINY)
+    assert {"log.list", "log.stats", "log.show"} <= {result.goal for result in results}
+    assert {
+        "notyet log, by stops",
+        "notyet log ID, 200 stops",
+        "notyet log --stats, 200 stops",
+    } <= {result.what for result in results}
+
+
+@pytest.mark.parametrize("way", ["saturated", "paced", "cold"])
+def test_a_crowd_that_writes_at_once_loses_nothing(way):
+    from bench import crowd
+
+    many = getattr(crowd, way)(0.2, writers=3)
+    assert (many.lost, many.fewest >= 2) == (0, True)
+    assert many.taken == sorted(many.taken)
