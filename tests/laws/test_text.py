@@ -7,7 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from notyet.core.glob import glob_error, glob_matches
-from notyet.core.text import bounded, clean, masked
+from notyet.core.masked import masked
+from notyet.core.text import bounded, clean
 
 names = st.text(alphabet="ab-*?[]!", max_size=8)
 

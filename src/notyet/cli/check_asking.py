@@ -102,6 +102,8 @@ def ask(wish: Wish, environ: Mapping[str, str]) -> Checked:
 class _Rehearsal(Hook):
     """A call of the hook that records nothing but passes, and tells nobody."""
 
+    sees_all = True
+
     def __init__(self, wish: Wish, environ: Mapping[str, str]) -> None:
         argv = ["--host", wish.stop.host] if wish.stop.host else []
         argv += ["--timeout", wish.timeout] if wish.timeout else []
@@ -253,7 +255,8 @@ class _Rehearsal(Hook):
     def checked(self, reply: Reply) -> Checked:
         """Return what came of it."""
         setup = self._setup_here
-        said = (*self.call.options.warnings, *self.said, *setup.warnings, *setup.distrust, *self.notes)
+        warnings = (*self.call.options.warnings, *self.said, *setup.warnings)
+        said = (*warnings, *setup.distrust, *self.notes)
         return Checked(
             event=self.event or StopEvent(host=self.host),
             decision=self._decision,

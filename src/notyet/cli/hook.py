@@ -1,7 +1,7 @@
 """`notyet hook`: what an agent's host calls when the agent wants to stop.
 
-Every stop is a cold start, and most need nothing: no gate is configured where the agent works.
-This is the door, which answers those by itself. All others go on to `hook_line`, with what was
+Every stop is a cold start, and most need nothing: no gate is configured where the agent works, or
+none for subagents. This is the door, which answers those by itself. All others go on to `hook_line`, with what was
 read here; whatever is unusual about a call, it is for the line to say.
 """
 
@@ -12,7 +12,7 @@ import sys
 from notyet import system
 from notyet.cli.hook_input import Call, Options, Unreadable, of_wrong_kind
 from notyet.cli.hook_process import OutOfTime, answer_host
-from notyet.config.places import is_bare
+from notyet.config.places import projects_files
 from notyet.dialects import HOSTS, SILENCE
 
 TYPE_CHECKING = False
@@ -74,22 +74,20 @@ def _needs_nothing(call: Call) -> bool:
         from notyet.dialects.detect import detect
 
         call.is_from(detect(payload))
-    cwd = payload.get("cwd") or ""
-    return (
-        call.host in SILENCE
-        and not call.said
-        and not of_wrong_kind(payload)
-        and payload.get("hook_event_name") in _EVENTS
-        and system.path.isabs(cwd)
-        and system.path.isdir(cwd)
-        and is_bare(
-            cwd,
-            call.host,
-            environ,
-            only=options.config,
-            project=environ.get("CLAUDE_PROJECT_DIR", ""),
-        )
-    )
+    if call.host not in SILENCE or call.said or of_wrong_kind(payload):
+        return False
+    name, cwd = payload.get("hook_event_name"), payload.get("cwd") or ""
+    if name not in _EVENTS or not system.path.isabs(cwd) or not system.path.isdir(cwd):
+        return False
+    project = environ.get("CLAUDE_PROJECT_DIR", "")
+    files = projects_files(cwd, call.host, environ, only=options.config, project=project)
+    if not files:
+        return files is not None
+    if name != "SubagentStop":  # for whom gates mostly are
+        return False
+    from notyet.config.unchanged import are_silent
+
+    return are_silent(files, "subagent", environ)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -47,12 +47,19 @@ def check(
     _ledger = Ledger()
     _ledger.asked_at = asked_at()
     engine = configured_engine(setup, _ledger, said.append)
-    decision = engine.check_sync(event, within=within)
+    decision = engine.check_sync(event, within=within, while_waiting=_get_ready)
     said += [line for line in mended() if line not in said]
     ends = min(started + within + min(_LAST, within / 8), monotonic() + _NOTIFIED)
     for settings in setup.notifications:
         said += _notify(settings, event, decision, setup, environ, ends=ends)
     return decision
+
+
+def _get_ready() -> None:
+    """Load what is needed once the gates have answered, while they are at work."""
+    import notyet.core.definition
+    import notyet.core.note
+    import notyet.core.settle  # noqa: F401  # the point is that they are there
 
 
 def mended() -> Sequence[str]:

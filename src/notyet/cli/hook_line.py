@@ -12,6 +12,7 @@ from time import monotonic
 from notyet import system
 from notyet.cli.hook_input import Unreadable, of_wrong_kind
 from notyet.cli.hook_process import OutOfTime
+from notyet.config.places import may_be_off
 from notyet.dialects import HOSTS, PATIENCE, SILENCE, host_face, time_to_answer
 
 TYPE_CHECKING = False
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from notyet.dialects import Reply
 
 _LOOK = 20.0  # seconds to look at files in a workspace elsewhere, where there is time
-_LOOK_AT_START = 5.0  # seconds for the same, where only words depend on it, or one question less
 
 
 def answered(hook: Hook) -> Reply:
@@ -53,6 +53,8 @@ def answered(hook: Hook) -> Reply:
 
 class Hook:
     """One call of ours by a host."""
+
+    sees_all = False  # whether gates are loaded, too, that are surely not for this stop
 
     def __init__(self, call: Call, prepare: Callable[[], None]) -> None:
         self.call = call
@@ -96,9 +98,13 @@ class Hook:
             nowhere = self._no_place(payload, event)
             if nowhere:
                 self.let_go("unreadable", nowhere)
-                return self._nothing(f"notyet: {nowhere}")
+                return self.nothing(f"notyet: {nowhere}")
             return self.stopping(event)
-        return self._nothing() if is_others else self._starting(event)
+        if is_others:
+            return self.nothing()
+        from notyet.cli.hook_start import starting
+
+        return starting(self, event)
 
     def _stranger(self, payload: Mapping[str, Any]) -> str:
         """Find out who calls; return the name of a host that we do not speak to."""
@@ -144,27 +150,33 @@ class Hook:
         if not isinstance(name, str) or not name.strip():
             return self.let_go("unreadable", "the event on stdin has no hook_event_name")
         self.said.append(f"{name[:80]} is not about a stop; use notyet for Stop and SubagentStop")
-        return self._nothing()
+        return self.nothing()
 
     def stopping(self, event: StopEvent) -> Reply:
         """Answer a stop."""
-        if self.call.is_out_of_time:
-            raise OutOfTime
-        from notyet.config.switch import switched_off
-
-        off = switched_off(event.cwd, self.environ)
+        off = self.switched_off(event.cwd)
         if off:
             return self.let_go("off", off)
         setup = self.load(event, _LOOK)
         if self._is_probe():
             from notyet.report.foretold import would_ask
 
-            return self._nothing(would_ask(event, setup))
+            return self.nothing(would_ask(event, setup))
         if setup.gates or setup.observers or setup.notifications:
             decision = self.check(event, setup)
             if decision is not None and decision.why != "no-gate":
                 return self._reply(event, decision, setup)
         return self._without_gates(event, setup)
+
+    def switched_off(self, cwd: str) -> str:
+        """Say why nothing is gated here; empty when the switch is on. Raises OutOfTime."""
+        if self.call.is_out_of_time:
+            raise OutOfTime
+        if not may_be_off(self.environ):  # as nearly always
+            return ""
+        from notyet.config.switch import switched_off
+
+        return switched_off(cwd, self.environ)
 
     def check(self, event: StopEvent, setup: Setup) -> Decision | None:
         """Ask the gates, and write down what came of it; None where none is for this stop."""
@@ -200,6 +212,7 @@ class Hook:
             workspace=self.workspace or event.workspace,
             # Where files are elsewhere; the gates need their time after that.
             patience=NO_LOOK if self._is_probe() else min(longest, self.time_left() / 3),
+            event=None if self.sees_all or self._is_probe() else self.event,
         )
 
     def _without_gates(self, event: StopEvent, setup: Setup) -> Reply:
@@ -208,14 +221,14 @@ class Hook:
         if setup.unreadable or setup.warnings:
             return self.let_go("config", *setup.warnings)
         if event.workspace:  # then the project is there, wherever the host is here
-            return self._nothing()
+            return self.nothing()
         if not event.cwd:
             return self.let_go("unreadable", "the event has no cwd, so no project was found")
         if not system.path.isdir(event.cwd):
             from notyet.core.text import visible
 
             return self.let_go("unreadable", f"the folder {visible(event.cwd)} is gone")
-        return self._nothing()
+        return self.nothing()
 
     def _reply(self, event: StopEvent, decision: Decision, setup: Setup) -> Reply:
         from notyet.core.note import note
@@ -233,34 +246,6 @@ class Hook:
         """Return how many seconds there are for the gates."""
         return max(0.0, time_to_answer(self._patience()) - (monotonic() - self.call.started))
 
-    def _starting(self, event: StartEvent) -> Reply:
-        if self.call.is_out_of_time:
-            raise OutOfTime
-        from notyet.config.switch import switched_off
-
-        if switched_off(event.cwd, self.environ):
-            return self._nothing()
-        setup = self.load(event, 0.0)
-        if any(gate.when == "changed" for gate in setup.gates):
-            self._remember_start(event, setup)
-        if setup.start_tell and setup.workspace:  # else nobody is told of what is there
-            setup = self.load(event, _LOOK_AT_START)
-        if not setup.start_tell:
-            return self._nothing()
-        from notyet.core.message import briefing_for
-
-        told = briefing_for(event, setup.gates)
-        return host_face(self.host).write_context(told, event) if told else self._nothing()
-
-    def _remember_start(self, event: StartEvent, setup: Setup) -> None:
-        """Remember with which files the agent begins (N1); nothing of that may hold it up."""
-        try:
-            from notyet.cli.hook_check import remember_start
-
-            remember_start(event, setup, min(_LOOK_AT_START, self.time_left() / 3))
-        except Exception as error:  # noqa: BLE001  # its gates are asked once more, that is all
-            self.said.append(f"{error} (with which files the agent begins was not remembered)")
-
     def give_up(self) -> Reply:
         """Let the agent go because the host waits no longer."""
         said = f"no answer within the {self._patience():g} s that the host waits; let go unchecked"
@@ -272,7 +257,7 @@ class Hook:
         except OutOfTime:  # not even written down in time
             pass
         self.said.append(said)
-        return self._nothing(f"notyet: {said}")
+        return self.nothing(f"notyet: {said}")
 
     def recover(self, error: Exception) -> Reply:
         """Let the agent go after a fault of ours, even if that fault is in our way again."""
@@ -296,7 +281,7 @@ class Hook:
         # Other causes are something that a user can mend.
         is_news = cause not in {"inside", "supervised", "unreadable"}
         news = (*words, *mended) if is_news else mended
-        return self._nothing(" | ".join(f"notyet: {line}" for line in news))
+        return self.nothing(" | ".join(f"notyet: {line}" for line in news))
 
     def write_down(self, cause: str, words: Sequence[str]) -> Sequence[str]:
         """Record a stop that is let go unchecked; return what became of the ledger, if anything.
@@ -314,7 +299,7 @@ class Hook:
 
         return is_made_up(self.session, self.environ)
 
-    def _nothing(self, note: str = "") -> Reply:
+    def nothing(self, note: str = "") -> Reply:
         """Return the reply that lets an agent go in its host's words."""
         silence = SILENCE.get(self.host)
         if silence is not None and not note:

@@ -26,6 +26,8 @@ _OTHERS = "NOTYET_PROBE"  # of `notyet status` itself
 class Looked(Hook):
     """A call of the hook that asks and records nothing; `cause` is why no gate would be asked."""
 
+    sees_all = True
+
     def __init__(
         self, stop: About, event: StopEvent, environ: Mapping[str, str], workspace: str = ""
     ) -> None:

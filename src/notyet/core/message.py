@@ -9,7 +9,6 @@ from __future__ import annotations
 from notyet.core.command import Command
 from notyet.core.gate import NATIVE
 from notyet.core.record import Record
-from notyet.core.remote import remote_from
 from notyet.core.text import bounded, first_line, joined, listed, shortened
 from notyet.core.verdict import Allow, Problem
 
@@ -198,6 +197,8 @@ def _frame(gate: Gate, report: Report) -> list[str]:
     if report.exit and report.exit not in passing:
         how = f"{report.exit}, {how}"
     if report.workspace:
+        from notyet.core.remote import remote_from
+
         how = f"{how}, on {shortened(remote_from(report.workspace).destination, 80)}"
     lines = [f"FAILED {shortened(gate.name, 80)} ({how}): {command}"]
     if report.log and _size(report.log) <= _LONGEST_PATH:

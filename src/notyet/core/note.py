@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from notyet.core.remote import remote_from
 from notyet.core.text import first_line, listed
 from notyet.core.verdict import Block, Problem
 
@@ -76,7 +75,11 @@ def _words(report: Report) -> str:
         return first_line(str(report.answer))
     # A command that answers in words exits with 0, which would say nothing.
     how = report.exit if report.exit not in {"", "exit 0"} else first_line(report.answer.because)
-    return f"{how}, on {remote_from(report.workspace).destination}" if report.workspace else how
+    if not report.workspace:
+        return how
+    from notyet.core.remote import remote_from
+
+    return f"{how}, on {remote_from(report.workspace).destination}"
 
 
 def _also_broken(decision: Decision) -> str:

@@ -40,13 +40,16 @@ class Record:
         cls._defaults = cls._defaults | {n: cls.__dict__[n] for n in own if n in cls.__dict__}
         cls._positional = not kw_only
         cls._made = 0
-        cls.__init__ = Record.__init__  # type: ignore[method-assign]  # not a base's compiled one
+        if cls.__base__ is not Record:  # whose base may have a compiled one
+            cls.__init__ = Record.__init__  # type: ignore[method-assign]  # as it begins
 
     def __init__(self, *args: Any, **values: Any) -> None:
         cls = type(self)
         cls._made += 1
         if cls._made == _COLD:
-            _compile_init(cls)
+            from notyet.core.record_init import compile_init
+
+            compile_init(cls)
         given = values
         if args:
             given = dict(zip(cls._fields, args, strict=False)) | values
@@ -58,7 +61,9 @@ class Record:
             or not cls._names.issuperset(values)
             or (args and (not cls._positional or len(given) != len(args) + len(values)))
         ):
-            _compile_init(cls)
+            from notyet.core.record_init import compile_init
+
+            compile_init(cls)
             cls.__init__(self, *args, **values)  # which says what is wrong, as Python says it
         self._validate()
 
@@ -99,21 +104,6 @@ class Record:
             raise TypeError(f"{type(self).__name__} has no field {unknown!r}")
         twin._validate()
         return twin
-
-
-def _compile_init(cls: type[Record]) -> None:
-    """Give a class the `__init__` that one would write for it by hand."""
-    required = [name for name in cls._fields if name not in cls._defaults]
-    optional = [f"{name}=_defaults[{name!r}]" for name in cls._fields if name in cls._defaults]
-    star = [] if cls._positional else ["*"]
-    lines = [f"def __init__({', '.join(['self', *star, *required, *optional])}):"]
-    lines += ["    mine = self.__dict__", *(f"    mine[{n!r}] = {n}" for n in cls._fields)]
-    if cls._validate is not Record._validate:  # noqa: SLF001  # our own
-        lines.append("    self._validate()")
-    made: dict[str, Any] = {"_defaults": cls._defaults}
-    exec("\n".join(lines), made)  # noqa: S102  # nothing in it but the names of our fields
-    made["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
-    cls.__init__ = made["__init__"]  # type: ignore[method-assign]  # the point of it all
 
 
 def replace(record: R, **changes: Any) -> R:

@@ -1,4 +1,4 @@
-"""Text that people and agents read: clean, bounded, and comparable."""
+"""Text that people and agents read: clean, bounded, and visible."""
 
 from __future__ import annotations
 
@@ -6,17 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_UNITS = ("ns", "us", "µs", "ms", "s", "sec", "secs", "seconds", "second", "m", "min", "h")
-_HEX = frozenset("0123456789abcdefABCDEF")
-_SHORTEST_HEX = 7  # as git abbreviates
 _LONGEST_LINE = 160
 _ESC = "\x1b"
-_BEL = "\x07"
-# After an ESC: what begins a string for the terminal, and what stands before a final byte.
-_STRINGS = frozenset("]PX^_")
-_PARAMETERS = " !\"#$%&'()*+,-./0123456789:;<=>?"
-_BETWEEN = " !\"#$%&'()*+,-./"
-_HIDDEN: dict[int, str | None] = {}  # what `clean` replaces, and by what; made at its first need
 
 
 def clean(text: str) -> str:
@@ -26,58 +17,15 @@ def clean(text: str) -> str:
     direction of what follows: with them a text reads differently from what it says.
     """
     if _ESC in text:
-        text = _without_escapes(text)
+        from notyet.core.hidden import without_escapes
+
+        text = without_escapes(text)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text if text.isprintable() else text.translate(_hidden())
+    if text.isprintable() or (text.isascii() and text.replace("\n", "").isprintable()):
+        return text
+    from notyet.core.hidden import hidden
 
-
-def _hidden() -> dict[int, str | None]:
-    if not _HIDDEN:
-        spans = (
-            (0x00, 0x08),
-            (0x0B, 0x1F),
-            (0x7F, 0x9F),
-            (0xAD, 0xAD),
-            (0x61C, 0x61C),
-            (0x115F, 0x1160),
-            (0x180E, 0x180E),
-            (0x200B, 0x200F),
-            (0x202A, 0x202E),
-            (0x2060, 0x2069),
-            (0xD800, 0xDFFF),
-            (0x3164, 0x3164),
-            (0xFEFF, 0xFEFF),
-            (0xFFF9, 0xFFFB),
-            (0xE0000, 0xE007F),
-        )
-        for first, last in spans:
-            _HIDDEN.update(dict.fromkeys(range(first, last + 1)))
-        _HIDDEN.update(dict.fromkeys((0x2028, 0x2029), "\n"))  # which part lines and paragraphs
-    return _HIDDEN
-
-
-def _without_escapes(text: str) -> str:
-    # Each part is looked at once, so that the whole costs no more than its length.
-    first, *parts = text.split(_ESC)
-    kept = [first]
-    for part, following in zip(parts, (*parts[1:], ""), strict=True):
-        if part:
-            kept.append(_after_escape(part, following))
-    return "".join(kept)
-
-
-def _after_escape(part: str, following: str) -> str:
-    """Return what is left of the text after an ESC, up to the next ESC and what follows that."""
-    if part[0] in _STRINGS:  # closed by BEL, or ESC and a backslash; never closed, it is text
-        _, bell, rest = part.partition(_BEL)
-        if bell:
-            return rest
-        return "" if following.startswith("\\") else part
-    if part[0] == "[":  # a control sequence: parameters, then one final byte
-        rest, lowest = part[1:].lstrip(_PARAMETERS), "@"
-    else:  # e.g. the choice of a charset
-        rest, lowest = part.lstrip(_BETWEEN), "0"
-    return rest[1:] if lowest <= rest[:1] <= "~" else rest
+    return text.translate(hidden())
 
 
 def bounded(text: str, limit: int) -> str:
@@ -123,63 +71,3 @@ def visible(text: str) -> str:
 def joined(parts: list[str]) -> str:
     """Join what several gates said, with a blank line between (A4)."""
     return "\n\n".join(part.strip() for part in parts)
-
-
-def masked(text: str) -> str:
-    """Return the text with what differs between two runs of the same failure blotted out.
-
-    Numbers, durations ("1.2s", "900 ms") and hexadecimal words (hashes, addresses) become "#".
-    """
-    out: list[str] = []
-    at = 0
-    while at < len(text):
-        if not _is_word(text[at]):
-            out.append(text[at])
-            at += 1
-            continue
-        end = at
-        while end < len(text) and (_is_word(text[end]) or _joins_digits(text, end)):
-            end += 1
-        out.append(_mask_word(text[at:end]))
-        at = end
-    return _without_units("".join(out))
-
-
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
-
-
-def _joins_digits(text: str, at: int) -> bool:
-    """Tell whether a dot, comma or colon stands inside a number or a time."""
-    return text[at] in ".,:" and text[at - 1].isdigit() and text[at + 1 : at + 2].isdigit()
-
-
-def _mask_word(word: str) -> str:
-    if not any(character.isdigit() for character in word):
-        return word
-    digits = word.removeprefix("0x").removeprefix("0X")
-    if len(digits) >= _SHORTEST_HEX and _HEX.issuperset(digits):
-        return "#"
-    if digits != word and _HEX.issuperset(digits):
-        return "#"
-    out: list[str] = []
-    for character in word:
-        shown = "#" if character.isdigit() or character in ".,:" else character
-        if shown != "#" or out[-1:] != ["#"]:
-            out.append(shown)
-    return "".join(out)
-
-
-def _without_units(text: str) -> str:
-    """Make "#s", "#ms" and "# seconds" alike: the unit grows with the number."""
-    words = text.split(" ")
-    out: list[str] = []
-    for word in words:
-        bare = word.strip("()[]{},.;:")
-        if bare.startswith("#") and bare[1:] in _UNITS:
-            out.append(word.replace(bare, "#", 1))
-        elif bare in _UNITS and out and out[-1].endswith("#"):
-            out[-1] += word.replace(bare, "", 1)
-        else:
-            out.append(word)
-    return " ".join(out)

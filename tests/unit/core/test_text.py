@@ -2,7 +2,8 @@ import time
 
 import pytest
 
-from notyet.core.text import bounded, clean, first_line, joined, listed, masked, visible
+from notyet.core.masked import masked
+from notyet.core.text import bounded, clean, first_line, joined, listed, visible
 
 
 @pytest.mark.parametrize(

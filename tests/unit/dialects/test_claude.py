@@ -209,8 +209,11 @@ def test_a_start_hook_is_told_what_claude_code_would_tell_it():
 def test_what_we_tell_a_starting_agent_is_read_as_context():
     for scope in ("agent", "subagent"):
         reply = claude.write_context("Tests first.", StartEvent(scope=scope))
-        given = claude_hooks.read_context(ended({"code": reply.code, "stdout": reply.stdout}), scope)
+        given = claude_hooks.read_context(
+            ended({"code": reply.code, "stdout": reply.stdout}), scope
+        )
         assert given.context == "Tests first."
     assert (
-        claude_hooks.read_context(ended({"code": 0, "stdout": "Tests first."})).context == "Tests first."
+        claude_hooks.read_context(ended({"code": 0, "stdout": "Tests first."})).context
+        == "Tests first."
     )

@@ -159,6 +159,9 @@ def test_what_we_tell_a_starting_agent_is_read_as_context():
     given = codex_hooks.read_context(ended({"code": 0, "stdout": reply.stdout}))
     assert given.context == ""  # it was for a subagent
     reply = codex.write_context("Tests first.", StartEvent())
-    assert codex_hooks.read_context(ended({"code": 0, "stdout": reply.stdout})).context == "Tests first."
+    assert (
+        codex_hooks.read_context(ended({"code": 0, "stdout": reply.stdout})).context
+        == "Tests first."
+    )
     long = json.loads(codex.write_context("漢" * 9_000, StartEvent()).stdout)
     assert len(long["hookSpecificOutput"]["additionalContext"].encode()) <= 9_000

@@ -29,7 +29,9 @@ def test_a_command_answers_with_its_code_or_in_so_many_words(vector):
 
 @pytest.mark.parametrize("vector", vectors("notyet", "hosts.json"), ids=name_of)
 def test_a_host_that_speaks_as_we_do_is_answered_in_our_words(vector):
-    reply = native_host.write_reply(verdict_of(vector["verdict"]), vector.get("note", ""), stop(), {})
+    reply = native_host.write_reply(
+        verdict_of(vector["verdict"]), vector.get("note", ""), stop(), {}
+    )
     check_reply(reply, vector["expect"])
 
 
