@@ -46,11 +46,17 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "notyet.engine",
             "notyet.configured",
             "notyet.ledger.sqlite",
+        ),
+        # Where one is a command, and not spared.
+        "commands": (
             "notyet.checks.command",
             "notyet.checks.question",
             "notyet.dialects.native",
-            "notyet.core.definition",
+        ),
+        # Where gates have answered; loaded while they are at work.
+        "answers": (
             "notyet.core.settle",
+            "notyet.core.definition",
             "notyet.core.note",
         ),
         # Where gates depend on files.
