@@ -29,6 +29,7 @@ _ENTER = (
     'cd -P -- "$1" || exit 126; PWD=$1; OLDPWD=$2; [ "$2" ] || unset OLDPWD; shift 2; exec "$@"'
 )
 _TOO_MANY_OPEN = (23, 24)  # ENFILE and EMFILE, without importing `errno`
+_KINDS, _FOLDER = 0o170000, 0o040000  # of files: S_IFMT and S_IFDIR
 _STDIO = 2  # the highest of the descriptors 0, 1 and 2
 _FIRST_LINE = 256  # the kernel reads no more of it
 # What this program ignores or handles is as usual again in a command.
@@ -72,12 +73,12 @@ def begins_token() -> str:
 
 
 def folder_id(folder: str) -> tuple[int, int] | None:
-    """Return what tells one folder from another, or None when it is not there."""
+    """Return what tells one folder from another, or None when there is none."""
     try:
         found = system.stat(folder)
-    except OSError:
+    except (OSError, ValueError):
         return None
-    return (found.st_dev, found.st_ino)
+    return (found.st_dev, found.st_ino) if found.st_mode & _KINDS == _FOLDER else None
 
 
 def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[str], dict[str, str]]:
@@ -87,7 +88,8 @@ def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[st
     whether or not it needs the shell to enter its folder.
     """
     folder = job.dir
-    if not (system.path.isdir(folder) and system.access(folder, system.X_OK)):
+    place = folder_id(folder)
+    if place is None or not system.access(folder, system.X_OK):
         from notyet.checks.cannot_start import no_folder
 
         raise no_folder(folder)
@@ -99,7 +101,7 @@ def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[st
     environ = {**job.environ, "PWD": folder, MARK: marks}
     if path != SH and _is_shell_script(path):
         argv = [SH, *argv]
-    if here is None or folder_id(folder) != here:
+    if place != here:
         enter = [SH, "-c", _ENTER, "sh", folder, environ.get("OLDPWD", "")]
         argv = [*enter, *_keep_odd_names(environ, argv[0]), *argv]
     return argv, environ

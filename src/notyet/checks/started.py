@@ -25,7 +25,7 @@ else:
 _GRACE = 0.5  # between TERM and KILL for a command that is cut off
 _LAST_GRACE = 0.1  # the same at the deadline: somebody waits for us
 _STRAGGLERS = 0.05  # how long output may still come from what a command left behind
-_CLEARING = 0.04  # how long that has to go; with the former, less than anybody notices
+_CLEARING = 0.03  # how long that has to go; with the former, less than anybody notices
 _GIVE_UP = 1.0  # after KILL: something the system cannot end, or root's
 _CHUNK = 64 * 1024
 _PIPEFUL = 2  # chunks that a pipe holds at most, and the end
