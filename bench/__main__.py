@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -32,7 +33,7 @@ def main(words: list[str]) -> int:
         return _render()
     effort = QUICK if args.quick else FULL
     run = _measured(EFFORTS[effort.name], set(args.area))
-    _keep(run, is_whole=effort is FULL and not args.area)
+    _keep(run, args.json, is_whole=effort is FULL and not args.area)
     results = results_of(run)
     missed = [each for each in results if key_of(each) and verdict_of(each) == MISSED]
     if any(table.failure for table in run.tables):
@@ -57,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--area", action="append", default=[], choices=names, help="only this area; may be repeated"
     )
+    where = "where the run is written (default: bench/results/latest.json)"
+    parser.add_argument("--json", type=Path, default=RESULTS / "latest.json", help=where)
     parser.add_argument("--strict", action="store_true", help="1 where a promised goal was missed")
     parser.add_argument(
         "--render", action="store_true", help="only render the page of the last run"
@@ -70,8 +73,11 @@ def _measured(effort: Effort, only: set[str]) -> Run:
     started, where = time.monotonic(), machine()
     print(", ".join(f"{name} {value}" for name, value in where.items()))
     print(
-        "medians, measured in turns; spread: how far the quartiles of a figure are apart\n", flush=True
+        "medians, measured in turns; spread: how far the quartiles of a figure are apart\n",
+        flush=True,
     )
+    if os.getloadavg()[0] > (os.cpu_count() or 1) / 2:
+        say("this machine is busy: ratios will be less steady than they could be")
     style, tables = Style(sys.stdout), []
     for area in AREAS:
         if not only or area.module in only:
@@ -83,17 +89,16 @@ def _measured(effort: Effort, only: set[str]) -> Run:
     return run
 
 
-def _keep(run: Run, *, is_whole: bool) -> None:
+def _keep(run: Run, path: Path, *, is_whole: bool) -> None:
     """Write the run as JSON; a whole one is what the page shows from now on."""
     text = json.dumps(to_json(run), indent=1) + "\n"
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "latest.json").write_text(text)
-    print("written: bench/results/latest.json")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    print(f"written: {path}")
     if is_whole:
         page.RUN.parent.mkdir(exist_ok=True)
         page.RUN.write_text(text)
-        for path in page.write(run):
-            print(f"rendered: {path}")
+        _render()
 
 
 if __name__ == "__main__":

@@ -72,7 +72,8 @@ def _ledger(base: Home, effort: Effort) -> Curve:
         say(f"a stop after {stops:,} others")
         home = Home(base.folder / f"ledger{stops}")
         place = home.project("one", f"[gates.g]\n{ALWAYS}")
-        home.ledger.unlink()
+        for old in home.ledger.parent.glob(f"{home.ledger.name}*"):
+            old.unlink()
         filled(str(home.ledger), str(place), stops).close()
         _expect(home.last_stop(place), PASSED)
         hooks[stops] = home.hook(place)

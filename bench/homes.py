@@ -110,10 +110,10 @@ class Home:
         return (outcome, *statuses)
 
     def _stops(self) -> int:
-        return int(self._rows("SELECT count(*) FROM stops")[0])
+        return int(self._rows("SELECT count(*) FROM stops")[0]) if self.ledger.exists() else 0
 
     def _rows(self, query: str) -> list[str]:
-        db = sqlite3.connect(self.ledger)
+        db = sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True)
         try:
             return [row[0] for row in db.execute(query)]
         finally:
