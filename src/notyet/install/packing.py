@@ -65,6 +65,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "notyet.remembering",
             "notyet.ledger.passes",
             "notyet.workspace.look",
+            "notyet.workspace.index",
         ),
     }
 )

@@ -1,0 +1,105 @@
+"""What a hook imports: every stop is a cold start, and imports are most of its cost.
+
+Each case is a real run, without a pack. The modules of ours that it loads are exactly those of the
+pack's groups for such a case: one more would have to be found, read and run one by one, and one
+less would be read and run for nothing.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import git
+from hook_runs import ENTRY, clean_environ, new_project, payload, stops
+from notyet.install.packing import Package
+
+GATE = '[gates.g]\nrun = "true"\n'
+ALWAYS = GATE + 'when = "always"\n'
+FOR_SUBAGENTS = ALWAYS + 'for = "subagents"\n'
+# What a bare interpreter has not loaded: nothing else may be on a hook's way.
+AT_THE_DOOR = {"__future__", "_json"}
+SPARED = AT_THE_DOOR | {"_sqlite3", "_functools", "_blake2", "select"}
+ASKING = SPARED | {"_ctypes"}
+
+
+def loaded(folder, *argv, **fields):
+    """Return the modules of a real run of the hook at its end, ours and others."""
+    code = (
+        "import sys\n"
+        "bare = set(sys.modules)\n"
+        f"sys.path.insert(0, {str(ENTRY.parent.parent)!r})\n"
+        "from notyet.cli.hook import serve\n"
+        f"serve({argv!r})\n"
+        "loaded = sorted(set(sys.modules) - bare)\n"
+        "import os; os.write(2, ('modules: ' + ' '.join(loaded)).encode())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code],
+        input=json.dumps(payload("claude", folder, **fields)).encode(),
+        capture_output=True,
+        check=True,
+        timeout=60,
+        env=clean_environ(),
+    )
+    before, _, names = done.stderr.decode().partition("modules: ")
+    assert (before, done.stdout) == ("", b"")
+    modules = set(names.split())
+    ours = {name for name in modules if name.partition(".")[0] == "notyet"}
+    return ours, modules - ours
+
+
+def packed(*groups):
+    """Return the modules of these groups of the pack."""
+    members = Package(str(ENTRY.parent.parent)).members()
+    return {name for group in groups for name in members[group]}
+
+
+def assert_loads(folder, groups, others, **fields):
+    ours, foreign = loaded(folder, "--host", "claude", **fields)
+    expected = packed(*groups)
+    assert (sorted(expected - ours), sorted(ours - expected)) == ([], [])  # unneeded; missing
+    assert foreign == others
+
+
+@pytest.mark.rule("A10")
+@pytest.mark.parametrize("event", ["Stop", "SubagentStop", "SessionStart", "SubagentStart"])
+def test_where_nothing_is_configured_the_door_is_all_that_is_loaded(tmp_path, event):
+    assert_loads(tmp_path, ["door"], AT_THE_DOOR, hook_event_name=event)
+
+
+def test_to_find_out_who_calls_costs_one_module(tmp_path):
+    ours, others = loaded(tmp_path)
+    assert ours == packed("door") | {"notyet.dialects.detect"}
+    assert others == AT_THE_DOOR
+
+
+@pytest.mark.rule("A10")
+def test_where_no_gate_is_for_subagents_one_is_let_go_without_loading_any(tmp_path):
+    project = new_project(tmp_path / "p", ALWAYS)
+    assert_loads(project, ["door", "silent"], AT_THE_DOOR, hook_event_name="SubagentStop")
+
+
+@pytest.mark.rule("A10")
+def test_where_gates_are_for_subagents_only_the_main_agent_is_let_go_with_nobody_asked(tmp_path):
+    project = new_project(tmp_path / "p", FOR_SUBAGENTS)
+    assert_loads(project, ["door", "silent", "setup"], AT_THE_DOOR)
+
+
+def test_one_gate_loads_what_asks_it_and_what_writes_it_down(tmp_path):
+    project = new_project(tmp_path / "p", ALWAYS)
+    loaded(project)  # which makes the ledger
+    assert_loads(project, ["door", "silent", "setup", "gates", "commands", "answers"], ASKING)
+    assert stops() == [("passed", "")] * 2
+
+
+def test_a_gate_that_depends_on_files_loads_what_looks_at_them(git_project):
+    project = new_project(Path(git_project), GATE)
+    git(project, "add", ".")
+    git(project, "commit", "--quiet", "-m", "gated")
+    loaded(project)  # which makes the ledger
+    everything = ["door", "silent", "setup", "gates", "answers", "files"]
+    assert_loads(project, everything, SPARED)  # which is spared, because it passed
+    assert stops() == [("passed", "")] * 2
