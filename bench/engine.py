@@ -7,12 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pluggy
 
-from bench.measure import Effort, Row, interleaved_async
+from bench.goals import UNJUDGED
+from bench.measure import Curve, Effort, Point, Row, interleaved_async
 from notyet import Engine, Function, Gate, StopEvent
 
 EVENT = StopEvent(session_id="bench", scope="agent", last_message="done")
 SUBEVENT = StopEvent(session_id="bench", scope="subagent", agent_id="a", last_message="done")
 ALLOW = {"allow": True}
+SIZES = (1, 10, 100, 1_000)
 
 
 async def trivial_async(event):
@@ -31,24 +33,44 @@ def plain_handler(event, ctx):
     return ALLOW
 
 
-def measure(effort: Effort) -> list[Row]:
+def measure(effort: Effort) -> list[Row | Curve]:
     """Run all comparisons."""
-    return asyncio.run(_measure())
+    return [*asyncio.run(_measure(effort)), *asyncio.run(_grown(effort))]
 
 
-async def _measure() -> list[Row]:
+def _async_gates(count: int) -> Engine:
+    return Engine([Gate(name=f"g{n}", check=Function(trivial_async)) for n in range(count)])
+
+
+def _plain_gates(count: int) -> Engine:
+    return Engine([Gate(name=f"g{n}", check=Function(trivial_sync)) for n in range(count)])
+
+
+def _chain(call) -> Engine:
+    engine = Engine()
+    for _ in range(3):
+        engine.on("subagent_stopping", call)
+    return engine
+
+
+async def _measure(effort: Effort) -> list[Row]:
     loop = asyncio.get_running_loop()
     pool = ThreadPoolExecutor(10)
-    ten_async = Engine([Gate(name=f"g{n}", check=Function(trivial_async)) for n in range(10)])
-    ten_sync = Engine([Gate(name=f"g{n}", check=Function(trivial_sync)) for n in range(10)])
-    chain = Engine()
-    for _ in range(3):
-        chain.on("subagent_stopping", handler)
-    plain_chain = Engine()
-    for _ in range(3):
-        plain_chain.on("subagent_stopping", plain_handler)
+    three, ten, ten_plain = _async_gates(3), _async_gates(10), _plain_gates(10)
+    three_plain = _plain_gates(3)
+    chain, plain_chain = _chain(handler), _chain(plain_handler)
     hooks = _plugins(handler)
     plain_hooks = _plugins(lambda event, ctx: (plain_handler, event, ctx))
+
+    async def loop_alone():
+        for _ in range(3):
+            if await trivial_async(EVENT) is not None:
+                break
+
+    async def plain_loop():
+        for _ in range(3):
+            if trivial_sync(EVENT) is not None:
+                break
 
     async def gathered():
         await asyncio.gather(*[trivial_async(EVENT) for _ in range(10)])
@@ -60,8 +82,8 @@ async def _measure() -> list[Row]:
         for answer in hooks.stopping(event=EVENT, ctx=None):
             await answer
 
-    async def guarded_pluggy():
-        """Do what a handler is promised: its own time limit, its failure isolated, a report."""
+    async def timed_pluggy():
+        """Guard and time each handler; one that swallows its cancellation still holds us."""
         reports = []
         for coroutine in hooks.stopping(event=EVENT, ctx=None):
             started = loop.time()
@@ -71,8 +93,19 @@ async def _measure() -> list[Row]:
             except Exception as error:  # noqa: BLE001  # as a plain loop would guard its gates
                 answer = error
             reports.append({"answer": answer, "seconds": loop.time() - started})
-            if isinstance(answer, dict) and answer.get("allow") is False:
-                break
+        return reports
+
+    async def guarded_pluggy():
+        """Do what a handler is promised: its failure isolated, its task its own, left when late."""
+        reports = []
+        for coroutine in hooks.stopping(event=EVENT, ctx=None):
+            started = loop.time()
+            task = loop.create_task(coroutine)
+            done, _ = await asyncio.wait({task}, timeout=600)
+            answer = "late"
+            if done:
+                answer = task.exception() or task.result()
+            reports.append({"answer": answer, "seconds": loop.time() - started})
         return reports
 
     async def threaded_pluggy():
@@ -87,45 +120,83 @@ async def _measure() -> list[Row]:
             reports.append({"answer": answer, "seconds": loop.time() - started})
         return reports
 
+    async def at_once(call):
+        call()
+
     figures = await interleaved_async(
-        40,
+        effort.rounds(40),
         25,
+        loop_alone=loop_alone,
+        three=lambda: three.decide(EVENT),
+        three_checked=lambda: three.check(EVENT),
+        plain_loop=plain_loop,
+        three_plain=lambda: at_once(lambda: three_plain.decide_sync(EVENT)),
         gathered=gathered,
-        ten_async=lambda: ten_async.decide(EVENT),
-        ten_checked=lambda: ten_async.check(EVENT),
+        ten=lambda: ten.decide(EVENT),
         in_executor=in_executor,
-        ten_sync=lambda: ten_sync.decide(EVENT),
+        ten_plain=lambda: ten_plain.decide(EVENT),
         bare_pluggy=bare_pluggy,
+        timed_pluggy=timed_pluggy,
         guarded_pluggy=guarded_pluggy,
         chain=lambda: chain.decide(SUBEVENT),
         threaded_pluggy=threaded_pluggy,
         plain_chain=lambda: plain_chain.decide(SUBEVENT),
     )
     pool.shutdown()
-    unjudged = float("inf")
+    bare, timed = "pluggy, unguarded", "pluggy + timeout + report"
+    threads = "pluggy + thread + timeout"
     rows = (
-        ("10 async gates, one stage", "asyncio.gather", "gathered", "ten_async", 1.5),
-        ("  counted and told as well", "asyncio.gather", "gathered", "ten_checked", unjudged),
-        ("10 sync gates, one stage", "run_in_executor", "in_executor", "ten_sync", 2.0),
+        ("3 async gates, decided", "await in a loop", "loop_alone", "three", "engine.loop"),
+        ("  counted and told as well", "the same", "loop_alone", "three_checked", UNJUDGED),
+        ("3 plain gates, decided", "call in a loop", "plain_loop", "three_plain", UNJUDGED),
+        ("10 async gates, one stage", "asyncio.gather", "gathered", "ten", 1.5),
+        ("10 plain gates, one stage", "run_in_executor", "in_executor", "ten_plain", 2.0),
         (
             "3 async handlers in sequence",
-            "pluggy + timeout + report",
+            "pluggy + task + wait + report",
             "guarded_pluggy",
             "chain",
-            1.0,
+            "engine.pluggy",
         ),
-        ("  the same, for scale", "pluggy, unguarded", "bare_pluggy", "chain", unjudged),
-        (
-            "3 plain handlers in sequence",
-            "pluggy + thread + timeout",
-            "threaded_pluggy",
-            "plain_chain",
-            1.0,
-        ),
+        ("  that may hold us when late", timed, "timed_pluggy", "chain", UNJUDGED),
+        ("  for scale", bare, "bare_pluggy", "chain", UNJUDGED),
+        ("3 plain handlers in sequence", threads, "threaded_pluggy", "plain_chain", 1.0),
     )
     return [
         Row(what, name, figures[floor], figures[ours], goal)
         for what, name, floor, ours, goal in rows
+    ]
+
+
+async def _grown(effort: Effort) -> list[Curve]:
+    """Measure how a decision grows with its gates, beside gather and an executor."""
+    loop = asyncio.get_running_loop()
+    pool = ThreadPoolExecutor(10)
+    points: dict[str, list[Point]] = {"async": [], "plain": []}
+    for size in effort.sizes(SIZES):
+        engine, plain = _async_gates(size), _plain_gates(size)
+
+        async def gathered(count: int = size):
+            await asyncio.gather(*[trivial_async(EVENT) for _ in range(count)])
+
+        async def in_executor(count: int = size):
+            calls = [loop.run_in_executor(pool, trivial_sync, EVENT) for _ in range(count)]
+            await asyncio.gather(*calls)
+
+        figures = await interleaved_async(
+            effort.rounds(12),
+            max(1, 100 // size),
+            gathered=gathered,
+            ours=lambda engine=engine: engine.decide(EVENT),
+            in_executor=in_executor,
+            plain=lambda engine=plain: engine.decide(EVENT),
+        )
+        points["async"].append(Point(size, figures["ours"], figures["gathered"]))
+        points["plain"].append(Point(size, figures["plain"], figures["in_executor"]))
+    pool.shutdown()
+    return [
+        Curve("async gates in process", "gates", tuple(points["async"]), floor="asyncio.gather"),
+        Curve("plain gates in process", "gates", tuple(points["plain"]), floor="run_in_executor"),
     ]
 
 

@@ -70,25 +70,25 @@ class Asking:
             while asked:
                 ends = _until_held(asked, is_held=is_held) if in_order else None
                 answers: list[Report] = yield from self._ask(asked, ends)
-                from notyet.core.settle import holds
+                from notyet.core import settle  # which a hook loads while it waits
 
                 reports += answers
                 left = asked[len(answers) :]
-                if not is_held and any(map(holds, asked, answers)):
+                if not is_held and any(map(settle.holds, asked, answers)):
                     from notyet.holding import tree_of  # most stops hold nobody
 
                     is_held = True
                     tree = yield from tree_of(self, planned, asked, answers)
                     left = [gate for gate in left if gate.always]
                 asked = left
-        from notyet.core.settle import settle
+        from notyet.core import settle
 
-        decision = settle(planned, reports, tree)
+        decision = settle.settle(planned, reports, tree)
         if decision.outcome == "blocked":
             from notyet.holding import with_logs
 
             logged = yield from with_logs(planned, reports, tree, keep)
-            decision = settle(planned, logged, tree) if logged else decision
+            decision = settle.settle(planned, logged, tree) if logged else decision
         return decision
 
     def _steps(self, stages: Sequence[Sequence[Gate]]) -> list[tuple[Sequence[Gate], bool]]:
@@ -118,7 +118,7 @@ class Asking:
         asked = gates
         if self._answers:
             asked = [gate for gate in gates if gate.name not in self._answers]
-        if self._transcripts is None and any(self.place(gate) for gate in asked):
+        if self._transcripts is None and self._is_elsewhere(asked):
             from notyet.checks.elsewhere import read_transcripts
 
             self._transcripts = yield Call(read_transcripts, (self.event,))
@@ -131,6 +131,13 @@ class Asking:
         said = {**self._answers, **{report.gate: report for report in answers}}
         return [said[gate.name] for gate in gates]
 
+    def _is_elsewhere(self, gates: Sequence[Gate]) -> bool:
+        """Tell whether one of these gates runs on another machine; a function never does."""
+        for gate in gates:
+            if gate.name not in self._questions and self.place(gate) is not None:
+                return True
+        return False
+
     def place(self, gate: Gate) -> Remote | None:
         """Return where a gate's command runs; None: here, as functions always do (M1)."""
         return place_of(gate, self.event.workspace)
@@ -140,10 +147,11 @@ class Asking:
         functions = {}
         commands = {}
         for place, gate in enumerate(gates):
-            if isinstance(gate.check, Function):
-                functions[place] = (self._questions[gate.name], self._call(gate.check.speaks)())
-            else:
+            question = self._questions.get(gate.name)
+            if question is None:
                 commands[place] = self._command(gate)
+            else:
+                functions[place] = (question, self._call(gate.check.speaks)())
         meanwhile = self._while_waiting if commands else None
         return Stage(
             functions,
@@ -217,9 +225,9 @@ class Asking:
 
 def _until_held(gates: Sequence[Gate], *, is_held: bool) -> Ends:
     """Return what tells, by place and report, that gates which come later are not asked."""
-    from notyet.core.settle import holds
+    from notyet.core import settle
 
-    return lambda place, report: not is_held and holds(gates[place], report)
+    return lambda place, report: not is_held and settle.holds(gates[place], report)
 
 
 def _silent(check: Command, exit: Exit, remote: Remote | None) -> Reading | None:  # noqa: A002  # its name in our words

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from notyet.checks.function import Question
+from notyet.checks.function import Question, asked_by
 from notyet.dialects import function_face
+
+__all__ = ["asked_by", "question_for"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from notyet.checks.drive import drive_sync
 from notyet.core.event import StopEvent
 from notyet.core.limits import History, Limits
 from notyet.core.plan import missing_names, select
-from notyet.core.record import variant
 from notyet.core.verdict import skipped
 from notyet.deadline import Deadline
 from notyet.deciding import Deciding, Situation
@@ -198,7 +197,7 @@ class Engine:
         decision, gates = self._look(event)
         if decision is None:
             asking = Asking(event, self._roster.questions, deadline, while_waiting=while_waiting)
-            situation = self._situation(gates)
+            situation = self._situation(gates, History())  # until the ledger knows
             checking = Checking(asking, situation, self._ledger, self._warn, aside)
             decision = yield from checking.check(patience)
             if checking.repeats:
@@ -221,7 +220,7 @@ class Engine:
         decision, gates = self._look(event)
         if decision is None:
             asking = Asking(event, self._roster.questions, Deadline(None), progress)
-            deciding = Deciding(asking, variant(self._situation(gates), {"history": history}))
+            deciding = Deciding(asking, self._situation(gates, history))
             decision = yield from deciding.decide(self._ledger, keep, self._warn, asked)
         return decision
 
@@ -239,14 +238,12 @@ class Engine:
 
     def _is_asking_here(self) -> bool:
         """Tell whether a function that this engine asks, or what it started, calls us."""
-        if not self._roster.calls_functions:
-            return False
-        from notyet.checks.function import asked_by
+        asked_by = self._roster.asked_by
+        return asked_by is not None and id(self) in asked_by.get()
 
-        return id(self) in asked_by.get()
-
-    def _situation(self, gates: tuple[Gate, ...]) -> Situation:
-        return Situation(gates=gates, declared=self._roster.gates, limits=self._limits)
+    def _situation(self, gates: tuple[Gate, ...], history: History) -> Situation:
+        declared, limits = self._roster.gates, self._limits
+        return Situation(gates=gates, declared=declared, history=history, limits=limits)
 
     def _tell(self, event: StopEvent, decision: Decision, deadline: Deadline) -> Line[None]:
         if not self._roster.watches or (decision.outcome, decision.why) == ("skipped", "inside"):

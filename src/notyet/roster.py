@@ -10,6 +10,7 @@ from notyet.core.gate import NATIVE, Function, Gate
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextvars import ContextVar
     from typing import Any
 
     from notyet.checks.function import Question
@@ -28,11 +29,8 @@ class Roster:
         self.watches: list[Watch] = []
         self.starters: list[Entry] = []
         self._names: set[str] = set()
-
-    @property
-    def calls_functions(self) -> bool:
-        """Whether somebody is asked in this process, who might want to stop in it, too."""
-        return bool(self.questions or self.starters)
+        # Who is asking here, once somebody is asked in this process who might want to stop in it.
+        self.asked_by: ContextVar[frozenset[int]] | None = None
 
     def add(self, gate: Gate | Callable[..., Any]) -> None:
         """Add a gate; a plain function becomes one for the main agent."""
@@ -41,8 +39,9 @@ class Roster:
         if gate.name in self._names:
             raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
         if isinstance(gate.check, Function):
-            from notyet.calling import question_for
+            from notyet.calling import asked_by, question_for
 
+            self.asked_by = asked_by
             shape = ("event",) if gate.native else ("event", "ctx")
             _expect(gate.check.call, shape, f"the gate {gate.name!r}")
             self.questions[gate.name] = question_for(gate, gate.check, engine=self._engine)
@@ -62,6 +61,7 @@ class Roster:
 
     def begin(self, starter: Starter) -> None:
         """Add one who may add words for an agent that starts."""
+        from notyet.checks.function import asked_by
         from notyet.core.starter import Starter
         from notyet.starting import entry_for
 
@@ -70,6 +70,7 @@ class Roster:
         if isinstance(starter.check, Function):
             shape = ("event",) if starter.check.speaks == NATIVE else ("event", "ctx")
             _expect(starter.check.call, shape, f"the start handler {starter.name!r}")
+        self.asked_by = asked_by
         self.starters.append(entry_for(starter, engine=self._engine))
 
     def on(self, name: str, handler: Callable[..., Any], priority: int) -> None:

@@ -133,9 +133,11 @@ class _Asked:
                 if outside is None:  # all of a stage are asked by one engine
                     outside = asked_by.set(asked_by.get() | {question.engine})
                 self.missing += 1
-                self.began[place] = monotonic()
+                began = monotonic()
                 coroutine = guarded_async(question, args, self._deliver, place)
-                self.tasks[place] = start_task(coroutine, loop=self.loop, name=question.name)
+                task = start_task(coroutine, loop=self.loop, name=question.name)
+                if place not in self.reports:
+                    self.began[place], self.tasks[place] = began, task
         finally:
             if outside is not None:
                 asked_by.reset(outside)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.gate import EVERY_AGENT, fits
+from notyet.core.gate import EVERY_AGENT
 from notyet.core.limits import limit_in_force
 from notyet.core.record import replace
 from notyet.core.text import joined, listed
@@ -127,6 +127,8 @@ def _with_match(report: Report, gate: Gate, event: StopEvent) -> Report:
     """Add which of the agent's names made the gate apply (D2)."""
     if gate.match.agents == EVERY_AGENT:
         return report
+    from notyet.core.matcher import fits
+
     return replace(report, matched=fits(gate.match.kind, gate.match.agents, event))
 
 
