@@ -56,10 +56,13 @@ def check(
 
 
 def _get_ready() -> None:
-    """Load what is needed once the gates have answered, while they are at work."""
+    """Do what can be done while the gates are at work: load what is needed once they answered."""
     import notyet.core.definition
     import notyet.core.note
     import notyet.core.settle  # noqa: F401  # the point is that they are there
+
+    if _ledger is not None:
+        _ledger.write_back()
 
 
 def mended() -> Sequence[str]:

@@ -21,6 +21,8 @@ from notyet import Block, Decision, Ledger, StopEvent
 ledger = Ledger(sys.argv[1])
 ledger.asked_at = time.time()
 begun = ledger.begin(StopEvent(session_id="s", last_message=sys.argv[2]))
+if "write_back" in sys.argv:
+    ledger.write_back()  # while its gates are at work
 decision = Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=10**6)
 said = ledger.record(begun, decision).count
 os.write(1, str(said).encode())
@@ -28,9 +30,9 @@ os.kill(os.getpid(), int(sys.argv[3])) if sys.argv[3] != "0" else os._exit(0)
 """
 
 
-def hook(path, n, sent=0):
+def hook(path, n, sent=0, *more):
     return subprocess.run(
-        [sys.executable, "-c", HOOK, str(path), str(n), str(int(sent))],
+        [sys.executable, "-c", HOOK, str(path), str(n), str(int(sent)), *more],
         stdout=subprocess.PIPE,
         check=False,
         timeout=60,
@@ -69,3 +71,10 @@ def test_a_process_that_stays_waits_for_the_disk_no_more_than_sqlite_does(tmp_pa
     brief.asked_at = time.time()
     brief.begin(stop(last_message="other"))
     assert limit(brief) == _SHORT
+
+
+def test_hooks_that_use_the_time_of_their_gates_never_let_it_grow_so_long(tmp_path):
+    path = tmp_path / "ledger.db"
+    said = [hook(path, n, signal.SIGKILL, "write_back") for n in range(20)]
+    assert said == [str(n + 1) for n in range(20)]
+    assert log_of(path) < _SHORT * 3 // 4 * _PAGE
