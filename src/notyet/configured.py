@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.config.load import Setup
-    from notyet.config.settings import FileObserver
+    from notyet.config.file_observer import FileObserver
     from notyet.core.event import StopEvent
     from notyet.core.starter import Starter
     from notyet.core.verdict import Decision

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from notyet.config.settings import FileObserver
+    from notyet.config.file_observer import FileObserver
     from notyet.core.gate import Gate
 
 
@@ -85,7 +85,7 @@ def _observer(
     source: dict[str, Any] | None = None,
     **rest: Any,
 ) -> FileObserver:
-    from notyet.config.settings import FileObserver
+    from notyet.config.file_observer import FileObserver
     from notyet.core.command import Command
     from notyet.core.gate import Source
 

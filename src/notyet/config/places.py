@@ -18,20 +18,6 @@ OFF_VARIABLE = "NOTYET_DISABLE"
 _OFF = frozenset({"1", "true", "yes", "on"})
 
 
-def is_bare(
-    cwd: str,
-    host: str,
-    environ: Mapping[str, str],
-    *,
-    only: str = "",
-    project: str = "",
-    workspace: str = "",
-) -> bool:
-    """Tell whether nothing is configured and nothing switched off, so that `load` finds nothing."""
-    found = projects_files(cwd, host, environ, only=only, project=project, workspace=workspace)
-    return found is not None and not found
-
-
 def projects_files(
     cwd: str,
     host: str,

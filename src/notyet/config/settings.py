@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from notyet.core.record import Record
-from notyet.core.verdict import OUTCOMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from notyet.config.file_observer import FileObserver
     from notyet.config.mistakes import Mistake
-    from notyet.core.command import Command
-    from notyet.core.gate import Gate, Source
+    from notyet.core.gate import Gate
     from notyet.core.starter import Starter
-
-
-class FileObserver(Record, kw_only=True):
-    """A command that is told of decisions with the outcomes in `on`, and cannot change them."""
-
-    name: str
-    check: Command
-    timeout: float = 10.0
-    on: tuple[str, ...] = OUTCOMES
-    source: Source | None = None
 
 
 class Settings(Record, kw_only=True):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from notyet.core.record import Record
-from notyet.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from notyet.config.file_observer import FileObserver
     from notyet.config.files import ConfigFile
-    from notyet.config.settings import FileObserver
     from notyet.core.gate import Gate
     from notyet.core.starter import Starter
 
@@ -41,6 +40,10 @@ class Setup(Record, kw_only=True):
     @property
     def distrust(self) -> list[str]:
         """What is said of the files that nobody trusted."""
+        if not self.untrusted:
+            return []
+        from notyet.core.text import visible
+
         return [
             f"{visible(file.path)} is not trusted; run: {visible(file.command)}"
             for file in self.untrusted

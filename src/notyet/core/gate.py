@@ -69,19 +69,11 @@ class Match(Record, kw_only=True):
             if strange or not getattr(self, field):
                 raise ValueError(f"{field} are some of {', '.join(known)}, not {strange or ()!r}")
         if self.agents != EVERY_AGENT or self.never:
-            self._validate_patterns()
+            from notyet.core.matcher import patterns_error
 
-    def _validate_patterns(self) -> None:
-        from notyet.core.matcher import pattern_error
-
-        patterns = [(self.kind, pattern) for pattern in self.agents]
-        patterns += [("glob", pattern) for pattern in self.never]
-        for kind, pattern in patterns:
-            problem = pattern_error(kind, pattern)
+            problem = patterns_error(self)
             if problem:
                 raise ValueError(problem)
-        if not self.agents:
-            raise ValueError("agents is empty, so the gate would never apply; leave it out for all")
 
 
 class Gate(Record, kw_only=True):
@@ -149,29 +141,12 @@ def why_not(gate: Gate, event: StopEvent) -> str:
         return f"it is not for {'subagents' if event.scope == 'subagent' else 'the main agent'}"
     if event.ending not in match.endings:
         return f"it is not for an ending by {event.ending}"
-    if event.scope == "subagent":
+    if event.scope == "subagent" and (match.agents != EVERY_AGENT or match.never):
+        from notyet.core.matcher import fits
+
         excluded = fits("glob", match.never, event)
         if excluded:
             return f"never: {excluded}"
         if match.agents != EVERY_AGENT and not fits(match.kind, match.agents, event):
             return f"no pattern fits ({', '.join(match.agents)})"
-    return ""
-
-
-def fits(kind: Kind, patterns: tuple[str, ...], event: StopEvent) -> str:
-    """Say which of a subagent's names fits which pattern; empty when none does (D2)."""
-    if not patterns:
-        return ""
-    from notyet.core.matcher import matches
-
-    kind_of_agent = event.agent_type or (CODEX_DEFAULT if kind == "codex" else None)
-    names = [("agent_type", kind_of_agent)]
-    if kind == "glob":  # the other hosts match the type only
-        names += [("agent_id", event.agent_id), ("agent_name", event.agent_name)]
-    for pattern in patterns:
-        for field, name in names:
-            if name and matches(kind, pattern, name):
-                return f"{field} {name} fits {pattern}"
-        if pattern == "*":
-            return "every subagent fits *"
     return ""

@@ -7,11 +7,15 @@ a matcher that needs it.
 
 from __future__ import annotations
 
+from notyet.core.gate import CODEX_DEFAULT
 from notyet.core.glob import glob_error, glob_matches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
+
+    from notyet.core.event import StopEvent
+    from notyet.core.gate import Match
 
     Kind = Literal["glob", "claude", "codex"]
 
@@ -47,6 +51,30 @@ def pattern_error(kind: str, pattern: str) -> str:
     except (re.error, RecursionError, OverflowError) as error:
         return f"the matcher {pattern!r} is not a regular expression: {error}"
     return ""
+
+
+def fits(kind: Kind, patterns: tuple[str, ...], event: StopEvent) -> str:
+    """Say which of a subagent's names fits which pattern; empty when none does (D2)."""
+    kind_of_agent = event.agent_type or (CODEX_DEFAULT if kind == "codex" else None)
+    names = [("agent_type", kind_of_agent)]
+    if kind == "glob":  # the other hosts match the type only
+        names += [("agent_id", event.agent_id), ("agent_name", event.agent_name)]
+    for pattern in patterns:
+        for field, name in names:
+            if name and matches(kind, pattern, name):
+                return f"{field} {name} fits {pattern}"
+        if pattern == "*":
+            return "every subagent fits *"
+    return ""
+
+
+def patterns_error(match: Match) -> str:
+    """Say what is wrong with the patterns of a Match; empty when nothing is."""
+    patterns = [(match.kind, pattern) for pattern in match.agents]
+    patterns += [("glob", pattern) for pattern in match.never]
+    problems = filter(None, (pattern_error(kind, pattern) for kind, pattern in patterns))
+    nobody = "agents is empty, so the gate would never apply; leave it out for all"
+    return next(problems, "" if match.agents else nobody)
 
 
 def _names(kind: str, pattern: str) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 
 from notyet.config.files import NAME, user_folder
 from notyet.config.mistakes import Mistake
@@ -17,9 +16,9 @@ from notyet.core.event import SCOPES
 from notyet.core.gate import place_of
 from notyet.core.text import visible
 from notyet.report.script_words import programs_in
+from notyet.report.unmatched import NO_FILE, unmatched
 from notyet.report.waits import time_of
 from notyet.report.whom import leaves_nobody
-from notyet.workspace.git import HARMLESS, QUIET, own_environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from notyet.core.gate import Gate
     from notyet.report.waits import Wait
 
-_PATIENCE = 20.0  # seconds for git
-_NO_FILE = "matches no file that git looks at"
 _MOST_PROGRAMS = 50  # of one script; each is looked for on the PATH
 
 
@@ -40,6 +37,7 @@ def doubts(
 ) -> list[Mistake]:
     """Return what a person may want to look at again; `document` is that of a `notyet.toml`."""
     file = _File(settings, document, environ)
+    file.look_for_paths()
     found = [doubt for gate in settings.gates for doubt in file.gate(gate)]
     found += file.waiting(waits)
     found += file.kept()
@@ -56,12 +54,20 @@ class _File:
         self._document = document
         self._environ = environ
         self._folder = os.path.dirname(settings.file)
+        self._unmatched: dict[str, str] = {}  # why a glob matches no file, by that glob
+
+    def look_for_paths(self) -> None:
+        """Find out which globs match no file, all at once."""
+        gates = [gate for gate in self._settings.gates if _is_here(gate)]
+        globs = list(dict.fromkeys(path for gate in gates for path in gate.paths))
+        self._unmatched = unmatched(globs, self._folder)
 
     def gate(self, gate: Gate) -> Iterator[Mistake]:
         """Judge one gate."""
         yield from self._patterns(gate)
-        if not isinstance(gate.check, Command) or place_of(gate) is not None:
+        if not _is_here(gate):
             return  # elsewhere, only elsewhere can tell
+        assert isinstance(gate.check, Command)
         yield from self._program(gate, gate.check)
         yield from self._paths(gate)
 
@@ -122,10 +128,10 @@ class _File:
                 yield self._doubt(gate, key, f"there is no program `{visible(word)}` {where}")
 
     def _paths(self, gate: Gate) -> Iterator[Mistake]:
-        found = [_unmatched(path, self._folder) for path in gate.paths]
+        found = [self._unmatched.get(path, "") for path in gate.paths]
         for number, (path, why) in enumerate(zip(gate.paths, found, strict=True)):
             # One that is meant for whatever may come anywhere stands beside others that do match.
-            is_open = why == _NO_FILE and path.startswith("**/") and not all(found)
+            is_open = why == NO_FILE and path.startswith("**/") and not all(found)
             if why and not is_open:
                 yield self._doubt(gate, ("paths", number), f"`{visible(path)}` {why}")
 
@@ -139,29 +145,12 @@ class _File:
         return Mistake(file=self._settings.file, line=line, column=column, message=words, hint=hint)
 
 
+def _is_here(gate: Gate) -> bool:
+    return isinstance(gate.check, Command) and place_of(gate) is None
+
+
 def _is_there(word: str, folder: str, path: str) -> bool:
     if "/" not in word:
         return shutil.which(word, path=path) is not None
     place = os.path.join(folder, word)
     return os.path.isfile(place) and os.access(place, os.X_OK)
-
-
-def _unmatched(path: str, folder: str) -> str:
-    """Say why a glob matches no file; where git cannot tell, nothing is said."""
-    listed = ("ls-files", "--cached", "--others", "--exclude-standard", "-z", "--")
-    argv = ["git", "-C", folder, *HARMLESS, *listed, f":(glob){path}"]
-    try:
-        done = subprocess.run(  # noqa: S603  # git, with a glob that cannot be an option
-            argv,
-            env=own_environ() | QUIET | {"LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PATIENCE,
-            check=False,
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return ""
-    if b"outside repository" in done.stderr:
-        return "leads out of the repository, so that nobody can tell whether it changed"
-    is_told = done.returncode == 0 and not done.stdout
-    return _NO_FILE if is_told else ""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from notyet.core.event import child_key
-from notyet.core.gate import EVERY_AGENT, fits, why_not
+from notyet.core.gate import EVERY_AGENT, why_not
 from notyet.core.limits import History, Limits, open_turn
+from notyet.core.matcher import fits
 from notyet.core.plan import HANDED_BACK, plan, select
 from notyet.core.record import Record
 from notyet.ledger.foreseen import foresee

@@ -4,9 +4,10 @@ import sys
 import pytest
 
 from notyet.config.compiled import thaw
+from notyet.config.file_observer import FileObserver
 from notyet.config.freezing import freeze
 from notyet.config.native import read_native
-from notyet.config.settings import FileObserver, Settings
+from notyet.config.settings import Settings
 from notyet.config.unchanged import FORMAT
 from notyet.core.command import Command
 from notyet.core.gate import Function, Gate, Match, Source

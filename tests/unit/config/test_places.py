@@ -9,7 +9,7 @@ import pytest
 
 from config_places import write, write_user_toml
 from notyet.config.load import load
-from notyet.config.places import is_bare, starts
+from notyet.config.places import projects_files, starts
 from notyet.config.setup import Setup
 from notyet.config.switch import switch_off, switch_on
 
@@ -18,7 +18,7 @@ GATES = '[gates]\na = "x"\n'
 
 def bare(cwd, host="claude", environ=os.environ, **given):
     """Ask, and prove that `load` finds nothing where the answer is yes."""
-    found = is_bare(str(cwd), host, environ, **given)
+    found = projects_files(str(cwd), host, environ, **given) == []
     if found:
         assert load(str(cwd), host, environ, **given) == Setup()
     return found
@@ -109,8 +109,8 @@ def test_names_that_no_file_can_have_are_no_places(tmp_path):
 def test_asking_loads_next_to_nothing(tmp_path):
     code = (
         "import sys; before = set(sys.modules)\n"
-        "from notyet.config.places import is_bare\n"
-        f"assert is_bare({str(tmp_path)!r}, 'claude', {{'HOME': {str(tmp_path)!r}}})\n"
+        "from notyet.config.places import projects_files\n"
+        f"assert projects_files({str(tmp_path)!r}, 'claude', {{'HOME': {str(tmp_path)!r}}}) == []\n"
         "print(*sorted(set(sys.modules) - before))"
     )
     source = str(Path(load.__code__.co_filename).parents[2])

@@ -1,7 +1,8 @@
 import pytest
 
 from notyet import Function, Gate, Match
-from notyet.core.gate import fits, why_not
+from notyet.core.gate import why_not
+from notyet.core.matcher import fits
 from support import gate, stop, substop
 
 
