@@ -1,68 +1,62 @@
-"""The look at the files that a stop costs, in multiples of `git status` alone."""
+"""A look at the files, as a stop and a start take it, in multiples of `git status` alone."""
 
 from __future__ import annotations
 
-import subprocess
+import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bench.measure import Effort, Row, interleaved
+from bench.measure import Curve, Effort, Figure, Point, Result, Row, interleaved
+from bench.processes import starting
+from bench.progress import say
+from bench.trees import STATUS, grow, path_of
 from notyet.workspace.look import Scope, fingerprints
 
-SIZES = {100: 40, 10_000: 15, 100_000: 5}  # files, and how often they are looked at
-STATUS = ["git", "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all"]
-AUTHOR = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROUNDS = {100: 40, 1_000: 30, 10_000: 15, 100_000: 5}  # files, and how often they are looked at
+ENOUGH = 10_000  # files from which on the start of a process is small beside the look
 CHANGED = 100
-IN_A_FOLDER = 100
+GOAL, GOAL_OF_FEW = 1.3, 1.5
 
 
-def measure(effort: Effort) -> list[Row]:
-    """Look at trees of each size in turns with git, first unchanged, then changed."""
-    rows = []
-    for files, rounds in SIZES.items():
+def measure(effort: Effort) -> list[Result]:
+    """Look at trees of each size in turns with git: unchanged, changed, and at a part of them."""
+    rows: list[Result] = []
+    points = []
+    for files in effort.sizes(tuple(ROUNDS)):
+        say(f"a look at {files:,} files")
+        rounds = effort.rounds(ROUNDS[files])
+        goal = GOAL if files >= ENOUGH else GOAL_OF_FEW
         with tempfile.TemporaryDirectory(prefix="notyet-bench-") as folder:
-            _grow(folder, files)
-            rows += _rows(folder, f"{files:,} files", rounds, _goal(files))
-            for number in range(CHANGED):
-                _file(folder, number * (files // CHANGED)).write_text("changed\n")
-            rows += _rows(folder, f"{files:,} files, {CHANGED} changed", rounds, _goal(files))
-    return rows
+            grow(folder, files)
+            figures = _look(folder, files, rounds)
+            points.append(Point(files, figures["ours"], figures["floor"]))
+            rows += _rows(f"{files:,} files", figures, goal)
+            for number in range(0, files, files // CHANGED):
+                Path(folder, path_of(number)).write_text("changed\n")
+            rows += _rows(f"{files:,} files, {CHANGED} changed", _look(folder, files, rounds), goal)
+    what = "a look at unchanged files"
+    return [*rows, Curve(what, "files", tuple(points), "linear", "git status")]
 
 
-def _rows(folder: str, what: str, rounds: int, goal: float) -> list[Row]:
+def _look(folder: str, files: int, rounds: int) -> dict[str, Figure]:
     everything = [Scope(folder)]
-    some = [Scope(folder, (f"{number}/**",)) for number in range(5)]
+    some = [Scope(folder, (f"folder{number}/**", "folder0/**")) for number in range(5)]
     assert all(fingerprints([*everything, *some])), "what is not seen is quick"
-    figures = interleaved(
-        rounds,
-        1,
-        floor=lambda: subprocess.run(STATUS, cwd=folder, check=True, stdout=subprocess.DEVNULL),
-        ours=lambda: fingerprints(everything),
-        five=lambda: fingerprints(some),
-    )
+    subjects: dict[str, Callable[[], object]] = {
+        "floor": starting(STATUS, cwd=folder, environ=os.environ),
+        "ours": lambda: fingerprints(everything),
+    }
+    if files <= ENOUGH:
+        subjects["some"] = lambda: fingerprints(some)
+    return interleaved(rounds, 1, **subjects)
+
+
+def _rows(what: str, figures: dict[str, Figure], goal: float) -> Iterator[Row]:
     floor = figures["floor"]
-    return [
-        Row(what, "git status", floor, figures["ours"], goal),
-        Row(f"{what}, 5 paths", "git status", floor, figures["five"], float("inf")),
-    ]
-
-
-def _goal(files: int) -> float:
-    return (
-        2.0 if files < IN_A_FOLDER * IN_A_FOLDER else 1.5
-    )  # Two starts of git, or one and little more
-
-
-def _grow(folder: str, files: int) -> None:
-    for number in range(files):
-        file = _file(folder, number)
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(f"{number}\n")
-    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "all"]):
-        subprocess.run(["git", *AUTHOR, *words], cwd=folder, check=True)
-    # As on any day: not just written, or git looks at the content of all of them.
-    subprocess.run(["git", "update-index", "--really-refresh"], cwd=folder, check=True)
-
-
-def _file(folder: str, number: int) -> Path:
-    return Path(folder, str(number // IN_A_FOLDER), f"{number}.txt")
+    yield Row(what, "git status", floor, figures["ours"], goal)
+    if "some" in figures:
+        yield Row(f"{what}, five gates with `paths`", "git status", floor, figures["some"])

@@ -8,8 +8,7 @@ waits, or keeps more than one line in memory.
 
 from __future__ import annotations
 
-import os
-
+from notyet import system
 from notyet.core.json_text import loads
 from notyet.core.text import bounded
 
@@ -30,6 +29,7 @@ _HEAD = 256 * 1024  # bytes in which the first message of a file begins
 _HINTS = (b"assistant", b"agent_message")  # one of them stands in every line we look for
 _AROUND_JSON = b" \t\r\0"  # a crash can leave NULs where a line was never written
 _TEXT_TYPES = ("text", "output_text")
+_READ = system.O_RDONLY | system.O_NONBLOCK | system.O_NOCTTY | system.O_CLOEXEC
 _FILE_KINDS = 0o170000
 _REGULAR_FILE = 0o100000
 
@@ -48,14 +48,14 @@ def last_message_of(event: StopEvent) -> str | None:
 def last_message(path: str) -> str | None:
     """Return the text of the last assistant message that has text; None when there is none."""
     try:
-        # Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
-        handle = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        # Without O_NONBLOCK in it, opening a pipe waits for somebody to write into it.
+        handle = system.open(system.path.expanduser(path), _READ)
         try:
-            about = os.fstat(handle)
+            about = system.fstat(handle)
             is_file = about.st_mode & _FILE_KINDS == _REGULAR_FILE
             return _search(handle, about.st_size) if is_file else None
         finally:
-            os.close(handle)
+            system.close(handle)
     except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate in the path
         return None
 
@@ -69,7 +69,7 @@ def _search(handle: int, size: int) -> str | None:
             continue
         if entry.get("isSidechain") is True:
             if of_subagent is None:
-                of_subagent = _is_of_subagent(os.pread(handle, _HEAD, 0))
+                of_subagent = _is_of_subagent(system.pread(handle, _HEAD, 0))
             if not of_subagent:
                 continue
         return _presentable(text)
@@ -84,7 +84,7 @@ def _lines(handle: int, size: int) -> Iterator[bytes]:
     held = 0
     while end > floor:
         start = max(floor, end - _BLOCK)
-        block = os.pread(handle, end - start, start)
+        block = system.pread(handle, end - start, start)
         if len(block) < end - start:  # truncated since: what we hold no longer follows
             later, held = [], 0
         end = start
