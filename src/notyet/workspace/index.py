@@ -24,7 +24,7 @@ __all__ = ["MOST_HIDDEN", "Entries", "blake2b", "read_index"]
 
 MOST_HIDDEN = 200_000  # entries of the index that git was told to overlook
 _MOST_READ = 256 * 1024 * 1024  # bytes; beyond, git is asked, who need not keep them here
-_AT_ONCE = 4096  # entries
+_AT_ONCE = 512  # entries: few enough that their room is used again
 _HEAD, _VERSIONS = b"DIRC\0\0\0", b"\2\3"
 _HEAD_SIZE, _HASH_SIZE = 12, 20
 # Where in an entry: the mode, the hash, the flags with the length of the name, and this.
