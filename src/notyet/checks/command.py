@@ -39,6 +39,7 @@ else:
 __all__ = ["Job", "run_processes", "run_together", "shell_argv"]
 
 _WIDTH = 128  # a hundred at once, which is much, do not wait for each other
+_FIRST_FEW = 8  # which are started before anything else is done, as most have no more gates
 _LOOK_AGAIN = 0.004  # where nothing wakes us up
 _LONGEST = 3600.0  # poll overflows somewhere above
 
@@ -156,8 +157,15 @@ class Stage(Started):
                 break  # it needs what those that run or are ending hold; they need a turn
             if process.pid:
                 started.append(process.pid)
+                if len(started) == _FIRST_FEW:
+                    self._has_started(started)
         if started and self.watchdog is not None:  # all in one message; see Watchdog
             self.watchdog.watch(started)
+            self._has_started(started)
+
+    def _has_started(self, pids: list[int]) -> None:
+        """Do what this process had put off until its first commands are on their way."""
+        has_started(self.watchdog.pid if self.watchdog is not None else 0, *pids)
 
     def _start(self, process: Process) -> bool:
         """Start it, or take note of why not; tells whether there was room for it."""
@@ -181,7 +189,6 @@ class Stage(Started):
         # Before the first command: whenever we are killed, somebody is there to end it.
         self.watchdog = self.watchdog or Watchdog(self.token, self.inherited)
         process.start(argv, environ, self.inherited)
-        has_started(self.watchdog.pid, process.pid)
 
     def _will_not_run(self, process: Process) -> None:
         """Hear of one that is over before it began."""

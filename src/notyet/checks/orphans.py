@@ -57,12 +57,14 @@ def _adopt_late(pids: tuple[int, ...]) -> None:
 
 def _has_descendants(pids: tuple[int, ...]) -> bool:
     """Tell whether these may have started others already, which are known by our mark."""
-    first, newest = min(pids), newest_process()
-    if not first <= newest < first + _FEW:
-        return True
-    others = [pid for pid in range(first, newest + 1) if pid not in pids]
-    # Nothing may come into being while we look at them one after another.
-    return any(map(_has_mark, others)) or (bool(others) and newest_process() != newest)
+    first = seen = min(pids)
+    while (newest := newest_process()) != seen:  # until nothing came into being while we looked
+        if not seen < newest < first + _FEW:
+            return True
+        if any(_has_mark(pid) for pid in range(seen, newest + 1) if pid not in pids):
+            return True
+        seen = newest
+    return False
 
 
 def _has_mark(pid: int) -> bool:
