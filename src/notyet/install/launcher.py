@@ -13,6 +13,7 @@ import sys
 import time
 from contextlib import suppress
 
+from notyet.config.read_file import read_file
 from notyet.core.text import visible
 from notyet.homes import home_folder
 from notyet.install.packing import HEAD, SIGN, Package, is_current
@@ -123,11 +124,7 @@ def is_laid(folder: str, root: str) -> bool:
 
 def is_launcher_of(folder: str, root: str) -> bool:
     """Tell whether the launcher starts the package of this folder, as this version does it."""
-    try:
-        with open(launcher_path(folder), "rb") as file:
-            return file.read() == text(folder, root).encode()
-    except OSError:
-        return False
+    return read_file(launcher_path(folder))[0] == text(folder, root)
 
 
 def has_pack(folder: str) -> bool:
@@ -150,15 +147,11 @@ def remove(folder: str) -> None:
 
 def mentions(settings: str, launcher: str) -> bool:
     """Tell whether a settings file names a launcher; one that cannot be read may."""
-    try:
-        with open(settings, encoding="utf-8", errors="surrogateescape") as file:
-            content = file.read()
-    except (FileNotFoundError, NotADirectoryError):
+    if not os.path.lexists(settings):
         return False
-    except OSError:
-        return True
+    known, _ = read_file(settings)
     quoted = shlex.quote(launcher)
-    return any(form in content for form in (quoted, json.dumps(quoted)[1:-1]))
+    return known is None or any(form in known for form in (quoted, json.dumps(quoted)[1:-1]))
 
 
 def _tag() -> str:

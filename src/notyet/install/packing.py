@@ -148,9 +148,9 @@ class Package:
 def is_current(path: str) -> bool:
     """Tell whether a pack is for this Python, whole, and of the sources as they are now."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_not_blocking) as file:
             found = os.fstat(file.fileno())
-            content = file.read()
+            content = file.read() or b""
         sign = SIGN % (MAGIC_NUMBER, found.st_size, found.st_mtime_ns)
         if not content.startswith(sign) or len(content) != found.st_size:
             return False
@@ -161,6 +161,10 @@ def is_current(path: str) -> bool:
     except (OSError, EOFError, ValueError, TypeError):
         return False
     return all(are_unchanged(items) for items in groups)
+
+
+def _not_blocking(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # else a pipe in its place would be waited for
 
 
 def _dumped(value: Any) -> bytes:

@@ -1,0 +1,242 @@
+"""The launcher with its pack: the same answers as without, whatever became of either."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hook_runs import FAILING, PASSING, new_project, payload, run_hook
+from launching import copy_of_package, from_pack, laid, started
+from notyet.install.launcher import (
+    data_folder,
+    has_pack,
+    is_laid,
+    is_launcher_of,
+    launcher_path,
+    mentions,
+    own_root,
+    pack_path,
+    remove,
+    text,
+)
+from wire import VECTORS
+
+PAYLOADS = sorted((VECTORS / "payloads").glob("*/*.json"))
+OTHER = "[gates.g]\nrun = 'echo ran; exit 1'\n[gates.h]\nrun = 'true'\n[start]\ntell = true\n"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "notyet"
+    laid(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bare(whole, tmp_path_factory):
+    """The same launcher, to which the pack is missing."""
+    folder = tmp_path_factory.mktemp("bare") / "notyet"
+    folder.mkdir()
+    Path(launcher_path(str(folder))).write_text(text(str(folder), own_root()))
+    return folder
+
+
+def test_what_is_laid_is_for_its_user_only_and_known_again(tmp_path):
+    pack = laid(tmp_path / "share" / "notyet")
+    folder = pack.parent
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"hook.{sys.implementation.cache_tag}.pack",
+        "launch.py",
+    ]
+    assert is_laid(str(folder), own_root())
+    assert not is_launcher_of(str(folder), "/elsewhere")
+    assert not is_laid(str(tmp_path), own_root())
+
+
+def test_the_door_comes_from_the_pack(whole, bare):
+    assert "notyet.cli.hook" in from_pack(whole)
+    assert from_pack(bare) == []
+
+
+@pytest.mark.parametrize("config", ["", PASSING, FAILING, OTHER], ids=["no", "ok", "bad", "start"])
+def test_every_payload_gets_the_same_answer_with_and_without_the_pack(
+    whole, bare, tmp_path, config
+):
+    project = tmp_path / "p"
+    if config:
+        new_project(project, config)
+    else:
+        project.mkdir()
+    ways = {"packed": whole, "plain": bare}
+    for path in PAYLOADS:
+        host = path.parent.name
+        told = json.loads(path.read_text()) | {"cwd": str(project)}
+        answers = [
+            started(folder, told, "--host", host, NOTYET_LEDGER=str(tmp_path / f"{way}.db"))
+            for way, folder in ways.items()
+        ]
+        assert answers[0] == answers[1], path.name
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"hook_event_name": 3}', b"\xff\xfe{}"])
+def test_what_is_no_payload_gets_the_same_answer_too(whole, bare, content):
+    assert started(whole, content, "--host", "claude") == started(bare, content, "--host", "claude")
+
+
+def test_the_launcher_answers_as_the_command_does(whole, tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    told = payload("claude", project)
+    code, stdout, stderr = started(whole, told, "--host", "claude", NOTYET_LEDGER=f"{tmp_path}/a")
+    done = run_hook(told, "--host", "claude")
+    assert (code, stderr) == (done.returncode, done.stderr)
+    assert json.loads(stdout)["decision"] == json.loads(done.stdout)["decision"] == "block"
+
+
+def rotten(pack):
+    """Yield what may become of a pack, as a word and a way to do it."""
+    content = pack.read_bytes()
+    magic = content[9:13]
+    yield "cut short", lambda: pack.write_bytes(content[: len(content) // 2])
+    yield "empty", lambda: pack.write_bytes(b"")
+    yield "only its head", lambda: pack.write_bytes(content[:64])
+    yield "of another Python", lambda: pack.write_bytes(content.replace(magic, b"abcd", 1))
+    yield "one byte changed", lambda: pack.write_bytes(content[:-99] + b"\0" + content[-98:])
+    yield "something else", lambda: pack.write_bytes(os.urandom(5_000))
+    yield "no number", lambda: pack.write_bytes(content[:40] + b"x" * 24 + content[64:])
+    yield "a folder", lambda: (pack.unlink(), pack.mkdir())
+    yield "a pipe", lambda: (shutil.rmtree(pack), os.mkfifo(pack))
+    yield "a link to nowhere", lambda: (pack.unlink(), pack.symlink_to("/no/such/file"))
+
+
+def test_whatever_became_of_the_pack_the_answer_is_the_same(bare, tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    pack = laid(tmp_path / "notyet")
+    told = payload("claude", project)
+    for number, (what, do) in enumerate(rotten(pack)):
+        do()
+        ledgers = [f"{tmp_path}/{number}-{way}.db" for way in ("packed", "plain")]
+        answers = [
+            started(folder, told, "--host", "claude", NOTYET_LEDGER=ledger)
+            for folder, ledger in zip((pack.parent, bare), ledgers, strict=True)
+        ]
+        assert answers[0] == answers[1], what
+        assert b'"decision"' in answers[0][1], what
+        assert not has_pack(str(pack.parent)), what
+        assert from_pack(pack.parent) == [], what
+
+
+def test_a_pack_that_nobody_may_read_is_done_without(tmp_path):
+    pack = laid(tmp_path / "notyet")
+    deny = f"import posix\nreal = posix.open\ndef refuse(*a):\n    raise PermissionError({13})\n"
+    assert from_pack(pack.parent, f"{deny}posix.open = refuse") == []
+
+
+def test_a_source_that_changed_is_imported_and_not_taken_from_the_pack(tmp_path):
+    root = copy_of_package(tmp_path / "lib")
+    pack = laid(tmp_path / "notyet", root)
+    assert "notyet.cli.hook" in from_pack(pack.parent)
+    source = root / "notyet" / "cli" / "hook.py"
+    source.write_text(f"{source.read_text()}\nraise ImportError('changed')\n")
+    assert not is_laid(str(pack.parent), str(root))
+    code, stdout, _ = started(pack.parent, payload("claude", tmp_path), "--host", "claude")
+    assert code == 0
+    assert "there is no notyet" in json.loads(stdout)["systemMessage"]
+
+
+def test_a_source_that_is_gone_is_not_taken_from_the_pack_either(tmp_path):
+    root = copy_of_package(tmp_path / "lib")
+    pack = laid(tmp_path / "notyet", root)
+    shutil.rmtree(root)
+    code, stdout, stderr = started(pack.parent, payload("claude", tmp_path), "--host", "claude")
+    assert (code, stderr) == (0, b"")
+    said = json.loads(stdout)["systemMessage"]
+    assert f"there is no notyet in {root} any more" in said
+    assert "notyet install" in said
+
+
+def test_after_an_upgrade_of_python_the_package_is_found_beside_the_old_place(tmp_path):
+    now = "python{}.{}".format(*sys.version_info)
+    old = tmp_path / "100% it's" / "lib" / now / "site-packages"
+    known = text(str(tmp_path), str(old)).replace(f"/{now}/", "/python3.0/")
+    (tmp_path / "launch.py").write_text(known)
+    copy_of_package(old)
+    project = new_project(tmp_path / "p", FAILING)
+    code, stdout, _ = started(tmp_path, payload("claude", project), "--host", "claude")
+    assert (code, json.loads(stdout)["decision"]) == (0, "block")
+
+
+def test_odd_folders_are_no_matter(tmp_path):
+    folder = tmp_path / "a 'b' \"c\" {d} 100%s \\n é" / os.fsdecode(b"\xff") / "notyet"
+    root = copy_of_package(tmp_path / "lib 'x' %d {y}")
+    laid(folder, root)
+    assert "notyet.cli.hook" in from_pack(folder)
+    shutil.rmtree(root)
+    assert started(folder, b"{}")[0] == 0
+
+
+def test_a_launcher_that_was_copied_still_answers(whole, tmp_path):
+    shutil.copy(launcher_path(str(whole)), tmp_path)
+    assert started(tmp_path, b"{}") == started(whole, b"{}")
+
+
+def test_closed_streams_of_a_host_are_not_mistaken_for_the_pack(whole, tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    pack = laid(tmp_path / "notyet")
+    pack.write_bytes(pack.read_bytes() + b"\0")  # which is noticed when it is open
+    for folder in (whole, pack.parent):
+        line = " ".join(f"'{word}'" for word in (sys.executable, "-I", "-S", f"{folder}/launch.py"))
+        done = subprocess.run(
+            ["/bin/sh", "-c", f"{line} hook --host claude <&-"],
+            capture_output=True,
+            cwd=project,
+            timeout=60,
+        )
+        assert done.returncode == 0
+        assert b"on stdin" in done.stderr
+
+
+def test_the_data_folder_follows_the_rules_of_xdg(monkeypatch):
+    home = {"HOME": "/h"}
+    assert data_folder({"XDG_DATA_HOME": "/x"} | home) == "/x/notyet"
+    assert data_folder({"XDG_DATA_HOME": "x"} | home) == "/h/.local/share/notyet"
+    assert data_folder(home) == "/h/.local/share/notyet"
+    assert data_folder({"XDG_DATA_HOME": "x"}) == ""
+    assert data_folder({"HOME": "h"}) == ""
+
+
+def test_removing_leaves_what_is_not_ours(tmp_path):
+    folder = tmp_path / "notyet"
+    laid(folder)
+    (folder / "mine.txt").touch()
+    remove(str(folder))
+    assert [path.name for path in folder.iterdir()] == ["mine.txt"]
+    laid(tmp_path / "other")
+    remove(str(tmp_path / "other"))
+    assert not (tmp_path / "other").exists()
+    remove(str(tmp_path / "other"))
+
+
+def test_a_mention_of_the_launcher_is_found_in_json_and_toml(tmp_path):
+    launcher = "/a 'b' \"é\"/notyet/launch.py"
+    import shlex
+
+    file = tmp_path / "settings"
+    assert not mentions(str(file), launcher)
+    assert not mentions(str(file / "below"), launcher)
+    file.write_text(json.dumps(f"python {shlex.quote(launcher)} hook"))
+    assert mentions(str(file), launcher)
+    assert not mentions(str(file), "/b/notyet/launch.py")
+    file.unlink()
+    file.mkdir()
+    assert mentions(str(file), launcher)  # nobody knows
+
+
+def test_packs_of_several_pythons_lie_side_by_side(tmp_path):
+    assert pack_path("/d", "cpython-311") != pack_path("/d", "cpython-312")

@@ -1,0 +1,196 @@
+"""The pack: which modules, in which order, and what is left of them."""
+
+import marshal
+import os
+import subprocess
+import sys
+
+import pytest
+
+from launching import laid
+from notyet.install import packing
+from notyet.install.launcher import own_root
+from notyet.install.packing import GROUPS, HEAD, Package, is_current
+
+LEAN = '''"""What it is for."""
+
+from __future__ import annotations
+
+import notyet.core as other
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nowhere import Nothing
+else:
+    Nothing = "else"
+
+limit: int = 3
+nothing: str
+
+
+class Row:
+    """A row."""
+
+    name: Nothing
+    size: int = 1
+
+    def told(self, by: Nothing, *rest: int, **more: int) -> Nothing:
+        """Tell."""
+        found: int = 4
+        assert by, "a reason"
+        return found
+
+
+async def later(x: int) -> None:
+    """Do nothing yet."""
+
+
+def line():
+    return 1 / 0
+'''
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Make a package of these modules, of which one group consists."""
+
+    def make(files, roots=("notyet.a",)):
+        for name, content in ({"notyet/__init__.py": "", "notyet/packed.py": ""} | files).items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        monkeypatch.setattr(packing, "GROUPS", {"only": roots})
+        return Package(str(tmp_path))
+
+    return make
+
+
+def items(pack):
+    """Return all that a pack holds, by the names of modules."""
+    _, (first, spans) = marshal.loads(pack[HEAD:])  # noqa: S302  # our own
+    groups = [first]
+    for begin, length in sorted(set(spans.values()), reverse=True):
+        groups.append(marshal.loads(pack[len(pack) - begin :][:length]))  # noqa: S302  # our own
+    return {item[0]: item for group in groups for item in group}
+
+
+def test_a_module_stands_behind_what_it_imports_and_its_packages(package):
+    made = package(
+        {
+            "notyet/a.py": "import sys, time\nfrom notyet.x.y import z\nfrom notyet import b",
+            "notyet/b.py": "try:\n    import notyet.c\nexcept ImportError:\n    pass",
+            "notyet/c.py": "def f():\n    import notyet.lazily",
+            "notyet/lazily.py": "",
+            "notyet/time.py": "",
+            "notyet/x/__init__.py": "",
+            "notyet/x/y.py": "class A:\n    from notyet.x import w\nz = 1",
+            "notyet/x/w.py": "",
+        }
+    )
+    expected = "notyet notyet.x notyet.x.w notyet.x.y notyet.c notyet.b notyet.a"
+    assert made.members() == {"only": tuple(expected.split())}
+    assert made.members() == made.members()
+
+
+def test_modules_that_import_each_other_and_names_that_are_gone_do_no_harm(package):
+    made = package(
+        {"notyet/a.py": "import notyet.b", "notyet/b.py": "import notyet.a, notyet.gone"},
+        ("notyet.a", "notyet.gone.too", "os"),
+    )
+    assert made.members() == {"only": ("notyet", "notyet.b", "notyet.a")}
+
+
+def test_a_packed_module_has_nothing_that_running_it_does_not_need(package):
+    pack = package({"notyet/a.py": LEAN, "notyet/core.py": ""}).packed(5)
+    name, is_package, file, _, size, code = items(pack)["notyet.a"]
+    assert (name, is_package, size) == ("notyet.a", False, len(LEAN))
+    assert file.endswith("/notyet/a.py") == code.co_filename.endswith("/notyet/a.py")
+    space = {"__name__": "a"}
+    exec(code, space)
+    assert "__doc__" not in space
+    assert "__annotations__" not in space
+    assert space["limit"] == 3
+    assert space["Nothing"] == "else"
+    row = space["Row"]
+    assert row.__doc__ is None
+    assert row.__annotations__ == {"name": "Nothing", "size": "int"}
+    assert row.told.__doc__ is None
+    assert row.told.__annotations__ == {}
+    assert row().told("x") == 4
+    with pytest.raises(AssertionError, match="a reason"):
+        row().told("")
+    assert space["later"].__annotations__ == {}
+    with pytest.raises(ZeroDivisionError) as raised:
+        space["line"]()
+    number = LEAN.splitlines().index("    return 1 / 0") + 1
+    assert raised.traceback[-1].lineno + 1 == number
+    assert b"Do nothing yet" not in pack
+
+
+def test_every_module_that_a_group_is_for_is_there_and_in_one_group_only():
+    members = Package(own_root()).members()
+    named = [name for names in GROUPS.values() for name in names]
+    known = [name for names in members.values() for name in names]
+    assert set(named) <= set(known)
+    assert len(set(known)) == len(known)
+    assert all(members.values())
+
+
+def test_each_group_can_be_run_and_makes_the_same_modules_as_importing_does(tmp_path):
+    laid(tmp_path)
+    names = [name for names in Package(own_root()).members().values() for name in names]
+    code = f"""
+import sys
+known = open({str(tmp_path / "launch.py")!r}).read().partition("try:\\n    from notyet")[0]
+if sys.argv[1] == "pack":
+    exec(known)
+else:
+    sys.path.append({own_root()!r})
+for name in {names!r}:
+    __import__(name)
+for name in {names!r}:
+    module = sys.modules[name]
+    kept = {{n: v for n, v in vars(module).items() if n[:2] != "__" and n != "annotations"}}
+    print(name, module.__file__, module.__package__, getattr(module, "__path__", ""))
+    print(sorted((n, type(v).__name__) for n, v in kept.items()))
+    parent, _, own = name.rpartition(".")
+    assert not parent or getattr(sys.modules[parent], own) is module
+    print(sys.argv[1] == "pack" and module.__spec__ is not None and module.__spec__.origin)
+"""
+    run = [
+        subprocess.run(
+            [sys.executable, "-I", "-S", "-c", code, way],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        for way in ("pack", "files")
+    ]
+    assert run[0].stderr == run[1].stderr == ""
+    assert run[0].stdout.replace("None\n", "False\n") == run[1].stdout
+
+
+def test_a_pack_is_current_until_a_source_changes(package, tmp_path):
+    made = package({"notyet/a.py": "x = 1"})
+    path = tmp_path / "pack"
+
+    def write(content):
+        path.write_bytes(content)
+        os.utime(path, ns=(10**9, 10**9))
+
+    write(made.packed(10**9))
+    assert is_current(str(path))
+    write(made.packed(10**9 + 1))  # which says that it is of another time
+    assert not is_current(str(path))
+    write(made.packed(10**9)[:-1])
+    assert not is_current(str(path))
+    write(made.packed(10**9))
+    assert is_current(str(path))
+    (tmp_path / "notyet" / "a.py").write_text("x = 12")
+    assert not is_current(str(path))
+    assert not is_current(str(tmp_path / "none"))
+
+
+def test_a_source_that_cannot_be_understood_is_said(package):
+    with pytest.raises(SyntaxError):
+        package({"notyet/a.py": "x = ("}).packed(1)
