@@ -60,63 +60,63 @@ GOALS = {
     "commands.hundred": Goal(
         "100 parallel command gates, in multiples of spawning and reaping them",
         limit=1.2,
-        bound="The kernel starts processes one after another; around each we open pipes and read them, keep a time limit, and write down what it printed.",
+        bound="The kernel starts and ends the same hundred shells in both; on top come, for each, three pipes (without which there is no output to report; pipes alone are 1.0x to 1.1x), a session of its own, a pidfd, two signals to its group, and a tenth of a millisecond of Python. Once per run comes the watchdog, a 101st process that ends them all if we are killed. On a busy machine of two cores the ratio swings by a tenth or two.",
     ),
     "commands.end": Goal(
         "milliseconds from the last gate's own exit to the end",
         limit=100.0,
-        bound="The end of a process is seen at once (a pidfd); then what it printed is read to the end.",
+        bound="The exit wakes us through a pidfd; then the group is signalled, seen to be empty, the watchdog is sent away, and both are collected.",
     ),
     "commands.background": Goal(
         "the same where the gate leaves a background child behind",
         limit=100.0,
-        bound="A background child keeps the pipe open, so after the gate's own end we read what is there, and wait a moment for what is on its way.",
+        bound="50 ms in which output on its way may still come, up to 30 ms for the leftover to clean up after SIGTERM (most go at once), then SIGKILL.",
     ),
     "commands.memory": Goal(
         "megabytes at most while a gate prints a gigabyte",
         limit=64.0,
-        bound="A bare interpreter needs some ten megabytes; of the output a head and a tail are kept.",
+        bound="The interpreter and our modules (some 20 MB); of each stream 64 KB of the beginning and at most 384 KB of the end are kept while it is read.",
     ),
     "commands.survivors": Goal(
         "processes that survive a gate that ran out of time, setsid included",
         limit=0.0,
-        bound="On Linux the hook adopts what leaves its group; elsewhere a process in a session of its own is out of reach.",
+        bound="0 on Linux: groups are signalled before their leader is collected, what left them is adopted (PR_SET_CHILD_SUBREAPER) or found by our mark. Elsewhere, what makes a session of its own gets away; an embedded engine promises the group only.",
     ),
     # The ledger.
     "ledger.json": Goal(
         "times cheaper than a JSON registry of 100,000 decisions, written anew",
         limit=1_000,
-        bound="A write costs what SQLite and the file system take for a few pages, whatever the number of decisions.",
+        bound="A stop is two transactions of eight pages each and some 0.15 ms of Python and SQLite apiece, whatever the number of decisions; a JSON file is written as a whole for each change. Without indentation, which Python writes in C, the factor is about half.",
     ),
     "ledger.p99": Goal(
         "milliseconds for 99 of 100 writes, at 1,000 writes/s from 8 processes",
         limit=5.0,
-        bound="SQLite has one writer at a time, and a busy core may not give the writer its turn.",
+        bound="SQLite has one writer at a time; a writer that finds it taken tries again after half a millisecond on average (there is no waiting in line with a time limit without a thread), and one write in a hundred or so brings the log into the file, which waits twice for the disk. On a machine that is busy with other things a writer that loses its core keeps all others waiting, and the figure is that of the scheduler: run it alone.",
     ),
     "ledger.max": Goal(
         "milliseconds of the slowest write, 8 processes writing all they can",
         limit=300.0,
-        bound="SQLite has one writer at a time; the others queue, and a checkpoint in between is paid by one of them.",
+        bound="The same; who comes next is left to chance, with short pauses that do not grow, so nobody is overtaken for long. A process of its own for each stop also waits for its turn on the cores.",
     ),
     "ledger.million": Goal(
         "begin + record at 1,000,000 stops, in multiples of 1,000 stops",
         limit=1.5,
-        bound="What a stop reads and writes is found by an index, whose depth grows with the logarithm of the rows.",
+        bound="What a stop reads and writes is found by an index: three or four pages deep at a million stops, two or three at a thousand.",
     ),
     "log.list": Goal(
         "milliseconds of `notyet log` on 1,000,000 stops",
         limit=1_000,
-        bound="Reading the newest rows by an index, and the start of the interpreter.",
+        bound="The start of the interpreter and what the command line imports; the newest rows are found by an index.",
     ),
     "log.stats": Goal(
         "milliseconds of `notyet log --stats` on 1,000,000 stops",
         limit=1_000,
-        bound="Statistics look at every report of the time that was asked for; counts are kept by an index that covers them.",
+        bound="The newest 20,000 stops are looked at (that older ones were left out is said), with all their reports.",
     ),
     "log.show": Goal(
         "milliseconds of `notyet log ID` on 1,000,000 stops",
         limit=1_000,
-        bound="One row by its number, and the start of the interpreter.",
+        bound="One row by its number, the rows beside it, and the start of the interpreter.",
     ),
     # Growth.
     "growth.gates": Goal(
@@ -132,7 +132,7 @@ GOALS = {
     "growth.ledger": Goal(
         "ledger: 1,000 ... 1,000,000 stops",
         shape="flat",
-        bound="What a stop reads is found by an index.",
+        bound="What a stop reads is found by an index, and the write-ahead log that it has to read is as short after a million stops as after ten.",
     ),
     "growth.transcript": Goal(
         "transcript: 1 MB ... 2 GB",
