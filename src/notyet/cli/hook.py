@@ -1,8 +1,8 @@
 """`notyet hook`: what an agent's host calls when the agent wants to stop.
 
 Every stop is a cold start, and most need nothing: no gate is configured where the agent works, or
-none for subagents. This is the door, which answers those by itself. All others go on to `hook_line`, with what was
-read here; whatever is unusual about a call, it is for the line to say.
+none for subagents. This is the door, which answers those by itself. All others go on to the line,
+`hook_line`, with what was read here: whatever is unusual about a call, it is for the line to say.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ lets the agent go. Every stop is a cold start, so what is not needed on the way 
 
 from __future__ import annotations
 
-import sys
 from time import monotonic
 
 from notyet import system
@@ -81,7 +80,9 @@ class Hook:
         payload = payload | self.call.options.said
         event = host_face(self.host).read_event(payload, self.environ)
         if event is None:
-            return self._not_ours(payload)
+            from notyet.cli.hook_unchecked import let_pass
+
+            return let_pass(self, payload)
         from notyet.core.event import StopEvent
 
         if self.host == "notyet" or of_wrong_kind(payload):
@@ -144,21 +145,13 @@ class Hook:
         self.said.append("NOTYET_SUPERVISED names no supervisor of this session; gated as usual")
         return False
 
-    def _not_ours(self, payload: Mapping[str, Any]) -> Reply:
-        """Let an event go that is not about starting or stopping."""
-        name = payload.get("hook_event_name")
-        if not isinstance(name, str) or not name.strip():
-            return self.let_go("unreadable", "the event on stdin has no hook_event_name")
-        self.said.append(f"{name[:80]} is not about a stop; use notyet for Stop and SubagentStop")
-        return self.nothing()
-
     def stopping(self, event: StopEvent) -> Reply:
         """Answer a stop."""
         off = self.switched_off(event.cwd)
         if off:
             return self.let_go("off", off)
         setup = self.load(event, _LOOK)
-        if self._is_probe():
+        if self.is_probe():
             from notyet.report.foretold import would_ask
 
             return self.nothing(would_ask(event, setup))
@@ -211,8 +204,8 @@ class Hook:
             project=project,
             workspace=self.workspace or event.workspace,
             # Where files are elsewhere; the gates need their time after that.
-            patience=NO_LOOK if self._is_probe() else min(longest, self.time_left() / 3),
-            event=None if self.sees_all or self._is_probe() else self.event,
+            patience=NO_LOOK if self.is_probe() else min(longest, self.time_left() / 3),
+            event=None if self.sees_all or self.is_probe() else self.event,
         )
 
     def _without_gates(self, event: StopEvent, setup: Setup) -> Reply:
@@ -239,49 +232,31 @@ class Hook:
         line = clean(" | ".join(part for part in told if part))
         return host_face(self.host).write_reply(decision.verdict, line, event, setup.reply)
 
-    def _patience(self) -> float:
+    def patience(self) -> float:
+        """Return how many seconds the host waits."""
         return self.call.options.timeout or PATIENCE[self.host]
 
     def time_left(self) -> float:
         """Return how many seconds there are for the gates."""
-        return max(0.0, time_to_answer(self._patience()) - (monotonic() - self.call.started))
+        return max(0.0, time_to_answer(self.patience()) - (monotonic() - self.call.started))
 
     def give_up(self) -> Reply:
         """Let the agent go because the host waits no longer."""
-        said = f"no answer within the {self._patience():g} s that the host waits; let go unchecked"
-        try:
-            # A stop that was begun in the ledger is written down there as cancelled.
-            begun = getattr(sys.modules.get("notyet.cli.hook_check"), "_ledger", None)
-            if begun is None:
-                return self.let_go("deadline", said)
-        except OutOfTime:  # not even written down in time
-            pass
-        self.said.append(said)
-        return self.nothing(f"notyet: {said}")
+        from notyet.cli.hook_unchecked import give_up
+
+        return give_up(self)
 
     def recover(self, error: Exception) -> Reply:
         """Let the agent go after a fault of ours, even if that fault is in our way again."""
-        said = f"internal error: {type(error).__name__}: {error}"
-        try:
-            return self.let_go("internal", said)
-        except Exception:  # noqa: BLE001  # nothing at all is an answer that every host takes
-            self.said.append(said)
-            return SILENCE["claude"]
+        from notyet.cli.hook_unchecked import recover
+
+        return recover(self, error)
 
     def let_go(self, cause: str, *words: str) -> Reply:
         """Allow, say why on stderr and to the user, and write it down (G5)."""
-        self.said += words
-        mended: Sequence[str] = ()
-        try:
-            if not self._is_probe():
-                mended = self.write_down(cause, words)
-        except Exception as error:  # noqa: BLE001  # without a record, but with an answer
-            self.said.append(f"that was not recorded: {error}")
-        self.said += mended
-        # Other causes are something that a user can mend.
-        is_news = cause not in {"inside", "supervised", "unreadable"}
-        news = (*words, *mended) if is_news else mended
-        return self.nothing(" | ".join(f"notyet: {line}" for line in news))
+        from notyet.cli.hook_unchecked import let_go
+
+        return let_go(self, cause, words)
 
     def write_down(self, cause: str, words: Sequence[str]) -> Sequence[str]:
         """Record a stop that is let go unchecked; return what became of the ledger, if anything.
@@ -292,7 +267,8 @@ class Hook:
 
         return write_down(self.event, self.host, cause, words)
 
-    def _is_probe(self) -> bool:
+    def is_probe(self) -> bool:
+        """Tell whether `notyet status` made up this stop, to see what becomes of it."""
         if "NOTYET_PROBE" not in self.environ:  # as nearly always
             return False
         from notyet.report.foretold import is_made_up

@@ -18,33 +18,35 @@ if TYPE_CHECKING:
 _BLANK = " \t\n\r"
 
 
-class _Lenient:
+class _Settings:
     """What `_json.make_scanner` wants to know; the package's own defaults, but for one."""
 
-    strict = False  # control characters inside texts are accepted: some hosts write them
     object_hook = None
     object_pairs_hook = None
     parse_float = float
     parse_int = int
-    memo: dict[str, str] = {}  # noqa: RUF012  # asked for by name
+
+    def __init__(self, *, strict: bool) -> None:
+        self.strict = strict
+        self.memo: dict[str, str] = {}  # asked for by name
 
     @staticmethod
     def parse_constant(name: str) -> Any:
         raise ValueError(f"{name} is not JSON")
 
 
-class _Strict(_Lenient):
-    strict = True
+# Control characters inside texts are accepted: some hosts write them.
+_LENIENT, _STRICT = _Settings(strict=False), _Settings(strict=True)
 
 
 def loads(text: str) -> Any:
     """Read one JSON value. Raises ValueError, also for what is nested too deeply."""
-    return _read(text, _Lenient)
+    return _read(text, _LENIENT)
 
 
 def loads_strictly(text: str) -> Any:
     """Do the same as hosts do it, which refuse a line break inside a text."""
-    return _read(text, _Strict)
+    return _read(text, _STRICT)
 
 
 def _read(text: str, settings: Any) -> Any:

@@ -20,10 +20,6 @@ _STARTS: dict[str, Scope] = {"SessionStart": "agent", "SubagentStart": "subagent
 NAMES: dict[Scope, str] = {"agent": "Stop", "subagent": "SubagentStop"}
 _CAP = 8  # blocks in a row that Claude Code honours; the next one costs the final answer
 _CAP_VARIABLE = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
-_CONTEXT_SINCE = (2, 1, 163)  # the first version that continues on `additionalContext`
-_MOST_CONTEXT = 9_000  # characters; beyond 10,000 Claude Code shows a preview and a file
-_MOST_REASON = 30_000
-_LONGEST_PART = 9  # digits of one part of a version
 
 
 def read_event(
@@ -102,54 +98,20 @@ def write_reply(
     settings: Mapping[str, str],
 ) -> Reply:
     """Answer Claude Code: exit 0 and at most one JSON object, whatever we say (G1)."""
-    from notyet.core.verdict import Block, Halt
+    from notyet.core.verdict import Allow
 
-    told: dict[str, Any] = {}
-    if note:
-        from notyet.dialects.reply import presentable
+    if isinstance(verdict, Allow) and not note:
+        return Reply()
+    from notyet.dialects.claude_words import said_of
 
-        told = {"systemMessage": presentable(note)}
-    if isinstance(verdict, Halt):
-        # Together with a block it would lose the agent's final answer.
-        return Reply(stdout=dumps(_halting(verdict) | told))
-    if isinstance(verdict, Block):
-        return Reply(stdout=dumps(_holding(verdict, event, settings) | told))
-    return Reply(stdout=dumps(told) if told else "")
-
-
-def _halting(verdict: Halt) -> dict[str, Any]:
-    from notyet.core.text import bounded
-    from notyet.dialects.reply import presentable
-
-    return {"continue": False, "stopReason": bounded(presentable(verdict.reason), _MOST_REASON)}
-
-
-def _holding(verdict: Block, event: StopEvent, settings: Mapping[str, str]) -> dict[str, Any]:
-    """Prefer context: told once, without our command line, and the answer survives the cap."""
-    if settings.get("claude") == "block" or not _takes_context(event.host_version):
-        from notyet.dialects.reply import prompt_for
-
-        return {"decision": "block", "reason": prompt_for(verdict.prompt, _MOST_REASON)}
-    return _adding(verdict.prompt, event_name(event))
-
-
-def _adding(told: str, name: str) -> dict[str, Any]:
-    from notyet.dialects.reply import prompt_for, utf16_size
-
-    context = prompt_for(told, _MOST_CONTEXT, utf16_size)
-    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
-
-
-def _takes_context(version: str | None) -> bool:
-    parts = (version or "").split(".")
-    if not all(part.isdecimal() and len(part) <= _LONGEST_PART for part in parts):
-        return False
-    return tuple(int(part) for part in parts) >= _CONTEXT_SINCE
+    return Reply(stdout=dumps(said_of(verdict, note, event, settings)))
 
 
 def write_context(told: str, event: StartEvent) -> Reply:
     """Put a text before a starting agent's first request (F13)."""
-    return Reply(stdout=dumps(_adding(told, start_name(event.scope))))
+    from notyet.dialects.claude_words import adding
+
+    return Reply(stdout=dumps(adding(told, start_name(event.scope))))
 
 
 def start_name(scope: Scope) -> str:

@@ -258,8 +258,9 @@ def test_a_fault_of_our_own_lets_the_agent_go(tmp_path, monkeypatch):
     assert stops() == [("skipped", "internal")]
 
 
-def test_a_fault_that_is_everywhere_still_lets_the_agent_go(monkeypatch):
+def test_a_fault_that_is_everywhere_still_lets_the_agent_go(tmp_path, monkeypatch):
+    project = new_project(tmp_path / "p")
     monkeypatch.setattr("notyet.cli.hook_line.host_face", lambda _: 1 / 0)
-    reply = ask(payload("claude", "/"))
+    reply = ask(payload("claude", project))
     assert (reply.code, reply.stdout) == (0, "")
     assert "internal error" in reply.stderr
