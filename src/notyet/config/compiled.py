@@ -70,12 +70,9 @@ def _gate(
             if moved in options:
                 rest.setdefault(moved, options.pop(moved))
         check = check | {"options": options}
-    return Gate(
-        check=Command(**check),
-        match=Match(**match) if match else Match(),
-        source=Source(**source) if source else None,
-        **rest,
-    )
+    if match:  # else it is as most are
+        rest["match"] = Match(**match)
+    return Gate(check=Command(**check), source=Source(**source) if source else None, **rest)
 
 
 def _observer(

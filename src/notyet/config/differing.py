@@ -60,7 +60,7 @@ def read_gates(loaded: Loaded) -> None:
         found = loaded.unread.pop(file.path, None)
         try:
             gates = settings.gates if found is None else thaw_gates(found.gates())
-        except ValueError:  # damaged, so that more is to be said
+        except (ValueError, TypeError):  # damaged, so that more is to be said
             add_differing(loaded, file)
         else:
             loaded.layers.append((file, replace(settings, gates=gates)))

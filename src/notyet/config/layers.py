@@ -95,7 +95,7 @@ class Loaded:
         if not others and file.path in self.unread and not self.workspace:
             try:
                 return thaw_gates(self.unread[file.path].gates(event))
-            except ValueError:
+            except (ValueError, TypeError):
                 pass  # the record is damaged, which is found out below
         from notyet.config.merging import merged_gates
 

@@ -42,12 +42,23 @@ class Unchanged:
         for scopes, line in zip(self._runs, self._lines, strict=True):
             if event is None or event.scope in scopes:
                 found += loads(f"[{line.removeprefix(GATES).removeprefix(NEXT)}]")
+        if event is not None and event.agent_id:  # one without is told that patterns miss it
+            found = [gate for gate in found if "match" not in gate or _fits(gate["match"], event)]
         return found
 
     def is_silent(self, scope: str) -> bool:
         """Tell whether this says nothing that counts when such an agent stops."""
         is_for = any(scope in scopes for scopes in self._runs)
         return not is_for and self.settings["format"] == FORMAT and _QUIET.issuperset(self.settings)
+
+
+def _fits(match: dict[str, Any], event: StopEvent) -> bool:
+    """Tell whether a gate's patterns may mean the subagent of an event (D2)."""
+    if event.scope != "subagent" or "agents" not in match:
+        return True
+    from notyet.core.matcher import fits
+
+    return bool(fits(match.get("kind", "glob"), tuple(match["agents"]), event))
 
 
 def unchanged(state: str, path: str, text: str, *, own: bool = False) -> Unchanged | None:

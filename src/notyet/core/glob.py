@@ -14,12 +14,14 @@ STAR = "*"
 ANY = "?"
 # A token of one character is that character; these two stand for themselves because a literal
 # star or question mark can only be written as a class, `[*]`.
+_SIGNS = frozenset("*?[{}")  # what means more than itself, or nothing that is supported
 
 
 def glob_error(pattern: str) -> str:
     """Say what is wrong with a pattern; empty when it is a good one."""
     try:
-        _compile(pattern)
+        if not _is_plain(pattern):
+            _compile(pattern)
     except ValueError as error:
         return str(error)
     return ""
@@ -27,6 +29,8 @@ def glob_error(pattern: str) -> str:
 
 def glob_matches(pattern: str, text: str) -> bool:
     """Tell whether the whole text fits the pattern. Raises ValueError for a bad pattern."""
+    if _is_plain(pattern):
+        return pattern == text
     tokens = _compile(pattern)
     at = token = 0
     star = -1
@@ -44,6 +48,11 @@ def glob_matches(pattern: str, text: str) -> bool:
         else:
             return False
     return all(rest is STAR for rest in tokens[token:])
+
+
+def _is_plain(pattern: str) -> bool:
+    """Tell whether a pattern stands for itself, as a name that is written out does."""
+    return _SIGNS.isdisjoint(pattern) and bool(pattern.strip())
 
 
 def _fits(token: Token, character: str) -> bool:

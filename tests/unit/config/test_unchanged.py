@@ -14,6 +14,7 @@ from notyet.config.places import projects_files
 from notyet.config.store import Trusted, laid_out, read_record, record_path, state_folder
 from notyet.config.unchanged import are_silent, unchanged
 from notyet.core.event import StopEvent
+from notyet.core.plan import missing_names, select
 
 MAIN = '[gates.{}]\nrun = "x"\n'
 CHILD = MAIN + 'for = "subagents"\n'
@@ -73,6 +74,25 @@ def test_a_record_without_gates_is_json_too(compiled):
 def test_only_the_gates_that_can_be_for_an_agent_are_read(tmp_path, scope, expected):
     write(tmp_path, "notyet.toml", MANY + BOTH.format("e"))
     assert names(tmp_path, scope) == (expected, ())
+
+
+@pytest.mark.rule("D2")
+def test_gates_whose_patterns_mean_other_subagents_are_left_out(tmp_path):
+    kinds = {"a": '["coder"]', "b": '["impl-*", "x"]', "c": '["Explore"]', "d": '"all"'}
+    text = "".join(MAIN.format(name) + f"for = {kind}\n" for name, kind in kinds.items())
+    write(tmp_path, "notyet.toml", text)
+    for fields, expected in (
+        ({"agent_type": "coder"}, ["a", "d"]),
+        ({"agent_type": "Plan", "agent_name": "impl-7"}, ["b", "d"]),
+        ({"agent_id": "x"}, ["b", "d"]),
+        ({"agent_id": ""}, ["a", "b", "c", "d"]),  # it is to be said that its id is missing
+    ):
+        event = StopEvent(scope="subagent", **{"agent_id": "a1"} | fields)
+        setup = load(str(tmp_path), "notyet", os.environ, event=event)
+        assert [gate.name for gate in setup.gates] == expected
+        every = load(str(tmp_path), "notyet", os.environ).gates
+        assert select(event, setup.gates) == select(event, every)
+        assert missing_names(event, setup.gates) == missing_names(event, every)
 
 
 def test_a_wider_gate_is_replaced_by_one_of_its_name_that_is_for_others(tmp_path):
