@@ -13,10 +13,14 @@ from notyet.ledger.past_read import has_lost_asker, in_utf8, parts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from notyet.ledger.past import Wish
     from notyet.ledger.sqlite import Ledger
+
+    Turn = tuple[int, int]  # its agent, and its number
+    Said = tuple[str, str, float, int, int]  # a report's columns `_SAID`
 
 MOST_COUNTED = 20_000  # stops; the newest, so that the answer comes at once from any ledger
 _ANSWERS = frozenset({"allowed", "blocked", "halted", "problem"})
@@ -70,15 +74,6 @@ class Stats(Record, kw_only=True):
     gates: tuple[GateStats, ...] = ()
 
 
-class _Stop(Record):
-    """One stop, as far as its reports must be counted."""
-
-    number: int
-    agent: int
-    turn: int
-    is_sent_back: bool
-
-
 def stats(ledger: Ledger, wish: Wish) -> Stats:
     """Count the stops that are meant, at most `wish.most` or as many as are counted at once."""
     if not os.path.exists(ledger.path):
@@ -101,17 +96,22 @@ def _count(db: sqlite3.Connection, wish: Wish, most: int) -> Stats:
     times: list[float] = []
     for some in parts(ids):
         marks = f"({', '.join('?' * len(some))})"
-        stops: dict[int, _Stop] = {}
+        turns: dict[int, Turn] = {}
+        sent_back: set[int] = set()
         for number, agent, turn, said, *asker in db.execute(_STOPS + marks, some):
             outcome = "skipped" if has_lost_asker(said, *asker) else str(said)
-            stops[number] = _Stop(number, agent, turn, outcome in _SENT_BACK)
+            turns[number] = agent, turn
+            if outcome in _SENT_BACK:
+                sent_back.add(number)
             outcomes[outcome] = outcomes.get(outcome, 0) + 1
             times.append(asker[-1] if is_number(asker[-1]) else 0.0)
         for number, *row in db.execute(f"{_REPORTS}{marks} ORDER BY stop, position", some):
-            columns = Columns(_SAID, row)
-            key = columns.text("gate"), bool(columns.whole("observed"))
-            if wish.gate in {"", key[0]}:
-                gates.setdefault(key, _Counting()).add(stops[number], columns)
+            said = _as_meant(row)
+            key = said[0], bool(said[3])
+            if not wish.gate or wish.gate == key[0]:
+                if key not in gates:
+                    gates[key] = _Counting()
+                gates[key].add(number, turns[number], said, is_sent_back=number in sent_back)
     _look_further(db, gates)
     counted = [counting.sum(*key) for key, counting in gates.items()]
     return Stats(
@@ -121,6 +121,22 @@ def _count(db: sqlite3.Connection, wish: Wish, most: int) -> Stats:
         last_at=max(times, default=0.0),
         outcomes=dict(sorted(outcomes.items(), key=lambda item: -item[1])),
         gates=tuple(sorted(counted, key=lambda gate: (gate.watches, -gate.seconds, gate.gate))),
+    )
+
+
+def _as_meant(row: Sequence[Any]) -> Said:
+    """Return the columns of a report, each as it is meant to be."""
+    gate, status, seconds, observed, held = row
+    texts = isinstance(gate, str) and isinstance(status, str)
+    if texts and isinstance(observed, int) and isinstance(held, int) and is_number(seconds):
+        return gate, status, seconds, observed, held
+    odd = Columns(_SAID, row)
+    return (
+        odd.text("gate"),
+        odd.text("status"),
+        odd.number("seconds"),
+        odd.whole("observed"),
+        odd.whole("held"),
     )
 
 
@@ -135,7 +151,7 @@ _PASSED = (
 
 def _look_further(db: sqlite3.Connection, gates: Mapping[tuple[str, bool], _Counting]) -> None:
     """Look for passes in those stops of a turn that were not wished for: they count as well."""
-    turns: dict[tuple[int, int], int] = {}  # and the first stop there that nobody mended yet
+    turns: dict[Turn, int] = {}  # and the first stop there that nobody mended yet
     for counting in gates.values():
         for key, numbers in counting.unmended.items():
             turns[key] = min(numbers[0], turns.get(key, numbers[0]))
@@ -154,32 +170,32 @@ class _Counting:
     """One gate's reports, the oldest first."""
 
     def __init__(self) -> None:
-        self.unmended: dict[tuple[int, int], list[int]] = {}  # send-backs, by agent and turn
+        self.unmended: dict[Turn, list[int]] = {}  # send-backs, by agent and turn
         self._statuses: dict[str, int] = {}
         self._seconds: list[float] = []
         self._sent_back = 0
         self._led_to_pass = 0
 
-    def add(self, stop: _Stop, columns: Columns) -> None:
-        """Count a report."""
-        status, is_held = columns.text("status"), bool(columns.whole("held"))
+    def add(self, stop: int, turn: Turn, said: Said, *, is_sent_back: bool) -> None:
+        """Count a report of a stop."""
+        _gate, status, seconds, is_watching, is_held = said
         if status in _ANSWERS:
-            self._seconds.append(columns.number("seconds"))
-        is_watching = bool(columns.whole("observed"))
-        turn = stop.agent, stop.turn
+            self._seconds.append(seconds)
         if status in _PASSES:
-            self.mend(turn, stop.number)
-        elif stop.is_sent_back and not is_watching and (status == "blocked" or is_held):
+            self.mend(turn, stop)
+        elif is_sent_back and not is_watching and (status == "blocked" or is_held):
             self._sent_back += 1
-            self.unmended.setdefault(turn, []).append(stop.number)
+            self.unmended.setdefault(turn, []).append(stop)
         if status == "problem":
             # Whoever had used up its limits was let go, whatever the gate would have wanted.
-            status = "held" if is_held and stop.is_sent_back else "failed_open"
+            status = "held" if is_held and is_sent_back else "failed_open"
         self._statuses[status] = self._statuses.get(status, 0) + 1
 
-    def mend(self, turn: tuple[int, int], number: int) -> None:
+    def mend(self, turn: Turn, number: int) -> None:
         """It passed: the send-backs before that in this turn have led to it."""
-        before = self.unmended.pop(turn, [])
+        if turn not in self.unmended:
+            return
+        before = self.unmended.pop(turn)
         after = [one for one in before if one >= number]
         self._led_to_pass += len(before) - len(after)
         if after:
