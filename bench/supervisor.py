@@ -11,10 +11,12 @@ import json
 import os
 import tempfile
 import time
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
-from bench.measure import Effort, Row, interleaved, interleaved_async
+from bench.goals import UNJUDGED
+from bench.measure import Curve, Effort, Point, Row, interleaved, interleaved_async
 from notyet import Allow, Block, Decision, Engine, Ledger, StopEvent
 from notyet.core.record import replace
 from notyet.core.session import News, Turn
@@ -23,10 +25,12 @@ from notyet.ledger.connection import Connection
 from notyet.ledger.leases import Leases
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import Runs
+from notyet.ledger.task_prune import tidy_tasks
 from notyet.ledger.tasks import Tasks
 from notyet.supervise import Supervisor
 
 AT_ONCE = 50
+SIZES = (1_000, 10_000, 100_000)
 BUSY = f"  percent, {AT_ONCE} at once"
 MOSTLY = 70  # percent
 PROMPT = "Look at the tests of the parser and make them pass. " * 20
@@ -93,7 +97,8 @@ async def _filled(folder: str, tasks: int) -> Ledger:
     async with supervising(ledger) as supervisor:
         await cycle(supervisor)
     ledger.file.write(lambda db: _multiply(db, tasks))
-    return ledger
+    ledger.close()  # which moves all of that from the log of changes into the file
+    return Ledger(ledger.path)
 
 
 def _multiply(db, tasks: int) -> None:
@@ -125,35 +130,74 @@ def _multiply(db, tasks: int) -> None:
     assert db.execute("SELECT count(*) FROM tasks").fetchone() == (tasks,), task
 
 
-def measure(effort: Effort) -> list[Row]:
+def measure(effort: Effort) -> list[Row | Curve]:
     """Compare ledgers of different sizes, and a registry of JSON that is rewritten each time."""
     with tempfile.TemporaryDirectory(prefix="notyet-bench-") as folder:
-        return asyncio.run(_measure(folder))
+        curves, cycled = asyncio.run(_grown(folder, effort))
+        return [*asyncio.run(_measure(folder, effort, cycled)), *curves]
 
 
-async def _measure(folder: str) -> list[Row]:
-    small, large = await _filled(folder, 1_000), await _filled(folder, 100_000)
-    async with supervising(small) as one, supervising(large) as other:
-        figures = await interleaved_async(
-            30, 5, small=lambda: cycle(one), large=lambda: cycle(other)
-        )
-    moves, slow, fast = Moves(small), _registry(folder, "dump"), _registry(folder, "dumps")
-    beside = interleaved(15, 2, moves=moves.cycle, slow=slow, fast=fast)
+async def _measure(folder: str, effort: Effort, cycled: float) -> list[Row]:
+    ledger = Ledger(os.path.join(folder, f"{SIZES[0]}.db"))  # as filled before
+    moves, slow, fast = Moves(ledger), _registry(folder, "dump"), _registry(folder, "dumps")
+    beside = interleaved(effort.rounds(15), 2, moves=moves.cycle, slow=slow, fast=fast)
     each = beside["moves"] / moves.COUNT
     bounds = await _bounds(folder)
-    small.close()
-    large.close()
-    unjudged = float("inf")
+    ledger.close()
     dump, dumps = "json.dump of 1,000 tasks, rename", "the same in one piece (json.dumps)"
     return [
-        Row("cycle at 100,000 tasks", "at 1,000 tasks", figures["small"], figures["large"], 1.5),
         Row("a transition, times cheaper", dump, beside["slow"], each, 50.0, at_least=True),
-        Row("  the same", dumps, beside["fast"], each, unjudged, at_least=True),
+        Row("  the same", dumps, beside["fast"], each, UNJUDGED, at_least=True),
         *(
-            Row(f"  a cycle, beside its {n}", what, figure, figures["small"], unjudged)
+            Row(f"  a cycle, beside its {n}", what, figure, cycled)
             for n, (what, figure) in bounds.items()
         ),
     ]
+
+
+async def _grown(folder: str, effort: Effort) -> tuple[list[Curve], float]:
+    """Measure what supervising costs where many tasks are known; and a cycle where few are."""
+    taken: dict[str, list[Point]] = {}
+    async with AsyncExitStack() as stack:
+        supervisors = {}
+        for size in effort.sizes(SIZES):
+            ledger = await _filled(folder, size)
+            stack.callback(ledger.close)
+            supervisors[size] = await stack.enter_async_context(supervising(ledger))
+        for what, (times, use) in USES.items():
+            figures = await interleaved_async(
+                effort.rounds(20),
+                times,
+                **{str(size): partial(use, each) for size, each in supervisors.items()},
+            )
+            taken[what] = [Point(size, figures[str(size)]) for size in supervisors]
+    curves = [
+        Curve(what, "tasks", tuple(points), "growth.tasks" if what == CYCLE else "flat")
+        for what, points in taken.items()
+    ]
+    return curves, taken[CYCLE][0].us
+
+
+async def _list(supervisor: Supervisor) -> None:
+    assert len(await supervisor.tasks(50)) == 50
+
+
+async def _recover(supervisor: Supervisor) -> None:
+    assert await supervisor.recover() == ()
+
+
+async def _tidy(supervisor: Supervisor) -> None:
+    ledger = supervisor._store.ledger
+    await supervisor._store(ledger.file.write, lambda db: tidy_tasks(db, time.time() - 3600, 5))
+
+
+CYCLE = "spawn, end, gate, steer, end, announce"
+USES = {
+    CYCLE: (3, cycle),
+    "list the newest 50": (2, _list),
+    "recover, with nothing left to do": (10, _recover),
+    "tidy up, with nothing old": (2, _tidy),
+}
 
 
 class Moves:

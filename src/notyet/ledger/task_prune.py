@@ -38,6 +38,11 @@ _FURTHER = """
     SELECT created_at, id FROM tasks WHERE (created_at, id) > (?, ?) AND created_at < ?
     ORDER BY created_at, id LIMIT 1 OFFSET ?
 """
+_SOME = """
+    SELECT count(*) FROM (SELECT 1 FROM tasks WHERE (created_at, id) > (?, ?) AND created_at < ?
+                          LIMIT ?)
+"""
+_COUNT = "SELECT count(*) FROM (SELECT 1 FROM tasks LIMIT ?)"
 _WITH_THEM = ("runs", "steers", "messages", "intents", "outbox")
 _IDLE_OWNERS = (
     "DELETE FROM owners WHERE lease_until < ?"
@@ -59,13 +64,14 @@ def tidy_tasks(db: sqlite3.Connection, cutoff: float, most: int) -> None:
     Looks at some of them only, from any one on: those that have to stay are in nobody's way.
     Where there are very many, those that have a transcript are left to `prune_all_tasks`.
     """
-    count, old = db.execute(
-        "SELECT count(*), total(created_at < ?) FROM tasks", (cutoff,)
-    ).fetchone()
-    start = db.execute(_FURTHER, (*_BEGINNING, cutoff, _any_below(int(old)))).fetchone()
+    start = _any_old(db, cutoff)
+    if start is None:
+        _forget_idle_owners(db, cutoff)
+        return
+    (count,) = db.execute(_COUNT, (_MANY + 1,)).fetchone()
     wish = _Wish(cutoff=cutoff, most=most, with_transcripts=count <= _MANY)
-    refs, place = _prune_some(db, wish, start or _BEGINNING)
-    if place is None and start:  # those were the last ones, so the first are next
+    refs, place = _prune_some(db, wish, start)
+    if place is None:  # those were the last ones, so the first are next
         more, _ = _prune_some(db, variant(wish, {"most": most - len(refs)}), _BEGINNING)
         refs += more
     _remove_transcripts(db, refs)
@@ -87,8 +93,27 @@ def prune_all_tasks(ledger: Ledger, cutoff: float, at_once: int) -> int:
     return removed
 
 
-def _any_below(count: int) -> int:
-    return int.from_bytes(os.urandom(4), "big") % max(1, count)
+def _any_old(db: sqlite3.Connection, cutoff: float) -> Place | None:
+    """Return any of the tasks that began before `cutoff`; None where there is none.
+
+    By any moment since the oldest, and by number from there on: to count all would take the longer
+    the more there are.
+    """
+    (oldest,) = db.execute("SELECT min(created_at) FROM tasks").fetchone()
+    if oldest is None or oldest >= cutoff:
+        return None
+    since = (oldest + _any_part() * (cutoff - oldest), "")
+    (count,) = db.execute(_SOME, (*since, cutoff, _MANY)).fetchone()
+    if not count:
+        since = _BEGINNING
+        (count,) = db.execute(_SOME, (*since, cutoff, _MANY)).fetchone()
+    place: Place = db.execute(_FURTHER, (*since, cutoff, int(_any_part() * count))).fetchone()
+    return place
+
+
+def _any_part() -> float:
+    """Return a number from 0 up to, but not, 1."""
+    return int.from_bytes(os.urandom(4), "big") / 2**32
 
 
 class _Wish(Record, kw_only=True):
@@ -111,8 +136,12 @@ def _prune_some(
     for table in _WITH_THEM:
         db.executemany(f"DELETE FROM {table} WHERE task = ?", old)
     db.executemany("DELETE FROM tasks WHERE id = ?", old)
-    db.execute(_IDLE_OWNERS, (min(wish.cutoff, time.time()),))
+    _forget_idle_owners(db, wish.cutoff)
     return [ref for _, ref in found], start if len(old) == wish.most else place
+
+
+def _forget_idle_owners(db: sqlite3.Connection, cutoff: float) -> None:
+    db.execute(_IDLE_OWNERS, (min(cutoff, time.time()),))
 
 
 def _remove_transcripts(db: sqlite3.Connection, refs: Sequence[str]) -> None:

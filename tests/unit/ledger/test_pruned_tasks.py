@@ -125,3 +125,34 @@ def test_the_look_at_tasks_is_by_an_index(ledger):
         steps = [step for *_, step in plan]
         assert any("tasks_by_time ((created_at,id)>(?,?)" in step for step in steps)
         assert not any(step == "SCAN tasks" for step in steps)
+
+
+def test_tidying_up_counts_no_more_tasks_the_more_there_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(task_prune, "_MANY", 20)
+    monkeypatch.setattr(task_prune, "_LOOKED_AT", 10)
+    steps = {100: 0, 3_000: 0}
+    for count in steps:
+        ledger = Ledger(tmp_path / f"{count}.db")
+        fill(ledger, ["suspended"] * count)
+
+        def step(count=count):
+            steps[count] += 1
+
+        def look(db, step=step):
+            db.set_progress_handler(step, 100)
+            task_prune.tidy_tasks(db, time.time(), 5)
+            db.set_progress_handler(None, 0)
+
+        ledger.file.write(look)
+    assert steps[3_000] < 3 * steps[100] + 10, steps
+
+
+def test_owners_that_are_gone_are_forgotten_where_no_task_is_old(ledger):
+    ledger.file.write(
+        lambda db: db.execute(
+            "INSERT INTO owners (pid, pid_start, boot, space, program, lease_until)"
+            " VALUES (1, '', '', '', '', 5)"
+        )
+    )
+    tidy(ledger, Retention())
+    assert rows(ledger, "SELECT count(*) FROM owners") == [(0,)]
