@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pluggy
 
@@ -102,7 +103,7 @@ async def _measure(effort: Effort) -> list[Row]:
             started = loop.time()
             task = loop.create_task(coroutine)
             done, _ = await asyncio.wait({task}, timeout=600)
-            answer = "late"
+            answer: object = "late"
             if done:
                 answer = task.exception() or task.result()
             reports.append({"answer": answer, "seconds": loop.time() - started})
@@ -187,9 +188,9 @@ async def _grown(effort: Effort) -> list[Curve]:
             effort.rounds(12),
             max(1, 100 // size),
             gathered=gathered,
-            ours=lambda engine=engine: engine.decide(EVENT),
+            ours=partial(engine.decide, EVENT),
             in_executor=in_executor,
-            plain=lambda engine=plain: engine.decide(EVENT),
+            plain=partial(plain.decide, EVENT),
         )
         points["async"].append(Point(size, figures["ours"], figures["gathered"]))
         points["plain"].append(Point(size, figures["plain"], figures["in_executor"]))

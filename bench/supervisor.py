@@ -14,6 +14,7 @@ import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.goals import UNJUDGED
 from bench.measure import Curve, Effort, Point, Row, interleaved, interleaved_async
@@ -29,6 +30,9 @@ from notyet.ledger.task_prune import tidy_tasks
 from notyet.ledger.tasks import Tasks
 from notyet.supervise import Supervisor
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 AT_ONCE = 50
 SIZES = (1_000, 10_000, 100_000)
 BUSY = f"  percent, {AT_ONCE} at once"
@@ -41,14 +45,15 @@ class Session:
     """The least that is a session: it answers at once, and is sent back once."""
 
     def __init__(self) -> None:
-        self.id = os.urandom(8).hex()
-        self.on_news = None
+        self.id: str | None = os.urandom(8).hex()
+        self.on_news: Callable[[News], None] | None = None
         self.turns = 0
 
     def ref(self):
         return {"id": self.id}
 
     async def send(self, prompt, key):
+        assert self.on_news is not None
         self.on_news(News(kind="accepted"))
         self.turns += 1
         return Turn(text="done" if self.turns == 1 else "tests pass")
@@ -86,6 +91,7 @@ async def cycle(supervisor: Supervisor) -> None:
     """Start, end, gate, steer, end, announce."""
     handle = await supervisor.spawn(Session(), "do it", label="bench")
     driver = supervisor._context.lives[handle.task_id].driver
+    assert driver is not None
     result = await handle.result()
     assert (result.steers, result.outcome) == (1, "passed")
     await asyncio.wait({driver})  # until it is delivered, too
@@ -291,9 +297,9 @@ async def _bounds(folder: str) -> dict[str, tuple[str, float]]:
     async with supervising(ledger) as supervisor:
         store = supervisor._store
         await cycle(supervisor)
-        Connection._attempt = counted
+        Connection._attempt = counted  # type: ignore[method-assign]
         await cycle(supervisor)
-        Connection._attempt = original
+        Connection._attempt = original  # type: ignore[method-assign]
 
         async def hop():
             await store(lambda: None)
