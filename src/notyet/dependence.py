@@ -5,12 +5,10 @@ from __future__ import annotations
 from notyet import system
 from notyet.asking import folder_of
 from notyet.core.command import Command
-from notyet.core.definition import digest_of
 from notyet.core.gate import place_of
-from notyet.core.json_text import dumps
 from notyet.core.record import Record
 from notyet.workspace.look import Scope
-from notyet.workspace.repository import repository_of
+from notyet.workspace.repository import real_folder, top_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,11 +39,14 @@ class Files(Record):
         """What is equal for equal files; a folder stands for the repository that it is in."""
         folder, paths = self.scope.folder, self.scope.paths
         is_whole = self.machine is None and not paths
-        return [self.where, repository_of(folder) if is_whole else folder, *paths]
+        return [self.where, top_of(folder) if is_whole else folder, *paths]
 
 
 def scope_key(parts: tuple[Files, ...]) -> str:
     """Return a short name for some files, equal for equal ones in every process."""
+    from notyet.core.definition import digest_of
+    from notyet.core.json_text import dumps
+
     return digest_of(dumps([part.key for part in parts]))
 
 
@@ -60,37 +61,37 @@ def files_of(gate: Gate, event: StopEvent | StartEvent) -> tuple[Files, ...]:
 
 
 def _files_here(gate: Gate, event: StopEvent | StartEvent) -> list[Files]:
-    cwd, folder = map(_real, (event.cwd, folder_of(gate)))
+    cwd, folder = map(real_folder, (event.cwd, folder_of(gate)))
     # A user's own file lies outside of all projects, and means the one that the agent works in.
-    is_users = not _is_inside(cwd, folder) and not repository_of(folder)
+    is_users = not _is_inside(cwd, folder) and not top_of(folder)
     # So does one made in code. The folder that the agent is in may be another one at every stop.
     is_agents = is_users or not folder
     base = cwd if is_agents else folder
-    top = repository_of(base)
+    top = top_of(base)
     if gate.paths and top:
         parts = [Files(Scope(top if is_agents else base, gate.paths))]
     else:
         parts = [_whole(base)]
     if event.workspace:
         parts.append(_workspace(event))
-    elif not _is_inside(cwd, base) or repository_of(cwd) != top:
+    elif not _is_inside(cwd, base) or top_of(cwd) != top:
         parts.append(_whole(cwd))
-    dir = _real(gate.check.dir) if isinstance(gate.check, Command) else ""  # noqa: A001  # its name there
-    if dir and repository_of(dir) != top and not (is_users and _is_inside(dir, folder)):
+    dir = real_folder(gate.check.dir) if isinstance(gate.check, Command) else ""  # noqa: A001  # its name there
+    if dir and top_of(dir) != top and not (is_users and _is_inside(dir, folder)):
         parts.append(_whole(dir))
     return parts
 
 
 def _whole(folder: str) -> Files:
     """Return the files of the repository that a folder is in; it matters whether git ignores it."""
-    return Files(Scope(folder if repository_of(folder) else ""))
+    return Files(Scope(folder if top_of(folder) else ""))
 
 
 def _files_there(gate: Gate, remote: Remote, event: StopEvent | StartEvent) -> list[Files]:
     machine = remote.at("/")
     parts = [Files(Scope(remote.path, gate.paths), machine)]
     if not event.workspace:
-        parts.append(_whole(_real(event.cwd)))
+        parts.append(_whole(real_folder(event.cwd)))
     elif event.workspace != remote.url:
         parts.append(_workspace(event))
     assert isinstance(gate.check, Command)  # functions run here
@@ -112,11 +113,3 @@ def _workspace(event: StopEvent | StartEvent) -> Files:
 def _is_inside(folder: str, other: str) -> bool:
     """Tell whether a folder is another one, or below it."""
     return folder == other or folder.startswith(other.rstrip("/") + "/")
-
-
-def _real(folder: str) -> str:
-    """Return where a folder really lies; empty for a name that the system cannot take."""
-    try:
-        return system.path.realpath(folder) if folder else ""
-    except (OSError, ValueError):  # a NUL, or half a character
-        return ""

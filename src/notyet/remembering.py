@@ -11,14 +11,11 @@ from time import monotonic
 
 from notyet.checks.drive import Call
 from notyet.core.command import Command
-from notyet.core.definition import definition_of, digest_of
-from notyet.core.json_text import dumps
 from notyet.core.record import Record, variant
 from notyet.core.text import listed
 from notyet.core.verdict import Allow, Problem
 from notyet.dependence import files_of, scope_key
 from notyet.errors import LedgerError
-from notyet.ledger import Wanted
 from notyet.workspace.look import PATIENCE, Looking
 from notyet.workspace.unknown import OUTSIDE, SLOW
 
@@ -75,6 +72,9 @@ class Remembering:
 
     def recall(self, ledger: AnyLedger, warn: Callable[[str], None]) -> Line[Mapping[str, str]]:
         """Return which gates need not be asked, and why; none, where the ledger cannot say."""
+        from notyet.core.definition import definition_of
+        from notyet.ledger import Wanted
+
         wanted = [
             Wanted(
                 gate=name,
@@ -231,4 +231,9 @@ def _seen(parts: Sequence[Files], trees: Sequence[str], why: Mapping[Scope, str]
 
 def _joined(parts: tuple[Files, ...], seen: list[str]) -> str:
     """Return one text for all of a gate's files, which no other files have."""
-    return digest_of(dumps([scope_key(parts), seen])) if seen and all(seen) else ""
+    if not seen or not all(seen):
+        return ""
+    from notyet.core.definition import digest_of
+    from notyet.core.json_text import dumps
+
+    return digest_of(dumps([scope_key(parts), seen]))

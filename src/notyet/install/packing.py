@@ -63,9 +63,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "files": (
             "notyet.dependence",
             "notyet.remembering",
-            "notyet.ledger.passes",
             "notyet.workspace.look",
+        ),
+        # While git looks at them.
+        "looking": (
             "notyet.workspace.index",
+            "notyet.ledger.passes",
         ),
     }
 )

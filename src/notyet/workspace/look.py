@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet import system
 from notyet.core.record import Record
 from notyet.workspace.git import Runs, run
 from notyet.workspace.one_look import OneLook
 from notyet.workspace.place import Place, refuse_what_hides
-from notyet.workspace.repository import repository_of
+from notyet.workspace.repository import real_folder, top_of
 from notyet.workspace.unknown import OUTSIDE, Unknown, reason_of
 
 TYPE_CHECKING = False
@@ -68,6 +67,7 @@ class Looking:
         self._scopes = scopes
         self._ends = monotonic() + patience
         self._failed: dict[Scope, str] = {}
+        self._folders: dict[Scope, str] = {}  # where they really lie
         self._looks: dict[Scope, OneLook] = {}
         self._chosen: dict[Scope, OneLook] = {}
         self._unclear: list[Settings] = []
@@ -107,7 +107,9 @@ class Looking:
         where: dict[Scope, Place] = {}
         for scope in self._scopes:
             try:
-                where[scope] = _place_of(scope, places)
+                folder = real_folder(scope.folder)
+                where[scope] = _place_of(folder, places)
+                self._folders[scope] = folder
             except (Unknown, OSError, ValueError) as error:
                 self._failed[scope] = reason_of(error)
         if not places:
@@ -121,10 +123,10 @@ class Looking:
             if place.unknown:
                 self._failed[scope] = place.unknown
                 continue
-            what = _what(scope, place)
+            what = _what(scope, self._folders[scope], place)
             look = self._looks[what] = self._looks.get(what) or OneLook(place, what)
             self._chosen[scope] = look
-            look.begin_in(system.path.realpath(scope.folder))
+            look.begin_in(self._folders[scope])
         runs.start([command for look in self._looks.values() for command in look.begin()])
 
     def _look_closer(self, places: list[Place], runs: Runs) -> None:
@@ -153,7 +155,7 @@ class Looking:
         seen = {}
         for scope, look in self._chosen.items():
             try:
-                look.expect_seen(system.path.realpath(scope.folder))
+                look.expect_seen(self._folders[scope])
                 seen[scope] = look.fingerprint(self._read)
             except (Unknown, OSError) as error:
                 self._failed[scope] = reason_of(error)
@@ -168,17 +170,16 @@ class Looking:
         return self._contents
 
 
-def _place_of(scope: Scope, places: dict[str, Place]) -> Place:
-    root = repository_of(scope.folder)
+def _place_of(folder: str, places: dict[str, Place]) -> Place:
+    root = top_of(folder)
     if not root:
         raise Unknown(OUTSIDE)
-    refuse_what_hides(system.path.realpath(scope.folder))
+    refuse_what_hides(folder)
     if root not in places:
         places[root] = Place(root)
     return places[root]
 
 
-def _what(scope: Scope, place: Place) -> Scope:
+def _what(scope: Scope, folder: str, place: Place) -> Scope:
     """Return the scope that all have that show the same."""
-    folder = system.path.realpath(scope.folder) if scope.paths else place.root
-    return simplest(Scope(folder, scope.paths))
+    return simplest(Scope(folder if scope.paths else place.root, scope.paths))

@@ -11,14 +11,22 @@ if TYPE_CHECKING:
 
 def repository_of(folder: str) -> str:
     """Return the top folder of the repository that a folder is in; empty if it is in none."""
-    if not folder:
-        return ""
+    return top_of(real_folder(folder))
+
+
+def real_folder(folder: str) -> str:
+    """Return where a folder really lies; empty for a name that the system cannot take."""
     try:
-        for place in upwards(system.path.realpath(folder)):
-            if system.path.lexists(system.path.join(place, ".git")):
-                return place
-    except (OSError, ValueError):
-        pass
+        return system.path.realpath(folder) if folder else ""
+    except (OSError, ValueError):  # a NUL, or half a character
+        return ""
+
+
+def top_of(real: str) -> str:
+    """Do the same for a folder that lies where its name says, which may be none at all."""
+    for place in upwards(real) if real else ():
+        if system.path.lexists(system.path.join(place, ".git")):
+            return place
     return ""
 
 

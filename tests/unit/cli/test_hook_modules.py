@@ -100,6 +100,6 @@ def test_a_gate_that_depends_on_files_loads_what_looks_at_them(git_project):
     git(project, "add", ".")
     git(project, "commit", "--quiet", "-m", "gated")
     loaded(project)  # which makes the ledger
-    everything = ["door", "silent", "setup", "gates", "answers", "files"]
+    everything = ["door", "silent", "setup", "gates", "answers", "files", "looking"]
     assert_loads(project, everything, SPARED)  # which is spared, because it passed
     assert stops() == [("passed", "")] * 2
