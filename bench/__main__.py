@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -31,6 +32,7 @@ def main(words: list[str]) -> int:
         return run_within(module, EFFORTS[effort], path)
     if args.render:
         return _render()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no area is left at work
     effort = QUICK if args.quick else FULL
     run = _measured(EFFORTS[effort.name], set(args.area))
     _keep(run, args.json, is_whole=effort is FULL and not args.area)

@@ -23,6 +23,7 @@ PAGE = ROOT / "docs" / "performance.md"
 CHARTS = ROOT / "docs" / "performance"
 RUN = CHARTS / "run.json"  # what the page shows
 _BLANK = re.compile(r"\{\{(\w+)(?: ([\w.]+))?\}\}")
+QUICKLY = "**This was a quick run: small sizes and few rounds.** `make bench` measures all of it, and renders this page anew."
 _BARRED = ("hook", "peers")  # areas whose ratios are drawn
 
 
@@ -46,6 +47,7 @@ def rendered(run: Run) -> dict[Path, str]:
     tables |= {table.area: table for table in run.tables}
     blanks: dict[str, Callable[[str], str]] = {
         "machine": lambda _: _machine(run),
+        "effort": lambda _: "" if run.effort == "full" else QUICKLY,
         "summary": lambda _: _summary(run),
         "goals": lambda _: _goals(run),
         "missed": lambda _: _missed(run),
@@ -55,7 +57,8 @@ def rendered(run: Run) -> dict[Path, str]:
     }
     template = TEMPLATE.read_text(encoding="utf-8")
     text = _BLANK.sub(lambda found: blanks[found[1]](found[2] or ""), template)
-    return {PAGE: re.sub(r"\n{3,}", "\n\n", text)} | _drawn(run)
+    text = re.sub(r"\n{3,}", "\n\n", re.sub(r" +\n", "\n", text))
+    return {PAGE: text} | _drawn(run)
 
 
 def _drawn(run: Run) -> dict[Path, str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bench.measure import Effort
 
 ROOT = Path(__file__).parents[1]
-PATIENCE = 300.0  # seconds for one area
+PATIENCE = 900.0  # seconds for one area; on a quiet machine it takes a minute or two
 
 
 def run_apart(area: Area, effort: Effort) -> Table:

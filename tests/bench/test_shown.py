@@ -100,6 +100,11 @@ def test_the_page_shows_every_promise_and_what_came_of_it(small_run):
     assert "{{" not in text
 
 
+def test_the_page_says_when_its_run_was_a_quick_one(small_run):
+    assert page.QUICKLY in page.rendered(small_run._replace(effort="quick"))[page.PAGE]
+    assert page.QUICKLY not in page.rendered(small_run)[page.PAGE]
+
+
 def test_the_page_has_a_place_for_every_area():
     template = page.TEMPLATE.read_text()
     for area in AREAS:
