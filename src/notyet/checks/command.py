@@ -11,7 +11,7 @@ from __future__ import annotations
 from time import monotonic
 
 from notyet.checks.groups import Watchdog, reap
-from notyet.checks.loop import NEVER, has_started
+from notyet.checks.loop import NEVER, collects_later, has_started
 from notyet.checks.process import Process, hold_sigpipe, release_sigpipe
 from notyet.checks.spawn import (
     CannotStart,
@@ -216,5 +216,5 @@ class Stage(Started):
         for process in started:
             if process.pid and not process.reaped:
                 reap(process.pid)
-        if self.watchdog is not None:  # which has had the time to go
+        if self.watchdog is not None and not collects_later():
             reap(self.watchdog.pid)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from notyet import system
 from notyet.checks.groups import newest_process, read
-from notyet.checks.loop import once_started
+from notyet.checks.loop import collect_later, collects_later, once_started
 from notyet.checks.spawn import MARK, begins_token
 
 _SET_CHILD_SUBREAPER = 36
@@ -44,6 +44,8 @@ def adopt_once_started() -> None:
     """
     _note_theirs()
     once_started(_adopt_late)
+    if not _theirs:
+        collect_later()
 
 
 def _adopt_late(pids: tuple[int, ...]) -> None:
@@ -91,11 +93,23 @@ def sweep(at_most: float = _AT_MOST) -> int:
     Takes at most so many seconds, and never long.
     Does nothing unless we adopt orphans: a program that embeds us has its own children.
     """
-    if not _adopted or (not _is_late and is_childless()):
+    if not _adopted:
+        return 0
+    if collects_later():
+        _collect_exited()
+    if not _is_late and is_childless():
         return 0
     from notyet.checks.sweeping import Sweep
 
     return Sweep(theirs=_theirs, spared=_spared, is_late=_is_late).work(min(at_most, _AT_MOST))
+
+
+def _collect_exited() -> None:
+    try:
+        while system.waitpid(-1, system.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
 
 
 def is_childless() -> bool:
