@@ -10,8 +10,9 @@ ROOT = Path(__file__).parent.parent.parent.parent
 
 
 @pytest.fixture(autouse=True)
-def bench(monkeypatch):
+def bench(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.chdir(tmp_path)  # which it leaves, and is put back
 
 
 def test_the_benchmarks_ledger_can_be_filled_and_stopped_in(tmp_path):
