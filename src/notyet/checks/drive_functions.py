@@ -85,7 +85,7 @@ class Crew:
         self._engine = next(iter(functions.values()))[0].engine  # one asks them all
         self._begun: dict[int, float] = {}
         self._lock = allocate_lock()
-        self._started = monotonic()
+        self._started = monotonic()  # in order: when the next one could be asked
         self._spreads = self._started + _MOMENT if stage.ends is None else None
 
     def start(self) -> None:
@@ -106,9 +106,15 @@ class Crew:
 
     def patience(self) -> float | None:
         """Return for how many seconds there is nothing to do but to wait; None: for ever."""
-        ends = [] if self._spreads is None or not self._waiting else [self._spreads]
+        now = monotonic()
+        ends = [now + _LONGEST]
+        if self._waiting:
+            if self._spreads is not None:
+                ends.append(self._spreads)
+            if self._stage.ends is not None:  # any of them may be asked while we wait
+                ends += [end for place in (*self._waiting,) if (end := self._end(place, now))]
         ends += [end for place in self._asked() if (end := self._end(place)) is not None]
-        return max(0.0, min(*ends, monotonic() + _LONGEST) - monotonic()) if ends else None
+        return max(0.0, min(ends) - now) if len(ends) > 1 else None
 
     def look(self) -> None:
         """Leave those behind whose time is up, and see that the others are asked."""
@@ -123,9 +129,11 @@ class Crew:
                 self.start()  # the thread that was to ask the next one does not come back
 
     def _asked(self) -> list[int]:
-        """Return who is being asked, or could be asked now; in order, that is one at a time."""
-        places = [*self._begun] if self._stage.ends is not None else [*self._functions]
-        return [place for place in places if place not in self.reports]
+        """Return who is being asked, or is to be asked now; in order, that is one at a time."""
+        if self._stage.ends is None:
+            return [place for place in self._functions if place not in self.reports]
+        begun = [place for place in (*self._begun,) if place not in self.reports]
+        return begun or [*self._waiting[-1:]]
 
     def _ask_on(self) -> None:
         """Ask one function after another, as long as their answers are waited for."""
@@ -150,9 +158,13 @@ class Crew:
                 report = self._late(place)
             self.reports[place] = report
             self.missing -= 1
-            if self._stage.ends is not None and self._stage.ends(place, report):
-                self._waiting.clear()
-                self.missing = 0
+            if place in self._waiting[-1:]:  # nobody has begun with it
+                self._waiting.pop()
+            if self._stage.ends is not None:
+                self._started = monotonic()
+                if self._stage.ends(place, report):
+                    self._waiting.clear()
+                    self.missing = 0
             if not self.missing or self._stage.progress is not None:
                 self._heard()
         return True
@@ -165,8 +177,8 @@ class Crew:
             if not self._take(place, cannot_start(self._functions[place][0], error)):
                 return
 
-    def _end(self, place: int) -> float | None:
-        began = self._begun.get(place, self._started)
+    def _end(self, place: int, began: float | None = None) -> float | None:
+        began = self._begun.get(place, began or self._started)
         return ends_at(self._functions[place][0], began, self._stage.deadline)
 
     def _late(self, place: int) -> Report:
