@@ -105,6 +105,27 @@ def run_changed_hook(content, change, *argv):
     )
 
 
+def loaded(content, *argv, environ=None):
+    """Run the hook; return what it answered, and what it loaded beyond a bare interpreter."""
+    code = (
+        "import sys\nbare = set(sys.modules)\n"
+        f"sys.path.insert(0, {str(ENTRY.parent.parent)!r})\n"
+        f"from notyet.cli.hook import serve\nserve({argv!r})\n"
+        "loaded = sorted(set(sys.modules) - bare)\n"
+        "import os; os.write(2, ('modules: ' + ' '.join(loaded)).encode())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code],
+        input=in_bytes(content),
+        capture_output=True,
+        check=True,
+        timeout=60,
+        env=clean_environ() if environ is None else environ,
+    )
+    said, _, names = done.stderr.partition(b"modules: ")
+    return done.stdout + said, set(names.decode().split())
+
+
 def run_late_hook(content, there):
     """Run the hook; the time of gates and observers is up once this file is there."""
     change = f"""

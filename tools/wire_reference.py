@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from notyet import BackgroundTask, StopEvent
-from notyet.dialects import HOSTS, command_face, dialect
+from notyet.dialects import HOSTS, command_face
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "reference" / "wire"
@@ -60,7 +60,7 @@ def page(name: str) -> str:
             "",
             "Generated from the code and its test vectors by `make docs`.",
             "",
-            str(dialect(name).__doc__).strip(),
+            str(command_face(name).__doc__).strip(),
             "",
             *_events(name),
             *_replies(name),

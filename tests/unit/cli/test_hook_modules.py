@@ -5,15 +5,12 @@ pack's groups for such a case: one more would have to be found, read and run one
 less would be read and run for nothing.
 """
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from conftest import git
-from hook_runs import ENTRY, clean_environ, new_project, payload, stops
+from hook_runs import ENTRY, loaded, new_project, payload, stops
 from notyet.install.packing import Package
 
 GATE = '[gates.g]\nrun = "true"\n'
@@ -25,28 +22,10 @@ SPARED = AT_THE_DOOR | {"_sqlite3", "_functools", "_blake2", "select"}
 ASKING = SPARED | {"_ctypes"}
 
 
-def loaded(folder, *argv, **fields):
-    """Return the modules of a real run of the hook at its end, ours and others."""
-    code = (
-        "import sys\n"
-        "bare = set(sys.modules)\n"
-        f"sys.path.insert(0, {str(ENTRY.parent.parent)!r})\n"
-        "from notyet.cli.hook import serve\n"
-        f"serve({argv!r})\n"
-        "loaded = sorted(set(sys.modules) - bare)\n"
-        "import os; os.write(2, ('modules: ' + ' '.join(loaded)).encode())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code],
-        input=json.dumps(payload("claude", folder, **fields)).encode(),
-        capture_output=True,
-        check=True,
-        timeout=60,
-        env=clean_environ(),
-    )
-    before, _, names = done.stderr.decode().partition("modules: ")
-    assert (before, done.stdout) == ("", b"")
-    modules = set(names.split())
+def loaded_by(folder, *argv, **fields):
+    """Return the modules of a real run of the hook that answers nothing, ours and others."""
+    answer, modules = loaded(payload("claude", folder, **fields), *argv)
+    assert answer == b""
     ours = {name for name in modules if name.partition(".")[0] == "notyet"}
     return ours, modules - ours
 
@@ -58,7 +37,7 @@ def packed(*groups):
 
 
 def assert_loads(folder, groups, others, **fields):
-    ours, foreign = loaded(folder, "--host", "claude", **fields)
+    ours, foreign = loaded_by(folder, "--host", "claude", **fields)
     expected = packed(*groups)
     assert (sorted(expected - ours), sorted(ours - expected)) == ([], [])  # unneeded; missing
     assert foreign == others
@@ -71,7 +50,7 @@ def test_where_nothing_is_configured_the_door_is_all_that_is_loaded(tmp_path, ev
 
 
 def test_to_find_out_who_calls_costs_one_module(tmp_path):
-    ours, others = loaded(tmp_path)
+    ours, others = loaded_by(tmp_path)
     assert ours == packed("door") | {"notyet.dialects.detect"}
     assert others == AT_THE_DOOR
 
@@ -90,8 +69,8 @@ def test_where_gates_are_for_subagents_only_the_main_agent_is_let_go_with_nobody
 
 def test_one_gate_loads_what_asks_it_and_what_writes_it_down(tmp_path):
     project = new_project(tmp_path / "p", ALWAYS)
-    loaded(project)  # which makes the ledger
-    assert_loads(project, ["door", "silent", "setup", "gates", "commands", "answers"], ASKING)
+    loaded_by(project)  # which makes the ledger
+    assert_loads(project, ["door", "silent", "setup", "gates", "opening", "commands", "answers"], ASKING)
     assert stops() == [("passed", "")] * 2
 
 
@@ -99,7 +78,7 @@ def test_a_gate_that_depends_on_files_loads_what_looks_at_them(git_project):
     project = new_project(Path(git_project), GATE)
     git(project, "add", ".")
     git(project, "commit", "--quiet", "-m", "gated")
-    loaded(project)  # which makes the ledger
-    everything = ["door", "silent", "setup", "gates", "answers", "files", "looking"]
+    loaded_by(project)  # which makes the ledger
+    everything = ["door", "silent", "setup", "gates", "opening", "answers", "files", "looking"]
     assert_loads(project, everything, SPARED)  # which is spared, because it passed
     assert stops() == [("passed", "")] * 2

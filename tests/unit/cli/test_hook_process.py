@@ -21,6 +21,7 @@ from hook_runs import (
     command_line,
     gate,
     in_bytes,
+    loaded,
     new_project,
     payload,
     query,
@@ -210,30 +211,15 @@ def test_the_reply_is_all_that_is_on_stdout(tmp_path):
     assert set(json.loads(done.stdout)) == {"decision", "reason", "systemMessage"}
 
 
-def loaded(project, **environ):
+def loaded_by(folder):
     """Return the modules that a real run of the hook has loaded at its end."""
-    code = (
-        "import sys\n"
-        f"sys.argv = ['notyet', 'hook']; sys.path.insert(0, {str(ENTRY.parent.parent)!r})\n"
-        "from notyet.cli.hook import serve\n"
-        "code = serve([])\n"
-        "import os; os.write(2, ('modules: ' + ' '.join(sys.modules)).encode())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code],
-        input=json.dumps(payload("claude", project)).encode(),
-        capture_output=True,
-        check=True,
-        timeout=60,
-        env=clean_environ(**environ),
-    )
-    return set(done.stderr.decode().partition("modules: ")[2].split())
+    return loaded(payload("claude", folder))[1]
 
 
 @pytest.mark.rule("A10")
 def test_a_stop_without_gates_loads_and_writes_nothing(tmp_path):
     (tmp_path / "p").mkdir()
-    modules = loaded(tmp_path / "p")
+    modules = loaded_by(tmp_path / "p")
     assert modules.isdisjoint(HEAVY | {"_sqlite3", "notyet.engine", "notyet.cli.hook_check"})
     assert not os.path.exists(os.environ["XDG_STATE_HOME"])
 
@@ -241,7 +227,7 @@ def test_a_stop_without_gates_loads_and_writes_nothing(tmp_path):
 @pytest.mark.parametrize("text", [PASSING, PASSING + '[observers.o]\nrun = "true"\n'])
 def test_a_stop_with_a_gate_loads_nothing_heavy(tmp_path, text):
     project = new_project(tmp_path / "p", text)
-    assert loaded(project).isdisjoint(HEAVY)
+    assert loaded_by(project).isdisjoint(HEAVY)
     assert len(stops()) == 1
 
 
@@ -252,8 +238,8 @@ def test_the_users_own_file_is_compiled_once(tmp_path):
     with open(os.path.join(own, "notyet.toml"), "w") as file:
         file.write('[gates.mine]\nrun = "true"\nwhen = "always"\n')
     (tmp_path / "other").mkdir()
-    assert "tomllib" in loaded(tmp_path / "other")
-    assert loaded(tmp_path / "other").isdisjoint(HEAVY)
+    assert "tomllib" in loaded_by(tmp_path / "other")
+    assert loaded_by(tmp_path / "other").isdisjoint(HEAVY)
     assert stops() == [("passed", "")] * 2
 
 

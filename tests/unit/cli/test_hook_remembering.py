@@ -3,19 +3,17 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from conftest import git
 from hook_runs import (
-    ENTRY,
     ask,
     assert_allows,
     clean_environ,
     ledger_path,
+    loaded,
     new_project,
     payload,
     query,
@@ -111,22 +109,9 @@ def test_a_fault_of_ours_does_not_keep_an_agent_from_starting(project):
     assert b"ours (with which files the agent begins was not remembered)" in done.stderr
 
 
-def loaded(content):
+def loaded_by(content):
     """Return the modules that a real run of the hook has loaded at its end."""
-    code = (
-        f"import sys\nsys.path.insert(0, {str(ENTRY.parent.parent)!r})\n"
-        "from notyet.cli.hook import serve\nserve([])\n"
-        "import os; os.write(2, ('modules: ' + ' '.join(sys.modules)).encode())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code],
-        input=json.dumps(content).encode(),
-        capture_output=True,
-        check=True,
-        timeout=60,
-        env=clean_environ(),
-    )
-    return set(done.stderr.decode().partition("modules: ")[2].split())
+    return loaded(content)[1]
 
 
 def test_a_spared_stop_runs_git_status_once_and_nothing_that_takes_longer(project, tmp_path):
@@ -147,24 +132,24 @@ HEAVY = {"json", "re", "subprocess", "dataclasses", "typing", "asyncio", "thread
 
 
 def test_a_spared_stop_and_a_start_load_nothing_heavy(project):
-    assert loaded(start(project)).isdisjoint(HEAVY)
-    modules = loaded(payload("claude", project))
+    assert loaded_by(start(project)).isdisjoint(HEAVY)
+    modules = loaded_by(payload("claude", project))
     assert modules.isdisjoint(HEAVY | {"notyet.checks.command", "notyet.workspace.remote"})
     assert stops() == [("skipped", "unchanged")]
 
 
 def test_gates_that_are_always_asked_load_nothing_of_it(project):
     new_project(project, MARKING + 'when = "always"\n')
-    assert loaded(start(project)).isdisjoint(REMEMBERING | {"_sqlite3", "notyet.engine"})
-    assert loaded(payload("claude", project)).isdisjoint(REMEMBERING)
+    assert loaded_by(start(project)).isdisjoint(REMEMBERING | {"_sqlite3", "notyet.engine"})
+    assert loaded_by(payload("claude", project)).isdisjoint(REMEMBERING)
     assert (stops(), asked(project)) == ([("passed", "")], 1)
     assert query("SELECT * FROM starts") == []
 
 
 def test_outside_of_git_nothing_of_it_is_loaded_either(tmp_path):
     bare = new_project(tmp_path / "bare", MARKING)
-    assert loaded(start(bare)).isdisjoint(REMEMBERING | {"_sqlite3", "notyet.engine"})
-    assert loaded(payload("claude", bare)).isdisjoint(REMEMBERING)
+    assert loaded_by(start(bare)).isdisjoint(REMEMBERING | {"_sqlite3", "notyet.engine"})
+    assert loaded_by(payload("claude", bare)).isdisjoint(REMEMBERING)
     assert (stops(), asked(bare)) == ([("passed", "")], 1)
 
 
