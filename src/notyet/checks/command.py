@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet.checks.groups import Watchdog, reap
-from notyet.checks.loop import NEVER, collects_later, has_started
+from notyet.checks.groups import Watchdog, reap, reap_in_time
+from notyet.checks.loop import NEVER, has_started
 from notyet.checks.process import Process, hold_sigpipe, release_sigpipe
 from notyet.checks.spawn import (
     CannotStart,
@@ -198,6 +198,8 @@ class Stage(Started):
         self.loop.ignore_cancel()
         while self.waiting:
             self.waiting.pop().cancelled = True
+        if pids := [process.pid for process in self.processes if process.pid]:
+            self._has_started(pids)  # we may have been interrupted before that
         for process in self.processes:
             if process.is_started and not process.exited and not process.forced:
                 process.cancelled = True
@@ -216,5 +218,5 @@ class Stage(Started):
         for process in started:
             if process.pid and not process.reaped:
                 reap(process.pid)
-        if self.watchdog is not None and not collects_later():
-            reap(self.watchdog.pid)
+        if self.watchdog is not None:
+            reap_in_time(self.watchdog.pid)

@@ -35,6 +35,7 @@ sleep 0.5 || sleep 1
 end KILL
 end KILL
 """
+_killed: list[int] | None = None
 _MANY = 1000  # to look at so many process ids one by one is quicker than to list them all
 
 
@@ -116,6 +117,26 @@ def reap(pid: int) -> bool:
             return True
         time.sleep(0.0001 if attempt < 20 else 0.005)  # noqa: PLR2004  # 2 ms, then 900 ms
     return False
+
+
+def reap_later() -> None:
+    """Say that this process will end soon, and reaps before that whom it need not wait for now."""
+    global _killed  # noqa: PLW0603  # it is a property of the process
+    _killed = []
+
+
+def reap_in_time(pid: int) -> None:
+    """Collect a child that was killed: now, or later if this process does so."""
+    if _killed is None:
+        reap(pid)
+    else:
+        _killed.append(pid)
+
+
+def reap_killed() -> None:
+    """Collect whom that was put off for."""
+    while _killed:
+        reap(_killed.pop())
 
 
 def living(groups: set[int]) -> set[int]:

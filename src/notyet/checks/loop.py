@@ -26,7 +26,6 @@ NEVER = float("inf")
 
 _heard: tuple[int, Callable[[], None]] | None = None
 _once_started: Callable[[tuple[int, ...]], None] | None = None
-_collects_later = False
 
 
 def answer_to(fd: int, when_gone: Callable[[], None]) -> None:
@@ -43,17 +42,6 @@ def once_started(do: Callable[[tuple[int, ...]], None]) -> None:
     """Have something done when the next command has been started, with all that was until then."""
     global _once_started  # noqa: PLW0603  # as above
     _once_started = do
-
-
-def collect_later() -> None:
-    """Say that this process collects in its end whatever has exited, so nobody need wait for it."""
-    global _collects_later  # noqa: PLW0603  # as above
-    _collects_later = True
-
-
-def collects_later() -> bool:
-    """Tell whether it does."""
-    return _collects_later
 
 
 def has_started(*pids: int) -> None:

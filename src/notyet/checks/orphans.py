@@ -9,9 +9,11 @@ and then becomes the hook. They are somebody else's, and are left alone.
 
 from __future__ import annotations
 
+import sys
+
 from notyet import system
-from notyet.checks.groups import newest_process, read
-from notyet.checks.loop import collect_later, collects_later, once_started
+from notyet.checks.groups import newest_process, read, reap_killed, reap_later
+from notyet.checks.loop import once_started
 from notyet.checks.spawn import MARK, begins_token
 
 _SET_CHILD_SUBREAPER = 36
@@ -20,6 +22,7 @@ _C_CALLS = 1  # FUNCFLAG_CDECL
 _AT_MOST = 2.0  # seconds
 _FEW = 32  # processes to look at one by one
 
+_sweeps = False
 _adopted = False
 _is_late = False  # something may have lost its parent before; then it is looked for in the end
 _theirs: frozenset[int] = frozenset()  # children that were there before the first gate
@@ -28,10 +31,10 @@ _spared: set[int] = set()  # what a gate leaves behind for the next one: process
 
 def adopt_orphans() -> bool:
     """Become the parent of all our orphaned descendants; False where that is impossible."""
-    global _adopted  # noqa: PLW0603  # it is a property of the process
+    global _sweeps, _adopted  # noqa: PLW0603  # it is a property of the process
     try:
         _note_theirs()
-        _adopted = _become_subreaper()
+        _sweeps = _adopted = _become_subreaper()
     except (ImportError, AttributeError, OSError, TypeError, ValueError):
         return False
     return _adopted
@@ -42,10 +45,11 @@ def adopt_once_started() -> None:
 
     Its descendants come to us all the same, but for what lost its parent before that.
     """
+    global _sweeps  # noqa: PLW0603  # as above
     _note_theirs()
+    _sweeps = sys.platform == "linux"  # also if we are interrupted before we adopt any
     once_started(_adopt_late)
-    if not _theirs:
-        collect_later()
+    reap_later()
 
 
 def _adopt_late(pids: tuple[int, ...]) -> None:
@@ -93,23 +97,13 @@ def sweep(at_most: float = _AT_MOST) -> int:
     Takes at most so many seconds, and never long.
     Does nothing unless we adopt orphans: a program that embeds us has its own children.
     """
-    if not _adopted:
-        return 0
-    if collects_later():
-        _collect_exited()
-    if not _is_late and is_childless():
+    reap_killed()
+    if not _sweeps or (not _is_late and is_childless()):
         return 0
     from notyet.checks.sweeping import Sweep
 
-    return Sweep(theirs=_theirs, spared=_spared, is_late=_is_late).work(min(at_most, _AT_MOST))
-
-
-def _collect_exited() -> None:
-    try:
-        while system.waitpid(-1, system.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        pass
+    sweep = Sweep(theirs=_theirs, spared=_spared, is_late=_is_late or not _adopted)
+    return sweep.work(min(at_most, _AT_MOST))
 
 
 def is_childless() -> bool:

@@ -59,7 +59,7 @@ def test_a_sweep_ends_all_children_and_counts_them(tmp_path, monkeypatch):
 
     from notyet.checks import orphans
 
-    monkeypatch.setattr(orphans, "_adopted", False)
+    monkeypatch.setattr(orphans, "_sweeps", False)
     assert orphans.sweep() == 0
     try:
         assert orphans.adopt_orphans()
@@ -150,3 +150,36 @@ def test_orphans_are_adopted_also_when_their_forebear_runs_already(tmp_path):
 def test_what_lost_its_parent_before_orphans_were_adopted_is_found_by_our_mark(tmp_path):
     ended = run(python(LATE.replace("WHEN", TOO_LATE), str(tmp_path), *PATHS, timeout=30))
     assert (ended.stdout, ended.stderr) == (b"True False True False 0\n", b"")
+
+
+INTERRUPTED = """
+import os, sys
+sys.path[:0] = sys.argv[2:]
+from commands import run, running, script, pids_in, until
+from notyet.checks import orphans, process, started
+import pathlib
+here = pathlib.Path(sys.argv[1])
+def interrupted(*args):
+    real(*args)
+    assert until(lambda: len(pids_in(here)) == 2)
+    raise KeyboardInterrupt
+WHERE
+orphans.adopt_once_started()
+left = "setsid sh -c 'echo $$ > a.pid; exec sleep 1000' &"
+try:
+    run(script(f"({left}) & echo $$ > b.pid; exec sleep 1000", here))
+except KeyboardInterrupt:
+    orphans.sweep()
+    print(*(pid for pid in pids_in(here) if running(pid)), "left")
+"""
+BEFORE_ITS_NUMBER_IS_KNOWN = "real, process.launch = process.launch, interrupted"
+BEFORE_ORPHANS_ARE_ADOPTED = """
+real, started.Started._listen_to = started.Started._listen_to, interrupted
+"""
+
+
+@pytest.mark.parametrize("where", [BEFORE_ITS_NUMBER_IS_KNOWN, BEFORE_ORPHANS_ARE_ADOPTED])
+def test_nothing_survives_an_interruption_right_after_the_start(tmp_path, where):
+    code = INTERRUPTED.replace("WHERE", where)
+    ended = run(python(code, str(tmp_path), *PATHS, timeout=50))
+    assert (ended.stdout, ended.stderr) == (b"left\n", b"")
