@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from xml.sax.saxutils import escape
 
 from bench.measure import Figure
-from bench.words import time_of
+from bench.words import number, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,8 +58,8 @@ def bars(title: str, unit: str, rows: Sequence[Bar]) -> str:
         x = across(count * every)
         parts.append(_line((x, top - 4), (x, height - 34), "grid"))
         parts.append(_text(x, height - 16, f"{count * every:g}x", "dim", "middle"))
-    for number, row in enumerate(rows):
-        y = top + number * step
+    for place, row in enumerate(rows):
+        y = top + place * step
         kind = "ours" if row.is_ours else "other"
         parts.append(_text(left - 10, y + 17, row.words, "", "end"))
         size = f'width="{across(row.ratio) - left:.1f}" height="18"'
@@ -96,7 +96,7 @@ def curve(chart: Curve, verdict: str) -> str:
         parts.append(_text(left - 8, y + 4, time_of(10.0**decade), "dim", "end"))
     for size in sizes:
         x = place(size, 10.0**low)[0]
-        parts.append(_text(x, height - bottom + 20, f"{size:,.0f}", "dim", "middle"))
+        parts.append(_text(x, height - bottom + 20, number(size), "dim", "middle"))
     parts.append(_text(WIDTH / 2, height - 14, chart.axis, "dim", "middle"))
     if floors:
         measured = [point for point in chart.points if point.floor_us is not None]

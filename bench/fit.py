@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -19,9 +18,7 @@ class Shape(NamedTuple):
 
     name: str  # one of SHAPES
     times: float  # the largest size beside the smallest
-    exponent: (
-        float  # of the steepest step from size to size: 1 where twice as much takes twice as long
-    )
+    exponent: float  # from end to end, or in the last step: 1 where it keeps pace with the size
     start: float  # of the straight line that fits best
     slope: float  # of that line, for one more of the size
 
@@ -29,10 +26,8 @@ class Shape(NamedTuple):
 def shape_of(sizes: Sequence[float], figures: Sequence[float]) -> Shape:
     """Return the shape of a curve that has at least two points."""
     points = list(zip(sizes, figures, strict=True))
-    exponent = max(
-        math.log(after / before) / math.log(larger / size)
-        for (size, before), (larger, after) in pairwise(points)
-    )
+    # What comes in the end shows in the last step; what is small at first is mostly noise.
+    exponent = max(_exponent(points[0], points[-1]), _exponent(points[-2], points[-1]))
     name = "linear" if exponent <= STRAIGHT else "worse"
     if max(figures) / figures[0] <= FLAT:
         name = "flat"
@@ -42,6 +37,11 @@ def shape_of(sizes: Sequence[float], figures: Sequence[float]) -> Shape:
 def is_within(shape: Shape, goal: str) -> bool:
     """Tell whether a shape is as good as the one that was wanted, or better."""
     return SHAPES.index(shape.name) <= SHAPES.index(goal)
+
+
+def _exponent(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """Return the power of the size that leads from one point to another."""
+    return math.log(other[1] / one[1]) / math.log(other[0] / one[0])
 
 
 def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -196,7 +196,7 @@ def _curves(table: Table) -> str:
         if not isinstance(curve, Curve):
             continue
         lines += [f"![{curve.what}](performance/{_name(table, curve)}.svg)", ""]
-        sizes = " | ".join(f"{point.size:,.0f}" for point in curve.points)
+        sizes = " | ".join(words.number(point.size) for point in curve.points)
         lines += [f"| {curve.axis} | {sizes} |", f"|---|{'--:|' * len(curve.points)}"]
         ours = " | ".join(words.time_of(point.us) for point in curve.points)
         lines.append(f"| {curve.what} | {ours} |")

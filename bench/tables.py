@@ -74,7 +74,7 @@ def _cells(result: Row | Amount) -> tuple[str, ...]:
 
 def _curve(curve: Curve, style: Style) -> list[str]:
     rows = [
-        (curve.axis, *(f"{point.size:,.0f}" for point in curve.points)),
+        (curve.axis, *(words.number(point.size) for point in curve.points)),
         ("ours", *(words.time_of(point.us) for point in curve.points)),
     ]
     if curve.floor:

@@ -87,13 +87,13 @@ def shape_words(curve: Curve) -> str:
     """Say how a curve grows, and how its floor does."""
     shape = curve_shape(curve)
     last = curve.points[-1]
-    said = f"{shape.times:.2f}x at {last.size:,.0f} {curve.axis}"
+    said = f"{shape.times:.2f}x at {number(last.size)} {curve.axis}"
     if shape.name == "flat":
         said = f"flat: {said}"
     elif shape.name == "linear":
-        said = f"linear: {said}, {time_of(shape.slope)} for each (exponent {shape.exponent:.2f} at most)"
+        said = f"linear: {said}, {time_of(shape.slope)} for each (exponent {shape.exponent:.2f})"
     else:
-        said = f"worse than linear: {said} (exponent {shape.exponent:.2f} at the steepest)"
+        said = f"worse than linear: {said} (exponent {shape.exponent:.2f})"
     floors = [point.floor_us for point in curve.points if point.floor_us is not None]
     if len(floors) < len(curve.points):
         return said
