@@ -54,7 +54,7 @@ def _chain(call) -> Engine:
     return engine
 
 
-async def _measure(effort: Effort) -> list[Row]:
+async def _measure(effort: Effort) -> list[Row]:  # noqa: PLR0915  # one run, so that all are interleaved
     loop = asyncio.get_running_loop()
     pool = ThreadPoolExecutor(10)
     three, ten, ten_plain = _async_gates(3), _async_gates(10), _plain_gates(10)
