@@ -180,6 +180,10 @@ class Asking:
         else:
             job, warning = self._job_there(gate, check, remote)
         if "refused" in check.options:  # why it must not even be tried
+            from notyet.checks.linked import LinkedJob
+
+            if not isinstance(job, LinkedJob):
+                job = LinkedJob(**job.__dict__)
             job = replace(job, refused=check.options["refused"])
         return CommandQuestion(
             name=gate.name,
