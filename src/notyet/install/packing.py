@@ -47,6 +47,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "notyet.configured",
             "notyet.ledger.sqlite",
         ),
+        # Where the ledger is opened, for which SQLite is loaded.
+        "opening": ("notyet.ledger.file",),
         # Where one is a command, and not spared.
         "commands": (
             "notyet.checks.command",

@@ -19,7 +19,6 @@ from _weakref import ref
 
 from notyet import system
 from notyet.errors import LedgerError, NotyetError
-from notyet.ledger.file import open_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -205,6 +204,8 @@ class Connection:
             if self._db is None and begin != _TO_WRITE:
                 self._db = empty()
         if self._db is None:
+            from notyet.ledger.file import open_file  # with SQLite: git may be at work meanwhile
+
             self._db, warnings = open_file(self.path, for_one_stop=self.for_one_stop)
             self._file = _identity(self.path)
             self._warnings += warnings

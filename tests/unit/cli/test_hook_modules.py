@@ -70,7 +70,9 @@ def test_where_gates_are_for_subagents_only_the_main_agent_is_let_go_with_nobody
 def test_one_gate_loads_what_asks_it_and_what_writes_it_down(tmp_path):
     project = new_project(tmp_path / "p", ALWAYS)
     loaded_by(project)  # which makes the ledger
-    assert_loads(project, ["door", "silent", "setup", "gates", "opening", "commands", "answers"], ASKING)
+    assert_loads(
+        project, ["door", "silent", "setup", "gates", "opening", "commands", "answers"], ASKING
+    )
     assert stops() == [("passed", "")] * 2
 
 
