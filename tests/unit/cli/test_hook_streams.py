@@ -11,8 +11,8 @@ import pytest
 
 from hook_runs import in_bytes, new_project, payload, stops
 from notyet.cli import hook, hook_process
-from notyet.dialects import Reply
 from notyet.cli.main import main
+from notyet.dialects import Reply
 
 
 class Streams:
