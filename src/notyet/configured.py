@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from notyet.config.load import Setup
     from notyet.config.file_observer import FileObserver
+    from notyet.config.load import Setup
     from notyet.core.event import StopEvent
     from notyet.core.starter import Starter
     from notyet.core.verdict import Decision
