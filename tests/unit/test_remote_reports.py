@@ -12,7 +12,7 @@ from notyet.core.command import Exit
 from notyet.core.note import note
 from notyet.core.remote import remote_from
 from notyet.core.verdict import Allow, Block, Decision, Problem
-from notyet.dialects.reply import Reading
+from notyet.dialects.reading import Reading
 from notyet.observers import EVERY_DECISION, Observer
 from support import rows, run_sync, stop
 

@@ -13,7 +13,7 @@ from notyet.checks.function import Question
 from notyet.checks.question import CommandQuestion
 from notyet.core.verdict import Allow, Block, Problem
 from notyet.dialects.native import read_return
-from notyet.dialects.reply import Reading
+from notyet.dialects.reading import Reading
 
 LONG = 30.0
 
