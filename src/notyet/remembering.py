@@ -73,7 +73,7 @@ class Remembering:
     def recall(self, ledger: AnyLedger, warn: Callable[[str], None]) -> Line[Mapping[str, str]]:
         """Return which gates need not be asked, and why; none, where the ledger cannot say."""
         from notyet.core.definition import definition_of
-        from notyet.ledger import Wanted
+        from notyet.ledger.passes import Wanted
 
         wanted = [
             Wanted(

@@ -12,7 +12,8 @@ from notyet.agents.reading import Reading, tell
 from notyet.agents.running import Running
 from notyet.agents.table import TABLE, words
 from notyet.agents.transcript import Transcript, default_folder
-from notyet.checks.spawn import CannotStart, Job
+from notyet.checks.cannot_start import CannotStart
+from notyet.checks.spawn import Job
 from notyet.core.json_text import loads
 from notyet.core.session import News, Turn
 from notyet.core.text import clean

@@ -10,7 +10,8 @@ import time
 from notyet.agents.reading import in_a_line
 from notyet.agents.running import Running
 from notyet.agents.script import Fail, Garbage, Hang, Say, Tool, Wait, Write
-from notyet.checks.spawn import SH, CannotStart, Job, shell_argv
+from notyet.checks.cannot_start import CannotStart
+from notyet.checks.spawn import SH, Job, shell_argv
 from notyet.core.session import News, Turn
 from notyet.core.text import bounded
 

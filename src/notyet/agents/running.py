@@ -13,9 +13,10 @@ import signal
 
 from notyet.agents.lines import Lines
 from notyet.agents.orphans import STEPS, start_of
+from notyet.checks.cannot_start import CannotStart
 from notyet.checks.groups import Watchdog, living, reap, send
 from notyet.checks.process import Process, hold_sigpipe, release_sigpipe, take_status
-from notyet.checks.spawn import CannotStart, folder_id, inherited, prepare, why
+from notyet.checks.spawn import folder_id, inherited, prepare, why
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 
 from notyet import system
-from notyet.checks.spawn import CannotStart
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+class CannotStart(ValueError):  # noqa: N818  # named after what happened
+    """A command cannot be started; says why, for a person."""
 
 
 def no_folder(folder: str) -> CannotStart:
@@ -37,8 +40,12 @@ def no_program(argv: Sequence[str], folder: str, places: Sequence[str]) -> Canno
     return CannotStart(f"the program {program!r} was not found on the PATH")
 
 
-def refused_by_system(error: OSError, program: str) -> str:
-    """Say why the system did not start a program."""
+def reason(error: OSError | ValueError, program: str) -> str:
+    """Say why a program did not start: what was seen before, or what the system said."""
+    if isinstance(error, CannotStart):
+        return str(error)
+    if isinstance(error, ValueError):
+        return f"the command, its folder or its environment cannot be passed on: {error}"
     if error.errno == errno.E2BIG:
         return (
             f"its arguments and environment are too long for this system to start {program!r}; "

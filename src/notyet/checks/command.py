@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from time import monotonic
 
+from notyet.checks.first_command import has_started, will_start
 from notyet.checks.groups import Watchdog, reap, reap_in_time
-from notyet.checks.loop import NEVER, has_started
+from notyet.checks.loop import NEVER
 from notyet.checks.process import Process, hold_sigpipe, release_sigpipe
 from notyet.checks.spawn import (
-    CannotStart,
     Job,
     folder_id,
     inherited,
@@ -72,6 +72,7 @@ def run_processes(
     """
     if not jobs:
         return []
+    will_start()
     kind = Stage
     if any(type(job) is not Job for job in jobs):
         from notyet.checks.linked_stage import LinkedStage as kind  # noqa: N813  # of stages
@@ -171,9 +172,6 @@ class Stage(Started):
         """Start it, or take note of why not; tells whether there was room for it."""
         try:
             self._launch(process)
-        except CannotStart as reason:
-            process.problem = str(reason)
-            self._will_not_run(process)
         except (OSError, ValueError) as error:
             if (self.running or self.ending) and is_full(error):
                 self.width = max(1, len(self.running))

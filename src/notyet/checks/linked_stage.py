@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from time import monotonic
 
+from notyet.checks.cannot_start import CannotStart
 from notyet.checks.command import Stage
 from notyet.checks.groups import reap
 from notyet.checks.linked import LinkedJob, LinkedProcess
 from notyet.checks.loop import NEVER
-from notyet.checks.spawn import CannotStart
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

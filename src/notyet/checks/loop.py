@@ -25,7 +25,6 @@ WRITE = select.POLLOUT
 NEVER = float("inf")
 
 _heard: tuple[int, Callable[[], None]] | None = None
-_once_started: Callable[[tuple[int, ...]], None] | None = None
 
 
 def answer_to(fd: int, when_gone: Callable[[], None]) -> None:
@@ -36,20 +35,6 @@ def answer_to(fd: int, when_gone: Callable[[], None]) -> None:
     """
     global _heard  # noqa: PLW0603  # a process has one host
     _heard = (fd, when_gone)
-
-
-def once_started(do: Callable[[tuple[int, ...]], None]) -> None:
-    """Have something done when the next command has been started, with all that was until then."""
-    global _once_started  # noqa: PLW0603  # as above
-    _once_started = do
-
-
-def has_started(*pids: int) -> None:
-    """Do what was to be done when these have been started, if anything."""
-    global _once_started  # as above
-    if _once_started is not None:
-        do, _once_started = _once_started, None
-        do(tuple(pid for pid in pids if pid))
 
 
 class Loop:

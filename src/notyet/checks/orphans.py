@@ -12,13 +12,11 @@ from __future__ import annotations
 import sys
 
 from notyet import system
+from notyet.checks.first_command import once_started
 from notyet.checks.groups import newest_process, read, reap_killed, reap_later
-from notyet.checks.loop import once_started
 from notyet.checks.spawn import MARK, begins_token
 
 _SET_CHILD_SUBREAPER = 36
-_GET_CHILD_SUBREAPER = 37
-_C_CALLS = 1  # FUNCFLAG_CDECL
 _AT_MOST = 2.0  # seconds
 _FEW = 32  # processes to look at one by one
 
@@ -127,15 +125,6 @@ def _become_subreaper() -> bool:
     # Not `ctypes`: to import it costs as much as starting the interpreter.
     import _ctypes
 
-    class Function(_ctypes.CFuncPtr):
-        _flags_ = _C_CALLS
-
-    class Number(_ctypes._SimpleCData):  # type: ignore[type-arg]  # noqa: SLF001  # ctypes.c_int
-        _type_ = "i"
-
     program = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # None is this program itself
-    prctl = Function(_ctypes.dlsym(program, "prctl"))
-    now = Number()
-    prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    prctl(_GET_CHILD_SUBREAPER, _ctypes.byref(now), 0, 0, 0)
-    return bool(now.value == 1)
+    prctl = _ctypes.dlsym(program, "prctl")
+    return bool(_ctypes.call_cdeclfunction(prctl, (_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0)

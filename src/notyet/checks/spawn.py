@@ -53,10 +53,6 @@ class Job(Record, kw_only=True):
     head: int = HEAD  # bytes of each stream that are kept from its beginning
 
 
-class CannotStart(Exception):  # noqa: N818  # not an error of ours
-    """A command cannot be started; says why, for a person."""
-
-
 def shell_argv(script: str, shell: str) -> tuple[str, ...]:
     """Return the arguments that run a script in a shell (E8)."""
     return (shell, "-c", script)
@@ -140,14 +136,12 @@ def is_full(error: OSError | ValueError) -> bool:
 
 def why(error: OSError | ValueError, argv: Sequence[str]) -> str:
     """Say why a program could not be started."""
-    if isinstance(error, ValueError):
-        return f"the command, its folder or its environment cannot be passed on: {error}"
     program = argv[0] if argv else ""
-    if error.errno in _TOO_MANY_OPEN:  # nor can a module be loaded
+    if getattr(error, "errno", 0) in _TOO_MANY_OPEN:  # nor can a module be loaded
         return f"too many files are open to start {program!r}; run fewer gates at once"
-    from notyet.checks.cannot_start import refused_by_system
+    from notyet.checks.cannot_start import reason
 
-    return refused_by_system(error, program)
+    return reason(error, program)
 
 
 def inherited() -> list[int]:
@@ -215,6 +209,8 @@ def _is_shell_script(path: str) -> bool:
     words = start[2:].split(b"\n")[0].strip(b" \t").replace(b"\t", b" ").split(b" ")
     named = system.fsdecode(words[0])
     if named.startswith("/") and not system.path.exists(named):
+        from notyet.checks.cannot_start import CannotStart
+
         raise CannotStart(f"the first line of {path!r} names {named!r}, which does not exist")
     return False
 

@@ -180,7 +180,13 @@ def _ignore_signals() -> None:
 
 
 def adopt() -> None:
-    """Become the parent of whatever gates leave behind, before the first one is asked (E2)."""
+    """Become the parent of whatever gates leave behind, if and when one is started (E2)."""
+    from notyet.checks.first_command import before_commands
+
+    before_commands(_adopt)
+
+
+def _adopt() -> None:
     from notyet.checks.loop import answer_to
     from notyet.checks.orphans import adopt_once_started
 

@@ -21,19 +21,6 @@ class Begun(Record, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-class Wanted(Record, kw_only=True):
-    """A gate that need not be asked if it passed on these files, or if the agent began with them.
-
-    `definition` is what it asks, `tree` a fingerprint of the files that count for it, which
-    `scope` names; each is empty where it is unknown (N1).
-    """
-
-    gate: str
-    definition: str
-    scope: str
-    tree: str
-
-
 # The same stop again, with its flag still false, is a repetition for so many seconds and so many
 # times; an agent that says the same thing later has been at work, and must be counted (B12).
 REPEATED_WITHIN = 10.0

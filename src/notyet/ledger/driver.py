@@ -30,12 +30,12 @@ def _load() -> Any:
         _lru_cache_wrapper,
     )
 
-    class Functools:
-        @staticmethod
-        def lru_cache(size: int) -> Callable[[Callable[..., Any]], Any]:
-            return lambda call: _lru_cache_wrapper(call, size, False, tuple)
+    def lru_cache(size: int) -> Callable[[Callable[..., Any]], Any]:
+        return lambda call: _lru_cache_wrapper(call, size, False, tuple)
 
-    sys.modules["functools"] = Functools  # type: ignore[assignment]  # for the next line only
+    functools = type(sys)("functools")
+    functools.lru_cache = lru_cache  # type: ignore[attr-defined]
+    sys.modules["functools"] = functools  # for the next line only
     try:
         import _sqlite3
     finally:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.verdict import Decision, Report
-    from notyet.ledger import Wanted
-    from notyet.ledger.passes import Agent
+    from notyet.ledger.passes import Agent, Wanted
 
 # A long-lived process must not grow with every session and stop it ever saw.
 _MOST_AGENTS = 10_000

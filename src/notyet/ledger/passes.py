@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from notyet.core.record import variant
+from notyet.core.record import Record, variant
 from notyet.ledger.rows import key_text
 
 TYPE_CHECKING = False
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.verdict import Report
-    from notyet.ledger import Wanted
 
     Agent = tuple[str, str, str]
 
@@ -39,6 +38,19 @@ _OF_NOBODY = (  # no agent that has stopped
 _HAS_PASSED = "SELECT 1 FROM passes WHERE definition = ? AND tree = ?"
 _ENTER = "INSERT OR REPLACE INTO passes (definition, tree, at, stop) VALUES (?, ?, ?, ?)"
 _TAKE_BACK = "DELETE FROM passes WHERE definition = ? AND tree = ?"
+
+
+class Wanted(Record, kw_only=True):
+    """A gate that need not be asked if it passed on these files, or if the agent began with them.
+
+    `definition` is what it asks, `tree` a fingerprint of the files that count for it, which
+    `scope` names; each is empty where it is unknown (N1).
+    """
+
+    gate: str
+    definition: str
+    scope: str
+    tree: str
 
 
 def agents_of(event: StopEvent) -> list[Agent]:

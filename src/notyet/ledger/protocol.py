@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.verdict import Decision, Report
-    from notyet.ledger import Begun, Wanted
+    from notyet.ledger import Begun
+    from notyet.ledger.passes import Wanted
 else:
     Protocol = object
 

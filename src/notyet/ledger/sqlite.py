@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.verdict import Decision, Report
-    from notyet.ledger import Wanted
+    from notyet.ledger.passes import Wanted
     from notyet.ledger.retention import Retention
     from notyet.ledger.rows import Key
 

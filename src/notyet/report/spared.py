@@ -10,7 +10,7 @@ from notyet.core.gate import place_of
 from notyet.core.record import Record
 from notyet.dependence import files_of, scope_key
 from notyet.errors import LedgerError
-from notyet.ledger import Wanted
+from notyet.ledger.passes import Wanted
 from notyet.remembering import trees_of
 from notyet.workspace.look import PATIENCE
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from notyet.core.event import StartEvent
 from notyet.core.verdict import Allow, Block, Report
-from notyet.ledger import Wanted
+from notyet.ledger.passes import Wanted
 from notyet.testing.ledger_counts import ODD_TEXTS, decision, stop
 from notyet.testing.promises import Promise, at_once, expect, into
 

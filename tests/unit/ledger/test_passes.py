@@ -6,8 +6,9 @@ import pytest
 
 from notyet import Allow, Block, Decision, Ledger, Report
 from notyet.core.event import StartEvent
-from notyet.ledger import Wanted, passes
+from notyet.ledger import passes
 from notyet.ledger.memory import MemoryLedger
+from notyet.ledger.passes import Wanted
 from support import rows, stop
 
 pytestmark = pytest.mark.rule("N1")
