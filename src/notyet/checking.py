@@ -11,7 +11,7 @@ from notyet.checks.drive import Call
 from notyet.core.record import variant
 from notyet.core.verdict import Decision, skipped
 from notyet.deciding import NO_SESSION, Deciding, depends_on_files
-from notyet.errors import LedgerError
+from notyet.stop_errors import LedgerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

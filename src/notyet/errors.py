@@ -15,21 +15,19 @@ so they are deliberately not NotyetErrors.
 
 from __future__ import annotations
 
+from notyet.stop_errors import LedgerError, NotyetError  # most stops need no others
 
-class NotyetError(Exception):
-    """Base of the errors a caller may want to handle."""
-
-
-class LedgerError(NotyetError):
-    """The ledger file cannot be used."""
-
-    def __init__(self, path: str, detail: str) -> None:
-        super().__init__(path, detail)
-        self.path = path
-        self.detail = detail
-
-    def __str__(self) -> str:
-        return f"ledger {self.path}: {self.detail}"
+__all__ = [
+    "LedgerBusy",
+    "LedgerError",
+    "LedgerNewer",
+    "LedgerUnmended",
+    "LifecycleError",
+    "NotyetError",
+    "Refused",
+    "SendError",
+    "Undeliverable",
+]
 
 
 class LedgerBusy(LedgerError):  # noqa: N818  # named after what happened, like BlockingIOError

@@ -15,7 +15,7 @@ from notyet.core.record import Record, variant
 from notyet.core.text import listed
 from notyet.core.verdict import Allow, Problem
 from notyet.dependence import files_of, scope_key
-from notyet.errors import LedgerError
+from notyet.stop_errors import LedgerError
 from notyet.workspace.look import PATIENCE, Looking
 from notyet.workspace.unknown import OUTSIDE, SLOW
 

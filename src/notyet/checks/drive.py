@@ -8,7 +8,7 @@ need, which a hook rarely has, is in `drive_functions`.
 
 from __future__ import annotations
 
-from notyet.errors import NotyetError
+from notyet.stop_errors import NotyetError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from _thread import RLock
 from _weakref import ref
 
 from notyet import system
-from notyet.errors import LedgerError, NotyetError
+from notyet.stop_errors import LedgerError, NotyetError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

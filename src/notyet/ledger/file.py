@@ -5,8 +5,8 @@ from __future__ import annotations
 from _thread import RLock
 
 from notyet import system
-from notyet.errors import LedgerError, LedgerNewer
 from notyet.ledger.driver import sqlite3
+from notyet.stop_errors import LedgerError
 
 VERSION = 6  # of the file; `migrations` brings one up to it
 APPLICATION = 0x6E6F7479  # "noty", in the file's header
@@ -76,6 +76,8 @@ def version_of(db: sqlite3.Connection) -> int:
 def expect_ours(path: str, version: int) -> None:
     """Raise LedgerNewer for a version that this code cannot read."""
     if version > VERSION:
+        from notyet.errors import LedgerNewer
+
         raise LedgerNewer(
             path, f"it has version {version}, this notyet reads up to {VERSION}; upgrade notyet"
         )

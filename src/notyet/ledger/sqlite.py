@@ -12,7 +12,6 @@ from _weakref import ref
 from notyet import system
 from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.record import replace, variant
-from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun, sql
 from notyet.ledger.connection import Connection
 from notyet.ledger.owner import own_start
@@ -26,6 +25,7 @@ from notyet.ledger.rows import (
     report_row,
     stop_row,
 )
+from notyet.stop_errors import LedgerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
