@@ -10,7 +10,11 @@ from hook_runs import clean_environ, in_bytes
 from notyet.install.launcher import launcher_path, lay, own_root, text, words
 
 _ASK = "posix._exit(serve(sys.argv[2:]))"
-_TELL = "print([n for n, m in sys.modules.items() if n[:6] == 'notyet' and m.__spec__ is None])"
+_TELL = """
+def is_packed(module):
+    return type(module.__spec__.loader).__name__ == "Pack"
+print([n for n, m in sys.modules.items() if n[:6] == "notyet" and is_packed(m)])
+"""
 _TIME = re.compile(rb"\d+\.\d s\b")
 
 

@@ -9,13 +9,13 @@ finds the source: nobody who imports a module sees the difference.
 from __future__ import annotations
 
 import sys
+from _frozen_importlib import ModuleSpec
 from marshal import loads
 from posix import O_NONBLOCK, O_RDONLY, close, fstat, open, pread, stat  # noqa: A004  # as in `os`
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from importlib.machinery import ModuleSpec
     from types import CodeType, ModuleType
     from typing import Any, TypeAlias
 
@@ -44,11 +44,9 @@ class Pack:
         # Once, whatever comes of it: what is not run from here is imported in the usual way.
         self._spans = {name: other for name, other in self._spans.items() if other != span}
         items = self._read(span)
-        if items is None or not run(items) or name not in sys.modules:
+        if items is None or not run(items, self) or name not in sys.modules:
             return None
-        from _frozen_importlib import ModuleSpec
-
-        return ModuleSpec(name, self)  # type: ignore[arg-type]  # it has what is asked of it
+        return sys.modules[name].__spec__
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return a module that was run already."""
@@ -75,8 +73,9 @@ class Pack:
 
 def begin(path: str, found: Any, items: Sequence[Item], spans: Mapping[str, Span]) -> None:
     """Run the first group of the pack, and find other modules in it from now on."""
-    sys.meta_path.insert(0, Pack(path, sign_of(found), spans))
-    run(items)
+    pack = Pack(path, sign_of(found), spans)
+    sys.meta_path.insert(0, pack)
+    run(items, pack)
 
 
 def sign_of(found: Any) -> tuple[int, ...]:
@@ -84,7 +83,7 @@ def sign_of(found: Any) -> tuple[int, ...]:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def run(items: Sequence[Item]) -> bool:
+def run(items: Sequence[Item], loader: Any) -> bool:
     """Run modules in their order, but those that are there; tell if all are what was packed."""
     if not are_unchanged(items):
         return False
@@ -99,6 +98,10 @@ def run(items: Sequence[Item]) -> bool:
         space = module.__dict__
         space["__file__"] = file
         space["__package__"] = name if is_package else parent
+        spec = ModuleSpec(name, loader, origin=file, is_package=is_package)
+        # Asked at every import of the module: without an answer, Python makes an error each time.
+        spec._initializing = False  # type: ignore[attr-defined]  # noqa: SLF001
+        space["__spec__"] = spec
         if is_package:
             space["__path__"] = [file[:-_INIT]]
         try:
