@@ -1,7 +1,7 @@
 """`Record`: immutable values with named fields, without the import cost of `dataclasses`.
 
 Every stop is a cold start, and `dataclasses` alone costs more than twice a bare interpreter.
-A record keeps its values in its `__dict__`, so making one is two C-speed dict updates. A class
+A record keeps its values in its `__dict__`, so making one is to merge two dicts at C speed. A class
 that is made often, as in a long-lived process, gets an `__init__` of its own: twice as fast,
 but to compile one costs as much as making a hundred records the slow way.
 """
@@ -19,7 +19,10 @@ else:
         return lambda cls: cls
 
 
+# A `__dict__` that is made in one piece costs half of one that is filled; ours refuses to be set.
+_new, _set = object.__new__, object.__setattr__
 _COLD = 50  # so many of a kind are made before its `__init__` is compiled
+_made: dict[type, int] = {}  # how many were; kept off the class, which would lose what it cached
 
 
 @dataclass_transform(frozen_default=True, eq_default=True)
@@ -27,44 +30,41 @@ class Record:
     """Base of all our values: declare fields as annotations, with defaults where they have one."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
-    _names: ClassVar[frozenset[str]] = frozenset()
     _defaults: ClassVar[dict[str, Any]] = {}
     _positional: ClassVar[bool] = True
-    _made: ClassVar[int] = 0
 
     def __init_subclass__(cls, *, kw_only: bool = False) -> None:
-        declared = cls.__dict__.get("__annotations__", {})  # noqa: RUF063  # inspect is heavy
-        own = tuple(name for name in declared if not name.startswith("_"))
-        cls._fields = (*(name for name in cls._fields if name not in own), *own)
-        cls._names = frozenset(cls._fields)
-        cls._defaults = cls._defaults | {n: cls.__dict__[n] for n in own if n in cls.__dict__}
-        cls._positional = not kw_only
-        cls._made = 0
-        if cls.__base__ is not Record:  # whose base may have a compiled one
-            cls.__init__ = Record.__init__  # type: ignore[method-assign]  # as it begins
+        space = cls.__dict__
+        own = [name for name in space.get("__annotations__", ()) if name[0] != "_"]
+        cls._defaults = cls._defaults | {name: space[name] for name in own if name in space}
+        if cls._fields:
+            own = [*[name for name in cls._fields if name not in own], *own]
+            cls.__init__ = Record.__init__  # type: ignore[method-assign]  # its base's is compiled
+        cls._fields = tuple(own)
+        if cls._positional is kw_only:
+            cls._positional = not kw_only
 
     def __init__(self, *args: Any, **values: Any) -> None:
         cls = type(self)
-        cls._made += 1
-        if cls._made == _COLD:
+        made = _made[cls] = _made.get(cls, 0) + 1
+        if made == _COLD:
             from notyet.core.record_init import compile_init
 
             compile_init(cls)
         given = values
         if args:
             given = dict(zip(cls._fields, args, strict=False)) | values
-        mine = self.__dict__
-        mine.update(cls._defaults)
-        mine.update(given)
+        mine = {**cls._defaults, **given}
         if (
             len(mine) != len(cls._fields)
-            or not cls._names.issuperset(values)
+            or not set(cls._fields).issuperset(values)
             or (args and (not cls._positional or len(given) != len(args) + len(values)))
         ):
             from notyet.core.record_init import compile_init
 
             compile_init(cls)
             cls.__init__(self, *args, **values)  # which says what is wrong, as Python says it
+        _set(self, "__dict__", mine)
         self._validate()
 
     def _validate(self) -> None:
@@ -91,16 +91,16 @@ class Record:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def __copy__(self) -> Self:
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
+        twin = _new(type(self))
+        _set(twin, "__dict__", self.__dict__.copy())
         return twin
 
     def __replace__(self, /, **changes: Any) -> Self:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin.__dict__.update(changes)
-        if not self._names.issuperset(changes):
-            unknown = min(changes.keys() - self._names)
+        if len(twin.__dict__) != len(self._fields):
+            unknown = min(changes.keys() - set(self._fields))
             raise TypeError(f"{type(self).__name__} has no field {unknown!r}")
         twin._validate()
         return twin
@@ -113,9 +113,8 @@ def replace(record: R, **changes: Any) -> R:
 
 def variant(record: R, changes: dict[str, Any]) -> R:
     """Do what `replace` does, unchecked, for our own changes where every microsecond counts."""
-    twin = object.__new__(type(record))
-    twin.__dict__.update(record.__dict__)
-    twin.__dict__.update(changes)
+    twin = _new(type(record))
+    _set(twin, "__dict__", {**record.__dict__, **changes})
     return twin
 
 

@@ -15,10 +15,11 @@ def compile_init(cls: type[Record]) -> None:
     optional = [f"{name}=_defaults[{name!r}]" for name in cls._fields if name in cls._defaults]
     star = [] if cls._positional else ["*"]
     lines = [f"def __init__({', '.join(['self', *star, *required, *optional])}):"]
-    lines += ["    mine = self.__dict__", *(f"    mine[{n!r}] = {n}" for n in cls._fields)]
+    values = ", ".join(f"{name!r}: {name}" for name in cls._fields)
+    lines.append(f"    _set(self, '__dict__', {{{values}}})")
     if cls._validate is not Record._validate:  # noqa: SLF001  # our own
         lines.append("    self._validate()")
-    made: dict[str, Any] = {"_defaults": cls._defaults}
+    made: dict[str, Any] = {"_defaults": cls._defaults, "_set": object.__setattr__}
     exec("\n".join(lines), made)  # noqa: S102  # nothing in it but the names of our fields
     made["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
     cls.__init__ = made["__init__"]  # type: ignore[method-assign]  # the point of it all
