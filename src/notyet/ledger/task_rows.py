@@ -98,7 +98,7 @@ def _figures(kind: type[R], known: dict[str, Any]) -> R:
 
 def _made(kind: type[R], known: dict[str, Any]) -> R:
     """Make a record of the fields it knows; a later version may have written more."""
-    return kind(**{name: value for name, value in known.items() if name in kind._fields})  # noqa: SLF001  # our own
+    return kind(**{name: value for name, value in known.items() if name in kind._fields})
 
 
 def run_of(row: tuple[Any, ...]) -> Run:
