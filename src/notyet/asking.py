@@ -58,6 +58,12 @@ class Asking:
         self._payloads: dict[tuple[str, str], tuple[bytes, dict[str, str]]] = {}
         self._transcripts: Transcripts | None = None
 
+    def use_wait(self) -> None:
+        """Do what is to be done while somebody is at work, if that was not done yet."""
+        if self._while_waiting is not None:
+            do, self._while_waiting = self._while_waiting, None
+            do()
+
     def decide(self, planned: Plan, keep: Keep) -> Line[Decision]:
         """Ask stage after stage, until one holds the agent, and settle what was said."""
         self.event = planned.event

@@ -10,7 +10,7 @@ from time import monotonic
 from notyet.checks.drive import Call
 from notyet.core.record import variant
 from notyet.core.verdict import Decision, skipped
-from notyet.deciding import NO_SESSION, Deciding, depends_on_files
+from notyet.deciding import NO_SESSION, Deciding, begin_to_look
 from notyet.stop_errors import LedgerError
 
 TYPE_CHECKING = False
@@ -51,31 +51,28 @@ class Checking:
         self._warn = warn
         self._aside = aside
 
-    def check(self, patience: float) -> Line[Decision]:
-        """Decide and record; `patience` is for the first of two equal stops."""
+    def check(self, patience: float, remembering: Remembering | None = None) -> Line[Decision]:
+        """Decide and record; `patience` is for the first of two equal stops.
+
+        `remembering` may have begun to look at files already.
+        """
         if not self._event.session_id.strip():
             decision = skipped("no-session", NO_SESSION)
             yield from self._write_down(decision)
             return decision
-        remembering = yield from self._begin_to_look()
+        if remembering is None:  # git is at work while the ledger is opened
+            gates = self._situation.gates
+            remembering = yield from begin_to_look(self._event, gates, self._deadline)
         try:
             entered = yield from self._enter(patience)
             if isinstance(entered, Decision):
                 return entered
+            if remembering is not None:
+                self._asking.use_wait()
             return (yield from self._decide_and_record(entered, remembering))
         finally:
             if remembering is not None:
                 remembering.leave()
-
-    def _begin_to_look(self) -> Line[Remembering | None]:
-        """Have git look at the files that gates depend on, while the ledger is opened."""
-        if not depends_on_files(self._event, self._situation.gates):
-            return None
-        from notyet.remembering import Remembering
-
-        remembering = Remembering(self._event, self._situation.gates, self._deadline)
-        yield from remembering.begin()
-        return remembering
 
     def _enter(self, patience: float) -> Line[Begun | Decision]:
         """Enter a stop in the ledger, or return the answer that an equal one gets (B12)."""

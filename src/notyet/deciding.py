@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
     from notyet.core.verdict import Decision
+    from notyet.deadline import Deadline
     from notyet.ledger import AnyLedger
     from notyet.remembering import Remembering
 
@@ -99,6 +100,19 @@ class Deciding:
 
                 return variant(decision, {"reports": defined(decision.reports, gates)})
         return decision
+
+
+def begin_to_look(
+    event: StopEvent, gates: Sequence[Gate], deadline: Deadline
+) -> Line[Remembering | None]:
+    """Have git look at the files that gates depend on, while other things are done."""
+    if not depends_on_files(event, gates):
+        return None
+    from notyet.remembering import Remembering
+
+    remembering = Remembering(event, gates, deadline)
+    yield from remembering.begin()
+    return remembering
 
 
 def depends_on_files(event: StopEvent, gates: Sequence[Gate]) -> bool:

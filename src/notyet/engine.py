@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from notyet.deciding import Asked
     from notyet.ledger import AnyLedger
     from notyet.observers import Observer
+    from notyet.remembering import Remembering
 
 _FIRST_ANSWER = 600.0  # seconds that the second of two equal stops waits for the first
 
@@ -116,10 +117,10 @@ class Engine:
         because nothing changed (N1). `progress` is called with a gate's name and None when it is
         asked, and with its report when it has answered, from the thread that drives.
         """
-        from notyet.checks.drive_async import drive
+        from notyet.checks import drive_async
 
         keep = keep or _keep_nothing
-        return await drive(self._decide_only(event, history, keep, asked, progress))
+        return await drive_async.drive(self._decide_only(event, history, keep, asked, progress))
 
     def decide_sync(
         self,
@@ -140,9 +141,9 @@ class Engine:
 
     async def tell(self, event: StopEvent, decision: Decision) -> None:
         """Tell the observers of a decision that was made with `decide` and is in force now."""
-        from notyet.checks.drive_async import drive
+        from notyet.checks import drive_async
 
-        await drive(self._tell(event, decision, Deadline(None)))
+        await drive_async.drive(self._tell(event, decision, Deadline(None)))
 
     async def start(self, event: StartEvent) -> str:
         """Tell the starters that an agent begins; return what they add for it, joined."""
@@ -152,10 +153,10 @@ class Engine:
             raise TypeError(f"a start is a StartEvent, not {type(event).__name__}")
         if not self._roster.starters or self._is_asking_here():
             return ""
-        from notyet.checks.drive_async import drive
+        from notyet.checks import drive_async
         from notyet.starting import begin
 
-        return await drive(begin(event, tuple(self._roster.starters), self._warn))
+        return await drive_async.drive(begin(event, tuple(self._roster.starters), self._warn))
 
     async def check(self, event: StopEvent, *, within: float | None = None) -> Decision:
         """Decide, count and record a stop, and tell the observers; of a block those of "decision".
@@ -164,11 +165,12 @@ class Engine:
         ended, has a problem and never blocks. Recording it and telling observers may take a
         second more, or an eighth of that time if that is less.
         """
-        from notyet.checks.drive_async import drive
+        from notyet.checks import drive_async
         from notyet.checks.threads import run_or_do
 
         # Nobody waits on the loop's thread for a ledger that is locked.
-        return await drive(self._check(event, Deadline(within), _FIRST_ANSWER, run_or_do))
+        asking = Asking(event, self._roster.questions, Deadline(within))
+        return await drive_async.drive(self._check(asking, _FIRST_ANSWER, run_or_do))
 
     def check_sync(
         self,
@@ -176,35 +178,37 @@ class Engine:
         *,
         within: float | None = None,
         while_waiting: Callable[[], None] | None = None,
+        remembering: Remembering | None = None,
     ) -> Decision:
         """Do what `check` does from code that is not async, inside a running loop or not.
 
-        `while_waiting` is called once, while the first commands are at work, if there are any.
+        `while_waiting` is called once, while git or the first commands are at work, if any are.
+        `remembering` has begun to look at the files that the gates for this event depend on.
         """
         # What a running loop of this thread is asking cannot be answered while we wait for it.
         patience = 0.0 if _in_a_running_loop() else _FIRST_ANSWER
-        line = self._check(event, Deadline(within), patience, _at_once, while_waiting)
-        return drive_sync(line)
+        deadline, questions = Deadline(within), self._roster.questions
+        asking = Asking(event, questions, deadline, while_waiting=while_waiting)
+        return drive_sync(self._check(asking, patience, _at_once, remembering))
 
     def _check(
         self,
-        event: StopEvent,
-        deadline: Deadline,
+        asking: Asking,
         patience: float,
         aside: Aside,
-        while_waiting: Callable[[], None] | None = None,
+        remembering: Remembering | None = None,
     ) -> Line[Decision]:
+        event = asking.event
         decision, gates = self._look(event)
         if decision is None:
-            asking = Asking(event, self._roster.questions, deadline, while_waiting=while_waiting)
             situation = self._situation(gates, History())  # until the ledger knows
             checking = Checking(asking, situation, self._ledger, self._warn, aside)
-            decision = yield from checking.check(patience)
+            decision = yield from checking.check(patience, remembering)
             if checking.repeats:
                 tell_all(decision.warnings, self._warn)
                 return decision  # the observers are told of the stop that it repeats
         tell_all(decision.warnings, self._warn)
-        yield from self._tell(event, decision, deadline)
+        yield from self._tell(event, decision, asking.deadline)
         return decision
 
     def _decide_only(

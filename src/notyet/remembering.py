@@ -12,7 +12,6 @@ from time import monotonic
 from notyet.checks.drive import Call
 from notyet.core.command import Command
 from notyet.core.record import Record, variant
-from notyet.core.text import listed
 from notyet.core.verdict import Allow, Problem
 from notyet.dependence import files_of, scope_key
 from notyet.stop_errors import LedgerError
@@ -170,6 +169,8 @@ class _Seen(Record):
         why = {part: why for part, why in self.reasons.items() if why != OUTSIDE}
         if not why:
             return ()
+        from notyet.core.text import listed
+
         gates = [name for name, parts in files.items() if any(part in why for part in parts)]
         places = dict.fromkeys(f"{part.name} ({reason})" for part, reason in why.items())
         asked = f"so these gates are asked: {listed(gates)}"

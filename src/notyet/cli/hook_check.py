@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Setup
     from notyet.core.event import StartEvent
+    from notyet.core.gate import Gate
     from notyet.ledger.sqlite import Ledger
+    from notyet.remembering import Remembering
 
 
 _LAST = 1.0  # seconds for what comes after the answer is known
@@ -37,22 +39,49 @@ def check(
     `said` gets what belongs on stderr.
     """
     started = monotonic()
-    from notyet.cli.hook_process import asked_at
-    from notyet.configured import configured_engine
-    from notyet.ledger.sqlite import Ledger
-
     event = completed(event, setup)
-    # Kept open for the rest of the process: closing costs a checkpoint, before our answer.
-    global _ledger  # noqa: PLW0603  # one per process
-    _ledger = Ledger()
-    _ledger.asked_at = asked_at()
-    engine = configured_engine(setup, _ledger, said.append)
-    decision = engine.check_sync(event, within=within, while_waiting=_get_ready)
+    remembering = _begin_to_look(event, setup.gates, within)
+    try:
+        decision = _decide(event, setup, within, said, remembering)
+    finally:
+        if remembering is not None:
+            remembering.leave()
     said += [line for line in mended() if line not in said]
     ends = min(started + within + min(_LAST, within / 8), monotonic() + _NOTIFIED)
     for settings in setup.notifications:
         said += _notify(settings, event, decision, setup, environ, ends=ends)
     return decision
+
+
+def _begin_to_look(event: StopEvent, gates: Sequence[Gate], within: float) -> Remembering | None:
+    """Have git look at the files that gates depend on, while what asks them is loaded."""
+    from notyet.checks.drive import drive_sync
+    from notyet.core.plan import select
+    from notyet.deadline import Deadline
+    from notyet.deciding import begin_to_look
+
+    return drive_sync(begin_to_look(event, select(event, gates), Deadline(within)))
+
+
+def _decide(
+    event: StopEvent,
+    setup: Setup,
+    within: float,
+    said: list[str],
+    remembering: Remembering | None,
+) -> Decision:
+    from notyet.cli.hook_process import asked_at
+    from notyet.configured import configured_engine
+    from notyet.ledger.sqlite import Ledger
+
+    # Kept open for the rest of the process: closing costs a checkpoint, before our answer.
+    global _ledger  # noqa: PLW0603  # one per process
+    _ledger = Ledger()
+    _ledger.asked_at = asked_at()
+    engine = configured_engine(setup, _ledger, said.append)
+    return engine.check_sync(
+        event, within=within, while_waiting=_get_ready, remembering=remembering
+    )
 
 
 def _get_ready() -> None:

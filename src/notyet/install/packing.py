@@ -43,6 +43,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "notyet.core.plan",
             "notyet.cli.hook_check",
             "notyet.checks.first_command",
+            "notyet.deadline",
+            "notyet.deciding",
+            "notyet.asking",
+        ),
+        # What asks them, and remembers it; loaded while git looks at files they depend on.
+        "asking": (
             "notyet.engine",
             "notyet.configured",
             "notyet.ledger.sqlite",

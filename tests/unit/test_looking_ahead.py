@@ -1,0 +1,59 @@
+"""What is done while git looks at files that gates depend on, and a look that begins early (N1)."""
+
+import pytest
+
+from gated_files import Place, statuses
+from notyet import Ledger
+from notyet.checks.drive import drive_sync
+from notyet.deadline import Deadline
+from notyet.deciding import begin_to_look
+from process_table import children
+from support import stop
+
+pytestmark = pytest.mark.rule("N1")
+
+
+@pytest.fixture
+def place(git_project, tmp_path):
+    return Place(git_project, tmp_path, Ledger(tmp_path / "ledger.db"))
+
+
+def a_stop(place, said="done", **fields):
+    return stop(cwd=str(place.project), last_message=said, **fields)
+
+
+def begun(place, event):
+    return drive_sync(begin_to_look(event, place.gates, Deadline(None)))
+
+
+def test_what_can_wait_is_done_once_whether_or_not_gates_are_asked(place):
+    done = []
+    for said in ("asked", "spared"):
+        check = place.engine().check_sync
+        decision = check(a_stop(place, said), while_waiting=lambda said=said: done.append(said))
+        assert decision.outcome == "passed"
+    assert (done, place.asked) == (["asked", "spared"], ["g"])
+
+
+def test_a_look_that_has_begun_is_finished_by_the_check(place):
+    event = a_stop(place)
+    looking = begun(place, event)
+    assert looking is not None
+    assert place.engine().check_sync(event, remembering=looking).outcome == "passed"
+    again = a_stop(place, "again")
+    decision = place.engine().check_sync(again, remembering=begun(place, again))
+    assert (statuses(decision), place.asked) == ({"g": "remembered"}, ["g"])
+
+
+def test_a_look_that_nobody_waits_for_is_ended_by_whoever_began_it(place):
+    before = children()
+    event = a_stop(place, session_id="")
+    looking = begun(place, event)
+    assert place.engine().check_sync(event, remembering=looking).why == "no-session"
+    looking.leave()
+    assert children() == before
+
+
+def test_where_no_gate_depends_on_files_nobody_looks(place):
+    place.gates = [place.gate(when="always")]
+    assert begun(place, a_stop(place)) is None
