@@ -7,7 +7,8 @@ from notyet.checks.drive import Call, Stage
 from notyet.core.gate import Function, place_of
 from notyet.core.json_text import dumps
 from notyet.core.record import replace
-from notyet.dialects import command_face, function_face
+from notyet.core.verdict import Allow
+from notyet.dialects import command_face
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from notyet.checks.drive import Ends, Line, Progress
     from notyet.checks.elsewhere import Transcripts
-    from notyet.checks.function import Question
+    from notyet.checks.function import Question, Writer
     from notyet.checks.question import CommandQuestion
     from notyet.checks.spawn import Job
     from notyet.core.command import Command, Exit
@@ -53,7 +54,7 @@ class Asking:
         self._while_waiting = while_waiting
         self._questions = questions
         self.deadline = deadline
-        self._calls: dict[str, Callable[[], tuple[Any, ...]]] = {}
+        self._calls: dict[Writer, Callable[[], tuple[Any, ...]]] = {}
         # Each dialect's form of the event is written once.
         self._payloads: dict[tuple[str, str], tuple[bytes, dict[str, str]]] = {}
         self._transcripts: Transcripts | None = None
@@ -76,18 +77,14 @@ class Asking:
             while asked:
                 ends = _until_held(asked, is_held=is_held) if in_order else None
                 answers: list[Report] = yield from self._ask(asked, ends)
-                from notyet.core import settle  # which a hook loads while it waits
-
                 reports += answers
                 left = asked[len(answers) :]
-                if not is_held and any(map(settle.holds, asked, answers)):
-                    from notyet.holding import tree_of  # most stops hold nobody
-
+                if not is_held and _is_one_holding(asked, answers):
                     is_held = True
-                    tree = yield from tree_of(self, planned, asked, answers)
+                    tree = yield from self._tree(planned, asked, answers)
                     left = [gate for gate in left if gate.always]
                 asked = left
-        from notyet.core import settle
+        from notyet.core import settle  # which a hook loads while it waits
 
         decision = settle.settle(planned, reports, tree)
         if decision.outcome == "blocked":
@@ -96,6 +93,12 @@ class Asking:
             logged = yield from with_logs(planned, reports, tree, keep)
             decision = settle.settle(planned, logged, tree) if logged else decision
         return decision
+
+    def _tree(self, planned: Plan, gates: Sequence[Gate], reports: Sequence[Report]) -> Line[str]:
+        """Return what the files look like that this is about; empty if unknown, or nobody asks."""
+        from notyet.holding import tree_of  # most stops hold nobody
+
+        return (yield from tree_of(self, planned, gates, reports))
 
     def _steps(self, stages: Sequence[Sequence[Gate]]) -> list[tuple[Sequence[Gate], bool]]:
         """Return who is asked in one go: a stage, or functions that come one after another.
@@ -157,7 +160,7 @@ class Asking:
             if question is None:
                 commands[place] = self._command(gate)
             else:
-                functions[place] = (question, self._call(gate.check.speaks)())
+                functions[place] = (question, self._arguments(question))
         meanwhile = self._while_waiting if commands else None
         return Stage(
             functions,
@@ -168,10 +171,13 @@ class Asking:
             while_waiting=meanwhile,
         )
 
-    def _call(self, speaks: str) -> Callable[[], tuple[Any, ...]]:
-        if speaks not in self._calls:
-            self._calls[speaks] = function_face(speaks).write_call(self.event)
-        return self._calls[speaks]
+    def _arguments(self, question: Question) -> tuple[Any, ...]:
+        write = question.write
+        assert write is not None  # a gate's
+        call = self._calls.get(write)
+        if call is None:
+            call = self._calls[write] = write(self.event)
+        return call()
 
     def _command(self, gate: Gate) -> CommandQuestion:
         from notyet.checks.question import CommandQuestion
@@ -235,9 +241,18 @@ class Asking:
 
 def _until_held(gates: Sequence[Gate], *, is_held: bool) -> Ends:
     """Return what tells, by place and report, that gates which come later are not asked."""
-    from notyet.core import settle
+    return lambda place, report: not is_held and _is_one_holding(gates[place:], (report,))
 
-    return lambda place, report: not is_held and settle.holds(gates[place], report)
+
+def _is_one_holding(gates: Sequence[Gate], reports: Sequence[Report]) -> bool:
+    """Tell whether one of these reports ends the questioning; most have nothing against it."""
+    for gate, report in zip(gates, reports, strict=False):
+        if not isinstance(report.answer, Allow):
+            from notyet.core.settle import holds
+
+            if holds(gate, report):
+                return True
+    return False
 
 
 def _silent(check: Command, exit: Exit, remote: Remote | None) -> Reading | None:  # noqa: A002  # its name in our words

@@ -13,6 +13,7 @@ from notyet.asking import Asking
 from notyet.core.limits import History, Limits, limit_in_force, within_limit
 from notyet.core.plan import HANDED_BACK, plan
 from notyet.core.record import Record, replace
+from notyet.core.settle import needs_tree
 from notyet.core.verdict import HIGHEST_EXTEND, OUTCOMES, Block, Decision, Report
 from notyet.deadline import Deadline
 from notyet.report.replay_alike import Alike, next_alike, sameness
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from notyet.checks.drive import Line
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
+    from notyet.core.plan import Plan
     from notyet.report.replay_answers import Missing, Recalled
     from notyet.report.replay_passes import Said
     from notyet.report.replay_ways import Answers
@@ -263,6 +265,7 @@ class _Recalling(Asking):
         super().__init__(event, {}, Deadline(None), answers=reports)
         self._known_tree = tree
 
-    def _tree(self, gates: Sequence[Gate], reports: Sequence[Report]) -> Line[str]:  # noqa: ARG002  # as it is called
+    def _tree(self, planned: Plan, gates: Sequence[Gate], reports: Sequence[Report]) -> Line[str]:
         yield from ()  # a line that waits for nothing
-        return self._known_tree
+        is_asked = needs_tree(planned, gates[: len(reports)], reports)
+        return self._known_tree if is_asked else ""
