@@ -41,10 +41,6 @@ class OutOfTime(BaseException):
     """
 
 
-class _SaidAll(Exception):  # noqa: N818  # it never leaves this module
-    """Nothing more is read from the host."""
-
-
 class _Alarm:
     """The one timer of a process, and what it does."""
 
@@ -226,14 +222,14 @@ class _Reading:
         return b"".join(self._kept)
 
     def look(self) -> None:
-        """End the reading if there is nothing to wait for; called while nothing comes.
+        """End the reading by an EOFError if there is nothing to wait for; called in silence.
 
         If a block came at this very moment it is lost. So it is one that nobody needs, because
         the event is complete without it, or one that comes too late.
         """
         now = time.monotonic()
         if now >= min(self._ends, self._came + _SILENCE) or self._is_complete():
-            raise _SaidAll
+            raise EOFError
 
     def _is_complete(self) -> bool:
         """Tell whether this is one whole object; some hosts leave the pipe open."""
@@ -260,7 +256,7 @@ def _read_stdin() -> bytes:
     try:
         while block := _next_block():
             reading.add(block)
-    except (OSError, _SaidAll):
+    except (OSError, EOFError):
         pass
     finally:
         _alarm.guard()

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from notyet.config.load import Draft
+    from notyet.config.drafts import Draft
     from notyet.ledger.past import Past
     from notyet.ledger.sqlite import Ledger
     from notyet.report.replay import Finding, Then

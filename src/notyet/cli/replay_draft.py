@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from notyet.config.compile import compile_text
+from notyet.config.drafts import Draft
 from notyet.config.files import NATIVE, known_as
-from notyet.config.load import Draft
 from notyet.config.read_file import read_file
 from notyet.config.store import read_record, state_folder
 from notyet.core.text import visible

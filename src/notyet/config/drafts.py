@@ -5,13 +5,20 @@ from __future__ import annotations
 from notyet import system
 from notyet.config.differing import add_draft
 from notyet.config.files import NAME, NATIVE, ConfigFile, native_files, real_folder
+from notyet.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from notyet.config.layers import Loaded
-    from notyet.config.load import Draft
+
+
+class Draft(Record, kw_only=True):
+    """A `notyet.toml` that is not in force, as somebody would have it."""
+
+    text: str
+    path: str = ""  # where it lies, by its one name
 
 
 def add_with_draft(loaded: Loaded, cwd: str, environ: Mapping[str, str], draft: Draft) -> None:

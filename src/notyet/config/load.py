@@ -15,15 +15,16 @@ from notyet.config.layers import Loaded
 from notyet.config.places import READ_FOR, starts, state_folder
 from notyet.config.setup import Setup
 from notyet.core.address import is_remote
-from notyet.core.record import Record, replace
+from notyet.core.record import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from notyet.config.drafts import Draft
     from notyet.core.event import StopEvent
 
-__all__ = ("NO_LOOK", "PATIENCE", "Draft", "Setup", "load", "load_vouched")
+__all__ = ("NO_LOOK", "PATIENCE", "Setup", "load", "load_vouched")
 
 # Hosts that run their own files themselves, so that we leave these alone (J8).
 _LEFT_TO = {"claude": ("claude",), "codex": ("codex",), "conclaude": ("claude",)}
@@ -31,13 +32,6 @@ _LEFT_TO = {"claude": ("claude",), "codex": ("codex",), "conclaude": ("claude",)
 # what is known of it without is taken.
 PATIENCE = 20.0
 NO_LOOK = 0.0
-
-
-class Draft(Record, kw_only=True):
-    """A `notyet.toml` that is not in force, as somebody would have it."""
-
-    text: str
-    path: str = ""  # where it lies, by its one name
 
 
 def load(

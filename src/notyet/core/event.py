@@ -9,6 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
+    # By the names under which others import them from here.
+    from notyet.core.event_parts import BackgroundTask as BackgroundTask  # noqa: PLC0414
+    from notyet.core.event_parts import Usage as Usage  # noqa: PLC0414
+    from notyet.core.start_event import StartEvent as StartEvent  # noqa: PLC0414
+
     Scope = Literal["agent", "subagent"]
     Ending = Literal["done", "error", "timeout", "killed", "reset", "interrupted"]
 
@@ -45,29 +50,20 @@ _KINDS: tuple[tuple[tuple[str, ...], tuple[type, ...], str], ...] = (
 )
 SCOPES = ("agent", "subagent")
 ENDINGS = ("done", "error", "timeout", "killed", "reset", "interrupted")
+# What most stops do not need is loaded where it is asked for.
+_HOMES = {
+    "BackgroundTask": "notyet.core.event_parts",
+    "StartEvent": "notyet.core.start_event",
+    "Usage": "notyet.core.event_parts",
+}
 
 
-class Usage(Record, kw_only=True):
-    """Tokens spent in this run."""
-
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    total: int = 0
-
-    def _validate(self) -> None:
-        for name, value in self.__dict__.items():
-            if not isinstance(value, int):
-                raise TypeError(f"usage.{name} is a number of tokens, not {_kind(value)}")
-
-
-class BackgroundTask(Record, kw_only=True):
-    """Work of the same session that is still running while the agent stops."""
-
-    id: str
-    type: str  # "subagent", "workflow", "teammate", "shell", "monitor", ...
-    status: str = "running"
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(__import__(_HOMES[name], fromlist=(name,)), name)
+    globals()[name] = value
+    return value
 
 
 class StopEvent(Record, kw_only=True):
@@ -120,41 +116,21 @@ class StopEvent(Record, kw_only=True):
             raise ValueError(f"scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
         if self.ending not in ENDINGS:
             raise ValueError(f"ending is one of {', '.join(ENDINGS)}, not {self.ending!r}")
-        if self.usage is not None and not isinstance(self.usage, Usage):
-            raise TypeError(f"usage is a Usage or None, not {_kind(self.usage)}")
         values = self.__dict__
         for names, kinds, words in _KINDS:
             for name in names:
                 if not isinstance(values[name], kinds):
-                    raise TypeError(f"{name} is {words}, not {_kind(values[name])}")
-        for name, kind in (("tools_used", str), ("background_tasks", BackgroundTask)):
+                    raise TypeError(f"{name} is {words}, not {kind_of(values[name])}")
+        for name in ("tools_used", "background_tasks"):
             values[name] = tuple(values[name])
-            if not all(isinstance(item, kind) for item in values[name]):
-                raise TypeError(f"{name} holds {kind.__name__} only")
+        if not all(isinstance(tool, str) for tool in self.tools_used):
+            raise TypeError("tools_used holds str only")
+        if self.usage is not None or self.background_tasks:
+            from notyet.core.event_parts import check_parts
+
+            check_parts(self.usage, self.background_tasks)
         if self.workspace:
-            values["workspace"] = _workspace(self.workspace)
-
-
-class StartEvent(Record, kw_only=True):
-    """An agent or subagent begins: it can be told which gates it will meet."""
-
-    scope: Scope = "agent"
-    host: str = "embedded"
-    session_id: str = ""
-    agent_id: str | None = None
-    agent_type: str | None = None
-    parent_session_id: str | None = None
-    cwd: str = ""
-    source: str | None = None  # "startup", "resume", ...
-    turn_id: str | None = None
-    transcript_path: str | None = None
-    model: str | None = None
-    permission_mode: str | None = None
-    workspace: str = ""  # where the files are, if elsewhere: ssh://host/path
-
-    def _validate(self) -> None:
-        if self.workspace:
-            self.__dict__["workspace"] = _workspace(self.workspace)
+            values["workspace"] = workspace_url(self.workspace)
 
 
 def stop_of(event: StartEvent) -> StopEvent:
@@ -169,14 +145,15 @@ def stop_of(event: StartEvent) -> StopEvent:
     )
 
 
-def _workspace(text: str) -> str:
+def workspace_url(text: str) -> str:
     """Return a workspace in the one form that it has; one that is here needs no words."""
     from notyet.core.remote import LOCAL, remote_from
 
     return "" if text == LOCAL else remote_from(text).url
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """Return what a value is, for whoever hoped for another."""
     return type(value).__name__
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.event import StartEvent, StopEvent
+from notyet.core.event import StopEvent
 from notyet.core.json_text import dumps
 from notyet.dialects import Reply
 from notyet.dialects.payload import background_tasks, flag, path, text
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from notyet.core.event import Scope
+    from notyet.core.event import Scope, StartEvent
     from notyet.core.verdict import Allow, Block, Halt
 
 _STOPS = ("Stop", "SubagentStop", "StopFailure")
@@ -61,6 +61,8 @@ def read_event(
 
 def read_start(payload: Mapping[str, Any], host: str, scope: Scope) -> StartEvent:
     """Read a start event, which Claude Code and Codex write alike."""
+    from notyet.core.start_event import StartEvent
+
     return StartEvent(
         scope=scope,
         host=host,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.event import StartEvent, StopEvent
+from notyet.core.event import StopEvent
 from notyet.core.gate import CODEX_DEFAULT
 from notyet.core.json_text import dumps
 from notyet.dialects import Reply
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from notyet.core.event import Scope
+    from notyet.core.event import Scope, StartEvent
     from notyet.core.verdict import Allow, Block, Halt
 
 _STOPS: dict[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}

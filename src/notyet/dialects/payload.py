@@ -6,12 +6,12 @@ type counts as missing.
 
 from __future__ import annotations
 
-from notyet.core.event import BackgroundTask
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from notyet.core.event import BackgroundTask
 
 _MOST_TASKS = 1000
 
@@ -49,8 +49,10 @@ def flag(payload: Mapping[str, Any], name: str) -> bool | None:
 def background_tasks(payload: Mapping[str, Any]) -> tuple[BackgroundTask, ...]:
     """Return the work that still runs, as far as it can be made out."""
     tasks = payload.get("background_tasks")
-    if not isinstance(tasks, list):
+    if not isinstance(tasks, list) or not tasks:
         return ()
+    from notyet.core.event_parts import BackgroundTask
+
     return tuple(
         BackgroundTask(
             id=text(task, "id") or "",

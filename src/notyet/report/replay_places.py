@@ -18,7 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from notyet.config.load import Draft, Setup
+    from notyet.config.drafts import Draft
+    from notyet.config.load import Setup
     from notyet.core.verdict import Report
     from notyet.ledger.past import Past
 

@@ -89,7 +89,7 @@ def test_what_only_looks_like_the_end_of_an_event_is_not_taken_for_it(text):
 def test_an_event_with_a_byte_order_mark_is_complete_too():
     reading = hook_process._Reading()
     reading.add(b"\xef\xbb\xbf{} ")
-    with pytest.raises(hook_process._SaidAll):
+    with pytest.raises(EOFError):
         reading.look()
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from config_places import write_user_toml
 from hook_runs import trust
-from notyet.config.load import NO_LOOK, Draft, load
+from notyet.config.drafts import Draft
+from notyet.config.load import NO_LOOK, load
 from notyet.config.store import state_folder
 
 
