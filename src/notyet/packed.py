@@ -4,6 +4,7 @@
 it. A group of modules is taken as soon as one of them is imported, if every source file is still
 what it was when it was packed. Else, and for everything that is in no group, the usual import
 finds the source: nobody who imports a module sees the difference.
+The pack also says where those of Python's own modules lie that are libraries of their own.
 """
 
 from __future__ import annotations
@@ -31,22 +32,38 @@ _Module = type(sys)
 class Pack:
     """Finds modules in the pack, and has them made from it."""
 
-    def __init__(self, path: str, sign: tuple[int, ...], spans: Mapping[str, Span]) -> None:
+    def __init__(
+        self,
+        path: str,
+        sign: tuple[int, ...],
+        spans: Mapping[str, Span],
+        libraries: Mapping[str, str],
+    ) -> None:
         self._path = path
         self._sign = sign  # of the very file that the spans are about
         self._spans = spans  # by the names of modules
+        self._libraries = libraries  # the files of Python's own modules, by their names
 
     def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
         """Run the group of a module; None where the usual import is to find it."""
         span = self._spans.get(name)
         if span is None:
-            return None
+            return self._library(name)
         # Once, whatever comes of it: what is not run from here is imported in the usual way.
         self._spans = {name: other for name, other in self._spans.items() if other != span}
         items = self._read(span)
         if items is None or not run(items, self) or name not in sys.modules:
             return None
         return sys.modules[name].__spec__
+
+    def _library(self, name: str) -> ModuleSpec | None:
+        """Return where a library lies, if this very Python would find it there too."""
+        file = self._libraries.get(name, "")
+        if file.rpartition("/")[0] not in sys.path or not _is_there(file):
+            return None
+        from _frozen_importlib_external import ExtensionFileLoader
+
+        return ModuleSpec(name, ExtensionFileLoader(name, file), origin=file)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return a module that was run already."""
@@ -71,11 +88,25 @@ class Pack:
         return items
 
 
-def begin(path: str, found: Any, items: Sequence[Item], spans: Mapping[str, Span]) -> None:
+def begin(
+    path: str,
+    found: Any,
+    items: Sequence[Item],
+    spans: Mapping[str, Span],
+    libraries: Mapping[str, str],
+) -> None:
     """Run the first group of the pack, and find other modules in it from now on."""
-    pack = Pack(path, sign_of(found), spans)
+    pack = Pack(path, sign_of(found), spans, libraries)
     sys.meta_path.insert(0, pack)
     run(items, pack)
+
+
+def _is_there(file: str) -> bool:
+    try:
+        stat(file)
+    except OSError:
+        return False
+    return True
 
 
 def sign_of(found: Any) -> tuple[int, ...]:

@@ -33,14 +33,14 @@ class World:
         self.groups[group][name] = item
         return file
 
-    def begin(self):
+    def begin(self, libraries=()):
         """Write the pack, and begin with its first group."""
         first, second = self.groups
         content = marshal.dumps(list(second.values()))
         spans = dict.fromkeys(second, (len(content), len(content)))
         with open(self.path, "wb") as file:
             file.write(b"something before" + content)
-        packed.begin(self.path, os.stat(self.path), list(first.values()), spans)
+        packed.begin(self.path, os.stat(self.path), list(first.values()), spans, dict(libraries))
 
 
 @pytest.fixture
@@ -193,3 +193,15 @@ def test_a_package_that_no_group_has_run_is_imported_for_its_modules(world):
     world.begin()
     assert is_packed("pk.more.b")
     assert sys.modules["pk.deep.e"].here == 1
+
+
+@pytest.mark.parametrize("where", ["on the path", "elsewhere", "gone"])
+def test_a_library_is_taken_from_where_it_lies_if_this_python_looks_there(world, where):
+    library = import_module("_queue").__spec__
+    if not library.has_location:
+        pytest.skip("it is no library of its own here")
+    file = {"elsewhere": "/elsewhere/_queue.so", "gone": f"{world.folder}/_queue.so"}
+    world.begin({"_queue": file.get(where, library.origin)})
+    found = sys.meta_path[0].find_spec("_queue")
+    assert (found and found.origin) == (library.origin if where == "on the path" else None)
+    assert sys.meta_path[0].find_spec("json") is None  # which the usual import finds

@@ -12,7 +12,8 @@ import ast
 import marshal
 import os
 import sys
-from importlib.util import MAGIC_NUMBER
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import MAGIC_NUMBER, find_spec
 from types import MappingProxyType
 
 from notyet.packed import are_unchanged
@@ -81,6 +82,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
     }
 )
+# What these import of Python's own that may be libraries, which are looked for in every folder.
+LIBRARIES = ("_blake2", "_ctypes", "_json", "_sqlite3", "select")
 SIGN = b"notyet 1 %b %d %d "  # for which Python, and the file's own size and time
 HEAD = 64  # bytes: the sign, and the length of the first block, which follows
 _PACKAGE = "notyet"
@@ -118,7 +121,7 @@ class Package:
             content = _dumped(items)
             rest = content + rest
             spans |= dict.fromkeys(names, (len(rest), len(content)))
-        first = _dumped((self._item(_LOADER)[-1], (door, spans)))
+        first = _dumped((self._item(_LOADER)[-1], (door, spans, _libraries())))
         size = HEAD + len(first) + len(rest)
         head = SIGN % (MAGIC_NUMBER, size, moment) + b"%d" % len(first)
         return head.ljust(HEAD) + first + rest
@@ -166,13 +169,23 @@ def is_current(path: str) -> bool:
         sign = SIGN % (MAGIC_NUMBER, found.st_size, found.st_mtime_ns)
         if not content.startswith(sign) or len(content) != found.st_size:
             return False
-        _, (items, spans) = marshal.loads(content[HEAD:])  # noqa: S302  # our own, as its sign says
+        _, (items, spans, _) = marshal.loads(content[HEAD:])  # noqa: S302  # our own, as its sign says
         groups = [items]
         for begin, length in set(spans.values()):
             groups.append(marshal.loads(content[len(content) - begin :][:length]))  # noqa: S302
     except (OSError, EOFError, ValueError, TypeError):
         return False
     return all(are_unchanged(items) for items in groups)
+
+
+def _libraries() -> dict[str, str]:
+    """Return the files of those of Python's own modules that are libraries here."""
+    found = {name: find_spec(name) for name in LIBRARIES}
+    return {
+        name: spec.origin
+        for name, spec in found.items()
+        if spec is not None and isinstance(spec.loader, ExtensionFileLoader) and spec.origin
+    }
 
 
 def _not_blocking(path: str, flags: int) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import git
 from hook_runs import ENTRY, loaded, new_project, payload, stops
-from notyet.install.packing import Package
+from notyet.install.packing import LIBRARIES, Package
 
 GATE = '[gates.g]\nrun = "true"\n'
 ALWAYS = GATE + 'when = "always"\n'
@@ -87,3 +87,8 @@ def test_a_gate_that_depends_on_files_loads_what_looks_at_them(git_project):
     # It is spared, because it passed.
     assert_loads(project, [*asked, "files", "looking"], SPARED)
     assert stops() == [("passed", "")] * 2
+
+
+def test_the_pack_says_where_all_libraries_lie_that_a_hook_loads():
+    of_every_python = {"__future__", "_functools"}
+    assert ASKING - of_every_python == set(LIBRARIES)

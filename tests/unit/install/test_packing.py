@@ -67,7 +67,7 @@ def package(tmp_path, monkeypatch):
 
 def items(pack):
     """Return all that a pack holds, by the names of modules."""
-    _, (first, spans) = marshal.loads(pack[HEAD:])  # noqa: S302  # our own
+    _, (first, spans, _) = marshal.loads(pack[HEAD:])  # noqa: S302  # our own
     groups = [first]
     for begin, length in sorted(set(spans.values()), reverse=True):
         groups.append(marshal.loads(pack[len(pack) - begin :][:length]))  # noqa: S302  # our own
