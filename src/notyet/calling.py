@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 def question_for(gate: Gate, check: Function, engine: int) -> Question:
     """Return how a gate's function is asked by this engine."""
+    face = function_face(check.speaks)
     return Question(
         gate.name,
         check.call,
-        function_face(check.speaks).read_return,
+        face.read_return,
+        write=face.write_call,
         timeout=gate.timeout,
         observed=gate.observe,
         engine=engine,

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any
 
+    from notyet.core.event import StopEvent
     from notyet.core.verdict import Answer
 
+    # Turns a stop into what gives the arguments of a call, anew for each.
+    Writer = Callable[[StopEvent], Callable[[], tuple[Any, ...]]]
     # Turns what foreign code returned into an answer and a warning for its author.
     Reader = Callable[[object], tuple[Answer, str]]
 
@@ -34,7 +37,7 @@ asked_by: ContextVar[frozenset[int]] = ContextVar("notyet_asked_by", default=fro
 class Question:
     """How one gate or observer is asked; made once, and asked with new arguments at every stop."""
 
-    __slots__ = ("blank", "call", "engine", "is_async", "name", "read", "timeout")
+    __slots__ = ("blank", "call", "engine", "is_async", "name", "read", "timeout", "write")
 
     def __init__(
         self,
@@ -45,9 +48,11 @@ class Question:
         timeout: float | None,
         observed: bool = False,
         engine: int = 0,
+        write: Writer | None = None,
     ) -> None:
         self.name = name
         self.call = call
+        self.write = write  # None where whoever asks has the arguments
         self.read = read
         self.timeout = timeout if timeout is not None and timeout < _FOREVER else None
         self.blank = Report(gate=name, observed=observed)

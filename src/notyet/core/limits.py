@@ -61,14 +61,13 @@ def limit_in_force(limits: Limits, history: History, host_cap: int) -> Limit:
     if history.extend > number:
         number, source = history.extend, "extended by a gate"
     # A host that overrides us may lose the agent's final answer, so we stay below its cap (B8).
-    below_cap = max(1, host_cap - 1)
-    if host_cap > 0 and below_cap < number:
+    if host_cap > 0 and (below_cap := max(1, host_cap - 1)) < number:
         number, source = below_cap, f"below the host's cap of {host_cap}"
     if limits.session_ceiling:
         left = max(0, limits.session_ceiling - history.session_blocks)
         if history.blocks + left < number:
             number, source = history.blocks + left, f"session_ceiling {limits.session_ceiling}"
-    return Limit(number=number, source=source)
+    return Limit(number, source)
 
 
 def open_turn(history: History, event: StopEvent) -> History:

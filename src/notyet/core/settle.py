@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
-    from notyet.core.verdict import Answer, Outcome
+    from notyet.core.verdict import Outcome
 
 
 _ALLOW = Allow()
@@ -47,11 +47,9 @@ class _Tally:
         self.extend = 0
         self.warnings: list[str] = []
 
-    def add(self, gate: Gate, answer: Answer | None) -> None:
-        """Count the answer of a gate that does not only observe."""
-        if isinstance(answer, Allow):
-            self.extend = max(self.extend, answer.extend)
-        elif isinstance(answer, Block):
+    def add(self, gate: Gate, answer: Block | Halt | Problem | None) -> None:
+        """Count what a gate that does not only observe has against it."""
+        if isinstance(answer, Block):
             self.extend = max(self.extend, answer.extend)
             self.blocks.append((gate, answer))
         elif isinstance(answer, Halt):
@@ -167,6 +165,10 @@ def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
         answer = report.answer
         if report.warning:
             tally.warnings.append(f"gate {gate.name}: {report.warning}")
+        if isinstance(answer, Allow):  # as most say
+            if answer.extend > tally.extend and not gate.observe:
+                tally.extend = answer.extend
+            continue
         if isinstance(answer, Problem):
             tally.warnings.append(f"gate {gate.name} {answer} ({_consequence(gate, answer)})")
             answer = _counted(gate, answer, report)
@@ -174,7 +176,7 @@ def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
             tally.add(gate, answer)
         elif isinstance(answer, _HOLDING):
             tally.would_block.append(gate.name)
-        elif not isinstance(answer, Allow):
+        else:
             tally.unseen.append(gate.name)
     return tally
 
