@@ -1,13 +1,14 @@
 """Small builders that many tests share."""
 
 import asyncio
+import os
 import sqlite3
 import time
 from contextlib import closing
 
 import pytest
 
-from notyet import Allow, Block, Decision, Function, Gate, Match, StopEvent
+from notyet import Allow, Block, Decision, Function, Gate, Ledger, Match, StopEvent
 
 EVERY_SCOPE = ("agent", "subagent")
 
@@ -71,6 +72,16 @@ both_ways = pytest.mark.parametrize("run", [run_sync, run_async])
 def rows(ledger, sql, *values):
     with closing(sqlite3.connect(ledger.path)) as db, db:
         return db.execute(sql, values).fetchall()
+
+
+def fill(path, stops=100):
+    """Have a ledger hold some stops, all in the file itself; return how long it is."""
+    ledger = Ledger(path)
+    for number in range(stops):
+        decide(ledger, stop(session_id=f"of {number}", last_message=f"{number}" * 2000))
+    ledger.file.checkpoint()
+    ledger.close()
+    return os.path.getsize(path)
 
 
 def decide(ledger, event, outcome="blocked", at=None):

@@ -80,10 +80,16 @@ class Connection:
                 raise fault(self.path, error, 0.0) from error
 
     def write_back(self) -> None:
-        """Do the same as far as that takes no waiting for others, and no opening."""
+        """Do the same as far as that takes no waiting for others, and no opening.
+
+        Where it cannot be done, on a full disk, the log only stays longer.
+        """
         with self._lock:
             if self._db is not None:
-                self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                try:
+                    self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                except Exception:  # noqa: BLE001, S110, SIM105  # whatever SQLite has to say
+                    pass
 
     def take_warnings(self) -> tuple[str, ...]:
         """Return, once, what happened to the file that its user should know."""

@@ -23,6 +23,7 @@ from hook_runs import (
     trust,
 )
 from notyet.cli.main import main
+from support import fill
 
 pytestmark = pytest.mark.rule("G5")
 every_host = pytest.mark.parametrize("host", HOSTS)
@@ -186,6 +187,23 @@ def test_a_full_disk_blocks_nobody(tmp_path):
     done = run_hook(payload("claude", project), preexec_fn=no_room)
     assert_allows("claude", done.returncode, done.stdout)
     assert b"ledger" in done.stderr
+
+
+@pytest.mark.rule("B3")
+def test_a_disk_with_room_for_the_log_alone_lets_nobody_go(tmp_path):
+    project = new_project(tmp_path / "p", gate("echo no; exit 1"))
+    size = fill(ledger_path())
+
+    def little_room():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    for number in range(4):  # of which one writes the log back
+        fields = {"session_id": f"s{number}", "last_assistant_message": "long " * 2000}
+        done = run_hook(payload("claude", project, **fields), preexec_fn=little_room)
+        assert json.loads(done.stdout)["decision"] == "block"
+        assert done.stderr == b""
+    assert stops()[-4:] == [("blocked", "g")] * 4
+    assert os.path.getsize(ledger_path()) == size  # or there was room for it
 
 
 @every_host

@@ -9,18 +9,21 @@ import time
 import pytest
 
 from notyet import Ledger
-from support import decide, rows, stop
+from support import decide, fill, rows, stop
 
 _PAGE = 4096 + 24  # with its header in the log
 _SHORT, _ONE_STOP = 200, 40  # pages: where it is written back, and more than a stop ever writes
 
 # A process for one stop, as a hook is: it leaves without closing anything, or is killed.
 HOOK = """
-import os, sys, time
+import os, resource, sys, time
 from notyet import Block, Decision, Ledger, StopEvent
 ledger = Ledger(sys.argv[1])
+if "full" in sys.argv:  # there is room for the log, but none for more of the file itself
+    size = os.path.getsize(ledger.path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 ledger.asked_at = time.time()
-begun = ledger.begin(StopEvent(session_id="s", last_message=sys.argv[2]))
+begun = ledger.begin(StopEvent(session_id="s", last_message=sys.argv[2] * 3000))
 if "write_back" in sys.argv:
     ledger.write_back()  # while its gates are at work
 decision = Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=10**6)
@@ -78,3 +81,13 @@ def test_hooks_that_use_the_time_of_their_gates_never_let_it_grow_so_long(tmp_pa
     said = [hook(path, n, signal.SIGKILL, "write_back") for n in range(20)]
     assert said == [str(n + 1) for n in range(20)]
     assert log_of(path) < _SHORT * 3 // 4 * _PAGE
+
+
+@pytest.mark.rule("B3")
+def test_what_cannot_be_written_back_stays_in_the_log_and_is_counted(tmp_path):
+    path = tmp_path / "ledger.db"
+    size = fill(path)
+    said = [hook(path, n, 0, "write_back", "full") for n in range(8)]
+    assert said == [str(n + 1) for n in range(8)]
+    assert path.stat().st_size == size  # or there was room for it
+    assert rows(Ledger(path), "SELECT count(*) FROM stops") == [(108,)]
