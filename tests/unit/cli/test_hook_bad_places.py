@@ -202,8 +202,8 @@ def test_a_disk_with_room_for_the_log_alone_lets_nobody_go(tmp_path):
         done = run_hook(payload("claude", project, **fields), preexec_fn=little_room)
         assert json.loads(done.stdout)["decision"] == "block"
         assert done.stderr == b""
-    assert stops()[-4:] == [("blocked", "g")] * 4
     assert os.path.getsize(ledger_path()) == size  # or there was room for it
+    assert stops()[-4:] == [("blocked", "g")] * 4
 
 
 @every_host
