@@ -16,7 +16,8 @@ from notyet.checking import Checking
 from notyet.checks.drive import drive_sync
 from notyet.core.event import StopEvent
 from notyet.core.limits import History, Limits
-from notyet.core.plan import missing_names, select
+from notyet.core.plan import missing_names
+from notyet.core.record import made
 from notyet.core.verdict import skipped
 from notyet.deadline import Deadline
 from notyet.deciding import Deciding, Situation
@@ -235,7 +236,7 @@ class Engine:
         if self._is_asking_here():
             said = "a gate, or what it started, wanted to stop; a gate's own work is not gated"
             return skipped("inside", said), ()
-        gates = select(event, self._roster.gates)
+        gates = self._roster.gates_for(event)
         if not gates:
             return skipped("no-gate", *missing_names(event, self._roster.gates)), ()
         return None, gates
@@ -246,8 +247,8 @@ class Engine:
         return asked_by is not None and id(self) in asked_by.get()
 
     def _situation(self, gates: tuple[Gate, ...], history: History) -> Situation:
-        declared, limits = self._roster.gates, self._limits
-        return Situation(gates=gates, declared=declared, history=history, limits=limits)
+        values = {"gates": gates, "declared": self._roster.gates}
+        return made(Situation, {**values, "history": history, "limits": self._limits})
 
     def _tell(self, event: StopEvent, decision: Decision, deadline: Deadline) -> Line[None]:
         if not self._roster.watches or (decision.outcome, decision.why) == ("skipped", "inside"):

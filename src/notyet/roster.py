@@ -5,7 +5,9 @@ A function that could only fail once an agent stops is found out when it is regi
 
 from __future__ import annotations
 
-from notyet.core.gate import NATIVE, Function, Gate
+from notyet.core.command import Command
+from notyet.core.gate import EVERY_AGENT, NATIVE, Gate
+from notyet.core.plan import select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.checks.function import Question
+    from notyet.core.event import StopEvent
     from notyet.core.starter import Starter
     from notyet.observers import Watch
     from notyet.starting import Entry
@@ -29,6 +32,8 @@ class Roster:
         self.watches: list[Watch] = []
         self.starters: list[Entry] = []
         self._names: set[str] = set()
+        self._has_patterns = False  # whether an agent's names tell which gates are for it
+        self._selected: dict[tuple[str, str], tuple[Gate, ...]] = {}
         # Who is asking here, once somebody is asked in this process who might want to stop in it.
         self.asked_by: ContextVar[frozenset[int]] | None = None
 
@@ -38,7 +43,7 @@ class Roster:
             gate = _as_gate(gate)
         if gate.name in self._names:
             raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
-        if isinstance(gate.check, Function):
+        if not isinstance(gate.check, Command):
             from notyet.calling import asked_by, question_for
 
             self.asked_by = asked_by
@@ -47,6 +52,18 @@ class Roster:
             self.questions[gate.name] = question_for(gate, gate.check, engine=self._engine)
         self._names.add(gate.name)
         self.gates.append(gate)
+        match = gate.match
+        self._has_patterns |= match.agents != EVERY_AGENT or bool(match.never)
+        self._selected = {}  # a new one: another thread may be filling in the old
+
+    def gates_for(self, event: StopEvent) -> tuple[Gate, ...]:
+        """Return the gates that apply to an event; where no name matters, found out once."""
+        if event.internal or (self._has_patterns and event.scope == "subagent"):
+            return select(event, self.gates)
+        kind, selected = (event.scope, event.ending), self._selected
+        if kind not in selected:
+            selected[kind] = select(event, self.gates)
+        return selected[kind]
 
     def watch(self, observer: object) -> None:
         """Add an observer."""
@@ -67,7 +84,7 @@ class Roster:
 
         if not isinstance(starter, Starter):
             raise TypeError(f"a starter is a Starter, not {type(starter).__name__}")
-        if isinstance(starter.check, Function):
+        if not isinstance(starter.check, Command):
             shape = ("event",) if starter.check.speaks == NATIVE else ("event", "ctx")
             _expect(starter.check.call, shape, f"the start handler {starter.name!r}")
         self.asked_by = asked_by
@@ -98,6 +115,8 @@ class Roster:
 def _as_gate(call: Callable[..., Any]) -> Gate:
     if not callable(call):
         raise TypeError(f"a gate is a Gate or a function, not {type(call).__name__}")
+    from notyet.core.function import Function
+
     name = getattr(call, "__name__", type(call).__name__)
     return Gate(name=name, check=Function(call))
 

@@ -355,3 +355,16 @@ def test_an_observer_that_registers_another_does_not_go_on_for_ever(check):
     engine.on("stop", again)
     check(engine, stop())
     assert len(told) == 1
+
+
+def test_a_gate_that_is_added_between_two_stops_is_asked_at_the_second(check):
+    engine = Engine([gate("first")])
+    assert check(engine, stop()).outcome == "passed"
+    engine.on("stopping", lambda event, ctx: {"allow": False, "prompt": "go on"})
+    assert check(engine, stop(turn_id="2")).outcome == "blocked"
+
+
+def test_which_gates_are_for_a_subagent_is_found_out_for_each_of_them(check):
+    engine = Engine([gate("g", Block("x"), match=Match(events=("subagent",), agents=("impl-*",)))])
+    outcomes = [check(engine, substop(agent_type=kind)).outcome for kind in ("impl-a", "other")]
+    assert outcomes == ["blocked", "skipped"]

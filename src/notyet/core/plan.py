@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from notyet.core.gate import EVERY_AGENT, NOT_ASKED_AT_LIMIT, why_not
 from notyet.core.limits import History, Limit, Limits, limit_in_force
-from notyet.core.record import Record, variant
+from notyet.core.record import Record, made, variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,19 +87,20 @@ def plan(
         warnings = missing_names(event, declared or gates)
         if at_limit and (staged or asked != wanted):  # else nobody is asked who could meet it
             warnings += (_limit_reached(event, gates, asked, limit),)
-    return Plan(
-        event=event,
-        gates=gates,
-        stages=_stages(staged),
-        history=history,
-        limits=limits,
-        limit=limit,
-        at_limit=at_limit,
-        handed_back=handed_back,
-        skipped=skipped,
-        spared=spared,
-        warnings=warnings,
-    )
+    planned = {
+        "event": event,
+        "gates": gates,
+        "stages": _stages(staged),
+        "history": history,
+        "limits": limits,
+        "limit": limit,
+        "at_limit": at_limit,
+        "handed_back": handed_back,
+        "skipped": skipped,
+        "spared": spared,
+        "warnings": warnings,
+    }
+    return made(Plan, planned)
 
 
 def _others_at_work(event: StopEvent) -> bool:

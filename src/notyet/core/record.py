@@ -111,6 +111,13 @@ def replace(record: R, **changes: Any) -> R:
     return record.__replace__(**changes)
 
 
+def made(kind: type[R], values: dict[str, Any]) -> R:
+    """Return a record of all these values, unchecked, where we have each of its fields at hand."""
+    record = _new(kind)
+    _set(record, "__dict__", values)
+    return record
+
+
 def variant(record: R, changes: dict[str, Any]) -> R:
     """Do what `replace` does, unchecked, for our own changes where every microsecond counts."""
     twin = _new(type(record))

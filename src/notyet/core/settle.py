@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from notyet.core.gate import EVERY_AGENT
 from notyet.core.limits import limit_in_force
-from notyet.core.record import replace
+from notyet.core.record import made, replace
 from notyet.core.text import joined, listed
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
 
@@ -75,19 +75,21 @@ def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
     warnings = plan.warnings
     if tally.warnings or tally.extend > plan.limit.number:
         warnings = (*warnings, *tally.warnings, *_clipped(plan, tally.extend))
-    return Decision(
-        verdict=verdict,
-        outcome=outcome,
-        reports=ordered,
-        turn=plan.history.turn,
-        count=plan.history.blocks + (outcome == "blocked"),
-        limit=plan.limit.number,
-        limit_source=plan.limit.source,
-        extend=tally.extend,
-        why=why,
-        repeat_key=repeat_key,
-        warnings=warnings,
-    )
+    settled = {
+        "verdict": verdict,
+        "outcome": outcome,
+        "reports": ordered,
+        "turn": plan.history.turn,
+        "count": plan.history.blocks + (outcome == "blocked"),
+        "limit": plan.limit.number,
+        "limit_source": plan.limit.source,
+        "extend": tally.extend,
+        "why": why,
+        "repeat_key": repeat_key,
+        "overridden": 0,  # nobody knows yet
+        "warnings": warnings,
+    }
+    return made(Decision, settled)
 
 
 def too_long(plan: Plan, reports: Sequence[Report], tree: str = "") -> tuple[str, ...]:

@@ -298,3 +298,9 @@ def test_many_names_are_few_words():
     reports = [Report(gate=each.name, answer=Block("x")) for each in gates]
     decision = settle(plan(stop(), gates, History(turn=1), Limits()), reports)
     assert decision.why == "g0, g1, g2 and 6 more"
+
+
+def test_what_is_planned_and_settled_has_each_of_its_fields_and_no_other():
+    made = plan(stop(), (gate("a"),), History(), Limits()), settled({"a": Allow()})
+    for record in made:
+        assert tuple(record.__dict__) == record._fields
