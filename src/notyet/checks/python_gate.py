@@ -19,6 +19,7 @@ _MODULES = (
     "__init__.py",
     "errors.py",
     "python_child.py",
+    "stop_errors.py",
     "dialects/__init__.py",
     "dialects/answers.py",
     "dialects/native.py",
