@@ -195,7 +195,8 @@ def test_a_gate_whose_loop_was_taken_away_is_cleared_away_quietly():
         await asyncio.Future()
 
     async def ask():
-        asking = guarded_async(Question("g", slow, read_return, timeout=None), (stop(),), print, 0)
+        question = Question("g", slow, read_return, timeout=None)
+        asking = guarded_async(question, (stop(),), print, 0, 0.0)
         task = asyncio.ensure_future(asking)
         await asyncio.sleep(0)
         return asking, task

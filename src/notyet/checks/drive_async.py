@@ -134,7 +134,7 @@ class _Asked:
                     outside = asked_by.set(asked_by.get() | {question.engine})
                 self.missing += 1
                 began = monotonic()
-                coroutine = guarded_async(question, args, self._deliver, place)
+                coroutine = guarded_async(question, args, self._deliver, place, began)
                 task = start_task(coroutine, loop=self.loop, name=question.name)
                 if place not in self.reports:
                     self.began[place], self.tasks[place] = began, task

@@ -7,7 +7,7 @@ a KeyboardInterrupt in the thread of somebody's event loop, which is a person's.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from time import perf_counter
+from time import monotonic
 
 from notyet.core.record import variant
 from notyet.core.verdict import Problem, Report
@@ -87,7 +87,7 @@ def takes(call: Any, count: int) -> bool:
 
 def guarded(question: Question, args: tuple[Any, ...]) -> Report:
     """Ask a question in this thread, whatever the function does."""
-    started = perf_counter()
+    started = monotonic()
     try:
         returned = question.call(*args)
         if hasattr(type(returned), "__await__"):
@@ -95,7 +95,7 @@ def guarded(question: Question, args: tuple[Any, ...]) -> Report:
     except _TooLate:
         return timed_out(question)
     except BaseException as error:  # noqa: BLE001  # foreign code: SystemExit too is only its own
-        return _report(question, crashed(error), perf_counter() - started)
+        return _report(question, crashed(error), monotonic() - started)
     return _answered(question, returned, started)
 
 
@@ -104,9 +104,9 @@ async def guarded_async(
     args: tuple[Any, ...],
     deliver: Callable[[int, Report], None],
     place: int,
+    started: float,
 ) -> None:
     """Ask a question whose function is a coroutine function, and deliver the report."""
-    started = perf_counter()
     try:
         returned = await question.call(*args)
     except KeyboardInterrupt:
@@ -114,13 +114,13 @@ async def guarded_async(
     except BaseException as error:  # as above; CancelledError is the gate's own
         if isinstance(error, GeneratorExit) and not _in_a_task():
             raise  # not the gate's: the loop is gone, and we are being cleared away
-        deliver(place, _report(question, crashed(error), perf_counter() - started))
+        deliver(place, _report(question, crashed(error), monotonic() - started))
     else:
         deliver(place, _answered(question, returned, started))
 
 
 def _answered(question: Question, returned: object, started: float) -> Report:
-    seconds = perf_counter() - started
+    seconds = monotonic() - started
     try:
         answer, warning = question.read(returned)
     except Exception as error:  # noqa: BLE001  # a foreign object that cannot even be looked at
