@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet.checks.first_command import has_started, will_start
+from notyet.checks.first_command import will_start
 from notyet.checks.groups import Watchdog, reap, reap_in_time
 from notyet.checks.loop import NEVER
 from notyet.checks.process import Process, hold_sigpipe, release_sigpipe
@@ -39,7 +39,6 @@ else:
 __all__ = ["Job", "run_processes", "run_together", "shell_argv"]
 
 _WIDTH = 128  # a hundred at once, which is much, do not wait for each other
-_FIRST_FEW = 8  # which are started before anything else is done, as most have no more gates
 _LOOK_AGAIN = 0.004  # where nothing wakes us up
 _LONGEST = 3600.0  # poll overflows somewhere above
 
@@ -158,15 +157,8 @@ class Stage(Started):
                 break  # it needs what those that run or are ending hold; they need a turn
             if process.pid:
                 started.append(process.pid)
-                if len(started) == _FIRST_FEW:
-                    self._has_started(started)
         if started and self.watchdog is not None:  # all in one message; see Watchdog
             self.watchdog.watch(started)
-            self._has_started(started)
-
-    def _has_started(self, pids: list[int]) -> None:
-        """Do what this process had put off until its first commands are on their way."""
-        has_started(self.watchdog.pid if self.watchdog is not None else 0, *pids)
 
     def _start(self, process: Process) -> bool:
         """Start it, or take note of why not; tells whether there was room for it."""
@@ -196,8 +188,6 @@ class Stage(Started):
         self.loop.ignore_cancel()
         while self.waiting:
             self.waiting.pop().cancelled = True
-        if pids := [process.pid for process in self.processes if process.pid]:
-            self._has_started(pids)  # we may have been interrupted before that
         for process in self.processes:
             if process.is_started and not process.exited and not process.forced:
                 process.cancelled = True

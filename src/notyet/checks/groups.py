@@ -143,7 +143,7 @@ def living(groups: set[int]) -> set[int]:
     """Return which of these groups, whose leaders have exited, still have a running process."""
     left = set()
     try:
-        pids = candidates(min(groups))
+        pids = _started_after(min(groups))
     except (OSError, ValueError, IndexError):  # no /proc
         return {group for group in groups if _answers(-group)}
     for pid in pids:
@@ -180,14 +180,9 @@ def read(path: str) -> bytes:
         system.close(fd)
 
 
-def newest_process() -> int:
-    """Return the number that the system gave away last, to a process or a thread."""
-    return int(read("/proc/loadavg").split()[-1])
-
-
-def candidates(oldest: int) -> Iterable[int]:
+def _started_after(oldest: int) -> Iterable[int]:
     """Return the processes that may have been started after this one."""
-    last = newest_process()
+    last = int(read("/proc/loadavg").split()[-1])  # the number that was given away last
     if oldest <= last < oldest + _MANY:
         return range(oldest + 1, last + 1)
     return [int(name) for name in system.listdir("/proc") if name.isdecimal()]

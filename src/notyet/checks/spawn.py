@@ -60,12 +60,7 @@ def shell_argv(script: str, shell: str) -> tuple[str, ...]:
 
 def new_token() -> str:
     """Return what marks all that is started together."""
-    return begins_token() + system.urandom(12).hex()
-
-
-def begins_token() -> str:
-    """Return what all our tokens begin with, and those of no other process that runs."""
-    return f"{system.getpid()}-"
+    return f"{system.getpid()}-{system.urandom(12).hex()}"
 
 
 def folder_id(folder: str) -> tuple[int, int] | None:

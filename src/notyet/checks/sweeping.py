@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from notyet import system
-from notyet.checks.groups import candidates, is_zombie, read, send, status
+from notyet.checks.groups import is_zombie, read, send, status
 from notyet.checks.orphans import is_childless
-from notyet.checks.spawn import MARK, begins_token
+from notyet.checks.spawn import MARK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,12 +21,11 @@ _AT_LEAST = 0.05
 
 
 class Sweep:
-    """Whom we may end: children of ours that come from gates, and what got away from us."""
+    """Whom we may end: children of ours that come from gates."""
 
-    def __init__(self, *, theirs: Collection[int], spared: Collection[int], is_late: bool) -> None:
+    def __init__(self, *, theirs: Collection[int], spared: Collection[int]) -> None:
         self._theirs = theirs
         self._spared = spared
-        self._is_late = is_late
         self._told: set[int] = set()
 
     def work(self, at_most: float) -> int:
@@ -35,19 +34,17 @@ class Sweep:
         grace = min(_GRACE, at_most / 3)
         started = time.monotonic()
         ended = 0
-        strays = self._strays()
-        while strays or not is_childless():
+        while not is_childless():
             left = [pid for pid in children() if pid in self._told or self._is_ours(pid)]
             collected = [pid for pid in left if _collect(pid)]
-            ended += len(collected) + sum(pid not in self._told for pid in strays)
+            ended += len(collected)
             waited = time.monotonic() - started
-            is_done = (self._theirs or self._spared) and not left and not strays
+            is_done = (self._theirs or self._spared) and not left
             if waited > at_most or is_done:
                 break
-            self._tell((*left, *strays), is_over=waited > grace)
+            self._tell(left, is_over=waited > grace)
             if not collected:  # else its own children are ours now: look again at once
                 time.sleep(0.002)
-            strays = self._strays()
         return ended
 
     def _tell(self, pids: Collection[int], *, is_over: bool) -> None:
@@ -58,16 +55,6 @@ class Sweep:
                 send(pid, signal.SIGTERM)
                 send(pid, signal.SIGCONT)
             self._told.add(pid)
-
-    def _strays(self) -> list[int]:
-        """Return what carries our mark, and lost its parent before we adopted orphans."""
-        if not self._is_late:
-            return []
-        ours = begins_token().encode()
-        found = {pid: _mark_of(pid) or b"" for pid in candidates(system.getpid())}
-        strays = [p for p, m in found.items() if any(w.startswith(ours) for w in m.split())]
-        mine = set(children()) if strays else ()
-        return [pid for pid in strays if pid not in mine]
 
     def _is_ours(self, pid: int) -> bool:
         """Tell whether a child comes from a gate.

@@ -183,10 +183,12 @@ def adopt() -> None:
 
 
 def _adopt() -> None:
+    from notyet.checks.groups import reap_later
     from notyet.checks.loop import answer_to
-    from notyet.checks.orphans import adopt_once_started
+    from notyet.checks.orphans import adopt_orphans
 
-    adopt_once_started()
+    adopt_orphans()
+    reap_later()
     answer_to(1, _end)
 
 

@@ -59,7 +59,7 @@ def test_a_sweep_ends_all_children_and_counts_them(tmp_path, monkeypatch):
 
     from notyet.checks import orphans
 
-    monkeypatch.setattr(orphans, "_sweeps", False)
+    monkeypatch.setattr(orphans, "_adopted", False)
     assert orphans.sweep() == 0
     try:
         assert orphans.adopt_orphans()
@@ -102,54 +102,44 @@ def test_a_sweep_leaves_alone_what_was_there_before(tmp_path):
     assert (ended.stdout, ended.stderr) == (b"1 False True True 0\n", b"")
 
 
-LATE = """
-import os, sys
-sys.path[:0] = sys.argv[2:]
-from commands import run, running, script, pids_in, until
-from notyet.checks import orphans
-import pathlib
-here = pathlib.Path(sys.argv[1])
-become = orphans._become_subreaper
-def parent(pid):
-    return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
-def is_lost(pid):
-    while pid > 1 and pid != os.getpid():
-        pid = parent(pid)
-    return pid != os.getpid()
-WHEN
-orphans._become_subreaper = become_late
-orphans.adopt_once_started()
-assert not orphans.adopts()
-stubborn = "trap '' TERM; echo $$ > a.pid; while :; do sleep 0.1; done"
-(here / "s.sh").write_text(stubborn)
-text = "until [ -e go ]; do sleep 0.01; done; (setsid sh s.sh &) & "
-run(script(text + "until [ -s a.pid ]; do sleep 0.01; done", here))
-assert orphans.adopts()
-(pid,) = pids_in(here)
-print(running(pid), parent(pid) == os.getpid(), orphans.sweep() >= 1, running(pid), orphans.sweep())
+# A hook whose first gate has been started, is gone, and has left something behind, before the
+# hook itself can do anything more.
+OVERTAKEN = """
+import os, pathlib, sys
+sys.path[:0] = sys.argv[3:]
+from commands import pids_in, run, running, script, until
+from notyet.checks import process
+from notyet.cli.hook_process import adopt, answer_host
+from notyet.dialects import Reply
+here, left = pathlib.Path(sys.argv[1]), sys.argv[2]
+real = process.launch
+def launch(*args):
+    gate = real(*args)
+    assert until(lambda: pids_in(here) and not running(gate))
+    (pid,) = pids_in(here)
+    parent = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1]
+    print(running(pid), parent == str(os.getpid()))
+    return gate
+process.launch = launch
+def answer(read):
+    adopt()
+    run(script(f"{left} >/dev/null 2>&1 &", here, environ=dict(os.environ)))
+    return Reply()
+code = answer_host(answer)
+print(code, *(pid for pid in pids_in(here) if running(pid)), "left")
 """
-IN_TIME = """
-def become_late():
-    done = become()
-    (here / "go").touch()
-    return done
-"""
-TOO_LATE = """
-def become_late():
-    (here / "go").touch()
-    assert until(lambda: any(map(is_lost, pids_in(here))))
-    return become()
-"""
+STAY = "setsid sh -c 'echo $$ > a.pid; exec sleep 1000'"
 
 
-def test_orphans_are_adopted_also_when_their_forebear_runs_already(tmp_path):
-    ended = run(python(LATE.replace("WHEN", IN_TIME), str(tmp_path), *PATHS, timeout=30))
-    assert (ended.stdout, ended.stderr) == (b"True True True False 0\n", b"")
-
-
-def test_what_lost_its_parent_before_orphans_were_adopted_is_found_by_our_mark(tmp_path):
-    ended = run(python(LATE.replace("WHEN", TOO_LATE), str(tmp_path), *PATHS, timeout=30))
-    assert (ended.stdout, ended.stderr) == (b"True False True False 0\n", b"")
+@pytest.mark.parametrize(
+    ("left", "environ"),
+    [(STAY, {}), (f"env -i {STAY}", {}), (STAY, {"BIG": "x" * 100_000})],
+    ids=["in a session of its own", "without any environment", "with a large environment"],
+)
+def test_what_the_first_gate_leaves_at_once_is_adopted_by_a_hook(tmp_path, left, environ):
+    job = python(OVERTAKEN, str(tmp_path), left, *PATHS, timeout=50, environ=environ)
+    ended = run(job)
+    assert (ended.stdout, ended.stderr) == (b"True True\n0 left\n", b"")
 
 
 INTERRUPTED = """
@@ -164,7 +154,7 @@ def interrupted(*args):
     assert until(lambda: len(pids_in(here)) == 2)
     raise KeyboardInterrupt
 WHERE
-orphans.adopt_once_started()
+assert orphans.adopt_orphans()
 left = "setsid sh -c 'echo $$ > a.pid; exec sleep 1000' &"
 try:
     run(script(f"({left}) & echo $$ > b.pid; exec sleep 1000", here))
@@ -173,12 +163,12 @@ except KeyboardInterrupt:
     print(*(pid for pid in pids_in(here) if running(pid)), "left")
 """
 BEFORE_ITS_NUMBER_IS_KNOWN = "real, process.launch = process.launch, interrupted"
-BEFORE_ORPHANS_ARE_ADOPTED = """
+BEFORE_WE_LISTEN_TO_IT = """
 real, started.Started._listen_to = started.Started._listen_to, interrupted
 """
 
 
-@pytest.mark.parametrize("where", [BEFORE_ITS_NUMBER_IS_KNOWN, BEFORE_ORPHANS_ARE_ADOPTED])
+@pytest.mark.parametrize("where", [BEFORE_ITS_NUMBER_IS_KNOWN, BEFORE_WE_LISTEN_TO_IT])
 def test_nothing_survives_an_interruption_right_after_the_start(tmp_path, where):
     code = INTERRUPTED.replace("WHERE", where)
     ended = run(python(code, str(tmp_path), *PATHS, timeout=50))
