@@ -275,3 +275,12 @@ def test_other_gates_are_not_asked_after_an_error_where_plugin_handlers_are():
     engine._roster.add(gate("native", Block("x"), scopes=("subagent",)))
     decision = run(engine, substop(ending="error"))
     assert [r.gate.split("[")[0] for r in decision.reports] == ["subagent_stopping"]
+
+
+def test_what_a_handler_gets_has_each_of_its_fields_and_no_other():
+    seen = []
+    engine = Engine()
+    engine.on("subagent_stopping", lambda event, ctx: seen.extend((event, ctx)))
+    asyncio.run(engine.decide(substop()))
+    assert [tuple(each.__dict__) for each in seen] == [each._fields for each in seen]
+    assert len(seen) == 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from notyet.core.event import child_key
 from notyet.core.gate import GATED_ENDINGS, Function, Gate, Match, name_of
+from notyet.core.record import made
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Problem
 from notyet.dialects.native import VERDICTS
@@ -104,24 +105,25 @@ def gate(name: str, handler: Callable[..., Any], priority: int, step: int) -> Ga
 def write_call(event: StopEvent) -> Callable[[], tuple[SubagentStopping, Context]]:
     """Return what gives the arguments of a `subagent_stopping` handler, anew for each."""
     ctx = _context(event)
-    stopping = SubagentStopping(
-        run_id=ctx.run_id,
-        child_session_key=ctx.child_session_key,
-        requester_session_key=ctx.requester_session_key,
-        agent_id=ctx.agent_id,
-        task=event.task,
-        label=event.label,
-        outcome=_OUTCOMES.get(event.ending, event.ending),
-        reason=event.end_reason or _REASONS[event.ending],
-        error=event.error,
-        last_assistant_message=event.last_message,
-        usage=_usage(event.usage),
-        duration_ms=event.duration_ms,
-        tools_used=event.tools_used,
-        steer_count=event.block_count,
-        max_steers=event.max_blocks,
-    )
-    return lambda: (stopping.__copy__(), ctx.__copy__())
+    fields = {
+        "run_id": ctx.run_id,
+        "child_session_key": ctx.child_session_key,
+        "requester_session_key": ctx.requester_session_key,
+        "agent_id": ctx.agent_id,
+        "task": event.task,
+        "label": event.label,
+        "outcome": _OUTCOMES.get(event.ending, event.ending),
+        "reason": event.end_reason or _REASONS[event.ending],
+        "error": event.error,
+        "last_assistant_message": event.last_message,
+        "usage": _usage(event.usage),
+        "duration_ms": event.duration_ms,
+        "tools_used": event.tools_used,
+        "steer_count": event.block_count,
+        "max_steers": event.max_blocks,
+    }
+    own = ctx.__dict__
+    return lambda: (made(SubagentStopping, fields.copy()), made(Context, own.copy()))
 
 
 def write_ended(event: StopEvent, decision: Decision) -> tuple[SubagentEnded, Context]:
