@@ -84,7 +84,11 @@ async def _measure(effort: Effort) -> list[Row]:  # noqa: PLR0915  # one run, so
             await answer
 
     async def timed_pluggy():
-        """Guard and time each handler; one that swallows its cancellation still holds us."""
+        """Guard and time each handler in our own task.
+
+        One that swallows its cancellation holds us for ever, and what one does to the task or to
+        its context variables the next one sees.
+        """
         reports = []
         for coroutine in hooks.stopping(event=EVENT, ctx=None):
             started = loop.time()
@@ -144,7 +148,7 @@ async def _measure(effort: Effort) -> list[Row]:  # noqa: PLR0915  # one run, so
         plain_chain=lambda: plain_chain.decide(SUBEVENT),
     )
     pool.shutdown()
-    bare, timed = "pluggy, unguarded", "pluggy + timeout + report"
+    bare, timed = "pluggy, unguarded", "pluggy, a timeout around each"
     threads = "pluggy + thread + timeout"
     rows = (
         ("3 async gates, decided", "await in a loop", "loop_alone", "three", "engine.loop"),
@@ -154,12 +158,12 @@ async def _measure(effort: Effort) -> list[Row]:  # noqa: PLR0915  # one run, so
         ("10 plain gates, one stage", "run_in_executor", "in_executor", "ten_plain", 2.0),
         (
             "3 async handlers in sequence",
-            "pluggy + task + wait + report",
+            "pluggy, a task for each",
             "guarded_pluggy",
             "chain",
             "engine.pluggy",
         ),
-        ("  that may hold us when late", timed, "timed_pluggy", "chain", UNJUDGED),
+        ("  where a late one may hold us", timed, "timed_pluggy", "chain", UNJUDGED),
         ("  for scale", bare, "bare_pluggy", "chain", UNJUDGED),
         ("3 plain handlers in sequence", threads, "threaded_pluggy", "plain_chain", 1.0),
     )
