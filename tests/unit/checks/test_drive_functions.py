@@ -200,6 +200,45 @@ def test_an_async_gate_that_waits_for_nothing_takes_no_turn_of_the_loop():
     assert asyncio.run(main()).reports[0].status == "allowed"
 
 
+def test_the_task_of_an_async_gate_that_waits_for_nothing_ends_as_any_task_does():
+    tasks, heard = {}, []
+
+    async def main():
+        async def quick(event):
+            tasks["quick"] = asyncio.current_task()
+
+        async def heard_of(event):
+            tasks["heard of"] = asyncio.current_task()
+            asyncio.current_task().add_done_callback(heard.append)
+
+        async def cancels_itself(event):
+            tasks["cancels itself"] = asyncio.current_task()
+            asyncio.current_task().cancel()
+
+        gates = [gate("a", quick), gate("b", heard_of), gate("c", cancels_itself)]
+        decision = await Engine(gates).decide(stop())
+        await asyncio.sleep(0)
+        assert not asyncio.all_tasks() - {asyncio.current_task()}
+        return decision
+
+    assert asyncio.run(main()).outcome == "passed"
+    assert {name: (task.done(), task.cancelled()) for name, task in tasks.items()} == {
+        "quick": (True, False),
+        "heard of": (True, False),
+        "cancels itself": (True, True),
+    }
+    assert heard == [tasks["heard of"]]
+
+
+def test_an_async_gate_that_cancels_itself_and_then_waits_has_crashed():
+    async def waits(event):
+        asyncio.current_task().cancel()
+        await asyncio.sleep(LONG)
+
+    decision = asyncio.run(Engine([gate("waits", waits)]).decide(stop()))
+    assert str(decision.reports[0].answer) == "crashed: CancelledError"
+
+
 def test_an_async_gate_has_a_task_of_its_own_that_goes_on_where_it_waits():
     async def main():
         mine = asyncio.current_task()
