@@ -52,6 +52,16 @@ def nest(git_project, inner):
     return Path(git_project)
 
 
+def plant(project, name, *stages):
+    """Have the index say that a folder is another repository, though none is there."""
+    (project / name).mkdir(parents=True)
+    (project / name / "a.txt").write_text("a")
+    head = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=project, text=True).strip()
+    entries = "".join(f"160000 {head} {stage}\t{name}\0" for stage in stages or (0,))
+    add = ["git", "update-index", "-z", "--index-info"]
+    subprocess.run(add, cwd=project, input=entries.encode(), check=True)
+
+
 def dig(folder):
     """Make folders in a folder that are too deep for anybody to name them."""
     fd = os.open(folder, os.O_RDONLY)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 64 * 1024 * 1024  # of content read; beyond, size and time stand for it
 MOST_FILES = 50_000  # that are read; beyond, size and time stand for them
-MOST_ENTRIES = 20_000  # of the repositories inside this one
+MOST_ENTRIES = 20_000  # of each of the repositories inside this one
 _CHUNK = 1024 * 1024
 _OPEN = system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK | system.O_NOFOLLOW
 # In a mode, without importing `stat`:
@@ -40,11 +40,11 @@ class Contents:
             self._known[path] = self._read(path, info)
         return self._known[path]
 
-    def of_repository(self, path: bytes) -> bytes:
-        """Return what stands for all that is in another repository; raises Unknown for a part."""
+    def of_folder(self, path: bytes) -> bytes:
+        """Return what stands for all that is in a folder; raises Unknown for a part."""
         if path not in self._known:
             try:
-                self._known[path] = b"repository " + self._walked(path)
+                self._known[path] = b"all of " + self._walked(path)
             except OSError as error:
                 raise Unknown(UNREADABLE) from error
         return self._known[path]
@@ -100,8 +100,12 @@ class Reading:
         self._bytes = MOST_BYTES
         self._files = MOST_FILES
 
-    def content(self, name: bytes) -> bytes:
-        """Return what stands for a file: its mode and content, or its size and time if too big."""
+    def content(self, name: bytes, *, is_listed: bool) -> bytes:
+        """Return what stands for a file: its mode and content, or its size and time if too big.
+
+        For a folder it is all that is in it where git does not list its files: in a repository
+        inside this one, and where the index has one though none is there (`is_listed` is False).
+        """
         self._contents.expect_time()
         path = self._path(name.rstrip(b"/"))
         try:
@@ -116,9 +120,8 @@ class Reading:
                 return b"link " + system.readlink(path)
             if kind != _FOLDER:
                 return b"odd " + outside(info)
-            # A submodule, or a repository inside this one; else its files are listed.
-            if _is_there(path + b"/.git"):
-                return self._contents.of_repository(path)
+            if not is_listed or _is_there(path + b"/.git"):
+                return self._contents.of_folder(path)
         except OSError as error:  # not ours to read, or gone by now
             return type(error).__name__.encode() + b" " + outside(info)
         return b"folder"

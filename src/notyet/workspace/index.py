@@ -138,7 +138,7 @@ class _Reader:
         self._entries.odd.append(data[at + _MODE : at + _MODE + 4] + data[at + _HASH : stop])
         is_file = mode in (_REGULAR, _LINK)
         # Conflicts the status tells, unless it was told to overlook them.
-        if flags & _VALID or (not flags & _STAGE and (is_skipped or not is_file)):
+        if flags & _VALID or not is_file or (is_skipped and not flags & _STAGE):
             self._entries.hidden.append(name)
             if len(self._entries.hidden) > MOST_HIDDEN:
                 raise Unknown(TOO_MUCH)

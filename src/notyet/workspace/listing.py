@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 LIST = ("ls-files", "--full-name", "-v", "--stage", "-z")
 _MOST_LISTED = 512 * 1024 * 1024  # bytes; they are not kept
 _PLAIN = frozenset({b"H 100644 ", b"H 100755 ", b"H 120000 "})
-_CONFLICT = b"M "  # these the status tells
+_CONFLICT, _OTHER = b"M ", b"160000 "  # the status tells what conflicts, but of no other repository
 _WILD = "*?[\\"
 _KIND, _LINK = 0o170000, 0o120000  # in a mode
 
@@ -37,24 +37,53 @@ class Listing(Entries):
                 del self.unmet[folder]
         plain = _PLAIN
         odd = [entry for entry in entries if entry[:9] not in plain]
-        self.hidden += [entry.partition(b"\t")[2] for entry in odd if entry[:2] != _CONFLICT]
+        self.hidden += [
+            entry.partition(b"\t")[2]
+            for entry in odd
+            if entry[:2] != _CONFLICT or entry[2:9] == _OTHER
+        ]
         if self._left < 0 or len(self.hidden) > MOST_HIDDEN:
             raise Unknown(TOO_MUCH)
 
 
 def led_into(folder: str, paths: Sequence[str], top: str) -> Iterator[bytes]:
     """Yield the other repositories that a path leads into by name; globs do not get there."""
-    inside = f"{top.rstrip('/')}/"
+    for place in _named(folder, paths, top):
+        if _is_link(place):  # what it leads to is named by no glob
+            raise Unknown(LINKED)
+        if system.path.lexists(system.path.join(place, ".git")):
+            yield system.fsencode(_inside(place, top))
+
+
+def exact(folder: str, paths: Sequence[str], top: str) -> list[str]:
+    """Return globs for what paths lead through by name, but for all that is in folders of the name.
+
+    The index may hold another repository there: then git lists nothing of what is in it.
+    """
+    return [*dict.fromkeys(_exact(_inside(place, top)) for place in _named(folder, paths, top))]
+
+
+def _exact(name: str) -> str:
+    """Return a glob for one name; without any sign of a glob git takes it for a folder, too."""
+    plain = "".join(f"\\{sign}" if sign in _WILD else sign for sign in name[:-1])
+    return f":(top,glob){plain}\\{name[-1]}"
+
+
+def _named(folder: str, paths: Sequence[str], top: str) -> Iterator[str]:
+    """Yield what paths lead to and through by name."""
     for path in paths:
         wild = min((path.find(mark) for mark in _WILD if mark in path), default=len(path))
         named = path if wild == len(path) else path[:wild].rpartition("/")[0]
         place = system.path.normpath(system.path.join(folder, named))
-        while place.startswith(inside):
-            if _is_link(place):  # what it leads to is named by no glob
-                raise Unknown(LINKED)
-            if system.path.lexists(system.path.join(place, ".git")):
-                yield system.fsencode(place[len(inside) :])
+        while _inside(place, top):
+            yield place
             place = system.path.dirname(place)
+
+
+def _inside(place: str, top: str) -> str:
+    """Return the name of a place from the top on; empty if it lies elsewhere."""
+    above = f"{top.rstrip('/')}/"
+    return place[len(above) :] if place.startswith(above) else ""
 
 
 def _is_link(path: str) -> bool:

@@ -8,7 +8,7 @@ from notyet.workspace.unknown import IGNORED, NOT_NAMED, REFUSED, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from notyet.workspace.content import Contents
     from notyet.workspace.index import Entries
@@ -66,13 +66,16 @@ class OneLook:
                 yield self._list()
 
     def _list(self) -> Command:
-        from notyet.workspace.listing import LIST, Listing
+        from notyet.workspace.listing import LIST, Listing, exact
 
         self._index = listing = Listing(self._begun)
-        return self._command(LIST, listing.take_chunk)
+        more = exact(self._folder, self._paths, self._place.top)
+        return self._command(LIST, listing.take_chunk, more)
 
-    def _command(self, args: tuple[str, ...], take: Callable[[bytes], None]) -> Command:
-        command = Command(self._folder, (*args, *self._globs), take, self._place.root)
+    def _command(
+        self, args: tuple[str, ...], take: Callable[[bytes], None], more: Sequence[str] = ()
+    ) -> Command:
+        command = Command(self._folder, (*args, *self._globs, *more), take, self._place.root)
         self._commands.append(command)
         return command
 
@@ -120,9 +123,9 @@ class OneLook:
             from notyet.workspace.content import Reading
 
             reading = Reading(read(), system.fsencode(self._place.top))
-            hidden = reading.present(index.hidden)
+            hidden = dict.fromkeys(reading.present(index.hidden))
             for path in dict.fromkeys((*changed, *hidden, *others)):
-                content = reading.content(path)
+                content = reading.content(path, is_listed=path not in hidden)
                 seen.update(b"%d %b%d " % (len(path), path, len(content)) + content)
         return seen.hexdigest()
 

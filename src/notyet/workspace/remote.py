@@ -52,8 +52,12 @@ outside() { # leaves what lies in a folder out of the PATH
 '
   PATH=$path; export PATH
 }
-inside() { # a repository in this one: what is in it, but for what git keeps
+inside() { # a repository in this one
   [ -e "$1/.git" ] || [ -L "$1/.git" ] || return 0
+  all "$1"
+}
+all() { # what is in a folder of which git lists nothing, but for what git keeps
+  [ -d "$1" ] && [ ! -L "$1" ] || return 0
   led=yes
   [ "$(find "./$1" -name .git -prune -o -print | wc -l)" -le %(entries)d ] || unknown many
   find "./$1" -name .git -prune -o ! -type d -exec ls -dnc $full {} + || unknown read
@@ -67,7 +71,11 @@ into() { # the repositories that a path leads into by name; globs do not get the
   while :; do
     case $named in ''|.|..|*/.|*/..) break ;; /*) unknown odd; break ;; esac
     [ ! -L "$named" ] || unknown linked
-    inside "$named"
+    last=${named#"${named%%?}"} # with a sign of a glob, git does not take it for a folder
+    case $(git ls-files --stage -- ":(glob)${named%%?}\\$last") in
+      160000*) all "$named" ;;
+      *) inside "$named" ;;
+    esac
     case $named in */*) named=${named%%/*} ;; *) named= ;; esac
   done
 }
@@ -108,7 +116,7 @@ files() { # all that stands for what the scope shows, given as globs of git
     done
   git -c core.quotePath=false ls-files --stage "$@" | sed -n 's/^160000 [^	]*	//p' |
     while read -r path; do
-      case $path in \"*) unknown odd ;; *) inside "$path" ;; esac
+      case $path in \"*) unknown odd ;; *) all "$path" ;; esac
     done
 }
 look() { # a folder, the number of its paths, these, and more that is not its

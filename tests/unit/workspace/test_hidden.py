@@ -11,7 +11,7 @@ from notyet import system
 from notyet.workspace import content, index, unknown
 from notyet.workspace.look import Scope, fingerprint, fingerprints
 from tree_changes import SECOND_CHANGES, add, edit, overlook, second_id, skip
-from tree_looks import dig, new_repository
+from tree_looks import dig, new_repository, plant
 
 pytestmark = pytest.mark.rule("B6", "N1")
 
@@ -224,3 +224,36 @@ def test_a_folder_inside_that_vanishes_while_it_is_looked_at_makes_the_files_unk
 
     monkeypatch.setattr(system, "scandir", gone)
     assert fingerprint(git_project) == ""
+
+
+@pytest.mark.parametrize("stages", [(0,), (1, 2)], ids=["whole", "in a conflict"])
+@pytest.mark.parametrize("paths", [(), ("file.txt", "d/src/**"), ("d/src/deep/*.txt",), ("d/**",)])
+def test_a_change_in_a_folder_that_the_index_calls_a_repository_shows(git_project, paths, stages):
+    project = Path(git_project)
+    plant(project, "d/src", *stages)
+    (project / "d/src/deep").mkdir()
+    seen = [fingerprints([Scope(git_project, paths)])]
+    for name in ("a.txt", "new.txt", "deep/new.txt"):
+        (project / "d/src" / name).write_text("changed")
+        seen.append(fingerprints([Scope(git_project, paths)]))
+    assert [""] not in seen
+    assert len({*map(str, seen)}) == 4
+
+
+@pytest.mark.parametrize("name", ["a", "a*[b]?/c", "ö", "*", "a\\b", "[", "line\nend"])
+@pytest.mark.parametrize("last", ["src", "ö", "s!", "^", "]"])
+def test_it_shows_whatever_the_folders_are_called(git_project, name, last):
+    project = Path(git_project)
+    plant(project, f"{name}/{last}")
+    scope = [Scope(str(project / name), (f"{last}/*.txt",))]
+    before = fingerprints(scope)
+    (project / name / last / "a.txt").write_text("changed")
+    assert [""] != before != fingerprints(scope)
+
+
+@pytest.mark.parametrize("paths", [(), ("*.txt",)])
+def test_seen_from_inside_of_such_a_folder_the_files_are_unknown(git_project, paths):
+    plant(Path(git_project), "src")
+    scope, reasons = Scope(f"{git_project}/src", paths), {}
+    assert fingerprints([scope], reasons=reasons) == [""]
+    assert reasons == {scope: unknown.REFUSED}

@@ -23,7 +23,7 @@ from tree_changes import (
     second_id,
     stage,
 )
-from tree_looks import SHELLS, dig, is_known, look, nest, new_repository
+from tree_looks import SHELLS, dig, is_known, look, nest, new_repository, plant
 
 pytestmark = pytest.mark.rule("B6", "M1", "N1")
 
@@ -67,7 +67,9 @@ def test_every_shell_sees_the_same(git_project, shell):
     if shutil.which(shell[0]) is None:
         pytest.skip(f"there is no {shell[0]}")
     add_strangely(Path(git_project))
-    assert look(git_project, shell=shell) == look(git_project) != ""
+    plant(Path(git_project), "d/src")
+    for paths in ((), ("d/src/*.txt",)):
+        assert look(git_project, *paths, shell=shell) == look(git_project, *paths) != ""
 
 
 def test_ignored_files_pipes_and_the_time_do_not_count(git_project):
@@ -140,6 +142,19 @@ def test_a_change_inside_a_submodule_or_a_nested_repository_shows(nested):
     seen.append(look(nested))
     assert all(map(is_known, seen))
     assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize("paths", [(), ("file.txt", "d/src/**"), ("d/src/deep/*.txt",), ("d/**",)])
+def test_a_change_in_a_folder_that_the_index_calls_a_repository_shows(git_project, paths):
+    project = Path(git_project)
+    plant(project, "d/src")
+    (project / "d/src/deep").mkdir()
+    seen = [look(project, *paths)]
+    for name in ("a.txt", "new.txt", "deep/new.txt"):
+        (project / "d/src" / name).write_text("changed")
+        seen.append(look(project, *paths))
+    assert all(map(is_known, seen))
+    assert len({*seen}) == 4
 
 
 def test_an_edit_inside_that_keeps_size_and_time_shows(nested):
