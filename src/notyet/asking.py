@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from notyet import system
 from notyet.checks.drive import Call, Stage
-from notyet.core.gate import Function, place_of
+from notyet.core.command import Command
+from notyet.core.gate import place_of
 from notyet.core.json_text import dumps
 from notyet.core.record import replace
 from notyet.core.verdict import Allow
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from notyet.checks.function import Question, Writer
     from notyet.checks.question import CommandQuestion
     from notyet.checks.spawn import Job
-    from notyet.core.command import Command, Exit
+    from notyet.core.command import Exit
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
@@ -183,7 +184,7 @@ class Asking:
         from notyet.checks.question import CommandQuestion
 
         check = gate.check
-        assert not isinstance(check, Function)
+        assert isinstance(check, Command)
         face = command_face(check.speaks)
         remote = self.place(gate)
         warning = ""

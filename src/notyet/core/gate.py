@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from notyet.core.event import Ending, Scope, StopEvent
+    from notyet.core.function import Function as Function  # noqa: PLC0414  # imported from here
     from notyet.core.matcher import Kind
     from notyet.core.remote import Remote
-
-    Speaks = Literal["notyet", "openclaw"]
 
 KINDS = ("glob", "claude", "codex")  # how patterns can be read
 NATIVE = "notyet"
@@ -29,17 +28,13 @@ CODEX_DEFAULT = "default"  # the type of a child that was spawned without one (D
 GATED_ENDINGS: tuple[Ending, ...] = ("done", "error", "timeout")  # others were ended by people
 
 
-class Function(Record):
-    """A check: call this, plain or `async`. `speaks` says in which shape it is called."""
+def __getattr__(name: str) -> Any:
+    if name != "Function":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from notyet.core.function import Function  # which no gate of a file is
 
-    call: Callable[..., Any]
-    speaks: Speaks = "notyet"
-
-    def _validate(self) -> None:
-        if not callable(self.call):
-            raise TypeError(f"a Function calls a function, not {type(self.call).__name__}")
-        if self.speaks not in DIALECTS:
-            raise ValueError(f"speaks is one of {', '.join(DIALECTS)}, not {self.speaks!r}")
+    globals()[name] = Function
+    return Function
 
 
 class Source(Record):
@@ -104,8 +99,10 @@ class Gate(Record, kw_only=True):
         if not all(isinstance(path, str) and path.strip() for path in self.paths):
             raise ValueError(f"paths are globs of files, not {self.paths!r}")
         check_timeout(self.timeout)
-        if not isinstance(self.check, Function | Command):
-            raise TypeError(f"check is a Function or Command, not {type(self.check).__name__}")
+        if not isinstance(self.check, Command):
+            from notyet.core.function import check_function
+
+            check_function(self.check)
         for field in ("priority", "step"):
             if not isinstance(getattr(self, field), int):
                 raise TypeError(f"{field} is a whole number, not {getattr(self, field)!r}")

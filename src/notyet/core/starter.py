@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from notyet.core.command import Command
 from notyet.core.event import SCOPES
-from notyet.core.gate import CODEX_DEFAULT, KINDS, Function, check_timeout
+from notyet.core.function import check_function
+from notyet.core.gate import CODEX_DEFAULT, KINDS, check_timeout
 from notyet.core.matcher import matches, pattern_error
 from notyet.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from notyet.core.event import Scope, StartEvent
+    from notyet.core.function import Function
     from notyet.core.gate import Source
     from notyet.core.matcher import Kind
 
@@ -35,8 +37,8 @@ class Starter(Record, kw_only=True):
     source: Source | None = None
 
     def _validate(self) -> None:
-        if not isinstance(self.check, Function | Command):
-            raise TypeError(f"check is a Function or Command, not {type(self.check).__name__}")
+        if not isinstance(self.check, Command):
+            check_function(self.check)
         if isinstance(self.check, Command) and self.check.speaks not in SPEAKING:
             said = f"not {self.check.speaks!r}"
             raise ValueError(f"a start hook speaks {' or '.join(SPEAKING)}, {said}")
