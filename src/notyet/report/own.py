@@ -16,9 +16,9 @@ from notyet.config.files import (
     root_of,
 )
 from notyet.config.files_hosts import host_files
-from notyet.config.places import OFF_VARIABLE
+from notyet.config.places import OFF_VARIABLE, has_record
 from notyet.config.settings import Settings
-from notyet.config.store import read_record, record_path, state_folder
+from notyet.config.store import read_record, state_folder
 from notyet.config.switch import switched_off
 from notyet.config.trust import candidate
 from notyet.core.gate import Match, place_of
@@ -155,7 +155,7 @@ def _files(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[ConfigFil
     state = state_folder(environ)
 
     def is_trusted(path: str) -> bool:
-        return bool(state) and os.path.exists(record_path(state, path))
+        return has_record(state, path)
 
     place = real_folder(cwd)
     files = native_files(place, environ, is_trusted)
