@@ -9,12 +9,12 @@ from pathlib import Path
 from hook_runs import clean_environ, in_bytes
 from notyet.install.launcher import launcher_path, lay, own_root, text, words
 
-_ASK = "posix._exit(serve(sys.argv[2:]))"
-_TELL = """
-def is_packed(module):
-    return type(module.__spec__.loader).__name__ == "Pack"
-print([n for n, m in sys.modules.items() if n[:6] == "notyet" and is_packed(m)])
-"""
+_ASK = "code = serve(sys.argv[2:])"
+_OURS = """[
+        n for n, m in sys.modules.items()
+        if n[:6] == "notyet" and type(m.__spec__.loader).__name__ == "Pack"
+    ]"""
+_TELL = f"print({_OURS}, flush=True)"
 _TIME = re.compile(rb"\d+\.\d s\b")
 
 

@@ -99,10 +99,28 @@ def its_launcher_is_gone(world, monkeypatch):
     (world.launch() / "launch.py").unlink()
 
 
+@plants("program-missing")
+def its_launcher_is_no_file(world, monkeypatch):
+    path = world.launch() / "launch.py"
+    path.unlink()
+    path.mkdir()
+
+
 @plants("launcher-other")
-def its_launcher_is_of_another_notyet(world, monkeypatch):
+def its_launcher_is_of_another_version(world, monkeypatch):
     path = world.launch() / "launch.py"
     path.write_text(f"{path.read_text()}# of another version\n")
+
+
+@plants("launcher-other")
+def its_launcher_is_of_another_installation(world, monkeypatch):
+    folder = world.launch()
+    other = folder.with_name("0123456789ab")
+    folder.rename(other)
+    known = world.settings.read_text()
+    world.settings.write_text(known.replace(folder.name, other.name))
+    if world.host == "codex":
+        world.serve()
 
 
 @plants("pack-outdated")

@@ -11,7 +11,7 @@ from notyet.cli.main import main
 from notyet.install import claude, codex, codex_trust, host_named
 from notyet.install.entry import entries
 from notyet.install.hooks_file import document_of
-from notyet.install.launcher import data_folder, lay, own_root
+from notyet.install.launcher import lay, own_folder, own_root
 from notyet.install.registered import registrations
 from notyet.install.start import launched
 
@@ -134,7 +134,7 @@ class World:
 
     def launch(self):
         """Register the launcher, as `notyet install` does now; return its folder."""
-        folder = data_folder(os.environ)
+        folder = own_folder(os.environ, own_root())
         lay(folder, own_root())
         self.settings.unlink()
         self.register(start=launched(folder, sys.executable))

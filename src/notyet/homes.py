@@ -17,17 +17,25 @@ def home_folder(environ: Mapping[str, str]) -> str:
 
 def config_home(environ: Mapping[str, str]) -> str:
     """Return the folder of the user's configuration; empty where there is no home."""
-    folder = environ.get("XDG_CONFIG_HOME", "")
-    if system.path.isabs(folder):
-        return folder
-    home = home_folder(environ)
-    return system.path.join(home, ".config") if home else ""
+    return _folder(environ, "XDG_CONFIG_HOME", ".config")
+
+
+def data_home(environ: Mapping[str, str]) -> str:
+    """Return the folder of what programs keep for the user; empty where there is no home."""
+    return _folder(environ, "XDG_DATA_HOME", ".local/share")
 
 
 def state_home(environ: Mapping[str, str]) -> str:
     """Return the folder of what programs remember; empty where there is no home."""
-    folder = environ.get("XDG_STATE_HOME", "")
+    if "HOME" not in environ:
+        environ = {**environ, "HOME": system.path.expanduser("~")}
+    return _folder(environ, "XDG_STATE_HOME", ".local/state")
+
+
+def _folder(environ: Mapping[str, str], name: str, usual: str) -> str:
+    """Return the folder that a variable names, else the usual one below the home."""
+    folder = environ.get(name, "")
     if system.path.isabs(folder):
         return folder
-    home = environ["HOME"] if "HOME" in environ else system.path.expanduser("~")
-    return system.path.join(home, ".local", "state") if system.path.isabs(home) else ""
+    home = home_folder(environ)
+    return system.path.join(home, usual) if home else ""

@@ -18,7 +18,7 @@ from notyet.install import HOSTS, host_named
 from notyet.install.edit import is_dropped
 from notyet.install.entry import EVENTS, START_TIMEOUT, entries
 from notyet.install.hooks_file import found_in
-from notyet.install.launcher import data_folder, is_laid, lay, own_root
+from notyet.install.launcher import is_laid, lay, own_folder, own_root
 from notyet.install.place import is_same_file
 from notyet.install.planning import to_install
 from notyet.install.refused import CannotInstall
@@ -125,7 +125,7 @@ def _install(screen: Screen, host: Host, args: argparse.Namespace, seconds: int)
 def _start(environ: Mapping[str, str]) -> Start:
     main = os.path.join(own_root(), "notyet", "__main__.py")
     usual = absolute_start(sys.argv[0], sys.prefix, sys.executable, main)
-    return launched_start(usual, data_folder(environ), sys.executable)
+    return launched_start(usual, own_folder(environ, own_root()), sys.executable)
 
 
 def _lay(start: Start) -> None:

@@ -11,7 +11,7 @@ from notyet.install import HOSTS, host_named
 from notyet.install.backup import changed_files
 from notyet.install.edit import is_hook, is_mixed
 from notyet.install.hooks_file import found_in
-from notyet.install.launcher import data_folder, launcher_path, mentions, remove
+from notyet.install.launcher import may_be_used, own_folder, own_root, remove
 from notyet.install.place import is_same_file
 from notyet.install.planning import to_uninstall
 from notyet.install.refused import CannotInstall
@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
 def _uninstall(screen: Screen, host: Host, scope: Scope | Literal[""]) -> int:
     if scope:
         host.target(scope, os.getcwd(), os.environ)  # which says why there is no such scope
+    known = {*changed_files(state_folder(os.environ))}
     found, mistakes = _everywhere(host)
     for mistake in mistakes:
         screen.note(f"not looked into: {mistake}")
@@ -69,22 +70,26 @@ def _uninstall(screen: Screen, host: Host, scope: Scope | Literal[""]) -> int:
     if not places:
         where = f"its {scope} settings" if scope else "its settings here"
         print(f"not installed for {host.TITLE}: nothing of notyet in {where}")
+        _clear(screen, known)
         return 1 if mistakes or is_left else 0
     results = [_from(screen, host, place) for place in places.values()]
-    _clear(screen)
+    if places.keys() <= known:  # else there may be others that nobody remembers
+        _clear(screen, known)
     return 0 if all(results) and not mistakes and not is_left else 1
 
 
-def _clear(screen: Screen) -> None:
-    """Remove the launcher once no settings that we know of have it started."""
-    folder = data_folder(os.environ)
-    if screen.is_dry or not folder or not os.path.isdir(folder):
+def _clear(screen: Screen, known: set[str]) -> None:
+    """Remove this notyet's launcher once none of the settings that we ever changed may start it.
+
+    One that is left behind harms nobody; without it a line that was forgotten would fail.
+    """
+    folder = own_folder(os.environ, own_root())
+    if screen.is_dry or not known or not folder or not os.path.isdir(folder):
         return
-    used = launcher_path(folder)
-    files = {*changed_files(state_folder(os.environ))}
+    files = {*known}
     for name in HOSTS:
         files |= {place.path for place in host_named(name).places(os.getcwd(), os.environ)}
-    if not any(mentions(path, used) for path in files):
+    if not any(may_be_used(folder, path) for path in files):
         remove(folder)
 
 

@@ -41,7 +41,8 @@ _VALUES = {
 _SPLIT = ("-S", "--split-string")  # of `env`: the next word is a whole command
 _PROGRAMS = ("python", "pypy", "__main__.py")
 _MODULE = "/notyet/__main__.py"
-LAUNCHER = "/notyet/launch.py"  # which `install` writes, for a Python to run
+LAUNCHER = "launch.py"  # which `install` writes, for a Python to run
+INSTALLATION = 12  # hexadecimal digits: the folder in ours that it lies in
 _DIRECT = frozenset({*_SHELLS, "eval", "notyet", "py"})
 _DIRECT_STARTS = ("$(", "`")
 _LOOKUPS = (["which"], ["command", "-v"], ["type", "-p"], ["type", "-P"])
@@ -75,6 +76,15 @@ def is_only_hook(command: str) -> bool:
 def at_verb(words: Words) -> int:
     """Return where `hook` or `conclaude` stands in the words of our own call."""
     return 1 if _is_program(words[0]) else _after_python(words)
+
+
+def is_launcher(path: str) -> bool:
+    """Tell whether a file is a launcher of ours, by its name and the folders that it lies in."""
+    folder, _, name = path.rpartition("/")
+    around, _, own = folder.rpartition("/")
+    if len(own) == INSTALLATION and not own.strip("0123456789abcdef"):
+        folder = around
+    return name == LAUNCHER and folder.endswith("/notyet")
 
 
 def _first(calls: Iterable[Call]) -> list[str] | None:
@@ -220,7 +230,9 @@ def _after_python(words: Words) -> int:
         elif words[at].endswith("m") and not words[at].startswith("--"):  # -m, -Im
             return at + 2 if tuple(words[at + 1 : at + 2]) == ("notyet",) else len(words)
         at += 1
-    is_us = at < len(words) and words[at].endswith((_MODULE, LAUNCHER, "/bin/notyet"))
+    is_us = at < len(words) and (
+        words[at].endswith((_MODULE, "/bin/notyet")) or is_launcher(words[at])
+    )
     return at + 1 if is_us else len(words)
 
 

@@ -6,7 +6,7 @@ import shlex
 
 from notyet.core.record import Record
 from notyet.dialects import HOSTS
-from notyet.dialects.own_command import LAUNCHER, at_verb, ours_in
+from notyet.dialects.own_command import at_verb, is_launcher, ours_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def parsed(command: str) -> Ours | None:
         host=host if host in HOSTS else "",
         timeout=timeout if timeout > 0 else None,
         is_portable=_SHORTEST_LOOKUP in command,
-        launcher=script if script.endswith(LAUNCHER) else "",
+        launcher=script if is_launcher(script) else "",
     )
 
 

@@ -1,5 +1,7 @@
 """The launcher: the file that hosts start at every event, and the pack that it takes modules from.
 
+Every installation of notyet has its own, in a folder named after it, so that what one registered
+is no matter of another: neither its upgrades nor its end.
 It is source, and a few lines only: they are compiled each time, but by whichever Python is there.
 What it cannot find in the pack it imports from the folder that notyet was installed in.
 """
@@ -12,10 +14,12 @@ import shlex
 import sys
 import time
 from contextlib import suppress
+from hashlib import blake2b
 
 from notyet.config.read_file import read_file
 from notyet.core.text import visible
-from notyet.homes import home_folder
+from notyet.dialects.own_command import INSTALLATION, LAUNCHER
+from notyet.homes import data_home
 from notyet.install.packing import HEAD, SIGN, Package, is_current
 from notyet.install.replacing import write_private
 
@@ -23,16 +27,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NAME = "launch.py"
 _FLAGS = ("-I", "-S")
-# Every line costs each stop a little: it is compiled each time.
+# Every line costs each stop a little: it is compiled each time. Whatever becomes of what it needs,
+# it neither prints a traceback nor ends with 2, by which hosts send an agent back.
 _TEXT = """\
 # For hosts to start at every event. Written by `notyet install`, which also renews it.
-import sys, gc, marshal, posix
-from _frozen_importlib_external import MAGIC_NUMBER
+import sys, gc, posix
 gc.disable()  # the process lives for a moment, and what it holds is bounded
 sys.path += {folders}
 try:
+    import marshal
+    from _frozen_importlib_external import MAGIC_NUMBER
     path = {pack!a} % sys.implementation.cache_tag
     file = posix.open(path, posix.O_NONBLOCK)
     found = posix.fstat(file)
@@ -45,12 +50,14 @@ try:
     begin(path, found, *rest)
 except Exception:
     pass  # without the pack, the usual import finds everything
+code = 0
 try:
     from notyet.cli.hook import serve
-except ImportError:
-    posix.write(1, {reply!a})
-    posix._exit(0)
-posix._exit(serve(sys.argv[2:]))  # everything is written; an orderly end would only take longer
+    code = serve(sys.argv[2:])
+except BaseException as error:
+    posix.write(1, {reply!a} % type(error).__name__.encode())
+finally:
+    posix._exit(code)  # everything is written; an orderly end would only take longer
 """
 
 
@@ -61,7 +68,7 @@ def own_root() -> str:
 
 def launcher_path(folder: str) -> str:
     """Return where the launcher lies in our folder of data."""
-    return os.path.join(folder, NAME)
+    return os.path.join(folder, LAUNCHER)
 
 
 def pack_path(folder: str, tag: str) -> str:
@@ -70,12 +77,22 @@ def pack_path(folder: str, tag: str) -> str:
 
 
 def data_folder(environ: Mapping[str, str]) -> str:
-    """Return our folder below the XDG data folder; empty where there is no home."""
-    home = environ.get("XDG_DATA_HOME", "")
-    if not os.path.isabs(home):  # the XDG rules: a relative one is to be ignored
-        own = home_folder(environ)
-        home = os.path.join(own, ".local", "share") if own else ""
+    """Return the folder of launchers, below the XDG data folder; empty where there is no home."""
+    home = data_home(environ)
     return os.path.join(home, "notyet") if home else ""
+
+
+def own_folder(environ: Mapping[str, str], root: str) -> str:
+    """Return the folder of the launcher of the notyet that lies in `root`; empty without home."""
+    folder = data_folder(environ)
+    return os.path.join(folder, installation(root)) if folder else ""
+
+
+def installation(root: str) -> str:
+    """Return a name for the notyet that lies in a folder; upgrades of Python do not change it."""
+    before, version, behind = _parted(root)
+    known = f"{before}/python/{behind}" if version else root
+    return blake2b(os.fsencode(known), digest_size=INSTALLATION // 2).hexdigest()
 
 
 def command_words(folder: str, python: str) -> list[str]:
@@ -90,7 +107,8 @@ def words(folder: str, python: str) -> list[str]:
 
 def text(folder: str, root: str) -> str:
     """Return the launcher for a folder of data; `root` is the one that the package lies in."""
-    said = f"notyet: there is no notyet in {visible(root)} any more, so nothing was checked; "
+    place = visible(root).replace("%", "%%")
+    said = f"notyet: it cannot be started from {place} any more (%b), so nothing was checked; "
     said += "install it, and run `notyet install` for this host again"
     return _TEXT.format(
         folders=_folders(root),
@@ -102,16 +120,22 @@ def text(folder: str, root: str) -> str:
 
 
 def _folders(root: str) -> str:
-    """Return the code for where the package is: as now, and as a newer Python would have it."""
-    now = f"/python{sys.version_info[0]}.{sys.version_info[1]}/"
-    if now not in root:
+    """Return the code for where the package is: where the Python that runs has its own, or here."""
+    before, version, behind = (part.replace("%", "%%") for part in _parted(root))
+    if not version:
         return ascii([root])
-    later = root.replace("%", "%%").replace(now, "/python%d.%d/")
-    return f"[{root!a}, {later!a} % sys.version_info[:2]]"
+    of_python = f"{before}/python%d.%d/{behind}"
+    return f"[{of_python!a} % sys.version_info[:2], {root!a}]"
+
+
+def _parted(root: str) -> tuple[str, str, str]:
+    """Part a folder before and behind the version of Python in it; without one all is behind."""
+    return root.rpartition("/python{}.{}/".format(*sys.version_info))
 
 
 def lay(folder: str, root: str) -> None:
     """Write the launcher, and the pack for the Python that runs this. Raises OSError."""
+    os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
     moment = int(time.time()) * 10**9  # every file system can keep a whole second
     write_private(pack_path(folder, _tag()), Package(root).packed(moment), moment)
     write_private(launcher_path(folder), text(folder, root).encode())
@@ -123,7 +147,7 @@ def is_laid(folder: str, root: str) -> bool:
 
 
 def is_launcher_of(folder: str, root: str) -> bool:
-    """Tell whether the launcher starts the package of this folder, as this version does it."""
+    """Tell whether the launcher is that of the notyet in `root`, as this version writes it."""
     return read_file(launcher_path(folder))[0] == text(folder, root)
 
 
@@ -133,24 +157,28 @@ def has_pack(folder: str) -> bool:
 
 
 def remove(folder: str) -> None:
-    """Remove the launcher and its packs, and the folder if nothing else is in it."""
+    """Remove a launcher and its packs, and the folders around if nothing else is in them."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
         return
     for name in names:
-        if name == NAME or (name.startswith("hook.") and name.endswith(".pack")):
+        if name == LAUNCHER or (name.startswith("hook.") and name.endswith(".pack")):
             os.unlink(os.path.join(folder, name))
     with suppress(OSError):
         os.rmdir(folder)
+        os.rmdir(os.path.dirname(folder))
 
 
-def mentions(settings: str, launcher: str) -> bool:
-    """Tell whether a settings file names a launcher; one that cannot be read may."""
+def may_be_used(folder: str, settings: str) -> bool:
+    """Tell whether a settings file names the launcher in a folder, or may do so.
+
+    It may if it cannot be read, and if the folder of its project is gone, which may lie elsewhere.
+    """
     if not os.path.lexists(settings):
-        return False
+        return not os.path.exists(os.path.dirname(os.path.dirname(settings)))
     known, _ = read_file(settings)
-    quoted = shlex.quote(launcher)
+    quoted = shlex.quote(launcher_path(folder))
     return known is None or any(form in known for form in (quoted, json.dumps(quoted)[1:-1]))
 
 

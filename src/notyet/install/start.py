@@ -18,7 +18,7 @@ _THROWN_AWAY = (
     (_OF_UV, "uvx", "uv tool install notyet"),
     (re.compile(r"/pipx/\.cache/|/(\.cache|Caches)/pipx/"), "pipx run", "pipx install notyet"),
 )
-_GUARD = "test -f {}"  # ends with 1 where it is not
+_GUARD = "test -r {}"  # ends with 1 where it is not, or cannot be read
 _THEN = " && exec "
 
 
@@ -57,8 +57,9 @@ def launched_start(usual: Start, folder: str, python: str) -> Start:
 def launched(folder: str, python: str) -> str:
     """Return the line that starts the launcher in a folder, up to `hook`. Raises NoCommand.
 
-    A Python that does not find its file ends with 2, by which hosts send an agent back. So where
-    the launcher is missing the line fails in another way, of which hosts tell their user.
+    A Python that cannot read its file ends with 2, by which hosts send an agent back. So where
+    the launcher is missing, or somebody else's, the line fails in another way, of which hosts tell
+    their user.
     """
     *start, launcher = command_words(folder, python)
     line = " ".join(_quoted(word) for word in (*start, launcher))
@@ -66,7 +67,7 @@ def launched(folder: str, python: str) -> str:
 
 
 def unguarded(command: str) -> str:
-    """Return a command without its look whether our launcher is there."""
+    """Return a command without its look whether our launcher can be read."""
     guard, _, rest = command.partition(_THEN)
     ours = parsed(rest)
     is_guarded = ours is not None and guard == _GUARD.format(shlex.quote(ours.launcher))

@@ -42,6 +42,17 @@ def test_a_machine_with_the_launcher_has_no_fault_and_is_answered_by_it(world_of
     assert "/launch.py hook" in said["hosts"][0]["probe"]["command"]
 
 
+def test_after_an_upgrade_the_launcher_and_its_pack_are_both_told_of(world_of):
+    world = world_of("claude")
+    folder = world.launch()
+    (folder / "launch.py").write_text((folder / "launch.py").read_text() + "# as it was before")
+    for pack in folder.glob("*.pack"):
+        pack.unlink()
+    _, found = world.found()
+    assert list(found) == ["launcher-other", "pack-outdated"]
+    assert "is not as this notyet writes it" in found["launcher-other"]["what"]
+
+
 def test_every_known_fault_is_planted_here():
     assert {param.values[2] for param in PLANTED} == set(CODES)
 

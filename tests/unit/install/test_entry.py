@@ -7,6 +7,8 @@ import pytest
 
 from notyet.install.entry import EVENTS, Ours, entries, parsed, portable
 
+LAUNCHER = "/d/notyet/0123456789ab/launch.py"
+
 
 def script(folder, name="notyet"):
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,6 +75,12 @@ def test_the_portable_line_runs_notyet_in_every_shell_and_nothing_where_it_is_mi
             "test -f /d/notyet/launch.py && exec /p/python -I -S /d/notyet/launch.py hook",
             Ours(program="/p/python", launcher="/d/notyet/launch.py"),
         ),
+        (
+            f"test -r {LAUNCHER} && exec /p/python -I -S {LAUNCHER} hook",
+            Ours(program="/p/python", launcher=LAUNCHER),
+        ),
+        ("python /d/notyet/src/launch.py hook", None),
+        ("python /d/other/0123456789ab/launch.py hook", None),
         ("echo notyet hook", None),
     ],
 )

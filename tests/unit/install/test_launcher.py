@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -12,13 +14,16 @@ import pytest
 
 from hook_runs import FAILING, PASSING, new_project, payload, run_hook
 from launching import copy_of_package, from_pack, laid, started
+from notyet.dialects.own_command import is_launcher
 from notyet.install.launcher import (
     data_folder,
     has_pack,
+    installation,
     is_laid,
     is_launcher_of,
     launcher_path,
-    mentions,
+    may_be_used,
+    own_folder,
     own_root,
     pack_path,
     remove,
@@ -147,7 +152,38 @@ def test_a_source_that_changed_is_imported_and_not_taken_from_the_pack(tmp_path)
     assert not is_laid(str(pack.parent), str(root))
     code, stdout, _ = started(pack.parent, payload("claude", tmp_path), "--host", "claude")
     assert code == 0
-    assert "there is no notyet" in json.loads(stdout)["systemMessage"]
+    assert "any more (ImportError), so nothing was checked" in json.loads(stdout)["systemMessage"]
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "why"),
+    [
+        ("cli/hook.py", b"def", "SyntaxError"),
+        ("cli/hook_process.py", b"\0", "(SyntaxError|ValueError)"),
+        ("cli/hook_input.py", b"raise SystemExit(2)", "SystemExit"),
+        ("cli/hook.py", b"def serve(argv):\n    1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_package_that_is_not_whole_is_told_of_and_never_ends_with_2(
+    tmp_path, module, source, why
+):
+    root = copy_of_package(tmp_path / "lib")
+    pack = laid(tmp_path / "notyet", root)
+    (root / "notyet" / module).write_bytes(source)
+    code, stdout, stderr = started(pack.parent, payload("claude", tmp_path), "--host", "claude")
+    assert (code, stderr) == (0, b"")
+    said = json.loads(stdout)["systemMessage"]
+    assert re.search(rf"cannot be started from {root} any more \({why}\)", said)
+
+
+def test_a_launcher_whose_answer_nobody_reads_ends_without_a_word(tmp_path):
+    laid(tmp_path / "notyet", copy_of_package(tmp_path / "lib"))
+    shutil.rmtree(tmp_path / "lib")
+    words = [sys.executable, "-I", "-S", launcher_path(str(tmp_path / "notyet")), "hook"]
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *words], stderr=subprocess.PIPE, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_source_that_is_gone_is_not_taken_from_the_pack_either(tmp_path):
@@ -157,7 +193,7 @@ def test_a_source_that_is_gone_is_not_taken_from_the_pack_either(tmp_path):
     code, stdout, stderr = started(pack.parent, payload("claude", tmp_path), "--host", "claude")
     assert (code, stderr) == (0, b"")
     said = json.loads(stdout)["systemMessage"]
-    assert f"there is no notyet in {root} any more" in said
+    assert f"cannot be started from {root} any more (ModuleNotFoundError)" in said
     assert "notyet install" in said
 
 
@@ -170,6 +206,40 @@ def test_after_an_upgrade_of_python_the_package_is_found_beside_the_old_place(tm
     project = new_project(tmp_path / "p", FAILING)
     code, stdout, _ = started(tmp_path, payload("claude", project), "--host", "claude")
     assert (code, json.loads(stdout)["decision"]) == (0, "block")
+
+
+def test_the_version_of_python_may_stand_in_a_folder_twice(tmp_path):
+    now = "python{}.{}".format(*sys.version_info)
+    root = copy_of_package(tmp_path / now / "lib" / now / "site-packages")
+    laid(tmp_path / "notyet", root)
+    project = new_project(tmp_path / "p", FAILING)
+    code, stdout, _ = started(tmp_path / "notyet", payload("claude", project), "--host", "claude")
+    assert (code, json.loads(stdout)["decision"]) == (0, "block")
+
+
+def test_the_package_of_the_python_that_runs_comes_before_that_of_another(tmp_path):
+    now = "python{}.{}".format(*sys.version_info)
+    root = copy_of_package(tmp_path / "lib" / now / "site-packages")
+    other = tmp_path / "lib" / "python3.0" / "site-packages"
+    known = text(str(tmp_path), str(root)).replace(str(root), str(other))
+    (tmp_path / "launch.py").write_text(known)
+    (copy_of_package(other) / "notyet/cli/hook.py").write_text("1 / 0")
+    project = new_project(tmp_path / "p", FAILING)
+    code, stdout, _ = started(tmp_path, payload("claude", project), "--host", "claude")
+    assert (code, json.loads(stdout)["decision"]) == (0, "block")
+
+
+def test_every_installation_has_a_folder_which_upgrades_of_python_do_not_change(monkeypatch):
+    home = {"HOME": "/h"}
+    venv = "/venv/lib/python{}.{}/site-packages".format(*sys.version_info)
+    folder = own_folder(home, venv)
+    assert folder == f"/h/.local/share/notyet/{installation(venv)}"
+    assert is_launcher(launcher_path(folder))
+    assert own_folder(home, "/src") != own_folder(home, "/src2") != folder
+    assert own_folder({}, venv) == ""
+    monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
+    assert own_folder(home, "/venv/lib/python3.99/site-packages") == folder
+    assert own_folder(home, "/other/lib/python3.99/site-packages") != folder
 
 
 def test_odd_folders_are_no_matter(tmp_path):
@@ -217,25 +287,37 @@ def test_removing_leaves_what_is_not_ours(tmp_path):
     (folder / "mine.txt").touch()
     remove(str(folder))
     assert [path.name for path in folder.iterdir()] == ["mine.txt"]
-    laid(tmp_path / "other")
-    remove(str(tmp_path / "other"))
+    laid(tmp_path / "other" / "notyet")
+    remove(str(tmp_path / "other" / "notyet"))
     assert not (tmp_path / "other").exists()
     remove(str(tmp_path / "other"))
 
 
-def test_a_mention_of_the_launcher_is_found_in_json_and_toml(tmp_path):
-    launcher = "/a 'b' \"é\"/notyet/launch.py"
-    import shlex
+def test_the_launchers_of_others_stay(tmp_path):
+    for name in "ab":
+        laid(tmp_path / "notyet" / name)
+    remove(str(tmp_path / "notyet" / "a"))
+    assert is_laid(str(tmp_path / "notyet" / "b"), own_root())
 
+
+def test_a_mention_of_the_launcher_is_found_in_json_and_toml(tmp_path):
+    folder = "/a 'b' \"é\"/notyet"
     file = tmp_path / "settings"
-    assert not mentions(str(file), launcher)
-    assert not mentions(str(file / "below"), launcher)
-    file.write_text(json.dumps(f"python {shlex.quote(launcher)} hook"))
-    assert mentions(str(file), launcher)
-    assert not mentions(str(file), "/b/notyet/launch.py")
+    assert not may_be_used(folder, str(file))
+    assert not may_be_used(folder, str(file / "below"))
+    file.write_text(json.dumps(f"python {shlex.quote(f'{folder}/launch.py')} hook"))
+    assert may_be_used(folder, str(file))
+    assert not may_be_used("/b/notyet", str(file))
     file.unlink()
     file.mkdir()
-    assert mentions(str(file), launcher)  # nobody knows
+    assert may_be_used(folder, str(file))  # nobody knows
+
+
+def test_settings_of_a_project_that_is_gone_may_lie_elsewhere_now(tmp_path):
+    settings = tmp_path / "p" / ".claude" / "settings.local.json"
+    assert may_be_used("/d", str(settings))
+    (tmp_path / "p").mkdir()
+    assert not may_be_used("/d", str(settings))  # it was removed, as by uninstalling
 
 
 def test_packs_of_several_pythons_lie_side_by_side(tmp_path):

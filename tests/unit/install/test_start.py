@@ -132,7 +132,7 @@ def test_the_launcher_is_started_where_there_can_be_one(tmp_path):
 
 @pytest.mark.parametrize("python", ["/p y/python3.11", "/it's/pypy3", "/p/bin/python"])
 def test_a_line_with_the_launcher_is_known_again(tmp_path, python):
-    folder = str(tmp_path / "a 'b' \"c\"" / "notyet")
+    folder = str(tmp_path / "a 'b' \"c\"" / "notyet" / "0123456789ab")
     line = f"{launched(folder, python)} hook --host codex --timeout 9"
     assert is_only_hook(line)
     assert parsed(line) == Ours(
@@ -145,7 +145,7 @@ def test_a_line_with_the_launcher_is_known_again(tmp_path, python):
 def test_only_our_own_guard_is_taken_off():
     line = launched("/d/notyet", "/p/python")
     for other in (
-        line.replace("test -f /d", "test -f /e", 1),
+        line.replace("test -r /d", "test -r /e", 1),
         line.replace("&&", "&& touch x &&", 1),
         "rm -rf x; exec notyet hook",
         "notyet hook",
@@ -169,6 +169,23 @@ def test_the_line_runs_its_launcher_in_every_shell_and_never_ends_with_2_without
     done = subprocess.run([program, "-c", line], capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "['hook', '--host', 'codex'] 1\n"
+
+
+def test_a_launcher_that_cannot_be_read_does_not_end_with_2(tmp_path):
+    folder = tmp_path / "notyet"
+    folder.mkdir()
+    (folder / "launch.py").write_text("raise SystemExit(2)")
+    (folder / "launch.py").chmod(0)
+    line = f"{launched(str(folder), sys.executable)} hook --host codex"
+    for path in (tmp_path, *tmp_path.parents[:-2]):
+        path.chmod(0o755)
+    user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    if os.geteuid() != 0:
+        user = []
+    elif shutil.which("setpriv") is None:
+        pytest.skip("there is no setpriv here, to be somebody who may not read it")
+    done = subprocess.run([*user, "/bin/sh", "-c", line], capture_output=True, timeout=30)
+    assert (done.returncode, done.stdout) == (1, b"")
 
 
 @pytest.mark.parametrize(

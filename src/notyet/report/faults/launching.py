@@ -7,7 +7,7 @@ import sys
 
 from notyet.core.text import visible
 from notyet.install.entry import parsed
-from notyet.install.launcher import has_pack, is_launcher_of, own_root
+from notyet.install.launcher import has_pack, installation, is_launcher_of, own_root
 from notyet.report.faults.entries import install_again
 
 TYPE_CHECKING = False
@@ -28,11 +28,14 @@ def launching_faults(look: Look, entries: Iterable[Registration]) -> Iterator[Fa
             continue
         told.add(ours.launcher)
         folder, fix = os.path.dirname(ours.launcher), install_again(look, entry)
-        if not is_launcher_of(folder, own_root()):
-            what = f"{visible(ours.launcher)} was written by another notyet, and starts that one."
+        name, is_ours = visible(ours.launcher), os.path.basename(folder) == installation(own_root())
+        if not is_ours:
+            what = f"{name} belongs to another installation of notyet, and starts that one."
             yield look.fault("launcher-other", what, where=entry.where, fix=fix)
-        elif os.path.realpath(ours.program) == os.path.realpath(sys.executable) and not has_pack(
-            folder
-        ):
+        elif not is_launcher_of(folder, own_root()):
+            what = f"{name} is not as this notyet writes it, as after an upgrade."
+            yield look.fault("launcher-other", what, where=entry.where, fix=fix)
+        is_same_python = os.path.realpath(ours.program) == os.path.realpath(sys.executable)
+        if is_ours and is_same_python and not has_pack(folder):
             what = "The pack of modules is missing or out of date, so hooks start slower."
             yield look.fault("pack-outdated", what, where=visible(folder), fix=fix)

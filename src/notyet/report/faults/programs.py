@@ -55,8 +55,10 @@ def program_fault(look: Look, entry: Registration, fix: str = "") -> Fault | Non
             where=entry.where,
             fix=f"install notyet again, and {fix}",
         )
-    if ours.launcher and not os.path.isfile(os.path.join(look.cwd, ours.launcher)):
-        what = f"{visible(ours.launcher)} does not exist, so nothing is run."
+    launcher = os.path.join(look.cwd, ours.launcher)
+    if ours.launcher and not (os.path.isfile(launcher) and os.access(launcher, os.R_OK)):
+        state = "cannot be read" if os.path.lexists(launcher) else "does not exist"
+        what = f"{visible(ours.launcher)} {state}, so nothing is run."
         return look.fault("program-missing", what, where=entry.where, fix=fix)
     return None
 
