@@ -77,8 +77,11 @@ def read_index(path: str, folders: Mapping[str, bytes], ends: float) -> Entries 
     """
     try:
         data = read_kept(path, _MOST_READ)
+    except (OSError, Unknown):  # it cannot be read, or not at once
+        return None
+    try:
         return _Reader(data, folders).read(ends)
-    except (OSError, IndexError, ValueError, _OddError):  # it cannot be read, or ends too soon
+    except (IndexError, ValueError, _OddError):  # it ends too soon
         return None
 
 

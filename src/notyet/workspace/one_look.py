@@ -39,6 +39,7 @@ class OneLook:
         self._begun: dict[str, bytes] = {}  # where somebody works who wants to know
         self._commands: list[Command] = []
         self._index: Entries | None = None
+        self._unread = ""  # why it cannot be told what is in it
         self._ignored: dict[str, Command] = {}
         self._known = ""
 
@@ -61,7 +62,11 @@ class OneLook:
         if self._index is None:
             from notyet.workspace.index import read_index
 
-            self._index = read_index(self._place.index, self._begun, ends)
+            try:
+                self._index = read_index(self._place.index, self._begun, ends)
+            except Unknown as unknown:  # which says nothing of other repositories
+                self._unread = unknown.reason
+                return
             if self._index is None:
                 yield self._list()
 
@@ -107,8 +112,8 @@ class OneLook:
         for command in self._commands:
             if command.code != 0:
                 raise Unknown(_why(command))
-        if self._place.unknown:
-            raise Unknown(self._place.unknown)
+        if self._unread or self._place.unknown:
+            raise Unknown(self._unread or self._place.unknown)
         index = self._index
         assert index is not None  # it is read, or listed
         entries, changed = _read_status(bytes(self._status))

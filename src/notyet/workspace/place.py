@@ -99,8 +99,10 @@ def read_kept(path: str, most: int = _MOST_CONFIG) -> bytes:
         return b""
     try:
         pieces, left = [], most
-        size = max(_PIECE, min(system.fstat(fd).st_size + 1, most + 1))
-        while piece := system.read(fd, size):
+        size = system.fstat(fd).st_size
+        if size > most:
+            raise Unknown(TOO_MUCH)
+        while piece := system.read(fd, max(_PIECE, size + 1)):
             left -= len(piece)
             if left < 0:
                 raise Unknown(TOO_MUCH)

@@ -196,6 +196,42 @@ def test_one_that_takes_too_long_makes_the_files_unknown(git_project):
     assert caught.value.reason == unknown.SLOW
 
 
+@pytest.mark.parametrize("most", [0, 20, 71])
+def test_one_that_is_too_big_to_be_read_at_once_is_left_to_git(git_project, monkeypatch, most):
+    project = Path(git_project)
+    overlook(project)
+    monkeypatch.setattr(index, "_MOST_READ", most)
+    assert read(project) is None
+    seen = []
+    for text in ("one", "two"):
+        (project / "file.txt").write_text(text)
+        seen.append(fingerprint(git_project))
+    assert "" != seen[0] != seen[1] != ""
+
+
+@pytest.fixture
+def too_much(git_project, tmp_path, monkeypatch):
+    """A project, and another one in which git was told to overlook more than can be looked at."""
+    monkeypatch.setattr(index, "MOST_HIDDEN", 1)
+    other = tmp_path / "other"
+    new_repository(other)
+    add(other, "b.txt")
+    git(other, "update-index", "--skip-worktree", "a.txt", "b.txt")
+    return [Scope(git_project), Scope(str(other))]
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_one_with_too_much_in_it_makes_no_other_repository_unknown(too_much, turn):
+    usual, other = too_much
+    reasons = {}
+    found = dict(
+        zip(too_much[::turn], fingerprints(too_much[::turn], reasons=reasons), strict=True)
+    )
+    assert found == {usual: fingerprint(usual.folder), other: ""}
+    assert reasons == {other: unknown.TOO_MUCH}
+    assert found[usual]
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A folder, and an index of all kinds of entries as bytes."""
