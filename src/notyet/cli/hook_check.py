@@ -86,12 +86,15 @@ def _decide(
 
 def _get_ready() -> None:
     """Do what can be done while the gates are at work: load what is needed once they answered."""
-    import notyet.core.definition
-    import notyet.core.note
-    import notyet.core.settle  # noqa: F401  # the point is that they are there
+    try:
+        import notyet.core.definition
+        import notyet.core.note
+        import notyet.core.settle  # noqa: F401  # the point is that they are there
 
-    if _ledger is not None:
-        _ledger.write_back()
+        if _ledger is not None:
+            _ledger.write_back()
+    except Exception:  # noqa: BLE001  # it must not end the gates; who needs these will meet it
+        return
 
 
 def mended() -> Sequence[str]:
