@@ -11,7 +11,8 @@ import sys
 
 from notyet import system
 from notyet.cli.hook_input import Call, Options, Unreadable, of_wrong_kind
-from notyet.cli.hook_process import OutOfTime, answer_host
+from notyet.cli.hook_process import answer_host
+from notyet.cli.hook_time import OutOfTime, be_undisturbed
 from notyet.config.places import projects_files
 from notyet.dialects import HOSTS, SILENCE
 
@@ -53,9 +54,15 @@ def main(
         call.is_out_of_time = True
     except Exception:  # noqa: BLE001, S110  # the line meets it too, and says so
         pass
-    from notyet.cli.hook_line import Hook, answered
+    while True:
+        try:
+            if call.is_out_of_time:
+                be_undisturbed()
+            from notyet.cli.hook_line import Hook, answered
 
-    return answered(Hook(call, prepare))
+            return answered(Hook(call, prepare))
+        except OutOfTime:  # while that was loaded, or what gives up
+            call.is_out_of_time = True
 
 
 def _needs_nothing(call: Call) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet.cli.hook_process import OutOfTime, host_waits
+from notyet.cli.hook_time import OutOfTime, host_waits
 from notyet.core.json_text import loads
 from notyet.dialects import HOSTS, PATIENCE
 
@@ -84,15 +84,18 @@ class Call:
         self.said: list[str] = []  # for stderr, where hosts show or log it
         self.is_out_of_time = False
         self._read = read
-        self._payload: dict[str, Any] | Unreadable | OutOfTime | None = None
+        self._payload: dict[str, Any] | Exception | OutOfTime | None = None
 
     def payload(self) -> dict[str, Any]:
-        """Return what the host sent. Raises Unreadable, or OutOfTime, each time."""
+        """Return what the host sent. Raises Unreadable, or OutOfTime, each time.
+
+        Whatever else is raised is raised again too: stdin is not there to be read twice.
+        """
         if self._payload is None:
             host_waits(self.patience)
             try:
                 self._payload = payload_from(self._read(), self.said)
-            except (Unreadable, OutOfTime) as error:
+            except (Exception, OutOfTime) as error:  # noqa: BLE001  # raised below
                 self._payload = error
         if isinstance(self._payload, dict):
             return self._payload

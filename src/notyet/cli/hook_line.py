@@ -10,9 +10,9 @@ from time import monotonic
 
 from notyet import system
 from notyet.cli.hook_input import Unreadable, of_wrong_kind
-from notyet.cli.hook_process import OutOfTime
+from notyet.cli.hook_time import OutOfTime, be_undisturbed
 from notyet.config.places import may_be_off
-from notyet.dialects import HOSTS, PATIENCE, SILENCE, host_face, time_to_answer
+from notyet.dialects import HOSTS, SILENCE, host_face, time_to_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,13 +29,18 @@ _LOOK = 20.0  # seconds to look at files in a workspace elsewhere, where there i
 
 
 def answered(hook: Hook) -> Reply:
-    """Return the reply of a hook, with what is to be said besides, where there is a place."""
+    """Return the reply of a hook, with what is to be said besides, where there is a place.
+
+    Raises OutOfTime where that comes while it gives up already, or recovers.
+    """
     try:
         reply = hook.answer()
     except OutOfTime:
+        be_undisturbed()
         reply = hook.give_up()
     except Exception as error:  # noqa: BLE001  # an agent must not meet a fault of ours
         reply = hook.recover(error)
+    be_undisturbed()  # so that no answer is lost while it is written down
     said = (*hook.call.options.warnings, *hook.said)
     if reply.code or not said:  # with a code the agent reads all of stderr, and it is not for it
         return reply
@@ -234,7 +239,7 @@ class Hook:
 
     def patience(self) -> float:
         """Return how many seconds the host waits."""
-        return self.call.options.timeout or PATIENCE[self.host]
+        return self.call.patience
 
     def time_left(self) -> float:
         """Return how many seconds there are for the gates."""

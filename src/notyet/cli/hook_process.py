@@ -6,6 +6,7 @@ import sys
 import time
 
 from notyet import system
+from notyet.cli.hook_time import NEVER, SHORTLY, TICK, OutOfTime, alarm, raise_out_of_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,85 +22,18 @@ _BLOCK = 1 << 16
 _KEPT = 33 * 1024 * 1024  # bytes; what comes beyond is read, so that the host is not held up
 _SILENCE = 5.0  # seconds; a host that says nothing for so long, and does not close, has said all
 _LONGEST_READING = 10.0  # seconds, or a third of what the host waits
-_SHORTLY = 0.2  # seconds that an answer may take in any case
-_TICK = 0.05  # seconds after which we look whether what came is all that will come
+_LATE_LOOKS = 5  # ticks for which what lies there is read, although time is up
 _PAUSE = 0.005
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-_NEVER = float("inf")
-_SOON = 0.001  # 0 would stop a timer
-_LATE = 1e6  # timers overflow somewhere above
 
 
 class _Ended(BaseException):
     """The host, or a person, wants us gone."""
 
 
-class OutOfTime(BaseException):
-    """The host stops waiting for us soon; what we do now is not done in time.
-
-    Not an Exception: whoever keeps a fault of somebody else to himself must not keep this one.
-    """
-
-
-class _Alarm:
-    """The one timer of a process, and what it does."""
-
-    def __init__(self) -> None:
-        self._do: Callable[[], None] = _nothing
-        self.started = 0.0  # 0: no host waits for us
-        self.patience = _NEVER
-
-    def set(self, seconds: float, again: float, do: Callable[[], None]) -> None:
-        """Call something after so many seconds, and then in intervals."""
-        self._do = do
-        signal.signal(signal.SIGALRM, self._ring)
-        signal.setitimer(signal.ITIMER_REAL, min(max(seconds, _SOON), _LATE), again)
-
-    def stop(self) -> None:
-        """Call nothing any more."""
-        self._do = _nothing
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-    def guard(self) -> None:
-        """Raise OutOfTime shortly before the host stops waiting, and once more if need be.
-
-        The gates were ended before that, at two margins more; so something else takes so long.
-        """
-        if self.patience == _NEVER:
-            self.stop()
-            return
-        margin = min(1.0, self.patience / 15)  # a third of that of the gates
-        self.set(self.left() - margin, margin / 2, _raise_out_of_time)
-
-    def left(self) -> float:
-        """Return how many seconds the host still waits."""
-        return self.started + self.patience - time.monotonic()
-
-    def _ring(self, _number: int, _frame: Any) -> None:
-        self._do()
-
-
-def _nothing() -> None:
-    """Do nothing: the alarm was stopped while it rang."""
-
-
-def _raise_out_of_time() -> None:
-    raise OutOfTime
-
-
-_alarm = _Alarm()
-
-
-def host_waits(seconds: float) -> None:
-    """Say how long the host waits for us, all in all; does nothing in any other program."""
-    if _alarm.started:
-        _alarm.patience = seconds
-        _alarm.guard()
-
-
 def asked_at() -> float | None:
     """Return when the host started this process for its one stop; None in any other program."""
-    if not _alarm.started:
+    if not alarm.started:
         return None
     from notyet.ledger.owner import own_birth
 
@@ -109,7 +43,7 @@ def asked_at() -> float | None:
 def answer_host(answer: Callable[[Callable[[], bytes]], Reply]) -> int:
     """Answer the host that started this process; return the exit code."""
     _occupy_standard_descriptors()
-    _alarm.started, _alarm.patience = time.monotonic(), _NEVER
+    alarm.started, alarm.patience = time.monotonic(), NEVER
     reply = None
     try:
         try:
@@ -117,16 +51,16 @@ def answer_host(answer: Callable[[Callable[[], bytes]], Reply]) -> int:
             reply = answer(_read_stdin)
             _ignore_signals()  # the stop is recorded as answered, so it is
         finally:
-            _alarm.stop()
+            alarm.stop()
     except (_Ended, KeyboardInterrupt, OutOfTime):
         pass  # nobody reads our answer any more, or there is none; the gates are ended
-    _alarm.stop()
+    alarm.stop()
     _sweep()
     if reply is not None:
         _write(2, reply.stderr)
         _write(1, reply.stdout)
         _tidy()
-    _alarm.started, _alarm.patience = 0.0, _NEVER
+    alarm.started, alarm.patience = 0.0, NEVER
     return 0 if reply is None else reply.code
 
 
@@ -136,12 +70,13 @@ def _tidy() -> None:
     if check is None:
         return
     try:
-        _alarm.set(_SHORTLY, 0, _raise_out_of_time)
-        check.tidy(system.variables())
+        try:
+            alarm.set(SHORTLY, 0, raise_out_of_time)
+            check.tidy(system.variables())
+        finally:
+            alarm.stop()
     except (Exception, OutOfTime):  # noqa: BLE001  # the host has its answer, and hears of nothing
         return
-    finally:
-        _alarm.stop()
 
 
 def _occupy_standard_descriptors() -> None:
@@ -195,43 +130,72 @@ def _adopt() -> None:
 def _end() -> None:
     """The host is gone: it was killed, and could not tell us."""
     _ignore_signals()
+    sys.unraisablehook = _notice
     raise _Ended
+
+
+def _notice(lost: Any) -> None:
+    """End a little later, if that was raised where Python can only print it and goes on.
+
+    Such places are callbacks, like those that importlib has for its locks.
+    """
+    if not isinstance(lost.exc_value, _Ended):
+        sys.__unraisablehook__(lost)
+        return
+    alarm.set(TICK, TICK, _end_after_all)
+    alarm.is_ending = True  # the last step, because in here it would be lost for good
+
+
+def _end_after_all() -> None:
+    if alarm.is_ending:
+        alarm.stop()
+        raise _Ended
 
 
 def _sweep() -> None:
     """End what gates left behind outside their groups; the runner is loaded only if one ran."""
     orphans: Any = sys.modules.get("notyet.checks.orphans")
     if orphans is not None:
-        orphans.sweep(_alarm.left() / 2)
+        orphans.sweep(alarm.left() / 2)
 
 
 class _Reading:
-    """What came on stdin so far."""
+    """What came on stdin so far, and whether more is waited for."""
 
     def __init__(self) -> None:
         self._kept: list[bytes] = []
-        self._size = self._looked_at = 0
+        self._size = self._looked_at = self._late_looks = 0
+        self._is_over = False
         self._came = time.monotonic()
-        self._ends = (_alarm.started or self._came) + min(_LONGEST_READING, _alarm.patience / 3)
+        self._ends = (alarm.started or self._came) + min(_LONGEST_READING, alarm.patience / 3)
 
     def add(self, block: bytes) -> None:
-        self._size += len(block)
-        self._came = time.monotonic()
-        if self._size <= _KEPT:
+        size = self._size + len(block)
+        if size <= _KEPT:
             self._kept.append(block)
+        self._came = time.monotonic()
+        self._size = size  # the last step: what counts as having come can be looked at
 
     def content(self) -> bytes:
         return b"".join(self._kept)
 
     def look(self) -> None:
-        """End the reading by an EOFError if there is nothing to wait for; called in silence.
+        """Put an end to stdin if there is nothing to wait for; the alarm calls this, anywhere.
 
-        If a block came at this very moment it is lost. So it is one that nobody needs, because
-        the event is complete without it, or one that comes too late.
+        It raises nothing, so that nothing is lost which was just read: the next read finds the
+        end. The host's pipe stays open, because it may still write.
         """
-        now = time.monotonic()
-        if now >= min(self._ends, self._came + _SILENCE) or self._is_complete():
-            raise EOFError
+        if self._is_over or not (self._is_complete() or self._is_late()):
+            return
+        try:
+            reads, writes = system.pipe()
+            system.dup(0)
+            system.close(writes)
+            system.dup2(reads, 0)
+            system.close(reads)
+        except OSError:  # at the next tick, maybe
+            return
+        self._is_over = True
 
     def _is_complete(self) -> bool:
         """Tell whether this is one whole object; some hosts leave the pipe open."""
@@ -248,20 +212,29 @@ class _Reading:
         except (ValueError, RecursionError):
             return False
 
+    def _is_late(self) -> bool:
+        """Tell whether the host took too long; if it was we who were held up, all lies there."""
+        if time.monotonic() < min(self._ends, self._came + _SILENCE):
+            return False
+        from select import select
+
+        self._late_looks += 1
+        return self._late_looks > _LATE_LOOKS or not select([0], [], [], 0)[0]
+
 
 def _read_stdin() -> bytes:
     """Read all of stdin; nothing where it is closed, a terminal, or cannot be read."""
     if system.isatty(0):
         return b""
     reading = _Reading()
-    _alarm.set(_TICK, _TICK, reading.look)
+    alarm.set(TICK, TICK, reading.look)
     try:
         while block := _next_block():
             reading.add(block)
-    except (OSError, EOFError):
+    except OSError:
         pass
     finally:
-        _alarm.guard()
+        alarm.guard()
     return reading.content()
 
 
@@ -283,14 +256,15 @@ def _write(descriptor: int, text: str) -> None:
     content = written(text)
     if not content:
         return
-    _alarm.set(min(_SILENCE, max(_SHORTLY, _alarm.left() / 3)), 0, _raise_out_of_time)
     try:
-        while content:
-            try:
-                content = content[system.write(descriptor, content) :]
-            except BlockingIOError:
-                time.sleep(_PAUSE)
+        try:
+            alarm.set(min(_SILENCE, max(SHORTLY, alarm.left() / 3)), 0, raise_out_of_time)
+            while content:
+                try:
+                    content = content[system.write(descriptor, content) :]
+                except BlockingIOError:
+                    time.sleep(_PAUSE)
+        finally:
+            alarm.stop()
     except (OSError, OutOfTime):
         pass
-    finally:
-        _alarm.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from notyet.cli.hook_process import OutOfTime
+from notyet.cli.hook_time import OutOfTime, be_brief, be_undisturbed
 from notyet.dialects import Reply
 
 TYPE_CHECKING = False
@@ -48,9 +48,10 @@ def give_up(hook: Hook) -> Reply:
         # A stop that was begun in the ledger is written down there as cancelled.
         begun = getattr(sys.modules.get("notyet.cli.hook_check"), "_ledger", None)
         if begun is None:
+            be_brief()
             return hook.let_go("deadline", said)
     except OutOfTime:  # not even written down in time
-        pass
+        be_undisturbed()
     hook.said.append(said)
     return hook.nothing(f"notyet: {said}")
 

@@ -9,7 +9,8 @@ import threading
 
 import pytest
 
-from hook_runs import in_bytes, new_project, payload, stops
+from commands import pids_in, running
+from hook_runs import gate, in_bytes, new_project, payload, run_changed_hook, stops
 from notyet.cli import hook, hook_process
 from notyet.cli.main import main
 from notyet.dialects import Reply
@@ -25,6 +26,7 @@ class Streams:
         self.saved = [os.dup(number) for number in range(3)]
         numbers = (*hook_process._ENDING, signal.SIGALRM)
         self.handlers = {number: signal.getsignal(number) for number in numbers}
+        self.unraisablehook = sys.unraisablehook
         for number in (1, 2):
             descriptor = os.open(self.folder / str(number), os.O_WRONLY | os.O_CREAT)
             os.dup2(descriptor, number)
@@ -37,6 +39,7 @@ class Streams:
             os.close(descriptor)
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
+        sys.unraisablehook = self.unraisablehook
 
     def give(self, descriptor):
         os.dup2(descriptor, 0)
@@ -194,3 +197,52 @@ def test_the_module_is_run_as_a_program(tmp_path):
     )
     assert (done.returncode, done.stdout) == (0, b"")
     assert done.stderr == b"notyet: no event on stdin\n"
+
+
+# A signal comes while Python is in a callback, out of which nothing can be raised.
+LOSES = """
+import os, sys, signal
+from notyet import deadline  # among what is loaded anyway
+class Lock:
+    def __del__(self):
+        signal.raise_signal(signal.{number})
+        len("so that the handler is called in here")
+from notyet.checks import command
+ask = command.run_processes
+def asking(*given, **named):
+    Lock()
+    return ask(*given, **named)
+command.run_processes = asking
+from notyet.checks import question
+question.run_processes = asking
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGHUP"])
+def test_a_signal_that_comes_where_nothing_can_be_raised_ends_the_hook_all_the_same(
+    tmp_path, number
+):
+    project = new_project(tmp_path / "p", gate("echo $$ > a.pid; sleep 50"))
+    done = run_changed_hook(payload("claude", project), LOSES.format(number=number))
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert stops() == [("skipped", "cancelled")]
+    assert not any(map(running, pids_in(project)))
+
+
+def test_other_faults_in_callbacks_are_printed_as_ever(tmp_path):
+    project = new_project(tmp_path / "p", gate("echo $$ > a.pid; sleep 50"))
+    change = (
+        LOSES.format(number="SIGTERM")
+        + """
+class Faulty:
+    def __del__(self):
+        1 / 0
+sweep = __import__("notyet.cli.hook_process", fromlist="x")
+def sweeping(do=sweep._sweep):
+    Faulty()
+    do()
+sweep._sweep = sweeping"""
+    )
+    done = run_changed_hook(payload("claude", project), change)
+    assert b"ZeroDivisionError" in done.stderr
+    assert b"_Ended" not in done.stderr
