@@ -173,24 +173,9 @@ class Engine:
         asking = Asking(event, self._roster.questions, Deadline(within))
         return await drive_async.drive(self._check(asking, _FIRST_ANSWER, run_or_do))
 
-    def check_sync(
-        self,
-        event: StopEvent,
-        *,
-        within: float | None = None,
-        while_waiting: Callable[[], None] | None = None,
-        remembering: Remembering | None = None,
-    ) -> Decision:
-        """Do what `check` does from code that is not async, inside a running loop or not.
-
-        `while_waiting` is called once, while git or the first commands are at work, if any are.
-        `remembering` has begun to look at the files that the gates for this event depend on.
-        """
-        # What a running loop of this thread is asking cannot be answered while we wait for it.
-        patience = 0.0 if _in_a_running_loop() else _FIRST_ANSWER
-        deadline, questions = Deadline(within), self._roster.questions
-        asking = Asking(event, questions, deadline, while_waiting=while_waiting)
-        return drive_sync(self._check(asking, patience, _at_once, remembering))
+    def check_sync(self, event: StopEvent, *, within: float | None = None) -> Decision:
+        """Do what `check` does from code that is not async, inside a running loop or not."""
+        return check_meanwhile(self, event, within)
 
     def _check(
         self,
@@ -256,6 +241,26 @@ class Engine:
         from notyet.observers import tell
 
         yield from tell(tuple(self._roster.watches), event, decision, deadline.last, self._warn)
+
+
+def check_meanwhile(
+    engine: Engine,
+    event: StopEvent,
+    within: float | None,
+    *,
+    while_waiting: Callable[[], None] | None = None,
+    remembering: Remembering | None = None,
+) -> Decision:
+    """Do what `check_sync` does, for a process that is there for one stop and has more to do.
+
+    `while_waiting` is called once, while git or the first commands are at work, if any are; it
+    must not raise. `remembering` has begun to look at the files that the gates depend on.
+    """
+    # What a running loop of this thread is asking cannot be answered while we wait for it.
+    patience = 0.0 if _in_a_running_loop() else _FIRST_ANSWER
+    questions = engine._roster.questions  # noqa: SLF001  # of this module
+    asking = Asking(event, questions, Deadline(within), while_waiting=while_waiting)
+    return drive_sync(engine._check(asking, patience, _at_once, remembering))  # noqa: SLF001
 
 
 def _keep_nothing(_report: Report) -> str:

@@ -158,8 +158,8 @@ class Crew:
                 report = self._late(place)
             self.reports[place] = report
             self.missing -= 1
-            if place in self._waiting[-1:]:  # nobody has begun with it
-                self._waiting.pop()
+            if place in self._waiting:  # nobody has begun with it, and nobody shall
+                self._waiting.remove(place)
             if self._stage.ends is not None:
                 self._started = monotonic()
                 if self._stage.ends(place, report):
@@ -174,8 +174,9 @@ class Crew:
             places = self._waiting[::-1]
             self._waiting.clear()
         for place in places:
-            if not self._take(place, cannot_start(self._functions[place][0], error)):
+            if not self.missing:  # one of them ended the stage
                 return
+            self._take(place, cannot_start(self._functions[place][0], error))
 
     def _end(self, place: int, began: float | None = None) -> float | None:
         began = self._begun.get(place, began or self._started)

@@ -72,6 +72,7 @@ def _decide(
 ) -> Decision:
     from notyet.cli.hook_process import asked_at
     from notyet.configured import configured_engine
+    from notyet.engine import check_meanwhile
     from notyet.ledger.sqlite import Ledger
 
     # Kept open for the rest of the process: closing costs a checkpoint, before our answer.
@@ -79,9 +80,7 @@ def _decide(
     _ledger = Ledger()
     _ledger.asked_at = asked_at()
     engine = configured_engine(setup, _ledger, said.append)
-    return engine.check_sync(
-        event, within=within, while_waiting=_get_ready, remembering=remembering
-    )
+    return check_meanwhile(engine, event, within, while_waiting=_get_ready, remembering=remembering)
 
 
 def _get_ready() -> None:

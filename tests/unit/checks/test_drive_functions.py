@@ -256,3 +256,28 @@ def test_an_async_gate_has_a_task_of_its_own_that_goes_on_where_it_waits():
         return decision
 
     assert asyncio.run(main()).verdict.reason == "waits"
+
+
+def test_without_a_thread_one_that_was_late_already_keeps_nobody_else_waiting(monkeypatch):
+    ask_together(stage(lambda: None))  # the first thread is there, and idle
+    left = threading.Event()
+    started = []
+    start = threads.run_in_thread
+
+    def scarce(job):
+        started.append(job)
+        if len(started) > 1:
+            raise RuntimeError("can't start new thread")
+        start(job)
+
+    monkeypatch.setattr(threads, "run_in_thread", scarce)
+    asked = stage(lambda: left.wait(LONG), lambda: None, lambda: None, lambda: None)
+    question, arguments = asked.functions[2]
+    asked.functions[2] = (Question("f2", question.call, read_return, timeout=0.0), arguments)
+    try:
+        asked.deadline = time.monotonic() + 1.0  # for the one that holds the only thread
+        reports = ask_together(asked)
+    finally:
+        left.set()
+    kinds = [report.answer.kind for report in reports]
+    assert kinds == ["deadline", "cannot_start", "timeout", "cannot_start"]
