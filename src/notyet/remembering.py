@@ -51,16 +51,16 @@ class Remembering:
 
     def begin(self) -> Line[None]:
         """Begin to look at the files before anybody is asked; there is time for other things."""
-        self._look = _Look(self._files, self._part_of(PATIENCE))
-        yield from self._look.begin()
+        self._look = _Look(self._files)
+        yield from self._look.begin(self._part_of(PATIENCE))
 
     def look(self, plan: Plan) -> Line[None]:
         """Look at the files of those who may be asked."""
         asked = {gate.name for stage in plan.stages for gate in stage}
         self._files = {name: parts for name, parts in self._files.items() if name in asked}
         if self._look is None:
-            self._look = _Look(self._files, self._part_of(PATIENCE))
-        seen = yield from self._look.finish()
+            self._look = _Look(self._files)
+        seen = yield from self._look.finish(self._part_of(PATIENCE))
         self._trees = seen.trees(self._files)
         self.warnings = seen.warnings(self._files)
 
@@ -147,7 +147,7 @@ def has_failed(report: Report) -> bool:
 
 def trees_of(files: Mapping[str, tuple[Files, ...]], patience: float) -> Line[dict[str, str]]:
     """Return what the files of each gate look like now; empty where that cannot be told."""
-    seen = yield from _Look(files, patience).finish()
+    seen = yield from _Look(files).finish(patience)
     return seen.trees(files)
 
 
@@ -180,35 +180,37 @@ class _Seen(Record):
 class _Look:
     """A look at all files within one time: here first, and elsewhere with what is left of it."""
 
-    def __init__(self, files: Mapping[str, tuple[Files, ...]], patience: float) -> None:
-        self._ends = monotonic() + patience
+    def __init__(self, files: Mapping[str, tuple[Files, ...]]) -> None:
         self._here: list[Files] = []
         self._there: dict[str, list[Files]] = {}
         for part in dict.fromkeys(part for parts in files.values() for part in parts):
             where = self._there.setdefault(part.where, []) if part.where else self._here
             where.append(part)
         self._looking: Looking | None = None
+        self._spent = 0.0  # seconds, on beginning
 
-    def begin(self) -> Line[None]:
+    def begin(self, patience: float) -> Line[None]:
         """Have git begin with what is here."""
         if self._here:
+            started = monotonic()
             scopes = [part.scope for part in self._here]
-            left = self._ends - monotonic()
-            self._looking = yield Call(Looking, (scopes, left), Looking.leave)
+            self._looking = yield Call(Looking, (scopes, patience), Looking.leave)
+            self._spent = monotonic() - started
 
-    def finish(self) -> Line[_Seen]:
-        """Wait for git, and look elsewhere."""
+    def finish(self, patience: float) -> Line[_Seen]:
+        """Wait for git, and look elsewhere; what was done since it has begun costs no patience."""
+        ends = monotonic() + patience - self._spent
         if self._looking is None:
-            yield from self.begin()
+            yield from self.begin(patience)
         seen = _Seen({}, {})
         if self._looking is not None:
             why: dict[Scope, str] = {}
-            trees = yield Call(self._looking.finish, (why,))
+            trees = yield Call(self._looking.finish, (why, ends))
             seen = _seen(self._here, trees, why)
         for parts in self._there.values():
             why = {}
             trees = [""] * len(parts)
-            left = self._ends - monotonic()
+            left = ends - monotonic()
             if left > 0:
                 from notyet.workspace.remote import fingerprints_there
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gated_files import Place, statuses
-from notyet import Ledger
+from notyet import Ledger, remembering
 from notyet.checks.drive import drive_sync
 from notyet.deadline import Deadline
 from notyet.deciding import begin_to_look
@@ -57,3 +57,20 @@ def test_a_look_that_nobody_waits_for_is_ended_by_whoever_began_it(place):
 def test_where_no_gate_depends_on_files_nobody_looks(place):
     place.gates = [place.gate(when="always")]
     assert begun(place, a_stop(place)) is None
+
+
+@pytest.mark.parametrize("change", [False, True])
+def test_the_time_that_the_ledger_takes_is_not_that_of_the_look(place, monkeypatch, change):
+    if change:
+        place.write()  # which has to be read
+    assert (statuses(place.stop()), place.asked) == ({"g": "allowed"}, ["g"])
+    monkeypatch.setattr(remembering, "PATIENCE", 0.0)  # it is over when the look has begun
+    begin = place.ledger.begin
+
+    def held_up(*args):
+        monkeypatch.setattr(remembering, "PATIENCE", 60.0)
+        return begin(*args)
+
+    monkeypatch.setattr(place.ledger, "begin", held_up)
+    assert statuses(place.stop()) == {"g": "remembered"}
+    assert (place.asked, place.warnings) == ([], [])

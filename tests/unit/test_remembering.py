@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -402,13 +403,35 @@ def test_looking_takes_no_more_than_a_part_of_the_time(place, monkeypatch):
     class Unknown(Looking):
         def __init__(self, scopes, patience):
             given.append(patience)
-            super().__init__(scopes, 0.0)
+            super().__init__(scopes, patience)
+
+        def finish(self, reasons, ends):
+            now = monotonic()
+            given.append(ends - now)
+            return super().finish(reasons, now)
 
     monkeypatch.setattr("notyet.remembering.Looking", Unknown)
     assert (place.stop(within=8).outcome, place.asked) == ("passed", ["g"])
     assert place.stop().outcome == "passed"
-    assert 0 < given[0] <= 2
-    assert given[1] == pytest.approx(20, abs=1)
+    assert all(0 < patience <= 2 for patience in given[:2])
+    assert given[2:] == pytest.approx([20, 20], abs=1)
+
+
+def test_what_beginning_took_counts_as_looking(place, monkeypatch):
+    given = []
+
+    class Slow(Looking):
+        def __init__(self, scopes, patience):
+            super().__init__(scopes, patience)
+            monkeypatch.setattr("notyet.remembering.monotonic", lambda: monotonic() + 15)
+
+        def finish(self, reasons, ends):
+            given.append(ends - monotonic() - 15)
+            return super().finish(reasons, ends)
+
+    monkeypatch.setattr("notyet.remembering.Looking", Slow)
+    assert (place.stop().outcome, place.asked) == ("passed", ["g"])
+    assert given[0] == pytest.approx(5, abs=1)
 
 
 class CannotBegin(MemoryLedger):

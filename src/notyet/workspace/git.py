@@ -116,7 +116,7 @@ class Runs:
 
     def __init__(self, roots: Collection[str], ends: float) -> None:
         """Find a git that lies in none of these repositories; raises Unknown."""
-        self._ends = ends
+        self.ends = ends  # when whoever waits does so no longer
         self._environ = own_environ() | QUIET
         self._program, self._environ["PATH"] = _find(self._environ.get("PATH", ""), roots)
         self._waiting: list[Command] = []
@@ -140,7 +140,7 @@ class Runs:
 
         try:
             while self._running:
-                left = self._ends - monotonic()
+                left = self.ends - monotonic()
                 if left <= 0:
                     return
                 poller = select.poll()
@@ -151,7 +151,7 @@ class Runs:
                     if not _reads_on(command):
                         del self._running[fd]
                         system.close(fd)
-                        _reap(command, self._ends)
+                        _reap(command, self.ends)
                 self.start(())
         finally:
             self.leave()

@@ -78,11 +78,18 @@ class Looking:
         except (Unknown, OSError, ValueError) as error:
             self._fail(error)
 
-    def finish(self, reasons: dict[Scope, str] | None = None) -> list[str]:
-        """Return the fingerprint of each scope; `reasons` is told why, for those unknown."""
+    def finish(
+        self, reasons: dict[Scope, str] | None = None, ends: float | None = None
+    ) -> list[str]:
+        """Return the fingerprint of each scope; `reasons` is told why, for those unknown.
+
+        `ends` is until when to wait, where that is not known before.
+        """
         seen: dict[Scope, str] = {}
         if self._runs:
             runs = self._runs.pop()
+            if ends is not None:
+                self._ends = runs.ends = ends
             try:
                 self._finish(runs)
                 seen = self._seen()

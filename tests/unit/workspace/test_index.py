@@ -224,9 +224,8 @@ def too_much(git_project, tmp_path, monkeypatch):
 def test_one_with_too_much_in_it_makes_no_other_repository_unknown(too_much, turn):
     usual, other = too_much
     reasons = {}
-    found = dict(
-        zip(too_much[::turn], fingerprints(too_much[::turn], reasons=reasons), strict=True)
-    )
+    scopes = too_much[::turn]
+    found = dict(zip(scopes, fingerprints(scopes, reasons=reasons), strict=True))
     assert found == {usual: fingerprint(usual.folder), other: ""}
     assert reasons == {other: unknown.TOO_MUCH}
     assert found[usual]
