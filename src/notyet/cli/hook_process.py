@@ -6,7 +6,16 @@ import sys
 import time
 
 from notyet import system
-from notyet.cli.hook_time import NEVER, SHORTLY, TICK, OutOfTime, alarm, raise_out_of_time
+from notyet.cli.hook_time import (
+    NEVER,
+    SHORTLY,
+    TICK,
+    Ended,
+    OutOfTime,
+    alarm,
+    raise_again,
+    raise_out_of_time,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,10 +34,6 @@ _LONGEST_READING = 10.0  # seconds, or a third of what the host waits
 _LATE_LOOKS = 5  # ticks for which what lies there is read, although time is up
 _PAUSE = 0.005
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-
-
-class _Ended(BaseException):
-    """The host, or a person, wants us gone."""
 
 
 def asked_at() -> float | None:
@@ -52,7 +57,7 @@ def answer_host(answer: Callable[[Callable[[], bytes]], Reply]) -> int:
             _ignore_signals()  # the stop is recorded as answered, so it is
         finally:
             alarm.stop()
-    except (_Ended, KeyboardInterrupt, OutOfTime):
+    except (Ended, KeyboardInterrupt, OutOfTime):
         pass  # nobody reads our answer any more, or there is none; the gates are ended
     alarm.stop()
     _sweep()
@@ -130,26 +135,8 @@ def _adopt() -> None:
 def _end() -> None:
     """The host is gone: it was killed, and could not tell us."""
     _ignore_signals()
-    sys.unraisablehook = _notice
-    raise _Ended
-
-
-def _notice(lost: Any) -> None:
-    """End a little later, if that was raised where Python can only print it and goes on.
-
-    Such places are callbacks, like those that importlib has for its locks.
-    """
-    if not isinstance(lost.exc_value, _Ended):
-        sys.__unraisablehook__(lost)
-        return
-    alarm.set(TICK, TICK, _end_after_all)
-    alarm.is_ending = True  # the last step, because in here it would be lost for good
-
-
-def _end_after_all() -> None:
-    if alarm.is_ending:
-        alarm.stop()
-        raise _Ended
+    sys.unraisablehook = raise_again
+    raise Ended
 
 
 def _sweep() -> None:

@@ -6,6 +6,7 @@ from then on the answer that is still due is not disturbed once more.
 
 from __future__ import annotations
 
+import sys
 import time
 
 TYPE_CHECKING = False
@@ -21,6 +22,10 @@ TICK = 0.05  # seconds after which we look again, where nothing else tells us
 NEVER = float("inf")
 _SOON = 0.001  # 0 would stop a timer
 _LATE = 1e6  # timers overflow somewhere above
+
+
+class Ended(BaseException):
+    """The host, or a person, wants us gone."""
 
 
 class OutOfTime(BaseException):
@@ -78,10 +83,29 @@ def _nothing() -> None:
 
 def raise_out_of_time() -> None:
     """Say that time is up to whatever is being done."""
+    sys.unraisablehook = raise_again
     raise OutOfTime
 
 
 alarm = Alarm()
+
+
+def raise_again(lost: Any) -> None:
+    """See to it that what was raised where Python can only print it comes again, and elsewhere.
+
+    Such places are callbacks, like those that importlib has for its locks.
+    """
+    if isinstance(lost.exc_value, Ended):
+        alarm.set(TICK, TICK, _end_after_all)
+        alarm.is_ending = True  # the last step, because in here it would be lost for good
+    elif not isinstance(lost.exc_value, OutOfTime):  # which comes again by itself
+        sys.__unraisablehook__(lost)
+
+
+def _end_after_all() -> None:
+    if alarm.is_ending:
+        alarm.stop()
+        raise Ended
 
 
 def host_waits(seconds: float) -> None:

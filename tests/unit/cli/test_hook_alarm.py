@@ -221,6 +221,28 @@ def test_time_that_runs_out_while_something_is_imported_is_said_and_written_down
 
 
 @pytest.mark.rule("E9")
+def test_time_that_is_up_where_nothing_can_be_raised_is_up_a_little_later(tmp_path):
+    project = new_project(tmp_path / "p")
+    change = """
+import _signal, time
+from notyet.config import load
+class Lock:
+    def __del__(self):
+        _signal.raise_signal(_signal.SIGALRM)
+        len("so that the handler is called in here")
+def hangs(*_, **__):
+    _signal.setitimer(_signal.ITIMER_REAL, 60, 0.01)
+    Lock()
+    _signal.setitimer(_signal.ITIMER_REAL, 0.01, 0.01)
+    time.sleep(50)
+load.load = hangs"""
+    done = run_changed_hook(payload("claude", project), change, "--host", "claude")
+    said = b"notyet: no answer within the 600 s that the host waits; let go unchecked\n"
+    assert done.stderr == said
+    assert stops() == [("skipped", "deadline")]
+
+
+@pytest.mark.rule("E9")
 def test_a_host_of_whom_nothing_is_known_is_told_of_the_time_that_was_kept(tmp_path):
     change = """
 import _signal

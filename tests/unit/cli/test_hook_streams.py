@@ -245,4 +245,4 @@ sweep._sweep = sweeping"""
     )
     done = run_changed_hook(payload("claude", project), change)
     assert b"ZeroDivisionError" in done.stderr
-    assert b"_Ended" not in done.stderr
+    assert b"Ended" not in done.stderr
