@@ -46,8 +46,8 @@ def give_up(hook: Hook) -> Reply:
     said = f"no answer within the {hook.patience():g} s that the host waits; let go unchecked"
     try:
         # A stop that was begun in the ledger is written down there as cancelled.
-        begun = getattr(sys.modules.get("notyet.cli.hook_check"), "_ledger", None)
-        if begun is None:
+        ledger = getattr(sys.modules.get("notyet.cli.hook_check"), "_ledger", None)
+        if ledger is None or not ledger.newest:
             be_brief()
             return hook.let_go("deadline", said)
     except OutOfTime:  # not even written down in time

@@ -204,6 +204,7 @@ sys.meta_path.insert(0, Finder())
     [
         ["notyet.cli.hook_line"],
         ["notyet.config.load", "notyet.cli.hook_unchecked"],
+        ["notyet.ledger.file"],
         ["notyet.cli.hook_line", "notyet.cli.hook_unchecked", "notyet.cli.hook_check"],
     ],
     ids=" ".join,
