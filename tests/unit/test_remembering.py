@@ -21,6 +21,7 @@ from notyet.ledger.memory import MemoryLedger
 from notyet.workspace.look import Looking
 from process_table import children
 from support import rows, stop, substop
+from tree_looks import plant
 
 pytestmark = pytest.mark.rule("N1")
 
@@ -395,6 +396,17 @@ def test_a_ledger_that_cannot_remember_costs_a_question_and_holds_nobody(git_pro
     assert place.stop().outcome == "passed"
     assert place.ledger.recall(stop(), []) == {}
     assert place.asked == ["g"]
+
+
+@pytest.mark.parametrize("paths", [(), ("file.txt", "src/**")])
+def test_a_folder_that_the_index_calls_a_repository_hides_no_change(place, paths):
+    place.gates = [place.gate(then="grep -q good src/a", paths=paths)]
+    plant(place.project, "src")
+    place.write("src/a", "good")
+    assert [place.stop().outcome for _ in range(2)] == ["passed", "passed"]
+    assert place.asked == ["g"]
+    place.write("src/a", "evil")
+    assert place.stop().outcome == "blocked"
 
 
 def test_looking_takes_no_more_than_a_part_of_the_time(place, monkeypatch):
