@@ -7,6 +7,7 @@ from notyet import Ledger, remembering
 from notyet.checks.drive import drive_sync
 from notyet.deadline import Deadline
 from notyet.deciding import begin_to_look
+from notyet.engine import check_meanwhile
 from process_table import children
 from support import stop
 
@@ -29,8 +30,12 @@ def begun(place, event):
 def test_what_can_wait_is_done_once_whether_or_not_gates_are_asked(place):
     done = []
     for said in ("asked", "spared"):
-        check = place.engine().check_sync
-        decision = check(a_stop(place, said), while_waiting=lambda said=said: done.append(said))
+        decision = check_meanwhile(
+            place.engine(),
+            a_stop(place, said),
+            None,
+            while_waiting=lambda said=said: done.append(said),
+        )
         assert decision.outcome == "passed"
     assert (done, place.asked) == (["asked", "spared"], ["g"])
 
@@ -39,9 +44,9 @@ def test_a_look_that_has_begun_is_finished_by_the_check(place):
     event = a_stop(place)
     looking = begun(place, event)
     assert looking is not None
-    assert place.engine().check_sync(event, remembering=looking).outcome == "passed"
+    assert check_meanwhile(place.engine(), event, None, remembering=looking).outcome == "passed"
     again = a_stop(place, "again")
-    decision = place.engine().check_sync(again, remembering=begun(place, again))
+    decision = check_meanwhile(place.engine(), again, None, remembering=begun(place, again))
     assert (statuses(decision), place.asked) == ({"g": "remembered"}, ["g"])
 
 
@@ -49,7 +54,7 @@ def test_a_look_that_nobody_waits_for_is_ended_by_whoever_began_it(place):
     before = children()
     event = a_stop(place, session_id="")
     looking = begun(place, event)
-    assert place.engine().check_sync(event, remembering=looking).why == "no-session"
+    assert check_meanwhile(place.engine(), event, None, remembering=looking).why == "no-session"
     looking.leave()
     assert children() == before
 
