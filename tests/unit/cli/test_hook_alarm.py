@@ -42,7 +42,7 @@ def answered(reads, step):
 
     def trace(frame, kind, _):
         frame.f_trace_opcodes = True
-        if kind == "opcode" and 0 < signal.getitimer(signal.ITIMER_REAL)[0] < 1:
+        if kind in ("opcode", "line") and 0 < signal.getitimer(signal.ITIMER_REAL)[0] < 1:
             left[0] -= 1
             if left[0] == 0:
                 signal.raise_signal(signal.SIGALRM)
@@ -97,7 +97,7 @@ def test_at_whichever_step_of_reading_the_timer_goes_off_the_event_is_read():
     )
     steps, _, lost = done.stdout.decode().strip().partition(" ")
     assert (lost, done.stderr) == ("[]", b"")
-    assert int(steps) > 50
+    assert int(steps) > 10  # some versions of Python tell of lines only
 
 
 # The timer goes off in the middle of something, as often as it can.
