@@ -2,7 +2,8 @@
 
 A hook spends most of its time on finding, reading and unmarshalling modules. The pack holds them
 in groups, each as one list in the order in which they can be run, and without what running does
-not need: docstrings, annotations of functions, what is for type checkers, and columns.
+not need: docstrings, annotations of functions, what is for type checkers, and the lines that only
+tracebacks tell of (a hook shows none).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import sys
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import MAGIC_NUMBER, find_spec
-from types import MappingProxyType
+from types import CodeType, MappingProxyType
 
 from notyet.packed import are_unchanged
 
@@ -147,6 +148,7 @@ class Package:
     def _item(self, name: str) -> Item:
         file = self._source(name)
         code = compile(self._tree(name), file, "exec", _FLAGS, dont_inherit=True)
+        code = _without_lines(code)
         found = self._read[name][0]
         is_package = file.endswith("/__init__.py")
         return name, is_package, file, found.st_mtime_ns, found.st_size, code
@@ -190,6 +192,12 @@ def _libraries() -> dict[str, str]:
 
 def _not_blocking(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)  # else a pipe in its place would be waited for
+
+
+def _without_lines(code: CodeType) -> CodeType:
+    """Return code, and what is defined in it, without its lines: a fifth less to read."""
+    consts = [_without_lines(one) if isinstance(one, CodeType) else one for one in code.co_consts]
+    return code.replace(co_linetable=b"", co_consts=tuple(consts))
 
 
 def _dumped(value: Any) -> bytes:

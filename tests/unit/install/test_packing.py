@@ -120,10 +120,9 @@ def test_a_packed_module_has_nothing_that_running_it_does_not_need(package):
     with pytest.raises(AssertionError, match="a reason"):
         row().told("")
     assert space["later"].__annotations__ == {}
-    with pytest.raises(ZeroDivisionError) as raised:
+    with pytest.raises(ZeroDivisionError):
         space["line"]()
-    number = LEAN.splitlines().index("    return 1 / 0") + 1
-    assert raised.traceback[-1].lineno + 1 == number
+    assert {code.co_linetable, space["line"].__code__.co_linetable} == {b""}
     assert b"Do nothing yet" not in pack
 
 
