@@ -92,6 +92,9 @@ _MASKS = {
     r"\b\d{8}T\d{6}\.\d+": "20260105T101500.000000001",
     r"/\S*/[a-z]+ -lc ": "/bin/bash -lc ",  # the shell of whoever records
     r"sha256:[0-9a-f]{64}": "sha256:47a7...",
+    # Which Python is whose, and the folder of its launcher.
+    r"\S+/python[\d.]* -I -S ": "/home/ada/.local/share/uv/tools/notyet/bin/python -I -S ",
+    r"/notyet/[0-9a-f]{12}/": "/notyet/9d41c07be2f6/",
     r"\x1b\[[?\d;]*[a-zA-Z]": "",
 }
 

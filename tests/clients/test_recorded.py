@@ -22,3 +22,11 @@ def test_nobody_sees_which_shell_recorded_it(shell):
     assert masked(f"exec {shell} -lc 'true' in /x", Path("/x")) == (
         "exec /bin/bash -lc 'true' in /home/ada"
     )
+
+
+def test_nobody_sees_whose_python_recorded_it():
+    line = "exec /x/y/.venv/bin/python3.12 -I -S /x/notyet/0123456789ab/launch.py hook"
+    assert masked(line, Path("/x")) == (
+        "exec /home/ada/.local/share/uv/tools/notyet/bin/python -I -S"
+        " /home/ada/notyet/9d41c07be2f6/launch.py hook"
+    )

@@ -158,8 +158,8 @@ class Crew:
                 report = self._late(place)
             self.reports[place] = report
             self.missing -= 1
-            if place in self._waiting:  # nobody has begun with it, and nobody shall
-                self._waiting.remove(place)
+            if place not in self._begun and place in self._waiting:
+                self._waiting.remove(place)  # nobody has begun with it, and nobody shall
             if self._stage.ends is not None:
                 self._started = monotonic()
                 if self._stage.ends(place, report):

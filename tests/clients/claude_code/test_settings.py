@@ -85,7 +85,7 @@ def test_the_line_of_a_python_without_our_program_gates(claude):
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    assert f"{bare}/bin/python -I -S {Path(notyet.__file__).parent}" in claude.settings.read_text()
+    assert f"exec {bare}/bin/python -I -S {claude.home}/" in claude.settings.read_text()
     ran = claude.run(list(STEPS))
     assert ran.text == "Now it is."
     assert claude.outcomes() == ["blocked", "passed"]

@@ -1,13 +1,10 @@
 """Homes and projects as people really have them: links, folders below, worktrees, odd names."""
 
 import shlex
-import shutil
-import subprocess
 
 import pytest
 
 from clients.model.script import Say
-from clients.world import NOTYET
 
 ONCE = '[gates.once]\nrun = "test -e fixed || { touch fixed; exit 1; }"\n'
 
@@ -112,16 +109,13 @@ def test_another_home_by_its_variable(codex, is_link):
 
 
 def test_a_program_at_a_place_that_shells_would_read_otherwise(codex):
-    program = codex.folder / 'it\'s "my" $HOME & so' / "bin" / "notyet"
-    program.parent.mkdir(parents=True)
-    shutil.copy(NOTYET, program)
+    data = codex.folder / 'it\'s "my" $HOME & so'
     codex.gates(ONCE)
-    line = [str(program), "install", "codex", "--yes", "--trust"]
-    done = subprocess.run(
-        line, cwd=codex.project, env=codex.environ, capture_output=True, text=True, timeout=60
-    )
+    done = codex.notyet("install", "codex", "--yes", "--trust", XDG_DATA_HOME=str(data))
     assert done.returncode == 0, done.stderr
     all_trusted(codex)
     for hook in codex.seen_hooks()[0].values():
-        assert shlex.split(hook["command"])[0] == str(program)
+        words = shlex.split(hook["command"])
+        assert words[:2] == ["test", "-r"]
+        assert words[2].startswith(f"{data}/notyet/")
     is_gated(codex)
