@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 
 help:
 	@echo "make demo    scripted agents meet the gates (nothing to install)"
-	@echo "make test    lint, types, layers, tests with coverage, rules (about four minutes)"
+	@echo "make test    lint, types, layers, tests with coverage, rules (six to eight minutes on two cores)"
 	@echo "make test-clients  the real Claude Code and Codex, fetched once (about 450 MB), with a scripted model"
 	@echo "make lint    ruff, mypy and import-linter only"
-	@echo "make bench   speed, as ratios to a floor measured in the same run; renders docs/performance.md (ten minutes)"
+	@echo "make bench   speed, as ratios to a floor measured in the same run; renders docs/performance.md (about five minutes)"
 	@echo "make bench-quick  the same with small sizes, printed only (a minute)"
 	@echo "make soak    the ledger, supervised agents and gates over SSH under load and kill -9 (minutes)"
 	@echo "make docs    rewrite the generated parts of docs/"
