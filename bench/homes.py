@@ -62,8 +62,13 @@ class Home:
         if gates:
             (place / "notyet.toml").write_text(gates)
             self.notyet("trust", "--yes", cwd=place)
+        self.write_payload(place, name, **fields)
+        return place
+
+    def write_payload(self, place: Path, session: str, **fields: object) -> None:
+        """Write what a host says when an agent stops there."""
         payload = {
-            "session_id": name,
+            "session_id": session,
             "transcript_path": "/nowhere.jsonl",
             "cwd": str(place),
             "permission_mode": "default",
@@ -72,7 +77,6 @@ class Home:
             "last_assistant_message": "Done.",
         } | fields
         self.payload_of(place).write_text(json.dumps(payload))
-        return place
 
     def payload_of(self, place: Path) -> Path:
         """Return the file with a project's payload: beside it, so that nothing in it is new."""

@@ -6,7 +6,6 @@ is named with the reason.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -162,19 +161,7 @@ def prepare(peer: Peer, home: Home) -> str:
     mark = place.with_suffix(".ran")
     subprocess.run(["git", "init", "--quiet"], cwd=place, check=True)
     (place / peer.file).write_text(peer.text.replace("GATE", f"touch {mark}"))
-    home.payload_of(place).write_text(
-        json.dumps(
-            {
-                "session_id": "s",
-                "transcript_path": "/nowhere.jsonl",
-                "cwd": str(place),
-                "permission_mode": "default",
-                "hook_event_name": "Stop",
-                "stop_hook_active": False,
-                "last_assistant_message": "Done.",
-            }
-        )
-    )
+    home.write_payload(place, "s")
     try:
         _job(peer, home)()
     except (RuntimeError, OSError) as error:

@@ -7,8 +7,9 @@ from notyet.asking import folder_of
 from notyet.core.command import Command
 from notyet.core.gate import place_of
 from notyet.core.record import Record
+from notyet.paths import real_folder
 from notyet.workspace.look import Scope
-from notyet.workspace.repository import real_folder, top_of
+from notyet.workspace.repository import top_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

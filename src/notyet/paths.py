@@ -1,6 +1,7 @@
 """The part of `os.path` that a hook needs, without `os`; see `notyet.system`.
 
-Each function does what its namesake does, for texts. What is rare is left to the namesake.
+Each function does what its namesake does, for texts. What is rare is left to the namesake. Only
+`real_folder` has none.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ __all__ = (
     "join",
     "lexists",
     "normpath",
+    "real_folder",
     "realpath",
     "split",
 )
@@ -114,6 +116,14 @@ def realpath(path: str) -> str:
             pass  # it is not there, or cannot be looked at
         real = name
     return real
+
+
+def real_folder(path: str) -> str:
+    """Return where a folder really lies; empty for a name that the system cannot take."""
+    try:
+        return realpath(path) if path else ""
+    except (OSError, ValueError):  # a NUL, or half a character
+        return ""
 
 
 def exists(path: str) -> bool:

@@ -23,6 +23,7 @@ _LAST = 1.0  # seconds for what comes after the answer is known
 _NOTIFIED = 2.0  # seconds for one notification, where there is time
 _LEAST = 0.2
 TIDY_EVERY = 50  # stops, of which one tidies up
+_WRITTEN_BACK_EVERY = 4  # stops, of which one makes the ledger's log shorter
 _ledger: Ledger | None = None
 _written: Ledger | None = None  # where a stop was written down that nobody asked gates about
 
@@ -90,8 +91,8 @@ def _get_ready() -> None:
         import notyet.core.note
         import notyet.core.settle  # noqa: F401  # the point is that they are there
 
-        if _ledger is not None:
-            _ledger.write_back()
+        if _ledger is not None and _ledger.newest % _WRITTEN_BACK_EVERY == 0:
+            _ledger.file.write_back()  # so that the next process has less to read
     except Exception:  # noqa: BLE001  # it must not end the gates; who needs these will meet it
         return
 

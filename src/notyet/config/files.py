@@ -10,13 +10,13 @@ from notyet.config.places import (
     known_as,
     natives,
     parent,
-    real_folder,
     user_file,
     user_folder,
 )
 from notyet.config.tree import LOCAL_TREE
 from notyet.core.address import is_remote
 from notyet.core.record import Record
+from notyet.paths import real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from notyet import system
 from notyet.core.address import is_remote
 from notyet.homes import config_home, state_home
+from notyet.paths import real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,14 +142,6 @@ def record_path(state: str, path: str) -> str:
         machine = place.machine.replace("//", "")  # ssh:dev@box, so that no host is named ".."
         return system.path.join(state, "trust-there", machine, place.path.lstrip("/")) + ".json"
     return system.path.join(state, "trust", path.lstrip("/")) + ".json"
-
-
-def real_folder(cwd: str) -> str:
-    """Return where a folder really lies; empty for a name that the system cannot take."""
-    try:
-        return system.path.realpath(cwd) if cwd else ""
-    except (OSError, ValueError):  # a NUL, or half a character
-        return ""
 
 
 def parent(name: str) -> str:

@@ -9,13 +9,13 @@ from notyet.config.places import (
     OFF_VARIABLE,
     above,
     is_off_everywhere,
-    real_folder,
     state_folder,
     switches_folder,
 )
 from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
 from notyet.core.text import visible
+from notyet.paths import real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

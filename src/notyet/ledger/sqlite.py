@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 # between its entry and its answer, is asked by nobody.
 asked_here: dict[bytes, ref[Begun]] = {}
 _NEVER = float("inf")
-_WRITTEN_BACK_EVERY = 4  # stops
 
 
 class Ledger:
@@ -238,11 +237,6 @@ class Ledger:
         from notyet.ledger.prune import prune_older
 
         return prune_older(self, time.time() - older_than)
-
-    def write_back(self) -> None:
-        """Make the log shorter now and then, which the next process reads; while there is time."""
-        if self.newest % _WRITTEN_BACK_EVERY == 0:
-            self.file.write_back()
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""

@@ -12,10 +12,11 @@ from __future__ import annotations
 from time import monotonic
 
 from notyet.core.record import Record
+from notyet.paths import real_folder
 from notyet.workspace.git import Runs, run
 from notyet.workspace.one_look import OneLook
 from notyet.workspace.place import Place, refuse_what_hides
-from notyet.workspace.repository import real_folder, top_of
+from notyet.workspace.repository import top_of
 from notyet.workspace.unknown import OUTSIDE, Unknown, reason_of
 
 TYPE_CHECKING = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from notyet import system
+from notyet.paths import real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,14 +13,6 @@ if TYPE_CHECKING:
 def repository_of(folder: str) -> str:
     """Return the top folder of the repository that a folder is in; empty if it is in none."""
     return top_of(real_folder(folder))
-
-
-def real_folder(folder: str) -> str:
-    """Return where a folder really lies; empty for a name that the system cannot take."""
-    try:
-        return system.path.realpath(folder) if folder else ""
-    except (OSError, ValueError):  # a NUL, or half a character
-        return ""
 
 
 def top_of(real: str) -> str:

@@ -25,7 +25,7 @@ if "full" in sys.argv:  # there is room for the log, but none for more of the fi
 ledger.asked_at = time.time()
 begun = ledger.begin(StopEvent(session_id="s", last_message=sys.argv[2] * 3000))
 if "write_back" in sys.argv:
-    ledger.write_back()  # while its gates are at work
+    ledger.file.write_back()  # while its gates are at work
 decision = Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=10**6)
 said = ledger.record(begun, decision).count
 os.write(1, str(said).encode())
