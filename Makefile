@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: help demo test test-clients lint format bench bench-quick soak docs record clean
 
 help:
-	@echo "make demo    scripted agents meet the gates (nothing to install)"
+	@echo "make demo    scripted agents meet the gates"
 	@echo "make test    lint, types, layers, tests with coverage, rules (six to eight minutes on two cores)"
 	@echo "make test-clients  the real Claude Code and Codex, fetched once (about 450 MB), with a scripted model"
 	@echo "make lint    ruff, mypy and import-linter only"
@@ -17,8 +17,8 @@ help:
 	@echo "make record  record the sessions in docs/how-to anew, with the real programs"
 	@echo "make format  let ruff format and fix the code"
 
-demo: supported-python
-	@PYTHONPATH=src $(PYTHON) -m notyet demo
+demo: $(VENV)/installed
+	@$(BIN)/notyet demo
 
 test: $(VENV)/ready
 	@$(BIN)/python tools/checks.py all
@@ -62,9 +62,16 @@ supported-python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "notyet needs Python 3.11 or newer; $(PYTHON) is older: try make PYTHON=python3.12"; exit 1; }
 
-# Refreshed whenever the project's requirements change.
-$(VENV)/ready: pyproject.toml requirements/dev.txt | supported-python
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# notyet with its dependencies; renewed when the requirements change.
+$(VENV)/installed: pyproject.toml requirements/dev.txt | supported-python
 	@echo "setting up $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt -e .
+	@$(PIP) --constraint requirements/dev.txt --editable .
+	@touch $@
+
+# The same with the tools that test it.
+$(VENV)/ready: $(VENV)/installed
+	@$(PIP) --requirement requirements/dev.txt
 	@touch $@

@@ -81,7 +81,7 @@ events are left to the host, which ignores them; a value of the wrong type is a 
 CONCLAUDE_HEAD = """\
 ## `.conclaude.yaml`
 
-Needs PyYAML: `pip install PyYAML`. Plain words are read as in YAML 1.2: `no` is a text.
+Plain words are read as in YAML 1.2: `no` is a text.
 `block` is for commands of `subagentStop` only.
 """
 

@@ -26,6 +26,10 @@ def decided(outcome, why="", *reports, **fields):
             "notyet: sent back 2/3: tests (exit 1)",
         ),
         (
+            decided("blocked", "tests", replace(FAILED, workspace="ssh://dev@box:22/srv"), limit=3),
+            "notyet: sent back 0/3: tests (exit 1, on dev@box)",
+        ),
+        (
             decided(
                 "blocked", "g", Report(gate="g", answer=Block("Say more.\nMuch more.")), limit=3
             ),

@@ -1,0 +1,54 @@
+"""`import notyet` and `notyet hook` load only the standard library; dependencies are for people."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from hook_runs import FAILING, PASSING, clean_environ, in_bytes, new_project, payload
+
+# What the interpreter itself loads (.pth files of an environment) does not count.
+CODE = """
+import sys
+before = set(sys.modules)
+{code}
+roots = {{name.partition(".")[0] for name in set(sys.modules) - before}}
+sys.stderr.write(" ".join(sorted(roots - set(sys.stdlib_module_names))))
+"""
+
+
+def run(code, content=b"", *, tmp_path):
+    """Run code with every dependency installed; return its output and what is not standard."""
+    done = subprocess.run(
+        [sys.executable, "-c", CODE.format(code=code)],
+        input=content,
+        capture_output=True,
+        check=True,
+        timeout=60,
+        cwd=tmp_path,
+        env=clean_environ(),
+    )
+    return done.stdout, done.stderr.decode().split()
+
+
+def test_importing_every_public_name_loads_no_other_library(tmp_path):
+    code = "import notyet\nfor name in notyet.__all__: getattr(notyet, name)"
+    assert run(code, tmp_path=tmp_path) == (b"", ["notyet"])
+
+
+@pytest.mark.parametrize(("gates", "is_blocked"), [("", False), (PASSING, False), (FAILING, True)])
+def test_a_stop_loads_no_other_library(tmp_path, gates, is_blocked):
+    project = new_project(tmp_path / "p", gates) if gates else tmp_path
+    code = 'from notyet.cli.hook import serve; serve(("--host", "claude"))'
+    reply, loaded = run(code, in_bytes(payload("claude", project)), tmp_path=tmp_path)
+    assert loaded == ["notyet"]
+    assert bool(reply) is is_blocked
+    if reply:
+        json.loads(reply)
+
+
+def test_the_dependencies_are_installed_where_this_is_tested(tmp_path):
+    code = "import rich, shtab, tomlkit, yaml"
+    _, loaded = run(code, tmp_path=tmp_path)
+    assert {"rich", "shtab", "tomlkit", "yaml"} <= set(loaded)
