@@ -1,4 +1,4 @@
-"""Runs every check of the project and ends in a short summary: `checks.py all` or `lint`."""
+"""Run every check of the project and print a short summary: `checks.py all` or `lint`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 BIN = os.path.dirname(sys.executable)
 STRICT = "src/notyet/core/*,src/notyet/dialects/*"
@@ -15,25 +17,30 @@ MOST_AGAIN = 5  # tests that may have failed by chance; when more fail, somethin
 CORES = os.cpu_count() or 1
 WORKERS = max(CORES, min(2 * CORES, 8))  # many tests only wait for a process
 
-LINT = {
-    "style": ["ruff", "check", "--quiet", "."],
-    "format": ["ruff", "format", "--quiet", "--check", "."],
+# The checks of a table run at the same time, the longest first; the tables one after the other.
+Checks = dict[str, list[str]]
+LINT: Checks = {
     "types": ["mypy", "--no-error-summary"],
-    "types of the API": ["mypy", "--no-error-summary", "tests/typing/api.py"],
-    "layers": ["lint-imports", "--no-logo"],
     "rules index": ["python", "tools/rules_index.py"],
+    "layers": ["lint-imports", "--no-logo"],
+    "command reference": ["python", "tools/cli_reference.py"],
     "API reference": ["python", "tools/api_reference.py"],
     "config reference": ["python", "tools/config_reference.py"],
     "wire reference": ["python", "tools/wire_reference.py"],
-    "command reference": ["python", "tools/cli_reference.py"],
+    "style": ["ruff", "check", "--quiet", "."],
+    "format": ["ruff", "format", "--quiet", "--check", "."],
+}
+COLLECT: Checks = {
+    # Compiles the tests, too: otherwise every worker does it, and coverage makes that three times
+    # slower. With -E no variable keeps Python from saving the compiled files.
+    "tests are found": ["python", "-E", "-m", "pytest", "-qq", "--collect-only"],
 }
 COVERED = ["--cov", "--cov-report="]
-TEST = {
-    # Also compiles them: else every worker does it, and under coverage that takes thrice as long.
-    # With -E no variable keeps Python from writing down what it compiled.
-    "tests are found": ["python", "-E", "-m", "pytest", "-qq", "--collect-only"],
-    # Without its cache pytest writes down what failed in this run, and nothing older.
+TESTS: Checks = {
+    # Without its cache pytest records the failures of this run only.
     "tests": ["pytest", "-q", "-n", str(WORKERS), "--dist", "worksteal", "--cache-clear", *COVERED],
+}
+COVERAGE: Checks = {
     "coverage of core and dialects": [
         "coverage",
         "report",
@@ -43,33 +50,53 @@ TEST = {
     "coverage of everything": ["coverage", "report", f"--fail-under={LEAST}"],
 }
 AGAIN = ["pytest", "-q", "-n", "0", *COVERED, "--cov-append"]
-SHOWN = {"tests"}  # whose output is worth reading also when it passes
+SHOWN = {"tests"}  # their output is shown also when they pass
+
+
+class Result(NamedTuple):
+    """How one check ended."""
+
+    name: str
+    is_ok: bool
+    seconds: float
+    unsteady: list[str]  # tests that failed among the others and passed alone
 
 
 def main(which: str) -> int:
-    """Run the checks, quietly while they pass."""
-    failed = []
-    lines = []
-    unsteady: list[str] = []
-    for name, command in (LINT if which == "lint" else LINT | TEST).items():
-        started = time.monotonic()
-        code = run(name, command)
-        if code and name == "tests":
-            unsteady = passing_alone(code)
-        is_ok = not code or bool(unsteady and name == "tests")
-        seconds = time.monotonic() - started
-        lines.append(f"  {'ok' if is_ok else 'FAILED':<8} {name:<30} {seconds:5.1f}s")
-        if not is_ok:
-            failed.append(name)
-    print("\n".join(["", *lines, *(f"  UNSTEADY tests  {test}" for test in unsteady)]))
-    print(f"\n{len(failed)} of {len(lines)} checks failed" if failed else "\nall checks passed")
+    """Run the checks; print the output of those that fail, and a summary."""
+    started = time.monotonic()
+    tables = [LINT] if which == "lint" else [COLLECT | LINT, TESTS, COVERAGE]
+    results: list[Result] = []
+    for table in tables:
+        with ThreadPoolExecutor(CORES) as pool:
+            results += pool.map(check, table, table.values())
+    print()
+    for result in results:
+        word = "ok" if result.is_ok else "FAILED"
+        print(f"  {word:<8} {result.name:<30} {result.seconds:5.1f}s")
+    unsteady = [test for result in results for test in result.unsteady]
+    for test in unsteady:
+        print(f"  UNSTEADY tests  {test}")
+    failed = sum(not result.is_ok for result in results)
+    summary = f"{failed} of {len(results)} checks failed" if failed else "all checks passed"
+    minutes, seconds = divmod(round(time.monotonic() - started), 60)
+    print(f"\n{summary} in {minutes} min {seconds} s")
     if unsteady:
-        print(f"{len(unsteady)} UNSTEADY: failed among the others and passed alone; mend it")
+        print(f"{len(unsteady)} UNSTEADY: failed among the others and passed alone; fix it")
     return 1 if failed else 0
 
 
+def check(name: str, command: list[str]) -> Result:
+    """Run one check, and tests that failed a second time."""
+    started = time.monotonic()
+    code = run(name, command)
+    unsteady = passing_alone(code) if code and name == "tests" else []
+    is_ok = not code or bool(unsteady)
+    return Result(name, is_ok, time.monotonic() - started, unsteady)
+
+
 def run(name: str, command: list[str]) -> int:
-    """Run one check; return its exit code."""
+    """Run a command; return its exit code."""
     program, *args = command
     quiet = None if name in SHOWN else subprocess.PIPE
     done = subprocess.run(
@@ -86,15 +113,15 @@ def run(name: str, command: list[str]) -> int:
 
 def passing_alone(code: int) -> list[str]:
     """Run the few tests that failed once more, alone; return them if all of them pass then."""
-    tests = failed_tests() if code == 1 else []  # else it was not about a test
+    tests = failed_tests() if code == 1 else []  # other codes are not about a test
     if not 0 < len(tests) <= MOST_AGAIN:
         return []
-    print(f"\n--- once more, alone: {' '.join(tests)}", flush=True)
+    print(f"\n--- running again, alone: {' '.join(tests)}", flush=True)
     return [] if run("tests", [*AGAIN, *tests]) else tests
 
 
 def failed_tests() -> list[str]:
-    """Return what pytest wrote down as failed."""
+    """Return the tests that pytest recorded as failed."""
     try:
         with open(".pytest_cache/v/cache/lastfailed", encoding="utf-8") as file:
             return sorted(json.load(file))
