@@ -118,6 +118,9 @@ def test_a_machine_that_cannot_be_reached_lets_the_agent_stop(transcript, monkey
         assert any("no-such-machine.invalid" in warning for warning in result.warnings)
 
 
+@pytest.mark.skipif(
+    shutil.which("ssh") is None, reason="there is no ssh (Debian: apt-get install openssh-client)"
+)
 @pytest.mark.rule("C4", "M2")
 def test_cancelling_does_not_wait_for_a_machine_that_says_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
