@@ -18,7 +18,7 @@ from bench.progress import say
 from bench.running import run_apart, run_within
 from bench.tables import results_of, shown, summary
 from bench.words import MISSED, key_of, verdict_of
-from notyet.cli.style import Style
+from notyet.cli.terminal import Style
 
 EFFORTS = {effort.name: effort for effort in (FULL, QUICK, TINY)}
 RESULTS = Path(__file__).parent / "results"

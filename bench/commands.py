@@ -16,7 +16,8 @@ from pathlib import Path
 
 from bench.measure import Amount, Curve, Effort, Figure, Point, Result, Row, interleaved
 from bench.progress import say
-from notyet.checks.command import Job, run_together, shell_argv
+from notyet.run.spawn import Job, shell_argv
+from notyet.run.stage import run_together
 
 TRUE = shell_argv("true", "/bin/sh")
 MANY = 100
@@ -39,9 +40,9 @@ ROUNDS = 3  # it is luck who is first
 ASKED = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from notyet.checks.command import Job, run_together
-from notyet.checks.first_command import before_commands
-from notyet.checks.orphans import adopt_orphans, sweep
+from notyet.run.spawn import Job; from notyet.run.stage import run_together
+from notyet.run.groups import before_commands
+from notyet.run.sweep import adopt_orphans, sweep
 before_commands(adopt_orphans)
 environ = {"PATH": os.environ["PATH"], "BENCH_LEFT": sys.argv[2]}
 run_together([Job(argv=("/bin/sh", "-c", text), dir="/", environ=environ, timeout=0.3)
@@ -51,7 +52,7 @@ sweep()
 RUNAWAY = """
 import os, resource, sys
 sys.path.insert(0, sys.argv[1])
-from notyet.checks.command import Job, run_together
+from notyet.run.spawn import Job; from notyet.run.stage import run_together
 text = f"head -c {sys.argv[2]} /dev/zero"
 run_together([Job(argv=("/bin/sh", "-c", text), dir="/", environ={"PATH": os.environ["PATH"]})])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

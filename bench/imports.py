@@ -35,7 +35,7 @@ def measure(effort: Effort) -> list[Result]:
         bare=starting("pass"),
         notyet=starting("import notyet"),
         core=starting("import notyet.core.plan, notyet.core.settle"),
-        engine=starting("import notyet.engine"),
+        engine=starting("import notyet.engine.engine"),
         asyncio=starting("import asyncio"),
     )
     bare = figures["bare"]

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.measure import Effort, Missing, Result, Row, interleaved
-from notyet.checks.command import run_together
-from notyet.checks.remote import remote_job
 from notyet.core.remote import remote_from
+from notyet.run.remote import remote_job
+from notyet.run.stage import run_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

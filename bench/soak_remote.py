@@ -27,9 +27,9 @@ PATIENCE = 20.0  # seconds until the last one must be gone; it takes one or two
 
 GATES = """
 import sys
-from notyet.checks.command import run_together
-from notyet.checks.orphans import adopt_orphans, sweep
-from notyet.checks.remote import Upload, remote_job
+from notyet.run.stage import run_together
+from notyet.run.sweep import adopt_orphans, sweep
+from notyet.run.ssh_script import Upload; from notyet.run.remote import remote_job
 from notyet.core.remote import remote_from
 url, *tokens = sys.argv[1:]
 place = remote_from(url)

@@ -25,8 +25,8 @@ from notyet.core.task import Run, Task
 from notyet.ledger.connection import Connection
 from notyet.ledger.leases import Leases
 from notyet.ledger.outbox import Outbox
+from notyet.ledger.prune import tidy_tasks
 from notyet.ledger.runs import Runs
-from notyet.ledger.task_prune import tidy_tasks
 from notyet.ledger.tasks import Tasks
 from notyet.supervise import Supervisor
 

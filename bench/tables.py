@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from bench.document import Run, Table
     from bench.measure import Result
-    from notyet.cli.style import Style
+    from notyet.cli.terminal import Style
 
 HEADER = ("", "floor", "", "figure", "ratio", "spread", "goal", "")
 _RIGHT = (2, 3, 4, 5)  # columns of numbers

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bench.measure import Amount, Curve, Effort, Point, Result, interleaved
 from bench.progress import say
-from notyet.dialects.transcript import last_message
+from notyet.hosts.transcript import last_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable

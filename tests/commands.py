@@ -4,9 +4,12 @@ import os
 import sys
 import time
 
-from notyet.checks import command, linked_stage, loop, process, started
-from notyet.checks.command import Job, run_together, shell_argv
-from notyet.checks.linked import LinkedJob
+from notyet.run import linked_stage, loop, process
+from notyet.run import stage as command
+from notyet.run import stage as started
+from notyet.run.linked import LinkedJob
+from notyet.run.spawn import Job, shell_argv
+from notyet.run.stage import run_together
 
 ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C"}
 

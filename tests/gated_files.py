@@ -4,10 +4,10 @@ from pathlib import Path
 
 from conftest import git
 from notyet import Command, Engine, Gate, Match
-from notyet.beginning import remember_start
-from notyet.checks.drive import drive_sync
 from notyet.core.event import StartEvent
 from notyet.core.gate import Source
+from notyet.engine.unchanged import remember_start
+from notyet.run.drive import drive_sync
 from support import EVERY_SCOPE, stop
 
 

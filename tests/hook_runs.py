@@ -130,8 +130,8 @@ def run_late_hook(content, there):
     """Run the hook; the time of gates and observers is up once this file is there."""
     change = f"""
 import os, time
-from notyet import deadline
-from notyet.checks import command, loop, process
+from notyet.engine import stop as deadline
+from notyet.run import stage as command, loop, process
 def late():
     return time.monotonic() + (10_000 if os.path.exists({str(there)!r}) else 0)
 for module in (deadline, command, loop, process):

@@ -3,8 +3,8 @@
 import os
 
 from hook_runs import trust
-from notyet.config.switch import switch_off
-from notyet.ledger.place import default_path
+from notyet.config.off import switch_off
+from notyet.ledger.file import default_path
 from planted_programs import each_stop
 from planting import plants
 from status_world import GATES

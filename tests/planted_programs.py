@@ -62,7 +62,7 @@ def it_is_killed(world, monkeypatch):
 
 @plants("no-reply")
 def it_hangs(world, monkeypatch):
-    monkeypatch.setattr("notyet.report.probe._PATIENCE", 0.5)
+    monkeypatch.setattr("notyet.status.probe._PATIENCE", 0.5)
     world.program("notyet", "sleep 60")
 
 
@@ -268,5 +268,5 @@ def it_names_none(world, monkeypatch):
 
 @plants("version-unknown", "claude")
 def it_never_answers(world, monkeypatch):
-    monkeypatch.setattr("notyet.report.faults.versions.PATIENCE", 0.5)
+    monkeypatch.setattr("notyet.status.faults.programs.PATIENCE", 0.5)
     world.program("claude", "sleep 60")

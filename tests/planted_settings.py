@@ -121,7 +121,7 @@ def a_version_that_cannot_be_asked(world, monkeypatch):
 
 @plants("settings-not-asked", "claude")
 def a_doctor_that_hangs(world, monkeypatch):
-    monkeypatch.setattr("notyet.report.faults.claude_doctor.PATIENCE", 0.5)
+    monkeypatch.setattr("notyet.status.faults.claude.PATIENCE", 0.5)
     world.claude(doctor="sleep 60")
 
 

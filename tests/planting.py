@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.report.faults.fault import CODES
+from notyet.status.faults.fault import CODES
 
 PLANTED = []
 

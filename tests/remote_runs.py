@@ -6,9 +6,10 @@ import threading
 from contextlib import contextmanager
 
 from commands import run
-from notyet.checks.command import run_together
-from notyet.checks.remote import Upload, new_token, remote_job, upload_path
 from notyet.core.remote import remote_from
+from notyet.run.remote import new_token, remote_job
+from notyet.run.ssh_script import Upload, upload_path
+from notyet.run.stage import run_together
 from sshd import is_gone
 
 __all__ = [
@@ -105,9 +106,9 @@ ASKING = """
 import sys
 url, token, script, *paths = sys.argv[1:]
 sys.path[:0] = paths
-from notyet.checks.command import run_together
-from notyet.checks.orphans import adopt_orphans, sweep
-from notyet.checks.remote import Upload, remote_job
+from notyet.run.stage import run_together
+from notyet.run.sweep import adopt_orphans, sweep
+from notyet.run.ssh_script import Upload; from notyet.run.remote import remote_job
 from notyet.core.remote import remote_from
 adopt_orphans()
 place = remote_from(url)

@@ -6,10 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from commands import running, until
-from notyet.checks.framed import Framed
-from notyet.checks.remote import new_token
-from notyet.checks.remote_exit import ending
-from notyet.checks.remote_script import conversation
+from notyet.run.output import Framed
+from notyet.run.remote import ending, new_token
+from notyet.run.ssh_script import conversation
 
 SHELLS = {
     "dash": ["dash"],

@@ -27,8 +27,8 @@ def loaded_by(code):
     [
         "import notyet",
         "from notyet import Allow, Block, Gate, Halt, Limits, StopEvent, History, Match",
-        "import notyet.core.plan, notyet.core.settle, notyet.core.lifecycle, notyet.core.session",
-        "import notyet.engine",
+        "import notyet.core.plan, notyet.core.settle, notyet.core.task, notyet.core.session",
+        "import notyet.engine.engine",
     ],
 )
 def test_importing_notyet_pulls_in_nothing_heavy(code):

@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 from conftest import git
-from notyet.workspace import remote as workspace_remote
-from notyet.workspace.look import Scope
+from notyet.git import remote as workspace_remote
+from notyet.git.look import Scope
 
 SHELLS = (["dash"], ["bash", "--posix"], ["busybox", "sh"], ["ksh"], ["mksh"])
 

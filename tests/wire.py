@@ -5,10 +5,9 @@ import json
 from pathlib import Path
 
 from notyet import Allow, Block, Halt
-from notyet.core.command import Command, Exit
-from notyet.core.gate import Gate, Match
+from notyet.core.gate import Command, Exit, Gate, Match
 from notyet.core.verdict import Problem
-from notyet.dialects.reading import Reading
+from notyet.hosts.answers import Reading
 
 VECTORS = Path(__file__).parent / "vectors"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from config_places import KINDS
 from notyet.config.files import ConfigFile
 from notyet.config.load import load
-from notyet.config.tree_remote import RemoteTree
+from notyet.config.remote import RemoteTree
 from notyet.config.trust import candidate, grant
 
 PATIENCE = 30.0

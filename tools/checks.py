@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 BIN = os.path.dirname(sys.executable)
-STRICT = "src/notyet/core/*,src/notyet/dialects/*"
+STRICT = "src/notyet/core/*,src/notyet/hosts/*"
 LEAST = "95"  # percent of all code, branches counted
 MOST_AGAIN = 5  # tests that may have failed by chance; when more fail, something is broken
 CORES = os.cpu_count() or 1
@@ -41,7 +41,7 @@ TESTS: Checks = {
     "tests": ["pytest", "-q", "-n", str(WORKERS), "--dist", "worksteal", "--cache-clear", *COVERED],
 }
 COVERAGE: Checks = {
-    "coverage of core and dialects": [
+    "coverage of core and hosts": [
         "coverage",
         "report",
         f"--include={STRICT}",

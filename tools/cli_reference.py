@@ -10,8 +10,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from notyet.cli.help import GROUPS
-from notyet.cli.main import COMMANDS, parsers
+from notyet.cli.main import COMMANDS, GROUPS, parsers
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "cli.md"
 HEAD = """\

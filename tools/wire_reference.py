@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from notyet import BackgroundTask, StopEvent
-from notyet.dialects import HOSTS, command_face
+from notyet.hosts import HOSTS, command_face
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "reference" / "wire"

@@ -15,32 +15,28 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from notyet.core.command import Command
-    from notyet.core.event import StopEvent
-    from notyet.core.event_parts import BackgroundTask, Usage
-    from notyet.core.function import Function
-    from notyet.core.gate import Gate, Match, Source
+    from notyet.core.event import BackgroundTask, StartEvent, StopEvent, Usage
+    from notyet.core.gate import Command, Function, Gate, Match, Source, Starter
     from notyet.core.limits import History, Limits
     from notyet.core.record import replace
     from notyet.core.session import News, Session, Turn
-    from notyet.core.start_event import StartEvent
-    from notyet.core.starter import Starter
     from notyet.core.task import Announcement, Result, Task, TaskView
     from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
-    from notyet.engine import Engine
+    from notyet.engine.engine import Engine
+    from notyet.engine.observers import Observer
     from notyet.errors import (
         LedgerBusy,
+        LedgerError,
         LedgerNewer,
         LedgerUnmended,
         LifecycleError,
+        NotyetError,
         Refused,
         SendError,
         Undeliverable,
     )
-    from notyet.ledger.sqlite import Ledger
-    from notyet.observers import Observer
-    from notyet.stop_errors import LedgerError, NotyetError
-    from notyet.supervise.handle import Handle
+    from notyet.ledger.ledger import Ledger
+    from notyet.supervise.life import Handle
     from notyet.supervise.settings import Progress, SupervisorSettings
     from notyet.supervise.supervisor import Supervisor
 
@@ -91,32 +87,28 @@ __all__ = [
 
 # Where each name lives; loaded when it is first asked for, so that `import notyet` costs nothing.
 _HOMES = {
-    "notyet.core.command": ("Command",),
-    "notyet.core.event": ("StopEvent",),
-    "notyet.core.event_parts": ("BackgroundTask", "Usage"),
-    "notyet.core.function": ("Function",),
-    "notyet.core.gate": ("Gate", "Match", "Source"),
+    "notyet.core.event": ("BackgroundTask", "StartEvent", "StopEvent", "Usage"),
+    "notyet.core.gate": ("Command", "Function", "Gate", "Match", "Source", "Starter"),
     "notyet.core.limits": ("History", "Limits"),
     "notyet.core.record": ("replace",),
     "notyet.core.session": ("News", "Session", "Turn"),
-    "notyet.core.start_event": ("StartEvent",),
-    "notyet.core.starter": ("Starter",),
     "notyet.core.task": ("Announcement", "Result", "Task", "TaskView"),
     "notyet.core.verdict": ("Allow", "Block", "Decision", "Halt", "Problem", "Report"),
-    "notyet.engine": ("Engine",),
+    "notyet.engine.engine": ("Engine",),
+    "notyet.engine.observers": ("Observer",),
     "notyet.errors": (
         "LedgerBusy",
+        "LedgerError",
         "LedgerNewer",
         "LedgerUnmended",
         "LifecycleError",
+        "NotyetError",
         "Refused",
         "SendError",
         "Undeliverable",
     ),
-    "notyet.ledger.sqlite": ("Ledger",),
-    "notyet.observers": ("Observer",),
-    "notyet.stop_errors": ("LedgerError", "NotyetError"),
-    "notyet.supervise.handle": ("Handle",),
+    "notyet.ledger.ledger": ("Ledger",),
+    "notyet.supervise.life": ("Handle",),
     "notyet.supervise.settings": ("Progress", "SupervisorSettings"),
     "notyet.supervise.supervisor": ("Supervisor",),
 }

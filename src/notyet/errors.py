@@ -1,21 +1,6 @@
-"""Everything notyet raises.
-
-NotyetError                 something outside our code is wrong; the message says what to do
-├─ LedgerError              the ledger cannot be used; a stop is then allowed, with a warning
-│  ├─ LedgerBusy            other processes held it for too long
-│  ├─ LedgerNewer           it was written by a newer notyet, and is left alone
-│  └─ LedgerUnmended        it is damaged or of an older notyet; the next stop mends it
-├─ Refused                  the supervisor does not do what it was asked; the message says why
-├─ SendError                a session could not hand its agent a prompt, which did not arrive
-└─ Undeliverable            raised by a consumer: trying to deliver this result again is hopeless
-
-LifecycleError and the ValueErrors of constructors are mistakes in code that uses notyet,
-so they are deliberately not NotyetErrors.
-"""
+"""The errors that the check of a stop handles. `errors` has these too, and all others."""
 
 from __future__ import annotations
-
-from notyet.stop_errors import LedgerError, NotyetError  # most stops need no others
 
 __all__ = [
     "LedgerBusy",
@@ -28,6 +13,37 @@ __all__ = [
     "SendError",
     "Undeliverable",
 ]
+
+
+class NotyetError(Exception):
+    """Base of the errors a caller may want to handle."""
+
+
+class LedgerError(NotyetError):
+    """The ledger file cannot be used."""
+
+    def __init__(self, path: str, detail: str) -> None:
+        super().__init__(path, detail)
+        self.path = path
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"ledger {self.path}: {self.detail}"
+
+
+# Everything notyet raises.
+#
+# NotyetError                 something outside our code is wrong; the message says what to do
+# ├─ LedgerError              the ledger cannot be used; a stop is then allowed, with a warning
+# │  ├─ LedgerBusy            other processes held it for too long
+# │  ├─ LedgerNewer           it was written by a newer notyet, and is left alone
+# │  └─ LedgerUnmended        it is damaged or of an older notyet; the next stop mends it
+# ├─ Refused                  the supervisor does not do what it was asked; the message says why
+# ├─ SendError                a session could not hand its agent a prompt, which did not arrive
+# └─ Undeliverable            raised by a consumer: trying to deliver this result again is hopeless
+#
+# LifecycleError and the ValueErrors of constructors are mistakes in code that uses notyet,
+# so they are deliberately not NotyetErrors.
 
 
 class LedgerBusy(LedgerError):  # noqa: N818  # named after what happened, like BlockingIOError

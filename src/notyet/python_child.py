@@ -48,9 +48,8 @@ def _call(folder: str, target: str, payload: dict[str, object]) -> dict[str, obj
     if __name__ == "__main__":
         _use_our_notyet()
     from notyet.core.text import bounded
-    from notyet.dialects.native import read_return
-    from notyet.dialects.native_host import write_reply
-    from notyet.dialects.native_payload import read
+    from notyet.hosts.native import read_return
+    from notyet.hosts.native_host import read, write_reply
 
     module, _, name = target.partition(":")
     function = importlib.import_module(module)

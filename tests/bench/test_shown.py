@@ -14,7 +14,7 @@ from bench.measure import Figure, Row
 from bench.tables import results_of, shown, summary
 
 from bench import page, words
-from notyet.cli.style import Style
+from notyet.cli.terminal import Style
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from notyet import Allow, Engine, Ledger, Report
 from notyet.cli.main import main
 from notyet.config.native import read_native
-from notyet.ledger.past_stats import MOST_COUNTED
-from notyet.ledger.retention import Retention
+from notyet.ledger.prune import Retention
+from notyet.ledger.stats import MOST_COUNTED
 from support import gate, stop
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "look-back.md").read_text()

@@ -54,8 +54,8 @@ def test_every_variable_that_the_code_names_is_on_the_page():
 
 def test_what_gates_find_is_on_the_page():
     from notyet import StopEvent
-    from notyet.core.command import COMMAND_DIALECTS
-    from notyet.dialects import command_face
+    from notyet.core.gate import COMMAND_DIALECTS
+    from notyet.hosts import command_face
 
     page = (DOCS / "reference" / "environment.md").read_text()
     event = StopEvent(scope="subagent", session_id="s", agent_id="a", agent_name="n", error="e")
@@ -73,7 +73,7 @@ def test_every_command_has_its_exit_codes_on_the_page():
 
 
 def test_every_command_and_every_dialect_has_a_page():
-    from notyet.dialects import HOSTS
+    from notyet.hosts import HOSTS
 
     for host in HOSTS:
         assert (DOCS / "reference" / "wire" / f"{host}.md").exists(), host

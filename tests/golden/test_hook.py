@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from golden.world import VECTORS, World, compare, stop, vectors
+from golden.world import VECTORS, World, compare, short_folder, stop, vectors
 
 HOSTS = ("claude", "codex", "mux", "conclaude", "notyet")
 FAILS = '[gates.tests]\nrun = "echo 2 tests failed; exit 1"\n'
@@ -59,8 +59,9 @@ SETUPS = {
 
 
 @pytest.fixture
-def world(tmp_path):
-    return World(tmp_path / "world")
+def world():
+    with short_folder() as folder:
+        yield World(folder)
 
 
 def answers_of_hosts(world, stops):

@@ -4,6 +4,7 @@ Only the command line is used, so that these tests survive every change inside o
 `GOLDEN=write pytest tests/golden` writes the golden files again.
 """
 
+import contextlib
 import difflib
 import importlib.util
 import json
@@ -12,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -141,6 +143,13 @@ def compare(name, answers):
         known.splitlines(), text.splitlines(), str(path), "now", lineterm=""
     )
     assert text == known, "\n".join([*lines, "(if it is meant: GOLDEN=write pytest tests/golden)"])
+
+
+@contextlib.contextmanager
+def short_folder():
+    """Make a folder whose name is as long on every machine: a message has room for so much."""
+    with tempfile.TemporaryDirectory(prefix="notyet-golden-", dir="/tmp") as folder:  # the system's
+        yield Path(folder) / "world"
 
 
 def vectors(*parts):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notyet.agents.reading import Reading
+from notyet.agents.formats import Reading
 from notyet.agents.table import TABLE
 from notyet.agents.transcript import Transcript
 

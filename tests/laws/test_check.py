@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from hook_runs import HOSTS, ask, new_project, payload, trust
 from notyet.cli.about_event import about, read
-from notyet.cli.check_answers import VERDICTS, answer_from
-from notyet.cli.check_asking import Wish
+from notyet.cli.check_asking import VERDICTS, Wish, answer_from
 from notyet.cli.check_asking import ask as ask_gates
 from notyet.core.event import StopEvent
 from notyet.errors import NotyetError
@@ -67,7 +66,7 @@ def test_any_text_is_an_answer_or_an_error_with_words(text):
 @pytest.fixture(autouse=True)
 def _nobody_is_adopted(monkeypatch):
     """Leave the other children of the tests' process alone."""
-    monkeypatch.setattr("notyet.checks.orphans.adopt_orphans", lambda: False)
+    monkeypatch.setattr("notyet.run.sweep.adopt_orphans", lambda: False)
 
 
 @pytest.fixture(scope="module")

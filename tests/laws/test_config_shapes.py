@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notyet.config.compiled import thaw
-from notyet.config.freezing import freeze
+from notyet.config.compile import freeze
 from notyet.config.native import read_native
-from notyet.config.quantities import Number, Seconds, Whole
-from notyet.config.scalars import Choice, Flag, Glob, Text
+from notyet.config.scalars import Choice, Flag, Glob, Number, Seconds, Text, Whole
 from notyet.config.schema import FORMATS, pages
+from notyet.config.settings import thaw
 from notyet.config.shape import Either, ListOf, MapOf, Table, check
 from notyet.core.json_text import dumps, loads
 from notyet.core.limits import Limits

@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.core.lifecycle import ACTIVE, FINAL, START, TRANSITIONS
+from notyet.core.task import ACTIVE, FINAL, START, TRANSITIONS
 
 
 def reachable(start):

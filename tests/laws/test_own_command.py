@@ -5,7 +5,7 @@ import shlex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notyet.dialects.own_command import is_only_hook, ours_in, ours_of
+from notyet.hosts.own_command import is_only_hook, ours_in, ours_of
 
 WORDS = st.sampled_from(
     [

@@ -17,8 +17,8 @@ from notyet.core.definition import definition_of
 from notyet.core.event import BackgroundTask, StartEvent
 from notyet.core.gate import Match
 from notyet.ledger.past import Wish
-from notyet.report.replay import Today, replay
-from notyet.report.replay_past import chosen, turns
+from notyet.replay.past import chosen, turns
+from notyet.replay.replay import Today, replay
 
 NAMES = ("lint", "tests", "docs")
 # What a gate is made to say: by its exit code, or by what it prints.

@@ -8,7 +8,7 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from config_texts import json_texts, toml_texts
-from notyet.config.mistakes import Mistake
+from notyet.config.document import Mistake
 from notyet.install import claude, codex
 from notyet.install.entry import EVENTS, entries, parsed
 from notyet.install.place import Place

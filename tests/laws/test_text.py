@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from notyet.core.glob import glob_error, glob_matches
-from notyet.core.masked import masked
+from notyet.core.matcher import glob_error, glob_matches
+from notyet.core.settle import masked
 from notyet.core.text import bounded, clean
 
 names = st.text(alphabet="ab-*?[]!", max_size=8)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notyet.dialects import transcript
-from notyet.dialects.transcript import last_message
+from notyet.hosts import transcript
+from notyet.hosts.transcript import last_message
 
 pytestmark = pytest.mark.rule("L3")
 

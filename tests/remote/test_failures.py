@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from commands import ENVIRON
-from notyet.checks.command import Job
+from notyet.run.spawn import Job
 from remote_runs import Background, Upload, new_token, nothing_is_left, run, run_together, there
 from sshd import is_gone
 

@@ -7,7 +7,7 @@ import pytest
 
 from hook_runs import ask, new_project, payload, run_hook, run_late_hook, stops
 from notyet import Command, Engine, Gate
-from notyet.observers import EVERY_DECISION, Observer
+from notyet.engine.observers import EVERY_DECISION, Observer
 from support import both_ways, gate, stop
 
 SEE = "cat > seen; env > environ"

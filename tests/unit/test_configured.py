@@ -8,8 +8,8 @@ import pytest
 from config_places import hooks, write
 from hook_runs import gate, new_project
 from notyet.config.load import Setup, load
-from notyet.configured import configured_engine, supervising_engine
 from notyet.core.event import StartEvent
+from notyet.engine.from_project import configured_engine, supervising_engine
 from support import stop
 
 WATCHED = gate("exit 1") + "\n[observers.log]\nrun = 'echo $NOTYET_OUTCOME >> told'\n"

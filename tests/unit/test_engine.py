@@ -18,7 +18,7 @@ from notyet import (
     Problem,
     Report,
 )
-from notyet.engine import Engine as EngineHome
+from notyet.engine.engine import Engine as EngineHome
 from support import EVERY_SCOPE, gate, recorded, rows, stop, substop
 
 

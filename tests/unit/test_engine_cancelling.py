@@ -11,7 +11,8 @@ import time
 import pytest
 
 from notyet import Allow, Block, Engine, Ledger
-from notyet.checks import drive_functions, threads
+from notyet.run import functions as drive_functions
+from notyet.run import functions as threads
 from support import both_ways, gate, recorded, run_async, stop, wait_for
 
 
@@ -188,8 +189,8 @@ def test_a_check_cancelled_while_the_ledger_is_opened_leaves_no_stop_asking(tmp_
 
 
 def test_a_gate_whose_loop_was_taken_away_is_cleared_away_quietly():
-    from notyet.checks.function import Question, guarded_async
-    from notyet.dialects.native import read_return
+    from notyet.hosts.native import read_return
+    from notyet.run.functions import Question, guarded_async
 
     async def slow(event):
         await asyncio.Future()

@@ -156,7 +156,7 @@ def test_a_long_output_of_a_failed_gate_is_kept_in_a_log(run, tmp_path):
 
 
 def test_a_reader_that_fails_is_a_problem_of_the_gate(monkeypatch):
-    from notyet.dialects import native
+    from notyet.hosts import native
 
     monkeypatch.setattr(native, "read_reply", lambda *_: 1 / 0)
     for run in (run_sync, run_async):
@@ -214,7 +214,7 @@ def test_without_a_pipe_a_command_cannot_start_and_functions_are_still_asked(mon
 
     async def check():
         engine = Engine([gate("f", Allow()), command("c", "true", if_broken="block")])
-        monkeypatch.setattr("notyet.checks.drive_commands.os.pipe", no_pipe)
+        monkeypatch.setattr("notyet.run.drive_async.os.pipe", no_pipe)
         try:
             return await asyncio.wait_for(engine.check(stop()), 30)
         finally:
@@ -230,7 +230,7 @@ def test_a_fault_of_the_runner_is_a_problem_of_its_commands_and_nobody_hangs(mon
     def fault(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("notyet.checks.question.run_processes", fault)
+    monkeypatch.setattr("notyet.run.command.run_processes", fault)
     engine = Engine([command("c", "true"), command("d", "true", observe=True)])
     decision = asyncio.run(asyncio.wait_for(engine.check(stop()), 30))
     assert [report.answer for report in decision.reports] == [Problem("crashed", "MemoryError")] * 2
@@ -240,8 +240,8 @@ def test_a_fault_of_the_runner_is_a_problem_of_its_commands_and_nobody_hangs(mon
 @pytest.mark.parametrize("limits", [{"within": 0.1}, {}])
 def test_a_runner_that_never_comes_back_is_left_behind(monkeypatch, limits):
     released = threading.Event()
-    monkeypatch.setattr("notyet.checks.drive_commands._LAST_RESORT", 0.3)
-    monkeypatch.setattr("notyet.checks.question.run_processes", lambda *_, **__: released.wait(60))
+    monkeypatch.setattr("notyet.run.drive_async._LAST_RESORT", 0.3)
+    monkeypatch.setattr("notyet.run.command.run_processes", lambda *_, **__: released.wait(60))
     engine = Engine([command("c", "true", timeout=0.1)])
     decision = asyncio.run(asyncio.wait_for(engine.check(stop(), **limits), 30))
     released.set()

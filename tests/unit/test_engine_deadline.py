@@ -6,10 +6,11 @@ from contextlib import closing
 
 import pytest
 
-from notyet import Allow, Block, Command, Engine, Gate, Ledger, Match, Observer, Source, deadline
-from notyet.deadline import Deadline
-from notyet.dialects import conclaude
-from notyet.observers import EVERY_DECISION
+from notyet import Allow, Block, Command, Engine, Gate, Ledger, Match, Observer, Source
+from notyet.engine import stop as deadline
+from notyet.engine.observers import EVERY_DECISION
+from notyet.engine.stop import Deadline
+from notyet.hosts import conclaude
 from support import both_ways, gate, run_async, stop, substop
 
 

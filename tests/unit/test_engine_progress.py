@@ -71,11 +71,10 @@ def test_a_listener_that_raises_changes_no_decision(decide, event):
 
 
 def test_a_gate_whose_answer_is_given_is_not_asked(event):
-    from notyet.asking import Asking
-    from notyet.checks.drive import drive_sync
     from notyet.core.limits import History, Limits
     from notyet.core.plan import plan
-    from notyet.deadline import Deadline
+    from notyet.engine.stop import Asking, Deadline
+    from notyet.run.drive import drive_sync
 
     gates = (gate("a"), gate("b", code=1), gate("c", step=1))
     planned = plan(event, gates, History(), Limits())

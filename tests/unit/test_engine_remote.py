@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from notyet import Block, Command, Engine, Gate, Match, Starter, StartEvent
-from notyet.checks import elsewhere
-from notyet.observers import EVERY_DECISION, Observer
+from notyet.engine.observers import EVERY_DECISION, Observer
+from notyet.run import elsewhere
 from support import both_ways, gate, run_async, run_sync, stop, substop, wait_for
 
 # Writes down, in the folder it runs in, what a gate is given.

@@ -75,7 +75,7 @@ def test_a_machine_out_of_reach_is_not_waited_for_again(tmp_path, monkeypatch):
     monkeypatch.setenv("NOTYET_SSH_CONFIG", os.devnull)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     asked = []
-    monkeypatch.setattr("notyet.workspace.remote.fingerprint_there", lambda *_: asked.append(1))
+    monkeypatch.setattr("notyet.git.remote.fingerprint_there", lambda *_: asked.append(1))
     where = "ssh://no-such-machine.invalid/srv"
     engine = Engine([command("g", "true", workspace=where, if_broken="block")])
     decision = run_sync(engine)

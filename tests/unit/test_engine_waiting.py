@@ -10,7 +10,7 @@ import time
 import pytest
 
 from notyet import Allow, Block, Engine, Ledger, Problem
-from notyet.checks import threads
+from notyet.run import functions as threads
 from support import both_ways, gate, recorded, run_async, run_sync, stop, wait_for
 
 pytestmark = pytest.mark.rule("A6")

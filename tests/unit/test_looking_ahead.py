@@ -3,11 +3,11 @@
 import pytest
 
 from gated_files import Place, statuses
-from notyet import Ledger, remembering
-from notyet.checks.drive import drive_sync
-from notyet.deadline import Deadline
-from notyet.deciding import begin_to_look
-from notyet.engine import check_meanwhile
+from notyet import Ledger
+from notyet.engine import unchanged as remembering
+from notyet.engine.engine import check_meanwhile
+from notyet.engine.stop import Deadline, begin_to_look
+from notyet.run.drive import drive_sync
 from process_table import children
 from support import stop
 

@@ -19,7 +19,7 @@ from mux_document import (
 from notyet import Ledger
 from notyet.adapters.mux import MOST_CONTINUATIONS, continuation, run_stop_hooks
 from notyet.cli import hook
-from notyet.config.files_hosts import host_files
+from notyet.config.host_files import host_files
 from notyet.config.trust import candidate, grant
 from support import recorded
 
@@ -274,7 +274,7 @@ class TestAnAgentSession:
     def test_a_supervised_agent_is_continued_as_mux_would(self, project, scope, told):
         from notyet import StopEvent
         from notyet.config.load import load
-        from notyet.configured import configured_engine
+        from notyet.engine.from_project import configured_engine
 
         script = "echo 'Run the tests.' >&2; exit 2"
         settings(project, Stop=script, SubagentStop=script)

@@ -16,9 +16,9 @@ from gated_files import Place, statuses
 from notyet import Command, Engine, Function, Gate, Ledger, LedgerError, Limits, replace
 from notyet.core.event import StartEvent
 from notyet.core.gate import Source
-from notyet.dependence import files_of
+from notyet.engine.unchanged import files_of
+from notyet.git.look import Looking
 from notyet.ledger.memory import MemoryLedger
-from notyet.workspace.look import Looking
 from process_table import children
 from support import rows, stop, substop
 from tree_looks import plant
@@ -422,7 +422,7 @@ def test_looking_takes_no_more_than_a_part_of_the_time(place, monkeypatch):
             given.append(ends - now)
             return super().finish(reasons, now)
 
-    monkeypatch.setattr("notyet.remembering.Looking", Unknown)
+    monkeypatch.setattr("notyet.engine.unchanged.Looking", Unknown)
     assert (place.stop(within=8).outcome, place.asked) == ("passed", ["g"])
     assert place.stop().outcome == "passed"
     assert all(0 < patience <= 2 for patience in given[:2])
@@ -435,13 +435,13 @@ def test_what_beginning_took_counts_as_looking(place, monkeypatch):
     class Slow(Looking):
         def __init__(self, scopes, patience):
             super().__init__(scopes, patience)
-            monkeypatch.setattr("notyet.remembering.monotonic", lambda: monotonic() + 15)
+            monkeypatch.setattr("notyet.engine.unchanged.monotonic", lambda: monotonic() + 15)
 
         def finish(self, reasons, ends):
             given.append(ends - monotonic() - 15)
             return super().finish(reasons, ends)
 
-    monkeypatch.setattr("notyet.remembering.Looking", Slow)
+    monkeypatch.setattr("notyet.engine.unchanged.Looking", Slow)
     assert (place.stop().outcome, place.asked) == ("passed", ["g"])
     assert given[0] == pytest.approx(5, abs=1)
 

@@ -6,7 +6,7 @@ from conftest import git
 from gated_files import Place, statuses
 from notyet import Ledger, replace
 from notyet.core.remote import remote_from
-from notyet.dependence import files_of
+from notyet.engine.unchanged import files_of
 from support import rows, stop
 from workspaces import unreachable
 
@@ -98,7 +98,7 @@ def test_paths_narrow_the_files_there(place, there, warm_box):
 def test_all_files_on_a_machine_are_looked_at_in_one_round_trip(
     place, there, warm_box, monkeypatch
 ):
-    from notyet.workspace import remote as workspace_remote
+    from notyet.git import remote as workspace_remote
 
     trips = []
     real = workspace_remote.fingerprints_there
@@ -157,7 +157,7 @@ def test_a_start_on_machines_that_say_nothing_takes_one_time_for_all(place, tmp_
     silent.write_text("Host *\n  ProxyCommand sleep 100\n")
     monkeypatch.setenv("NOTYET_SSH_CONFIG", str(silent))
     given = []
-    from notyet.workspace import remote as workspace_remote
+    from notyet.git import remote as workspace_remote
 
     real = workspace_remote.fingerprints_there
 

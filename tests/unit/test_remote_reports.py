@@ -6,14 +6,14 @@ import json
 import pytest
 
 from notyet import Command, Engine, Gate, Ledger
-from notyet.checks.question import CommandQuestion
-from notyet.checks.remote import remote_job
-from notyet.core.command import Exit
+from notyet.core.gate import Exit
 from notyet.core.note import note
 from notyet.core.remote import remote_from
 from notyet.core.verdict import Allow, Block, Decision, Problem
-from notyet.dialects.reading import Reading
-from notyet.observers import EVERY_DECISION, Observer
+from notyet.engine.observers import EVERY_DECISION, Observer
+from notyet.hosts.answers import Reading
+from notyet.run.command import CommandQuestion
+from notyet.run.remote import remote_job
 from support import rows, run_sync, stop
 
 pytestmark = pytest.mark.rule("M3")

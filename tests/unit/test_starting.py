@@ -7,8 +7,7 @@ import pytest
 
 from notyet import Block, Command, Engine, Function, Observer, replace
 from notyet.core.event import StartEvent
-from notyet.core.gate import Source
-from notyet.core.starter import Starter
+from notyet.core.gate import Source, Starter
 from support import gate, stop
 
 MAIN = StartEvent(session_id="s1")

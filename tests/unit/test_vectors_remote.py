@@ -6,12 +6,12 @@ import shlex
 import pytest
 
 from notyet import Command, Engine, Gate, Match
-from notyet.checks.command import run_together
-from notyet.checks.remote import remote_job
 from notyet.core.record import replace
 from notyet.core.remote import remote_from
 from notyet.core.verdict import Allow, Block, Problem
-from notyet.dialects import command_face, conclaude, start_face
+from notyet.hosts import command_face, conclaude, start_face
+from notyet.run.remote import remote_job
+from notyet.run.stage import run_together
 from support import stop, substop
 from wire import check_reading, ended, gate_of, replies, starts, vectors, verdict_of
 

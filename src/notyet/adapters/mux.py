@@ -12,27 +12,27 @@ from __future__ import annotations
 import asyncio
 import os
 
-from notyet.checks.drive import Call
-from notyet.checks.drive_async import drive
-from notyet.config.files_hosts import host_files
+from notyet.config.host_files import host_files
 from notyet.config.load import load
-from notyet.core.command import Command
 from notyet.core.event import StopEvent
+from notyet.core.gate import Command
 from notyet.core.message import CONTINUATION
 from notyet.core.record import Record, replace
 from notyet.core.remote import LOCAL, is_remote, remote_from
 from notyet.core.verdict import Block, Halt
-from notyet.dialects import mux
-from notyet.engine import Engine
+from notyet.engine.engine import Engine
+from notyet.hosts import mux
+from notyet.run.drive import Call
+from notyet.run.drive_async import drive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
     from typing import Any, Literal, TypeVar
 
-    from notyet.checks.drive import Line
     from notyet.config.load import Setup
     from notyet.core.gate import Gate
+    from notyet.run.drive import Line
 
     T = TypeVar("T")
     Found = tuple[tuple[Gate, ...], tuple[str, ...]]  # hooks, and what is to be said about them
@@ -137,9 +137,9 @@ def _there(workspace: str, here: str, trust: str) -> Line[Found]:
 def _gates_there(workspace: str, here: str, trust: str) -> Found:
     if trust != "given":
         return _of_mux(load(here, "mux", os.environ, workspace=workspace))
-    from notyet.config.files_hosts import Project, project_files
+    from notyet.config.host_files import Project, project_files
     from notyet.config.load import PATIENCE, load_vouched
-    from notyet.config.tree_remote import RemoteTree
+    from notyet.config.remote import RemoteTree
 
     tree = RemoteTree(workspace, PATIENCE, ("mux",))
     project = Project(folder=workspace, tree=tree, here=here)

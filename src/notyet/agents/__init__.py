@@ -104,7 +104,7 @@ AGENTS: dict[str, Agent] = {
 
 def _known(name: str) -> Agent:
     if name not in AGENTS:
-        from notyet.config.mistakes import did_you_mean
+        from notyet.config.document import did_you_mean
         from notyet.errors import Refused
 
         hint = did_you_mean(name, AGENTS)

@@ -1,4 +1,8 @@
-"""`CommandLineSession`: a conversation with an agent that is a program, one process per turn."""
+"""What the `ref` of a session with a program may hold, and how it is read again.
+
+A ref may come from another version of notyet: what is odd in it counts as unknown, so that
+nothing is found out only when an agent has run. It is kept in the ledger, so no secret is in it.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +10,66 @@ import os
 import time
 import uuid
 
-from notyet.agents import refs
-from notyet.agents.orphans import end_orphan
-from notyet.agents.reading import Reading, tell
-from notyet.agents.running import Running
+from notyet.agents.formats import FIGURES, Reading, tell, whole
+from notyet.agents.process import Running, end_orphan
 from notyet.agents.table import TABLE, words
 from notyet.agents.transcript import Transcript, default_folder
-from notyet.checks.cannot_start import CannotStart
-from notyet.checks.spawn import Job
 from notyet.core.json_text import loads
 from notyet.core.session import News, Turn
 from notyet.core.text import clean
 from notyet.errors import Refused, SendError
+from notyet.run.cannot_start import CannotStart
+from notyet.run.spawn import Job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from notyet.agents.table import CommandLine
+
+NOBODY = (0, "", "")  # no process: its number, when it started, and its mark
+_TELLTALES = ("key", "token", "secret", "pass", "credential", "auth", "bearer", "_pat", "pat=")
+_SHAPES = ("sk-", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "akia", "eyj")
+
+
+def may_hold_secrets(args: Iterable[str]) -> bool:
+    """Tell whether an argument names something that should not be written down."""
+    return any(word in arg.casefold() for arg in args for word in (*_TELLTALES, *_SHAPES))
+
+
+def text(ref: Mapping[str, object], name: str) -> str:
+    """Return a text that has to be there. Raises ValueError."""
+    value = ref[name]
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{name} is text, not {value!r}")
+    return value
+
+
+def args(ref: Mapping[str, object]) -> list[str] | None:
+    """Return the arguments; None when they were not kept."""
+    found = ref.get("args", [])
+    return [str(arg) for arg in found] if isinstance(found, list) else None
+
+
+def totals(ref: Mapping[str, object]) -> dict[str, int] | None:
+    """Return what the conversation had spent; None when that is not known."""
+    found = ref.get("totals")
+    if not isinstance(found, dict) or not all(map(_is_count, found.values())):
+        return None
+    return {str(name): value for name, value in found.items() if name in FIGURES}
+
+
+def orphan(ref: Mapping[str, object]) -> tuple[int, str, str]:
+    """Return the process that may have been left behind."""
+    pid, started, mark = ref.get("pid"), ref.get("started"), ref.get("mark", "")
+    if not _is_count(pid) or not isinstance(started, str) or not isinstance(mark, str):
+        return NOBODY
+    return whole(pid), started, mark
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and whole(value) == value
+
 
 _SUPERVISED = "NOTYET_SUPERVISED"  # our own hook leaves the main stop to the supervisor
 _LINGER = 60.0  # seconds without a word after its answer: then it does not end by itself
@@ -47,7 +93,7 @@ class CommandLineSession:
         self._row: CommandLine = TABLE[name]
         self._cwd = os.path.abspath(cwd)
         self._args = tuple(args)
-        self._has_secrets = refs.may_hold_secrets(self._args)
+        self._has_secrets = may_hold_secrets(self._args)
         self._program = program or self._row.program
         self._has_begun = self._is_named = session is not None
         if session is not None and self._row.takes_names and not _is_uuid(session):
@@ -60,7 +106,7 @@ class CommandLineSession:
         # Of a conversation that others began, we do not know what it had spent.
         self._totals: dict[str, int] | None = {} if session is None else None
         self._fates: dict[str, bool | None] = {}  # of the prompts that were sent here
-        self._orphan = refs.NOBODY
+        self._orphan = NOBODY
         self._is_reopened = False
         self._running: Running | None = None
         self._sending = self._aborted = False
@@ -69,13 +115,13 @@ class CommandLineSession:
     @classmethod
     def reopened(cls, ref: Mapping[str, object]) -> CommandLineSession:
         """Return the session that a `ref` names. Raises ValueError where it names none."""
-        name, path = refs.text(ref, "agent"), refs.text(ref, "transcript")
-        args = refs.args(ref)
+        name, path = text(ref, "agent"), text(ref, "transcript")
+        args_here = args(ref)
         session = cls(
             name,
-            cwd=refs.text(ref, "cwd"),
-            args=args or (),
-            program=refs.text(ref, "program"),
+            cwd=text(ref, "cwd"),
+            args=args_here or (),
+            program=text(ref, "program"),
             folder=os.path.dirname(path) or ".",
         )
         found = ref.get("session")
@@ -84,9 +130,9 @@ class CommandLineSession:
         session._has_begun = is_named and bool(ref.get("begun"))
         session._is_named = is_named and bool(ref.get("named"))
         session._transcript = Transcript(path)
-        session._has_secrets = args is None
-        session._totals = refs.totals(ref)
-        session._orphan = refs.orphan(ref)
+        session._has_secrets = args_here is None
+        session._totals = totals(ref)
+        session._orphan = orphan(ref)
         session._is_reopened = True
         return session
 
@@ -127,7 +173,7 @@ class CommandLineSession:
             self._quietly(self._transcript.refused, key)
             raise
         finally:
-            self._sending, self._running, self._orphan = False, None, refs.NOBODY
+            self._sending, self._running, self._orphan = False, None, NOBODY
 
     def knows(self, key: str) -> bool | None:
         """Tell whether a prompt arrived: by what this process saw, else by what it wrote down."""
@@ -143,7 +189,7 @@ class CommandLineSession:
         """End the running turn, or the process that a crash left behind; again, by force."""
         if not self._sending:
             await end_orphan(*self._orphan)
-            self._orphan = refs.NOBODY
+            self._orphan = NOBODY
             return
         is_again, self._aborted = self._aborted, True
         if self._running is not None:
@@ -255,7 +301,7 @@ class CommandLineSession:
             before = spent if self._totals is None else self._totals
             self._totals = dict(spent)
             spent = {name: max(0, n - before.get(name, 0)) for name, n in spent.items()}
-        self._orphan = refs.NOBODY
+        self._orphan = NOBODY
         self._tell(News(kind="ref"))
         return reading.turn(spent, duration_ms)
 

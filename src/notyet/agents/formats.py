@@ -1,24 +1,205 @@
-"""How the output of each command-line agent is read: one function per format.
-
-Each takes one line as it was parsed and tells a `Reading` what it means. A line that it does not
-know says nothing: these formats grow with every release. Whatever type a value has, nothing is
-raised: what is not of the type that we expect is not there.
-"""
+"""What an agent's output comes to, gathered line by line while it runs."""
 
 from __future__ import annotations
 
-from notyet.agents.reading import whole
+import asyncio
+import json
+
+from notyet.core.event import Usage
+from notyet.core.session import News, Turn
+from notyet.core.text import bounded, clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from notyet.agents.reading import Reading
+    from notyet.agents.transcript import Transcript
     from notyet.core.session import StopReason
 
+    Tell = Callable[[News], None]
     Entry = dict[str, Any]
-    Read = Callable[[Entry, Reading], None]
+    Read = Callable[[Entry, "Reading"], None]
+
+_LONGEST_TEXT = 1_000_000
+_LONGEST_SHOWN = 400  # of a tool's input
+_MOST_TOOLS = 1000  # names that are kept; the calls are all counted
+_MOST = 2**53  # above it nobody counts tokens, and not every reader of JSON can
+FIGURES = ("input", "output", "cache_read", "cache_write")
+
+
+class Reading:
+    """The turn so far. The readers of the formats call these methods, in the order of events."""
+
+    def __init__(self, tell: Tell, transcript: Transcript, key: str) -> None:
+        self._tell = tell
+        self._transcript = transcript
+        self._key = key
+        self.session: str | None = None
+        self.model: str | None = None
+        self.text = ""
+        self.error: str | None = None
+        self.stop_reason: StopReason = "end_turn"
+        self.is_accepted = self.is_finished = False
+        self.understood = self.garbage = 0  # lines
+        self.figures: dict[str, int] | None = None  # as the agent sums them up
+        self.parts: dict[str, dict[str, int]] = {}  # as they come, by message
+        self.tools: list[str] = []
+        self.tool_calls = 0
+        self.turns = 0
+        self._pieces: list[str] = []
+        self._told: set[object] = set()
+
+    def named(self, session: object) -> None:
+        """Note the id of the conversation."""
+        if isinstance(session, str) and session:
+            self.session = session
+
+    def accept(self) -> None:
+        """Note that the agent has the prompt."""
+        if not self.is_accepted:
+            self.is_accepted = True
+            self.keep(self._transcript.accepted, self._key)
+            self._tell(News(kind="accepted"))
+
+    def say(self, text: object) -> None:
+        """Note a whole message of the agent; the last one is its answer."""
+        self.flush()
+        if isinstance(text, str) and text.strip():
+            self.accept()
+            self.text = bounded(text, _LONGEST_TEXT)
+            self.keep(self._transcript.said, text)
+            self._tell(News(kind="text", text=text))
+
+    def piece(self, text: object) -> None:
+        """Note a piece of a message, which goes on until something else happens."""
+        if isinstance(text, str) and text:
+            self.accept()
+            self._pieces.append(text)
+
+    def flush(self) -> None:
+        """End a message that came in pieces."""
+        if self._pieces:
+            text, self._pieces = "".join(self._pieces), []
+            self.say(text)
+
+    def use(self, name: object, given: object, script: object = None) -> None:
+        """Note a tool call; `script` is what a shell is given, where the tool is one."""
+        self.flush()
+        self.accept()
+        tool = name if isinstance(name, str) and name else "unknown"
+        self.tool_calls += 1
+        if len(self.tools) < _MOST_TOOLS and tool not in self.tools:
+            self.tools.append(tool)
+        if isinstance(script, str):  # under the name that scripts look for
+            self.keep(self._transcript.tool, "bash", {"script": script, "tool": tool})
+        else:
+            self.keep(self._transcript.tool, tool, given)
+        self._tell(News(kind="tool", tool=tool, text=in_a_line(script or given)))
+
+    def is_new(self, call: object) -> bool:
+        """Tell whether this call was not noted before: some formats tell of it twice."""
+        if not isinstance(call, str) or call in self._told:
+            return not isinstance(call, str)
+        self._told.add(call)
+        return True
+
+    def answered(self, text: object) -> None:
+        """Note what a tool answered."""
+        if isinstance(text, str) and text:
+            self.keep(self._transcript.result, text)
+
+    def count(self, message: object, figures: Mapping[str, Any], names: tuple[str, ...]) -> None:
+        """Note the tokens of one request to the model; told again, they replace what was told."""
+        self.parts[message if isinstance(message, str) else ""] = _numbers(figures, names)
+
+    def sum_up(self, figures: Mapping[str, Any], names: tuple[str, ...]) -> None:
+        """Note the tokens as the agent adds them up itself."""
+        self.figures = _numbers(figures, names)
+
+    def fail(self, error: object) -> None:
+        """Note that the turn failed."""
+        self.stop_reason = "error"
+        self.error = clean(in_a_line(error)) or "the agent says that it failed, and not why"
+
+    def finish(self, stop_reason: StopReason = "end_turn") -> None:
+        """Note that the turn is over, as the agent says."""
+        self.flush()
+        self.is_finished = True
+        if self.error is None:
+            self.accept()
+            self.stop_reason = stop_reason
+
+    def spent(self) -> dict[str, int]:
+        """Return the tokens by kind."""
+        if self.figures is not None:
+            return self.figures
+        parts = self.parts.values()
+        return {name: sum(part[name] for part in parts) for name in FIGURES}
+
+    def turn(self, spent: Mapping[str, int], duration_ms: float) -> Turn:
+        """Return what it all came to."""
+        return Turn(
+            text=self.text,
+            stop_reason=self.stop_reason,
+            usage=Usage(**spent, total=sum(spent.values())),
+            tools=tuple(self.tools),
+            tool_calls=self.tool_calls,
+            turns=self.turns or 1,
+            model=self.model,
+            duration_ms=duration_ms,
+            error=self.error,
+        )
+
+    def keep(self, write: Callable[..., None], *values: object) -> None:
+        """Write to the transcript; an agent at work is not stopped by a full disk."""
+        try:
+            write(*values)
+        except (OSError, ValueError, RecursionError):  # or by what has no JSON
+            return
+
+
+def tell(watcher: Tell | None, news: News) -> None:
+    """Tell whoever watches, who must not end what it watches."""
+    if watcher is None:
+        return
+    try:
+        watcher(news)
+    except Exception as error:  # noqa: BLE001  # foreign code
+        context = {"message": "on_news failed", "exception": error}
+        asyncio.get_running_loop().call_exception_handler(context)
+
+
+def in_a_line(value: object) -> str:
+    """Return a value as a short text on one line."""
+    try:
+        text = (
+            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        )
+    except (ValueError, RecursionError):  # it was read from a place with more room on the stack
+        text = "..."
+    return bounded(text, _LONGEST_SHOWN).replace("\n", " ").strip()
+
+
+def whole(value: object) -> int:
+    """Return a count that a host tells; 0 for what is none: text, infinity, below zero."""
+    return int(value) if isinstance(value, int | float) and 0 <= value < _MOST else 0
+
+
+def _numbers(figures: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, int]:
+    """Return a host's figures under our names; `names` are theirs, in the order of ours."""
+    found = {}
+    for ours, theirs in zip(FIGURES, names, strict=True):
+        found[ours] = whole(figures.get(theirs))
+    return found
+
+
+# How the output of each command-line agent is read: one function per format.
+#
+# Each takes one line as it was parsed and tells a `Reading` what it means. A line that it does not
+# know says nothing: these formats grow with every release. Whatever type a value has, nothing is
+# raised: what is not of the type that we expect is not there.
+
 
 _ANTHROPIC = (
     *("input_tokens", "output_tokens"),

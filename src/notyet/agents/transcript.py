@@ -12,8 +12,8 @@ import time
 
 from notyet.core.json_text import loads
 from notyet.core.text import bounded
-from notyet.ledger.private import make_private
-from notyet.ledger.task_prune import sessions_folder
+from notyet.ledger.file import make_private
+from notyet.ledger.prune import sessions_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import sys
 from notyet.core.event import StopEvent
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
-from notyet.dialects import HOSTS, command_face, host_face
 from notyet.errors import NotyetError
+from notyet.hosts import HOSTS, command_face, host_face
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class About(Record, kw_only=True):
     @property
     def spoken(self) -> str:
         """The host in whose words this is, if we speak its language, else another's name."""
-        from notyet.dialects.detect import detect
+        from notyet.hosts.detect import detect
 
         return self.host or detect(self.payload)
 
@@ -91,7 +91,7 @@ def about(args: argparse.Namespace, cwd: str) -> About:
 
 def read(stop: About, environ: Mapping[str, str]) -> StopEvent:
     """Read a stop as its host's hook reads it. Raises NotyetError for what is none."""
-    from notyet.cli.hook_unusable import LIKE_CLAUDE
+    from notyet.hook.unusable import LIKE_CLAUDE
 
     host = stop.spoken
     if host in LIKE_CLAUDE:
@@ -164,7 +164,7 @@ def _name(path: str) -> str:
 
 def _sent(path: str) -> tuple[bytes, dict[str, Any]]:
     """Read a payload. Raises NotyetError that says where it is wrong."""
-    from notyet.cli.hook_input import Unreadable, payload_from
+    from notyet.hook.payload import Unreadable, payload_from
 
     try:
         if path == _STDIN:
@@ -184,8 +184,7 @@ def _sent(path: str) -> tuple[bytes, dict[str, Any]]:
 
 def _place_of_mistake(name: str, content: bytes, otherwise: str) -> str:
     """Say with line and column what is wrong with a payload, in words for whoever wrote it."""
-    from notyet.config.document import BadSyntax
-    from notyet.config.mistakes import Mistake
+    from notyet.config.document import BadSyntax, Mistake
     from notyet.config.read_json import read as read_json
 
     text = content.decode("utf-8", "replace")

@@ -12,8 +12,7 @@ from notyet.errors import NotyetError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from notyet.cli.check_answers import Answer
-    from notyet.cli.check_asking import Checked, Wish
+    from notyet.cli.check_asking import Answer, Checked, Wish
 
 SUMMARY = "ask the gates now, as a stop would"
 EXAMPLES = (
@@ -47,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _answer(text: str) -> Answer:
-    from notyet.cli.check_answers import answer_from
+    from notyet.cli.check_asking import answer_from
 
     try:
         return answer_from(text)
@@ -91,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     if checked.trouble:
         print(f"notyet check: {checked.trouble}", file=sys.stderr)
     if args.json:
-        from notyet.cli.check_json import plain
+        from notyet.cli.check_show import plain
         from notyet.cli.lines import json_line
 
         print(json_line(plain(checked, args.as_host)))
@@ -113,10 +112,10 @@ def is_held(checked: Checked) -> bool:
 
 def _asked(wish: Wish) -> Checked:
     """Ask, with what goes on on the terminal; whoever ends us ends the gates."""
-    from notyet.checks.orphans import sweep
     from notyet.cli.check_asking import ask
-    from notyet.cli.check_live import Live
+    from notyet.cli.check_show import Live
     from notyet.core.record import replace
+    from notyet.run.sweep import sweep
 
     with ended_in_order(sweep), Live() as live:
         return ask(replace(wish, progress=live.hear), os.environ)
@@ -130,7 +129,7 @@ def _refuse(why: str) -> int:
 
 
 def _unknown(checked: Checked) -> str:
-    from notyet.config.mistakes import did_you_mean
+    from notyet.config.document import did_you_mean
     from notyet.core.text import listed
 
     names = [gate.name for gate in checked.setup.gates]

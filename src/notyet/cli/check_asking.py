@@ -1,43 +1,106 @@
-"""Asking the gates as a stop would, through the code of the hook itself; nobody is told of it."""
+"""`--answer NAME=VERDICT[:WORDS]`: what a gate is taken to say, without asking it."""
 
 from __future__ import annotations
 
-from notyet.asking import Asking
-from notyet.checks.drive import drive_sync
 from notyet.cli.about_event import read
-from notyet.cli.check_answers import report_of
-from notyet.cli.hook_check import completed
-from notyet.cli.hook_input import Call, Options
-from notyet.cli.hook_line import Hook, answered
 from notyet.config.inside import inside_agent
-from notyet.config.setup import Setup
+from notyet.config.settings import Setup
 from notyet.core.event import StopEvent
-from notyet.core.gate import why_not
+from notyet.core.gate import Command, Exit, why_not
 from notyet.core.limits import History, Limits, open_turn
 from notyet.core.plan import missing_names, select
 from notyet.core.record import Record, replace
-from notyet.core.verdict import skipped
-from notyet.deadline import Deadline
-from notyet.deciding import NO_SESSION, Deciding, Situation
+from notyet.core.verdict import Allow, Block, Halt, Problem, Report, skipped
+from notyet.engine.stop import NO_SESSION, Asking, Deadline, Deciding, Situation
+from notyet.engine.warnings import tell_all
 from notyet.errors import LedgerError, LedgerUnmended
+from notyet.hook.check import completed
+from notyet.hook.line import Hook, answered
+from notyet.hook.payload import Call, Options
 from notyet.ledger import Begun
-from notyet.ledger.foreseen import foresee
+from notyet.ledger.history import foresee
+from notyet.ledger.ledger import Ledger
 from notyet.ledger.memory import MemoryLedger
-from notyet.ledger.sqlite import Ledger
-from notyet.telling import tell_all
+from notyet.run.drive import drive_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from notyet.checks.drive import Progress
     from notyet.cli.about_event import About
-    from notyet.cli.check_answers import Answer
     from notyet.core.event import StartEvent
     from notyet.core.gate import Gate
-    from notyet.core.verdict import Decision, Report
-    from notyet.dialects import Reply
+    from notyet.core.verdict import Decision
+    from notyet.hosts import Reply
     from notyet.ledger import AnyLedger
+    from notyet.run.drive import Progress
+
+VERDICTS = ("allow", "block", "halt", "broken", "exit")
+_HOW = "write it like tests=block:'Mend the tests.', tests=allow, tests=broken or tests=exit:3"
+_HIGHEST_EXIT = 255
+_UNSAID = "(answered by --answer)"
+
+
+class Answer(Record):
+    """What a gate is taken to say."""
+
+    gate: str
+    verdict: str
+    words: str = ""
+
+
+def answer_from(text: str) -> Answer:
+    """Read an answer. Raises ValueError that says how one is written."""
+    at = text.find("=")
+    while at > 0:  # a name may hold the sign itself
+        verdict, _, words = text[at + 1 :].partition(":")
+        if verdict in VERDICTS:
+            return _checked(Answer(text[:at], verdict, words))
+        at = text.find("=", at + 1)
+    raise ValueError(f"{text!r} is no answer; {_HOW}")
+
+
+def _checked(answer: Answer) -> Answer:
+    if answer.verdict != "exit":
+        return answer
+    if not answer.words.isascii() or not answer.words.isdecimal():
+        raise ValueError(f"exit is followed by a code, not {answer.words!r}; {_HOW}")
+    if len(answer.words) > len(str(_HIGHEST_EXIT)) or int(answer.words) > _HIGHEST_EXIT:
+        raise ValueError(f"an exit code is at most {_HIGHEST_EXIT}, not {answer.words}")
+    return answer
+
+
+def report_of(gate: Gate, answer: Answer) -> Report:
+    """Return what a gate would have reported, had it answered so."""
+    words = answer.words.strip() and answer.words
+    if answer.verdict == "exit":
+        return _ended(gate, int(answer.words))
+    said: Allow | Block | Halt | Problem = Allow()
+    if answer.verdict == "block":
+        said = Block(words or _UNSAID)
+    elif answer.verdict == "halt":
+        said = Halt(words)
+    elif answer.verdict == "broken":
+        said = Problem("crashed", words or _UNSAID)
+    return Report(gate=gate.name, answer=said, observed=gate.observe, output=words)
+
+
+def _ended(gate: Gate, code: int) -> Report:
+    """Return what a command's exit code says, in the words of whom the command is written for."""
+    from notyet.hosts import command_face
+    from notyet.run.command import CommandQuestion
+    from notyet.run.spawn import Job
+
+    assert isinstance(gate.check, Command)  # no file holds a function
+    face = command_face(gate.check.speaks)
+    question = CommandQuestion(
+        name=gate.name,
+        job=Job(argv=("true",), dir="/", environ={}),  # which is not run
+        read=lambda ended: face.read_reply(gate, ended),
+        observed=gate.observe,
+    )
+    return question.report(Exit(code=code), cut=False)
+
 
 # Of a supervisor, or of `notyet status`, and of no interest to somebody who asks.
 _OTHERS = frozenset({"NOTYET_SUPERVISED", "NOTYET_PROBE"})
@@ -285,6 +348,6 @@ def _why_not(gate: Gate, event: StopEvent) -> str:
 
 def _adopt() -> None:
     """Become the parent of whatever gates leave behind, before the first one is asked (E2)."""
-    from notyet.checks.orphans import adopt_orphans
+    from notyet.run.sweep import adopt_orphans
 
     adopt_orphans()

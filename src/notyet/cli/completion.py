@@ -73,7 +73,7 @@ def _gates() -> list[str]:
 
 def _remembered(kind: str) -> list[str]:
     from notyet.ledger import past
-    from notyet.ledger.sqlite import Ledger
+    from notyet.ledger.ledger import Ledger
     from notyet.ledger.tasks import Tasks
 
     ledger = Ledger(patience=0.5, mends=False)

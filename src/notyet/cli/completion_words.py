@@ -6,7 +6,7 @@ import argparse
 
 from notyet.cli.main import COMMANDS, parsers, summaries
 from notyet.core.record import Record
-from notyet.dialects import HOSTS
+from notyet.hosts import HOSTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from notyet.config.mistakes import did_you_mean
+from notyet.config.document import did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"notyet conclaude: no event is called {words[0]!r}{hint}", file=sys.stderr)
         return 1
     from notyet.cli.hook import main
-    from notyet.cli.hook_process import adopt, answer_host
+    from notyet.hook.process import adopt, answer_host
 
     argv = ["--host", "conclaude", "--event", words[0]]
     if args.agent:

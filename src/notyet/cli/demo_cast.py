@@ -8,7 +8,7 @@ import sys
 
 from notyet.agents.script import Say, Scene, Script, Tool, Wait, Write
 from notyet.core.record import Record
-from notyet.workspace.git import own_environ
+from notyet.git.run import own_environ
 
 _TEST = """\
 import unittest

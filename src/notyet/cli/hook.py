@@ -10,18 +10,17 @@ from __future__ import annotations
 import sys
 
 from notyet import system
-from notyet.cli.hook_input import Call, Options, Unreadable, of_wrong_kind
-from notyet.cli.hook_process import answer_host
-from notyet.cli.hook_time import OutOfTime, be_undisturbed
-from notyet.config.places import projects_files
-from notyet.dialects import HOSTS, SILENCE
+from notyet.config.find import projects_files
+from notyet.hook.payload import Call, Options, Unreadable, of_wrong_kind
+from notyet.hook.process import OutOfTime, answer_host, be_undisturbed
+from notyet.hosts import HOSTS, SILENCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping, Sequence
 
-    from notyet.dialects import Reply
+    from notyet.hosts import Reply
 
 SUMMARY = "answer an agent's stop event, read from stdin (hosts call this)"
 EXAMPLES = (
@@ -58,7 +57,7 @@ def main(
         try:
             if call.is_out_of_time:
                 be_undisturbed()
-            from notyet.cli.hook_line import Hook, answered
+            from notyet.hook.line import Hook, answered
 
             return answered(Hook(call, prepare))
         except OutOfTime:  # while that was loaded, or what gives up
@@ -78,7 +77,7 @@ def _needs_nothing(call: Call) -> bool:
     except Unreadable:
         return False
     if not call.host:
-        from notyet.dialects.detect import detect
+        from notyet.hosts.detect import detect
 
         call.is_from(detect(payload))
     if call.host not in SILENCE or call.said or of_wrong_kind(payload):
@@ -92,7 +91,7 @@ def _needs_nothing(call: Call) -> bool:
         return files is not None
     if name != "SubagentStop":  # for whom gates mostly are
         return False
-    from notyet.config.unchanged import are_silent
+    from notyet.config.trusted import are_silent
 
     return are_silent(files, "subagent", environ)
 
@@ -113,6 +112,6 @@ def run(_args: argparse.Namespace) -> int:
 
 def serve(argv: Sequence[str]) -> int:
     """Read stdin, answer on stdout, and return the exit code."""
-    from notyet.cli.hook_process import adopt
+    from notyet.hook.process import adopt
 
     return answer_host(lambda read: main(argv, read, system.variables(), adopt))

@@ -4,27 +4,40 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from notyet.cli.init_text import Trial, file_text
+from notyet.cli.init_text import Trial, file_text, lines
 from notyet.cli.person import refuse, why_refused
 from notyet.cli.schema import write_schema
-from notyet.cli.style import Style
-from notyet.cli.table import table
-from notyet.cli.trust_show import Show
-from notyet.cli.trusting import agreed, offer
-from notyet.config.files import NAME, NATIVE, ConfigFile, above, known_as, root_of
-from notyet.core.text import visible
+from notyet.cli.terminal import Style, table, waiting
+from notyet.cli.trusting import Show, agreed, offer
+from notyet.config.files import NAME, NATIVE, ConfigFile, above, known_as, root_of, user_folder
+from notyet.config.native import read_native
+from notyet.config.trust import candidate
+from notyet.core.event import StopEvent
+from notyet.core.gate import Command
+from notyet.core.record import replace
+from notyet.core.text import bounded, visible
+from notyet.core.verdict import Block, Halt, Problem
+from notyet.engine.engine import Engine
+from notyet.hosts.shell_words import commands
+from notyet.install import HOSTS, host_named
+from notyet.install.refused import CannotInstall
 from notyet.project import look_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from notyet.cli.trusting import Consent
-    from notyet.project.proposal import Proposal
+    from notyet.config.trust import Candidate
+    from notyet.core.gate import Gate
+    from notyet.core.verdict import Report
+    from notyet.project.folder import Proposal
 
 SUMMARY = "find what this project checks itself with, try it, and make gates of it"
 EXAMPLES = (
@@ -75,8 +88,6 @@ def run(args: argparse.Namespace) -> int:
     if not found.proposals and root != os.path.realpath(folder):
         note(f"this folder is a part of {root}; to gate the whole project, run this there")
     if os.path.lexists(path):
-        from notyet.cli.init_there import leave_alone
-
         return leave_alone(path, found.proposals)
     if args.dry_run:
         print(file_text([Trial(proposal=proposal) for proposal in found.proposals]), end="")
@@ -149,8 +160,6 @@ class _Making:
     def _try(self, found: Sequence[Proposal]) -> list[Trial]:
         if not found:
             return []
-        from notyet.cli.init_try import tried
-
         width = max(len(one.name) for one in found)
         trials = []
         for trial in tried(self._folder, found):
@@ -209,7 +218,6 @@ class _Making:
         It would be registered for all projects, so that agreeing to this one's gates is not enough.
         """
         from notyet.cli import install
-        from notyet.cli.init_hosts import hosts_to_offer
         from notyet.install import host_named
 
         for name in hosts_to_offer(self._folder, os.environ):
@@ -241,3 +249,154 @@ def _gates(trials: Sequence[Trial]) -> bool:
 def _shown(proposal: Proposal) -> str:
     where = f" (in {proposal.dir})" if proposal.dir else ""
     return f"{proposal.run}{where}"
+
+
+def hosts_to_offer(folder: str, environ: Mapping[str, str]) -> list[str]:
+    """Return the hosts that are here and do not call us yet, wherever that would be said."""
+    return [
+        name
+        for name in HOSTS
+        if _is_here(name, folder, environ) and not host_named(name).found(folder, environ)[0]
+    ]
+
+
+def _is_here(name: str, folder: str, environ: Mapping[str, str]) -> bool:
+    host = host_named(name)
+    if shutil.which(host.PROGRAM, path=environ.get("PATH")):
+        return True
+    try:
+        place = host.target("user", folder, environ)
+    except CannotInstall:
+        return False
+    return os.path.isdir(os.path.dirname(place.path))
+
+
+def leave_alone(path: str, found: Sequence[Proposal]) -> int:
+    """Say what would be added to a file that is there already, and whether it is in force."""
+    link = f" (a link to {visible(os.readlink(path))})" if os.path.islink(path) else ""
+    try:
+        known = candidate(ConfigFile(path=path, kind=NATIVE), os.environ)
+    except OSError as error:
+        return refuse("init", f"{visible(path)}{link}: {error.strerror}; it is left alone")
+    print(f"{visible(path)}{link} is there already, and is left alone")
+    missing = [Trial(proposal=one) for one in _missing(known.settings.gates, found)]
+    if missing:
+        print("it does not have these gates; to add one, copy it, and run: notyet trust")
+        for trial in missing:
+            print("\n" + "\n".join(f"  {line}" for line in lines(trial)))
+    elif not found and not known.settings.gates:
+        print("it has no gate, and nothing that checks this project was found")
+    else:
+        print("it has a gate for all that was found; see them with: notyet status")
+    untrusted = _untrusted(known)
+    if untrusted:
+        print(f"{untrusted}; look at it, and put it into force with: notyet trust")
+    return 1
+
+
+def _untrusted(known: Candidate) -> str:
+    """Say that gates of a file are not in force; nothing where they are."""
+    is_own = os.path.dirname(known.file.path) == os.path.realpath(user_folder(os.environ))
+    if is_own or known.is_trusted or not known.settings.gates:
+        return ""
+    if known.before is None:
+        return "nobody trusted it yet, so none of its gates is in force"
+    return "it changed since it was trusted, so what it said then is in force"
+
+
+def _missing(gates: Sequence[Gate], found: Sequence[Proposal]) -> list[Proposal]:
+    """Return what no gate runs, under names that are free."""
+    runs = [run for gate in gates for run in _runs(gate)]
+    taken = {gate.name for gate in gates}
+    missing = [one for one in found if (one.run.split(), one.dir) not in runs]
+    return [
+        replace(one, name=f"{one.name}-{one.tool}") if one.name in taken else one for one in missing
+    ]
+
+
+def _runs(gate: Gate) -> Iterator[tuple[list[str], str]]:
+    """Yield every command that a gate runs, and the folder in the project where it does."""
+    check = gate.check
+    if not isinstance(check, Command):
+        return
+    folder = os.path.dirname(gate.source.file) if gate.source else ""
+    below = os.path.relpath(check.dir, folder) if check.dir else "."
+    where = "" if below == "." else below
+    yield list(check.argv), where
+    for words, _ in commands(check.script):
+        if words[:1] == ["cd"]:  # what follows runs elsewhere
+            return
+        yield words, where
+
+
+_MOST_WHY = 200  # characters
+# So that we can read what its tools say: in English, and as if no other make had started us.
+_LOUD = (("LANGUAGE", "en"), ("MAKEFLAGS", ""), ("GNUMAKEFLAGS", ""), ("MAKELEVEL", "0"))
+# What unittest and pytest say of no tests, and of some.
+_NO_TESTS = re.compile(r"^Ran 0 tests in |^NO TESTS RAN|\bno tests ran\b", re.MULTILINE)
+_TESTS = re.compile(r"^Ran [1-9]|\b\d+ (?:passed|failed|skipped|errors?)\b", re.MULTILINE)
+# What make says when there is nothing to do, and of the folders that it goes through.
+_MOVES = re.compile(r"g?make(?:\[\d+\])?: (?:Entering|Leaving) directory ")
+_IDLE = re.compile(
+    rf"{_MOVES.pattern}|g?make(?:\[\d+\])?: (?:.* is up to date\.$|Nothing to be done for .*\.$)"
+)
+
+
+def tried(folder: str, found: Sequence[Proposal]) -> Iterator[Trial]:
+    """Run each command, one after another so that their times tell something."""
+    path = os.path.join(folder, NAME)
+    untried = [Trial(proposal=proposal) for proposal in found]
+    gates = read_native(file_text(untried), path).gates
+    # All of them, before the first one runs: none may answer for another.
+    asked = list(zip(untried, gates, strict=True))
+    for number, (trial, gate) in enumerate(asked, 1):
+        words = f"trying {number} of {len(gates)}: {visible(trial.proposal.run)} ..."
+        with waiting(words):
+            report = _asked(gate, folder)
+        yield judged(trial, report)
+
+
+def _asked(gate: Gate, folder: str) -> Report:
+    check = gate.check
+    if isinstance(check, Command):
+        check = replace(check, env=(*check.env, *_LOUD))
+    engine = Engine([replace(gate, priority=0, check=check)])
+    event = StopEvent(host="notyet", session_id="init", cwd=folder)
+    (report,) = engine.decide_sync(event, asked="all").reports
+    return report
+
+
+def judged(trial: Trial, report: Report) -> Trial:
+    """Return what a gate's answer means for the file that is to be written."""
+    answer = report.answer
+    trial = replace(trial, seconds=report.seconds)
+    if isinstance(answer, Problem):
+        # What cannot be asked would only be noise at every stop.
+        return replace(trial, result="left out", why=bounded(answer.detail, _MOST_WHY))
+    nothing = _ran_nothing(report.output)
+    if nothing:
+        return replace(trial, result="left out", why=nothing)
+    if isinstance(answer, Block):
+        return replace(trial, result="failed", why=_why(report.exit, answer.prompt))
+    if isinstance(answer, Halt):
+        return replace(trial, result="failed", why=_why(report.exit, answer.reason))
+    return replace(trial, result="passed")
+
+
+def _ran_nothing(output: str) -> str:
+    """Say that a tool had nothing to do, by its own words: whatever its exit code, nobody passed.
+
+    Only what is certain: another tool in the same command may have had something to do.
+    """
+    if _NO_TESTS.search(output) and not _TESTS.search(output):
+        return "it ran no tests"
+    said = [line for line in output.splitlines() if line.strip()]
+    if said and all(map(_IDLE.match, said)) and not all(map(_MOVES.match, said)):
+        return "make ran nothing: it has no recipe, or is a file's name and not .PHONY"
+    return ""
+
+
+def _why(ended: str, said: str) -> str:
+    """Return how it ended and its last line, which mostly sums it up."""
+    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
+    return bounded(f"{ended}: {last}" if last else ended, _MOST_WHY)

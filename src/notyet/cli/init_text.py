@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Literal
 
-    from notyet.project.proposal import Proposal
+    from notyet.project.folder import Proposal
 
     Result = Literal["passed", "failed", "left out", "not tried"]
 

@@ -7,10 +7,9 @@ import sys
 
 from notyet.cli.installing import add_options, guarded
 from notyet.cli.person import refuse
-from notyet.cli.trust_show import Show
-from notyet.cli.trusting import files_to_trust, offer
+from notyet.cli.trusting import Show, files_to_trust, offer
 from notyet.config.files import NAME, native_files
-from notyet.config.quantities import Seconds
+from notyet.config.scalars import Seconds
 from notyet.config.shape import check
 from notyet.core.record import replace
 from notyet.core.text import bounded, visible

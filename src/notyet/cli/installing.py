@@ -6,9 +6,9 @@ import os
 import sys
 
 from notyet.cli.person import refuse, why_refused, write_down
-from notyet.cli.style import Style
+from notyet.cli.terminal import Style
 from notyet.cli.trusting import agreed
-from notyet.config.store import state_folder
+from notyet.config.find import state_folder
 from notyet.core.record import replace
 from notyet.core.text import visible
 from notyet.errors import NotyetError

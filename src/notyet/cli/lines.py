@@ -1,21 +1,94 @@
-"""Lines for people: when it happened, who it is about, and what."""
+"""Writing for readers that may have stopped reading: a thread of its own waits for them."""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
+from collections import deque
 from io import TextIOWrapper
 
-from notyet.cli.style import Style
-from notyet.cli.width import columns_of, cut
+from notyet.cli.terminal import Style, columns_of, cut
 from notyet.core.text import clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from notyet.cli.writer import Writer
+_MOST = 1000  # lines that wait for their reader
+_PATIENCE = 1.0  # seconds that the end waits for it
+
+
+class Writer:
+    """Writes lines to a file descriptor in the background; whoever calls it never waits.
+
+    Not with O_NONBLOCK: the descriptor is shared with the shell that started us.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._fd = stream.fileno()
+        self._encoding = stream.encoding or "utf-8"
+        self._lines: deque[str] = deque()
+        self._dropped = 0
+        self._changed = threading.Condition()
+        self._is_writing = self._is_gone = False
+        self._thread: threading.Thread | None = None
+
+    def write(self, line: str) -> None:
+        """Let a line be written, in its turn; where too many wait, it is only counted."""
+        with self._changed:
+            if self._is_gone:
+                return
+            if len(self._lines) >= _MOST:
+                self._dropped += 1
+                return
+            if self._dropped:
+                self._lines.append(_left_out(self._dropped))
+                self._dropped = 0
+            self._lines.append(line)
+            self._changed.notify_all()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, daemon=True)
+                self._thread.start()
+
+    def flush(self, patience: float = _PATIENCE) -> None:
+        """Wait until all is written, but not for long."""
+        ends = time.monotonic() + patience
+        with self._changed:
+            while (self._lines or self._is_writing) and time.monotonic() < ends:
+                self._changed.wait(ends - time.monotonic())
+
+    def _work(self) -> None:
+        while True:
+            content = self._take()
+            try:
+                while content:
+                    content = content[os.write(self._fd, content) :]
+            except OSError:  # its reader is gone
+                with self._changed:
+                    self._is_gone, self._is_writing = True, False
+                    self._lines.clear()
+                    self._changed.notify_all()
+                return
+
+    def _take(self) -> bytes:
+        """Wait for lines, and return them in bytes."""
+        with self._changed:
+            self._is_writing = False
+            if not self._lines and self._dropped:
+                self._lines.append(_left_out(self._dropped))
+                self._dropped = 0
+            self._changed.notify_all()
+            while not self._lines:
+                self._changed.wait()
+            self._is_writing = True
+            return f"{self._lines.popleft()}\n".encode(self._encoding, "replace")
+
+
+def _left_out(count: int) -> str:
+    return f"  ... {count} line{'' if count == 1 else 's'} not shown: nobody was reading"
+
 
 _WIDE = 160  # columns where no terminal tells
 _NARROW = 24
@@ -64,8 +137,6 @@ class QuietLines(Lines):
             stream.fileno()
         except (OSError, ValueError):  # text that stays in this process
             return
-        from notyet.cli.writer import Writer
-
         self._writer = Writer(stream)
 
     def line(self, text: str = "") -> None:

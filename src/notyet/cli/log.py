@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import sys
+import time
 
+from notyet.cli.lines import json_line
+from notyet.cli.log_list import as_json_object, lines_of
 from notyet.cli.moments import since_option, until_option
+from notyet.cli.terminal import waiting
 from notyet.core.verdict import OUTCOMES
+from notyet.errors import LedgerBusy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from notyet.ledger.past import Wish
-    from notyet.ledger.sqlite import Ledger
+    from collections.abc import Sequence
+
+    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.past import Past, Wish
 
 SUMMARY = "look back: what stops came to, and which gates are worth their seconds"
 EXAMPLES = (
@@ -70,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"notyet log: {wrong}", file=sys.stderr)
         return 2
     from notyet.errors import NotyetError
-    from notyet.ledger.sqlite import Ledger
+    from notyet.ledger.ledger import Ledger
 
     ledger = Ledger(mends=False)
     try:
@@ -118,8 +126,6 @@ def _narrowed(args: argparse.Namespace) -> list[str]:
 
 def _do(args: argparse.Namespace, ledger: Ledger) -> int:
     if args.prune:
-        from notyet.cli.log_prune import prune
-
         return prune(ledger)
     if args.id is not None:
         from notyet.cli.log_show import show_one
@@ -127,12 +133,10 @@ def _do(args: argparse.Namespace, ledger: Ledger) -> int:
         return show_one(ledger, args.id, as_json=args.json)
     wish = _wish(args)
     if args.stats:
-        from notyet.cli.log_stats import show_stats
+        from notyet.cli.log_list import show_stats
 
         return show_stats(ledger, wish, as_json=args.json)
     if args.follow:
-        from notyet.cli.log_follow import follow
-
         return follow(ledger, wish, as_json=args.json)
     from notyet.cli.log_list import show_list
 
@@ -185,3 +189,185 @@ def _most(text: str) -> int:
             f"a number from 1 up, or all; not {in_a_line(text, _MOST_DIGITS)!r}"
         )
     return int(text)
+
+
+_PAUSE = 0.3  # seconds between two looks
+_MOST_WATCHED = 200  # stops that may still change; those that are being asked, whatever they are
+_INTERRUPTED = 130  # as a shell has it for `tail -f`
+
+
+def follow(ledger: Ledger, wish: Wish, *, as_json: bool) -> int:
+    """Print the last stops, and then each new one; ends with Ctrl-C, or when nobody reads."""
+    following = _Following(ledger, wish, as_json=as_json)
+    try:
+        following.begin()
+        while not _is_deserted():
+            if not following.look():
+                time.sleep(_PAUSE)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    return 0
+
+
+class _Following:
+    """What was shown, and what of it may still change."""
+
+    def __init__(self, ledger: Ledger, wish: Wish, *, as_json: bool) -> None:
+        self._ledger = ledger
+        self._wish = wish
+        self._as_json = as_json
+        self._file = _identity(ledger.path)
+        self._newest = 0
+        self._shown: dict[int, str] = {}  # outcomes that may change
+        self._has_head = False
+
+    def begin(self) -> None:
+        """Print the last stops, as without `-f`."""
+        from notyet.ledger.find import first_look
+
+        if self._file is None:
+            return
+        news = first_look(self._ledger, self._wish)
+        self._newest = news.newest
+        for past in (*news.watched, *news.fresh):
+            self._watch(past)
+        self._show(news.fresh)
+
+    def look(self) -> bool:
+        """Print what happened since the last look; tell whether there is more at once."""
+        from notyet.ledger.find import next_look
+
+        file = _identity(self._ledger.path)
+        if file != self._file:  # made only now, or replaced: its numbers begin anew
+            self._file, self._newest = file, 0
+            self._shown.clear()
+        if file is None:
+            return False
+        try:
+            news = next_look(self._ledger, self._wish, list(self._shown), self._newest)
+        except LedgerBusy:  # it is asked again in a moment, from the same number on
+            return False
+        self._newest = news.newest
+        changed = [past for past in news.watched if past.outcome != self._shown[past.id]]
+        for past in (*news.watched, *news.fresh):
+            self._watch(past)
+        self._show(sorted((*changed, *news.fresh), key=lambda past: past.id))
+        return not news.is_all
+
+    def _watch(self, past: Past) -> None:
+        """Keep in mind what may change: of those that are being asked all, of others the newest."""
+        # The host overrides a send-back, if it does, before the next stop of that agent. Whether
+        # one is lost we only see from here.
+        may_change = past.outcome == "asking" or past.why == "lost"
+        if may_change or (past.outcome == "blocked" and not past.followed):
+            self._shown[past.id] = past.outcome
+        else:
+            self._shown.pop(past.id, None)
+        if len(self._shown) > _MOST_WATCHED:
+            decided = [number for number, known in self._shown.items() if known != "asking"]
+            for number in sorted(decided)[: len(self._shown) - _MOST_WATCHED]:
+                del self._shown[number]
+
+    def _show(self, found: Sequence[Past]) -> None:
+        found = [past for past in found if self._is_wanted(past)]
+        if not found:
+            return
+        if self._as_json:
+            lines = [json_line(as_json_object(past)) for past in found]
+        else:
+            head, *lines = lines_of(found, is_growing=True)
+            if not self._has_head:
+                lines.insert(0, head)
+                self._has_head = True
+        for line in lines:
+            print(line)
+        sys.stdout.flush()
+
+    def _is_wanted(self, past: Past) -> bool:
+        outcomes, gate = self._wish.outcomes, self._wish.gate
+        return (
+            past.outcome != "asking"
+            and (not outcomes or past.outcome in outcomes)
+            and (not gate or any(report.gate == gate for report in past.reports))
+        )
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        info = os.stat(path)
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino
+
+
+def _is_deserted() -> bool:
+    """Tell whether the reader of our output is gone, before we have anything to write."""
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+    except (OSError, ValueError):
+        return False
+
+
+_UNITS = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
+
+
+def prune(ledger: Ledger) -> int:
+    """Remove what is too old or too much, and say what that was. Raises NotyetError."""
+    from notyet.config.compile import retention
+    from notyet.ledger.prune import prune, shrink
+
+    wanted = retention(os.environ)
+    if not os.path.exists(ledger.path):
+        print("nothing to remove: there is no ledger yet")
+        return 0
+    with waiting("removing what is old ..."):
+        _bring_up_to_date(ledger)
+        removed = prune(ledger, wanted)
+        shrunk = shrink(ledger)
+    counts = {
+        "stop": removed.stops,
+        "task": removed.tasks,
+        "agent": removed.agents,
+        "log": removed.logs,
+    }
+    parts = [
+        f"{count} {name if count == 1 else name + 's'}" for name, count in counts.items() if count
+    ]
+    done = f"removed {', '.join(parts)}" if parts else "nothing to remove"
+    size = f"{ledger.path} has {size_of(os.path.getsize(ledger.path))}"
+    if parts or shrunk.freed:
+        size += f" now, {size_of(shrunk.freed)} less"
+    print(f"{done}; {size}")
+    if shrunk.is_new:
+        print("it was written anew: an earlier notyet began it, and it could not shrink otherwise")
+    if shrunk.why_not:
+        print(f"an earlier notyet began it; to shrink, it has to be written anew: {shrunk.why_not}")
+    return 0
+
+
+def _bring_up_to_date(ledger: Ledger) -> None:
+    """Let a ledger of an older notyet become one of ours; a damaged one is left to a stop."""
+    from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended
+
+    try:
+        ledger.file.read(lambda _: None)
+    except LedgerUnmended as unmended:
+        newer = type(ledger)(ledger.path)
+        try:
+            newer.file.checkpoint()  # which opens it, and sets nothing aside
+        except LedgerBusy:
+            raise
+        except LedgerError:
+            raise unmended from None
+        finally:
+            newer.close()
+
+
+def size_of(count: int) -> str:
+    """Return a number of bytes as people say it."""
+    for unit, name in _UNITS:
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} bytes"

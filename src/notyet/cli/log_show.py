@@ -8,16 +8,15 @@ import sys
 from notyet.cli.lines import in_a_line, json_line
 from notyet.cli.log_list import OVERRIDDEN, as_json_object, remark, words_of
 from notyet.cli.moments import age, exactly, when
-from notyet.cli.style import Style
-from notyet.cli.table import OUTCOME_COLOURS, table
+from notyet.cli.terminal import OUTCOME_COLOURS, Style, table
 from notyet.core.text import clean, visible
 from notyet.errors import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from notyet.core.verdict import Report
+    from notyet.ledger.ledger import Ledger
     from notyet.ledger.past import Past
-    from notyet.ledger.sqlite import Ledger
 
 _NAME = 10  # columns
 _MOST_READ = 64 << 20  # bytes of a log

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import shutil
 import sys
+import textwrap
 from importlib import import_module
 from types import MappingProxyType
 
@@ -15,8 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import NoReturn, Protocol
-
-    from notyet.cli.help import Examples
 
     class Command(Protocol):
         """What a command's module must offer."""
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
         def run(self, args: argparse.Namespace) -> int: ...
 
+    Examples = tuple[tuple[str, str], ...]  # a command line, and what it does
 
 # What happens to output that nobody can take; errors of files name the file.
 _UNWRITABLE = {errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG}
@@ -137,8 +138,6 @@ class _Overview(_Parser):
     """The parser of all commands, whose help is a page of our own."""
 
     def format_help(self) -> str:
-        from notyet.cli.help import overview
-
         return overview(summaries(COMMANDS))
 
 
@@ -165,8 +164,6 @@ def parsed(words: list[str]) -> argparse.Namespace:
     wanted = [name for name in words[:1] if name in COMMANDS]
     parser, commands = parsers(wanted)
     if not words:
-        from notyet.cli.help import short
-
         parser.exit(2, short(summaries(COMMANDS)))
     if not wanted and words[0] not in _OWN_OPTIONS:
         parser.error(_no_such(words[0]))
@@ -178,7 +175,7 @@ def parsed(words: list[str]) -> argparse.Namespace:
 
 
 def _no_such(word: str) -> str:
-    from notyet.config.mistakes import did_you_mean
+    from notyet.config.document import did_you_mean
     from notyet.core.text import bounded, visible
 
     if word.startswith("-"):
@@ -192,8 +189,6 @@ def parsers(wanted: Iterable[str]) -> tuple[argparse.ArgumentParser, dict[str, _
 
     A command that is named needs none of the others, some of which take long to import.
     """
-    from notyet.cli.help import DESCRIPTION, HelpFormatter, epilog
-
     parser = _Overview(prog="notyet", usage="notyet COMMAND [options]", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"notyet {__version__}")
     commands = parser.add_subparsers(
@@ -209,3 +204,83 @@ def parsers(wanted: Iterable[str]) -> tuple[argparse.ArgumentParser, dict[str, _
         sub.hints = getattr(command, "HINTS", sub.hints)
         made[name] = sub
     return parser, made
+
+
+DESCRIPTION = "The stop gate for AI agents: agents say done, notyet checks."
+# Every command stands in one group, in the order in which people meet them.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Set up": ("init", "install", "uninstall", "trust", "off", "on"),
+    "Every day": ("check", "status"),
+    "Look back": ("log", "replay"),
+    "Agents": ("with", "tasks"),
+    "Plumbing": ("hook", "conclaude", "validate", "schema", "completion", "demo"),
+}
+EXAMPLES: Examples = (
+    ("notyet demo", "watch scripted agents meet the gates; nothing is changed"),
+    ("notyet init", "find what this project checks itself with, and make gates of it"),
+    ("notyet install claude", "let Claude Code ask notyet at every stop"),
+    ("notyet check", "ask the gates now, as a stop would"),
+    ("notyet status", "am I gated here, now? and if not, why?"),
+    ("notyet log --since 2d", "what became of the stops of the last two days"),
+    ('notyet with codex "Fix the build."', "run an agent until its work passes"),
+)
+_SHORT = ("init", "install", "check", "status", "log")  # for somebody who typed nothing
+_WIDEST = 42  # columns for a command line that is explained beside it
+_LEAST, _MOST = 60, 100  # columns of a page
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Leaves our examples as they are."""
+
+
+def width() -> int:
+    """Return how wide a page of help may be."""
+    return max(_LEAST, min(_MOST, shutil.get_terminal_size().columns - 2))
+
+
+def columns(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Return names with what they mean: side by side, or below each other where one is wide."""
+    rows = list(rows)
+    widest = max((len(name) for name, _ in rows), default=0)
+    if widest > _WIDEST:
+        indent = " " * 6
+        return [
+            line
+            for name, text in rows
+            for line in (f"  {name}", *(indent + part for part in textwrap.wrap(text, width() - 6)))
+        ]
+    lines = []
+    for name, text in rows:
+        first, *more = textwrap.wrap(text, width() - widest - 4) or [""]
+        lines += [f"  {name:<{widest}}  {first}".rstrip()]
+        lines += [f"  {'':<{widest}}  {line}" for line in more]
+    return lines
+
+
+def epilog(examples: Examples, notes: str = "") -> str:
+    """Return how the help of a command ends."""
+    said = "\n".join(["examples:", *columns(examples)]) if examples else ""
+    return "\n\n".join(filter(None, (said, notes.strip())))
+
+
+def overview(summaries: Mapping[str, str]) -> str:
+    """Return the page of `notyet --help`."""
+    widest = max(map(len, summaries), default=0)
+    lines = ["usage: notyet COMMAND [options]", "", DESCRIPTION]
+    for title, names in GROUPS.items():
+        here = [(f"{name:<{widest}}", summaries[name]) for name in names if name in summaries]
+        if here:
+            lines += ["", f"{title}:", *columns(here)]
+    lines += ["", "Examples:", *columns(EXAMPLES), "", "Options:"]
+    lines += columns([("-h, --help", "show this, or with a command: its options and examples")])
+    lines += columns([("--version ", "show the version")])
+    return "\n".join(lines) + "\n"
+
+
+def short(summaries: Mapping[str, str]) -> str:
+    """Return the page of `notyet` alone."""
+    here = [(f"notyet {name}", summaries[name]) for name in _SHORT if name in summaries]
+    lines = ["usage: notyet COMMAND [options]", "", DESCRIPTION, "", *columns(here), ""]
+    lines += ["All commands, with examples: notyet --help"]
+    lines += ["One command: notyet COMMAND --help"]
+    return "\n".join(lines) + "\n"

@@ -7,9 +7,9 @@ import time
 
 from notyet.cli.person import refuse, why_refused, write_down
 from notyet.config.files import NAME, above
-from notyet.config.quantities import Seconds
+from notyet.config.off import switch_off
+from notyet.config.scalars import Seconds
 from notyet.config.shape import check
-from notyet.config.switch import switch_off
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 
 from notyet.cli.off import project_of
 from notyet.cli.person import refuse, write_down
-from notyet.config.switch import switch_on, switched_off
+from notyet.config.off import switch_on, switched_off
 from notyet.core.text import visible
 
 TYPE_CHECKING = False

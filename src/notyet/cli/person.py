@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from notyet.config.find import state_folder
 from notyet.config.inside import inside_agent
-from notyet.config.store import state_folder
 
 
 def why_refused() -> str:
@@ -29,7 +29,7 @@ def refuse(command: str, why: str) -> int:
 def write_down(what: str, place: str, detail: str) -> None:
     """Record what a person did; without a ledger it is still done."""
     from notyet.errors import LedgerError
-    from notyet.ledger.sqlite import Ledger
+    from notyet.ledger.ledger import Ledger
 
     ledger = Ledger(mends=False)
     try:

@@ -6,18 +6,33 @@ import argparse
 import os
 import sys
 
+from notyet.cli.ending import ended_in_order
 from notyet.cli.moments import since_option
+from notyet.cli.terminal import waiting
+from notyet.config.compile import Draft, compile_text
+from notyet.config.files import NATIVE, known_as
+from notyet.config.find import state_folder
+from notyet.config.read_file import read_file
+from notyet.config.trust import read_record
+from notyet.core.record import variant
+from notyet.core.text import visible
 from notyet.core.verdict import OUTCOMES
+from notyet.engine.engine import Engine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from notyet.config.drafts import Draft
+    from notyet.core.event import StopEvent
+    from notyet.core.gate import Gate
+    from notyet.core.limits import History, Limits
+    from notyet.core.verdict import Report
+    from notyet.ledger.ledger import Ledger
     from notyet.ledger.past import Past
-    from notyet.ledger.sqlite import Ledger
-    from notyet.report.replay import Finding, Then
-    from notyet.report.replay_places import Places
+    from notyet.replay.past import Places
+    from notyet.replay.replay import Finding, Then
+
+    Asked = tuple[StopEvent, History, Limits, Gate]
 
 SUMMARY = "replay recorded stops: which decisions would differ with today's gates, or others"
 EXAMPLES = (
@@ -68,9 +83,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Replay; exit 1 when a decision would differ, 2 when that cannot be found out."""
-    from notyet.cli.replay_draft import Unusable, draft_of
     from notyet.errors import NotyetError
-    from notyet.ledger.sqlite import Ledger
+    from notyet.ledger.ledger import Ledger
 
     if args.run and os.environ.get("NOTYET_INSIDE"):  # it would ask itself, for ever (E11)
         print(f"notyet replay: {_INSIDE}", file=sys.stderr)
@@ -90,9 +104,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _replay(args: argparse.Namespace, ledger: Ledger, draft: Draft | None) -> int:
     from notyet.cli.replay_show import show, show_json
-    from notyet.cli.waiting import waiting
-    from notyet.report.replay_past import programs, turns
-    from notyet.report.replay_places import Places
+    from notyet.cli.terminal import waiting
+    from notyet.replay.past import Places, programs, turns
 
     pasts = _chosen(args, ledger)
     with waiting(f"replaying what was recorded ({len(pasts)}) ..."):
@@ -101,11 +114,8 @@ def _replay(args: argparse.Namespace, ledger: Ledger, draft: Draft | None) -> in
         places = Places(os.environ, draft, programs(ledger, every))
         wanted = {past.id for past in pasts}
         findings = _findings(found, places, wanted)
-    if args.run:
-        from notyet.cli.replay_run import ask_missing
-
-        if ask_missing(findings, places):
-            findings = _findings(found, places, wanted)
+    if args.run and ask_missing(findings, places):
+        findings = _findings(found, places, wanted)
     for said in places.said:
         print(f"notyet replay: {said}", file=sys.stderr)
     if args.json:
@@ -121,11 +131,10 @@ def _replay(args: argparse.Namespace, ledger: Ledger, draft: Draft | None) -> in
 
 def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[Past]:
     from notyet.cli.log import project_of
-    from notyet.cli.replay_draft import Unusable
     from notyet.core.record import replace
     from notyet.core.text import visible
     from notyet.ledger.past import Wish, stops
-    from notyet.report.replay_past import chosen
+    from notyet.replay.past import chosen
 
     narrowed = [f"--{name}" for name in ("since", "session", "outcome", "all") if vars(args)[name]]
     if args.ids and narrowed:
@@ -151,7 +160,7 @@ def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[Past]:
 
 
 def _findings(turns: Sequence[Sequence[Then]], places: Places, wanted: set[int]) -> list[Finding]:
-    from notyet.report.replay import replay
+    from notyet.replay.replay import replay
 
     return [finding for finding in replay(turns, places.today) if finding.past.id in wanted]
 
@@ -162,3 +171,74 @@ def _number(text: str) -> int:
             f"a stop has a number, not {text!r}; list them: notyet log"
         )
     return int(text)
+
+
+class Unusable(Exception):  # noqa: N818  # said to whoever asked, and never raised further
+    """What was asked for cannot be found out; says why."""
+
+
+def draft_of(path: str, environ: Mapping[str, str], *, is_run: bool) -> Draft:
+    """Read a file that somebody has in mind. Raises Unusable: for mistakes, each in a line."""
+    text, fault = read_file(path)
+    if fault is not None or text is None:
+        raise Unusable(visible(str(fault)))
+    name = known_as(path)
+    mistakes = compile_text(text, name, NATIVE).mistakes
+    if mistakes:
+        lines = "\n".join(f"  {visible(str(mistake))}" for mistake in mistakes)
+        raise Unusable(f"{visible(path)} has mistakes, so it cannot be in force:\n{lines}")
+    if is_run:
+        known = read_record(state_folder(environ), name)
+        if known is None or not known.at or known.content != text:
+            raise Unusable(
+                f"{visible(path)} is not trusted, so nothing of it is run; leave out --run, or "
+                f"run: notyet trust {visible(path)}"
+            )
+    return Draft(text=text, path=name)
+
+
+def ask_missing(findings: Sequence[Finding], places: Places) -> int:
+    """Ask each gate whose missing answer matters, once for each place; return how many answered.
+
+    It is asked about the newest stop that it matters for, as that stop would ask it.
+    """
+    from notyet.run.sweep import adopt_orphans, sweep
+
+    wanted: dict[tuple[str, str], Asked] = {}
+    for finding in findings:
+        wanted |= _wanted(finding, places)
+    count = 0
+    adopt_orphans()  # before the first one is asked (E2)
+    with ended_in_order(sweep):
+        for (cwd, definition), asked in wanted.items():
+            with waiting(f"asking {visible(asked[-1].name)} ..."):
+                report = _answer(*asked)
+            if report is not None:
+                places.answer(cwd, definition, report)
+                count += 1
+    return count
+
+
+def _wanted(finding: Finding, places: Places) -> dict[tuple[str, str], Asked]:
+    """Return whom to ask about a stop: those of whom it is not known what they say."""
+    today = places.today(finding.past) if finding.missing else ""
+    if isinstance(today, str):
+        return {}
+    event = variant(finding.past.event, {"workspace": today.workspace})
+    return {
+        (event.cwd, today.definitions[missing.gate.name]): (
+            event,
+            finding.history,
+            today.limits,
+            missing.gate,
+        )
+        for missing in finding.missing
+        if missing.report is None and today.definitions[missing.gate.name]
+    }
+
+
+def _answer(event: StopEvent, history: History, limits: Limits, gate: Gate) -> Report | None:
+    """Ask a gate; None if the stop would not have asked it after all."""
+    decision = Engine([gate], limits=limits).decide_sync(event, history, asked="all")
+    (report,) = decision.reports or (None,)
+    return report if report is not None and report.answer is not None else None

@@ -6,19 +6,18 @@ import sys
 
 from notyet.cli.lines import json_line
 from notyet.cli.moments import when
-from notyet.cli.style import Style
-from notyet.cli.table import OUTCOME_COLOURS, table
+from notyet.cli.terminal import OUTCOME_COLOURS, Style, table
 from notyet.core.text import listed, visible
-from notyet.report.replay import RESULTS
-from notyet.report.replay_answers import WORDS
+from notyet.replay.answers import WORDS
+from notyet.replay.replay import RESULTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from notyet.cli.table import Cell
-    from notyet.report.replay import Finding
+    from notyet.cli.terminal import Cell
+    from notyet.replay.replay import Finding
 
 _NAMES = {
     "same": "same",

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from notyet.config.setup import Setup
-    from notyet.report.faults.fault import Fault
-    from notyet.report.hosts import HostStatus
-    from notyet.report.lately import Lately
+    from notyet.config.settings import Setup
+    from notyet.status.faults.fault import Fault
+    from notyet.status.hosts import HostStatus
+    from notyet.status.lately import Lately
 
 SUMMARY = "am I gated here, now? and if not, what is wrong"
 EXAMPLES = (
@@ -77,8 +77,8 @@ class Found:
     """All that was looked at, for those who print it."""
 
     def __init__(self, cwd: str, own: list[Fault], hosts: list[HostStatus], setup: Setup) -> None:
-        from notyet.report.faults.fault import is_bad
-        from notyet.report.gated import answered, caps_here, gates_here, limits_here
+        from notyet.status.faults.fault import is_bad
+        from notyet.status.gated import answered, caps_here, gates_here, limits_here
 
         self.cwd, self.own, self.hosts = cwd, own, hosts
         wired = {s.host: s.setup for s in hosts if s.registrations and s.setup is not None}
@@ -94,8 +94,8 @@ class Found:
 
     def _lately(self) -> Lately:
         from notyet.config.files import root_of
-        from notyet.ledger.sqlite import Ledger
-        from notyet.report.lately import looked_into
+        from notyet.ledger.ledger import Ledger
+        from notyet.status.lately import looked_into
 
         ledger = Ledger(patience=1.0, mends=False)
         caps = {status.host: status.cap for status in self.hosts}
@@ -123,7 +123,7 @@ def _everything(args: argparse.Namespace, cwd: str) -> int:
 
 
 def _hosts(args: argparse.Namespace, cwd: str) -> list[HostStatus]:
-    from notyet.report.hosts import named, with_others
+    from notyet.status.hosts import named, with_others
 
     if args.host:
         return [named(_looked_at(args.host, args, cwd))]
@@ -131,9 +131,9 @@ def _hosts(args: argparse.Namespace, cwd: str) -> list[HostStatus]:
 
 
 def _looked_at(host: str, args: argparse.Namespace, cwd: str) -> HostStatus:
-    from notyet.cli.waiting import waiting
+    from notyet.cli.terminal import waiting
     from notyet.install import host_named
-    from notyet.report.hosts import look_and_ask, look_at
+    from notyet.status.hosts import look_and_ask, look_at
 
     title = host_named(host).TITLE
     if args.ask:
@@ -145,7 +145,7 @@ def _looked_at(host: str, args: argparse.Namespace, cwd: str) -> HostStatus:
 
 def _own(cwd: str, hosts: list[HostStatus]) -> tuple[list[Fault], Setup]:
     from notyet.config.load import NO_LOOK, load
-    from notyet.report.own import once_asked, own_faults
+    from notyet.status.own import once_asked, own_faults
 
     host = next((status.host for status in hosts if status.registrations), hosts[0].host)
     setup = load(cwd, host, os.environ, patience=NO_LOOK)
@@ -176,7 +176,7 @@ def _plain(found: Found) -> dict[str, Any]:
 
 def _plain_host(status: HostStatus) -> dict[str, Any]:
     from notyet.core.record import as_dict, replace
-    from notyet.report.probe import masked
+    from notyet.status.probe import masked
 
     entries = [
         {

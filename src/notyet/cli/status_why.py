@@ -1,4 +1,4 @@
-"""`notyet status --why`: for one stop, each gate with the reason why it applies or does not."""
+"""What the hook would do with a stop before it asks a gate, found out by the hook's own code."""
 
 from __future__ import annotations
 
@@ -9,24 +9,100 @@ import time
 from notyet.cli.about_event import about, read
 from notyet.cli.lines import in_a_line
 from notyet.cli.moments import age
-from notyet.cli.status_now import INDENT, near
-from notyet.cli.style import Style
-from notyet.cli.table import table, width
-from notyet.cli.waiting import waiting
+from notyet.cli.status_show import INDENT, near
+from notyet.cli.terminal import Style, table, waiting, width
+from notyet.config.load import NO_LOOK
+from notyet.core.plan import select
 from notyet.core.text import visible
+from notyet.core.verdict import skipped
+from notyet.engine.stop import NO_SESSION
 from notyet.errors import LedgerError, LedgerUnmended, NotyetError
+from notyet.hook.check import completed
+from notyet.hook.line import Hook, answered
+from notyet.hook.payload import Call, Options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from notyet.cli.status_look import Looked
-    from notyet.cli.table import Cell
-    from notyet.core.event import StopEvent
+    from notyet.cli.about_event import About
+    from notyet.cli.terminal import Cell
+    from notyet.config.settings import Setup
+    from notyet.core.event import StartEvent, StopEvent
     from notyet.core.limits import History
-    from notyet.report.spared import Spared
-    from notyet.report.why import GateWhy, Why
+    from notyet.core.verdict import Decision
+    from notyet.hosts import Reply
+    from notyet.status.spared import Spared
+    from notyet.status.why import GateWhy, Why
+
+_OTHERS = "NOTYET_PROBE"  # of `notyet status` itself
+
+
+class Looked(Hook):
+    """A call of the hook that asks and records nothing; `cause` is why no gate would be asked."""
+
+    sees_all = True
+
+    def __init__(
+        self, stop: About, event: StopEvent, environ: Mapping[str, str], workspace: str = ""
+    ) -> None:
+        argv = ["--host", stop.host] if stop.host else []
+        kept = {name: value for name, value in environ.items() if name != _OTHERS}
+        super().__init__(Call(Options(argv), kept, lambda: stop.content), _prepare_nothing)
+        self.host = event.host
+        self.cause = ""
+        self.words: tuple[str, ...] = ()
+        self.stop = event
+        self._about, self.workspace = stop, workspace
+        self._setup: Setup | None = None
+
+    @property
+    def setup(self) -> Setup:
+        """What is in force where the agent works."""
+        return self.load(self.stop, NO_LOOK) if self._setup is None else self._setup
+
+    def look(self) -> None:
+        """Go the way of the hook, as far as its gates."""
+        answered(self)
+        self.stop = completed(self.stop, self.setup)
+
+    def stopping(self, event: StopEvent) -> Reply:
+        """Answer a stop, with what the options say in place of what its payload says."""
+        self.event = self.stop = self._about.changed(event)
+        return super().stopping(self.stop)
+
+    def load(self, event: StopEvent | StartEvent, _longest: float) -> Setup:
+        """Return what is in force; no other machine is asked for it."""
+        self._setup = super().load(event, NO_LOOK)
+        return self._setup
+
+    def check(self, event: StopEvent, setup: Setup) -> Decision:
+        """Ask nobody; only say whether somebody would be."""
+        if not select(event, setup.gates):
+            return skipped("no-gate")
+        if not event.session_id.strip():
+            self.write_down("no-session", (NO_SESSION,))
+        return skipped("looked")
+
+    def write_down(self, cause: str, words: Sequence[str]) -> Sequence[str]:
+        """Keep why the agent is let go unchecked."""
+        self.cause, self.words = cause, tuple(words)
+        return ()
+
+    def mended(self) -> Sequence[str]:
+        """Say nothing: no ledger is mended here."""
+        return ()
+
+    def recover(self, error: Exception) -> Reply:
+        """Let whoever asks see a fault of ours."""
+        raise error
+
+
+def _prepare_nothing() -> None:
+    """Prepare for gates that are not asked."""
+
+
 _HEAD = ("gate", "now", "from", "because")
 _NARROW = 30  # columns for reasons, at least
 _LONGEST = 1_000  # characters of a reason
@@ -34,11 +110,10 @@ _LONGEST = 1_000  # characters of a reason
 
 def explain(args: argparse.Namespace, cwd: str) -> int:
     """Say which gates a stop would meet; exit 1 when none would be in its way."""
-    from notyet.cli.status_look import Looked
     from notyet.core.plan import select
-    from notyet.ledger.sqlite import Ledger
-    from notyet.report.spared import spared_now
-    from notyet.report.why import explained, history_now
+    from notyet.ledger.ledger import Ledger
+    from notyet.status.spared import spared_now
+    from notyet.status.why import explained, history_now
 
     if args.host and args.as_host and args.host != args.as_host:
         said = f"{args.host} and --as {args.as_host} are two hosts; name one"
@@ -84,7 +159,7 @@ def _let_go(looked: Looked) -> tuple[str, str]:
         return looked.cause, f"notyet is {' '.join(looked.words)}"
     if looked.cause:
         return looked.cause, "; ".join(looked.words)
-    from notyet.report.own import ledger_faults
+    from notyet.status.own import ledger_faults
 
     for found in ledger_faults(os.environ):
         if found.level == "fault":  # then a stop cannot be counted, and nobody is asked

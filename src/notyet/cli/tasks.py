@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+
+from notyet.cli.lines import in_a_line, readable
+from notyet.cli.moments import age
+from notyet.cli.supervising import name_of
+from notyet.cli.terminal import Style, outcome_cell, table
+from notyet.core.record import as_dict
+from notyet.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
+    from typing import Any
 
+    from notyet.cli.terminal import Cell
     from notyet.core.task import TaskView
-    from notyet.ledger.sqlite import Ledger
+    from notyet.ledger.ledger import Ledger
     from notyet.supervise import Supervisor
 
 SUMMARY = "list supervised agents, look at one, steer or end it"
@@ -60,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"notyet tasks: {wrong}", file=sys.stderr)
         return 2
     from notyet.errors import NotyetError
-    from notyet.ledger.sqlite import Ledger
+    from notyet.ledger.ledger import Ledger
 
     ledger = Ledger(mends=args.verb not in {"list", "show"})
     try:
@@ -91,7 +101,6 @@ def _wrong(args: argparse.Namespace) -> str:
 
 def _do(args: argparse.Namespace, ledger: Ledger) -> int:
     from notyet.cli.supervising import orphaned
-    from notyet.cli.tasks_list import show_list
     from notyet.cli.tasks_show import show_one
     from notyet.errors import Refused
 
@@ -119,9 +128,9 @@ def _is_ours(view: TaskView) -> bool:
 
 def _check_owner(ledger: Ledger, task: str, verb: str) -> None:
     """Refuse to ask a process that is stopped: it could not answer. Raises Refused."""
-    from notyet.checks.groups import status
     from notyet.errors import Refused
     from notyet.ledger.tasks import Tasks
+    from notyet.run.groups import status
 
     (view,) = Tasks(ledger).views(task)
     if verb == "steer" and view.ended_at is None and not view.owner_alive and not _is_ours(view):
@@ -171,7 +180,7 @@ def _supervised(ledger: Ledger, act: Callable[[Supervisor], Awaitable[int]] | No
 
     from notyet.agents import reopen
     from notyet.cli.supervising import PROGRAM, recover
-    from notyet.engine import Engine
+    from notyet.engine.engine import Engine
     from notyet.supervise import Supervisor
 
     def warn(text: str) -> None:
@@ -245,3 +254,67 @@ async def _dismiss(supervisor: Supervisor, task: str, _prompt: str) -> int:
 
 
 _ACTS = {"steer": _steer, "kill": _kill, "retry": _retry, "dismiss": _dismiss}
+
+
+_HEAD = ("ID", "STATE", "OUTCOME", "AGENT", "RUNS", "AGE", "TASK")
+
+
+def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
+    """Print the tasks, the newest first."""
+    if as_json:
+        import json
+
+        print(json.dumps(readable([plain(view) for view in views]), indent=2))
+        return 0
+    if not views:
+        print('no tasks yet; start one with: notyet with claude "..."')
+        return 0
+    style = Style(sys.stdout)
+    head, *lines = table(_HEAD, [_row(view) for view in views], style)
+    margin = " " * max(len(view.task.id) for view in views)
+    print(head)
+    for line, view in zip(lines, views, strict=True):
+        print(line)
+        for remark in remarks(view):
+            print(style.paint(f"{margin}  {remark}", "yellow"))
+    return 0
+
+
+def plain(view: TaskView) -> dict[str, Any]:
+    """Return a task as JSON has it: what it was asked, beside what became of it."""
+    known = as_dict(view)
+    task = known.pop("task")
+    return {**task, **known}
+
+
+def remarks(view: TaskView) -> list[str]:
+    """Say what a person may have to do something about."""
+    if view.ended_at is None:
+        if view.owner_alive:
+            return []
+        end = f"notyet tasks kill {view.task.id}"
+        return [f"its process is gone; its program goes on with it when it runs again, or: {end}"]
+    said = []
+    if view.delivery == "suspended":
+        error = in_a_line(view.delivery_error, 200)
+        said.append(f"undelivered: {error}; try again with: notyet tasks retry {view.task.id}")
+    elif view.delivery in {"pending", "leased"} and not view.owner_alive:
+        said.append("undelivered: the program that takes its result is not running")
+    return said
+
+
+def _row(view: TaskView) -> tuple[Cell, ...]:
+    return (
+        view.task.id,
+        state_of(view),
+        outcome_cell(view.outcome or ""),
+        visible(view.agent or view.task.agent_type or "-"),
+        str(view.generation),
+        age(time.time() - view.created_at),
+        name_of(view, 400),
+    )
+
+
+def state_of(view: TaskView) -> str:
+    """Return what a task is doing, or how it ended."""
+    return view.state if view.ended_at is None else (view.ending or "ended")

@@ -8,9 +8,9 @@ import time
 
 from notyet.cli.lines import in_a_line, readable
 from notyet.cli.moments import age
-from notyet.cli.style import Style
 from notyet.cli.supervising import resume_command
-from notyet.cli.tasks_list import plain, remarks, state_of
+from notyet.cli.tasks import plain, remarks, state_of
+from notyet.cli.terminal import Style
 from notyet.core.record import as_dict
 from notyet.core.remote import is_remote
 from notyet.core.text import bounded, clean, visible
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.core.task import Result, Run, Task, TaskView
-    from notyet.ledger.sqlite import Ledger
+    from notyet.ledger.ledger import Ledger
     from notyet.ledger.tasks import Course
 
 _SOURCES = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 
 from notyet.cli.person import refuse, why_refused, write_down
-from notyet.cli.trust_show import Show
-from notyet.cli.trusting import files_there, files_to_trust, folder_there, offer, records
-from notyet.cli.waiting import waiting
-from notyet.config.files import NAME, READABLE
+from notyet.cli.terminal import waiting
+from notyet.cli.trusting import Show, files_there, files_to_trust, folder_there, offer, records
+from notyet.config.files import CONCLAUDE, NAME, READABLE, above, known_as
+from notyet.config.find import has_record, state_folder
+from notyet.config.host_files import looked_for
 from notyet.config.load import PATIENCE
-from notyet.config.scalars_places import meant_workspace
-from notyet.config.store import remove_record, state_folder
+from notyet.config.scalars import meant_workspace
+from notyet.config.trust import read_record, remove_record
 from notyet.core.remote import is_remote
 from notyet.core.text import visible
 
@@ -95,7 +96,7 @@ def _files_there(
     args: argparse.Namespace, environ: Mapping[str, str]
 ) -> tuple[list[ConfigFile], str]:
     """Return the files of a workspace, and its folder."""
-    from notyet.config.tree_remote import RemoteTree
+    from notyet.config.remote import RemoteTree
 
     try:
         folder, named = folder_there(args.path)
@@ -111,8 +112,6 @@ def _files_there(
 
 
 def _revoke(place: str, environ: Mapping[str, str], show: Show) -> int:
-    from notyet.cli.trust_revoke import trusted_paths
-
     state = state_folder(environ)
     try:
         known = trusted_paths(place, state)
@@ -124,3 +123,49 @@ def _revoke(place: str, environ: Mapping[str, str], show: Show) -> int:
         show.done(f"no longer trusted: {visible(path)}")
     what = "here" if place == "." else f"of {visible(place)}"
     return 0 if known else refuse("trust", f"nothing {what} is trusted")
+
+
+def trusted_paths(path: str, state: str) -> list[str]:
+    """Return what a person trusted that counts for a folder, or is the file that is named.
+
+    A machine that is connected to could hide it, and so could a file that nobody can read. Raises
+    ValueError for what is no workspace.
+    """
+    if is_remote(path):
+        folder, named = folder_there(path)
+        found = [named] if named else _around(folder, state)
+    elif os.path.isdir(path):
+        # A folder may have been replaced by a link to another one since it was trusted.
+        places = (os.path.realpath(path), os.path.abspath(path))
+        found = [name for place in places for name in _around(place, state)]
+    elif os.path.basename(path) == NAME:
+        found = _around(os.path.dirname(known_as(path)), state)
+    else:
+        found = [known_as(path)]
+    return [name for name in dict.fromkeys(found) if _was_trusted(state, name)]
+
+
+def _around(place: str, state: str) -> list[str]:
+    """Return the files that may count for a folder."""
+    every, projects = looked_for(READABLE)
+    # Of these the nearest one counts, and one further up belongs to another project.
+    nearest = [_nearest(place, names, state) for names in ((NAME,), CONCLAUDE)]
+    names = [name for name in (*every, *projects) if name not in (NAME, *CONCLAUDE)]
+    others = [os.path.join(folder, name) for folder in above(place) for name in names]
+    return [*filter(None, nearest), *others]
+
+
+def _nearest(place: str, names: tuple[str, ...], state: str) -> str:
+    for folder in above(place):
+        for name in names:
+            path = os.path.join(folder, name)
+            is_here = not is_remote(path) and os.path.lexists(path)
+            if is_here or _was_trusted(state, path):
+                return path
+    return ""
+
+
+def _was_trusted(state: str, path: str) -> bool:
+    """Tell whether a person trusted it; there is a record of the user's own file, too."""
+    known = read_record(state, path)
+    return has_record(state, path) if known is None else known.at > 0

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from notyet.cli.installing import add_options, guarded
-from notyet.config.store import state_folder
+from notyet.config.find import state_folder
 from notyet.install import HOSTS, host_named
 from notyet.install.backup import changed_files
 from notyet.install.edit import is_hook, is_mixed
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from notyet.cli.installing import Screen
-    from notyet.config.mistakes import Mistake
+    from notyet.config.document import Mistake
     from notyet.install.host import Host
     from notyet.install.place import Place, Scope
     from notyet.install.registered import Registration

@@ -7,26 +7,35 @@ import sys
 
 from notyet.cli.lines import json_line
 from notyet.cli.person import refuse
-from notyet.cli.style import Style
-from notyet.cli.validate_files import files_here, files_named
+from notyet.cli.terminal import Style
 from notyet.config.compile import compile_text
-from notyet.config.files import NAME, NATIVE
-from notyet.config.mistakes import Mistake
+from notyet.config.document import Mistake
+from notyet.config.files import (
+    CONCLAUDE,
+    NAME,
+    NATIVE,
+    READABLE,
+    ConfigFile,
+    known_as,
+    native_files,
+    real_folder,
+    root_of,
+)
+from notyet.config.host_files import host_files
 from notyet.config.read_file import read_file
 from notyet.config.schema import examine
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
-from notyet.report.doubts import doubts
-from notyet.report.waits import waits_here
+from notyet.status.lint import doubts
+from notyet.status.waits import waits_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from notyet.config.files import ConfigFile
-    from notyet.report.waits import Wait
+    from notyet.status.waits import Wait
 
 SUMMARY = "check configuration files, and say every mistake at once"
 EXAMPLES = (
@@ -170,3 +179,45 @@ def _plain(checked: Sequence[Checked]) -> dict[str, Any]:
 
 def _fields(mistake: Mistake) -> dict[str, Any]:
     return {name: getattr(mistake, name) for name in Mistake._fields}
+
+
+_EXECUTABLES = {"stop": "mux-stop", "subagent_stop": "mux-subagent-stop"}
+_ENDS = {".toml": NATIVE, ".json": "claude", ".yaml": "conclaude", ".yml": "conclaude"}
+_MUX = (".mux", ".xum")
+
+
+def kind_of(path: str, environ: Mapping[str, str]) -> str:
+    """Return the kind of a file by its name, and by the folder that it lies in; empty: unknown."""
+    place, name = os.path.split(os.path.abspath(path))
+    folder = os.path.basename(place)
+    codex = environ.get("CODEX_HOME", "")
+    end = os.path.splitext(name)[1]
+    if name in CONCLAUDE:
+        return "conclaude"
+    if folder == ".codex" or (codex and os.path.realpath(place) == os.path.realpath(codex)):
+        return "codex-toml" if end == ".toml" else "codex"
+    if folder in _MUX:
+        return _EXECUTABLES.get(name, "mux")
+    return _ENDS.get(end, "")
+
+
+def files_named(paths: Sequence[str], environ: Mapping[str, str]) -> list[ConfigFile]:
+    """Return the files that somebody named, each once; of a folder those that count in it."""
+    found: dict[str, ConfigFile] = {}
+    for path in paths:
+        files = [ConfigFile(path=known_as(path), kind=kind_of(path, environ))]
+        if os.path.isdir(path):
+            files = files_here(path, environ) or files
+        found |= {file.path: file for file in files}
+    return list(found.values())
+
+
+def files_here(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
+    """Return what would be in force here if all of it was trusted, and hosts' own files here."""
+    place = real_folder(cwd)
+    found = native_files(place, environ, lambda _path: False)
+    for host in READABLE:
+        files = host_files(host, root_of(place), environ)
+        # What a user has for all projects is not this project's.
+        found += [file for file in files if not file.own]
+    return found

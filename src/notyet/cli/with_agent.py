@@ -97,7 +97,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _agent(text: str) -> str:
     from notyet.agents import AGENTS
-    from notyet.config.mistakes import did_you_mean
+    from notyet.config.document import did_you_mean
 
     name, _, script = text.partition(":")
     if name not in AGENTS:
@@ -112,7 +112,7 @@ def _agent(text: str) -> str:
 
 
 def _workspace(text: str) -> str:
-    from notyet.config.scalars_places import meant_workspace
+    from notyet.config.scalars import meant_workspace
     from notyet.core.remote import LOCAL, remote_from
 
     if text == LOCAL:
@@ -139,7 +139,7 @@ def _count(text: str) -> int:
 
 
 def _seconds(text: str) -> float:
-    from notyet.config.quantities import Seconds
+    from notyet.config.scalars import Seconds
     from notyet.config.shape import check
 
     seconds, wrong = check(text, Seconds(most=30 * 86_400))

@@ -1,4 +1,4 @@
-"""One run of `notyet with`: an agent under a supervisor, and a person at the keyboard."""
+"""The gates of one run of `notyet with`: what is in force, and what its user is told of that."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import signal
 from contextlib import suppress
 
 from notyet.cli.supervising import PROGRAM, recover, resume_command
-from notyet.cli.with_gates import Gates
 from notyet.cli.with_keys import Presses
 from notyet.cli.with_screen import Screen
-from notyet.core.event import Usage
-from notyet.core.record import as_dict
+from notyet.core.event import StopEvent, Usage
+from notyet.core.gate import place_of
+from notyet.core.limits import History, limit_in_force
+from notyet.core.plan import select
+from notyet.core.record import as_dict, replace
+from notyet.core.remote import is_remote
+from notyet.core.text import visible
 from notyet.errors import NotyetError, Refused
 
 TYPE_CHECKING = False
@@ -20,10 +24,86 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
+    from notyet.core.gate import Gate
     from notyet.core.session import Session, Turn
     from notyet.core.task import Result
-    from notyet.ledger.sqlite import Ledger
+    from notyet.engine.engine import Engine
+    from notyet.ledger.ledger import Ledger
     from notyet.supervise import Handle, Progress, Supervisor
+
+
+class Gates:
+    """What is in force for an agent, looked at once."""
+
+    def __init__(self, args: argparse.Namespace, cwd: str) -> None:
+        from notyet.config.load import Setup
+
+        self._args = args
+        self._cwd = cwd
+        self._setup = Setup()
+        self._off = ""  # why nobody is gated
+        self.cause = "no-gate"  # why nobody is asked
+        self.warnings: list[str] = []
+
+    @property
+    def workspace(self) -> str:
+        """Where the files are that the agent works on, if elsewhere."""
+        named = self._args.workspace
+        return str(named if is_remote(named) else self._setup.workspace)
+
+    def look(self, agent: str) -> str:
+        """Find out what is in force; say why the agent must not begin, if so.
+
+        It does not begin where nobody could look at its work. Looking may mean to connect, so it
+        is done before there is a loop, and Ctrl-C ends it.
+        """
+        from notyet.cli.terminal import waiting
+        from notyet.config.load import load
+        from notyet.config.off import switched_off
+
+        self._off = switched_off(self._cwd, os.environ)
+        self.cause = "off" if self._off else self.cause
+        if os.environ.get("NOTYET_INSIDE"):
+            self._off = "off because a gate runs this, and a gate's own agent is not gated"
+            self.cause = "inside"
+        if self._off:
+            return ""
+        there = self._args.workspace
+        what = visible(there) if is_remote(there) else "the gates"
+        with waiting(f"looking at {what} ..."):
+            setup = load(self._cwd, "notyet", os.environ, agent=agent, workspace=there)
+        if is_remote(there) and setup.unreached:
+            return f"{visible(there)} cannot be read: {setup.unreached}"
+        if setup.distrust and not setup.gates:
+            self.cause = "untrusted"
+        self.warnings += (*setup.warnings, *setup.distrust)
+        if self._args.max_blocks is not None:
+            limits = {**setup.limits, "max_blocks": self._args.max_blocks}
+            setup = replace(setup, limits=limits)
+        self._setup = setup
+        return ""
+
+    def engine(self, ledger: Ledger, screen: Screen) -> Engine:
+        """Return the engine, and show what the agent will meet."""
+        from notyet.engine.from_project import supervising_engine
+
+        for said in self.warnings:
+            screen.warn(said)
+        engine = supervising_engine(self._setup, os.environ, ledger, screen.warn)
+        stop = StopEvent(scope="agent", host="notyet", session_id="-", cwd=self._cwd)
+        names = [_named(gate) for gate in select(stop, self._setup.gates)]
+        if names:
+            screen.gates(names, limit_in_force(engine.limits, History(), 0).number)
+        else:
+            screen.say(self._off or "no gates are in force here, so nothing will be checked")
+        return engine
+
+
+def _named(gate: Gate) -> str:
+    """Return a gate's name, and where it runs, if that is elsewhere."""
+    place = place_of(gate)
+    return f"{gate.name} on {place.destination}" if place else gate.name
+
 
 _AFTER_KILL = 12.0  # seconds after which we leave, whatever the agent does
 _GRACE = 1.0  # seconds in which the success of a script may follow its error
@@ -58,7 +138,7 @@ class With:
 
     def look(self) -> str:
         """Find out what is in force; say why the agent must not begin, if so."""
-        from notyet.checks.orphans import adopt_orphans
+        from notyet.run.sweep import adopt_orphans
 
         adopt_orphans()
         return self._gates.look(self._agent)
@@ -76,7 +156,7 @@ class With:
             self._sweep()
 
     def _sweep(self) -> None:
-        from notyet.checks.orphans import sweep
+        from notyet.run.sweep import sweep
 
         if not self._count and (self._presses is None or not self._presses.held):
             sweep()
@@ -122,8 +202,8 @@ class With:
 
     async def _work(self) -> Result:
         from notyet.agents import open_session, reopen
-        from notyet.config.retention import retention
-        from notyet.ledger.sqlite import Ledger
+        from notyet.config.compile import retention
+        from notyet.ledger.ledger import Ledger
         from notyet.supervise import Supervisor, SupervisorSettings
 
         loop = asyncio.get_running_loop()

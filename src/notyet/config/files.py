@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet import system
-from notyet.config.places import (
+from notyet.config.find import (
     NAME,
     above,
     exists,
@@ -61,7 +61,7 @@ class ConfigFile(Record, kw_only=True):
     @property
     def command(self) -> str:
         """What a person runs to look at this file, and to trust it."""
-        from notyet.config.naming import quoted
+        from notyet.config.document import quoted
 
         host = self.kind.split("-")[0]
         where = f" {quoted(self.project)}" if is_remote(self.path) else ""
@@ -96,7 +96,7 @@ def own_native(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
     path = user_file(environ)
     if not path:
         return []
-    from notyet.config.users import is_own
+    from notyet.config.trust import is_own
 
     return [ConfigFile(path=path, kind=NATIVE, own=is_own(path, cwd))]
 

@@ -1,25 +1,100 @@
-"""Files of configuration as layers: what of each is in force, and what they come to together."""
+"""Settings of a file, amended by what is known of the file itself and of where the agent works."""
 
 from __future__ import annotations
 
-from notyet.config.compiled import thaw, thaw_gates
 from notyet.config.files import NATIVE, parent
-from notyet.config.places import has_record
-from notyet.config.setup import Setup
-from notyet.config.unchanged import unchanged
+from notyet.config.find import has_record
+from notyet.config.settings import Setup, thaw, thaw_gates
+from notyet.config.trusted import unchanged
 from notyet.core.address import LOCAL, is_remote
+from notyet.core.gate import Command
+from notyet.core.record import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from notyet.config.files import ConfigFile
     from notyet.config.settings import Settings
-    from notyet.config.store import Trusted
-    from notyet.config.unchanged import Unchanged
+    from notyet.config.trust import Trusted
+    from notyet.config.trusted import Unchanged
     from notyet.core.event import StopEvent
-    from notyet.core.gate import Gate
-    from notyet.core.starter import Starter
+    from notyet.core.gate import Gate, Starter
+
+
+def is_by_path(gate: Gate) -> bool:
+    """Tell whether a gate runs its own file, as it is at that moment."""
+    return isinstance(gate.check, Command) and bool(gate.check.options.get("by_path"))
+
+
+def refused(settings: Settings, why: str) -> Settings:
+    """Let the gates of a file be asked, and not be able to start: they are not to be lost."""
+    return _changed(
+        settings, lambda check: replace(check, options={**check.options, "refused": why})
+    )
+
+
+def kept_here(settings: Settings) -> Settings:
+    """Let gates of a file here run here, though the agent's workspace is elsewhere."""
+    return _changed(settings, lambda check: replace(check, workspace=check.workspace or LOCAL))
+
+
+def _changed(settings: Settings, change: Callable[[Command], Command]) -> Settings:
+    gates = []
+    for gate in settings.gates:
+        assert isinstance(gate.check, Command)  # as in every file
+        gates.append(replace(gate, check=change(gate.check)))
+    return replace(settings, gates=tuple(gates))
+
+
+def merged_gates(loaded: Loaded) -> tuple[Gate, ...]:
+    """Return all gates once: ours by name (J6), Claude's and Mux's by command (J1, J2)."""
+    if loaded.unread:
+        from notyet.config.distrust import read_gates
+
+        read_gates(loaded)
+    merged: dict[object, Gate] = {}
+    for file, settings in loaded.layers:
+        for gate in _gates(loaded, file, settings):
+            key: object = gate.name
+            if file.kind in {"claude", "mux"}:
+                key = (file.kind, gate.match, gate.check.line)  # type: ignore[union-attr]  # a Command
+            elif file.kind != "notyet":
+                key = (file.path, gate.name)
+            if key in merged and file.kind == "claude" and not is_remote(file.path):
+                continue
+            merged[key] = gate
+    return _with_own_names(merged.values())
+
+
+def _gates(loaded: Loaded, file: ConfigFile, settings: Settings) -> tuple[Gate, ...]:
+    """Return the gates of a layer; what a file here says, is said of this machine."""
+    if loaded.workspace and not is_remote(file.path):
+        settings = kept_here(settings)
+    return settings.gates
+
+
+def merged_starters(starters: Iterable[tuple[ConfigFile, Starter]]) -> tuple[Starter, ...]:
+    """Return all starters; Claude Code runs the same command once (J1)."""
+    unique: dict[object, Starter] = {}
+    for place, (file, starter) in enumerate(starters):
+        key: object = place
+        if file.kind == "claude":
+            key = (starter.scope, starter.matcher, starter.check.line)  # type: ignore[union-attr]  # a Command
+        unique.setdefault(key, starter)
+    return tuple(unique.values())
+
+
+def _with_own_names(gates: Iterable[Gate]) -> tuple[Gate, ...]:
+    unique: dict[str, Gate] = {}
+    for gate in gates:
+        name, twins = gate.name, 1
+        while name in unique:
+            twins += 1
+            name = f"{gate.name} ({twins})"
+        unique[name] = gate if twins == 1 else replace(gate, name=name)
+    return tuple(unique.values())
 
 
 class Loaded:
@@ -59,7 +134,7 @@ class Loaded:
     def add(self, file: ConfigFile) -> None:
         """Take a file's compiled settings: of this version, or of the last one trusted."""
         if self.is_new(file) and not self._add_unchanged(file):
-            from notyet.config.differing import add_differing
+            from notyet.config.distrust import add_differing
 
             add_differing(self, file)
 
@@ -97,8 +172,6 @@ class Loaded:
                 return thaw_gates(self.unread[file.path].gates(event))
             except (ValueError, TypeError):
                 pass  # the record is damaged, which is found out below
-        from notyet.config.merging import merged_gates
-
         return merged_gates(self)
 
     def setup(self, event: StopEvent | None = None) -> Setup:
@@ -119,8 +192,6 @@ class Loaded:
         notifications = [s.notifications for _, s in self.layers if s.notifications]
         starters: tuple[Starter, ...] = ()
         if self.starters:
-            from notyet.config.merging import merged_starters
-
             starters = merged_starters(self.starters)
         return Setup(
             gates=gates,

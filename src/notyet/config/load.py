@@ -11,9 +11,9 @@ from notyet.config.files import (
     own_native,
     real_folder,
 )
+from notyet.config.find import READ_FOR, starts, state_folder
 from notyet.config.layers import Loaded
-from notyet.config.places import READ_FOR, starts, state_folder
-from notyet.config.setup import Setup
+from notyet.config.settings import Setup
 from notyet.core.address import is_remote
 from notyet.core.record import replace
 
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from notyet.config.drafts import Draft
+    from notyet.config.compile import Draft
     from notyet.core.event import StopEvent
 
 __all__ = ("NO_LOOK", "PATIENCE", "Setup", "load", "load_vouched")
@@ -71,7 +71,7 @@ def load(
         for file in own_native(place, environ):
             loaded.add(file)
     elif draft is not None:
-        from notyet.config.drafts import add_with_draft
+        from notyet.config.compile import add_with_draft
 
         add_with_draft(loaded, cwd, environ, draft)
     else:
@@ -83,7 +83,7 @@ def load(
             if name not in left_to:
                 _add_host(loaded, name, place, environ)
     if loaded.workspace and not only:
-        from notyet.config.load_remote import Looking, add_files_there
+        from notyet.config.remote import Looking, add_files_there
 
         looking = Looking(environ=environ, here=place, hosts=read_for, left_to=left_to)
         add_files_there(loaded, looking, patience)
@@ -101,7 +101,7 @@ def _add_native(loaded: Loaded, cwd: str, project: str, environ: Mapping[str, st
 
 def _add_host(loaded: Loaded, name: str, place: str, environ: Mapping[str, str]) -> None:
     """Add the files of another host."""
-    from notyet.config.files_hosts import folders_of, host_files
+    from notyet.config.host_files import folders_of, host_files
 
     folders = folders_of(place, name, loaded.is_trusted) if place else []
     for folder in dict.fromkeys(filter(None, (*folders, loaded.project))):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 
-from notyet.config.file_observer import FileObserver
+from notyet.config.document import Mistake
 from notyet.config.files import parent
-from notyet.config.mistakes import Mistake
 from notyet.config.schema import examine
 from notyet.config.schema_native import ALL, GATE, MAIN, OBSERVER, SUBAGENTS
-from notyet.config.settings import Settings
-from notyet.core.command import Command
-from notyet.core.gate import EVERY_AGENT, Gate, Match, Source
+from notyet.config.settings import FileObserver, Settings
+from notyet.core.gate import EVERY_AGENT, Command, Gate, Match, Source
 from notyet.core.remote import LOCAL, is_remote, remote_from
 from notyet.core.verdict import OUTCOMES
 

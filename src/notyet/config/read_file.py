@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from notyet.config.mistakes import Mistake
+from notyet.config.document import Mistake
 
 MOST_BYTES = 4 * 1024 * 1024
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")

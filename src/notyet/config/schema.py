@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from notyet.config import read_json, read_toml, read_yaml
-from notyet.config.document import BadSyntax, Document
-from notyet.config.mistakes import Mistake
+from notyet.config.document import BadSyntax, Document, Mistake
 from notyet.config.schema_hosts import CONCLAUDE, HOOKS
 from notyet.config.schema_native import NATIVE
 from notyet.config.shape import Table, check, json_schema

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.config.quantities import Number, Whole
-from notyet.config.scalars import Anything, Flag, Glob, Text
+from notyet.config.scalars import Anything, Flag, Glob, Number, Text, Whole
 from notyet.config.shape import Field, ListOf, MapOf, Table
 
 _OUTPUT = "Whether the agent is shown what the command wrote to its standard"

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from notyet.config.files import READABLE
-from notyet.config.quantities import Seconds, Whole
-from notyet.config.quantities_kept import Size, Span
 from notyet.config.scalars import (
     BROKEN,
+    Below,
     Choice,
+    Files,
     Flag,
     Glob,
+    Seconds,
+    Size,
+    Span,
     Text,
+    Whole,
+    Workspace,
     name_of,
     said,
 )
-from notyet.config.scalars_places import Below, Files, Workspace
 from notyet.config.shape import Either, Field, ListOf, MapOf, Table
 from notyet.core.gate import GATED_ENDINGS
 from notyet.core.limits import Limits

@@ -1,18 +1,29 @@
-"""`Settings`: what one configuration file comes to. Loaded on the hook's way, so it is light."""
+"""`FileObserver`: an observer as a file has it; loaded where a file has one."""
 
 from __future__ import annotations
 
+from notyet.config.trusted import FORMAT
 from notyet.core.record import Record
+from notyet.core.verdict import OUTCOMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from notyet.config.file_observer import FileObserver
-    from notyet.config.mistakes import Mistake
-    from notyet.core.gate import Gate
-    from notyet.core.starter import Starter
+    from notyet.config.document import Mistake
+    from notyet.config.files import ConfigFile
+    from notyet.core.gate import Command, Gate, Source, Starter
+
+
+class FileObserver(Record, kw_only=True):
+    """A command that is told of decisions with the outcomes in `on`, and cannot change them."""
+
+    name: str
+    check: Command
+    timeout: float = 10.0
+    on: tuple[str, ...] = OUTCOMES
+    source: Source | None = None
 
 
 class Settings(Record, kw_only=True):
@@ -34,3 +45,114 @@ class Settings(Record, kw_only=True):
     notifications: Mapping[str, Any] = {}  # of a `.conclaude.yaml`
     mistakes: tuple[Mistake, ...] = ()
     warnings: tuple[Mistake, ...] = ()  # of what is right for its host, and left out by us
+
+
+class Setup(Record, kw_only=True):
+    """Everything that is in force at a place, and what its user should know about it."""
+
+    gates: tuple[Gate, ...] = ()
+    starters: tuple[Starter, ...] = ()  # only where an agent is supervised
+    limits: Mapping[str, Any] = {}
+    limit_files: Mapping[str, str] = {}  # which file says each of them; others are at their default
+    observers: tuple[FileObserver, ...] = ()
+    ledger: Mapping[str, Any] = {}  # how much the user wants kept
+    notifications: tuple[Mapping[str, Any], ...] = ()
+    reply: Mapping[str, str] = {}
+    start_tell: bool = False
+    workspace: str = ""  # where the project's files are, if elsewhere: ssh://host/path
+    named_by: str = ""  # the file here that says so
+    unreached: str = ""  # why that could not be looked at
+    untrusted: tuple[ConfigFile, ...] = ()  # nobody trusted these, so nothing of them applies
+    unreadable: tuple[str, ...] = ()  # files of which nothing can be known
+    # Files elsewhere that a person trusted, and that were not looked at now: nobody was asked, or
+    # nobody answered. What was trusted of them counts, so they are no fault.
+    unseen: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def distrust(self) -> list[str]:
+        """What is said of the files that nobody trusted."""
+        if not self.untrusted:
+            return []
+        from notyet.core.text import visible
+
+        return [
+            f"{visible(file.path)} is not trusted; run: {visible(file.command)}"
+            for file in self.untrusted
+        ]
+
+
+def thaw(frozen: dict[str, Any]) -> Settings:
+    """Return the settings that were frozen. Raises ValueError for what is none of ours."""
+    if not isinstance(frozen, dict) or frozen.get("format") != FORMAT:
+        raise ValueError(f"it is not compiled configuration of format {FORMAT}")
+    try:
+        return _settings(**frozen)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise _damaged(error) from None
+
+
+def thaw_gates(frozen: Iterable[dict[str, Any]]) -> tuple[Gate, ...]:
+    """Return gates that were frozen. Raises ValueError for what is none of ours."""
+    try:
+        return tuple([_gate(**gate) for gate in frozen])
+    except (TypeError, KeyError, AttributeError) as error:
+        raise _damaged(error) from None
+
+
+def _damaged(error: Exception) -> ValueError:
+    return ValueError(f"it is damaged compiled configuration: {error}")
+
+
+def _settings(
+    *,
+    format: int,  # noqa: A002, ARG001  # its key; seen by `thaw`
+    gates: list[dict[str, Any]] | tuple[()] = (),
+    observers: list[dict[str, Any]] | tuple[()] = (),
+    read_hosts: list[str] | tuple[()] = (),
+    **rest: Any,
+) -> Settings:
+    return Settings(
+        gates=thaw_gates(gates),
+        observers=tuple([_observer(**observer) for observer in observers]),
+        read_hosts=tuple(read_hosts),
+        **rest,
+    )
+
+
+def _gate(
+    *,
+    check: dict[str, Any],
+    match: dict[str, Any] | None = None,
+    source: dict[str, Any] | None = None,
+    **rest: Any,
+) -> Gate:
+    from notyet.core.gate import Command, Gate, Match, Source
+
+    options = check.get("options", {})
+    if "when" in options or "paths" in options:
+        # An earlier version kept these two with the command, and did not use them.
+        options = dict(options)
+        for moved in ("when", "paths"):
+            if moved in options:
+                rest.setdefault(moved, options.pop(moved))
+        check = check | {"options": options}
+    if match:  # else it is as most are
+        rest["match"] = Match(**match)
+    return Gate(check=Command(**check), source=Source(**source) if source else None, **rest)
+
+
+def _observer(
+    *,
+    check: dict[str, Any],
+    on: list[str] | None = None,
+    source: dict[str, Any] | None = None,
+    **rest: Any,
+) -> FileObserver:
+    from notyet.core.gate import Command, Source
+
+    return FileObserver(
+        check=Command(**check),
+        source=Source(**source) if source else None,
+        **(rest if on is None else rest | {"on": tuple(on)}),
+    )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from notyet.config.mistakes import nearest
+from notyet.config.document import nearest
 from notyet.config.scalars import BROKEN, Shape, Text, name_of
 from notyet.core.json_text import dumps
 from notyet.core.record import Record

@@ -7,7 +7,7 @@ here goes by its path: in messages, in records of trust, and as the source of ga
 from __future__ import annotations
 
 from notyet import system
-from notyet.config.places import exists
+from notyet.config.find import exists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class LocalTree:
 
     def folder_id(self, name: str) -> str:
         """Ask the system."""
-        from notyet.config.store import folder_id
+        from notyet.config.trust import folder_id
 
         return folder_id(name)
 

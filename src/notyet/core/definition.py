@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _imp import source_hash  # one that is there already: to load another costs 2 % of a stop
 
-from notyet.core.command import Command
+from notyet.core.gate import Command
 from notyet.core.json_text import dumps
 from notyet.core.record import variant
 

@@ -1,4 +1,4 @@
-"""`StopEvent`: one agent or subagent is about to finish."""
+"""What a stop may tell besides: the tokens that were spent, and work that still runs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,40 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    # By the names under which others import them from here.
-    from notyet.core.event_parts import BackgroundTask as BackgroundTask  # noqa: PLC0414
-    from notyet.core.event_parts import Usage as Usage  # noqa: PLC0414
-    from notyet.core.start_event import StartEvent as StartEvent  # noqa: PLC0414
-
     Scope = Literal["agent", "subagent"]
     Ending = Literal["done", "error", "timeout", "killed", "reset", "interrupted"]
+
+
+class Usage(Record, kw_only=True):
+    """Tokens spent in this run."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    total: int = 0
+
+    def _validate(self) -> None:
+        for name, value in self.__dict__.items():
+            if not isinstance(value, int):
+                raise TypeError(f"usage.{name} is a number of tokens, not {kind_of(value)}")
+
+
+class BackgroundTask(Record, kw_only=True):
+    """Work of the same session that is still running while the agent stops."""
+
+    id: str
+    type: str  # "subagent", "workflow", "teammate", "shell", "monitor", ...
+    status: str = "running"
+
+
+def check_parts(usage: object, tasks: tuple[object, ...]) -> None:
+    """Refuse what is neither of them in an event. Raises TypeError."""
+    if usage is not None and not isinstance(usage, Usage):
+        raise TypeError(f"usage is a Usage or None, not {kind_of(usage)}")
+    if not all(isinstance(task, BackgroundTask) for task in tasks):
+        raise TypeError("background_tasks holds BackgroundTask only")
+
 
 _TEXTS = ("host", "session_id", "cwd", "workspace")
 _TEXTS_IF_KNOWN = (
@@ -50,20 +77,6 @@ _KINDS: tuple[tuple[tuple[str, ...], tuple[type, ...], str], ...] = (
 )
 SCOPES = ("agent", "subagent")
 ENDINGS = ("done", "error", "timeout", "killed", "reset", "interrupted")
-# What most stops do not need is loaded where it is asked for.
-_HOMES = {
-    "BackgroundTask": "notyet.core.event_parts",
-    "StartEvent": "notyet.core.start_event",
-    "Usage": "notyet.core.event_parts",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(__import__(_HOMES[name], fromlist=(name,)), name)
-    globals()[name] = value
-    return value
 
 
 class StopEvent(Record, kw_only=True):
@@ -126,8 +139,6 @@ class StopEvent(Record, kw_only=True):
         if not all(isinstance(tool, str) for tool in self.tools_used):
             raise TypeError("tools_used holds str only")
         if self.usage is not None or self.background_tasks:
-            from notyet.core.event_parts import check_parts
-
             check_parts(self.usage, self.background_tasks)
         if self.workspace:
             values["workspace"] = workspace_url(self.workspace)
@@ -184,3 +195,25 @@ def _own(value: Any) -> Any:
         return deepcopy(value)
     except Exception:  # noqa: BLE001  # a foreign object that cannot be copied is shared
         return value
+
+
+class StartEvent(Record, kw_only=True):
+    """An agent or subagent begins: it can be told which gates it will meet."""
+
+    scope: Scope = "agent"
+    host: str = "embedded"
+    session_id: str = ""
+    agent_id: str | None = None
+    agent_type: str | None = None
+    parent_session_id: str | None = None
+    cwd: str = ""
+    source: str | None = None  # "startup", "resume", ...
+    turn_id: str | None = None
+    transcript_path: str | None = None
+    model: str | None = None
+    permission_mode: str | None = None
+    workspace: str = ""  # where the files are, if elsewhere: ssh://host/path
+
+    def _validate(self) -> None:
+        if self.workspace:
+            self.__dict__["workspace"] = workspace_url(self.workspace)

@@ -1,20 +1,112 @@
-"""`Gate`: a named rule, where it applies (`Match`), what it asks (a check) and its policy."""
+"""`Command`: a check that runs a program; and `Exit`: how a program that was run ended."""
 
 from __future__ import annotations
 
-from notyet.core.command import Command, where
+from notyet.core.address import LOCAL
 from notyet.core.event import SCOPES
+from notyet.core.matcher import matches, pattern_error
 from notyet.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, Literal
 
-    from notyet.core.event import Ending, Scope, StopEvent
-    from notyet.core.function import Function as Function  # noqa: PLC0414  # imported from here
+    from notyet.core.event import Ending, Scope, StartEvent, StopEvent
     from notyet.core.matcher import Kind
     from notyet.core.remote import Remote
+
+    Speaks = Literal["notyet", "openclaw"]
+
+# Who reads how a command ended (table F); each is a module of `notyet.hosts`.
+COMMAND_DIALECTS = ("notyet", "claude", "codex", "mux", "conclaude")
+
+
+class Command(Record, kw_only=True):
+    """A check: run a script in a shell, or a program with its arguments (E8).
+
+    `speaks` says what it is given and how its answer is read. `workspace` says on which machine it
+    runs: `ssh://[user@]host[:port]/path`, "local", or nothing: where the agent's files are, unless
+    it has a `dir`, which is then a folder here.
+    """
+
+    script: str = ""
+    argv: tuple[str, ...] = ()
+    dir: str = ""  # where it runs; empty: where the agent works (E7)
+    workspace: str = ""  # on which machine (M1)
+    shell: str = "/bin/sh"
+    env: tuple[tuple[str, str], ...] = ()  # on top of what the dialect gives (H)
+    speaks: str = "notyet"
+    options: Mapping[str, Any] = {}  # what only its dialect knows; read, never changed
+
+    def _validate(self) -> None:
+        self.__dict__["argv"] = tuple(self.argv)
+        self.__dict__["env"] = tuple((name, value) for name, value in self.env)
+        if bool(self.script.strip()) == bool(self.argv):
+            raise ValueError("a Command has either a script or an argv, and it is not blank")
+        if self.speaks not in COMMAND_DIALECTS:
+            known = ", ".join(COMMAND_DIALECTS)
+            raise ValueError(f"speaks is one of {known}, not {self.speaks!r}")
+        if self.workspace not in {"", LOCAL}:
+            from notyet.core.remote import remote_from
+
+            self.__dict__["workspace"] = remote_from(self.workspace).url
+        if any("\0" in text for text in (self.script, self.dir, self.shell, *self.argv)):
+            raise ValueError("a Command cannot contain a NUL character")
+
+    @property
+    def line(self) -> str:
+        """The command as a person would write it down, for messages only."""
+        return self.script.strip() or " ".join(self.argv)
+
+
+def where(command: Command, workspace: str = "") -> Remote | None:
+    """Return where a command runs, for an agent whose files are in a workspace; None: here.
+
+    One that has a folder and names no machine means a folder on this one.
+    """
+    chosen = command.workspace or ("" if command.dir else workspace)
+    if chosen in {"", LOCAL}:
+        return None
+    from notyet.core.remote import remote_from
+
+    return remote_from(chosen)
+
+
+class Exit(Record, kw_only=True):
+    """How a command ended: with a code, by a signal, out of time, or it never started."""
+
+    code: int | None = None
+    signal: int = 0
+    timed_out: bool = False
+    cancelled: bool = False
+    problem: str = ""  # why it could not be started, or how its exit was lost
+    lost: bool = False  # it did start, elsewhere, and nobody heard how it ended
+    advice: str = ""  # what a person can do about that; nothing that an agent should try
+    stdout: bytes = b""  # bounded: head, a mark, tail
+    stderr: bytes = b""
+    left_out: int = 0  # bytes of both that were not kept
+    seconds: float = 0.0
+
+
+class Function(Record):
+    """A check: call this, plain or `async`. `speaks` says in which shape it is called."""
+
+    call: Callable[..., Any]
+    speaks: Speaks = "notyet"
+
+    def _validate(self) -> None:
+        if not callable(self.call):
+            raise TypeError(f"a Function calls a function, not {type(self.call).__name__}")
+        if self.speaks not in DIALECTS:
+            raise ValueError(f"speaks is one of {', '.join(DIALECTS)}, not {self.speaks!r}")
+
+
+def check_function(check: object) -> None:
+    """Refuse a check that is neither a Command nor a Function. Raises TypeError."""
+    if not isinstance(check, Function):
+        raise TypeError(f"check is a Function or Command, not {type(check).__name__}")
+
 
 KINDS = ("glob", "claude", "codex")  # how patterns can be read
 NATIVE = "notyet"
@@ -31,7 +123,7 @@ GATED_ENDINGS: tuple[Ending, ...] = ("done", "error", "timeout")  # others were 
 def __getattr__(name: str) -> Any:
     if name != "Function":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from notyet.core.function import Function  # which no gate of a file is
+    # which no gate of a file is
 
     globals()[name] = Function
     return Function
@@ -100,8 +192,6 @@ class Gate(Record, kw_only=True):
             raise ValueError(f"paths are globs of files, not {self.paths!r}")
         check_timeout(self.timeout)
         if not isinstance(self.check, Command):
-            from notyet.core.function import check_function
-
             check_function(self.check)
         for field in ("priority", "step"):
             if not isinstance(getattr(self, field), int):
@@ -147,3 +237,50 @@ def why_not(gate: Gate, event: StopEvent) -> str:
         if match.agents != EVERY_AGENT and not fits(match.kind, match.agents, event):
             return f"no pattern fits ({', '.join(match.agents)})"
     return ""
+
+
+SPEAKING = ("claude", "codex")  # hosts that have hooks for starts
+_ALL = ("", "*")
+
+
+class Starter(Record, kw_only=True):
+    """A hook command of a host's settings, or a function, that an agent's start is told to.
+
+    `matcher` is tried on a subagent's type, and on the `source` of a main agent's session. A
+    function that speaks "notyet" is called with the event, one that speaks "openclaw" with
+    `(event, ctx)`. A command runs here, unless it names a workspace.
+    """
+
+    name: str
+    check: Function | Command
+    scope: Scope = "agent"
+    matcher: str = "*"
+    kind: Kind = "claude"  # how the matcher is read (D4, D5)
+    timeout: float | None = 30.0
+    source: Source | None = None
+
+    def _validate(self) -> None:
+        if not isinstance(self.check, Command):
+            check_function(self.check)
+        if isinstance(self.check, Command) and self.check.speaks not in SPEAKING:
+            said = f"not {self.check.speaks!r}"
+            raise ValueError(f"a start hook speaks {' or '.join(SPEAKING)}, {said}")
+        if self.scope not in SCOPES:
+            raise ValueError(f"scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
+        if self.kind not in KINDS:
+            raise ValueError(f"kind is one of {', '.join(KINDS)}, not {self.kind!r}")
+        problem = "" if self.matcher in _ALL else pattern_error(self.kind, self.matcher)
+        if problem:
+            raise ValueError(problem)
+        check_timeout(self.timeout)
+
+
+def is_asked(starter: Starter, event: StartEvent) -> bool:
+    """Tell whether a start is one that this starter is told of."""
+    if starter.scope != event.scope:
+        return False
+    if event.scope == "agent":
+        name = event.source or "startup"
+    else:
+        name = event.agent_type or (CODEX_DEFAULT if starter.kind == "codex" else "")
+    return starter.matcher in _ALL or bool(name and matches(starter.kind, starter.matcher, name))

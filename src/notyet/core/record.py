@@ -10,7 +10,10 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+    from typing import Any, ClassVar, Self, TypeVar
+
+if TYPE_CHECKING:
+    from typing import dataclass_transform
 
     R = TypeVar("R", bound="Record")
 else:
@@ -48,8 +51,6 @@ class Record:
         cls = type(self)
         made = _made[cls] = _made.get(cls, 0) + 1
         if made == _COLD:
-            from notyet.core.record_init import compile_init
-
             compile_init(cls)
         given = values
         if args:
@@ -60,8 +61,6 @@ class Record:
             or not set(cls._fields).issuperset(values)
             or (args and (not cls._positional or len(given) != len(args) + len(values)))
         ):
-            from notyet.core.record_init import compile_init
-
             compile_init(cls)
             cls.__init__(self, *args, **values)  # which says what is wrong, as Python says it
         _set(self, "__dict__", mine)
@@ -137,3 +136,19 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     return value
+
+
+def compile_init(cls: type[Record]) -> None:
+    """Give a class the `__init__` that one would write for it by hand."""
+    required = [name for name in cls._fields if name not in cls._defaults]
+    optional = [f"{name}=_defaults[{name!r}]" for name in cls._fields if name in cls._defaults]
+    star = [] if cls._positional else ["*"]
+    lines = [f"def __init__({', '.join(['self', *star, *required, *optional])}):"]
+    values = ", ".join(f"{name!r}: {name}" for name in cls._fields)
+    lines.append(f"    _set(self, '__dict__', {{{values}}})")
+    if cls._validate is not Record._validate:  # noqa: SLF001  # our own
+        lines.append("    self._validate()")
+    made: dict[str, Any] = {"_defaults": cls._defaults, "_set": object.__setattr__}
+    exec("\n".join(lines), made)  # noqa: S102  # nothing in it but the names of our fields
+    made["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
+    cls.__init__ = made["__init__"]  # type: ignore[method-assign]  # the point of it all

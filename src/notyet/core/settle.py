@@ -1,11 +1,12 @@
-"""`settle`: what the answers of all gates come to."""
+"""Failures that can be compared: two runs of the same failure differ in times and addresses."""
 
 from __future__ import annotations
 
 from notyet.core.gate import EVERY_AGENT
 from notyet.core.limits import limit_in_force
+from notyet.core.message import Held, compose, left_out
 from notyet.core.record import made, replace
-from notyet.core.text import joined, listed
+from notyet.core.text import bounded, joined, listed
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
 
 TYPE_CHECKING = False
@@ -16,6 +17,122 @@ if TYPE_CHECKING:
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
     from notyet.core.verdict import Outcome
+
+    Blocks = Sequence[tuple[Gate, Block]]  # who blocks, in declared order
+
+_UNITS = ("ns", "us", "µs", "ms", "s", "sec", "secs", "seconds", "second", "m", "min", "h")
+_HEX = frozenset("0123456789abcdefABCDEF")
+_SHORTEST_HEX = 7  # as git abbreviates
+
+
+def masked(text: str) -> str:
+    """Return the text with what differs between two runs of the same failure blotted out.
+
+    Numbers, durations ("1.2s", "900 ms") and hexadecimal words (hashes, addresses) become "#".
+    """
+    out: list[str] = []
+    at = 0
+    while at < len(text):
+        if not _is_word(text[at]):
+            out.append(text[at])
+            at += 1
+            continue
+        end = at
+        while end < len(text) and (_is_word(text[end]) or _joins_digits(text, end)):
+            end += 1
+        out.append(_mask_word(text[at:end]))
+        at = end
+    return _without_units("".join(out))
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _joins_digits(text: str, at: int) -> bool:
+    """Tell whether a dot, comma or colon stands inside a number or a time."""
+    return text[at] in ".,:" and text[at - 1].isdigit() and text[at + 1 : at + 2].isdigit()
+
+
+def _mask_word(word: str) -> str:
+    if not any(character.isdigit() for character in word):
+        return word
+    digits = word.removeprefix("0x").removeprefix("0X")
+    if len(digits) >= _SHORTEST_HEX and _HEX.issuperset(digits):
+        return "#"
+    if digits != word and _HEX.issuperset(digits):
+        return "#"
+    out: list[str] = []
+    for character in word:
+        shown = "#" if character.isdigit() or character in ".,:" else character
+        if shown != "#" or out[-1:] != ["#"]:
+            out.append(shown)
+    return "".join(out)
+
+
+def _without_units(text: str) -> str:
+    """Make "#s", "#ms" and "# seconds" alike: the unit grows with the number."""
+    words = text.split(" ")
+    out: list[str] = []
+    for word in words:
+        bare = word.strip("()[]{},.;:")
+        if bare.startswith("#") and bare[1:] in _UNITS:
+            out.append(word.replace(bare, "#", 1))
+        elif bare in _UNITS and out and out[-1].endswith("#"):
+            out[-1] += word.replace(bare, "", 1)
+        else:
+            out.append(word)
+    return " ".join(out)
+
+
+_MOST_WORDS = 100_000  # characters that an agent is told at once
+_MOST_COMPARED = 20_000  # characters of a reason that tell whether a failure is the same
+
+
+def sent_back(
+    plan: Plan, blocks: Blocks, reports: tuple[Report, ...], *, repeats: int, extend: int
+) -> Block:
+    """Return the verdict that sends an agent back, with the words of all who block."""
+    return Block(
+        prompt=bounded(compose(_held(plan, blocks, reports, repeats)), _MOST_WORDS),
+        reason=bounded(joined([block.because for _, block in blocks]), _MOST_WORDS),
+        extend=extend,
+    )
+
+
+def cut_short(
+    plan: Plan, blocks: Blocks, reports: tuple[Report, ...], repeats: int
+) -> tuple[str, ...]:
+    """Return the gates of whose output an agent that is held would read only a part."""
+    return left_out(_held(plan, blocks, reports, repeats))
+
+
+def _held(plan: Plan, blocks: Blocks, reports: tuple[Report, ...], repeats: int) -> Held:
+    by_gate = {report.gate: report for report in reports}
+    return Held(
+        blocks=tuple((gate, block, by_gate[gate.name]) for gate, block in blocks),
+        reports=reports,
+        is_subagent=plan.event.scope == "subagent",
+        count=plan.history.blocks + 1,
+        limit=plan.limit.number,
+        is_same=repeats > 1,
+        host=plan.event.host,
+    )
+
+
+def repeat_key_of(plan: Plan, blocks: Blocks, tree: str) -> str:
+    """Return what stays equal while nothing moves; empty where we cannot tell (B6)."""
+    if plan.at_limit or not plan.limits.stuck_after:
+        return ""
+    if not all(gate.native for gate, _ in blocks):
+        return ""
+    from zlib import crc32
+
+    said = joined([block.because for _, block in blocks])
+    words = masked(bounded(said, _MOST_COMPARED))
+    names = "\n".join(gate.name for gate, _ in blocks)
+    same = crc32(f"{names}\n\n{words}".encode("utf-8", "replace"))
+    return f"{same:08x}-{len(words)}-{tree}"
 
 
 _ALLOW = Allow()
@@ -94,8 +211,6 @@ def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
 
 def too_long(plan: Plan, reports: Sequence[Report], tree: str = "") -> tuple[str, ...]:
     """Return the gates of whose output an agent that is held would read only a part."""
-    from notyet.core.sent_back import cut_short
-
     ordered = _ordered(plan, reports)
     tally = _count(plan.gates, ordered)
     repeats = _repeats(plan, _repeat_key(plan, tally, tree))
@@ -207,7 +322,7 @@ def _verdict(
     repeats = _repeats(plan, repeat_key)
     if repeat_key and repeats >= plan.limits.stuck_after:
         return _ALLOW, "stuck", f"{names} failed {repeats} times alike, and no file changed"
-    from notyet.core.sent_back import sent_back  # most stops end without a word
+    # most stops end without a word
 
     verdict = sent_back(plan, tally.blocks, reports, repeats=repeats, extend=tally.extend)
     return verdict, "blocked", names
@@ -241,8 +356,6 @@ def _repeat_key(plan: Plan, tally: _Tally, tree: str) -> str:
     """Return what stays equal while nothing moves; empty where we cannot tell (B6)."""
     if not tree or not tally.blocks:
         return ""
-    from notyet.core.sent_back import repeat_key_of
-
     return repeat_key_of(plan, tally.blocks, tree)
 
 

@@ -1,4 +1,4 @@
-"""Text that people and agents read: clean, bounded, and visible."""
+"""What a text can hide: escapes that a terminal obeys, and characters that show nothing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,67 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_LONGEST_LINE = 160
 _ESC = "\x1b"
+_BEL = "\x07"
+# After an ESC: what begins a string for the terminal, and what stands before a final byte.
+_STRINGS = frozenset("]PX^_")
+_PARAMETERS = " !\"#$%&'()*+,-./0123456789:;<=>?"
+_BETWEEN = " !\"#$%&'()*+,-./"
+_HIDDEN: dict[int, str | None] = {}  # made at its first need
+
+
+def hidden() -> dict[int, str | None]:
+    """Return what `clean` replaces, and by what."""
+    if not _HIDDEN:
+        spans = (
+            (0x00, 0x08),
+            (0x0B, 0x1F),
+            (0x7F, 0x9F),
+            (0xAD, 0xAD),
+            (0x61C, 0x61C),
+            (0x115F, 0x1160),
+            (0x180E, 0x180E),
+            (0x200B, 0x200F),
+            (0x202A, 0x202E),
+            (0x2060, 0x2069),
+            (0xD800, 0xDFFF),
+            (0x3164, 0x3164),
+            (0xFEFF, 0xFEFF),
+            (0xFFF9, 0xFFFB),
+            (0xE0000, 0xE007F),
+        )
+        for first, last in spans:
+            _HIDDEN.update(dict.fromkeys(range(first, last + 1)))
+        _HIDDEN.update(dict.fromkeys((0x2028, 0x2029), "\n"))  # which part lines and paragraphs
+    return _HIDDEN
+
+
+def without_escapes(text: str) -> str:
+    """Return a text without what a terminal obeys instead of showing it."""
+    # Each part is looked at once, so that the whole costs no more than its length.
+    first, *parts = text.split(_ESC)
+    kept = [first]
+    for part, following in zip(parts, (*parts[1:], ""), strict=True):
+        if part:
+            kept.append(_after_escape(part, following))
+    return "".join(kept)
+
+
+def _after_escape(part: str, following: str) -> str:
+    """Return what is left of the text after an ESC, up to the next ESC and what follows that."""
+    if part[0] in _STRINGS:  # closed by BEL, or ESC and a backslash; never closed, it is text
+        _, bell, rest = part.partition(_BEL)
+        if bell:
+            return rest
+        return "" if following.startswith("\\") else part
+    if part[0] == "[":  # a control sequence: parameters, then one final byte
+        rest, lowest = part[1:].lstrip(_PARAMETERS), "@"
+    else:  # e.g. the choice of a charset
+        rest, lowest = part.lstrip(_BETWEEN), "0"
+    return rest[1:] if lowest <= rest[:1] <= "~" else rest
+
+
+_LONGEST_LINE = 160
 
 
 def clean(text: str) -> str:
@@ -17,14 +76,10 @@ def clean(text: str) -> str:
     direction of what follows: with them a text reads differently from what it says.
     """
     if _ESC in text:
-        from notyet.core.hidden import without_escapes
-
         text = without_escapes(text)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isprintable() or (text.isascii() and text.replace("\n", "").isprintable()):
         return text
-    from notyet.core.hidden import hidden
-
     return text.translate(hidden())
 
 

@@ -6,7 +6,7 @@ import os
 import time
 from contextlib import suppress
 
-from notyet.ledger.private import make_private
+from notyet.ledger.file import make_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

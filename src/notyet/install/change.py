@@ -11,7 +11,7 @@ from notyet.core.record import Record
 from notyet.errors import NotyetError
 from notyet.install.backup import keep, leave_folder, note_folder
 from notyet.install.replacing import losses, make_folder, replace_file
-from notyet.ledger.private import make_private
+from notyet.ledger.file import make_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

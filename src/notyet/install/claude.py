@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from notyet.config.mistakes import Mistake
+    from notyet.config.document import Mistake
     from notyet.install.change import Change
     from notyet.install.entry import Entry
     from notyet.install.place import Scope

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from notyet.config.document import Mistake
 from notyet.config.files import above, real_folder, root_of
-from notyet.config.mistakes import Mistake
 from notyet.config.scalars import name_of
 from notyet.core.record import replace
 from notyet.install import codex_trust, hooks_file

@@ -9,7 +9,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from notyet.core.record import Record
-from notyet.dialects.own_command import is_only_hook
+from notyet.hosts.own_command import is_only_hook
 from notyet.install.entry import EVENTS, parsed
 
 TYPE_CHECKING = False

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 
 from notyet.core.record import Record
-from notyet.dialects import HOSTS
-from notyet.dialects.own_command import at_verb, is_launcher, ours_in
+from notyet.hosts import HOSTS
+from notyet.hosts.own_command import at_verb, is_launcher, ours_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

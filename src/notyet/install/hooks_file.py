@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from notyet.config import read_json, read_toml
-from notyet.config.document import BadSyntax, Document
-from notyet.config.mistakes import Mistake
+from notyet.config.document import BadSyntax, Document, Mistake
 from notyet.config.read_file import read_file
 from notyet.config.scalars import name_of
 from notyet.install import splice_json, splice_toml

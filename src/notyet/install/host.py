@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Protocol
 
-    from notyet.config.mistakes import Mistake
+    from notyet.config.document import Mistake
     from notyet.install.change import Change
     from notyet.install.entry import Entry
     from notyet.install.place import Place, Scope

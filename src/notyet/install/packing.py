@@ -33,36 +33,34 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         # Of every event.
         "door": ("notyet.cli.hook",),
         # Where a subagent stops, and there is a file.
-        "silent": ("notyet.config.unchanged",),
+        "silent": ("notyet.config.trusted",),
         # Where something is configured for this agent.
         "setup": (
-            "notyet.cli.hook_line",
-            "notyet.dialects.claude",
+            "notyet.hook.line",
+            "notyet.hosts.claude",
             "notyet.config.load",
         ),
         # Where gates are asked.
         "gates": (
             "notyet.core.plan",
-            "notyet.cli.hook_check",
-            "notyet.checks.first_command",
-            "notyet.deadline",
-            "notyet.deciding",
-            "notyet.asking",
+            "notyet.hook.check",
+            "notyet.run.groups",
+            "notyet.engine.stop",
         ),
         # What asks them, and remembers it; loaded while git looks at files they depend on.
         "asking": (
-            "notyet.engine",
-            "notyet.configured",
-            "notyet.ledger.sqlite",
+            "notyet.engine.engine",
+            "notyet.engine.from_project",
+            "notyet.ledger.ledger",
         ),
         # Where the ledger is opened, for which SQLite is loaded.
         "opening": ("notyet.ledger.file",),
         # Where one is a command, and not spared.
         "commands": (
-            "notyet.checks.command",
-            "notyet.checks.question",
-            "notyet.checks.orphans",
-            "notyet.dialects.native",
+            "notyet.run.stage",
+            "notyet.run.command",
+            "notyet.run.sweep",
+            "notyet.hosts.native",
         ),
         # Where gates have answered; loaded while they are at work.
         "answers": (
@@ -72,13 +70,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         # Where gates depend on files.
         "files": (
-            "notyet.dependence",
-            "notyet.remembering",
-            "notyet.workspace.look",
+            "notyet.engine.unchanged",
+            "notyet.git.look",
         ),
         # While git looks at them.
         "looking": (
-            "notyet.workspace.index",
+            "notyet.git.index",
             "notyet.ledger.passes",
         ),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.config.mistakes import Mistake
+from notyet.config.document import Mistake
 from notyet.core.record import replace
 from notyet.install.backup import kept
 from notyet.install.change import Change

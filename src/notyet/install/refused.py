@@ -6,7 +6,7 @@ from notyet.errors import NotyetError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from notyet.config.mistakes import Mistake
+    from notyet.config.document import Mistake
 
 
 class CannotInstall(NotyetError):  # noqa: N818  # named after what happened

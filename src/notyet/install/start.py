@@ -7,8 +7,8 @@ import re
 import shlex
 
 from notyet.core.record import Record, replace
-from notyet.dialects.own_command import is_only_hook
 from notyet.errors import NotyetError
+from notyet.hosts.own_command import is_only_hook
 from notyet.install.entry import parsed
 from notyet.install.launcher import command_words
 

@@ -1,32 +1,111 @@
-"""One process's hold on the ledger's file: opened at need, one transaction at a time.
+"""SQLite without the `sqlite3` package, which brings `datetime` and its adapters.
 
-A transaction waits for its turn with short random pauses: SQLite's own busy handler backs off
-up to 100 ms, and under load a writer that backs off is overtaken for seconds.
-
-A connection must not be carried over a fork: the child would believe that it holds the
-parent's locks, and both would write. So every file is closed for the moment of a fork.
-
-Only a stop mends a ledger, since its user is told, and whoever supervises agents, who tells it.
-All others (`mends=False`) leave a damaged or older file as it is; those who only look find one that
-is not there empty.
+Only the C module behind it is needed here, and a hook starts anew at every stop.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from _thread import RLock
 from _weakref import ref
 
 from notyet import system
-from notyet.stop_errors import LedgerError, NotyetError
+from notyet.errors import LedgerBusy, LedgerError, NotyetError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
+    import sqlite3 as sqlite3_module
     from collections.abc import Callable
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     T = TypeVar("T")
+
+__all__ = ["sqlite3_module"]
+
+
+def _load() -> Any:
+    """Load the C module; it wants `functools.lru_cache` for its statements, and nothing more.
+
+    `functools` and what it imports cost a quarter of a bare interpreter. In a process that has
+    loaded hardly anything, `_sqlite3` is given the same cache without the rest.
+    """
+    if "functools" in sys.modules or "threading" in sys.modules:
+        import _sqlite3
+
+        return _sqlite3
+    from _functools import (  # type: ignore[import-not-found]  # it has no stubs
+        _lru_cache_wrapper,
+    )
+
+    def lru_cache(size: int) -> Callable[[Callable[..., Any]], Any]:
+        return lambda call: _lru_cache_wrapper(call, size, False, tuple)
+
+    functools = type(sys)("functools")
+    functools.lru_cache = lru_cache  # type: ignore[attr-defined]
+    sys.modules["functools"] = functools  # for the next line only
+    try:
+        import _sqlite3
+    finally:
+        del sys.modules["functools"]
+    return _sqlite3
+
+
+if not TYPE_CHECKING:
+    try:
+        sqlite3_module = _load()
+    except ImportError:  # an unusual interpreter
+        sqlite3_module = None
+
+
+_CANNOT_WRITE = "set NOTYET_LEDGER to a file on a local disk that you can write"
+
+
+def is_busy(error: Exception) -> bool:
+    """Tell whether another process holds the file, so that it is worth trying again."""
+    return _code(error) in (sqlite3_module.SQLITE_BUSY, sqlite3_module.SQLITE_LOCKED)
+
+
+def is_corrupt(error: Exception) -> bool:
+    """Tell whether the file cannot be read any more."""
+    is_ours = isinstance(error, sqlite3_module.DatabaseError)
+    return is_ours and _code(error) in (sqlite3_module.SQLITE_CORRUPT, sqlite3_module.SQLITE_NOTADB)
+
+
+def fault(path: str, error: Exception, patience: float) -> LedgerError:
+    """Return what is to be told of an error.
+
+    Whatever it is, a value SQLite cannot hold or a fault of ours: an agent must not meet it. The
+    cause is kept for whoever looks.
+    """
+    from notyet.ledger.repair import is_read_only
+
+    if is_busy(error):
+        return LedgerBusy(path, f"other processes held it for over {patience:.2g} s")
+    if isinstance(error, sqlite3_module.Error | OSError):
+        why = "it is on a read-only file system" if is_read_only(path) else error
+        return LedgerError(path, f"{why}; {_CANNOT_WRITE}")
+    return LedgerError(path, f"{type(error).__name__}: {error}")
+
+
+def _code(error: Exception) -> int:
+    extended: int | None = getattr(error, "sqlite_errorcode", None)
+    return (extended or 0) & 0xFF
+
+
+# One process's hold on the ledger's file: opened at need, one transaction at a time.
+#
+# A transaction waits for its turn with short random pauses: SQLite's own busy handler backs off
+# up to 100 ms, and under load a writer that backs off is overtaken for seconds.
+#
+# A connection must not be carried over a fork: the child would believe that it holds the
+# parent's locks, and both would write. So every file is closed for the moment of a fork.
+#
+# Only a stop mends a ledger, since its user is told, and whoever supervises agents, who tells it.
+# All others (`mends=False`) leave a damaged or older file as it is; those who only look find one
+# that
+# is not there empty.
+
 
 _PAUSE = 0.0005  # seconds between two tries for the lock, on average
 _TO_READ, _TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
@@ -44,7 +123,7 @@ class Connection:
         self.for_one_stop = False  # this process is there for one stop, and others follow it
         self.patience = patience
         self._lock = RLock()  # a signal handler may fork, or close us, in the midst of anything
-        self._db: sqlite3.Connection | None = None
+        self._db: sqlite3_module.Connection | None = None
         self._file: tuple[int, int] | None = None
         self._in_transaction = False
         self._warnings: list[str] = []
@@ -52,18 +131,22 @@ class Connection:
         with _forking:
             _all[id(self)] = ref(self)
 
-    def write(self, work: Callable[[sqlite3.Connection], T], patience: float | None = None) -> T:
+    def write(
+        self, work: Callable[[sqlite3_module.Connection], T], patience: float | None = None
+    ) -> T:
         """Do some work in one transaction that no other writer can come between.
 
         Others are waited for as long as `patience` says, and never longer than our own.
         """
         return self._transact(_TO_WRITE, work, patience)
 
-    def write_through(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def write_through(self, work: Callable[[sqlite3_module.Connection], T]) -> T:
         """Do what `write` does, and be sure that it outlives a power cut too."""
         return self._transact(_TO_WRITE, work, None, flush=True)
 
-    def read(self, work: Callable[[sqlite3.Connection], T], patience: float | None = None) -> T:
+    def read(
+        self, work: Callable[[sqlite3_module.Connection], T], patience: float | None = None
+    ) -> T:
         """Do some reading in one transaction, which holds nobody up."""
         return self._transact(_TO_READ, work, patience)
 
@@ -75,8 +158,6 @@ class Connection:
             except NotyetError:
                 raise
             except Exception as error:
-                from notyet.ledger.failing import fault
-
                 raise fault(self.path, error, 0.0) from error
 
     def write_back(self) -> None:
@@ -132,7 +213,7 @@ class Connection:
     def _transact(
         self,
         begin: str,
-        work: Callable[[sqlite3.Connection], T],
+        work: Callable[[sqlite3_module.Connection], T],
         patience: float | None,
         *,
         flush: bool = False,
@@ -148,10 +229,8 @@ class Connection:
                 except NotyetError:  # what the work itself has to say
                     raise
                 except Exception as error:
-                    from notyet.ledger.failing import fault, is_busy, is_corrupt
-
                     if may_mend and is_corrupt(error):
-                        from notyet.ledger.file_aside import mend
+                        from notyet.ledger.repair import mend
 
                         may_mend = False
                         self._close()
@@ -164,7 +243,9 @@ class Connection:
                     self._in_transaction = False
             time.sleep(_PAUSE * (0.5 + system.urandom(1)[0] / 255))
 
-    def _attempt(self, begin: str, work: Callable[[sqlite3.Connection], T], *, flush: bool) -> T:
+    def _attempt(
+        self, begin: str, work: Callable[[sqlite3_module.Connection], T], *, flush: bool
+    ) -> T:
         db = self._opened(begin)
         process = system.getpid()
         try:
@@ -188,13 +269,13 @@ class Connection:
         if system.getpid() != process:
             raise LedgerError(self.path, "the process was forked in the midst of a transaction")
 
-    def _roll_back(self, db: sqlite3.Connection) -> None:
+    def _roll_back(self, db: sqlite3_module.Connection) -> None:
         try:
             db.execute("ROLLBACK")
         except Exception:  # noqa: BLE001  # whatever SQLite has to say
             self._close()  # which rolls back as well
 
-    def _opened(self, begin: str) -> sqlite3.Connection:
+    def _opened(self, begin: str) -> sqlite3_module.Connection:
         if self._db is not None and self._file is None and begin == _TO_WRITE:
             self._close()  # an empty one, in place of a file that is not there
         if self._db is not None and self._file != _identity(self.path):
@@ -203,7 +284,7 @@ class Connection:
                 what = f"ledger {self.path} was removed or replaced"
                 self._warnings.append(f"{what}; counting anew" if self.mends else what)
         if self._db is None and not self.mends:
-            from notyet.ledger.file_seen import empty, open_as_it_is
+            from notyet.ledger.file import empty, open_as_it_is
 
             self._db = open_as_it_is(self.path)
             self._file = _identity(self.path) if self._db is not None else None
@@ -227,7 +308,7 @@ def _identity(path: str) -> tuple[int, int] | None:
     return info.st_dev, info.st_ino
 
 
-_unusable: list[sqlite3.Connection] = []
+_unusable: list[sqlite3_module.Connection] = []
 _forks: list[list[Connection]] = []  # what each running fork holds; a signal may nest them
 
 

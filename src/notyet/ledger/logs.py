@@ -7,11 +7,11 @@ import time
 from zlib import crc32
 
 from notyet.core.record import Record
-from notyet.ledger.private import make_private
+from notyet.ledger.file import make_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from notyet.ledger.retention import Retention
+    from notyet.ledger.prune import Retention
 
 _KEPT = 1_000  # files of older stops; more of them make room at once, others in time (prune.py)
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")

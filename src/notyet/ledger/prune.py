@@ -1,28 +1,48 @@
-"""Removing what is old, or too much: a batch at a time, so that nobody who writes has to wait.
-
-Each batch is one transaction. Whoever dies in its midst has removed nothing, and two who prune
-at once take turns. Pages that become free are used again; only `shrink` makes the file smaller.
-"""
+"""How much the ledger keeps. Loaded on the hook's way, so it is light."""
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import closing
+from functools import partial
 
-from notyet.core.record import Record
+from notyet.core.json_text import dumps, loads
+from notyet.core.record import Record, variant
 from notyet.errors import LedgerError
-from notyet.ledger import sql
+from notyet.homes import state_home
+from notyet.ledger import ledger as sql
+from notyet.ledger.connection import sqlite3_module as sqlite3_of_connection
 from notyet.ledger.logs import make_room
-from notyet.ledger.lost import is_lost, lose
+from notyet.ledger.owner import is_lost, lose
 from notyet.ledger.passes import forget
-from notyet.ledger.shrink import used
-from notyet.ledger.task_prune import prune_all_tasks, tidy_tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping, Sequence
 
-    from notyet.ledger.retention import Retention
-    from notyet.ledger.sqlite import Ledger
+    from notyet.ledger.ledger import Ledger
+
+    Place = tuple[float, str]  # of a task among all: when it was created, and its id
+
+_DAY = 86_400.0
+_MB = 1_000_000
+
+
+class Retention(Record, kw_only=True):
+    """How long stops and tasks are kept, and how large the ledger and its logs may become."""
+
+    keep: float = 90 * _DAY  # seconds
+    max_size: int = 256 * _MB  # bytes of the ledger that are in use
+    logs: int = 64 * _MB  # bytes of all logs
+
+
+# Removing what is old, or too much: a batch at a time, so that nobody who writes has to wait.
+#
+# Each batch is one transaction. Whoever dies in its midst has removed nothing, and two who prune
+# at once take turns. Pages that become free are used again; only `shrink` makes the file smaller.
+
 
 AT_ONCE = 500  # rows in one transaction
 _ALWAYS_KEPT = 100  # stops, however old they are or small the ledger is to be
@@ -147,3 +167,251 @@ def _at_work(cutoff: float) -> float:
 def _remove(db: sqlite3.Connection, stops: list[tuple[int]]) -> None:
     db.executemany("DELETE FROM reports WHERE stop = ?", stops)
     db.executemany("DELETE FROM stops WHERE id = ?", stops)
+
+
+# Giving the space that pruning made free back to the system; only a person asks for that.
+#
+# A file of this version gives it back a few pages at a time, so that nobody has to wait for long.
+# One
+# that was begun by version 1 to 5 cannot, and is written anew, once: then it is like the others.
+
+
+_AT_ONCE = 1_000  # pages
+_COPIES = 2  # of what is used, that are on the disk while a file is written anew
+_INCREMENTAL = 2  # as SQLite numbers it
+
+
+class Shrunk(Record, kw_only=True):
+    """How the file became smaller."""
+
+    freed: int = 0  # bytes
+    is_new: bool = False  # it was written anew
+    why_not: str = ""  # it would have to be, and could not
+
+
+def shrink(ledger: Ledger) -> Shrunk:
+    """Give free pages back to the system. Raises LedgerError."""
+    before = os.path.getsize(ledger.path)
+    is_new, why_not = False, ""
+    if ledger.file.read(_has_to_be_new):
+        why_not = _write_anew(ledger)
+        is_new = not why_not
+    else:
+        while ledger.file.write(_shrink_some):
+            pass
+    ledger.file.checkpoint()
+    freed = max(0, before - os.path.getsize(ledger.path))
+    return Shrunk(freed=freed, is_new=is_new, why_not=why_not)
+
+
+def used(db: sqlite3_of_connection.Connection) -> int:
+    """Return how many bytes of the file are in use."""
+    pages = _number(db, "page_count") - _number(db, "freelist_count")
+    return pages * _number(db, "page_size")
+
+
+def _has_to_be_new(db: sqlite3_of_connection.Connection) -> bool:
+    return _number(db, "auto_vacuum") != _INCREMENTAL and _number(db, "freelist_count") > 0
+
+
+def _shrink_some(db: sqlite3_of_connection.Connection) -> bool:
+    free = _number(db, "freelist_count")
+    if free:
+        db.execute(f"PRAGMA incremental_vacuum({_AT_ONCE})").fetchall()
+    return free > _AT_ONCE
+
+
+def _write_anew(ledger: Ledger) -> str:
+    """Let SQLite write the whole file anew; return why that could not be."""
+    wanted = _COPIES * ledger.file.read(used)
+    disk = os.statvfs(os.path.dirname(ledger.path))
+    left = disk.f_bavail * disk.f_frsize
+    if left < wanted:
+        return f"that takes {_megabytes(wanted)} on the disk, which has {_megabytes(left)} left"
+    try:
+        # A connection of its own: this is the one thing that is no transaction.
+        with closing(
+            sqlite3_of_connection.connect(
+                ledger.path, timeout=ledger.patience, isolation_level=None
+            )
+        ) as db:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            db.execute("VACUUM")
+    except sqlite3_of_connection.Error as error:
+        return str(error)
+    return ""
+
+
+def _megabytes(count: int) -> str:
+    return f"{max(1, round(count / 1e6))} MB"
+
+
+def _number(db: sqlite3_of_connection.Connection, name: str) -> int:
+    return int(db.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+_BEGINNING: Place = (-1.0, "")
+_LOOKED_AT = 1_000  # tasks at most in one transaction: those that must stay may be very many
+_MANY = 20_000  # tasks; among more, nobody looks in passing which transcripts are named
+# What has ended stays while something below it is at work or on its way: a kill from above and a
+# report from below go through it.
+_OLD = """
+    WITH RECURSIVE held (id) AS (
+      SELECT parent FROM tasks INDEXED BY tasks_by_owner WHERE ended_at IS NULL
+      UNION SELECT parent FROM outbox WHERE status IN ('pending', 'leased')
+      UNION SELECT tasks.parent FROM held JOIN tasks ON tasks.id = held.id)
+    SELECT id, ref FROM tasks WHERE (created_at, id) > (?, ?) AND (created_at, id) <= (?, ?)
+    AND ended_at < ? AND (? OR NOT instr(ref, '.jsonl"')) AND id NOT IN held
+    AND NOT EXISTS (SELECT 1 FROM outbox WHERE task = tasks.id
+                    AND status IN ('pending', 'leased', 'suspended')) LIMIT ?
+"""
+_FURTHER = """
+    SELECT created_at, id FROM tasks WHERE (created_at, id) > (?, ?) AND created_at < ?
+    ORDER BY created_at, id LIMIT 1 OFFSET ?
+"""
+_SOME = """
+    SELECT count(*) FROM (SELECT 1 FROM tasks WHERE (created_at, id) > (?, ?) AND created_at < ?
+                          LIMIT ?)
+"""
+_COUNT = "SELECT count(*) FROM (SELECT 1 FROM tasks LIMIT ?)"
+_WITH_THEM = ("runs", "steers", "messages", "intents", "outbox")
+_IDLE_OWNERS = (
+    "DELETE FROM owners WHERE lease_until < ?"
+    " AND id NOT IN (SELECT owner FROM tasks WHERE ended_at IS NULL)"
+    " AND id NOT IN (SELECT owner FROM outbox WHERE status IN ('pending', 'leased'))"
+)
+_ENDING = ".jsonl"
+
+
+def sessions_folder(environ: Mapping[str, str]) -> str:
+    """Return where our sessions keep their transcripts; empty where there is no home."""
+    state = state_home(environ)
+    return os.path.join(state, "notyet", "sessions") if state else ""
+
+
+def tidy_tasks(db: sqlite3.Connection, cutoff: float, most: int) -> None:
+    """Remove a few tasks that ended before `cutoff`, wherever among the old ones they are.
+
+    Looks at some of them only, from any one on: those that have to stay are in nobody's way.
+    Where there are very many, those that have a transcript are left to `prune_all_tasks`.
+    """
+    start = _any_old(db, cutoff)
+    if start is None:
+        _forget_idle_owners(db, cutoff)
+        return
+    (count,) = db.execute(_COUNT, (_MANY + 1,)).fetchone()
+    wish = _Wish(cutoff=cutoff, most=most, with_transcripts=count <= _MANY)
+    refs, place = _prune_some(db, wish, start)
+    if place is None:  # those were the last ones, so the first are next
+        more, _ = _prune_some(db, variant(wish, {"most": most - len(refs)}), _BEGINNING)
+        refs += more
+    _remove_transcripts(db, refs)
+
+
+def prune_all_tasks(ledger: Ledger, cutoff: float, at_once: int) -> int:
+    """Remove all tasks that ended before `cutoff`, with their transcripts; return how many."""
+    wish = _Wish(cutoff=cutoff, most=at_once)
+    removed = 0
+    refs: list[str] = []
+    place: Place | None = _BEGINNING
+    while place is not None:
+        some, place = ledger.file.write(partial(_prune_some, wish=wish, start=place))
+        removed += len(some)
+        refs += some
+        if place is None or len(refs) >= _MANY:  # one look at all tasks, for very many
+            ledger.file.read(partial(_remove_transcripts, refs=refs))
+            refs = []
+    return removed
+
+
+def _any_old(db: sqlite3.Connection, cutoff: float) -> Place | None:
+    """Return any of the tasks that began before `cutoff`; None where there is none.
+
+    By any moment since the oldest, and by number from there on: to count all would take the longer
+    the more there are.
+    """
+    (oldest,) = db.execute("SELECT min(created_at) FROM tasks").fetchone()
+    if oldest is None or oldest >= cutoff:
+        return None
+    since = (oldest + _any_part() * (cutoff - oldest), "")
+    (count,) = db.execute(_SOME, (*since, cutoff, _MANY)).fetchone()
+    if not count:
+        since = _BEGINNING
+        (count,) = db.execute(_SOME, (*since, cutoff, _MANY)).fetchone()
+    place: Place = db.execute(_FURTHER, (*since, cutoff, int(_any_part() * count))).fetchone()
+    return place
+
+
+def _any_part() -> float:
+    """Return a number from 0 up to, but not, 1."""
+    return int.from_bytes(os.urandom(4), "big") / 2**32
+
+
+class _Wish(Record, kw_only=True):
+    """Which tasks are to go."""
+
+    cutoff: float
+    most: int
+    with_transcripts: bool = True
+
+
+def _prune_some(
+    db: sqlite3.Connection, wish: _Wish, start: Place
+) -> tuple[list[str], Place | None]:
+    """Remove some tasks; return their refs, and from where to go on, None at the end."""
+    place = db.execute(_FURTHER, (*start, wish.cutoff, _LOOKED_AT - 1)).fetchone()
+    until = place or (wish.cutoff, "")
+    wanted = (*start, *until, wish.cutoff, wish.with_transcripts, wish.most)
+    found = db.execute(_OLD, wanted).fetchall()
+    old = [(task,) for task, _ in found]
+    for table in _WITH_THEM:
+        db.executemany(f"DELETE FROM {table} WHERE task = ?", old)
+    db.executemany("DELETE FROM tasks WHERE id = ?", old)
+    _forget_idle_owners(db, wish.cutoff)
+    return [ref for _, ref in found], start if len(old) == wish.most else place
+
+
+def _forget_idle_owners(db: sqlite3.Connection, cutoff: float) -> None:
+    db.execute(_IDLE_OWNERS, (min(cutoff, time.time()),))
+
+
+def _remove_transcripts(db: sqlite3.Connection, refs: Sequence[str]) -> None:
+    """Remove what our sessions wrote, and no task names any more.
+
+    A ref is foreign code's: whatever it names, only files in our own folder are touched.
+    """
+    folder = sessions_folder(os.environ)
+    if not folder:
+        return
+    ours = {}
+    for path in {_transcript(ref) for ref in refs}:
+        place, name = os.path.split(path)
+        if name.endswith(_ENDING) and os.path.realpath(place) == os.path.realpath(folder):
+            ours[path] = dumps(f"/{name}")[2:]  # as a ref ends it, however its folder is spelled
+    if not ours:
+        return
+    named = _named(db)
+    for path, name in ours.items():
+        if name not in named:
+            try:
+                os.unlink(path)
+            except OSError:  # somebody was faster, or may not
+                continue
+
+
+def _named(db: sqlite3.Connection) -> set[str]:
+    """Return the names of all transcripts that tasks have, as they are written in their refs."""
+    end = f'{_ENDING}"'
+    return {
+        part.rpartition("/")[2] + end
+        for (ref,) in db.execute("SELECT ref FROM tasks")
+        for part in ref.split(end)[:-1]
+    }
+
+
+def _transcript(ref: str) -> str:
+    try:
+        path = loads(ref).get("transcript")
+    except (ValueError, AttributeError):
+        return ""
+    return path if isinstance(path, str) and "\0" not in path else ""

@@ -12,10 +12,14 @@ from notyet.core.record import replace
 from notyet.core.task import Run
 from notyet.core.verdict import Allow, Block, Decision, Halt
 from notyet.errors import Refused
-from notyet.ledger.task_moves import (
+from notyet.ledger.moves import (
+    NOT_SENT,
     can,
     clear_machine_messages,
+    drop_stop,
+    fail_stop,
     freeze,
+    give_back,
     has_others,
     look,
     move,
@@ -24,8 +28,7 @@ from notyet.ledger.task_moves import (
     settle_messages,
     take_messages,
 )
-from notyet.ledger.task_rows import json_of_turn, storable
-from notyet.ledger.task_stops import NOT_SENT, drop_stop, fail_stop, give_back
+from notyet.ledger.tasks import json_of_turn, storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,13 +37,12 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from notyet.core.event import Ending
-    from notyet.core.lifecycle import Signal
     from notyet.core.session import Turn
-    from notyet.core.task import Result, Sent
+    from notyet.core.task import Result, Sent, Signal
     from notyet.core.verdict import Outcome
     from notyet.ledger import Begun
-    from notyet.ledger.sqlite import Ledger
-    from notyet.ledger.task_moves import Seen
+    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.moves import Seen
 
 _SIGNALS: Mapping[Ending, Signal] = {
     "killed": "kill",

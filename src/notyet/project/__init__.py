@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Protocol
 
-    from notyet.config.mistakes import Mistake
-    from notyet.project.proposal import Proposal
+    from notyet.config.document import Mistake
+    from notyet.project.folder import Proposal
 
     class Ecosystem(Protocol):
         """What the module of an ecosystem must offer."""

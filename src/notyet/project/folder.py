@@ -1,4 +1,4 @@
-"""`Folder`: one folder of a project, what its files say, and what is wrong with them."""
+"""`Proposal`: a gate that a project seems to want, and what says so."""
 
 from __future__ import annotations
 
@@ -6,16 +6,26 @@ import os
 import re
 
 from notyet.config import read_json, read_toml
-from notyet.config.document import BadSyntax, Document
-from notyet.config.mistakes import Mistake
+from notyet.config.document import BadSyntax, Document, Mistake
 from notyet.config.read_file import read_file
-from notyet.core.record import replace
+from notyet.core.record import Record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from notyet.project.proposal import Proposal
+
+class Proposal(Record, kw_only=True):
+    """A command that a project has for itself, and the place in its files that shows it."""
+
+    name: str  # what it is about: tests, lint, types, format, build, ...
+    tool: str  # whose command it is: pytest, npm, make, ...
+    run: str  # a script for a shell
+    file: str  # what shows it, below the project's folder
+    line: int = 1
+    dir: str = ""  # where it runs, below the project's folder
+    paths: tuple[str, ...] = ()  # all that it depends on, where that is evident
+
 
 _NOTHING = Document(value={})
 _PLAIN = re.compile(r"[\w .+@-]*")

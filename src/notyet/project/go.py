@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.project.proposal import Proposal
+from notyet.project.folder import Proposal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from notyet.dialects.shell_words import commands
-from notyet.project.folder import at
-from notyet.project.proposal import Proposal
+from notyet.hosts.shell_words import commands
+from notyet.project.folder import Proposal, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from notyet.project.proposal import Proposal
-from notyet.project.python_start import started
+from notyet.project.folder import Proposal
+from notyet.project.python import started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.project.folder import at
-from notyet.project.proposal import Proposal
+from notyet.project.folder import Proposal, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

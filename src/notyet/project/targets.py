@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from notyet.core.record import Record
-from notyet.project.proposal import Proposal
+from notyet.project.folder import Proposal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from notyet.project.proposal import Proposal
-from notyet.project.python_start import started
+from notyet.project.folder import Proposal
+from notyet.project.python import started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ nothing but the same loop begun again.
 
 from __future__ import annotations
 
-from notyet.supervise.handle import Handle
+from notyet.supervise.life import Handle
 from notyet.supervise.settings import Progress, SupervisorSettings
 from notyet.supervise.supervisor import Supervisor
 

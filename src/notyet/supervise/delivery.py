@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from notyet.core.verdict import Block
 from notyet.errors import LedgerError, Refused, Undeliverable
-from notyet.supervise.events import ended_decision, ended_event
+from notyet.supervise.gating import ended_decision, ended_event
 from notyet.supervise.settings import Progress
 
 if TYPE_CHECKING:
     from notyet.core.task import Announcement, Result
     from notyet.core.verdict import Decision
-    from notyet.ledger.task_moves import Seen
+    from notyet.ledger.moves import Seen
     from notyet.supervise.context import Context
     from notyet.supervise.life import Life
 

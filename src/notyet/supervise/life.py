@@ -1,4 +1,4 @@
-"""One task in this process: its session, the prompt in flight, and who waits for it."""
+"""`Handle`: how whoever started a task waits for its result."""
 
 from __future__ import annotations
 
@@ -9,13 +9,32 @@ from typing import TYPE_CHECKING, Any, Literal
 from notyet.core.session import News, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine, Generator
 
     from notyet.core.session import Session
     from notyet.core.task import Result
     from notyet.core.verdict import Decision
 
+    Waiting = Callable[[], Coroutine[Any, Any, Result]]
     Origin = Literal["here", "recovered", "to end"]
+
+
+class Handle:
+    """A task that was started. `await handle` gives its result."""
+
+    def __init__(self, task_id: str, wait: Waiting) -> None:
+        self.task_id = task_id
+        self._wait = wait
+
+    async def result(self) -> Result:
+        """Wait for the result; taking it is what acknowledges it, where nobody else delivers."""
+        return await self._wait()
+
+    def __await__(self) -> Generator[Any, None, Result]:
+        return self._wait().__await__()
+
+    def __repr__(self) -> str:
+        return f"Handle({self.task_id!r})"
 
 
 class Life:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from notyet.errors import LedgerError, Refused
 from notyet.supervise.context import Fenced, looked_at
 from notyet.supervise.driver import Driver
-from notyet.supervise.handle import Handle
+from notyet.supervise.life import Handle
 
 if TYPE_CHECKING:
     from notyet.core.task import Result

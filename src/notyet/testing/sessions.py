@@ -14,8 +14,8 @@ import os
 import uuid
 
 from notyet.core.session import Turn
-from notyet.dialects.transcript import last_message
 from notyet.errors import SendError
+from notyet.hosts.transcript import last_message
 from notyet.testing.promises import Promise, check_all, into, must
 from notyet.testing.sending import (
     PROMPT,

@@ -3,7 +3,7 @@
 import pytest
 
 from notyet.agents import AGENTS, open_session, reopen
-from notyet.agents.lines import _LONGEST, Lines
+from notyet.agents.process import _LONGEST, Lines
 from notyet.errors import Refused
 
 

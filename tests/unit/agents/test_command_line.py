@@ -9,8 +9,9 @@ import stat
 import pytest
 
 from commands import until
-from notyet.agents import open_session, reopen, running
-from notyet.agents.orphans import start_of
+from notyet.agents import open_session, reopen
+from notyet.agents import process as running
+from notyet.agents.process import start_of
 from notyet.errors import SendError
 from notyet.ledger.owner import is_gone
 

@@ -8,8 +8,9 @@ import signal
 import pytest
 
 from commands import until
-from notyet.agents import command_line, open_session, orphans, reopen
-from notyet.agents.orphans import start_of
+from notyet.agents import command_line, open_session, reopen
+from notyet.agents import process as orphans
+from notyet.agents.process import start_of
 from notyet.errors import SendError
 from notyet.ledger.owner import is_gone
 

@@ -8,7 +8,7 @@ import pytest
 
 from commands import running, until
 from notyet.agents import open_session, reopen
-from notyet.checks.groups import send
+from notyet.run.groups import send
 
 pytestmark = pytest.mark.rule("E2")
 

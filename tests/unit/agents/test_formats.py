@@ -10,8 +10,8 @@ import pytest
 from notyet.agents import open_session, reopen
 from notyet.agents.table import TABLE
 from notyet.core.record import replace
-from notyet.dialects.transcript import last_message
 from notyet.errors import SendError
+from notyet.hosts.transcript import last_message
 
 VECTORS = os.path.join(os.path.dirname(__file__), "..", "..", "vectors", "agents")
 with open(os.path.join(VECTORS, "turns.json"), encoding="utf-8") as file:

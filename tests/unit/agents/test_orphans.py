@@ -7,8 +7,8 @@ import pytest
 
 from commands import running, until
 from notyet.agents import reopen
-from notyet.agents.orphans import end_orphan, start_of
-from notyet.checks.spawn import MARK
+from notyet.agents.process import end_orphan, start_of
+from notyet.run.spawn import MARK
 
 pytestmark = pytest.mark.rule("K7", "E2")
 

@@ -10,7 +10,7 @@ import pytest
 
 from commands import until
 from notyet.agents import reopen
-from notyet.agents.orphans import start_of
+from notyet.agents.process import start_of
 from notyet.agents.script import Fail, Garbage, Hang, Say, Scene, Script, Tool, Wait, Write
 from notyet.agents.scripted import ScriptedSession
 from notyet.core.event import Usage

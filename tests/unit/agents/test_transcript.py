@@ -11,7 +11,7 @@ from mux_document import FORCING, SUBAGENT_CHECK, TEST_VERIFICATION
 from notyet.agents.script import Say, Scene, Script, Tool
 from notyet.agents.scripted import ScriptedSession
 from notyet.agents.transcript import Transcript, default_folder
-from notyet.dialects.transcript import last_message
+from notyet.hosts.transcript import last_message
 
 pytestmark = pytest.mark.rule("L5")
 

@@ -9,8 +9,10 @@ import time
 import pytest
 
 from commands import program, python, run, script, until
-from notyet.checks import process, started
-from notyet.checks.command import run_together, shell_argv
+from notyet.run import process
+from notyet.run import stage as started
+from notyet.run.spawn import shell_argv
+from notyet.run.stage import run_together
 
 pytestmark = pytest.mark.rule("E1", "E8")
 

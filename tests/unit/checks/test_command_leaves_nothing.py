@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from commands import pids_in, python, run, run_together, running, script, until
-from notyet.checks import command, groups, process, started
-from notyet.checks.groups import Watchdog
+from notyet.run import groups, process
+from notyet.run import stage as command
+from notyet.run import stage as started
+from notyet.run.groups import Watchdog
 
 pytestmark = pytest.mark.rule("E2")
 
@@ -162,7 +164,7 @@ except ChildProcessError:
 
 
 def test_it_goes_on_without_a_watchdog(monkeypatch):
-    monkeypatch.setattr("notyet.checks.groups.SH", "/no/such/shell")
+    monkeypatch.setattr("notyet.run.groups.SH", "/no/such/shell")
     assert run(script("exit 3")).code == 3
 
 
@@ -170,7 +172,7 @@ def test_no_group_is_forgotten_where_there_is_no_proc(tmp_path, monkeypatch):
     def no_proc(path):
         raise FileNotFoundError(path)
 
-    monkeypatch.setattr("notyet.checks.groups.read", no_proc)
+    monkeypatch.setattr("notyet.run.groups.read", no_proc)
     run(script(f"{LEFT['ignoring SIGTERM']} {WAIT}", tmp_path))
     (pid,) = pids_in(tmp_path)
     assert until(lambda: not running(pid))
@@ -178,7 +180,7 @@ def test_no_group_is_forgotten_where_there_is_no_proc(tmp_path, monkeypatch):
 
 def test_a_leftover_is_found_among_very_many_processes(tmp_path, clock, monkeypatch):
     hold_when_told_to_go(clock, monkeypatch, tmp_path / "cleaned")
-    monkeypatch.setattr("notyet.checks.groups._MANY", 0)
+    monkeypatch.setattr("notyet.run.groups._MANY", 0)
     left = "(trap 'sleep 0.01; touch cleaned; exit' TERM; echo 1 > a.pid; sleep 9) 2>&- >&- &"
     run(script(f"{left} {WAIT}", tmp_path))
     assert (tmp_path / "cleaned").exists()

@@ -7,10 +7,11 @@ import time
 import pytest
 
 from commands import pids_in, python, run, run_together, running, script, until
-from notyet.checks import command, process
-from notyet.checks.question import CommandQuestion, ask_commands
 from notyet.core.verdict import Allow
-from notyet.dialects.reading import Reading
+from notyet.hosts.answers import Reading
+from notyet.run import process
+from notyet.run import stage as command
+from notyet.run.command import CommandQuestion, ask_commands
 
 pytestmark = pytest.mark.rule("E2", "E9")
 
@@ -160,7 +161,7 @@ KILLED_AT_ONCE = """
 import os, sys
 sys.path[:0] = sys.argv[2:]
 from commands import run_together, script
-from notyet.checks import process
+from notyet.run import process
 launch = process.launch
 def launch_and_die(*args):
     launch(*args)

@@ -9,8 +9,8 @@ import pytest
 
 from commands import ENVIRON, program, python, run, script
 from notyet import system
-from notyet.checks.command import Job, run_together
-from notyet.checks.spawn import pipe, why
+from notyet.run.spawn import Job, pipe, why
+from notyet.run.stage import run_together
 
 pytestmark = pytest.mark.rule("E7")
 

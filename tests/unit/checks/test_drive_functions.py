@@ -8,12 +8,13 @@ import time
 import pytest
 
 from notyet import Allow, Block, Engine
-from notyet.checks import drive_functions, threads
-from notyet.checks.drive import Stage, ask_together
-from notyet.checks.drive_async import drive
-from notyet.checks.function import Question
 from notyet.core.verdict import Problem
-from notyet.dialects.native import read_return
+from notyet.hosts.native import read_return
+from notyet.run import functions as drive_functions
+from notyet.run import functions as threads
+from notyet.run.drive import Stage, ask_together
+from notyet.run.drive_async import drive
+from notyet.run.functions import Question
 from support import both_ways, gate, stop
 
 LONG = 30.0

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from notyet.checks import elsewhere
-from notyet.checks.elsewhere import Transcripts, read_transcripts
 from notyet.core.event import StartEvent
+from notyet.run import elsewhere
+from notyet.run.elsewhere import Transcripts, read_transcripts
 from support import stop, substop
 
 pytestmark = pytest.mark.rule("M5")

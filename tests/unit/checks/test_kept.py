@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.checks.framed import Framed
+from notyet.run.output import Framed
 
 MARK = b"0123456789abcdef"
 

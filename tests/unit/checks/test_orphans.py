@@ -18,7 +18,7 @@ ESCAPE = """
 import os, sys
 sys.path[:0] = sys.argv[2:]
 from commands import run, running, script, pids_in
-from notyet.checks.orphans import adopt_orphans, sweep
+from notyet.run.sweep import adopt_orphans, sweep
 import pathlib
 here = pathlib.Path(sys.argv[1])
 HIDE
@@ -33,7 +33,7 @@ assert len(pids) == 3 and all(map(running, pids)), pids
 print(sweep() >= 3, any(map(running, pids)), sweep())
 """
 NO_LISTS = """
-import notyet.checks.sweeping as sweeping
+import notyet.run.sweep as sweeping
 def no_lists(path):
     raise FileNotFoundError(path)
 sweeping.read = no_lists
@@ -49,7 +49,7 @@ def test_what_left_its_group_is_swept_by_a_process_that_adopts_orphans(tmp_path,
 
 def test_orphans_cannot_be_adopted_without_the_system_call(monkeypatch):
     monkeypatch.setitem(sys.modules, "_ctypes", None)
-    from notyet.checks.orphans import adopt_orphans
+    from notyet.run.sweep import adopt_orphans
 
     assert adopt_orphans() is False
 
@@ -57,7 +57,7 @@ def test_orphans_cannot_be_adopted_without_the_system_call(monkeypatch):
 def test_a_sweep_ends_all_children_and_counts_them(tmp_path, monkeypatch):
     import ctypes
 
-    from notyet.checks import orphans
+    from notyet.run import sweep as orphans
 
     monkeypatch.setattr(orphans, "_adopted", False)
     assert orphans.sweep() == 0
@@ -82,7 +82,7 @@ here = pathlib.Path(sys.argv[1])
 text = "(sleep 0.5; sleep 1000 & echo $! > b.pid) & exec sleep 1000"
 theirs = subprocess.Popen(["sh", "-c", text], cwd=here)
 short = subprocess.Popen(["sleep", "0"])
-from notyet.checks.orphans import adopt_orphans, sweep
+from notyet.run.sweep import adopt_orphans, sweep
 assert adopt_orphans()
 left = "(setsid sh -c 'echo $$ > a.pid; exec sleep 1000' &) &"
 run(script(left + " until [ -s a.pid ]; do :; done", here))
@@ -108,9 +108,9 @@ OVERTAKEN = """
 import os, pathlib, sys
 sys.path[:0] = sys.argv[3:]
 from commands import pids_in, run, running, script, until
-from notyet.checks import process
-from notyet.cli.hook_process import adopt, answer_host
-from notyet.dialects import Reply
+from notyet.run import process
+from notyet.hook.process import adopt, answer_host
+from notyet.hosts import Reply
 here, left = pathlib.Path(sys.argv[1]), sys.argv[2]
 real = process.launch
 def launch(*args):
@@ -146,7 +146,7 @@ INTERRUPTED = """
 import os, sys
 sys.path[:0] = sys.argv[2:]
 from commands import run, running, script, pids_in, until
-from notyet.checks import orphans, process, started
+from notyet.run import sweep as orphans, process, stage as started
 import pathlib
 here = pathlib.Path(sys.argv[1])
 def interrupted(*args):

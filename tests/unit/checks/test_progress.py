@@ -7,13 +7,13 @@ import time
 import pytest
 
 from commands import script
-from notyet.checks.drive import Stage, ask_together
-from notyet.checks.drive_async import drive
-from notyet.checks.function import Question
-from notyet.checks.question import CommandQuestion
 from notyet.core.verdict import Allow, Block, Problem
-from notyet.dialects.native import read_return
-from notyet.dialects.reading import Reading
+from notyet.hosts.answers import Reading
+from notyet.hosts.native import read_return
+from notyet.run.command import CommandQuestion
+from notyet.run.drive import Stage, ask_together
+from notyet.run.drive_async import drive
+from notyet.run.functions import Question
 
 LONG = 30.0
 

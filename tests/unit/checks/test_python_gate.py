@@ -9,7 +9,7 @@ import pytest
 
 from hook_runs import ask, new_project, payload, query, stops
 from notyet import python_child
-from notyet.checks.python_gate import argv_for
+from notyet.run.python_gate import argv_for
 
 pytestmark = pytest.mark.rule("N4")
 

@@ -9,8 +9,8 @@ import zipfile
 import pytest
 
 from notyet import Allow, Block, Command, Engine, Gate, __version__, replace
-from notyet.checks.python_gate import archive, argv_there
-from notyet.observers import EVERY_DECISION, Observer
+from notyet.engine.observers import EVERY_DECISION, Observer
+from notyet.run.python_gate import archive, argv_there
 from support import run_sync, stop, wait_for
 
 pytestmark = pytest.mark.rule("N4", "M1")
@@ -119,14 +119,14 @@ def test_what_else_a_function_imports_of_notyet_is_the_one_that_is_installed_the
     warm_box, project
 ):
     (answer,) = asked(warm_box, project, "more")
-    assert answer == Block("notyet.engine")
+    assert answer == Block("notyet.engine.engine")
     bare = project / "bare"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     bare.chmod(0o755)
     for interpreter, module in (("./bare", "more"), (sys.executable, "typo")):
         (answer,) = asked(warm_box, project, module, interpreter=interpreter)
         assert answer.kind == "crashed"
-        missing = "notyet.engine" if module == "more" else "notyet.no_such_module"
+        missing = "notyet.engine.engine" if module == "more" else "notyet.no_such_module"
         assert answer.detail == (
             f"on box: ModuleNotFoundError: No module named '{missing}'; only what a gate needs of "
             f"notyet is sent along, so install notyet {__version__}"

@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from notyet.checks.command import Job
-from notyet.checks.question import CommandQuestion, ask_commands, how, job_for
-from notyet.core.command import Command, Exit
+from notyet.core.gate import Command, Exit
 from notyet.core.verdict import Allow, Problem
-from notyet.dialects.reading import Reading
+from notyet.hosts.answers import Reading
+from notyet.run.command import CommandQuestion, ask_commands, how, job_for
+from notyet.run.spawn import Job
 
 
 def job(command, **fields):

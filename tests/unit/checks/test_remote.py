@@ -8,9 +8,9 @@ import time
 import pytest
 
 from commands import pids_in, run, run_together, running, script, until
-from notyet.checks.remote import Upload, new_token, remote_job, run_there, upload_path
-from notyet.checks.remote_exit import told
 from notyet.core.remote import Remote, remote_from
+from notyet.run.remote import new_token, remote_job, run_there, told
+from notyet.run.ssh_script import Upload, upload_path
 from remote_runs import nothing_is_left, there
 
 pytestmark = pytest.mark.rule("M1")
@@ -124,7 +124,7 @@ def test_a_connection_that_is_not_there_in_time_is_a_timeout_that_names_the_host
 
 @pytest.mark.rule("M3")
 def test_without_a_folder_for_connections_it_is_said_what_to_do(box, monkeypatch):
-    monkeypatch.setattr("notyet.checks.connecting.control_folder", lambda _environ: "")
+    monkeypatch.setattr("notyet.run.connecting.control_folder", lambda _environ: "")
     here, elsewhere = run_together([script("exit 3"), there(box, "exit 4")])
     assert here.code == 3
     assert "let XDG_RUNTIME_DIR or HOME be a folder" in elsewhere.problem
@@ -132,7 +132,7 @@ def test_without_a_folder_for_connections_it_is_said_what_to_do(box, monkeypatch
 
 @pytest.mark.rule("M3")
 def test_a_result_is_told_the_same_twice(box, monkeypatch):
-    from notyet.checks.command import run_processes
+    from notyet.run.stage import run_processes
 
     monkeypatch.setenv("NOTYET_SSH_CONFIG", box.config_with("bad", "Host box", "  Port 1"))
     (process,) = run_processes([there(box, "exit 2")])

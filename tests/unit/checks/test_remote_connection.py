@@ -12,9 +12,10 @@ from itertools import pairwise
 import pytest
 
 from commands import run, run_together, until
-from notyet.checks import sharing, ssh
-from notyet.checks.remote_exit import _advice, _words
 from notyet.core.remote import remote_from
+from notyet.run import ssh
+from notyet.run import ssh as sharing
+from notyet.run.remote import _advice, _words
 from remote_runs import there
 
 pytestmark = pytest.mark.rule("M1", "M2")
@@ -186,8 +187,8 @@ HOOK = """
 import sys
 sys.path[:0] = sys.argv[2:]
 from commands import run
-from notyet.checks.orphans import adopt_orphans, sweep
-from notyet.checks.remote import run_there
+from notyet.run.sweep import adopt_orphans, sweep
+from notyet.run.remote import run_there
 from notyet.core.remote import remote_from
 assert adopt_orphans()
 print(run_there(remote_from(sys.argv[1]), ("sh", "-c", "exit 3"), patience=30).code)

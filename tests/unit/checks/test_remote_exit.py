@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from notyet.checks.remote_exit import ending
+from notyet.run.remote import ending
 
 JOB = SimpleNamespace(remote=SimpleNamespace(host="box"), program="make", folder="/srv")
 

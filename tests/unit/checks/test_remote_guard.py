@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from commands import until
-from notyet.checks import remote_script
-from notyet.checks.remote import Upload, new_token, upload_path
-from notyet.checks.remote_script import conversation
+from notyet.run import ssh_script as remote_script
+from notyet.run.remote import new_token
+from notyet.run.ssh_script import Upload, conversation, upload_path
 from scripts_there import There, is_clean
 
 pytestmark = pytest.mark.rule("M2")

@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from commands import run, run_together, script
-from notyet.checks import linked_stage, ssh
-from notyet.checks.control import first, message, numbers
 from notyet.core.record import replace
+from notyet.run import linked_stage, ssh
+from notyet.run.ssh import first, message, numbers
 from remote_runs import nothing_is_left, there
 
 pytestmark = pytest.mark.rule("M1", "M2")
@@ -117,7 +117,7 @@ def test_one_that_cannot_be_understood_is_no_problem_of_the_others(warm_box, mon
     ended = run_together([script("exit 1"), lost, there(warm_box, "exit 2")])
     assert [one.code for one in ended] == [1, None, 2]
     assert "too many digits" in ended[1].problem
-    monkeypatch.setattr("notyet.checks.framed.Framed.add", fail)
+    monkeypatch.setattr("notyet.run.output.Framed.add", fail)
     ended = run_together([script("exit 1"), there(warm_box, "exit 0", timeout=1.0)])
     assert ended[0].code == 1
     assert "too many digits" in ended[1].problem

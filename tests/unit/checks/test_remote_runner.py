@@ -10,10 +10,9 @@ import time
 import pytest
 
 from commands import pids_in, run, run_together, running, script
-from notyet.checks.framed import Framed
-from notyet.checks.groups import Watchdog
-from notyet.checks.kept import Kept
 from notyet.core.record import replace
+from notyet.run.groups import Watchdog
+from notyet.run.output import Framed, Kept
 
 MARK = b"0123456789abcdef"
 
@@ -127,7 +126,7 @@ import os, sys
 sys.path[:0] = sys.argv[2:]
 from commands import run, running, script, pids_in, until
 import pathlib
-from notyet.checks.orphans import adopt_orphans, spare, sweep, adopts
+from notyet.run.sweep import adopt_orphans, spare, sweep, adopts
 here = pathlib.Path(sys.argv[1])
 assert not adopts() and adopt_orphans() and adopts()
 one = "(setsid sh -c 'echo $$ > a.pid; exec sleep 1000' &)"

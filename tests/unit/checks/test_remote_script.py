@@ -8,8 +8,8 @@ import time
 import pytest
 
 from commands import until
-from notyet.checks.remote import Upload, new_token, upload_path
-from notyet.checks.remote_script import quoted
+from notyet.run.remote import new_token
+from notyet.run.ssh_script import Upload, quoted, upload_path
 from scripts_there import There, is_clean, left
 
 CANNOT_START = (

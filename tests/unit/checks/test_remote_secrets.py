@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.checks.remote_script import PECULIAR
+from notyet.run.ssh_script import PECULIAR
 from scripts_there import There, is_clean
 
 # Says for every word that somebody there can see that it had ended well.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet.checks import ssh
+from notyet.run import ssh
 
 pytestmark = pytest.mark.rule("M1")
 

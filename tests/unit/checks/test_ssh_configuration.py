@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from commands import run
-from notyet.checks import ssh
 from notyet.core.remote import remote_from
+from notyet.run import ssh
 from remote_runs import there
 
 pytestmark = pytest.mark.rule("M1")

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from commands import run, run_together
-from notyet.checks import unreachable
+from notyet.run import ssh as unreachable
 from remote_runs import there
 
 pytestmark = pytest.mark.rule("M2", "M3")

@@ -40,8 +40,8 @@ class Asked:
 @pytest.fixture
 def check(monkeypatch, capsys):
     """Run `notyet check` in a folder, in this process, whose other children are not swept."""
-    monkeypatch.setattr("notyet.checks.orphans.adopt_orphans", lambda: False)
-    monkeypatch.setattr("notyet.checks.orphans.sweep", lambda *_: 0)
+    monkeypatch.setattr("notyet.run.sweep.adopt_orphans", lambda: False)
+    monkeypatch.setattr("notyet.run.sweep.sweep", lambda *_: 0)
 
     def check(folder, *argv):
         monkeypatch.chdir(folder)
@@ -63,8 +63,8 @@ class Done:
 @pytest.fixture
 def run_here(monkeypatch, capsys):
     """Run `notyet with` in this process, whose other children are not swept."""
-    monkeypatch.setattr("notyet.checks.orphans.adopt_orphans", lambda: False)
-    monkeypatch.setattr("notyet.checks.orphans.sweep", lambda *_: 0)
+    monkeypatch.setattr("notyet.run.sweep.adopt_orphans", lambda: False)
+    monkeypatch.setattr("notyet.run.sweep.sweep", lambda *_: 0)
 
     def run_here(folder, *argv, agent="scripted:agent.toml", prompt="Make it ready.", **environ):
         monkeypatch.chdir(folder)

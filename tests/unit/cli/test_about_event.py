@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from notyet.cli.about_event import about, add_event_options, read
-from notyet.dialects import HOSTS
 from notyet.errors import NotyetError
+from notyet.hosts import HOSTS
 
 PAYLOADS = Path(__file__).parents[2] / "vectors" / "payloads"
 

@@ -282,7 +282,7 @@ def test_a_fault_of_ours_is_not_hidden(check, tmp_path, monkeypatch):
         raise RuntimeError("ours")
 
     folder = new_project(tmp_path / "p", FAILING)
-    monkeypatch.setattr("notyet.deciding.plan", broken)
+    monkeypatch.setattr("notyet.engine.stop.plan", broken)
     with pytest.raises(RuntimeError, match="ours"):
         check(folder)
 
@@ -473,7 +473,7 @@ def test_an_answer_that_is_none_is_refused_with_the_way_to_write_it(check, tmp_p
 
 
 def test_a_name_may_hold_the_sign_that_ends_it():
-    from notyet.cli.check_answers import Answer, answer_from
+    from notyet.cli.check_asking import Answer, answer_from
 
     assert answer_from("a=b=block:x=allow") == Answer("a=b", "block", "x=allow")
 

@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-from notyet.cli.check_live import Live
-from notyet.cli.width import columns_of
+from notyet.cli.check_show import Live
+from notyet.cli.terminal import columns_of
 from notyet.core.verdict import Allow, Block, Halt, Problem, Report
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from notyet import Ledger
 from notyet.cli.main import main
-from notyet.config.files_hosts import host_files
+from notyet.config.host_files import host_files
 from notyet.config.trust import candidate, grant
 from support import recorded
 

@@ -20,7 +20,7 @@ from hook_runs import (
     stops,
     trust,
 )
-from notyet.config.switch import switch_off
+from notyet.config.off import switch_off
 
 every_host = pytest.mark.parametrize("host", HOSTS)
 

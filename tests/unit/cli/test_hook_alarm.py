@@ -22,17 +22,17 @@ from hook_runs import (
     run_changed_hook,
     stops,
 )
-from notyet.cli.hook_input import Call, Options
+from notyet.hook.payload import Call, Options
 
 # Reads an event once for each step of our code while the short timer runs that looks whether it is
 # complete, and lets it go off at that step.
 AT_EACH_STEP = f"""
 import os, signal, sys
 sys.path.insert(0, {str(ENTRY.parent.parent)!r})
-from notyet.cli import hook_process
-from notyet.cli.hook_input import Call, Options
+from notyet.hook import process as hook_process
+from notyet.hook.payload import Call, Options
 from notyet.core import json_text
-from notyet.dialects import Reply
+from notyet.hosts import Reply
 
 EVENT = b'{{"a": 1}}'
 
@@ -112,7 +112,7 @@ def ring():
 # Stdin is read when all the time for it is over already.
 LATE = f"""{RINGS}
 from notyet import system
-from notyet.cli import hook_process
+from notyet.hook import process as hook_process
 hook_process._SILENCE = hook_process._LONGEST_READING = 0
 read = system.read
 def late(descriptor, size):
@@ -202,10 +202,10 @@ sys.meta_path.insert(0, Finder())
 @pytest.mark.parametrize(
     "names",
     [
-        ["notyet.cli.hook_line"],
-        ["notyet.config.load", "notyet.cli.hook_unchecked"],
+        ["notyet.hook.line"],
+        ["notyet.config.load", "notyet.hook.line"],
         ["notyet.ledger.file"],
-        ["notyet.cli.hook_line", "notyet.cli.hook_unchecked", "notyet.cli.hook_check"],
+        ["notyet.hook.line", "notyet.hook.line", "notyet.hook.check"],
     ],
     ids=" ".join,
 )
@@ -217,7 +217,7 @@ def test_time_that_runs_out_while_something_is_imported_is_said_and_written_down
     )
     assert_allows("claude", done.returncode, done.stdout)
     assert "no answer within the 30 s" in json.loads(done.stdout)["systemMessage"]
-    if "notyet.cli.hook_check" not in names:  # which is what writes it down
+    if "notyet.hook.check" not in names:  # which is what writes it down
         assert stops() == [("skipped", "deadline")]
 
 
@@ -247,7 +247,7 @@ load.load = hangs"""
 def test_a_host_of_whom_nothing_is_known_is_told_of_the_time_that_was_kept(tmp_path):
     change = """
 import _signal
-from notyet.cli import hook_input
+from notyet.hook import payload as hook_input
 def late(*_):
     _signal.raise_signal(_signal.SIGALRM)
 hook_input.payload_from = late"""
@@ -259,7 +259,7 @@ hook_input.payload_from = late"""
 def test_an_answer_that_is_known_is_not_lost_when_time_is_up_while_it_is_put_into_words(tmp_path):
     project = new_project(tmp_path / "p", gate("exit 1"))
     change = f"""{RINGS}
-from notyet.cli import hook_line
+from notyet.hook import line as hook_line
 class Said(list):
     def __iter__(self):
         ring()
@@ -278,7 +278,7 @@ hook_line.Hook.answer = answered"""
 def test_time_that_is_up_just_when_all_was_said_to_one_stream_does_not_cost_the_other(tmp_path):
     project = new_project(tmp_path / "p", gate("exit 1"))
     change = f"""{RINGS}
-from notyet.cli import hook_time
+from notyet.hook import process as hook_time
 stop = hook_time.Alarm.stop
 def stopping(alarm):
     if sys._getframe(1).f_code.co_name == "_write":

@@ -3,13 +3,13 @@
 import json
 
 from hook_runs import gate, new_project, payload, run_changed_hook, stops
-from notyet.cli import hook_check
+from notyet.hook import check as hook_check
 
 
 def test_a_fault_in_what_is_done_while_gates_are_at_work_does_not_end_them(tmp_path):
     project = new_project(tmp_path / "p", gate("exit 1"))
     change = """
-from notyet.ledger.sqlite import Ledger
+from notyet.ledger.ledger import Ledger
 def fails(_):
     raise OSError("disk I/O error")
 Ledger.write_back = fails"""

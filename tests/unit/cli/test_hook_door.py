@@ -6,10 +6,12 @@ import os
 import pytest
 
 from hook_runs import ask, in_bytes, new_project, payload, run_hook, stops, trust
-from notyet.cli import hook, hook_check, hook_line
-from notyet.cli.hook_input import Call, Options
-from notyet.cli.hook_process import OutOfTime
-from notyet.config.switch import switch_off
+from notyet.cli import hook
+from notyet.config.off import switch_off
+from notyet.hook import check as hook_check
+from notyet.hook import line as hook_line
+from notyet.hook.payload import Call, Options
+from notyet.hook.process import OutOfTime
 
 GATE = '[gates.g]\nrun = "exit 1"\nwhen = "always"\n'
 EVENTS = ("Stop", "SubagentStop", "SessionStart", "SubagentStart")

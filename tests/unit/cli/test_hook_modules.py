@@ -18,7 +18,7 @@ ALWAYS = GATE + 'when = "always"\n'
 FOR_SUBAGENTS = ALWAYS + 'for = "subagents"\n'
 # What a bare interpreter has not loaded: nothing else may be on a hook's way.
 AT_THE_DOOR = {"__future__", "_json"}
-ASKING = AT_THE_DOOR | {"_sqlite3", "_functools", "_ctypes", "select"}
+ASKING = AT_THE_DOOR | {"_sqlite3", "errno", "_functools", "_ctypes", "select"}
 SPARED = ASKING - {"_ctypes"} | {"_blake2"}  # by a digest of files, which an agent writes
 
 
@@ -51,7 +51,7 @@ def test_where_nothing_is_configured_the_door_is_all_that_is_loaded(tmp_path, ev
 
 def test_to_find_out_who_calls_costs_one_module(tmp_path):
     ours, others = loaded_by(tmp_path)
-    assert ours == packed("door") | {"notyet.dialects.detect"}
+    assert ours == packed("door") | {"notyet.hosts.detect"}
     assert others == AT_THE_DOOR
 
 
@@ -90,5 +90,5 @@ def test_a_gate_that_depends_on_files_loads_what_looks_at_them(git_project):
 
 
 def test_the_pack_says_where_all_libraries_lie_that_a_hook_loads():
-    of_every_python = {"__future__", "_functools"}
+    of_every_python = {"__future__", "_functools", "errno"}
     assert (ASKING | SPARED) - of_every_python == set(LIBRARIES)

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from hook_runs import FAILING, ask, clean_environ, new_project, payload, run_hook, stops
-from notyet.config.switch import switch_off
+from notyet.config.off import switch_off
 
 MARK = "notyet-status-1"
 PROBE = {"NOTYET_PROBE": MARK}

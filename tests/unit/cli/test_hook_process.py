@@ -220,7 +220,7 @@ def loaded_by(folder):
 def test_a_stop_without_gates_loads_and_writes_nothing(tmp_path):
     (tmp_path / "p").mkdir()
     modules = loaded_by(tmp_path / "p")
-    assert modules.isdisjoint(HEAVY | {"_sqlite3", "notyet.engine", "notyet.cli.hook_check"})
+    assert modules.isdisjoint(HEAVY | {"_sqlite3", "notyet.engine.engine", "notyet.hook.check"})
     assert not os.path.exists(os.environ["XDG_STATE_HOME"])
 
 
@@ -291,8 +291,8 @@ hook.wait()
 
 @pytest.mark.rule("E9", "E6")
 def test_muxs_ten_seconds_are_known_without_being_told():
-    from notyet.cli.hook_input import Call, Options
-    from notyet.cli.hook_line import Hook
+    from notyet.hook.line import Hook
+    from notyet.hook.payload import Call, Options
 
     left = {
         host: Hook(Call(Options(["--host", host]), {}, bytes), lambda: None).time_left()

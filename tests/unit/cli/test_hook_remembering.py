@@ -25,7 +25,7 @@ from workspaces import write_there
 
 pytestmark = pytest.mark.rule("N1")
 MARKING = '[gates.g]\nrun = "echo asked >> ../marks; test ! -e bad"\nfor = "all"\n'
-REMEMBERING = {"notyet.remembering", "notyet.workspace.look"}
+REMEMBERING = {"notyet.engine.unchanged", "notyet.git.look"}
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_start_that_cannot_be_remembered_is_a_start_with_a_line_on_stderr(proj
 def test_a_fault_of_ours_does_not_keep_an_agent_from_starting(project):
     text = MARKING + "[start]\ntell = true\n"
     new_project(project, text)
-    change = "import notyet.beginning as r\ndef fail(*_): raise ZeroDivisionError('ours')\n"
+    change = "import notyet.engine.unchanged as r\ndef fail(*_): raise ZeroDivisionError('ours')\n"
     done = run_changed_hook(start(project), change + "r.files_of = fail")
     assert done.returncode == 0
     assert "additionalContext" in done.stdout.decode()
@@ -134,13 +134,13 @@ HEAVY = {"json", "re", "subprocess", "dataclasses", "typing", "asyncio", "thread
 def test_a_spared_stop_and_a_start_load_nothing_heavy(project):
     assert loaded_by(start(project)).isdisjoint(HEAVY)
     modules = loaded_by(payload("claude", project))
-    assert modules.isdisjoint(HEAVY | {"notyet.checks.command", "notyet.workspace.remote"})
+    assert modules.isdisjoint(HEAVY | {"notyet.run.stage", "notyet.git.remote"})
     assert stops() == [("skipped", "unchanged")]
 
 
 def test_gates_that_are_always_asked_load_nothing_of_it(project):
     new_project(project, MARKING + 'when = "always"\n')
-    assert loaded_by(start(project)).isdisjoint(REMEMBERING | {"_sqlite3", "notyet.engine"})
+    assert loaded_by(start(project)).isdisjoint(REMEMBERING | {"_sqlite3", "notyet.engine.engine"})
     assert loaded_by(payload("claude", project)).isdisjoint(REMEMBERING)
     assert (stops(), asked(project)) == ([("passed", "")], 1)
     assert query("SELECT * FROM starts") == []
@@ -148,7 +148,7 @@ def test_gates_that_are_always_asked_load_nothing_of_it(project):
 
 def test_outside_of_git_nothing_of_it_is_loaded_either(tmp_path):
     bare = new_project(tmp_path / "bare", MARKING)
-    assert loaded_by(start(bare)).isdisjoint(REMEMBERING | {"_sqlite3", "notyet.engine"})
+    assert loaded_by(start(bare)).isdisjoint(REMEMBERING | {"_sqlite3", "notyet.engine.engine"})
     assert loaded_by(payload("claude", bare)).isdisjoint(REMEMBERING)
     assert (stops(), asked(bare)) == ([("passed", "")], 1)
 

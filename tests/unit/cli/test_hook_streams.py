@@ -11,9 +11,10 @@ import pytest
 
 from commands import pids_in, running
 from hook_runs import gate, in_bytes, new_project, payload, run_changed_hook, stops
-from notyet.cli import hook, hook_process
+from notyet.cli import hook
 from notyet.cli.main import main
-from notyet.dialects import Reply
+from notyet.hook import process as hook_process
+from notyet.hosts import Reply
 
 
 class Streams:
@@ -202,18 +203,18 @@ def test_the_module_is_run_as_a_program(tmp_path):
 # A signal comes while Python is in a callback, out of which nothing can be raised.
 LOSES = """
 import os, sys, signal
-from notyet import deadline  # among what is loaded anyway
+from notyet.engine import stop as deadline # among what is loaded anyway
 class Lock:
     def __del__(self):
         signal.raise_signal(signal.{number})
         len("so that the handler is called in here")
-from notyet.checks import command
+from notyet.run import stage as command
 ask = command.run_processes
 def asking(*given, **named):
     Lock()
     return ask(*given, **named)
 command.run_processes = asking
-from notyet.checks import question
+from notyet.run import command as question
 question.run_processes = asking
 """
 
@@ -237,7 +238,7 @@ def test_other_faults_in_callbacks_are_printed_as_ever(tmp_path):
 class Faulty:
     def __del__(self):
         1 / 0
-sweep = __import__("notyet.cli.hook_process", fromlist="x")
+sweep = __import__("notyet.hook.process", fromlist="x")
 def sweeping(do=sweep._sweep):
     Faulty()
     do()

@@ -26,7 +26,7 @@ from hook_runs import (
     run_hook,
     stops,
 )
-from notyet.cli import hook_process
+from notyet.hook import process as hook_process
 
 
 def start(*argv, **options):
@@ -67,9 +67,7 @@ def test_a_whole_event_is_answered_although_the_host_leaves_the_pipe_open(tmp_pa
     reads, writes = os.pipe()
     os.write(writes, json.dumps(payload("claude", project)).encode() + b"\n")
     # It does not wait until the host has said nothing for long.
-    change = (
-        "from notyet.cli import hook_process as here\nhere._SILENCE = here._LONGEST_READING = 99"
-    )
+    change = "from notyet.hook import process as here\nhere._SILENCE = here._LONGEST_READING = 99"
     try:
         done = run_changed_hook(reads, change)
     finally:
@@ -145,7 +143,7 @@ def test_whatever_takes_too_long_in_the_hook_itself_the_host_is_answered(tmp_pat
     change = f"""
 import re, time
 import notyet.config.load as load
-from notyet.cli import hook_time
+from notyet.hook import process as hook_time
 def guard(alarm):
     alarm.set(alarm.left() - 29, 20, hook_time.raise_out_of_time)
 hook_time.Alarm.guard = guard

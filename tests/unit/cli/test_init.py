@@ -15,12 +15,12 @@ from hook_runs import ask as ask_hook
 from hook_runs import payload, query, stops
 from installs import converse, environment, start
 from notyet.cli import init
+from notyet.cli.init import judged
 from notyet.cli.init_text import Trial, file_text
-from notyet.cli.init_try import judged
 from notyet.cli.main import main
 from notyet.config.schema import examine
 from notyet.core.verdict import Problem, Report
-from notyet.project.proposal import Proposal
+from notyet.project.folder import Proposal
 
 MAKEFILE = "test:\n\t@echo ran >> ran; exit $${CODE:-0}\nlint:\n\t@echo bad style; exit 3\n"
 
@@ -270,7 +270,7 @@ def test_a_host_is_found_by_its_program(shop, home, tmp_path, monkeypatch, capsy
 
 
 def test_without_a_home_no_host_is_offered(shop, monkeypatch):
-    from notyet.cli.init_hosts import hosts_to_offer
+    from notyet.cli.init import hosts_to_offer
 
     assert hosts_to_offer(str(shop), {"PATH": str(shop)}) == []
 

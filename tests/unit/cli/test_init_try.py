@@ -5,11 +5,11 @@ import tomllib
 
 import pytest
 
+from notyet.cli.init import judged
 from notyet.cli.init_text import Trial
-from notyet.cli.init_try import judged
 from notyet.cli.main import main
 from notyet.core.verdict import Allow, Block, Report
-from notyet.project.proposal import Proposal
+from notyet.project.folder import Proposal
 
 PROPOSAL = Proposal(name="tests", tool="make", run="make test", file="Makefile")
 

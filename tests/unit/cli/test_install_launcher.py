@@ -12,7 +12,7 @@ import pytest
 from hook_runs import FAILING, clean_environ, new_project, payload
 from launching import copy_of_package
 from notyet.cli.main import main
-from notyet.config.store import state_folder
+from notyet.config.find import state_folder
 from notyet.install.entry import parsed
 from notyet.install.launcher import data_folder, installation, is_laid, own_folder, own_root
 

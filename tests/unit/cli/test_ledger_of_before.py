@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from hook_runs import ledger_path, new_project, payload, run_hook
-from notyet.ledger.file import APPLICATION
-from notyet.ledger.migrations import STEPS, VERSION
+from notyet.ledger.file import APPLICATION, STEPS, VERSION
 
 GATES = '[gates.tests]\nrun = "exit 1"\nwhen = "always"\n'
 

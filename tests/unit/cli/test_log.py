@@ -188,7 +188,7 @@ def test_filters_narrow_it_down(capsys, here):
 
 
 def test_very_many_stops_are_shown_as_they_are_read(capsys, here, monkeypatch):
-    monkeypatch.setattr("notyet.ledger.past_read._AT_ONCE", 2)
+    monkeypatch.setattr("notyet.ledger.past._AT_ONCE", 2)
     for n in range(5):
         decided(here, session_id=f"s{n}")
     head, *lines = shown(capsys)[1].splitlines()
@@ -389,7 +389,7 @@ def test_a_damaged_ledger_is_left_to_the_next_stop_and_said(capsys, here):
 
 def test_a_ledger_that_others_hold_is_said(capsys, here, monkeypatch):
     decided(here)
-    monkeypatch.setattr("notyet.ledger.sqlite.Connection", _impatient)
+    monkeypatch.setattr("notyet.ledger.ledger.Connection", _impatient)
     with closing(sqlite3.connect(ledger_path(), isolation_level=None)) as db:
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("BEGIN EXCLUSIVE")

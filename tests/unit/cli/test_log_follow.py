@@ -14,8 +14,8 @@ import pytest
 
 from hook_runs import clean_environ, ledger_path
 from notyet import Allow, Block, Decision, Ledger, Report
-from notyet.cli.log_follow import _Following, follow
-from notyet.ledger import past_news
+from notyet.cli.log import _Following, follow
+from notyet.ledger import find as past_news
 from notyet.ledger.past import Wish
 from support import decide, stop
 
@@ -145,7 +145,7 @@ def told(capsys):
 
 
 def test_of_send_backs_the_newest_are_watched_and_of_what_is_asked_all(ledger, monkeypatch, capsys):
-    monkeypatch.setattr("notyet.cli.log_follow._MOST_WATCHED", 2)
+    monkeypatch.setattr("notyet.cli.log._MOST_WATCHED", 2)
     watching = _Following(ledger, Wish(), as_json=True)
     watching.begin()
     watching.look()  # there is no file yet
@@ -195,7 +195,7 @@ def test_a_busy_ledger_is_asked_again_from_the_same_stop_on(ledger, capsys):
 
 
 def test_what_happened_while_it_was_stopped_is_told_in_order_and_whole(ledger, monkeypatch, capsys):
-    monkeypatch.setattr("notyet.ledger.past_news._AT_ONCE", 10)
+    monkeypatch.setattr("notyet.ledger.find._AT_ONCE", 10)
     watching = _Following(ledger, Wish(), as_json=True)
     decide(ledger, stop(), "passed")
     watching.begin()
@@ -243,7 +243,7 @@ def test_one_that_lost_its_asker_is_told_of_and_corrected_if_it_is_decided_after
     watching.begin()
     watching.look()
     assert told(capsys) == []
-    monkeypatch.setattr("notyet.ledger.past_read.is_lost", lambda *_: True)
+    monkeypatch.setattr("notyet.ledger.past.is_lost", lambda *_: True)
     watching.look()
     watching.look()
     assert json.loads(capsys.readouterr().out)["why"] == "lost"
@@ -258,6 +258,6 @@ def test_following_in_this_process_ends_with_an_interrupt(ledger, monkeypatch, c
     def interrupted(_seconds):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("notyet.cli.log_follow.time.sleep", interrupted)
+    monkeypatch.setattr("notyet.cli.log.time.sleep", interrupted)
     assert follow(ledger, Wish(), as_json=True) == 130
     assert json.loads(capsys.readouterr().out)["outcome"] == "passed"

@@ -7,9 +7,8 @@ import pytest
 
 import notyet
 from notyet.cli import demo
-from notyet.cli.help import EXAMPLES, GROUPS
-from notyet.cli.main import COMMANDS, main, parsed, summaries
-from notyet.cli.style import Style
+from notyet.cli.main import COMMANDS, EXAMPLES, GROUPS, main, parsed, summaries
+from notyet.cli.terminal import Style
 
 
 def test_every_command_is_in_the_help(capsys):

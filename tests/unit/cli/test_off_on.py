@@ -9,7 +9,7 @@ import pytest
 from hook_runs import FAILING, ask, new_project, payload, query, stops
 from notyet.cli import person
 from notyet.cli.main import main
-from notyet.config.store import state_folder
+from notyet.config.find import state_folder
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_off_ends_by_itself(project, monkeypatch):
     main(["off", "30m"])
     assert outcome(project) == ("skipped", "off")
     later = time.time() + 1801
-    monkeypatch.setattr("notyet.config.switch.time.time", lambda: later)
+    monkeypatch.setattr("notyet.config.off.time.time", lambda: later)
     assert outcome(project) == ("blocked", "bad")
 
 

@@ -8,12 +8,11 @@ import pytest
 
 from hook_runs import ask, ledger_path, payload, trust
 from notyet.cli.main import main
-from notyet.core.command import Command
 from notyet.core.event import StopEvent
-from notyet.core.gate import Gate
-from notyet.engine import Engine
-from notyet.ledger.sqlite import Ledger
-from notyet.report import replay_places
+from notyet.core.gate import Command, Gate
+from notyet.engine.engine import Engine
+from notyet.ledger.ledger import Ledger
+from notyet.replay import past as replay_places
 from replays import EVIL, GATES, capped, changed, replayable, replayed, results, stop
 
 

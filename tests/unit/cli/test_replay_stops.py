@@ -10,8 +10,8 @@ import pytest
 from hook_runs import ask, ledger_path, payload, trust
 from notyet.cli.main import main
 from notyet.core.event import StopEvent
-from notyet.engine import Engine
-from notyet.ledger.sqlite import Ledger
+from notyet.engine.engine import Engine
+from notyet.ledger.ledger import Ledger
 from replays import GATES, capped, changed, replayable, replayed, results, stop
 
 

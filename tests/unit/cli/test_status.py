@@ -12,7 +12,7 @@ import pytest
 
 from hook_runs import ENTRY, FAILING, clean_environ, stops, trust
 from notyet.cli.main import main
-from notyet.report.faults.fault import CODES, LEVELS
+from notyet.status.faults.fault import CODES, LEVELS
 from status_world import GATES, World
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "status.md"
@@ -170,8 +170,8 @@ def test_in_a_folder_that_is_gone_it_says_so(tmp_path):
 
 def test_programs_that_hang_or_flood_do_not_hold_it_up(world_of, monkeypatch):
     world = world_of("codex")
-    monkeypatch.setattr("notyet.report.faults.codex_server.PATIENCE", 0.1)
-    monkeypatch.setattr("notyet.report.faults.versions.PATIENCE", 0.1)
+    monkeypatch.setattr("notyet.status.faults.codex_server.PATIENCE", 0.1)
+    monkeypatch.setattr("notyet.status.faults.programs.PATIENCE", 0.1)
     for script in ("sleep 60", "yes", "sleep 60 & sleep 60", "trap '' TERM; while :; do :; done"):
         world.program("codex", script)
         started = time.monotonic()

@@ -6,7 +6,7 @@ import planted_entries
 import planted_own
 import planted_programs
 import planted_settings
-from notyet.report.faults.fault import CODES
+from notyet.status.faults.fault import CODES
 from planting import PLANTED
 from status_world import World
 

@@ -10,8 +10,8 @@ import pytest
 from conftest import git
 from hook_runs import ask, payload, trust
 from notyet.cli.main import main
-from notyet.cli.status_now import ledger_line, near, span
-from notyet.report.lately import Lately
+from notyet.cli.status_show import ledger_line, near, span
+from notyet.status.lately import Lately
 from status_world import World
 
 GATES = """\

@@ -11,7 +11,7 @@ import pytest
 from conftest import git
 from hook_runs import ask, payload, run_hook, stops, trust
 from notyet.cli.main import main
-from notyet.config.switch import switch_off
+from notyet.config.off import switch_off
 from status_world import World
 
 GATES = """\

@@ -5,8 +5,7 @@ import os
 
 import pytest
 
-from notyet.cli.style import Style
-from notyet.cli.table import outcome_cell, table, width
+from notyet.cli.terminal import Style, outcome_cell, table, width
 
 PLAIN = Style(io.StringIO())
 

@@ -8,8 +8,8 @@ import pytest
 from config_places import READS, hooks, write
 from hook_runs import new_project
 from notyet.cli.main import main
+from notyet.config.find import has_record, state_folder
 from notyet.config.load import NO_LOOK, load
-from notyet.config.store import has_record, state_folder
 from workspaces import load_there, unreachable, write_there
 
 pytestmark = pytest.mark.usefixtures("place")

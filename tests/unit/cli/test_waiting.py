@@ -6,7 +6,7 @@ import struct
 import termios
 
 import installs
-from notyet.cli.waiting import waiting
+from notyet.cli.terminal import waiting
 
 
 def test_on_a_terminal_status_says_what_it_waits_for_and_takes_it_back(tmp_path, home):

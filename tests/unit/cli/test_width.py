@@ -3,7 +3,7 @@
 import pytest
 
 from notyet.cli.lines import in_a_line
-from notyet.cli.width import columns_of, cut, padded
+from notyet.cli.terminal import columns_of, cut, padded
 
 
 @pytest.mark.parametrize(

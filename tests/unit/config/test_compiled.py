@@ -3,14 +3,11 @@ import sys
 
 import pytest
 
-from notyet.config.compiled import thaw
-from notyet.config.file_observer import FileObserver
-from notyet.config.freezing import freeze
+from notyet.config.compile import freeze
 from notyet.config.native import read_native
-from notyet.config.settings import Settings
-from notyet.config.unchanged import FORMAT
-from notyet.core.command import Command
-from notyet.core.gate import Function, Gate, Match, Source
+from notyet.config.settings import FileObserver, Settings, thaw
+from notyet.config.trusted import FORMAT
+from notyet.core.gate import Command, Function, Gate, Match, Source
 from notyet.core.json_text import dumps, loads
 from notyet.core.record import replace
 
@@ -115,7 +112,7 @@ def test_what_is_no_compiled_form_of_ours_is_a_value_error(frozen):
 def test_thawing_loads_nothing_heavy():
     code = (
         "import sys; before = set(sys.modules)\n"
-        "from notyet.config.compiled import thaw\n"
+        "from notyet.config.settings import thaw\n"
         "thaw({'format': 1, 'file': 'f', 'gates': [{'name': 'g', 'check': {'script': 'x'}}]})\n"
         "print(*sorted(m for m in set(sys.modules) - before if not m.startswith('notyet')))"
     )

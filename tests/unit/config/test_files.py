@@ -3,7 +3,7 @@ import os
 import pytest
 
 from notyet.config.files import above, known_as, native_files, real_folder, user_folder
-from notyet.config.files_hosts import host_files
+from notyet.config.host_files import host_files
 
 
 def test_a_folder_lies_in_all_that_are_above_it():

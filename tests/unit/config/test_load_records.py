@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from config_places import READS, commands, hooks, setup, write, write_own, write_user_toml
+from notyet.config.find import record_path, state_folder
 from notyet.config.load import load
-from notyet.config.store import read_record, record_path, state_folder
+from notyet.config.trust import read_record
 
 
 def test_gates_of_the_same_name_from_different_files_keep_different_names(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 
 from commands import until
 from config_places import READS, hooks, write, write_own, write_user_toml
+from notyet.config.find import state_folder
 from notyet.config.load import NO_LOOK
-from notyet.config.store import state_folder
 from workspaces import (
     load_here,
     load_there,

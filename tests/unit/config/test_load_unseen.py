@@ -7,9 +7,9 @@ import pytest
 
 from config_places import READS, hooks, write, write_own, write_user_toml
 from notyet.config.load import NO_LOOK
-from notyet.configured import configured_engine
 from notyet.core.event import StopEvent
 from notyet.core.record import replace
+from notyet.engine.from_project import configured_engine
 from workspaces import load_here, load_there, naming, places, trust_there, unreachable, write_there
 
 PROGRAM = "#!/usr/bin/env python3\nimport sys\nsys.exit('not done')\n"

@@ -1,6 +1,6 @@
 import pytest
 
-from notyet.config.mistakes import Mistake, did_you_mean
+from notyet.config.document import Mistake, did_you_mean
 
 KNOWN = ("max_blocks", "session_ceiling", "paths", "run", "for", "if_broken", "timeout", "env")
 

@@ -3,8 +3,7 @@ import time
 import pytest
 
 from notyet.config.native import read_native
-from notyet.core.command import Command
-from notyet.core.gate import Gate, Match, Source
+from notyet.core.gate import Command, Gate, Match, Source
 from notyet.core.limits import Limits
 from notyet.core.verdict import OUTCOMES
 

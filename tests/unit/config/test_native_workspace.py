@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from notyet.config.compile import compile_text
-from notyet.config.compiled import thaw
+from notyet.config.compile import compile_text, freeze
+from notyet.config.document import is_config_name, quoted
 from notyet.config.files import ConfigFile, above, parent
-from notyet.config.freezing import freeze
-from notyet.config.naming import is_config_name, quoted
+from notyet.config.find import record_path, state_folder
 from notyet.config.schema import pages
-from notyet.config.store import Trusted, read_record, record_path, state_folder, write_record
+from notyet.config.settings import thaw
+from notyet.config.trust import Trusted, read_record, write_record
 
 THERE = "ssh://dev@box/srv/app"
 GATES = '[gates]\na = "x"\n[gates.b]\nrun = "y"\ndir = "sub"\n'

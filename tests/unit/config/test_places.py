@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from config_places import write, write_user_toml
+from notyet.config.find import projects_files, starts
 from notyet.config.load import load
-from notyet.config.places import projects_files, starts
-from notyet.config.setup import Setup
-from notyet.config.switch import switch_off, switch_on
+from notyet.config.off import switch_off, switch_on
+from notyet.config.settings import Setup
 
 GATES = '[gates]\na = "x"\n'
 
@@ -109,7 +109,7 @@ def test_names_that_no_file_can_have_are_no_places(tmp_path):
 def test_asking_loads_next_to_nothing(tmp_path):
     code = (
         "import sys; before = set(sys.modules)\n"
-        "from notyet.config.places import projects_files\n"
+        "from notyet.config.find import projects_files\n"
         f"assert projects_files({str(tmp_path)!r}, 'claude', {{'HOME': {str(tmp_path)!r}}}) == []\n"
         "print(*sorted(set(sys.modules) - before))"
     )
@@ -123,7 +123,7 @@ def test_asking_loads_next_to_nothing(tmp_path):
     assert set(done.stdout.split()) - {"__future__"} == {
         "notyet",
         "notyet.config",
-        "notyet.config.places",
+        "notyet.config.find",
         "notyet.core",
         "notyet.core.address",
         "notyet.homes",

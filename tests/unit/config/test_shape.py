@@ -2,8 +2,20 @@ import math
 
 import pytest
 
-from notyet.config.quantities import Number, Seconds, Whole
-from notyet.config.scalars import Anything, Choice, Flag, Glob, Shape, Text, name_of, quoted, said
+from notyet.config.scalars import (
+    Anything,
+    Choice,
+    Flag,
+    Glob,
+    Number,
+    Seconds,
+    Shape,
+    Text,
+    Whole,
+    name_of,
+    quoted,
+    said,
+)
 from notyet.config.shape import Either, Field, ListOf, MapOf, Table, check, json_schema, rows
 
 BOOK = Table(

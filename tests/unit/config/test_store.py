@@ -3,16 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from notyet.config.store import (
-    Trusted,
-    has_record,
-    read_record,
-    record_path,
-    remove_record,
-    state_folder,
-    write_record,
-)
+from notyet.config.find import has_record, record_path, state_folder
 from notyet.config.tree import text_of
+from notyet.config.trust import Trusted, read_record, remove_record, write_record
 
 
 def test_a_record_comes_back_as_it_was(tmp_path):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from notyet.config.store import state_folder
-from notyet.config.switch import Off, switch_off, switch_on, switched_off
+from notyet.config.find import state_folder
+from notyet.config.off import Off, switch_off, switch_on, switched_off
 
 
 def is_off(cwd):

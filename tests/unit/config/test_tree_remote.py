@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from notyet.config.remote import RemoteTree
 from notyet.config.tree import MOST_BYTES
-from notyet.config.tree_remote import RemoteTree
 from workspaces import PATIENCE, unreachable, write_there
 
 
@@ -156,7 +156,7 @@ def test_a_machine_that_answers_otherwise_is_not_believed(
     warm_box, tmp_path, monkeypatch, answer, words
 ):
     write_there(tmp_path, "notyet.toml", "x")
-    monkeypatch.setattr("notyet.config.tree_remote._LOOK", answer)
+    monkeypatch.setattr("notyet.config.remote._LOOK", answer)
     unseen = RemoteTree(warm_box.url(tmp_path), PATIENCE).unseen
     assert words in unseen
     assert "\x1b" not in unseen
@@ -166,7 +166,7 @@ def test_a_machine_that_answers_otherwise_is_not_believed(
 def test_of_more_than_we_take_whole_files_are_left_out_and_others_are_read(
     warm_box, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("notyet.config.tree_remote._MOST_FETCHED", 10_000)
+    monkeypatch.setattr("notyet.config.remote._MOST_FETCHED", 10_000)
     write_there(tmp_path, "notyet.toml", "x" * 6_000)
     large = write_there(tmp_path, ".xum/settings.json", "x" * 6_000)
     stop = write_there(tmp_path, ".mux/stop", "y" * 4_000)
@@ -178,8 +178,8 @@ def test_of_more_than_we_take_whole_files_are_left_out_and_others_are_read(
 
 @pytest.mark.rule("M5")
 def test_an_answer_that_is_longer_than_it_can_be_is_not_believed(warm_box, tmp_path, monkeypatch):
-    monkeypatch.setattr("notyet.config.tree_remote._MOST_AROUND", -1_990_000)
-    monkeypatch.setattr("notyet.config.tree_remote._MOST_FETCHED", 2_000_000)
+    monkeypatch.setattr("notyet.config.remote._MOST_AROUND", -1_990_000)
+    monkeypatch.setattr("notyet.config.remote._MOST_FETCHED", 2_000_000)
     write_there(tmp_path, "notyet.toml", "x" * 1_900_000)
     tree = RemoteTree(warm_box.url(tmp_path), PATIENCE)
     assert "answered something else than was asked" in tree.unseen

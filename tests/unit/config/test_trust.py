@@ -2,10 +2,10 @@ import os
 
 import pytest
 
-from notyet.config.compiled import thaw
 from notyet.config.files import ConfigFile
-from notyet.config.store import read_record, state_folder
-from notyet.config.trust import candidate, grant
+from notyet.config.find import state_folder
+from notyet.config.settings import thaw
+from notyet.config.trust import candidate, grant, read_record
 
 pytestmark = pytest.mark.rule("N5")
 

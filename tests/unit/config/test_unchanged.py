@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from config_places import write, write_user_toml
+from notyet.config.find import projects_files, record_path, state_folder
 from notyet.config.load import load
-from notyet.config.places import projects_files
-from notyet.config.store import Trusted, laid_out, read_record, record_path, state_folder
-from notyet.config.unchanged import are_silent, unchanged
+from notyet.config.trust import Trusted, laid_out, read_record
+from notyet.config.trusted import are_silent, unchanged
 from notyet.core.event import StopEvent
 from notyet.core.plan import missing_names, select
 
@@ -190,7 +190,8 @@ def test_where_no_gate_is_for_an_agent_none_is_made(tmp_path):
         subprocess.run([*argv, scope], capture_output=True, text=True, check=True).stdout.split()
         for scope in ("subagent", "agent")
     ]
-    assert said == [["0"], ["1", "notyet.core.gate"]]
+    gates = ["notyet.core.matcher", "notyet.core.gate"]
+    assert said == [["0", *gates], ["1", *gates]]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.core.announce import announced
+from notyet.core.message import announced
 from notyet.core.task import Result
 
 

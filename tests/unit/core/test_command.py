@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.core.command import COMMAND_DIALECTS, Command, Exit
+from notyet.core.gate import COMMAND_DIALECTS, Command, Exit
 
 
 def test_a_command_is_a_script_or_a_list_of_words():

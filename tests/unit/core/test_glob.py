@@ -1,6 +1,6 @@
 import pytest
 
-from notyet.core.glob import glob_error, glob_matches
+from notyet.core.matcher import glob_error, glob_matches
 
 
 @pytest.mark.rule("D1")

@@ -1,6 +1,6 @@
 import pytest
 
-from notyet.core.lifecycle import ACTIVE, FINAL, START, TRANSITIONS, advance
+from notyet.core.task import ACTIVE, FINAL, START, TRANSITIONS, advance
 from notyet.errors import LifecycleError
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from notyet import Allow, Block, Gate, Problem, Report
-from notyet.core.command import Command
+from notyet.core.gate import Command
 from notyet.core.message import CONTINUATION, Held, briefing, compose, left_out
 from notyet.core.record import replace
 from support import gate

@@ -2,9 +2,7 @@
 
 import pytest
 
-from notyet.core.command import Command
-from notyet.core.gate import Function
-from notyet.core.starter import Starter
+from notyet.core.gate import Command, Function, Starter
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 import pytest
 
 from notyet import Command, StartEvent, StopEvent, Task
-from notyet.core.command import where
-from notyet.core.gate import Function, Gate, place_of
+from notyet.core.gate import Function, Gate, place_of, where
 from notyet.core.remote import Remote
 
 pytestmark = pytest.mark.rule("M1")

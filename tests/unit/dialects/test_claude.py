@@ -6,7 +6,7 @@ import pytest
 
 from notyet import Allow, Block, Halt
 from notyet.core.event import BackgroundTask, StartEvent
-from notyet.dialects import claude, claude_hooks, codex_hooks
+from notyet.hosts import claude, claude_hooks, codex_hooks
 from support import stop, substop
 from wire import (
     check_reading,

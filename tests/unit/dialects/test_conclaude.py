@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from notyet import Allow, Block, Halt
-from notyet.core.command import Command, Exit
 from notyet.core.event import BackgroundTask, StartEvent
-from notyet.core.gate import Gate
+from notyet.core.gate import Command, Exit, Gate
 from notyet.core.verdict import Problem
-from notyet.dialects import Reply, conclaude
-from notyet.dialects.claude import read_event
-from notyet.dialects.reading import Reading
+from notyet.hosts import Reply, conclaude
+from notyet.hosts.answers import Reading
+from notyet.hosts.claude import read_event
 from support import stop, substop
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "conclaude"

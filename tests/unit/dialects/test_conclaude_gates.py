@@ -8,11 +8,10 @@ import pytest
 import yaml
 
 from notyet import Allow, Block
-from notyet.core.command import Command, Exit
-from notyet.core.gate import Gate, Source, why_not
+from notyet.core.gate import Command, Exit, Gate, Source, why_not
 from notyet.core.plan import select
-from notyet.dialects import conclaude
-from notyet.dialects.reading import Reading
+from notyet.hosts import conclaude
+from notyet.hosts.answers import Reading
 from support import stop, substop
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "conclaude"

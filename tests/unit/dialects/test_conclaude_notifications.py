@@ -4,7 +4,7 @@ import pytest
 
 from notyet import Allow, Block, Decision
 from notyet.core.verdict import Report
-from notyet.dialects import conclaude
+from notyet.hosts import conclaude
 from support import gate, stop, substop
 
 LOUD = {

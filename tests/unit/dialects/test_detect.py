@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.dialects.detect import detect
+from notyet.hosts.detect import detect
 from wire import name_of, vectors
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from notyet.core.event import StopEvent
 from notyet.core.verdict import Allow
-from notyet.dialects import (
+from notyet.hosts import (
     HOSTS,
     PATIENCE,
     SILENCE,
@@ -14,7 +14,7 @@ from notyet.dialects import (
     host_face,
     start_face,
 )
-from notyet.dialects.faces import CommandFace, FunctionFace, HostFace, StartFace
+from notyet.hosts.faces import CommandFace, FunctionFace, HostFace, StartFace
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from notyet import Allow
 from notyet.core.event import StartEvent
-from notyet.dialects import Reply, mux
+from notyet.hosts import Reply, mux
 from support import stop, substop
 from wire import (
     check_reading,

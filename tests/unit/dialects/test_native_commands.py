@@ -7,7 +7,7 @@ import pytest
 from notyet import Allow, Block, Halt, StopEvent
 from notyet.core.event import ENDINGS, BackgroundTask, StartEvent, Usage
 from notyet.core.verdict import Problem
-from notyet.dialects import native, native_host
+from notyet.hosts import native, native_host
 from support import stop, substop
 from wire import (
     check_reading,

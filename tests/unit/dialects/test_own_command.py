@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.dialects.own_command import is_only_hook, ours_in, ours_of
+from notyet.hosts.own_command import is_only_hook, ours_in, ours_of
 
 HOOK = ["notyet", "hook"]
 

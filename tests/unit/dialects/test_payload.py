@@ -6,8 +6,8 @@ import pytest
 
 from notyet.core.event import BackgroundTask, StartEvent, StopEvent
 from notyet.core.record import as_dict
-from notyet.dialects import host_face, payload
-from notyet.dialects.detect import detect
+from notyet.hosts import host_face, payload
+from notyet.hosts.detect import detect
 from wire import VECTORS, vectors
 
 FOLDER = VECTORS / "payloads"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from notyet.dialects import transcript
-from notyet.dialects.transcript import last_message, last_message_of
+from notyet.hosts import transcript
+from notyet.hosts.transcript import last_message, last_message_of
 from support import stop, substop
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "transcripts"
@@ -134,7 +134,7 @@ def test_lines_of_fifty_megabytes_cost_no_memory_to_speak_of(file):
     line = said("x" * 50 * MIB)
     file.write_bytes(said("early") + line)
     script = (
-        "import resource, sys; from notyet.dialects.transcript import last_message;"
+        "import resource, sys; from notyet.hosts.transcript import last_message;"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
         "print(last_message(sys.argv[1]));"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
@@ -198,7 +198,7 @@ def test_a_file_we_may_not_read_has_no_message(file):
     file.write_bytes(said("secret"))
     file.chmod(0)
     script = (
-        "import os, sys; from notyet.dialects.transcript import last_message;"
+        "import os, sys; from notyet.hosts.transcript import last_message;"
         "os.geteuid() or os.setuid(65534);"  # root reads everything
         "print(last_message(sys.argv[1]))"
     )
@@ -322,7 +322,7 @@ def test_in_mux_the_transcript_of_a_subagent_is_its_own(file):
 def test_reading_a_transcript_loads_nothing_heavy():
     script = (
         "import sys; before = set(sys.modules);"
-        "from notyet.dialects.transcript import last_message;"
+        "from notyet.hosts.transcript import last_message;"
         "assert last_message(sys.argv[1]);"
         "print(*sorted(set(sys.modules) - before))"
     )

@@ -14,7 +14,7 @@ import pytest
 
 from hook_runs import FAILING, PASSING, new_project, payload, run_hook
 from launching import copy_of_package, from_pack, laid, started
-from notyet.dialects.own_command import is_launcher
+from notyet.hosts.own_command import is_launcher
 from notyet.install.launcher import (
     data_folder,
     has_pack,
@@ -159,8 +159,8 @@ def test_a_source_that_changed_is_imported_and_not_taken_from_the_pack(tmp_path)
     ("module", "source", "why"),
     [
         ("cli/hook.py", b"def", "SyntaxError"),
-        ("cli/hook_process.py", b"\0", "(SyntaxError|ValueError)"),
-        ("cli/hook_input.py", b"raise SystemExit(2)", "SystemExit"),
+        ("hook/process.py", b"\0", "(SyntaxError|ValueError)"),
+        ("hook/payload.py", b"raise SystemExit(2)", "SystemExit"),
         ("cli/hook.py", b"def serve(argv):\n    1 / 0", "ZeroDivisionError"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.config.mistakes import Mistake
+from notyet.config.document import Mistake
 from notyet.install import claude, codex
 from notyet.install.edit import Step
 from notyet.install.entry import Entry

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from notyet.dialects.own_command import is_only_hook, ours_in
+from notyet.hosts.own_command import is_only_hook, ours_in
 from notyet.install.entry import Ours, entries, parsed
 from notyet.install.start import (
     NoCommand,

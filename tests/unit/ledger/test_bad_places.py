@@ -135,7 +135,7 @@ def test_a_corrupt_file_that_cannot_be_moved_is_named(tmp_path, monkeypatch):
 
 
 def test_only_one_of_two_processes_moves_a_corrupt_file_aside(tmp_path):
-    from notyet.ledger.file_aside import set_aside
+    from notyet.ledger.repair import set_aside
 
     path = tmp_path / "ledger.db"
     Ledger(path).begin(stop())

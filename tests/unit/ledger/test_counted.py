@@ -4,8 +4,8 @@ import pytest
 
 from notyet import Allow, Block, Decision, Engine, Ledger, Limits, StopEvent
 from notyet.core.limits import History
-from notyet.ledger.counted import counted, decided
-from notyet.ledger.task_stops import NOT_SENT
+from notyet.ledger.history import counted, decided
+from notyet.ledger.moves import NOT_SENT
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from notyet.core.event import StopEvent
 from notyet.core.verdict import Allow, Block, Decision
 from notyet.errors import LedgerError
-from notyet.ledger.foreseen import foresee
-from notyet.ledger.sqlite import Ledger
+from notyet.ledger.history import foresee
+from notyet.ledger.ledger import Ledger
 
 
 def content(path):

@@ -3,7 +3,7 @@
 import pytest
 
 from notyet.core.task import Run, Task
-from notyet.ledger.intents import Intents
+from notyet.ledger.leases import Intents
 from supervised import Dead
 
 pytestmark = pytest.mark.rule("K18")

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from notyet import Block, Ledger
-from notyet.ledger import migrations
-from notyet.ledger.file import APPLICATION
-from notyet.ledger.migrations import STEPS, VERSION, migrate, statements, version_of
+from notyet.ledger import file as migrations
+from notyet.ledger.file import APPLICATION, STEPS, VERSION, migrate, statements, version_of
 from support import rows, stop
 
 COUNTED = (

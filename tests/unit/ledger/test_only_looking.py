@@ -9,8 +9,7 @@ import pytest
 from notyet import Block, Engine, Ledger
 from notyet.errors import LedgerError, LedgerUnmended
 from notyet.ledger import past
-from notyet.ledger.file import APPLICATION
-from notyet.ledger.migrations import STEPS
+from notyet.ledger.file import APPLICATION, STEPS
 from support import gate, stop
 
 

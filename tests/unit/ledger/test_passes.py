@@ -65,8 +65,7 @@ def test_the_start_of_an_agent_that_is_known_is_kept_however_old(ledger, monkeyp
 
 
 def test_a_subagent_that_goes_on_after_pruning_has_not_begun_with_what_it_broke(ledger):
-    from notyet.ledger.prune import prune
-    from notyet.ledger.retention import Retention
+    from notyet.ledger.prune import Retention, prune
 
     about = {"agent_id": "a", "scope": "subagent"}
     ledger.remember_start(StartEvent(session_id="s1", **about), {"s": "good"})

@@ -12,10 +12,9 @@ from notyet.core.event import BackgroundTask, Usage
 from notyet.core.record import replace
 from notyet.core.verdict import Decision
 from notyet.ledger import past
-from notyet.ledger.past import Wish, agents, around, gate_stats, stop, stops
-from notyet.ledger.past_event import event_of
-from notyet.ledger.past_stats import percentile, stats
+from notyet.ledger.past import Wish, agents, around, event_of, gate_stats, stop, stops
 from notyet.ledger.rows import event_row
+from notyet.ledger.stats import percentile, stats
 from support import gate
 from support import stop as an_event
 
@@ -105,8 +104,8 @@ def test_stops_are_found_by_each_wish_and_by_all_together(ledger):
 
 
 def test_what_is_common_is_found_by_other_ways_than_what_is_rare(ledger, monkeypatch):
-    monkeypatch.setattr("notyet.ledger.past_find._FEW", 1)
-    monkeypatch.setattr("notyet.ledger.past_find._FEW_PLACES", 2)
+    monkeypatch.setattr("notyet.ledger.find._FEW", 1)
+    monkeypatch.setattr("notyet.ledger.find._FEW_PLACES", 2)
     for n in range(4):
         asked(ledger, ("lint", None), cwd=f"/p/{n}", session_id=f"s{n}", host="claude")
     asked(ledger, ("tests", None), cwd="/q", session_id="s9", host="codex")
@@ -154,7 +153,7 @@ def test_a_folder_is_known_by_the_name_of_a_link_to_it_too(ledger, tmp_path):
 
 @pytest.mark.parametrize("few", [0, 500])
 def test_a_folder_is_known_with_a_slash_at_its_end_and_with_half_a_letter(ledger, monkeypatch, few):
-    monkeypatch.setattr("notyet.ledger.past_find._FEW_PLACES", few)
+    monkeypatch.setattr("notyet.ledger.find._FEW_PLACES", few)
     asked(ledger, ("lint", None), cwd="/p/a/")
     asked(ledger, ("lint", None), cwd="/p/a.b", session_id="s2")
     asked(ledger, ("lint", None), cwd="/p/\udc80", session_id="s3")

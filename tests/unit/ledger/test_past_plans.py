@@ -8,11 +8,10 @@ import pytest
 
 from notyet import Allow, Block, Engine, Ledger
 from notyet.ledger.connection import Connection
+from notyet.ledger.find import first_look, next_look
 from notyet.ledger.past import Wish, agents, around, has_unplaced, stop, stops
-from notyet.ledger.past_news import first_look, next_look
-from notyet.ledger.past_stats import stats
-from notyet.ledger.prune import prune, tidy
-from notyet.ledger.retention import Retention
+from notyet.ledger.prune import Retention, prune, tidy
+from notyet.ledger.stats import stats
 from support import gate
 from support import stop as an_event
 
@@ -70,8 +69,8 @@ def scans(ledger, statements):
 @pytest.mark.parametrize("few", [0, 1_000])
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_every_wish_finds_its_stops_by_an_index(ledger, said, monkeypatch, count, few):
-    monkeypatch.setattr("notyet.ledger.past_find._FEW", few)
-    monkeypatch.setattr("notyet.ledger.past_find._FEW_PLACES", few)
+    monkeypatch.setattr("notyet.ledger.find._FEW", few)
+    monkeypatch.setattr("notyet.ledger.find._FEW_PLACES", few)
     for names in itertools.combinations(WISHES, count):
         stops(ledger, Wish(**{name: WISHES[name] for name in names}))
     assert said

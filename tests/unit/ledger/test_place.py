@@ -5,8 +5,10 @@ import os
 import pytest
 
 from notyet import Ledger, paths, system
-from notyet.ledger import disk, file, place
-from notyet.ledger.private import make_private
+from notyet.ledger import file
+from notyet.ledger import file as place
+from notyet.ledger import repair as disk
+from notyet.ledger.file import make_private
 from support import decide, rows, stop
 
 

@@ -8,9 +8,7 @@ import pytest
 
 from notyet import Ledger
 from notyet.cli.main import main
-from notyet.ledger.prune import prune, tidy
-from notyet.ledger.retention import Retention
-from notyet.ledger.shrink import used
+from notyet.ledger.prune import Retention, prune, tidy, used
 from support import decide, rows, stop
 
 DAY = 86_400.0

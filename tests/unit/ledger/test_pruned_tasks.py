@@ -6,9 +6,8 @@ import pytest
 
 from hook_runs import gate, new_project, payload, query, run_hook
 from notyet import Ledger
-from notyet.ledger import task_prune
-from notyet.ledger.prune import prune, tidy
-from notyet.ledger.retention import Retention
+from notyet.ledger import prune as task_prune
+from notyet.ledger.prune import Retention, prune, tidy
 from support import decide, rows, stop
 
 DAY = 86_400.0

@@ -16,13 +16,11 @@ import pytest
 from hook_runs import ask, gate, ledger_path, new_project, payload, query, run_hook
 from notyet import Allow, Decision, Engine, Ledger, Report
 from notyet.cli.main import main
-from notyet.config.retention import retention
+from notyet.config.compile import retention
 from notyet.core.event import StartEvent
 from notyet.errors import LedgerError, Refused
 from notyet.ledger.logs import keep
-from notyet.ledger.prune import prune, tidy
-from notyet.ledger.retention import Retention
-from notyet.ledger.shrink import shrink, used
+from notyet.ledger.prune import Retention, prune, shrink, tidy, used
 from notyet.supervise import Supervisor, SupervisorSettings
 from support import decide, rows, stop, wait_for
 
@@ -161,7 +159,7 @@ _PRUNE = """
 import sys
 from notyet import Ledger
 from notyet.ledger.prune import prune
-from notyet.ledger.retention import Retention
+from notyet.ledger.prune import Retention
 print("go", flush=True)
 prune(Ledger(sys.argv[1], patience=30), Retention(max_size=1))
 """
@@ -237,7 +235,7 @@ def test_a_full_disk_is_said_by_hand_and_kept_quiet_by_the_hook(ledger):
 
 
 def test_a_supervisor_tidies_up_for_whom_it_works(ledger, monkeypatch):
-    monkeypatch.setattr("notyet.supervise.pulse._TIDIED_FIRST", 0.0)
+    monkeypatch.setattr("notyet.supervise.people._TIDIED_FIRST", 0.0)
     fill(ledger, 250, days=100)
     ledger.retention = Retention()
 

@@ -10,11 +10,8 @@ import pytest
 
 from notyet import Ledger
 from notyet.cli.main import main
-from notyet.ledger.file import APPLICATION
-from notyet.ledger.migrations import STEPS
-from notyet.ledger.prune import prune
-from notyet.ledger.retention import Retention
-from notyet.ledger.shrink import shrink
+from notyet.ledger.file import APPLICATION, STEPS
+from notyet.ledger.prune import Retention, prune, shrink
 from support import decide, rows, stop
 
 BEGUN = (
@@ -78,7 +75,7 @@ def test_a_file_that_no_stop_brought_up_to_date_yet_is_pruned_too(tmp_path, caps
 
 
 def test_without_room_on_the_disk_it_stays_as_it_is_and_says_why(old, capsys, monkeypatch):
-    monkeypatch.setattr("notyet.ledger.shrink._COPIES", 10**12)
+    monkeypatch.setattr("notyet.ledger.prune._COPIES", 10**12)
     assert main(["log", "--prune"]) == 0
     out = capsys.readouterr().out
     assert "removed 4901 stops; " in out

@@ -20,7 +20,7 @@ from notyet import (
     Report,
     Usage,
 )
-from notyet.ledger.migrations import VERSION, migrate, version_of
+from notyet.ledger.file import VERSION, migrate, version_of
 from notyet.ledger.owner import is_gone, own_start
 from notyet.ledger.rows import HISTORY_COLUMNS, REPORT_COLUMNS, STOP_COLUMNS
 from support import decide, recorded, rows, stop, substop

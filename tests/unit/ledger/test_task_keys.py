@@ -8,8 +8,7 @@ from notyet import Ledger
 from notyet.core.session import Turn
 from notyet.core.task import Run, Task
 from notyet.errors import Refused
-from notyet.ledger.intents import Intents
-from notyet.ledger.leases import Leases
+from notyet.ledger.leases import Intents, Leases
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import Runs
 from notyet.ledger.tasks import Tasks

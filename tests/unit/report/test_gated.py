@@ -7,16 +7,14 @@ import pytest
 
 from hook_runs import new_project, trust
 from notyet.config.load import load
-from notyet.config.setup import Setup
-from notyet.core.command import Command
-from notyet.core.gate import Gate, Match
+from notyet.config.settings import Setup
+from notyet.core.gate import Command, Gate, Match
 from notyet.install.place import Place
 from notyet.install.registered import Registration
-from notyet.report.faults.fault import fault
-from notyet.report.gated import answered, caps_here, gates_here, limits_here, size_of
-from notyet.report.hosts import HostStatus
-from notyet.report.probe import Probe
-from notyet.report.whom import whom
+from notyet.status.faults.fault import fault
+from notyet.status.gated import answered, caps_here, gates_here, limits_here, size_of, whom
+from notyet.status.hosts import HostStatus
+from notyet.status.probe import Probe
 
 
 def gate(name="lint", **fields):

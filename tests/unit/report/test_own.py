@@ -7,12 +7,12 @@ from contextlib import closing
 import pytest
 
 from hook_runs import new_project, payload, run_hook, stops, trust
+from notyet.config.find import record_path, state_folder
 from notyet.config.load import Setup, load
-from notyet.config.store import record_path, state_folder
-from notyet.ledger import disk
-from notyet.ledger.place import default_path
-from notyet.report import own
-from notyet.report.own import own_faults, variable_faults
+from notyet.ledger import repair as disk
+from notyet.ledger.file import default_path
+from notyet.status import own
+from notyet.status.own import own_faults, variable_faults
 
 
 def found(folder, environ=None):

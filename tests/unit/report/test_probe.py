@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from hook_runs import ENTRY
-from notyet.report import probe as probing
+from notyet.status import probe as probing
 from status_world import World
 
 SHOW = f'cat > payload; env > variables; exec {sys.executable} -I -S {ENTRY} "$@" < payload'

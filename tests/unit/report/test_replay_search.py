@@ -4,9 +4,8 @@ import pytest
 
 from notyet import Allow, Block, Command, Gate, Halt, History, Limits, Report, StopEvent
 from notyet.core.verdict import HIGHEST_EXTEND
-from notyet.report.replay_alike import UNKNOWN_TREE, Alike, tree_of
-from notyet.report.replay_answers import Missing, Recalled
-from notyet.report.replay_search import Stopped, possible
+from notyet.replay.answers import UNKNOWN_TREE, Alike, Missing, Recalled, tree_of
+from notyet.replay.search import Stopped, possible
 
 
 def gate(name, **fields):

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from notyet.report import unmatched as asked
-from notyet.report.unmatched import NO_FILE, unmatched
+from notyet.status import lint as asked
+from notyet.status.lint import NO_FILE, unmatched
 
 OUTSIDE = "leads out of the repository, so that nobody can tell whether it changed"
 

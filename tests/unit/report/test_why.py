@@ -11,10 +11,10 @@ from notyet.core.event import StopEvent
 from notyet.core.limits import History
 from notyet.core.plan import select
 from notyet.errors import LedgerError
-from notyet.ledger.sqlite import Ledger
-from notyet.report.lately import looked_into
-from notyet.report.spared import spared_now
-from notyet.report.why import explained, history_now
+from notyet.ledger.ledger import Ledger
+from notyet.status.lately import looked_into
+from notyet.status.spared import spared_now
+from notyet.status.why import explained, history_now
 
 TEXT = """\
 [limits]

@@ -10,8 +10,8 @@ from config_places import hooks, write, write_own
 from notyet import Ledger
 from notyet.config.compile import compile_text
 from notyet.config.load import load
-from notyet.configured import supervising_engine
 from notyet.core.session import Turn
+from notyet.engine.from_project import supervising_engine
 from supervised import Agent, World
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

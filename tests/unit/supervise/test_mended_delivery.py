@@ -86,7 +86,7 @@ def test_a_result_that_was_left_leased_is_delivered_by_the_same_process(tmp_path
 def test_a_result_whose_task_could_not_be_read_for_a_moment_is_looked_at_again(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("notyet.supervise.pulse._LATER", 0.01)
+    monkeypatch.setattr("notyet.supervise.people._LATER", 0.01)
     consumer = Consumer()
     with World(tmp_path, deliver=consumer) as world:
         handle = world.spawn(Agent("done"))

@@ -8,8 +8,8 @@ import pytest
 from config_places import write
 from notyet import Ledger
 from notyet.config.load import load
-from notyet.configured import supervising_engine
 from notyet.core.session import Turn
+from notyet.engine.from_project import supervising_engine
 from supervised import Agent, World
 
 UNCONFIRMED = (

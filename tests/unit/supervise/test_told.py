@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from notyet import Allow, Block, Halt, Usage
-from notyet.core.announce import announced
+from notyet.core.message import announced
 from notyet.core.session import Turn
 from supervised import Agent, World
 from support import gate

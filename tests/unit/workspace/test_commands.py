@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet.workspace import content as workspace_content
-from notyet.workspace.look import fingerprint
+from notyet.git import content as workspace_content
+from notyet.git.look import fingerprint
 from tree_changes import name_filter
 
 pytestmark = pytest.mark.rule("B6")

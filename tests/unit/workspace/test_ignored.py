@@ -7,8 +7,8 @@ import pytest
 
 import tree_looks
 from conftest import git
-from notyet.workspace import unknown
-from notyet.workspace.look import Scope, fingerprint, fingerprints
+from notyet.git import run as unknown
+from notyet.git.look import Scope, fingerprint, fingerprints
 from tree_changes import add, edit
 
 pytestmark = pytest.mark.rule("B6", "N1")

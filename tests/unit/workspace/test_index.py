@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import git
-from notyet.workspace import index, unknown
-from notyet.workspace.index import read_index
-from notyet.workspace.listing import LIST, Listing
-from notyet.workspace.look import Scope, fingerprint, fingerprints
+from notyet.git import index
+from notyet.git import run as unknown
+from notyet.git.index import LIST, Listing, read_index
+from notyet.git.look import Scope, fingerprint, fingerprints
 from tree_changes import conflict, edit, intend_to_add, overlook, overlook_and_skip, skip
 from tree_looks import new_repository
 

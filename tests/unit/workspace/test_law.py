@@ -10,8 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from conftest import git
-from notyet.workspace.look import Scope, fingerprints
-from notyet.workspace.remote import _script, arguments
+from notyet.git.look import Scope, fingerprints
+from notyet.git.remote import _script, arguments
 
 pytestmark = pytest.mark.rule("N1")
 

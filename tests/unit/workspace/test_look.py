@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet.workspace.look import fingerprint
+from notyet.git.look import fingerprint
 from tree_changes import CHANGES, add, edit, link, rename, stage
 
 pytestmark = pytest.mark.rule("B6")
@@ -76,7 +76,7 @@ def test_a_project_without_commits_has_one(tmp_path):
 
 
 def test_a_huge_file_stands_for_itself_by_size_and_time(git_project, monkeypatch):
-    from notyet.workspace import content as workspace_content
+    from notyet.git import content as workspace_content
 
     monkeypatch.setattr(workspace_content, "MOST_BYTES", 10)
     big = Path(git_project) / "big"

@@ -9,8 +9,8 @@ import pytest
 
 from conftest import git
 from notyet.core.remote import remote_from
-from notyet.workspace import remote as workspace_remote
-from notyet.workspace.remote import fingerprint_there
+from notyet.git import remote as workspace_remote
+from notyet.git.remote import fingerprint_there
 from tree_changes import (
     CHANGES,
     SECOND_CHANGES,

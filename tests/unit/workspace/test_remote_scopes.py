@@ -8,10 +8,10 @@ import pytest
 
 from conftest import git
 from notyet.core.remote import remote_from
-from notyet.workspace import remote as workspace_remote
-from notyet.workspace import unknown
-from notyet.workspace.look import Scope
-from notyet.workspace.remote import fingerprints_there
+from notyet.git import remote as workspace_remote
+from notyet.git import run as unknown
+from notyet.git.look import Scope
+from notyet.git.remote import fingerprints_there
 from tree_changes import CHANGES, OF_HEAD_ALONE, edit
 from tree_looks import is_known, look, nest, new_repository, other_folder
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet.workspace import content as workspace_content
-from notyet.workspace import unknown
-from notyet.workspace.look import Scope, fingerprint, fingerprints
-from notyet.workspace.repository import repository_of
+from notyet.git import content as workspace_content
+from notyet.git import run as unknown
+from notyet.git.look import Scope, fingerprint, fingerprints
+from notyet.git.place import repository_of
 from tree_changes import CHANGES, OF_HEAD_ALONE, edit
 
 pytestmark = pytest.mark.rule("N1")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet.workspace import unknown
-from notyet.workspace.look import Scope, fingerprints
+from notyet.git import run as unknown
+from notyet.git.look import Scope, fingerprints
 
 pytestmark = pytest.mark.rule("N1")
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from commands import running, until
-from notyet.report.faults import codex_server
-from notyet.report.faults.codex_server import ListedHook, Listing, list_hooks
+from notyet.status.faults import codex_server
+from notyet.status.faults.codex_server import ListedHook, Listing, list_hooks
 
 READ = "import json, sys, time\nfor line in sys.stdin:\n    message = json.loads(line)\n"
 ANSWER = '    print(json.dumps({"id": message.get("id"), "result": %s}), flush=True)\n'

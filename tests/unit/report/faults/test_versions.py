@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from notyet.report.faults import versions
-from notyet.report.faults.versions import Version, find_program, version_of
+from notyet.status.faults import programs as versions
+from notyet.status.faults.programs import Version, find_program, version_of
 
 
 @pytest.fixture

@@ -1,0 +1,356 @@
+"""Lines out of a stream of bytes, none of them longer than we can bear."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+from notyet.run.cannot_start import CannotStart
+from notyet.run.groups import Watchdog, is_zombie, living, reap, send, status
+from notyet.run.process import Process, hold_sigpipe, release_sigpipe, take_status
+from notyet.run.spawn import MARK, folder_id, inherited, prepare, why
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from notyet.run.spawn import Job
+
+_LONGEST = 8 * 1024 * 1024  # a picture that an agent looked at, and more
+
+
+class Lines:
+    """Cuts what is read into lines; of one that is too long, only that it came is kept."""
+
+    __slots__ = ("_held", "_is_skipping", "too_long")
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+        self._is_skipping = False
+        self.too_long = 0
+
+    def add(self, chunk: bytes) -> list[bytes]:
+        """Take the next bytes and return the lines that are whole now."""
+        first, *rest = chunk.split(b"\n")
+        self._hold(first)
+        if not rest:
+            return []
+        lines = [self._take(), *rest[:-1]]
+        self._hold(rest[-1])
+        return [line for line in lines if line.strip()]
+
+    def end(self) -> list[bytes]:
+        """Return the last line, if it has no end."""
+        last = self._take()
+        return [last] if last.strip() else []
+
+    def _hold(self, piece: bytes) -> None:
+        if not self._is_skipping and len(self._held) + len(piece) > _LONGEST:
+            self._held = bytearray()
+            self._is_skipping = True
+            self.too_long += 1
+        if not self._is_skipping:
+            self._held += piece
+
+    def _take(self) -> bytes:
+        line, self._held, self._is_skipping = bytes(self._held), bytearray(), False
+        return line
+
+
+# One program while it runs, read by the event loop itself: no thread, no executor.
+#
+# It has a session and a process group of its own, and a watchdog that ends the group if we are
+# killed. When the program exits, what is left of its group is ended before it is collected,
+# because until then nobody else can get the number that we signal (E2).
+
+
+_CHUNK = 64 * 1024
+_PIPEFUL = 20  # chunks that a pipe can hold when its writer has exited
+_LOOK_AGAIN = 0.02  # where nothing wakes us up
+_GRACE = 0.3  # for what a program left in its group
+_STDERR = 8 * 1024  # bytes of its end that are kept
+
+
+class Running:
+    """A program that was started. `wait` for it, also when it is told to stop."""
+
+    def __init__(self, job: Job, on_line: Callable[[bytes], None]) -> None:
+        """Start it; raises CannotStart and leaves nothing behind."""
+        self._process = Process(job)
+        self._on_line = on_line
+        self._lines = Lines()
+        self._stderr = bytearray()
+        self._loop = asyncio.get_running_loop()
+        self._exited: asyncio.Future[None] = self._loop.create_future()
+        self._closed = False
+        self._fds: set[int] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self.mark, close = os.urandom(12).hex(), inherited()  # that all it starts carries
+        argv, environ = prepare(job, folder_id("."), self.mark)
+        self._watchdog = Watchdog(self.mark, close)
+        try:
+            self._process.start(argv, environ, close)
+        except (OSError, ValueError) as error:
+            self._watchdog.stop()
+            raise CannotStart(why(error, job.argv)) from None
+        self.started = start_of(self.pid)
+        self._watchdog.watch((self.pid,))
+        self._listen()
+
+    @property
+    def pid(self) -> int:
+        """Its number, which is that of its group."""
+        return self._process.pid
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code; None when a signal ended it."""
+        return self._process.code
+
+    @property
+    def signal(self) -> int:
+        """The signal that ended it, or 0."""
+        return self._process.signal
+
+    @property
+    def too_long(self) -> int:
+        """How many lines were too long to be read."""
+        return self._lines.too_long
+
+    def stderr(self) -> str:
+        """Return the end of what it wrote to stderr."""
+        return self._stderr[-_STDERR:].decode("utf-8", "replace")
+
+    async def wait(self) -> None:
+        """Wait until it has exited and nothing is left of its group; ends it when cancelled."""
+        try:
+            await asyncio.wait({self._exited})
+            self._drain()
+            await self._end_group()
+        finally:
+            self._close()
+
+    async def stop(self) -> None:
+        """End it: politely, then less so, then by force."""
+        for number, patience in STEPS:
+            if not self._exited.done():
+                self.send(number)
+                await asyncio.wait({self._exited}, timeout=patience)
+
+    async def kill(self) -> None:
+        """End it by force."""
+        self.send(signal.SIGKILL)
+        await asyncio.wait({self._exited})
+
+    def end_within(self, seconds: float) -> None:
+        """End it by force unless it exits within so many seconds from now."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(seconds, self.send, signal.SIGKILL)
+
+    def send(self, number: int) -> None:
+        """Signal its whole group, unless it has been collected."""
+        if not self._closed:
+            send(-self.pid, number)
+            send(-self.pid, signal.SIGCONT)
+
+    # -- the loop calls these
+
+    def _listen(self) -> None:
+        process = self._process
+        for fd in process.outputs:
+            self._fds.add(fd)
+            self._loop.add_reader(fd, self._read, fd)
+        self._fds.add(process.stdin)
+        self._loop.add_writer(process.stdin, self._write)
+        if process.exit_fd >= 0:
+            self._fds.add(process.exit_fd)
+            self._loop.add_reader(process.exit_fd, self._look)
+        else:
+            self._look()
+
+    def _look(self) -> None:
+        if self._exited.done():
+            return
+        if take_status(self._process):
+            self._forget(self._process.exit_fd)
+            self._exited.set_result(None)
+        elif self._process.exit_fd < 0:
+            self._loop.call_later(_LOOK_AGAIN, self._look)
+
+    def _read(self, fd: int) -> bool:
+        """Read once; tells whether there may be more."""
+        try:
+            chunk = os.read(fd, _CHUNK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self._forget(fd)
+            return False
+        if self._process.outputs[fd] is self._process.wrote[1]:
+            self._stderr += chunk
+            if len(self._stderr) > 2 * _STDERR:
+                del self._stderr[:-_STDERR]
+        else:
+            for line in self._lines.add(chunk):
+                self._on_line(line)
+        return True
+
+    def _write(self) -> None:
+        process = self._process
+        held = hold_sigpipe()
+        try:
+            written = os.write(process.stdin, process.todo[:_CHUNK])
+        except BlockingIOError:
+            return
+        except OSError:  # it does not want to read
+            written = len(process.todo)
+        finally:
+            release_sigpipe(held)
+        process.todo = process.todo[written:]
+        if not process.todo:
+            self._forget(process.stdin)
+
+    # -- the end
+
+    def _drain(self) -> None:
+        for fd in [fd for fd in self._process.outputs if fd in self._fds]:
+            for _ in range(_PIPEFUL):
+                if not self._read(fd):
+                    break
+        for line in self._lines.end():
+            self._on_line(line)
+
+    async def _end_group(self) -> None:
+        if self._process.reaped:
+            return
+        if living({self.pid}):
+            send(-self.pid, signal.SIGTERM)  # once: what ends politely is not to be disturbed
+        for number in (0, signal.SIGKILL):
+            ends = self._loop.time() + _GRACE
+            while living({self.pid}):
+                send(-self.pid, number)
+                if self._loop.time() > ends:
+                    break
+                await asyncio.sleep(_LOOK_AGAIN)
+
+    def _forget(self, fd: int) -> None:
+        if fd not in self._fds:
+            return
+        self._fds.discard(fd)
+        if fd == self._process.stdin:
+            self._loop.remove_writer(fd)
+        else:
+            self._loop.remove_reader(fd)
+        os.close(fd)
+
+    def _close(self) -> None:
+        if self._closed:
+            return
+        for fd in tuple(self._fds):
+            self._forget(fd)
+        if not self._process.reaped:
+            send(-self.pid, signal.SIGKILL)
+            reap(self.pid)
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._exited.done():
+            self._exited.set_result(None)
+        self._watchdog.stop()
+
+
+# Ending what a dead process of ours left behind: a program that we did not start, and its group.
+#
+# A number alone names nobody: it may have been given to another program since. A group is still the
+# one we mean while its leader started when ours did, or while a member carries the mark that ours
+# was started with. As long as a group has a member, the system gives its number to nobody else.
+
+
+_STARTED = 19  # the field that tells when a process started
+# Politely, then less so, then by force; with the seconds that each is given.
+STEPS = ((signal.SIGINT, 1.5), (signal.SIGTERM, 1.5), (signal.SIGKILL, 1.0))
+
+
+def start_of(pid: int) -> str:
+    """Return when a process started, in the system's own words; empty where it does not say."""
+    return b"".join(status(pid)[_STARTED : _STARTED + 1]).decode("ascii", "replace")
+
+
+async def end_orphan(pid: int, started: str, mark: str = "") -> bool:
+    """End a group whose leader had this number; True when it was there, and nobody is left."""
+    if pid <= 1 or not started:
+        return False
+    group = _Group(pid, started, mark)
+    if not group.lives():
+        return False
+    loop = asyncio.get_running_loop()
+    for number, patience in STEPS:
+        group.send(number)
+        ends = loop.time() + patience
+        while group.lives():
+            if loop.time() > ends:
+                break
+            if number == signal.SIGKILL:  # also for what was started a moment ago
+                group.send(number)
+            await asyncio.sleep(_LOOK_AGAIN)
+        else:
+            return True
+    return False
+
+
+class _Group:
+    """A process group, for as long as it is the one that was meant."""
+
+    def __init__(self, pid: int, started: str, mark: str) -> None:
+        self._pid, self._mark = pid, mark
+        self._known = {(pid, started)}  # who was seen in it
+
+    def lives(self) -> bool:
+        """Tell whether anybody is left in it."""
+        members = {(pid, start_of(pid)) for pid in _members(self._pid)}
+        if not members:
+            return False
+        leader = (self._pid, start_of(self._pid))  # which may wait to be collected
+        is_it = bool(self._known & (members | {leader}))
+        if not is_it and not any(_carries(pid, self._mark) for pid, _ in members):
+            return False
+        self._known |= members
+        return True
+
+    def send(self, number: int) -> None:
+        """Signal all of it."""
+        send(-self._pid, number)
+        send(-self._pid, signal.SIGCONT)
+
+
+def _members(group: int) -> list[int]:
+    try:
+        pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return []
+    return [pid for pid in pids if _group_of(pid) == group and not is_zombie(pid)]
+
+
+def _group_of(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except OSError:
+        return 0
+
+
+def _carries(pid: int, mark: str) -> bool:
+    """Tell whether a process was started with this mark, or by one that was."""
+    if not mark:
+        return False
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            environ = file.read().split(b"\0")
+    except OSError:
+        return False
+    name = f"{MARK}=".encode()
+    marks = [entry[len(name) :].split() for entry in environ if entry.startswith(name)]
+    return any(mark.encode("utf-8", "replace") in found for found in marks)

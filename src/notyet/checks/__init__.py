@@ -1,1 +1,0 @@
-"""Running checks: the only place where anybody waits for a gate."""

@@ -1,0 +1,282 @@
+"""What is in force of a project whose files are in a workspace elsewhere (M5)."""
+
+from __future__ import annotations
+
+import os
+from errno import EACCES, EFBIG, EINVAL, EIO, EISDIR, ENOENT
+
+from notyet.config.files import above, project_native
+from notyet.config.host_files import Project, folders_of, looked_for, project_files, trusted_folders
+from notyet.config.tree import MOST_BYTES
+from notyet.config.trust import about_folder
+from notyet.core.record import Record
+from notyet.core.remote import Remote, is_remote, remote_from
+from notyet.core.text import bounded, clean, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from notyet.config.layers import Loaded
+    from notyet.core.gate import Exit
+
+
+class Looking(Record, kw_only=True):
+    """What is looked for, and for whom."""
+
+    environ: Mapping[str, str]
+    here: str  # the folder on this machine that the agent is in
+    hosts: tuple[str, ...]  # whose files are read in any case
+    left_to: tuple[str, ...]  # hosts that see to their files on this machine themselves
+
+
+def add_files_there(loaded: Loaded, looking: Looking, patience: float) -> None:
+    """Add the files of a workspace: the nearest `notyet.toml`, and those of the hosts wanted."""
+    place = remote_from(loaded.workspace)
+    tree = RemoteTree(place.url, patience, _hosts(loaded, looking), loaded.is_trusted)
+    for file in project_native(place.url, loaded.is_trusted, tree):
+        loaded.add(file)
+    hosts = _hosts(loaded, looking)  # a file there may have named more
+    tree.look_for(hosts)
+    for name in hosts:
+        folders = folders_of(place.url, name, loaded.is_trusted, tree)
+        if is_remote(loaded.project):
+            folders.append(loaded.project)
+        for folder in dict.fromkeys(folders):
+            project = Project(folder=folder, tree=tree, here=looking.here)
+            for file in project_files(name, project, looking.environ, loaded.is_trusted):
+                # No host runs its files of another machine.
+                if is_remote(file.path) or name not in looking.left_to:
+                    loaded.add(file)
+    if tree.unseen and patience > 0:
+        loaded.unreached = tree.unseen
+        loaded.warnings.append(
+            f"the files of {visible(place.url)} cannot be read: {tree.unseen}; "
+            f"{_what_stays(loaded, place.machine)}"
+        )
+
+
+def _hosts(loaded: Loaded, looking: Looking) -> list[str]:
+    return [*dict.fromkeys((*looking.hosts, *loaded.read_hosts))]
+
+
+def _what_stays(loaded: Loaded, machine: str) -> str:
+    """Say what counts of a machine that was not looked at."""
+    stays = "what was trusted of it stays in force" if _has_layer(loaded, machine) else ""
+    programs = ", ".join(map(visible, loaded.not_run))
+    missed = f"{programs} cannot be run without being looked at" if programs else ""
+    return ", but ".join(filter(None, (stays, missed))) or "none of them is in force"
+
+
+def _has_layer(loaded: Loaded, machine: str) -> bool:
+    """Tell whether a file of that machine is in force, and can be."""
+    paths = [file.path for file, _ in loaded.layers if file.path not in loaded.not_run]
+    return any(path.startswith(machine + "/") for path in paths)
+
+
+# The files of a workspace on another machine, fetched in one look (M5).
+#
+# What comes from there is data that anybody may have made up: framed by a word that no file there
+# could know, bounded, and looked up only by names that we asked for.
+
+
+_MOST_FETCHED = 16 * 1024 * 1024  # bytes of all files together
+_MOST_AROUND = 1024 * 1024  # bytes of what is told of them
+_LONGEST_REASON = 300
+# Arguments: a mark, how large one file and all of them may be, names that are looked for in every
+# folder, names only for projects, the numbers of folders that are projects in any case, folders
+# from the nearest on. Whatever may hold a project is its beginning, a repository, or has a file
+# of ours. A file that grows meanwhile is read only as far as it was counted.
+_LOOK = """\
+m=$1 most=$2 left=$3 every=$4 projects=$5 also=$6
+shift 6
+look() {
+  p=${d%/}/$1
+  if [ ! -e "$p" ] && [ ! -L "$p" ]; then return 1; fi
+  k=other x=-
+  if [ ! -e "$p" ]; then k=dangling
+  elif [ -d "$p" ]; then k=folder
+  elif [ -f "$p" ] && [ ! -r "$p" ]; then k=closed
+  elif [ -f "$p" ]; then
+    k=file
+    s=$(ls -nL "$p" 2>/dev/null | { read -r a b c d s e; printf %s "$s"; })
+    case $s in
+      ''|*[!0-9]*) k=uncounted;;
+      *) if [ "$s" -gt "$most" ]; then k=large
+        elif [ "$s" -gt "$left" ]; then k=crowded
+        else left=$((left - s))
+        fi;;
+    esac
+  fi
+  if [ -x "$p" ]; then x=x; fi
+  printf '\\n%s file %s %s %s\\n' "$m" "$1" "$k" "$x"
+  if [ "$k" = file ] && [ "$s" -gt 0 ]; then
+    dd if="$p" bs=65536 count=$(((s + 65535) / 65536)) 2>/dev/null
+  fi
+  return 0
+}
+if [ ! -e "$1/." ]; then
+  k=gone
+  if [ -e "$1" ]; then k=entered; if [ ! -d "$1" ]; then k=folder; fi; fi
+  printf '\\n%s no %s\\n' "$m" "$k"
+  exit 0
+fi
+is_project=1 number=0
+for d do
+  case $also in *" $number "*) is_project=1;; esac
+  number=$((number + 1))
+  i=$(ls -di "${d%/}/." 2>/dev/null)
+  i=${i#"${i%%[! ]*}"}
+  printf '\\n%s folder %s\\n' "$m" "${i%% *}"
+  for n in $every; do
+    if look "$n"; then case $n in .git|notyet.toml) is_project=1;; esac; fi
+  done
+  if [ "$is_project" ]; then for n in $projects; do look "$n"; done; fi
+  is_project=
+done
+printf '\\n%s end\\n' "$m"
+"""
+_PROBLEMS = {
+    "folder": (EISDIR, "it is a folder, not a file"),
+    "closed": (EACCES, "it may not be read"),
+    "dangling": (ENOENT, "it is a link to a file that is not there"),
+    "other": (EINVAL, "it is not a regular file"),
+    "uncounted": (EIO, "its size cannot be told"),
+    "large": (EFBIG, f"it is larger than {MOST_BYTES // 1024 // 1024} MB"),
+    "crowded": (EFBIG, f"with those before it, it is more than {_MOST_FETCHED // 1024 // 1024} MB"),
+}
+
+
+_NO_FOLDER = {
+    "gone": "does not exist",
+    "folder": "is not a folder",
+    "entered": "may not be entered",
+}
+
+
+class _Found(Record, kw_only=True):
+    """One file, as the machine told of it."""
+
+    kind: str
+    is_executable: bool
+    content: bytes
+
+
+class RemoteTree:
+    """The files of a workspace, and of the folders around it, as one look found them."""
+
+    def __init__(
+        self,
+        workspace: str,
+        patience: float,
+        hosts: Iterable[str] = (),
+        is_trusted: Callable[[str], bool] = lambda _path: False,
+    ) -> None:
+        """Look, for so many seconds at most; with 0 nobody is asked, and nothing is known.
+
+        Files of hosts are looked for in projects, and in whatever folder one was trusted.
+        """
+        self._place = remote_from(workspace)
+        self._patience = patience
+        self._is_trusted = is_trusted
+        self._files: dict[str, _Found] = {}
+        self._folders: dict[str, str] = {}
+        self._hosts: set[str] = set()
+        self.unseen = f"{self._place.destination} was not asked"
+        if patience > 0:
+            self.look_for(hosts)
+
+    @property
+    def workspace(self) -> str:
+        """The workspace's address."""
+        return self._place.url
+
+    def look_for(self, hosts: Iterable[str]) -> None:
+        """Look at the files of these hosts too, if that has not been done."""
+        wanted = self._hosts.union(hosts)
+        if self._patience <= 0 or (wanted == self._hosts and not self.unseen):
+            return
+        self._hosts = wanted
+        every, projects = looked_for(wanted)
+        also = trusted_folders(self._place.url, wanted, self._is_trusted)
+        numbers = [n for n, folder in enumerate(above(self._place.url)) if folder in also]
+        names = (" ".join(every), " ".join(projects), f" {' '.join(map(str, numbers))} ")
+        try:
+            self._take(_fetched(self._place, names, self._patience))
+            self.unseen = ""
+        except _Unseen as error:
+            self.unseen = str(error)
+            self._patience = 0.0  # nobody waits for it twice
+
+    def _take(self, parts: Sequence[bytes]) -> None:
+        folders = iter(above(self._place.path))
+        folder = ""
+        for part in parts:
+            head, _, content = part.partition(b"\n")
+            words = head.decode("ascii", "replace").split(" ")
+            if words[0] == "folder":
+                folder = next(folders, "")
+                number = words[1] if len(words) > 1 else ""
+                self._folders[folder] = number if number.isdecimal() else ""
+            elif words[0] == "file" and len(words) == 4:  # noqa: PLR2004  # as it is printed
+                name = os.path.join(folder, words[1])
+                self._files[name] = _Found(
+                    kind=words[2], is_executable=words[3] == "x", content=content
+                )
+
+    def exists(self, name: str) -> bool:
+        """Tell whether it was there."""
+        return remote_from(name).path in self._files
+
+    def text_of(self, name: str) -> str:
+        """Return what was in it. Raises OSError."""
+        found = self._files.get(remote_from(name).path)
+        if found is None:
+            raise OSError(EIO, self.unseen or "it is not there", name)
+        if found.kind != "file":
+            raise OSError(*_PROBLEMS.get(found.kind, _PROBLEMS["other"]), name)
+        return found.content.decode("utf-8", "surrogateescape")
+
+    def is_executable(self, name: str) -> bool:
+        """Tell whether it could be run."""
+        found = self._files.get(remote_from(name).path)
+        return found is not None and found.is_executable
+
+    def folder_id(self, name: str) -> str:
+        """Return the number of its folder on the disk there; empty when it is not known."""
+        return self._folders.get(about_folder(remote_from(name).path), "")
+
+
+class _Unseen(Exception):  # noqa: N818  # it never leaves this module
+    """The machine did not answer, or not as it should; says why."""
+
+
+def _fetched(place: Remote, names: tuple[str, ...], wait: float) -> list[bytes]:
+    """Ask the machine; return the parts of its answer. Raises _Unseen."""
+    from notyet.run.remote import run_there
+
+    mark = os.urandom(12).hex()
+    sizes = (str(MOST_BYTES), str(_MOST_FETCHED))
+    argv = ("/bin/sh", "-c", _LOOK, "sh", mark, *sizes, *names, *above(place.path))
+    done = run_there(place, argv, patience=wait, head=_MOST_FETCHED + _MOST_AROUND)
+    _, *parts = done.stdout.split(f"\n{mark} ".encode())
+    if done.problem or done.timed_out or done.code != 0:
+        raise _Unseen(_why(place, done, wait))
+    if parts and parts[0].startswith(b"no "):
+        kind = parts[0][3:].strip().decode("ascii", "replace")
+        why = _NO_FOLDER.get(kind, _NO_FOLDER["gone"])
+        raise _Unseen(f"{visible(place.path)} {why} on {place.destination}")
+    if not parts or parts[-1].strip() != b"end" or done.left_out:
+        raise _Unseen(f"{place.destination} answered something else than was asked")
+    return parts
+
+
+def _why(place: Remote, done: Exit, wait: float) -> str:
+    if done.problem:
+        said = "; ".join(filter(None, (done.problem, done.advice)))
+        return bounded(" ".join(clean(said).split()), _LONGEST_REASON)
+    if done.timed_out:
+        return f"{place.destination} did not answer within {wait:.1f} s"
+    said = " ".join(clean(done.stderr.decode("utf-8", "replace")).split())
+    how = f"exit code {done.code}" if done.code is not None else f"signal {done.signal}"
+    return bounded(f"looking on {place.destination} ended with {how}: {said}", _LONGEST_REASON)

@@ -1,0 +1,100 @@
+"""Engines for what is in force at a place: where configuration and engine meet."""
+
+from __future__ import annotations
+
+from notyet import system
+from notyet.core.limits import Limits
+from notyet.engine.engine import Engine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from notyet.config.load import Setup
+    from notyet.config.settings import FileObserver
+    from notyet.core.event import StopEvent
+    from notyet.core.gate import Starter
+    from notyet.core.verdict import Decision
+    from notyet.engine.observers import Observer
+    from notyet.ledger import AnyLedger
+
+_NOTIFIED = 2.0  # seconds for one notification
+
+
+def configured_engine(
+    setup: Setup, ledger: AnyLedger | None = None, warn: Callable[[str], None] | None = None
+) -> Engine:
+    """Return an engine with the gates, observers and limits that are in force."""
+    return Engine(
+        setup.gates,
+        observers=[_observer(observer) for observer in setup.observers],
+        starters=setup.starters,
+        limits=Limits(**setup.limits),
+        ledger=ledger,
+        warn=warn,
+    )
+
+
+def supervising_engine(
+    setup: Setup,
+    environ: Mapping[str, str],
+    ledger: AnyLedger | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> Engine:
+    """Return an engine that also does what a host's hook does around its own.
+
+    Starting agents are told which gates they will meet, where `[start] tell` says so, and
+    conclaude's notifications are sent.
+    """
+    from notyet.core.record import replace
+
+    if setup.start_tell:
+        setup = replace(setup, starters=(*_briefing(setup), *setup.starters))
+    engine = configured_engine(setup, ledger, warn)
+    for wishes in setup.notifications:
+        engine.on("decision", _notifier(wishes, setup, environ, engine.warn))
+    return engine
+
+
+def _briefing(setup: Setup) -> list[Starter]:
+    from notyet.core.gate import Function, Starter
+    from notyet.core.message import briefing_for
+
+    tell = Function(lambda event: briefing_for(event, setup.gates))
+    return [
+        Starter(name="briefing", check=tell, scope="agent"),
+        Starter(name="briefing", check=tell, scope="subagent"),
+    ]
+
+
+def _notifier(
+    wishes: Mapping[str, Any],
+    setup: Setup,
+    environ: Mapping[str, str],
+    warn: Callable[[str], None],
+) -> Callable[[StopEvent, Decision], None]:
+    from notyet.engine.notify import notify
+    from notyet.hosts.conclaude import notifications
+
+    def send(event: StopEvent, decision: Decision) -> None:
+        for title, body in notifications(wishes, event, decision, setup.gates):
+            failed = notify(title, body, environ, patience=_NOTIFIED)
+            if failed:
+                warn(f"notification not sent: {failed}")
+
+    return send
+
+
+def _observer(observer: FileObserver) -> Observer:
+    from notyet.engine.observers import EVERY_DECISION, Observer
+
+    file = observer.source.file if observer.source is not None else ""
+    return Observer(
+        EVERY_DECISION,
+        observer.check,
+        timeout=observer.timeout,
+        name=observer.name,
+        folder=system.path.dirname(file),
+        outcomes=observer.on,
+    )

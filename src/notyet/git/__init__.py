@@ -1,0 +1,3 @@
+"""What the files of an agent look like: here, and on other machines."""
+
+from __future__ import annotations

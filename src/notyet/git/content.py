@@ -1,0 +1,162 @@
+"""What files contain, as far as git has not hashed them for us: in short, and with bounds."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from notyet import system
+from notyet.git.index import blake2b
+from notyet.git.run import SLOW, TOO_MUCH, UNREADABLE, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MOST_BYTES = 64 * 1024 * 1024  # of content read; beyond, size and time stand for it
+MOST_FILES = 50_000  # that are read; beyond, size and time stand for them
+MOST_ENTRIES = 20_000  # of each of the repositories inside this one
+_CHUNK = 1024 * 1024
+_OPEN = system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK | system.O_NOFOLLOW
+# In a mode, without importing `stat`:
+_KIND, _REGULAR, _LINK, _FOLDER = 0o170000, 0o100000, 0o120000, 0o040000
+_IS_EXECUTABLE = 0o100
+
+
+class Contents:
+    """What stands for the content of files; each is read once for all who look."""
+
+    def __init__(self, ends: float) -> None:
+        self._ends = ends
+        self._known: dict[bytes, bytes] = {}
+
+    def expect_time(self) -> None:
+        """Raise Unknown when there is no time left."""
+        if monotonic() >= self._ends:
+            raise Unknown(SLOW)
+
+    def of_file(self, path: bytes, info: system.stat_result) -> bytes:
+        """Return what stands for a plain file, read whole."""
+        if path not in self._known:
+            self._known[path] = self._read(path, info)
+        return self._known[path]
+
+    def of_folder(self, path: bytes) -> bytes:
+        """Return what stands for all that is in a folder; raises Unknown for a part."""
+        if path not in self._known:
+            try:
+                self._known[path] = b"all of " + self._walked(path)
+            except OSError as error:
+                raise Unknown(UNREADABLE) from error
+        return self._known[path]
+
+    def _read(self, path: bytes, info: system.stat_result) -> bytes:
+        size = min(info.st_size + 1, _CHUNK)
+        mode = b"x " if info.st_mode & _IS_EXECUTABLE else b"- "
+        fd = system.open(path, _OPEN)
+        try:
+            seen = blake2b(digest_size=16)
+            while chunk := system.read(fd, size):
+                seen.update(chunk)
+                self.expect_time()
+        finally:
+            system.close(fd)
+        return mode + seen.digest()
+
+    def _walked(self, top: bytes) -> bytes:
+        seen = blake2b(digest_size=16)
+        left = MOST_ENTRIES
+        for line in self._walk(top):
+            left -= 1
+            if left < 0:
+                raise Unknown(TOO_MUCH)
+            seen.update(b"%d " % len(line) + line)
+        return seen.digest()
+
+    def _walk(self, top: bytes) -> Iterator[bytes]:
+        """Yield name, size and time of all that is below a folder, but for what git keeps."""
+        folders = [top]
+        while folders:
+            folder = folders.pop()
+            self.expect_time()
+            with system.scandir(folder) as entries:
+                inside = sorted(entries, key=lambda entry: entry.name)
+            for entry in inside:
+                if entry.name == b".git":
+                    continue
+                name = entry.path[len(top) :]
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                    yield name
+                else:
+                    yield name + b"\0" + outside(entry.stat(follow_symlinks=False))
+
+
+class Reading:
+    """One look's reading, with its own bounds: what it finds does not depend on other looks."""
+
+    def __init__(self, contents: Contents, top: bytes) -> None:
+        self._contents = contents
+        self._top = top
+        self._bytes = MOST_BYTES
+        self._files = MOST_FILES
+
+    def content(self, name: bytes, *, is_listed: bool) -> bytes:
+        """Return what stands for a file: its mode and content, or its size and time if too big.
+
+        For a folder it is all that is in it where git does not list its files: in a repository
+        inside this one, and where the index has one though none is there (`is_listed` is False).
+        """
+        self._contents.expect_time()
+        path = self._path(name.rstrip(b"/"))
+        try:
+            info = system.lstat(path)
+        except OSError as error:  # gone: that too is a state
+            return type(error).__name__.encode()
+        try:
+            kind = info.st_mode & _KIND
+            if kind == _REGULAR:
+                return self._plain(path, info)
+            if kind == _LINK:
+                return b"link " + system.readlink(path)
+            if kind != _FOLDER:
+                return b"odd " + outside(info)
+            if not is_listed or _is_there(path + b"/.git"):
+                return self._contents.of_folder(path)
+        except OSError as error:  # not ours to read, or gone by now
+            return type(error).__name__.encode() + b" " + outside(info)
+        return b"folder"
+
+    def present(self, names: Sequence[bytes]) -> Iterator[bytes]:
+        """Yield the names that are there; of a sparse checkout, whole folders are not."""
+        last, is_there = b"", True
+        for name in names:
+            folder = name.rpartition(b"/")[0]
+            if folder != last:
+                self._contents.expect_time()
+                last, is_there = folder, _is_there(self._path(folder) + b"/.")
+            if is_there and _is_there(self._path(name)):
+                yield name
+
+    def _path(self, name: bytes) -> bytes:
+        return self._top.rstrip(b"/") + b"/" + name
+
+    def _plain(self, path: bytes, info: system.stat_result) -> bytes:
+        self._files -= 1
+        if self._files < 0 or info.st_size > self._bytes:
+            return b"big " + outside(info)
+        self._bytes -= info.st_size
+        return self._contents.of_file(path, info)
+
+
+def outside(info: system.stat_result) -> bytes:
+    """Return what can be told of a file that is not read; its last time is nobody's to set."""
+    return b"%o %d %d %d" % (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+
+
+def _is_there(path: bytes) -> bool:
+    """Tell whether there is something of this name, be it a link to nowhere."""
+    try:
+        system.lstat(path)
+    except (OSError, ValueError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""`notyet hook`: what a host calls at every stop."""

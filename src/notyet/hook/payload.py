@@ -1,0 +1,151 @@
+"""What `notyet hook` is given: its command line, and what the host sent."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from notyet.core.json_text import loads
+from notyet.hook.process import OutOfTime, host_waits
+from notyet.hosts import HOSTS, PATIENCE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+_MOST_BYTES = 32 * 1024 * 1024  # of a payload; real ones have a few kilobytes
+_OPTIONS = ("--host", "--config", "--timeout", "--event", "--agent")
+_TEXTS = (
+    "hook_event_name session_id cwd transcript_path agent_transcript_path last_assistant_message"
+    " agent_id agent_type prompt_id turn_id permission_mode model source"
+)
+_KINDS = dict.fromkeys(_TEXTS.split(), str) | {"stop_hook_active": bool, "background_tasks": list}
+
+
+class Options:
+    """The command line, read leniently: a wrong option must not cost an agent its answer."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self.host = ""
+        self.config = ""
+        self.timeout = 0.0
+        self.event = ""  # what a payload is about, whatever it says itself
+        self.agent = ""
+        self.warnings: list[str] = []
+        words = list(argv)
+        while words:
+            name, has_value, value = words.pop(0).partition("=")
+            if name not in _OPTIONS:
+                self.warnings.append(f"unknown option {name!r}; see notyet hook --help")
+                continue
+            if not has_value and not words:
+                self.warnings.append(f"{name} needs a value")
+                continue
+            self._take(name, value if has_value else words.pop(0))
+
+    @property
+    def said(self) -> dict[str, str]:
+        """What the command line says in the payload's place."""
+        said = {"hook_event_name": self.event, "agent_name": self.agent}
+        return {name: value for name, value in said.items() if value}
+
+    def _take(self, name: str, value: str) -> None:
+        if name in {"--config", "--event", "--agent"}:
+            setattr(self, name.removeprefix("--"), value)
+        elif name == "--host":
+            if value in HOSTS:
+                self.host = value
+            else:
+                self.warnings.append(f"unknown host {value!r}; there is {', '.join(HOSTS)}")
+        else:
+            try:
+                self.timeout = float(value)
+            except ValueError:
+                self.timeout = 0.0
+            if not self.timeout > 0:
+                self.timeout = 0.0
+                self.warnings.append(f"--timeout is a number of seconds, not {value!r}")
+
+
+class Unreadable(Exception):  # noqa: N818  # not an error of ours
+    """What came is no event; says why."""
+
+
+class Call:
+    """One call of ours by a host: how, when, and what it sent, which is read once."""
+
+    def __init__(
+        self, options: Options, environ: Mapping[str, str], read: Callable[[], bytes]
+    ) -> None:
+        self.options = options
+        self.environ = environ
+        self.started = monotonic()
+        self.host = options.host  # or who wrote the payload, as soon as somebody has looked
+        self.said: list[str] = []  # for stderr, where hosts show or log it
+        self.is_out_of_time = False
+        self._read = read
+        self._payload: dict[str, Any] | Exception | OutOfTime | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """Return what the host sent. Raises Unreadable, or OutOfTime, each time.
+
+        Whatever else is raised is raised again too: stdin is not there to be read twice.
+        """
+        if self._payload is None:
+            host_waits(self.patience)
+            try:
+                self._payload = payload_from(self._read(), self.said)
+            except (Exception, OutOfTime) as error:  # noqa: BLE001  # raised below
+                self._payload = error
+        if isinstance(self._payload, dict):
+            return self._payload
+        raise self._payload
+
+    def is_from(self, host: str) -> None:
+        """Say who calls, who may wait for longer than others would."""
+        self.host = host
+        host_waits(self.patience)
+
+    @property
+    def patience(self) -> float:
+        """How many seconds the host waits; until we know who it is, as the least patient does."""
+        return self.options.timeout or PATIENCE.get(self.host) or min(PATIENCE.values())
+
+
+def payload_from(content: bytes, said: list[str]) -> dict[str, Any]:
+    """Read what a host sent. Raises Unreadable; `said` gets what its sender should know."""
+    if len(content) > _MOST_BYTES:
+        raise Unreadable(f"the payload is larger than {_MOST_BYTES // 1024 // 1024} MB")
+    text = _decoded(content, said)
+    if not text.strip():
+        raise Unreadable("no event on stdin")
+    try:
+        payload = loads(text)
+    except ValueError as error:
+        raise Unreadable(f"the event on stdin is not JSON: {error}") from None
+    if not isinstance(payload, dict):
+        from notyet.hook.unusable import kind_of
+
+        raise Unreadable(f"the event on stdin is {kind_of(payload)}, not an object")
+    return payload
+
+
+def _decoded(content: bytes, said: list[str]) -> str:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        said.append(f"the payload is not UTF-8 at byte {error.start}; read as well as can be")
+        text = content.decode("utf-8", "replace")
+    if text.startswith("\ufeff"):
+        said.append("the payload starts with a byte order mark, which was ignored")
+        text = text[1:]
+    return text
+
+
+def of_wrong_kind(payload: Mapping[str, Any]) -> list[str]:
+    """Return the fields of a type that cannot be used, which count as missing."""
+    return [
+        name
+        for name, kind in _KINDS.items()
+        if payload.get(name) is not None and not isinstance(payload[name], kind)
+    ]

@@ -1,0 +1,139 @@
+"""`Reading`: what a hook command answered."""
+
+from __future__ import annotations
+
+from notyet.core.json_text import loads_strictly
+from notyet.core.record import Record
+from notyet.core.text import bounded, clean
+from notyet.core.verdict import Allow, Block, Halt, Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from notyet.core.gate import Exit, Gate
+
+
+class Reading(Record, kw_only=True):
+    """What a hook command answered."""
+
+    answer: Allow | Block | Halt | Problem
+    warning: str = ""  # for the command's author
+    tell_user: str = ""  # its `systemMessage` (F14)
+    hidden: bool = False  # its `suppressOutput` (F12)
+    context: str = ""  # its `additionalContext`, at a start event (F13)
+
+
+BLOCKING = 2  # the exit code that blocks
+_SHORT = 300
+
+
+def problem_of(gate: Gate | None, exit: Exit) -> Problem | None:  # noqa: A002  # its name in our words
+    """Return what kept a command from answering at all; None when it did answer."""
+    if exit.problem:
+        return Problem("crashed" if exit.lost else "cannot_start", exit.problem)
+    if exit.timed_out:
+        timeout = gate.timeout if gate else None
+        took = f"{exit.seconds:.1f}" if timeout is None else f"{timeout:g}"
+        return Problem("timeout", f"no answer in {took} s")
+    if exit.cancelled:
+        return Problem("crashed", "it was ended before it could answer")
+    if exit.code is None:
+        return Problem("crashed", f"it was ended by signal {exit.signal}")
+    return None
+
+
+def start_problem(exit: Exit) -> Problem | None:  # noqa: A002  # as above
+    """Return why what a start hook printed means nothing; None when it ended with 0."""
+    problem = problem_of(None, exit)
+    if problem is not None or exit.code == 0:
+        return problem
+    return failed(exit, words(exit.stderr))
+
+
+def by_exit(gate: Gate, exit: Exit) -> Block | Problem | None:  # noqa: A002  # as above
+    """Return what a command says without its stdout; None when it exited with 0."""
+    stderr = words(exit.stderr)
+    problem = problem_of(gate, exit)
+    if problem is not None or exit.code == 0:
+        return problem
+    if exit.code != BLOCKING:
+        return failed(exit, stderr)
+    if stderr:
+        return Block(stderr)
+    return Problem("bad_answer", "it exited with code 2 but wrote no reason to stderr")
+
+
+def decided(said: dict[str, Any]) -> Allow | Block | Halt | Problem:
+    """Return what a JSON answer decides, where a block must have a reason."""
+    if said.get("continue") is False:
+        return halt(said)
+    if said.get("decision") != "block":
+        return Allow()
+    why = reason(said)
+    return Block(why) if why else Problem("bad_answer", "it answered block without a reason")
+
+
+def failed(exit: Exit, stderr: str) -> Problem:  # noqa: A002  # as above
+    """Return the problem of a command that ended with a code that means nothing."""
+    said = f": {bounded(stderr, _SHORT)}" if stderr else ""
+    return Problem("crashed", f"it exited with code {exit.code}{said}")
+
+
+def words(output: bytes) -> str:
+    """Return output as an agent may read it (E5)."""
+    return clean(output.decode("utf-8", "replace")).strip()
+
+
+def json_object(
+    output: bytes, read: Callable[[str], Any] = loads_strictly
+) -> dict[str, Any] | None:
+    """Return the one JSON object that a command printed; None for anything else."""
+    said = output.decode("utf-8", "replace").removeprefix("\ufeff").strip()
+    if not said.startswith("{"):
+        return None
+    try:
+        value: dict[str, Any] = read(said)
+    except ValueError:
+        return None
+    return value
+
+
+def wrong_type(said: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> str:
+    """Say which field is of a type that its host refuses; empty when none is."""
+    for name, kind in kinds.items():
+        if name in said and not isinstance(said[name], kind):
+            return f"it printed a {type(said[name]).__name__} as {name}, which its host refuses"
+    return ""
+
+
+def halt(said: dict[str, Any]) -> Halt:
+    """Return what `continue: false` means: the agent's turn ends."""
+    return Halt(text(said, "stopReason"))
+
+
+def reason(said: dict[str, Any]) -> str:
+    """Return why an answer blocks, as an agent may read it; empty when it does not say."""
+    return text(said, "reason")
+
+
+def context(said: dict[str, Any]) -> str:
+    """Return a hook's `additionalContext`."""
+    output = said.get("hookSpecificOutput")
+    return text(output, "additionalContext") if isinstance(output, dict) else ""
+
+
+def extras(said: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `Reading` that an answer fills besides its decision."""
+    return {
+        "tell_user": text(said, "systemMessage"),
+        "hidden": said.get("suppressOutput") is True,
+        "context": context(said),
+    }
+
+
+def text(said: dict[str, Any], name: str) -> str:
+    """Return a text of an answer as people and agents may read it; empty when it has none."""
+    value = said.get(name)
+    return clean(value).strip() if isinstance(value, str) else ""

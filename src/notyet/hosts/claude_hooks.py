@@ -1,0 +1,140 @@
+"""Hook commands that people wrote for Claude Code: what they are told, and what they answer."""
+
+from __future__ import annotations
+
+from notyet.core.event import parents_key
+from notyet.core.text import bounded
+from notyet.core.verdict import Allow, Block, Halt, Problem
+from notyet.hosts import answers
+from notyet.hosts.answers import Reading
+from notyet.hosts.claude import NAMES, event_name, start_name
+from notyet.hosts.payload import known
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from notyet.core.event import Scope, StartEvent, StopEvent
+    from notyet.core.gate import Exit, Gate
+
+_HALF_JSON = "it printed something like JSON that cannot be read"
+# What a hook may answer, and of which type; unknown keys are nothing to Claude Code.
+_KEYS: dict[str, tuple[type, ...]] = {
+    "continue": (bool, type(None)),
+    "suppressOutput": (bool, type(None)),
+    "stopReason": (str, type(None)),
+    "systemMessage": (str, type(None)),
+    "decision": (str, type(None)),
+    "reason": (str, type(None)),
+    "hookSpecificOutput": (dict, type(None)),
+}
+_OUTPUT_KEYS: dict[str, tuple[type, ...]] = {
+    "hookEventName": (str, type(None)),
+    "additionalContext": (str, type(None)),
+}
+
+
+def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:  # noqa: ARG001  # of the protocol
+    """Return stdin and environment of a hook written for Claude Code (W1, H1)."""
+    tasks = [task.__dict__.copy() for task in event.background_tasks]
+    payload = {
+        "session_id": parents_key(event),
+        "transcript_path": event.transcript_path,
+        "cwd": event.cwd,
+        "prompt_id": event.turn_id,
+        "permission_mode": event.permission_mode or "default",
+        # A main agent has a type at most: who has an id is a subagent.
+        "agent_id": event.agent_id if event.scope == "subagent" else None,
+        "agent_type": event.agent_type,
+        "hook_event_name": event_name(event),
+        "stop_hook_active": event.stop_hook_active is True,
+        "agent_transcript_path": event.agent_transcript_path,
+        "last_assistant_message": event.last_message,
+        "background_tasks": tasks,
+        "session_crons": [],
+    }
+    return known(payload), {"CLAUDE_PROJECT_DIR": event.cwd}
+
+
+def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return stdin and environment of a start hook written for Claude Code (F13)."""
+    is_subagent = event.scope == "subagent"
+    payload = {
+        "session_id": parents_key(event),
+        "transcript_path": event.transcript_path,
+        "cwd": event.cwd,
+        "prompt_id": event.turn_id,
+        "agent_id": event.agent_id if is_subagent else None,
+        "agent_type": event.agent_type,
+        "hook_event_name": start_name(event.scope),
+        "source": None if is_subagent else event.source or "startup",
+    }
+    return known(payload), {"CLAUDE_PROJECT_DIR": event.cwd}
+
+
+def read_context(exit: Exit, scope: Scope = "agent") -> Reading:  # noqa: A002  # its name in our words
+    """Read what a start hook gives the agent; a SessionStart hook may just print it (F13)."""
+    problem = answers.start_problem(exit)
+    if problem is not None:
+        return Reading(answer=problem)
+    said = answers.json_object(exit.stdout)
+    if said is None:
+        printed = answers.words(exit.stdout)
+        if printed.startswith("{"):
+            return Reading(answer=Problem("bad_answer", _HALF_JSON))
+        return Reading(answer=Allow(), context=printed if scope == "agent" else "")
+    wrong = _refused(said, (start_name(scope),))
+    if wrong:
+        return Reading(answer=Problem("bad_answer", wrong))
+    return Reading(answer=Allow(), **answers.extras(said))
+
+
+def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
+    """Read what a hook written for Claude Code answered (F, column claude)."""
+    problem = answers.problem_of(gate, exit)
+    if problem is not None:
+        return Reading(answer=problem)
+    said = answers.json_object(exit.stdout)
+    if said is None:
+        begun = exit.stdout.lstrip().startswith(b"{")
+        warning = f"{_HALF_JSON}; ignored" if begun else ""
+        return Reading(answer=_by_code(exit), warning=warning)
+    wrong = _refused(said, tuple(NAMES[scope] for scope in gate.match.events))
+    if wrong and exit.code == 0:
+        return Reading(answer=Problem("bad_answer", wrong))
+    if wrong:
+        return Reading(answer=_by_code(exit), warning=wrong)
+    return Reading(answer=_by_json(said, exit), **answers.extras(said))
+
+
+def _refused(said: dict[str, Any], names: tuple[str, ...]) -> str:
+    """Say what Claude Code would refuse in an answer; empty when nothing."""
+    output: Any = said.get("hookSpecificOutput") or {}
+    wrong = answers.wrong_type(said, _KEYS) or answers.wrong_type(output, _OUTPUT_KEYS)
+    if wrong:
+        return wrong
+    decision = said.get("decision")
+    if decision not in {None, "approve", "block"}:
+        return f"it printed the decision {bounded(repr(decision), 80)}; there is only 'block'"
+    name = output.get("hookEventName")
+    if name is not None and name not in names:
+        return f"it answered for the event {bounded(repr(name), 80)}, not for {' or '.join(names)}"
+    return ""
+
+
+def _by_json(said: dict[str, Any], exit: Exit) -> Allow | Block | Halt | Problem:  # noqa: A002  # as above
+    if said.get("continue") is False:
+        return answers.halt(said)
+    if said.get("decision") == "block":
+        return Block(answers.reason(said) or "Blocked by hook")
+    context = answers.context(said)
+    return Block(context) if context else _by_code(exit)  # it continues the agent (F11)
+
+
+def _by_code(exit: Exit) -> Allow | Block | Problem:  # noqa: A002  # as above
+    stderr = answers.words(exit.stderr)
+    if exit.code == 0:
+        return Allow()
+    if exit.code == answers.BLOCKING:
+        return Block(stderr or "No stderr output")
+    return answers.failed(exit, stderr)

@@ -1,0 +1,139 @@
+"""Hook commands that people wrote for Codex: what they are told, and what they answer."""
+
+from __future__ import annotations
+
+from notyet.core.event import parents_key
+from notyet.core.gate import CODEX_DEFAULT
+from notyet.core.json_text import loads_strictly
+from notyet.core.text import bounded
+from notyet.core.verdict import Allow, Problem
+from notyet.hosts import answers
+from notyet.hosts.answers import Reading
+from notyet.hosts.claude import event_name, start_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from notyet.core.event import Scope, StartEvent, StopEvent
+    from notyet.core.gate import Exit, Gate
+
+# What a hook may answer, and of which type; Codex refuses everything else.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "continue": (bool,),
+    "stopReason": (str, type(None)),
+    "suppressOutput": (bool,),
+    "systemMessage": (str, type(None)),
+    "decision": (str, type(None)),
+    "reason": (str, type(None)),
+}
+_STOP_KEYS = ("decision", "reason")  # the others may be answered to every event
+_START_KINDS = {name: kind for name, kind in _KINDS.items() if name not in _STOP_KEYS} | {
+    "hookSpecificOutput": (dict, type(None))
+}
+_OUTPUT_KINDS: dict[str, tuple[type, ...]] = {
+    "hookEventName": (str,),
+    "additionalContext": (str, type(None)),
+}
+
+
+def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:  # noqa: ARG001  # of the protocol
+    """Return stdin of a hook written for Codex: exactly its keys, all of them (W2, H4)."""
+    payload: dict[str, Any] = {
+        "session_id": parents_key(event),
+        "turn_id": event.turn_id or "",
+        "transcript_path": event.transcript_path,
+        "cwd": event.cwd,
+        "hook_event_name": event_name(event),
+        "model": event.model or "",
+        "permission_mode": event.permission_mode or "default",
+        "stop_hook_active": event.stop_hook_active is True,
+        "last_assistant_message": event.last_message,
+    }
+    if event.scope == "subagent":
+        payload |= {
+            "agent_id": event.agent_id or "",
+            "agent_type": event.agent_type or CODEX_DEFAULT,
+            "agent_transcript_path": event.agent_transcript_path,
+        }
+    return payload, {}
+
+
+def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return stdin of a start hook written for Codex: exactly its keys (W2, F13)."""
+    payload: dict[str, Any] = {
+        "session_id": parents_key(event),
+        "transcript_path": event.transcript_path,
+        "cwd": event.cwd,
+        "hook_event_name": start_name(event.scope),
+        "model": event.model or "",
+        "permission_mode": event.permission_mode or "default",
+    }
+    if event.scope == "agent":
+        return payload | {"source": event.source or "startup"}, {}
+    child = {"agent_id": event.agent_id or "", "agent_type": event.agent_type or CODEX_DEFAULT}
+    return payload | {"turn_id": event.turn_id or ""} | child, {}
+
+
+def read_context(exit: Exit, scope: Scope = "agent") -> Reading:  # noqa: A002  # its name in our words
+    """Read what a start hook gives the agent: a JSON answer, or just what it printed (F13)."""
+    problem = answers.start_problem(exit)
+    if problem is not None:
+        return Reading(answer=problem)
+    printed = answers.words(exit.stdout)
+    if not printed.startswith(("{", "[")):
+        return Reading(answer=Allow(), context=printed)
+    said, wrong = _strictly(exit.stdout, _START_KINDS)
+    output = said.get("hookSpecificOutput") or {}
+    wrong = wrong or _wrong(output, _OUTPUT_KINDS)
+    if not wrong and output and output.get("hookEventName") != start_name(scope):
+        strange = bounded(repr(output.get("hookEventName")), 80)
+        wrong = f"it answered for the event {strange}, not for {start_name(scope)}"
+    if wrong:
+        return Reading(answer=Problem("bad_answer", wrong))
+    told = answers.extras(said)["tell_user"]
+    return Reading(answer=Allow(), context=answers.context(said), tell_user=told)
+
+
+def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
+    """Read what a hook written for Codex answered (F, column codex)."""
+    by_exit = answers.by_exit(gate, exit)
+    if by_exit is not None:
+        return Reading(answer=by_exit)
+    if not exit.stdout.strip():
+        return Reading(answer=Allow())
+    said, wrong = _strictly(exit.stdout, _KINDS)
+    if wrong:
+        return Reading(answer=Problem("bad_answer", wrong))
+    # suppressOutput is ignored (F12).
+    return Reading(answer=answers.decided(said), tell_user=answers.extras(said)["tell_user"])
+
+
+def _strictly(stdout: bytes, kinds: Mapping[str, tuple[type, ...]]) -> tuple[dict[str, Any], str]:
+    """Return an answer as Codex would accept it, or what Codex would refuse it for."""
+    try:
+        said = loads_strictly(stdout.decode("utf-8", "replace"))
+    except ValueError as error:
+        return {}, f"it did not print one JSON object: {error}"
+    if not isinstance(said, dict):
+        return {}, f"it did not print a JSON object, but a {type(said).__name__}"
+    wrong = _wrong(said, kinds)
+    if wrong:
+        return {}, wrong
+    if said.get("decision") not in {None, "block"}:
+        strange = bounded(repr(said["decision"]), 80)
+        return {}, f"it printed the decision {strange}; Codex knows only 'block'"
+    return said, ""
+
+
+def _wrong(said: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> str:
+    for key, value in said.items():
+        if key not in kinds:
+            return f"it printed the key {bounded(repr(key), 80)}, which Codex refuses"
+        if isinstance(value, str):
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                return f"it printed half a character in {key}, which Codex refuses"
+    return answers.wrong_type(said, kinds)

@@ -1,0 +1,269 @@
+"""conclaude: the commands of a `.conclaude.yaml`, and hosts that call us by conclaude's name.
+
+Only exit codes speak here; what a command prints is never read as an answer. A command of `stop`
+blocks when it fails, whichever way; one of `subagentStop` never does, unless it says `block: true`,
+which is an extension of ours.
+"""
+
+from __future__ import annotations
+
+import os
+
+from notyet.core.gate import Command, Gate, Match, Source
+from notyet.core.json_text import dumps
+from notyet.core.text import bounded, clean
+from notyet.core.verdict import Allow, Block, Halt, Problem
+from notyet.hosts import Reply, answers, claude, claude_hooks
+from notyet.hosts.answers import Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.gate import Exit
+    from notyet.core.verdict import Decision
+
+    Path = tuple[str | int, ...]
+    Entry = tuple[Path, Mapping[str, Any], Match]
+
+CONTINUE = "continue working on the task"  # what `infinite` says when the file does not
+_SHOWN = ("message", "showCommand", "showStdout", "showStderr", "maxOutputLines")
+_OPTIONS = (*_SHOWN, "notifyPerCommand", "block")
+_MOST_REPLY = 30_000  # characters
+_MOST_OUTPUT = 20_000  # characters of each stream, however few lines that is
+_MOST_COMMAND = 500  # characters of a command in a message
+_MOST_NAME = 60  # the same, in a gate's name
+_MOST_PAYLOAD = 100_000  # bytes; the system refuses variables of 128 KiB
+_MOST_VALUE = 10_000  # bytes of any other variable: names and paths
+
+
+def write_reply(
+    verdict: Allow | Block | Halt,
+    note: str,
+    event: StopEvent,  # noqa: ARG001  # an exit code says the same of every event
+    settings: Mapping[str, str],  # noqa: ARG001  # there is one way to say it
+) -> Reply:
+    """Answer by the exit code: 2 and the words on stderr send the agent back (G4)."""
+    if isinstance(verdict, Block):
+        # The agent reads all of stderr, so a note to the user has no place there.
+        words = clean(verdict.prompt).strip() or "Not yet."
+        return Reply(stderr=f"{bounded(words, _MOST_REPLY)}\n", code=answers.BLOCKING)
+    said = [note, verdict.reason if isinstance(verdict, Halt) else ""]
+    words = "\n".join(part for part in map(clean, said) if part.strip())
+    return Reply(stderr=f"{bounded(words, _MOST_REPLY)}\n" if words else "")
+
+
+def read_event(
+    payload: Mapping[str, Any], environ: Mapping[str, str]
+) -> StopEvent | StartEvent | None:
+    """Read a payload: Claude Code's own, which conclaude takes as it is (W4)."""
+    return claude.read_event(payload, environ, host="conclaude")
+
+
+def write_context(told: str, event: StartEvent) -> Reply:  # noqa: ARG001  # of the protocol
+    """Say nothing: conclaude adds nothing to a start."""
+    return Reply()
+
+
+def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return stdin and environment of a command: Claude Code's payload, and variables (W4, H3)."""
+    payload, _ = claude_hooks.write_event(event, folder)
+    payload["hook_event_name"] = hook_name(event)
+    if event.ending == "error":
+        payload["error"] = event.error or "unknown"
+    variables = {
+        "AGENT_ID": event.agent_id,
+        "AGENT_NAME": event.agent_name or event.agent_id,
+        "AGENT": event.agent_name,  # as given with `--agent`
+        "AGENT_TRANSCRIPT_PATH": event.agent_transcript_path,
+        "SESSION_ID": payload.get("session_id"),
+        "TRANSCRIPT_PATH": event.transcript_path,
+        "HOOK_EVENT": payload["hook_event_name"],
+        "CWD": event.cwd,
+        "CONFIG_DIR": folder,
+        "STOP_ERROR": payload.get("error"),
+    }
+    environ = {f"CONCLAUDE_{name}": _value(text) for name, text in variables.items() if text}
+    # conclaude renames the type when it writes the payload; some scripts expect that.
+    alias = {"subagent_type": payload["agent_type"]} if "agent_type" in payload else {}
+    environ["CONCLAUDE_PAYLOAD_JSON"] = _payload_json(payload | alias)
+    return payload, environ
+
+
+def hook_name(event: StopEvent) -> str:
+    """Return what conclaude calls the hook of an event."""
+    return "StopFailure" if event.ending == "error" else claude.event_name(event)
+
+
+def _value(text: str) -> str:
+    """Return a text as a variable can hold it."""
+    try:
+        value = text.encode("utf-8", "surrogateescape")  # as names of files come
+    except UnicodeEncodeError:
+        value = text.encode("utf-8", "replace")
+    return value.replace(b"\0", b"")[:_MOST_VALUE].decode("utf-8", "surrogateescape")
+
+
+def _payload_json(payload: dict[str, Any]) -> str:
+    most = _MOST_PAYLOAD
+    text = dumps(payload)
+    while len(text) > _MOST_PAYLOAD:  # ASCII, so characters are bytes
+        most //= 10
+        text = dumps(_shortened(payload, most))
+    return text
+
+
+def _shortened(value: Any, most: int) -> Any:
+    """Return the same with texts and lists cut: still JSON, still every field."""
+    if isinstance(value, str):
+        return bounded(value, most)
+    if isinstance(value, dict):
+        return {name: _shortened(item, most) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_shortened(item, most) for item in value[:most]]
+    return value
+
+
+def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
+    """Read how a command ended (F, both columns conclaude)."""
+    options = options_of(gate)
+    if exit.cancelled or (exit.timed_out and gate.timeout is None):
+        # Not its own time was up, but ours; that holds nobody (E9).
+        return Reading(answer=Problem("deadline", "it was ended before it could answer"))
+    if options["section"] == "infinite":
+        return Reading(answer=Block(options["message"]))
+    failure = _failure(gate, exit)
+    if not failure:
+        return Reading(answer=Allow())
+    if options["section"] == "stop" or options.get("block") is True:
+        return Reading(answer=Block(failure))
+    return Reading(answer=Allow(), warning=failure)
+
+
+def options_of(gate: Gate) -> Mapping[str, Any]:
+    """Return what the file says about a command, and in which section."""
+    assert isinstance(gate.check, Command)
+    return gate.check.options
+
+
+def _failure(gate: Gate, exit: Exit) -> str:  # noqa: A002  # as above
+    """Return what is said of a command that failed; empty when it did not."""
+    if exit.problem:
+        what = f"Command {'did not end' if exit.lost else 'could not be started'} ({exit.problem})"
+    elif exit.timed_out:
+        what = f"Command timed out after {gate.timeout:g} seconds"
+    elif exit.code is None:
+        what = f"Command was ended by signal {exit.signal}"
+    elif exit.code:
+        what = f"Command failed with exit code {exit.code}"
+    else:
+        return ""
+    options = options_of(gate)
+    words = [(options.get("message") or "").strip() or what + shown_command(gate)]
+    for label, output in (("Stdout", exit.stdout), ("Stderr", exit.stderr)):
+        text = answers.words(output) if options.get(f"show{label}") is True else ""
+        if text:
+            words.append(f"{label}: {_first_lines(text, options.get('maxOutputLines'))}")
+    return "\n".join(words)
+
+
+def shown_command(gate: Gate) -> str:
+    """Return the command, as far as `showCommand` lets us."""
+    assert isinstance(gate.check, Command)
+    if gate.check.options.get("showCommand") is False:
+        return ""
+    return f": {bounded(gate.check.line, _MOST_COMMAND)}"
+
+
+def _first_lines(text: str, most: int | None) -> str:
+    lines = text.split("\n")
+    if most and len(lines) > most:
+        lines[most:] = [f"... ({len(lines) - most} lines omitted)"]
+    return bounded("\n".join(lines), _MOST_OUTPUT)
+
+
+def gates(settings: Mapping[str, Any], file: str, line_of: Callable[[Path], int]) -> list[Gate]:
+    """Return the gates of a validated `.conclaude.yaml`, in the order they are asked in (D3)."""
+    found: dict[str, Gate] = {}
+    steps: dict[str | int, int] = {}
+    for path, entry, match in _entries(settings):
+        section = path[0]
+        step = steps[section] = steps.get(section, -1) + 1
+        name = _name(path, entry)
+        while name in found:  # long patterns may begin alike
+            name += "'"
+        holds = section == "stop" or entry.get("block") is True
+        found[name] = Gate(
+            name=name,
+            check=_command(path, entry, os.path.dirname(file)),
+            match=match,
+            step=step,
+            timeout=entry.get("timeout"),
+            if_broken="block" if holds else "allow",
+            observe=section == "stopFailure",
+            always=section != "stop",  # of `stop`, the first failure ends the others
+            source=Source(file, line_of(path)),
+        )
+    return list(found.values())
+
+
+def _entries(settings: Mapping[str, Any]) -> Iterator[Entry]:
+    stop = settings.get("stop") or {}
+    for at, entry in enumerate(stop.get("commands") or ()):
+        yield ("stop", "commands", at), entry, Match()
+    if stop.get("infinite") is True:
+        words = (stop.get("infiniteMessage") or "").strip() or CONTINUE
+        yield ("stop", "infinite"), {"message": words}, Match()
+    failed = settings.get("stopFailure") or {}
+    for at, entry in enumerate(failed.get("commands") or ()):
+        match = Match(events=("agent", "subagent"), endings=("error",))
+        yield ("stopFailure", "commands", at), entry, match
+    patterns = (settings.get("subagentStop") or {}).get("commands") or {}
+    for pattern in sorted(patterns, key=lambda pattern: (pattern != "*", pattern)):
+        match = Match(events=("subagent",), agents=(pattern,))
+        for at, entry in enumerate(patterns[pattern] or ()):
+            yield ("subagentStop", "commands", pattern, at), entry, match
+
+
+def _command(path: Path, entry: Mapping[str, Any], folder: str) -> Command:
+    options = {name: entry[name] for name in _OPTIONS if entry.get(name) is not None}
+    if path[1] == "infinite":
+        # There is nothing to run: its answer is known. Every gate runs something, though.
+        options["section"] = "infinite"
+        return Command(argv=("true",), dir=folder, speaks="conclaude", options=options)
+    options["section"] = path[0]
+    return Command(  # noqa: S604  # a description; nothing is run here
+        script=entry["run"],  # one script, however many lines (E8)
+        shell="bash",  # found on the PATH, as conclaude does
+        dir=folder,
+        speaks="conclaude",
+        options=options,
+    )
+
+
+def _name(path: Path, entry: Mapping[str, Any]) -> str:
+    """Return e.g. `stop.commands[0] npm test`."""
+    name = ".".join(str(part) for part in path[:2])
+    for part in path[2:]:
+        name += f"[{dumps(_short(part)) if isinstance(part, str) else part}]"
+    first, _, more = entry.get("run", "").strip().partition("\n")
+    line = _short(clean(f"{first} ..." if more else first))
+    return f"{name} {line}".strip()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_NAME else f"{text[: _MOST_NAME - 3]}..."
+
+
+def notifications(
+    wishes: Mapping[str, Any], event: StopEvent, decision: Decision, gates: Sequence[Gate] = ()
+) -> list[tuple[str, str]]:
+    """Return title and body of what the user is to be notified of, once all is decided.
+
+    `wishes` is the section `notifications` of the file, and `gates` are those that were asked.
+    """
+    from notyet.hosts import conclaude_notifications
+
+    return conclaude_notifications.notifications(wishes, event, decision, gates)

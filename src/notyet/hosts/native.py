@@ -1,0 +1,119 @@
+"""notyet's own dialect, for gate functions and for commands in a `notyet.toml`."""
+
+from __future__ import annotations
+
+from notyet.core.event import StopEvent, private_copy
+from notyet.core.json_text import dumps, loads
+from notyet.core.record import plain
+from notyet.core.text import bounded
+from notyet.core.verdict import Allow, Block, Halt, Problem
+from notyet.hosts import answers
+from notyet.hosts.answers import Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from notyet.core.gate import Exit, Gate
+
+VERDICTS = (Allow, Block, Halt)
+_ALLOW = Allow()
+_NOT_RUNNABLE = {126: "the shell could not execute it", 127: "the shell could not find it"}
+_MOST_DESCRIBED = 8_000
+
+
+def write_call(event: StopEvent) -> Callable[[], tuple[StopEvent]]:
+    """Return what gives the arguments of a call: the event, in a copy that is this gate's alone."""
+    return lambda: (private_copy(event),)
+
+
+def read_return(returned: object) -> tuple[Allow | Block | Halt | Problem, str]:
+    """Read what a gate function returned."""
+    if returned is None:
+        return _ALLOW, ""
+    if isinstance(returned, VERDICTS):
+        return returned, ""
+    kind = type(returned).__name__
+    hint = "return Allow(), Block('what to do next'), Halt('why') or None"
+    return Problem("bad_answer", f"it returned {kind}; {hint}"), ""
+
+
+def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return stdin and environment of a gate in a `notyet.toml` (W5, H5)."""
+    payload = {
+        name: _json(event.__dict__[name]) for name in StopEvent._fields if name != "raw"
+    }  # our own record
+    environ = {
+        "EVENT": "subagent_stop" if event.scope == "subagent" else "stop",
+        "HOST": event.host,
+        "SESSION_ID": event.session_id,
+        "AGENT_ID": event.agent_id,
+        "AGENT_TYPE": event.agent_type,
+        "CWD": event.cwd,
+        "PROJECT_DIR": folder or event.cwd,
+        "TRANSCRIPT_PATH": event.transcript_path,
+        "AGENT_TRANSCRIPT_PATH": event.agent_transcript_path,
+        "BLOCK_COUNT": str(event.block_count),
+        "MAX_BLOCKS": str(event.max_blocks),
+        "STOP_HOOK_ACTIVE": "true" if event.stop_hook_active else "false",
+    }
+    # All of them, always: a script with `set -u` must not fail over a missing one.
+    return payload, {f"NOTYET_{name}": value or "" for name, value in environ.items()}
+
+
+def _json(value: Any) -> Any:
+    """Return a value that has JSON; a foreign object is described."""
+    value = plain(value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    try:
+        dumps(value)
+    except ValueError:
+        return bounded(repr(value), _MOST_DESCRIBED)
+    return value
+
+
+def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
+    """Read how a gate's command ended: by its exit code, or by what it says itself (E10)."""
+    problem = answers.problem_of(gate, exit)
+    if problem is not None:
+        return Reading(answer=problem)
+    options: Mapping[str, Any] = gate.check.options  # type: ignore[union-attr]  # a Command
+    passes = exit.code in options.get("pass_codes", (0,))
+    stderr = answers.words(exit.stderr)
+    if exit.code in _NOT_RUNNABLE and not passes:
+        said = f": {bounded(stderr, 300)}" if stderr else ""
+        return Reading(answer=Problem("cannot_start", f"{_NOT_RUNNABLE[exit.code]}{said}"))
+    reply = answers.json_object(exit.stdout, loads) or {}
+    if "python" in options and isinstance(reply.get("problem"), str):  # our own child says so
+        described = answers.text(reply, "problem") or "it failed and did not say how"
+        return Reading(answer=Problem("crashed", bounded(described, _MOST_DESCRIBED)))
+    # A report that happens to be JSON is no answer: the exit code is.
+    if reply.get("decision") is not None or reply.get("continue") is False:
+        return Reading(answer=_said(reply), **answers.extras(reply))
+    if passes:
+        if "python" in options:  # our own child always decides
+            return Reading(answer=Problem("bad_answer", "its answer could not be read"))
+        return Reading(answer=_ALLOW)
+    output = "\n".join(part for part in (answers.words(exit.stdout), stderr) if part)
+    return Reading(answer=Block(output or f"It exited with code {exit.code} and said nothing."))
+
+
+def _said(reply: dict[str, Any]) -> Allow | Block | Halt | Problem:
+    decision = reply.get("decision")
+    reason = answers.reason(reply)
+    if reply.get("continue") is False or decision == "halt":
+        return Halt(reason or answers.halt(reply).reason)
+    if decision not in ("allow", "block"):  # a tuple: it need not be hashable
+        strange = bounded(repr(decision), 80)
+        hint = "say allow, block or halt"
+        return Problem("bad_answer", f"it answered with the decision {strange}; {hint}")
+    extend = reply.get("extend", 0)
+    try:
+        if decision == "allow":
+            return Allow(extend=extend, note=reason)
+        prompt = answers.text(reply, "prompt") or reason
+        return Block(prompt, "" if reason == prompt else reason, extend)
+    except ValueError as error:
+        return Problem("bad_answer", str(error))

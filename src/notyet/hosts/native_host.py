@@ -1,0 +1,123 @@
+"""Reading a StopEvent that another program wrote: every field may be missing or wrong (W5)."""
+
+from __future__ import annotations
+
+from notyet.core.event import ENDINGS, SCOPES, StopEvent, Usage
+from notyet.core.json_text import dumps
+from notyet.core.remote import LOCAL, remote_from
+from notyet.core.verdict import Block, Halt
+from notyet.hosts import Reply
+from notyet.hosts.payload import background_tasks, flag, path, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from notyet.core.event import StartEvent
+    from notyet.core.verdict import Allow
+
+_READ_APART = frozenset(
+    {"scope", "ending", "internal", "usage", "tools_used", "background_tasks", "result", "raw"}
+    | {"workspace"}
+)
+_PATHS = frozenset({"cwd", "transcript_path", "agent_transcript_path"})
+_MOST = 1_000_000
+
+
+def read(payload: Mapping[str, Any]) -> StopEvent:
+    """Return the event, as far as it can be made out."""
+    usage = payload.get("usage")
+    tools = payload.get("tools_used")
+    scope = payload.get("scope")
+    ending = payload.get("ending")
+    fields: dict[str, Any] = {
+        "scope": scope if scope in SCOPES else "agent",
+        "ending": ending if ending in ENDINGS else "done",
+        "internal": payload.get("internal") is True,
+        "usage": _usage(usage) if isinstance(usage, dict) else None,
+        "tools_used": _texts(tools) if isinstance(tools, list) else (),
+        "background_tasks": background_tasks(payload),
+        "result": payload.get("result"),
+        "raw": payload,
+        "workspace": _workspace(payload),
+    }
+    for name, default in StopEvent._defaults.items():  # noqa: SLF001  # our own record
+        if name not in _READ_APART:
+            fields[name] = _like(default, payload, name)
+    return StopEvent(**fields)
+
+
+def _workspace(payload: Mapping[str, Any]) -> str:
+    """Return where the files are; what names no place counts as missing."""
+    said = path(payload, "workspace")
+    if said is None or said == LOCAL:
+        return ""
+    try:
+        return remote_from(said).url
+    except ValueError:
+        return ""
+
+
+def _like(default: object, payload: Mapping[str, Any], name: str) -> Any:
+    """Return a field's value if it has the type of its default."""
+    value = payload.get(name)
+    if name == "stop_hook_active":
+        return flag(payload, name)
+    if name in {"turns", "tool_calls", "duration_ms"}:
+        return value if _is_number(value) else None
+    if isinstance(default, int):  # counts
+        return value if isinstance(value, int) and _is_number(value) else default
+    said = path(payload, name) if name in _PATHS else text(payload, name)
+    return default if said is None else said
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST**2
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    return Usage(
+        **{
+            name: usage[name]
+            for name in Usage._fields  # our own record
+            if isinstance(usage.get(name), int) and _is_number(usage[name])
+        }
+    )
+
+
+def _texts(values: list[Any]) -> tuple[str, ...]:
+    return tuple(value for value in values if isinstance(value, str))
+
+
+def read_event(
+    payload: Mapping[str, Any],
+    environ: Mapping[str, str],  # noqa: ARG001  # of the protocol
+) -> StopEvent | StartEvent | None:
+    """Read an event in our own words; what is of the wrong type counts as missing (W5)."""
+    return read(payload)
+
+
+def write_reply(
+    verdict: Allow | Block | Halt,
+    note: str,
+    event: StopEvent,  # noqa: ARG001  # of the protocol
+    settings: Mapping[str, str],  # noqa: ARG001  # as above
+) -> Reply:
+    """Answer a host that speaks as we do: one JSON object, exit 0."""
+    said: dict[str, Any] = {"decision": type(verdict).__name__.lower()}
+    if isinstance(verdict, Block):
+        said |= {"prompt": verdict.prompt, "reason": verdict.because, "extend": verdict.extend}
+    elif isinstance(verdict, Halt):
+        said["reason"] = verdict.reason
+    else:
+        said |= {"extend": verdict.extend} if verdict.extend else {}
+        said |= {"reason": verdict.note} if verdict.note else {}
+    if note:
+        said["systemMessage"] = note
+    return Reply(stdout=dumps(said))
+
+
+def write_context(told: str, event: StartEvent) -> Reply:  # noqa: ARG001  # of the protocol
+    """Put a text before a starting agent's first request."""
+    return Reply(stdout=dumps({"additionalContext": told}))

@@ -1,0 +1,141 @@
+"""Neovate-style observers: `stop` for the main agent, `subagent_stop` for subagents (K11)."""
+
+from __future__ import annotations
+
+from notyet.core.event import Usage
+from notyet.hosts.view import View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from notyet.core.event import StopEvent
+    from notyet.core.verdict import Decision
+
+
+class UsageView(View, kw_only=True):
+    """Tokens spent; all zero when the run failed."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+
+
+class Result(View, kw_only=True):
+    """How the run ended, where the host has no result object of its own."""
+
+    success: bool
+    text: str
+    error: str | None
+    stop_reason: str | None
+
+
+class Stop(View, kw_only=True):
+    """What a `stop` observer gets."""
+
+    session_id: str
+    result: Any
+    usage: UsageView
+    turns_count: int
+    tool_calls_count: int
+    duration: float  # milliseconds
+    model: str
+
+
+class SubagentStop(View, kw_only=True):
+    """What a `subagent_stop` observer gets."""
+
+    parent_session_id: str
+    agent_id: str
+    agent_type: str
+    result: Any
+    usage: UsageView
+    total_tool_calls: int
+    total_duration: float  # milliseconds
+    model: str
+
+
+class Context(View, kw_only=True):
+    """Where it happened and what the gates made of it."""
+
+    host: str
+    session_id: str
+    cwd: str
+    ending: str
+    outcome: str
+    stop_reason: str | None  # why a gate halted the agent (K15)
+
+
+def write_stop(event: StopEvent, decision: Decision) -> tuple[Stop, Context]:
+    """Return the arguments of a `stop` observer."""
+    ok = event.ending == "done"
+    stop = Stop(
+        session_id=event.session_id,
+        result=_result(event, decision),
+        usage=_usage(event),
+        turns_count=(event.turns or 0) if ok else 0,
+        tool_calls_count=_tool_calls(event),
+        duration=_duration(event),
+        model=event.model or "",
+    )
+    return stop, _context(event, decision)
+
+
+def write_subagent_stop(event: StopEvent, decision: Decision) -> tuple[SubagentStop, Context]:
+    """Return the arguments of a `subagent_stop` observer."""
+    stop = SubagentStop(
+        parent_session_id=event.parent_session_id or "",
+        agent_id=event.agent_id or "",
+        agent_type=event.agent_type or "",
+        result=_result(event, decision),
+        usage=_usage(event),
+        total_tool_calls=_tool_calls(event),
+        total_duration=_duration(event),
+        model=event.model or "",
+    )
+    return stop, _context(event, decision)
+
+
+def _result(event: StopEvent, decision: Decision) -> Any:
+    if event.result is not None:
+        return event.result
+    return Result(
+        success=event.ending == "done",
+        text=event.last_message or "",
+        error=event.error,
+        stop_reason=_stop_reason(decision),
+    )
+
+
+def _stop_reason(decision: Decision) -> str | None:
+    return decision.why if decision.outcome == "halted" else None
+
+
+def _usage(event: StopEvent) -> UsageView:
+    usage = event.usage if event.usage is not None and event.ending == "done" else Usage()
+    return UsageView(
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        cache_read_tokens=usage.cache_read,
+        cache_write_tokens=usage.cache_write,
+    )
+
+
+def _tool_calls(event: StopEvent) -> int:
+    return (event.tool_calls or 0) if event.ending == "done" else 0
+
+
+def _duration(event: StopEvent) -> float:
+    return (event.duration_ms or 0.0) if event.ending == "done" else 0.0
+
+
+def _context(event: StopEvent, decision: Decision) -> Context:
+    return Context(
+        host=event.host,
+        session_id=event.session_id,
+        cwd=event.cwd,
+        ending=event.ending,
+        outcome=decision.outcome,
+        stop_reason=_stop_reason(decision),
+    )

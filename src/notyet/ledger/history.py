@@ -1,0 +1,163 @@
+"""What had been counted of an agent when it stopped: its history then, out of the rows of now.
+
+The ledger keeps one History per agent, which moves on with every stop. What it was before a stop is
+read off that stop and those around it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+
+from notyet.core.limits import History, open_turn
+from notyet.core.record import Record, variant
+from notyet.errors import LedgerUnmended
+from notyet.ledger import Begun
+from notyet.ledger import ledger as sql
+from notyet.ledger.moves import NOT_SENT
+from notyet.ledger.past import parts
+from notyet.ledger.rows import history_of, key_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from notyet.core.event import StopEvent
+    from notyet.ledger.ledger import Ledger
+
+_BLOCKED = frozenset({"blocked", "overridden"})
+
+
+class Counted(Record, kw_only=True):
+    """A stop as it was counted."""
+
+    stop: int
+    agent: int  # the ledger's number for it; 0: it was never counted
+    turn: int
+    outcome: str  # as it was decided, whatever the host or a failure made of it later
+    history: History  # before it: without what failed alike, which `repeat_key` tells
+    repeat_key: str = ""
+    is_first: bool = True  # of its turn, as far as the turn can be known
+
+
+def counted(ledger: Ledger, stops: Sequence[int]) -> dict[int, Counted]:
+    """Return how these stops were counted, and all others of the same agents."""
+    if not stops or not os.path.exists(ledger.path):
+        return {}
+
+    def look(db: sqlite3.Connection) -> dict[int, Counted]:
+        agents: dict[int, int] = {}
+        found: dict[int, Counted] = {}
+        for some in parts(stops):
+            marks = f"({', '.join('?' * len(some))})"
+            agents |= dict(db.execute(_AGENTS + marks, some).fetchall())
+        for agent, session_blocks in agents.items():
+            rows = db.execute(_STOPS, (agent,)).fetchall()
+            found |= {known.stop: known for known in _of_agent(agent, session_blocks, rows)}
+        return found
+
+    return ledger.file.read(look)
+
+
+_AGENTS = (
+    "SELECT DISTINCT agents.id, session_blocks FROM stops JOIN agents ON agents.id = stops.agent"
+    " WHERE stops.id IN "
+)
+_STOPS = (
+    "SELECT id, turn, outcome, why, count, max_blocks, limit_source, extend, repeat_key"
+    " FROM stops WHERE agent = ? ORDER BY id"
+)
+
+
+def decided(outcome: str, why: str) -> str:
+    """Return what a stop was decided to be: that the agent did not go on is found out later."""
+    if outcome == "overridden" or (outcome == "failed_open" and why.startswith(NOT_SENT)):
+        return "blocked"
+    return outcome
+
+
+def _of_agent(agent: int, session_blocks: int, rows: Sequence[tuple[Any, ...]]) -> list[Counted]:
+    """Go through the stops of an agent, the oldest first."""
+    # The sum is known for now only, and older stops may be gone: so it is counted backwards.
+    spent = sum(decided(row[2], row[3]) in _BLOCKED for row in rows)
+    total = max(0, session_blocks - spent)
+    found = []
+    turn, extend, seen = -1, 0, 0
+    for stop, number, outcome, why, count, limit, source, extended, repeat_key in rows:
+        was = decided(outcome, why)
+        is_block = was in _BLOCKED
+        blocks = max(0, count - is_block)
+        if not number:  # let go before its turn was numbered
+            found.append(Counted(stop=stop, agent=agent, turn=0, outcome=was, history=History()))
+            continue
+        if number != turn:
+            turn, extend, seen = number, 0, 0
+        if source == "extended by a gate":  # perhaps by a stop that is gone
+            extend = max(extend, limit)
+        found.append(
+            Counted(
+                stop=stop,
+                agent=agent,
+                turn=number,
+                outcome=was,
+                history=History(turn=number, blocks=blocks, session_blocks=total, extend=extend),
+                repeat_key=repeat_key,
+                is_first=not seen and not blocks,
+            )
+        )
+        total += is_block
+        extend = max(extend, extended)
+        seen += 1
+    return found
+
+
+_WAS_BLOCKED = "SELECT 1 FROM stops WHERE id = ? AND outcome = 'blocked'"
+_WRITE_NOTHING = "UPDATE stops SET outcome = outcome WHERE 0"
+
+
+def foresee(ledger: Ledger, event: StopEvent, patience: float | None = None) -> Begun:
+    """Return what `begin` would find out: the history in which this stop would happen.
+
+    Nothing is entered, and no answer of another stop is taken for this one's. Raises LedgerError
+    where `begin` would, too: also if the file can be read, and not written. A stop brings up the
+    file of an older version with all that it knows, so that is looked at as it is.
+    """
+    key = (key_text(event.host), key_text(event.session_id), key_text(event.agent_id or ""))
+    if event.turn_id:
+        event = variant(event, {"turn_id": key_text(event.turn_id)})  # as it is stored
+
+    def look(db: sqlite3.Connection) -> Begun:
+        db.execute(_WRITE_NOTHING)
+        row = db.execute(sql.FIND_AGENT, key).fetchone()
+        history, last_stop = (history_of(row[3:]), row[1]) if row else (History(), 0)
+        opened = open_turn(history, event)
+        overridden = 0
+        if opened.turn != history.turn and history.blocked:
+            overridden = last_stop if db.execute(_WAS_BLOCKED, (last_stop,)).fetchone() else 0
+        return Begun(stop=0, history=opened, overridden=overridden)
+
+    try:
+        begun = ledger.file.write(look, patience)
+    except LedgerUnmended:
+        older = _in_older(ledger.path, look)
+        if older is None:
+            raise
+        begun = older
+    return variant(begun, {"warnings": ledger.file.take_warnings()})
+
+
+def _in_older(path: str, look: Callable[[sqlite3.Connection], Begun]) -> Begun | None:
+    """Look into a file of an older version; None for one that is not, or that is damaged too."""
+    from notyet.ledger.connection import sqlite3_module as sqlite3
+    from notyet.ledger.file import open_older
+
+    try:
+        db = open_older(path)
+        if db is None:
+            return None
+        with closing(db):
+            return look(db)
+    except sqlite3.Error:
+        return None

@@ -1,0 +1,388 @@
+"""The ledger's statements. Values are always bound; the names of columns are our own."""
+
+from __future__ import annotations
+
+import time
+from _weakref import ref
+
+from notyet import system
+from notyet.core.limits import History, after, open_turn, within_limit
+from notyet.core.record import replace, variant
+from notyet.errors import LedgerError
+from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
+from notyet.ledger.connection import Connection
+from notyet.ledger.file import default_path, real
+from notyet.ledger.owner import is_lost, own_start
+from notyet.ledger.rows import (
+    HISTORY_COLUMNS,
+    REPORT_COLUMNS,
+    STOP_COLUMNS,
+    decision_of,
+    event_row,
+    history_of,
+    history_row,
+    key_text,
+    place_text,
+    report_row,
+    stop_row,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+
+    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.verdict import Decision, Report
+    from notyet.ledger.passes import Wanted
+    from notyet.ledger.prune import Retention
+    from notyet.ledger.rows import Key
+
+
+def _marks(columns: tuple[str, ...]) -> str:
+    return ", ".join("?" * len(columns))
+
+
+def _settings(columns: tuple[str, ...]) -> str:
+    return ", ".join(f"{name} = ?" for name in columns)
+
+
+FIND_AGENT = (
+    f"SELECT id, last_stop, seen_at, {', '.join(HISTORY_COLUMNS)} FROM agents"
+    " WHERE host = ? AND session_id = ? AND agent_id = ?"
+)
+AGENT_OF_STOP = (
+    f"SELECT agents.id, last_stop, {', '.join('agents.' + name for name in HISTORY_COLUMNS)}"
+    " FROM stops JOIN agents ON agents.id = stops.agent WHERE stops.id = ? AND token = ?"
+    " AND (outcome = 'asking' OR (outcome = 'skipped' AND why = 'lost'))"
+)
+NEW_AGENT = (
+    f"INSERT INTO agents (last_stop, host, session_id, agent_id, seen_at,"
+    f" {', '.join(HISTORY_COLUMNS)}) VALUES (0, ?, ?, ?, ?, {_marks(HISTORY_COLUMNS)})"
+)
+SEE_AGENT = f"UPDATE agents SET seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
+COUNT = f"UPDATE agents SET last_stop = ?, seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
+ASKER = "token, pid, pid_start, begun_at"  # what `is_lost` wants to know
+NEW_STOP = (
+    "INSERT INTO stops (agent, turn, begun_at, pid, pid_start, token, digest, event, place,"
+    " outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'asking')"
+)
+DECIDE = f"UPDATE stops SET ended_at = ?, {_settings(STOP_COLUMNS)} WHERE id = ?"
+NEW_REPORT = f"INSERT INTO reports ({', '.join(REPORT_COLUMNS)}) VALUES ({_marks(REPORT_COLUMNS)})"
+ASKING = f"SELECT id, digest, {ASKER} FROM stops WHERE agent = ? AND outcome = 'asking'"
+ANSWER_AGAIN = (
+    "UPDATE stops SET repeated = repeated + 1"
+    " WHERE id = ? AND digest = ? AND ended_at > ? AND repeated < ?"
+)
+OVERRIDE = (
+    "UPDATE stops SET outcome = 'overridden' WHERE id = ? AND outcome = 'blocked'"
+    " AND NOT EXISTS (SELECT 1 FROM stops AS later WHERE later.agent = ? AND later.id > ?)"
+)
+
+
+_LEAST_PATIENCE = 0.1  # seconds for reading an answer that may be there already
+# A stop is given up when its check is cancelled, or its process dies: then nobody was answered.
+_GIVEN_UP = ("cancelled", "lost")
+_READ_STOP = f"SELECT {ASKER}, {', '.join(STOP_COLUMNS)} FROM stops WHERE id = ?"
+_READ_REPORTS = f"SELECT {', '.join(REPORT_COLUMNS)} FROM reports WHERE stop = ? ORDER BY position"
+
+
+def wait_for_answer(file: Connection, stop: int, patience: float) -> Decision | None:
+    """Wait for a stop's decision; None when its process died or took too long."""
+    ends = time.monotonic() + patience
+    pause = 0.01
+    while True:
+        row, reports = file.read(
+            lambda db: (
+                db.execute(_READ_STOP, (stop,)).fetchone(),
+                db.execute(_READ_REPORTS, (stop,)).fetchall(),
+            ),
+            max(_LEAST_PATIENCE, ends - time.monotonic()),
+        )
+        if row is None:
+            return None
+        asker, known = row[:4], row[4:]
+        if known[0] != "asking":
+            decision = decision_of(known, reports)
+            is_given_up = decision.outcome == "skipped" and decision.why in _GIVEN_UP
+            return None if is_given_up else decision
+        if is_lost(*asker) or time.monotonic() >= ends:
+            return None
+        time.sleep(pause)
+        pause = min(0.2, pause * 1.5)
+
+
+_GIVE_UP = (
+    "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'cancelled', ended_at = ?"
+    " WHERE id = ? AND token = ? AND outcome = 'asking'"
+)
+_SKIP = (
+    "INSERT INTO stops (agent, turn, begun_at, ended_at, pid, token, digest, event, place, why,"
+    " warnings, outcome, verdict) VALUES (ifnull((SELECT id FROM agents WHERE host = ?"
+    " AND session_id = ? AND agent_id = ?), 0), 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'skipped', 'allow')"
+)
+_ACT = "INSERT INTO acts (at, what, place, detail) VALUES (?, ?, ?, ?)"
+
+
+def give_up(file: Connection, begun: Begun, patience: float | None) -> None:
+    """Say that a stop which is still asking will not be answered."""
+    given_up = (time.time(), begun.stop, begun.token)
+    file.write(lambda db: db.execute(_GIVE_UP, given_up), patience)
+
+
+def skip(
+    file: Connection, key: Key, event: StopEvent, decision: Decision, patience: float | None
+) -> int:
+    """Write down a stop that was let go for a cause; return its number."""
+    digest, stored = event_row(event)
+    now = time.time()
+    row = stop_row(decision)
+    why, warnings = row[STOP_COLUMNS.index("why")], row[STOP_COLUMNS.index("warnings")]
+    place = place_text(real(event.cwd))
+    new = (now, now, system.getpid(), system.urandom(8), digest, stored, place, why, warnings)
+    return file.write(lambda db: db.execute(_SKIP, (*key, *new)), patience).lastrowid or 0
+
+
+def act(file: Connection, what: str, place: str, detail: str) -> None:
+    """Write down what a person did: trust, revoke, off, on."""
+    done = (time.time(), what, key_text(place), key_text(detail))
+    file.write(lambda db: db.execute(_ACT, done))
+
+
+# The ledger as one SQLite file, shared by every process that gates an agent.
+#
+# A stop is two short transactions, `begin` and `record`. Both read and write one row of `agents`,
+# found by its key, so their cost does not depend on how much the ledger holds.
+
+
+# The stops that this process is asking, by token: its own process id cannot tell them apart from
+# those it failed to record. Held weakly: one whose Begun is gone, because of a Ctrl-C anywhere
+# between its entry and its answer, is asked by nobody.
+asked_here: dict[bytes, ref[Begun]] = {}
+_NEVER = float("inf")
+
+
+class Ledger:
+    """The durable ledger. Opened at its first use; safe in many threads and processes.
+
+    `path` defaults to `$NOTYET_LEDGER` or the XDG state folder; `patience` is how many seconds
+    to wait for other processes before LedgerBusy is raised. A call can be given less. A ledger that
+    is damaged, or of an older notyet, is mended at its first use; with `mends=False`, for those who
+    only look, it is left as it is and LedgerUnmended is raised.
+    """
+
+    instant = False
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        patience: float = 5.0,
+        *,
+        mends: bool = True,
+    ) -> None:
+        # For a process that was started for one stop only: when that was, by the clock.
+        self.asked_at: float | None = None
+        # What a supervisor removes now and then; None: nothing, until somebody calls `prune`.
+        self.retention: Retention | None = None
+        self.newest = 0  # the last stop that was entered here
+        self.kept_of = 0  # the last stop of which a log was written here
+        self.path = (
+            system.path.abspath(system.fspath(path))
+            if path is not None
+            else default_path(system.variables())
+        )
+        self.file = Connection(self.path, patience, mends=mends)
+
+    @property
+    def patience(self) -> float:
+        """How many seconds to wait for other processes."""
+        return self.file.patience
+
+    @patience.setter
+    def patience(self, seconds: float) -> None:
+        self.file.patience = seconds
+
+    def begin(self, event: StopEvent, patience: float | None = None) -> Begun:
+        """Number the turn, find out what became of the last stop, and enter this one (B11)."""
+        digest, stored = event_row(event)
+        key = _key(event)
+        token = system.urandom(8)
+        place = place_text(real(event.cwd))
+        if event.turn_id:
+            event = variant(event, {"turn_id": key_text(event.turn_id)})  # as it is stored
+
+        def enter(db: sqlite3.Connection) -> Begun:
+            row = db.execute(FIND_AGENT, key).fetchone()
+            agent, last_stop, history = 0, 0, History()
+            if row:
+                agent, last_stop, seen_at = row[:3]
+                history = history_of(row[3:])
+                earlier = _being_asked(db, agent, digest)
+                since = self._repeated_since(event, history)
+                if not earlier and since < seen_at:  # else nothing was answered since
+                    again = (last_stop, digest, since, REPEATED_AT_MOST)
+                    earlier = last_stop if db.execute(ANSWER_AGAIN, again).rowcount else 0
+                if earlier:
+                    return Begun(stop=earlier, repeats=earlier)
+            opened = open_turn(history, event)
+            overridden = 0
+            if opened.turn != history.turn and history.blocked:
+                overridden = _override(db, agent, last_stop)
+            now = time.time()
+            if agent:
+                db.execute(SEE_AGENT, (now, *history_row(opened), agent))
+            else:
+                agent = db.execute(NEW_AGENT, (*key, now, *history_row(opened))).lastrowid or 0
+            asker = (system.getpid(), own_start(), token)
+            new = (agent, opened.turn, now, *asker, digest, stored, place)
+            stop = db.execute(NEW_STOP, new).lastrowid or 0
+            warnings = self.file.take_warnings()
+            self.newest = stop
+            begun = Begun(
+                stop=stop, token=token, history=opened, overridden=overridden, warnings=warnings
+            )
+            # Before others can see the row.
+            asked_here[token] = ref(begun, lambda _: _forget(token))
+            return begun
+
+        self.file.for_one_stop = self.asked_at is not None
+        return self.file.write(enter, patience)
+
+    def record(
+        self, begun: Begun, decision: Decision, ceiling: int = 0, patience: float | None = None
+    ) -> Decision:
+        """Count a decision and write it down, in one transaction (B3)."""
+
+        def count(db: sqlite3.Connection) -> Decision:
+            return self.count(db, begun, decision, ceiling)
+
+        try:
+            final = self.file.write(count, patience)
+        finally:
+            asked_here.pop(begun.token, None)
+        warnings = self.file.take_warnings()
+        return final if not warnings else replace(final, warnings=(*final.warnings, *warnings))
+
+    def count(
+        self, db: sqlite3.Connection, begun: Begun, decision: Decision, ceiling: int
+    ) -> Decision:
+        """Count a decision in a transaction of the caller's, which may write more along with it."""
+        row = db.execute(AGENT_OF_STOP, (begun.stop, begun.token)).fetchone()
+        if row is None:
+            raise LedgerError(self.path, f"stop {begun.stop} is gone; was the file replaced?")
+        # Counted on what the row says now: another stop of this agent may have come between.
+        agent, last_stop = row[:2]
+        history = history_of(row[2:])
+        final = within_limit(history, decision, ceiling)
+        now = time.time()
+        counted = history_row(after(history, final))
+        if final.turn == history.turn:
+            last_stop = begun.stop
+        db.execute(COUNT, (last_stop, now, *counted, agent))
+        db.execute(DECIDE, (now, *stop_row(final), begun.stop))
+        reports = [report_row(begun.stop, n, r) for n, r in enumerate(final.reports)]
+        db.executemany(NEW_REPORT, reports)
+        if any(report.passed_on or report.failed_on for report in final.reports):
+            from notyet.ledger.passes import remember
+
+            remember(db, final.reports, begun.stop)
+        return final
+
+    def give_up(self, begun: Begun, patience: float | None = None) -> None:
+        """Say that a stop which is still asking will not be answered."""
+        asked_here.pop(begun.token, None)
+        give_up(self.file, begun, patience)
+
+    def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:
+        """Write down a stop that was let go for a cause, without asking and without counting."""
+        self.newest = skip(self.file, _key(event), event, decision, patience)
+
+    def act(self, what: str, place: str, detail: str) -> None:
+        """Write down what a person did: trust, revoke, off, on."""
+        act(self.file, what, place, detail)
+
+    def keep_output(self, begun: Begun, report: Report) -> str:
+        """Write a report's whole output to a log beside the ledger; return its path, or ''."""
+        from notyet.ledger.logs import keep, make_room_for
+
+        if self.kept_of != begun.stop:  # once for all its logs, which may be very many
+            self.kept_of = begun.stop
+            make_room_for(self.path, begun.stop)
+        return keep(self.path, begun.stop, report.gate, report.output)
+
+    def answer(self, stop: int, patience: float) -> Decision | None:
+        """Wait for a stop's decision; None when its process died or took too long."""
+        return wait_for_answer(self.file, stop, patience)
+
+    def recall(
+        self, event: StopEvent, wanted: Sequence[Wanted], patience: float | None = None
+    ) -> Mapping[str, str]:
+        """Look up which gates passed on their files, or have those that the agent began with."""
+        from notyet.ledger.passes import recall
+
+        return self.file.read(lambda db: recall(db, event, wanted), patience)
+
+    def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:
+        """Remember the passes among some reports, and take back what failures refute."""
+        from notyet.ledger.passes import remember
+
+        self.file.write(lambda db: remember(db, reports), patience)
+
+    def remember_start(
+        self, event: StartEvent, trees: Mapping[str, str], patience: float | None = None
+    ) -> None:
+        """Remember with which files an agent begins, unless it has begun already."""
+        from notyet.ledger.passes import remember_start
+
+        self.file.write(lambda db: remember_start(db, event, trees), patience)
+
+    def prune(self, older_than: float) -> int:
+        """Remove stops and tasks that are more than `older_than` seconds old; return how many.
+
+        Stops that are still being asked stay, agents that were sent back and work, tasks that are
+        active or whose results nobody has, and the newest stop, whose number nobody gets again.
+        """
+        from notyet.ledger.prune import prune_older
+
+        return prune_older(self, time.time() - older_than)
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        self.file.close()
+
+    def _repeated_since(self, event: StopEvent, history: History) -> float:
+        """Return since when an answer to an equal stop is the answer to this one too (B12)."""
+        if event.stop_hook_active is False and history.blocked:
+            return time.time() - REPEATED_WITHIN
+        # If it was asked before the last answer was known, it was then too.
+        return _NEVER if self.asked_at is None else self.asked_at
+
+
+def _being_asked(db: sqlite3.Connection, agent: int, digest: bytes) -> int:
+    """Return the stop of which this one is a repetition while it is being asked (B12); else 0."""
+    for stop, other, *asker in db.execute(ASKING, (agent,)).fetchall():
+        from notyet.ledger.owner import is_lost, lose
+
+        if is_lost(*asker):
+            lose(db, stop)
+        elif other == digest:
+            return int(stop)
+    return 0
+
+
+def _forget(token: bytes) -> None:
+    asked_here.pop(token, None)
+
+
+def _key(event: StopEvent) -> Key:
+    return key_text(event.host), key_text(event.session_id), key_text(event.agent_id or "")
+
+
+def _override(db: sqlite3.Connection, agent: int, stop: int) -> int:
+    """A new turn came without another stop: the host let the agent go against our word.
+
+    Returns the stop, or 0 if it is gone or was no send-back; or if one came after it that was not
+    counted, because we were off or its process was killed: then it was not the host alone.
+    """
+    return stop if db.execute(OVERRIDE, (stop, agent, stop)).rowcount else 0

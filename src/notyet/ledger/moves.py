@@ -1,0 +1,293 @@
+"""What becomes of the stops of supervised runs when their decisions do not stand."""
+
+from __future__ import annotations
+
+import time
+
+from notyet.core.record import Record, replace
+from notyet.core.task import TRANSITIONS, Run, Steer, Task, conclude
+from notyet.ledger.tasks import (
+    RUN_COLUMNS,
+    STEER_COLUMNS,
+    json_of,
+    json_of_turn,
+    run_of,
+    steer_of,
+    storable,
+    task_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Mapping
+    from typing import Any
+
+    from notyet.core.event import Ending
+    from notyet.core.session import Turn
+    from notyet.core.task import Result, Signal, Source
+    from notyet.core.verdict import Decision
+    from notyet.ledger import Begun
+
+NOT_SENT = "it could not be sent back"  # how the cause begins of a send-back that did not happen
+# Whoever was asking about a task that is taken over, and perhaps still is, is not listened to.
+LOSE_STOPS = """
+    UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'lost'
+    WHERE outcome = 'asking' AND agent IN (
+      SELECT agents.id FROM tasks JOIN agents ON host = 'notyet'
+      AND agents.session_id IN (tasks.session_id, tasks.id) AND agent_id IN ('', tasks.id)
+      WHERE tasks.id = ?)
+"""
+
+
+def drop_stop(db: sqlite3.Connection, begun: Begun) -> None:
+    """The decision came too late: a person was faster."""
+    db.execute(
+        "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'overtaken', ended_at = ?"
+        " WHERE id = ? AND token = ? AND outcome = 'asking'",
+        (time.time(), begun.stop, begun.token),
+    )
+
+
+def give_back(db: sqlite3.Connection, key: str) -> None:
+    """Do not count a send-back that did not happen, unless another stop came since."""
+    db.execute(
+        "UPDATE agents SET blocks = blocks - 1, session_blocks = session_blocks - 1, blocked = 0"
+        " WHERE (id, last_stop) = (SELECT stops.agent, stops.id FROM stops JOIN steers"
+        " ON stops.id = steers.stop WHERE steers.key = ? AND stops.outcome = 'blocked')"
+        " AND blocked AND blocks > 0",
+        (key,),
+    )
+
+
+def fail_stop(db: sqlite3.Connection, key: str, why: str) -> None:
+    """The agent could not be sent back: that stop has let it go."""
+    db.execute(
+        "UPDATE stops SET outcome = 'failed_open', verdict = 'allow', why = ?"
+        " WHERE id = (SELECT stop FROM steers WHERE key = ?) AND outcome = 'blocked'",
+        (storable(why), key),
+    )
+
+
+_LOOK = f"""
+    SELECT about, owner, ref, session_id, user_turn, steers, steered_at, rejected,
+           {", ".join("runs." + name for name in RUN_COLUMNS)}
+    FROM tasks JOIN runs ON runs.id = tasks.run WHERE tasks.id = ?
+"""  # the names of our own columns
+_OPEN_STEER = (
+    f"SELECT {', '.join(STEER_COLUMNS)} FROM steers"  # as above
+    " WHERE task = ? AND phase IN ('reserved', 'dispatched')"
+)
+_NEW_RUN = (
+    f"INSERT INTO runs ({', '.join(RUN_COLUMNS)})"  # as above
+    f" VALUES ({', '.join('?' * len(RUN_COLUMNS))})"
+)
+
+# A message that brings a child's result has the key of that delivery.
+_QUEUED_REPORTS = (
+    "SELECT key FROM messages WHERE task = ? AND kind = 'machine' AND state IN ('queued', 'taken')"
+)
+
+
+class Seen(Record, kw_only=True):
+    """A task as it is at one moment: with its current run, and the steer that is in flight."""
+
+    task: Task
+    run: Run
+    owner: int
+    ref: Mapping[str, Any]
+    session_id: str
+    user_turn: int = 1
+    steers: int = 0
+    steered_at: float = 0.0
+    rejected: str = ""
+    steer: Steer | None = None
+
+
+def look(db: sqlite3.Connection, task: str) -> Seen | None:
+    """Return a task as it is; None for one that nobody knows."""
+    from notyet.core.json_text import loads
+
+    row = db.execute(_LOOK, (task,)).fetchone()
+    if row is None:
+        return None
+    about, owner, ref, session_id, user_turn, steers, steered_at, rejected = row[:8]
+    steer = db.execute(_OPEN_STEER, (task,)).fetchone()
+    return Seen(
+        task=task_of(about),
+        run=run_of(row[8:]),
+        owner=owner,
+        ref=loads(ref),
+        session_id=session_id,
+        user_turn=user_turn,
+        steers=steers,
+        steered_at=steered_at,
+        rejected=rejected,
+        steer=steer_of(steer) if steer is not None else None,
+    )
+
+
+def new_run(db: sqlite3.Connection, run: Run) -> None:
+    """Enter a run."""
+    known = {name: getattr(run, name) for name in RUN_COLUMNS}
+    known["prompt"] = storable(run.prompt)
+    known["turn"] = None
+    db.execute(_NEW_RUN, tuple(known.values()))
+
+
+def can(run: Run, signal: Signal) -> bool:
+    """Tell whether a run may be moved this way now."""
+    return signal in TRANSITIONS[run.state]
+
+
+def move(db: sqlite3.Connection, run: Run, signal: Signal, **columns: object) -> bool:
+    """Move a run from the state it was seen in; False when somebody was faster."""
+    target = TRANSITIONS[run.state].get(signal)
+    if target is None:
+        return False
+    names = "".join(f", {name} = ?" for name in columns)
+    moved = db.execute(
+        f"UPDATE runs SET state = ?{names} WHERE id = ? AND state = ?",  # our own names
+        (target, *columns.values(), run.id, run.state),
+    )
+    return moved.rowcount == 1
+
+
+def has_others(db: sqlite3.Connection, task: str, overdue: Collection[str]) -> bool:
+    """Tell whether children of a task are at work besides those that are overdue."""
+    rows = db.execute("SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL", (task,))
+    return any(child not in overdue for (child,) in rows)
+
+
+def reserve(
+    db: sqlite3.Connection, seen: Seen, key: str, source: Source, prompt: str, *, stop: int = 0
+) -> None:
+    """Reserve the steer that continues a task; at most one is in flight."""
+    db.execute(
+        "INSERT INTO steers (key, task, run, source, prompt, phase, stop, reserved_at)"
+        " VALUES (?, ?, ?, ?, ?, 'reserved', ?, ?)",
+        (key, seen.task.id, seen.run.id, source, storable(prompt), stop, time.time()),
+    )
+
+
+def take_messages(db: sqlite3.Connection, task: str, steer: str) -> tuple[str, Source] | None:
+    """Give the waiting messages to a steer; return them as one prompt, and whose they are."""
+    rows = db.execute(
+        "SELECT id, kind, text FROM messages WHERE task = ? AND state = 'queued' ORDER BY id",
+        (task,),
+    ).fetchall()
+    if not rows:
+        return None
+    db.executemany(
+        "UPDATE messages SET state = 'taken', steer = ? WHERE id = ?", [(steer, r[0]) for r in rows]
+    )
+    is_user = any(kind == "user" for _, kind, _ in rows)
+    return "\n\n".join(text for _, _, text in rows), "user" if is_user else "children"
+
+
+def settle_messages(db: sqlite3.Connection, task: str, steer: str, state: str) -> None:
+    """Say what became of the messages that a steer took along."""
+    db.execute(
+        "UPDATE messages SET state = ?"
+        " WHERE task = ? AND steer = ? AND state IN ('queued', 'taken') AND state = 'taken'",
+        (state, task, steer),
+    )
+
+
+def freeze(
+    db: sqlite3.Connection,
+    seen: Seen,
+    signal: Signal,
+    ending: Ending,
+    *,
+    decision: Decision | None = None,
+    turn: Turn | None = None,
+    error: str | None = None,
+) -> Result | None:
+    """End a task: its state, its frozen result and its row in the outbox, all or nothing."""
+    run = seen.run if turn is None else replace(seen.run, turn=turn)
+    now = time.time()
+    columns: dict[str, object] = {"ended_at": now, "ending": ending}
+    if turn is not None:
+        columns |= {"turn": json_of_turn(turn), "finished_at": now}
+    if not move(db, seen.run, signal, **columns):
+        return None
+    if seen.steer is not None:
+        db.execute(
+            "UPDATE steers SET phase = 'abandoned' WHERE key = ? AND phase != 'failed'",
+            (seen.steer.key,),
+        )
+    unsent = _close_messages(db, seen.task.id, seen.owner)
+    result = conclude(
+        seen.task,
+        run,
+        ending=ending,
+        session_id=seen.session_id,
+        steers=seen.steers,
+        decision=decision,
+        rejected=seen.rejected,
+        unsent=unsent,
+        error=error,
+    )
+    db.execute("UPDATE tasks SET ended_at = ? WHERE id = ?", (now, seen.task.id))
+    # Whoever wanted just this has it; everybody else came too late.
+    db.execute(
+        "UPDATE intents SET state = iif(what = ?, 'done', 'refused'), answer = 'it has ended'"
+        " WHERE task = ? AND state = 'pending'",
+        (signal, seen.task.id),
+    )
+    db.execute(
+        "INSERT INTO outbox (key, task, parent, result, status, owner, next_at, created_at)"
+        " VALUES (?, ?, ?, ?, 'pending', ?, ?, ?)",
+        (
+            delivery_key(seen.task.id),
+            seen.task.id,
+            seen.task.parent,
+            json_of(result),
+            seen.owner,
+            now,
+            now,
+        ),
+    )
+    return result
+
+
+def clear_machine_messages(db: sqlite3.Connection, task: str) -> None:
+    """Drop what machines wanted to say (K16); a child's result among it can be sent by hand."""
+    db.execute(
+        "UPDATE outbox SET status = 'suspended', delivered_at = NULL,"
+        " error = 'a steer by hand cleared it from the queue of its parent'"
+        f" WHERE status = 'delivered' AND key IN ({_QUEUED_REPORTS} AND state = 'queued')",
+        (task,),
+    )
+    db.execute(
+        "UPDATE messages SET state = 'cleared'"
+        " WHERE task = ? AND kind = 'machine' AND state = 'queued'",
+        (task,),
+    )
+
+
+def _close_messages(db: sqlite3.Connection, task: str, owner: int) -> tuple[str, ...]:
+    """Keep what the user said and nobody sent; what machines said is of no use any more."""
+    rows = db.execute(
+        "SELECT text FROM messages WHERE task = ? AND kind = 'user'"
+        " AND state IN ('queued', 'taken') ORDER BY id",
+        (task,),
+    ).fetchall()
+    # A child's result that was queued here has reached nobody: it is to be delivered again.
+    db.execute(
+        "UPDATE outbox SET status = 'pending', owner = ?, next_at = ?, delivered_at = NULL"
+        f" WHERE status = 'delivered' AND key IN ({_QUEUED_REPORTS})",
+        (owner, time.time(), task),
+    )
+    db.execute(
+        "UPDATE messages SET state = iif(kind = 'user', 'unsent', 'cleared')"
+        " WHERE task = ? AND state IN ('queued', 'taken')",
+        (task,),
+    )
+    return tuple(text for (text,) in rows)
+
+
+def delivery_key(task: str, generation: int = 1) -> str:
+    """Return the key under which a task's result is delivered, however often that is tried."""
+    return f"{task}:{generation}"

@@ -1,0 +1,226 @@
+"""What many stops come to, gate by gate: is a gate worth its seconds?"""
+
+from __future__ import annotations
+
+import os
+
+from notyet.core.record import Record, replace
+from notyet.ledger import ledger as sql
+from notyet.ledger.find import find
+from notyet.ledger.past import Columns, has_lost_asker, in_utf8, is_number, parts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.past import Wish
+
+    Turn = tuple[int, int]  # its agent, and its number
+    Said = tuple[str, str, float, int, int]  # a report's columns `_SAID`
+
+MOST_COUNTED = 20_000  # stops; the newest, so that the answer comes at once from any ledger
+_ANSWERS = frozenset({"allowed", "blocked", "halted", "problem"})
+_PASSES = frozenset({"allowed", "remembered"})
+_SENT_BACK = frozenset({"blocked", "overridden"})
+
+
+class GateStats(Record, kw_only=True):
+    """What became of one gate's questions; while it only watches, nobody is held by it."""
+
+    gate: str
+    watches: bool = False
+    asked: int = 0
+    remembered: int = 0  # spared: it had passed on the same files
+    unchanged: int = 0  # spared: no file changed since its agent began
+    not_asked: int = 0  # another gate had ended the questioning
+    blocked: int = 0  # or would have, had it not only watched
+    halted: int = 0  # as above
+    held: int = 0  # could not answer, and the agent was sent back
+    failed_open: int = 0  # could not answer, and let go
+    sent_back: int = 0  # blocks and problems by which an agent really went back to work
+    led_to_pass: int = 0  # of these, those after which the gate passed in the same turn
+    p50: float = 0.0  # seconds
+    p95: float = 0.0
+    seconds: float = 0.0  # all in all
+
+    @property
+    def spared(self) -> int:
+        """How often it was not asked because nothing had changed."""
+        return self.remembered + self.unchanged
+
+    @property
+    def problems(self) -> int:
+        """How often it could not answer."""
+        return self.held + self.failed_open
+
+    @property
+    def stopped(self) -> int:
+        """How often somebody was, or would have been, kept from finishing by its answer."""
+        return self.blocked + self.halted
+
+
+class Stats(Record, kw_only=True):
+    """What the stops of a wish come to."""
+
+    stops: int = 0
+    is_all: bool = True  # False: there are more, older ones
+    first_at: float = 0.0
+    last_at: float = 0.0
+    outcomes: Mapping[str, int]
+    gates: tuple[GateStats, ...] = ()
+
+
+def stats(ledger: Ledger, wish: Wish) -> Stats:
+    """Count the stops that are meant, at most `wish.most` or as many as are counted at once."""
+    if not os.path.exists(ledger.path):
+        return Stats(outcomes={})
+    most = MOST_COUNTED if wish.most < 0 else min(wish.most, MOST_COUNTED)
+    return ledger.file.read(lambda db: in_utf8(db, lambda: _count(db, wish, most)))
+
+
+_STOPS = f"SELECT id, agent, turn, outcome, {sql.ASKER} FROM stops WHERE id IN"
+_SAID = ("gate", "status", "seconds", "observed", "held")
+_REPORTS = f"SELECT stop, {', '.join(_SAID)} FROM reports WHERE stop IN"
+
+
+def _count(db: sqlite3.Connection, wish: Wish, most: int) -> Stats:
+    ids = find(db, replace(wish, most=most + 1))
+    is_all = len(ids) <= most
+    ids = sorted(ids[:most])
+    outcomes: dict[str, int] = {}
+    gates: dict[tuple[str, bool], _Counting] = {}
+    times: list[float] = []
+    for some in parts(ids):
+        marks = f"({', '.join('?' * len(some))})"
+        turns: dict[int, Turn] = {}
+        sent_back: set[int] = set()
+        for number, agent, turn, said, *asker in db.execute(_STOPS + marks, some):
+            outcome = "skipped" if has_lost_asker(said, *asker) else str(said)
+            turns[number] = agent, turn
+            if outcome in _SENT_BACK:
+                sent_back.add(number)
+            outcomes[outcome] = outcomes.get(outcome, 0) + 1
+            times.append(asker[-1] if is_number(asker[-1]) else 0.0)
+        for number, *row in db.execute(f"{_REPORTS}{marks} ORDER BY stop, position", some):
+            said = _as_meant(row)
+            key = said[0], bool(said[3])
+            if not wish.gate or wish.gate == key[0]:
+                if key not in gates:
+                    gates[key] = _Counting()
+                gates[key].add(number, turns[number], said, is_sent_back=number in sent_back)
+    _look_further(db, gates)
+    counted = [counting.sum(*key) for key, counting in gates.items()]
+    return Stats(
+        stops=len(ids),
+        is_all=is_all,
+        first_at=min(times, default=0.0),
+        last_at=max(times, default=0.0),
+        outcomes=dict(sorted(outcomes.items(), key=lambda item: -item[1])),
+        gates=tuple(sorted(counted, key=lambda gate: (gate.watches, -gate.seconds, gate.gate))),
+    )
+
+
+def _as_meant(row: Sequence[Any]) -> Said:
+    """Return the columns of a report, each as it is meant to be."""
+    gate, status, seconds, observed, held = row
+    texts = isinstance(gate, str) and isinstance(status, str)
+    if texts and isinstance(observed, int) and isinstance(held, int) and is_number(seconds):
+        return gate, status, seconds, observed, held
+    odd = Columns(_SAID, row)
+    return (
+        odd.text("gate"),
+        odd.text("status"),
+        odd.number("seconds"),
+        odd.whole("observed"),
+        odd.whole("held"),
+    )
+
+
+_LATER = (
+    "SELECT id, turn FROM stops INDEXED BY stops_by_agent WHERE agent = ? AND id > ? ORDER BY id"
+)
+_PASSED = (
+    "SELECT gate FROM reports WHERE stop = ? AND status IN ('allowed', 'remembered')"
+    " AND NOT observed"
+)
+
+
+def _look_further(db: sqlite3.Connection, gates: Mapping[tuple[str, bool], _Counting]) -> None:
+    """Look for passes in those stops of a turn that were not wished for: they count as well."""
+    turns: dict[Turn, int] = {}  # and the first stop there that nobody mended yet
+    for counting in gates.values():
+        for key, numbers in counting.unmended.items():
+            turns[key] = min(numbers[0], turns.get(key, numbers[0]))
+    for key, first in turns.items():
+        agent, turn = key
+        for number, its_turn in db.execute(_LATER, (agent, first)):
+            if its_turn == turn:
+                for (gate,) in db.execute(_PASSED, (number,)):
+                    if (gate, False) in gates:
+                        gates[gate, False].mend(key, number)
+            elif its_turn:  # one that was let go unasked has no turn, and ends none
+                break
+
+
+class _Counting:
+    """One gate's reports, the oldest first."""
+
+    def __init__(self) -> None:
+        self.unmended: dict[Turn, list[int]] = {}  # send-backs, by agent and turn
+        self._statuses: dict[str, int] = {}
+        self._seconds: list[float] = []
+        self._sent_back = 0
+        self._led_to_pass = 0
+
+    def add(self, stop: int, turn: Turn, said: Said, *, is_sent_back: bool) -> None:
+        """Count a report of a stop."""
+        _gate, status, seconds, is_watching, is_held = said
+        if status in _ANSWERS:
+            self._seconds.append(seconds)
+        if status in _PASSES:
+            self.mend(turn, stop)
+        elif is_sent_back and not is_watching and (status == "blocked" or is_held):
+            self._sent_back += 1
+            self.unmended.setdefault(turn, []).append(stop)
+        if status == "problem":
+            # Whoever had used up its limits was let go, whatever the gate would have wanted.
+            status = "held" if is_held and is_sent_back else "failed_open"
+        self._statuses[status] = self._statuses.get(status, 0) + 1
+
+    def mend(self, turn: Turn, number: int) -> None:
+        """It passed: the send-backs before that in this turn have led to it."""
+        if turn not in self.unmended:
+            return
+        before = self.unmended.pop(turn)
+        after = [one for one in before if one >= number]
+        self._led_to_pass += len(before) - len(after)
+        if after:
+            self.unmended[turn] = after
+
+    def sum(self, gate: str, watches: bool) -> GateStats:  # noqa: FBT001  # a key's two parts
+        """Return what it came to."""
+        return GateStats(
+            gate=gate,
+            watches=watches,
+            asked=len(self._seconds),
+            sent_back=self._sent_back,
+            led_to_pass=self._led_to_pass,
+            p50=percentile(self._seconds, 50),
+            p95=percentile(self._seconds, 95),
+            seconds=sum(self._seconds),
+            **{name: self._statuses.get(name, 0) for name in _COUNTED},
+        )
+
+
+_COUNTED = ("remembered", "unchanged", "not_asked", "blocked", "halted", "held", "failed_open")
+
+
+def percentile(values: list[float], percent: int) -> float:
+    """Return the value that so many in a hundred do not exceed; 0 where there is none."""
+    if not values:
+        return 0.0
+    rank = -(-len(values) * percent // 100)  # rounded up
+    return sorted(values)[max(rank, 1) - 1]

@@ -1,0 +1,1 @@
+"""Recorded stops against another configuration."""

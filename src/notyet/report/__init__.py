@@ -1,1 +1,0 @@
-"""What `notyet status` tells: how a place is gated, by which hosts, and what is wrong with that."""

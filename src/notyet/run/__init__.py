@@ -1,0 +1,3 @@
+"""Running checks: the only place where anybody waits for a gate."""
+
+from __future__ import annotations

@@ -1,0 +1,184 @@
+"""Asking commands: what a gate's command is given, and the report on how it ended."""
+
+from __future__ import annotations
+
+from notyet import system
+from notyet.core.record import Record, variant
+from notyet.core.text import clean
+from notyet.core.verdict import Problem, Report
+from notyet.run.spawn import Job, shell_argv
+from notyet.run.stage import run_processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from notyet.core.gate import Command, Exit
+    from notyet.core.remote import Remote
+    from notyet.hosts.answers import Reading
+    from notyet.run.process import Process
+
+    Reader = Callable[[Exit], Reading]
+
+_LONGEST_VALUE = 100_000  # bytes of one variable; the system refuses more than 128 KiB
+INSIDE = "NOTYET_INSIDE"  # marks what a gate started: its own agents are not gated (E11)
+
+
+class CommandQuestion(Record, kw_only=True):
+    """A command that is asked at one stop, and who reads its answer."""
+
+    name: str
+    job: Job
+    read: Reader
+    observed: bool = False
+    warning: str = ""  # about what it was given
+
+    def broken(self, problem: Problem) -> Report:
+        """Write down that the command could not even be asked."""
+        return variant(self._blank(), {"answer": self._placed(problem)})
+
+    def report(self, exit: Exit, *, cut: bool) -> Report:  # noqa: A002  # its name in our words
+        """Return what the command said; `cut` when the host's deadline ended it, not its own."""
+        blank = self._blank()
+        known = {"seconds": exit.seconds, "output": _output(exit), "exit": how(exit)}
+        if exit.timed_out and cut:
+            ended = f"the agent's host waits no longer; it was ended after {exit.seconds:.1f} s"
+            return variant(blank, known | {"answer": self._placed(Problem("deadline", ended))})
+        try:
+            reading = self.read(exit)
+        except Exception as error:  # noqa: BLE001  # whatever a command printed, it must not hang us
+            from notyet.run.functions import crashed
+
+            return variant(blank, known | {"answer": self._placed(crashed(error))})
+        answer, warning = reading.answer, reading.warning
+        if not exit.problem:  # which names the machine itself
+            answer = self._placed(answer) if isinstance(answer, Problem) else answer
+            warning = f"{self._on}{warning}" if warning else ""
+        told = {
+            "answer": answer,
+            "warning": "; ".join(said for said in (self.warning, warning) if said),
+            "tell_user": " | ".join(said for said in (reading.tell_user, exit.advice) if said),
+            "hidden": reading.hidden,
+        }
+        return variant(blank, known | told)
+
+    @property
+    def _remote(self) -> Remote | None:
+        """Where it runs, if elsewhere."""
+        remote: Remote | None = getattr(self.job, "remote", None)
+        return remote
+
+    @property
+    def _on(self) -> str:
+        return f"on {self._remote.destination}: " if self._remote else ""
+
+    def _placed(self, problem: Problem) -> Problem:
+        """Say on which machine it happened, or people look on the wrong one (M3)."""
+        return Problem(problem.kind, f"{self._on}{problem.detail}")
+
+    def _blank(self) -> Report:
+        workspace = self._remote.url if self._remote else ""
+        return Report(gate=self.name, observed=self.observed, workspace=workspace)
+
+
+def job_for(
+    command: Command,
+    *,
+    folder: str,
+    cwd: str,
+    stdin: bytes,
+    environ: Mapping[str, str],
+    timeout: float | None,
+) -> Job:
+    """Return what is to be run: where, with what on its stdin and in its environment."""
+    return Job(
+        argv=_argv(command, folder),
+        dir=command.dir or cwd or system.getcwd(),
+        environ=inherited() | tidy(environ) | tidy(dict(command.env)) | {INSIDE: "1"},
+        stdin=stdin,
+        timeout=timeout,
+    )
+
+
+def inherited() -> dict[str, str]:
+    """Return our own environment, as what we start gets it."""
+    return dict(system.variables())
+
+
+def tidy(environ: Mapping[str, Any]) -> dict[str, str]:
+    """Return variables that the system takes: without NUL, and not too long."""
+    return {name: _fit(value.replace("\0", "")) for name, value in environ.items()}
+
+
+def _fit(value: str) -> str:
+    if value.isascii():
+        return value[:_LONGEST_VALUE]
+    try:
+        content = system.fsencode(value)
+    except UnicodeEncodeError:  # half a character, as JSON can hold it
+        content = value.encode("utf-8", "replace")
+    return system.fsdecode(content[:_LONGEST_VALUE])
+
+
+def _argv(command: Command, folder: str) -> tuple[str, ...]:
+    if "python" in command.options:
+        from notyet.run.python_gate import argv_for
+
+        return argv_for(command.options, folder)
+    if command.script:
+        return shell_argv(command.script, command.shell)
+    return command.argv
+
+
+def ask_commands(
+    questions: Sequence[CommandQuestion],
+    deadline: float | None,
+    cancel: int | None = None,
+    *,
+    answered: Callable[[int, Report], None] | None = None,
+    meanwhile: Callable[[], None] | None = None,
+    while_waiting: Callable[[], None] | None = None,
+) -> list[Report]:
+    """Run the commands of a stage together, in this thread, and read their answers.
+
+    `answered` hears of each at once, by its place, while others may still run; what one prints
+    while it is ended may be missing then. `meanwhile` is called now and then as long as they run,
+    `while_waiting` once, when they are on their way.
+    """
+    told = None
+    if answered is not None:
+
+        def told(place: int, process: Process) -> None:
+            answered(place, questions[place].report(process.exit(), cut=process.cut))
+
+    ended = run_processes(
+        [q.job for q in questions],
+        deadline=deadline,
+        cancel=cancel,
+        told=told,
+        meanwhile=meanwhile,
+        while_waiting=while_waiting,
+    )
+    reports = []
+    for question, process in zip(questions, ended, strict=True):
+        reports.append(question.report(process.exit(), cut=process.cut))
+        process.forget_output()  # a hundred gates may have printed much
+    return reports
+
+
+def how(exit: Exit) -> str:  # noqa: A002  # its name in our words
+    """Say in a word or two how a command ended."""
+    if exit.problem:
+        return "lost" if exit.lost else "not started"
+    if exit.timed_out:
+        return "timed out"
+    if exit.cancelled:
+        return "cancelled"
+    return f"signal {exit.signal}" if exit.code is None else f"exit {exit.code}"
+
+
+def _output(exit: Exit) -> str:  # noqa: A002  # its name in our words
+    """Return all that a command printed, as text that breaks nothing (E5)."""
+    parts = [clean(part.decode("utf-8", "replace")).rstrip() for part in (exit.stdout, exit.stderr)]
+    return "\n".join(part for part in parts if part)

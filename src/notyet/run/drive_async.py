@@ -1,0 +1,484 @@
+"""Tasks whose first step is taken at once, so that what waits for nothing takes no turn of a loop.
+
+Python 3.12 has such tasks. For 3.11 there is one here, made of asyncio's own task in Python, which
+asyncio allows for: see "Task lifetime support" in its documentation. It becomes known to asyncio
+where it waits; one that ends at its first step costs a third of that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from functools import partial
+from time import monotonic
+
+from notyet.core.verdict import Problem
+from notyet.run.command import ask_commands
+from notyet.run.drive import Call
+from notyet.run.functions import (
+    Crew,
+    asked_by,
+    crashed,
+    ends_at,
+    guarded_async,
+    run_or_do,
+    tell,
+    too_late,
+)
+from notyet.run.process import hold_sigpipe, release_sigpipe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from collections.abc import Callable, Coroutine
+    from typing import Any, TypeVar
+
+    from notyet.core.verdict import Report
+    from notyet.run.drive import Asking, Line, Stage
+
+    Deliver = Callable[[int, Report], None]  # takes a report by its place, in the loop's thread
+    T = TypeVar("T")
+
+start_task: Callable[..., asyncio.Task[None]]
+if sys.version_info >= (3, 12):
+    # Not loop.create_task: it costs as much again.
+    start_task = partial(asyncio.Task, eager_start=True)
+else:
+    from asyncio.futures import _FINISHED  # type: ignore[attr-defined]
+    from asyncio.tasks import (  # type: ignore[attr-defined]
+        _current_tasks,
+        _enter_task,
+        _leave_task,
+        _PyTask,
+        _register_task,
+    )
+    from contextvars import copy_context
+
+    class _Task(_PyTask):  # type: ignore[misc]  # 3.11 gets no new features
+        """A task that takes its first step when it is told to, and not in the loop's next turn."""
+
+        _num_cancels_requested = 0
+        _must_cancel = False
+        _fut_waiter = None
+
+        def __init__(
+            self, coro: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, name: str
+        ) -> None:
+            self._loop = loop
+            self._callbacks: list[object] = []
+            self._coro: Any = coro
+            self._name = name
+            self._context = copy_context()
+
+        def take_first_step(self) -> None:
+            """Run until the coroutine waits for something, or ends, as most do."""
+            try:
+                then = _FirstStep(self, self._context.run(self._coro.send, None))
+            except StopIteration as end:
+                if not self._callbacks and not self._must_cancel:
+                    self._state = _FINISHED
+                    return
+                then = _FirstStep(self, error=end)
+            except BaseException as error:  # noqa: BLE001  # raised again in the next lines
+                then = _FirstStep(self, error=error)
+            _leave_task(self._loop, self)
+            try:
+                self._go_on(then)
+            finally:
+                _enter_task(self._loop, self)
+
+        def _go_on(self, then: _FirstStep) -> None:
+            """Let asyncio see what came of the first step, and take the others."""
+            _register_task(self)
+            self._must_cancel = False
+            coro, self._coro = self._coro, then
+            try:
+                self.__step()
+            finally:
+                self._coro = coro
+
+        def __del__(self) -> None:
+            if self._state != _FINISHED or self._exception is not None:
+                super().__del__()
+
+    class _FirstStep:
+        """What came of a step that was taken; stands for the coroutine while asyncio takes it."""
+
+        def __init__(
+            self, task: _Task, waits_for: object = None, error: BaseException | None = None
+        ) -> None:
+            self._task = task
+            self._waits_for = waits_for
+            self._error = error
+            self._is_cancelled = task._must_cancel  # noqa: SLF001  # by itself, and meanwhile
+
+        def send(self, _nothing: None) -> object:
+            self._task._must_cancel = self._is_cancelled  # noqa: SLF001  # as asyncio would see it
+            if self._error is not None:
+                raise self._error
+            return self._waits_for
+
+    def _start_task(
+        coro: Coroutine[Any, Any, None], *, loop: asyncio.AbstractEventLoop, name: str
+    ) -> asyncio.Task[None]:
+        task = _Task(coro, loop, name)
+        current = _current_tasks.get(loop)  # which is at work, and goes on afterwards
+        if current is not None:
+            _leave_task(loop, current)
+        _enter_task(loop, task)
+        try:
+            task.take_first_step()
+        finally:
+            _leave_task(loop, task)
+            if current is not None:
+                _enter_task(loop, current)
+        return task
+
+    start_task = _start_task
+
+
+_FOREVER = 1e7  # seconds that nobody waits for
+_LAST_RESORT = 10.0  # seconds that the runner gets to end commands whose time is up
+
+
+class Commands:
+    """Commands that are asked; `deliver` takes their reports, `tell_of` hears of each at once."""
+
+    def __init__(
+        self, loop: AbstractEventLoop, stage: Stage, deliver: Deliver, tell_of: Deliver
+    ) -> None:
+        self._loop = loop
+        self._stage = stage
+        self._deliver = deliver
+        self._tell_of = tell_of
+        self._places = list(stage.commands)
+        self._questions = list(stage.commands.values())
+        self._asked = True
+        self._cancel = -1  # a pipe that ends them when it is written to
+        self._last_resort: float | None = None
+
+    @property
+    def last_resort(self) -> float | None:
+        """When even the runner, which knows the commands' times itself, is too late."""
+        return self._last_resort if self._asked else None
+
+    def start(self) -> None:
+        """Run them, and listen."""
+        for question in self._questions:
+            self._stage.tell(question.name)
+        try:
+            heard, self._cancel = os.pipe()
+        except OSError as error:  # too many files are open
+            self._broken(Problem("cannot_start", f"no pipe to run it with: {error}"))
+            return
+        self._last_resort = self._latest()
+        run_or_do(lambda: self._run(heard))
+
+    def look(self, now: float) -> None:
+        """Give up on them where they should have been ended long ago."""
+        if self.last_resort is not None and self.last_resort <= now:
+            self.end()
+            self._broken(Problem("timeout", "it was not ended in time"))
+
+    def end(self) -> None:
+        """End those that still run, and close our end of their pipe."""
+        if self._cancel < 0:
+            return
+        if self._asked:
+            # Not the closing alone: a fork of this program may hold the same end for long.
+            held = hold_sigpipe()
+            try:
+                os.write(self._cancel, b".")
+            except OSError:  # they have ended just now
+                pass
+            finally:
+                release_sigpipe(held)
+        os.close(self._cancel)
+        self._cancel = -1
+
+    def _run(self, heard: int) -> None:
+        listens = self._answered if self._stage.progress is not None else None
+        try:
+            reports = ask_commands(self._questions, self._stage.deadline, heard, answered=listens)
+        except BaseException as error:  # noqa: BLE001  # somebody waits for it, and not here
+            tell(self._loop, self._broken, crashed(error))
+        else:
+            tell(self._loop, self._deliver_all, reports)
+        finally:
+            os.close(heard)
+
+    def _answered(self, at: int, report: Report) -> None:
+        tell(self._loop, self._tell_of, self._places[at], report)
+
+    def _broken(self, problem: Problem) -> None:
+        self._deliver_all([question.broken(problem) for question in self._questions])
+
+    def _deliver_all(self, reports: list[Report]) -> None:
+        self._asked = False
+        for place, report in zip(self._places, reports, strict=True):
+            self._deliver(place, report)
+
+    def _latest(self) -> float | None:
+        if self._stage.deadline is not None:
+            return self._stage.deadline + _LAST_RESORT
+        # They run together, or at worst one after another.
+        timeouts = [question.job.timeout for question in self._questions]
+        known = [timeout for timeout in timeouts if timeout is not None]
+        if len(known) < len(timeouts) or sum(known) > _FOREVER:
+            return None
+        return monotonic() + sum(known) + _LAST_RESORT
+
+
+# Driving a line on an event loop: async questions get a task of their own, others a thread.
+#
+# A gate that is too late is cancelled and left behind, so that one which swallows its cancellation
+# cannot hold anybody up; and what one does to its task or its context concerns no other. One timer
+# wakes us up when the next of them is out of time; where all answer at once, there is none.
+
+
+_LONGEST = 3600.0  # seconds; the clocks of event loops overflow somewhere above
+
+
+async def drive(line: Line[T]) -> T:
+    """Drive a line to its end; cancelling this cancels the gates and closes the line."""
+    loop = asyncio.get_running_loop()
+    try:
+        step = next(line)
+        while True:
+            if isinstance(step, Call):
+                result, error = await _in_thread(loop, step)
+                step = line.send(result) if error is None else line.throw(error)
+            else:
+                step = line.send(await _Asked(loop, step).reports_in_time())
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    finally:
+        line.close()
+
+
+class _Asked:
+    """A stage whose questions are being asked."""
+
+    __slots__ = (
+        "began",
+        "commands",
+        "complete",
+        "crew",
+        "is_over",
+        "loop",
+        "missing",
+        "reports",
+        "stage",
+        "tasks",
+        "timer",
+        "told",
+    )
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, stage: Stage) -> None:
+        self.loop = loop
+        self.stage = stage
+        self.reports: dict[int, Report] = {}
+        self.missing = 0  # answers that are waited for
+        self.began: dict[int, float] = {}  # the async functions, and when each was asked
+        self.tasks: dict[int, asyncio.Task[None]] = {}
+        self.crew: Crew | None = None  # who asks the other functions
+        self.commands: Commands | None = None
+        self.told: set[int] = set()  # the places of those that somebody has heard of
+        self.complete: asyncio.Future[None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self.is_over = False
+
+    async def reports_in_time(self) -> list[Report]:
+        """Ask, and wait until every question has an answer or is out of time."""
+        stage = self.stage
+        try:
+            if stage.ends is None:
+                self._ask(stage.functions)
+                if stage.commands:
+                    self._run_commands()
+                if self.missing:
+                    await self._answers()
+            else:
+                await self._ask_in_order(stage.ends)
+        finally:
+            self.is_over = True
+            if self.timer is not None:
+                self.timer.cancel()
+            if self.missing:  # we were cancelled, or interrupted
+                for task in self.tasks.values():
+                    _leave_behind(task)
+            if self.commands is not None:
+                self.commands.end()
+        return [self.reports[place] for place in sorted(self.reports)]
+
+    async def _ask_in_order(self, ends: Callable[[int, Report], bool]) -> None:
+        """Ask one function after another, until one ends it."""
+        others: dict[int, Asking] = {}
+        for place, asking in self.stage.functions.items():
+            if not asking[0].is_async:
+                others[place] = asking  # such a stage has no other kind; its crew knows the order
+                continue
+            self._ask({place: asking})
+            if self.missing:
+                await self._answers()
+            if ends(place, self.reports[place]):
+                return
+        if others:
+            self._ask(others)
+            await self._answers()
+
+    def _ask(self, functions: dict[int, Asking]) -> None:
+        if self.stage.progress is not None:
+            for question, _ in functions.values():
+                self.stage.tell(question.name)
+        others: dict[int, Asking] = {}
+        outside = None
+        try:
+            for place, (question, args) in functions.items():
+                if not question.is_async:
+                    others[place] = (question, args)
+                    continue
+                if outside is None:  # all of a stage are asked by one engine
+                    outside = asked_by.set(asked_by.get() | {question.engine})
+                self.missing += 1
+                began = monotonic()
+                coroutine = guarded_async(question, args, self._deliver, place, began)
+                task = start_task(coroutine, loop=self.loop, name=question.name)
+                if place not in self.reports:
+                    self.began[place], self.tasks[place] = began, task
+        finally:
+            if outside is not None:
+                asked_by.reset(outside)
+        if others:
+            self.missing += 1  # they answer together
+            self.crew = Crew(self.stage, others, self._crew_answers)
+            self.crew.start()
+
+    async def _answers(self) -> None:
+        """Wait until there is an answer to all that was asked."""
+        if not self.missing:
+            return
+        self.complete = self.loop.create_future()
+        self._set_timer()
+        await self.complete
+        if self.timer is not None:
+            self.timer.cancel()
+
+    def _crew_answers(self) -> None:
+        tell(self.loop, self._hear_crew)
+
+    def _hear_crew(self) -> None:
+        if self.crew is None:
+            return
+        for place in [place for place in self.crew.reports if place not in self.reports]:
+            self.reports[place] = self.crew.reports[place]
+            self._tell_of(place, self.reports[place])
+        if not self.crew.missing:
+            self.crew = None
+            self._one_less()
+
+    def _run_commands(self) -> None:
+        self.missing += len(self.stage.commands)
+        self.commands = Commands(self.loop, self.stage, self._deliver, self._tell_of)
+        self.commands.start()
+
+    def _deliver(self, place: int, report: Report) -> None:
+        if place not in self.reports:  # else it comes too late
+            self.reports[place] = report
+            if self.stage.progress is not None:
+                self._tell_of(place, report)
+            self._one_less()
+
+    def _one_less(self) -> None:
+        self.missing -= 1
+        if not self.missing and self.complete is not None and not self.complete.done():
+            self.complete.set_result(None)
+
+    def _tell_of(self, place: int, report: Report) -> None:
+        """Say once what a gate said, as long as somebody waits for it."""
+        if place not in self.told and not self.is_over:
+            self.told.add(place)
+            asked = self.stage.functions.get(place)
+            name = self.stage.commands[place].name if asked is None else asked[0].name
+            self.stage.tell(name, report)
+
+    def _end(self, place: int) -> float | None:
+        question, _ = self.stage.functions[place]
+        return ends_at(question, self.began[place], self.stage.deadline)
+
+    def _set_timer(self) -> None:
+        """Wake up when the next question is out of time: one timer for all of them."""
+        now = monotonic()
+        waits = [
+            end - now
+            for place in self.tasks
+            if place not in self.reports and (end := self._end(place)) is not None
+        ]
+        if self.crew is not None and (wait := self.crew.patience()) is not None:
+            waits.append(wait)
+        if self.commands is not None and (end := self.commands.last_resort) is not None:
+            waits.append(end - now)
+        if waits:
+            self.timer = self.loop.call_later(max(0.0, min(*waits, _LONGEST)), self._ring)
+
+    def _ring(self) -> None:
+        now = monotonic()
+        for place, task in self.tasks.items():
+            if place not in self.reports and (end := self._end(place)) is not None and end <= now:
+                _leave_behind(task)
+                question, _ = self.stage.functions[place]
+                self._deliver(place, too_late(question, self.began[place], self.stage.deadline))
+        if self.crew is not None:
+            self.crew.look()
+            self._hear_crew()
+        if self.commands is not None:
+            self.commands.look(now)
+        if self.missing:
+            self._set_timer()
+
+
+_left_behind: set[asyncio.Task[None]] = set()  # a loop itself holds its tasks only weakly
+
+
+def _leave_behind(task: asyncio.Task[None]) -> None:
+    """Cancel a task and do not wait for it, whatever it makes of that."""
+    if task.cancel():
+        _left_behind.add(task)
+        task.add_done_callback(_left_behind.discard)
+
+
+async def _in_thread(
+    loop: asyncio.AbstractEventLoop, step: Call
+) -> tuple[Any, BaseException | None]:
+    """Make a call of ours that may block, without blocking the loop."""
+    done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def undo(result: Any, error: BaseException | None) -> None:
+        if step.undo is not None and error is None:
+            step.undo(result)
+
+    def deliver(result: Any, error: BaseException | None) -> None:
+        if done.done():  # nobody waits any more
+            run_or_do(lambda: undo(result, error))
+        else:
+            done.set_result((result, error))
+
+    def job() -> None:
+        result, failure = None, None
+        try:
+            result = step.call(*step.args)
+        except Exception as error:  # noqa: BLE001  # carried over to the line, which raises it
+            failure = error
+        if not tell(loop, deliver, result, failure):
+            undo(result, failure)
+
+    run_or_do(job)
+    try:
+        return await done
+    except asyncio.CancelledError:
+        if done.done() and not done.cancelled():  # in the same turn of the loop
+            result, error = done.result()
+            run_or_do(lambda: undo(result, error))
+        raise

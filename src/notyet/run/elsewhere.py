@@ -1,0 +1,143 @@
+"""What a command is given that runs in a workspace on another machine (M1, M5).
+
+There it sees paths of that machine only: the event's folder is the workspace, and transcripts are
+copies that are sent along and removed after. It gets nothing of our own environment, where
+secrets may be.
+"""
+
+from __future__ import annotations
+
+import os
+
+from notyet.core.json_text import dumps
+from notyet.core.record import Record, variant
+from notyet.run.command import INSIDE, tidy
+from notyet.run.remote import new_token, remote_job
+from notyet.run.spawn import shell_argv
+from notyet.run.ssh_script import Upload, upload_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeVar
+
+    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.gate import Command
+    from notyet.core.remote import Remote
+    from notyet.run.spawn import Job
+
+    E = TypeVar("E", StartEvent, StopEvent)
+    # Writes an event, as it is seen there, for a project in that folder: stdin and environment.
+    Write = Callable[[E, str], tuple[Mapping[str, Any], Mapping[str, str]]]
+
+MOST_COPIED = 16 * 1024 * 1024  # bytes of one transcript, its last ones
+_COPIES = {
+    "transcript_path": "transcript.jsonl",
+    "agent_transcript_path": "agent_transcript.jsonl",
+}
+_ARCHIVE = "notyet.zip"
+_CHUNK = 1024 * 1024
+_FILE_KINDS = 0o170000
+_REGULAR_FILE = 0o100000
+
+
+class Transcripts(Record, kw_only=True):
+    """The transcripts of a stop, read once for all gates that run elsewhere."""
+
+    contents: Mapping[str, bytes] = {}  # by the field of the event that names them
+    warning: str = ""
+
+
+def read_transcripts(event: StopEvent | StartEvent) -> Transcripts:
+    """Read what an event names; what is no file, or may not be read, there is no copy of."""
+    contents = {}
+    cut = []
+    for field in _COPIES:
+        path: str | None = getattr(event, field, None)
+        found = _read(path) if path else None
+        if found is not None:
+            contents[field], left_out = found
+            if left_out:
+                cut.append(f"{field} without its first {left_out} bytes")
+    warning = f"it was given a shortened copy: {', '.join(cut)}" if cut else ""
+    return Transcripts(contents=contents, warning=warning)
+
+
+def job_there(
+    command: Command,
+    remote: Remote,
+    event: E,
+    write: Write[E],
+    *,
+    transcripts: Transcripts,
+    timeout: float | None,
+) -> Job:
+    """Return what runs a command in a workspace elsewhere."""
+    token = new_token()
+    uploads = [
+        Upload(name=_COPIES[field], content=content)
+        for field, content in transcripts.contents.items()
+    ]
+    payload, environ = write(_seen_there(event, remote, token, transcripts), remote.path)
+    argv = shell_argv(command.script, command.shell) if command.script else command.argv
+    if "python" in command.options:
+        from notyet.run.python_gate import archive, argv_there
+
+        uploads.append(Upload(name=_ARCHIVE, content=archive()))
+        argv = argv_there(command.options, remote.path, upload_path(token, _ARCHIVE))
+    return remote_job(
+        remote,
+        argv=argv,
+        dir=os.path.join(remote.path, command.dir) if command.dir else remote.path,
+        environ=tidy(environ) | tidy(dict(command.env)) | {INSIDE: "1"},
+        stdin=dumps(payload).encode(),
+        timeout=timeout,
+        token=token,
+        uploads=uploads,
+    )
+
+
+def _seen_there(event: E, remote: Remote, token: str, transcripts: Transcripts) -> E:
+    changes: dict[str, Any] = {"cwd": remote.path}
+    for field, name in _COPIES.items():
+        if hasattr(event, field):
+            is_sent = field in transcripts.contents
+            changes[field] = upload_path(token, name) if is_sent else None
+    return variant(event, changes)
+
+
+def _read(path: str) -> tuple[bytes, int] | None:
+    """Return the end of a file from the beginning of a line on, and how much is missing."""
+    try:
+        # Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
+        handle = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        try:
+            about = os.fstat(handle)
+            if about.st_mode & _FILE_KINDS != _REGULAR_FILE:
+                return None
+            return _last_of(handle, about.st_size)
+        finally:
+            os.close(handle)
+    except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate in the path
+        return None
+
+
+def _last_of(handle: int, size: int) -> tuple[bytes, int]:
+    first = max(0, size - MOST_COPIED)
+    # One byte more: a line that begins just there is whole.
+    content = _between(handle, max(0, first - 1), size)
+    if not first:
+        return content, 0
+    content = content.partition(b"\n")[2]
+    return content, size - len(content)
+
+
+def _between(handle: int, first: int, end: int) -> bytes:
+    parts = []
+    while first < end:
+        part = os.pread(handle, min(_CHUNK, end - first), first)
+        if not part:  # somebody cut it short
+            break
+        parts.append(part)
+        first += len(part)
+    return b"".join(parts)

@@ -1,0 +1,457 @@
+"""Reusable daemon threads for functions that may never return.
+
+Not a ThreadPoolExecutor: the interpreter joins its threads at exit, so one hung gate would
+hang the whole program; and a bounded pool would fill up with abandoned calls.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from _thread import allocate_lock
+from contextvars import ContextVar, copy_context
+from functools import partial
+from queue import SimpleQueue
+from time import monotonic
+
+from notyet.core.record import variant
+from notyet.core.verdict import Problem, Report
+from notyet.run.drive import ask_commands
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _thread import LockType
+    from asyncio import AbstractEventLoop
+    from collections.abc import Awaitable, Callable
+    from typing import Any
+
+    from notyet.core.event import StopEvent
+    from notyet.core.verdict import Answer
+    from notyet.run.drive import Asking, Stage
+
+    Job = Callable[[], None]
+    # Turns a stop into what gives the arguments of a call, anew for each.
+    Writer = Callable[[StopEvent], Callable[[], tuple[Any, ...]]]
+    # Turns what foreign code returned into an answer and a warning for its author.
+    Reader = Callable[[object], tuple[Answer, str]]
+
+_MOST_IDLE = 32
+
+
+class _Worker:
+    """One thread that runs jobs until nobody needs it any more."""
+
+    def __init__(self) -> None:
+        self.jobs: SimpleQueue[Job] = SimpleQueue()
+        threading.Thread(target=self._work, name="notyet-gate", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            self.jobs.get()()
+            with _lock:
+                if len(_idle) >= _MOST_IDLE:
+                    return
+                _idle.append(self)
+
+
+_lock = threading.Lock()
+_idle: list[_Worker] = []
+
+
+def run_in_thread(job: Job) -> None:
+    """Run a job that never raises in a thread of its own; nobody waits for it at exit."""
+    with _lock:
+        worker = _idle.pop() if _idle else None
+    if worker is None:
+        worker = _Worker()  # RuntimeError: the system has no thread left
+    # The job sees the context variables of whoever asked, as with asyncio.to_thread.
+    worker.jobs.put(partial(copy_context().run, job))
+
+
+def run_or_do(job: Job) -> None:
+    """Run a job in a thread of its own; or here and now, where the system has no thread left."""
+    try:
+        run_in_thread(job)
+    except RuntimeError:
+        job()
+
+
+def tell(loop: AbstractEventLoop, callback: Callable[..., None], *args: object) -> bool:
+    """Call something in a loop's thread; False when the loop is closed and nobody listens."""
+    try:
+        loop.call_soon_threadsafe(callback, *args)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _forget_in_child() -> None:
+    global _lock  # noqa: PLW0603  # a lock another thread held at the fork stays locked for ever
+    _lock = threading.Lock()
+    _idle.clear()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+# Calling a Python function as a gate: guarded, timed, and never trusted to come back.
+#
+# `guarded` and `guarded_async` are the only calls into foreign code. They let nothing through but
+# a KeyboardInterrupt in the thread of somebody's event loop, which is a person's.
+
+
+_FOREVER = 1e7  # seconds; clocks and locks overflow somewhere above
+_COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect
+
+
+# The engines that are asking here: what a gate itself starts is not gated by them again. Set by
+# whoever starts a gate's task or thread, which inherits it.
+asked_by: ContextVar[frozenset[int]] = ContextVar("notyet_asked_by", default=frozenset())
+
+
+class Question:
+    """How one gate or observer is asked; made once, and asked with new arguments at every stop."""
+
+    __slots__ = ("blank", "call", "engine", "is_async", "name", "read", "timeout", "write")
+
+    def __init__(
+        self,
+        name: str,
+        call: Callable[..., Any],
+        read: Reader,
+        *,
+        timeout: float | None,
+        observed: bool = False,
+        engine: int = 0,
+        write: Writer | None = None,
+    ) -> None:
+        self.name = name
+        self.call = call
+        self.write = write  # None where whoever asks has the arguments
+        self.read = read
+        self.timeout = timeout if timeout is not None and timeout < _FOREVER else None
+        self.blank = Report(gate=name, observed=observed)
+        self.is_async = is_async(call)
+        self.engine = engine  # whose gate it is; 0 for nobody's
+
+
+def is_async(call: Any) -> bool:
+    """Tell whether calling this gives a coroutine: functions, methods, partials, objects."""
+    while type(call).__name__ == "partial":
+        call = call.func
+    code = getattr(call, "__code__", None) or getattr(type(call).__call__, "__code__", None)
+    flags = getattr(code, "co_flags", 0)
+    # A mock makes up any attribute that it is asked for.
+    return isinstance(flags, int) and bool(flags & _COROUTINE)
+
+
+def takes(call: Any, count: int) -> bool:
+    """Tell whether a function can be called with so many arguments, as far as can be seen."""
+    import inspect
+
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError):  # a builtin, or a mock, that does not tell
+        return True
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+def guarded(question: Question, args: tuple[Any, ...]) -> Report:
+    """Ask a question in this thread, whatever the function does."""
+    started = monotonic()
+    try:
+        returned = question.call(*args)
+        if hasattr(type(returned), "__await__"):
+            returned = _finish(returned, question.timeout)
+    except _TooLate:
+        return timed_out(question)
+    except BaseException as error:  # noqa: BLE001  # foreign code: SystemExit too is only its own
+        return _report(question, crashed(error), monotonic() - started)
+    return _answered(question, returned, started)
+
+
+async def guarded_async(
+    question: Question,
+    args: tuple[Any, ...],
+    deliver: Callable[[int, Report], None],
+    place: int,
+    started: float,
+) -> None:
+    """Ask a question whose function is a coroutine function, and deliver the report."""
+    try:
+        returned = await question.call(*args)
+    except KeyboardInterrupt:
+        raise  # a person pressed Ctrl-C in the loop's thread
+    except BaseException as error:  # as above; CancelledError is the gate's own
+        if isinstance(error, GeneratorExit) and not _in_a_task():
+            raise  # not the gate's: the loop is gone, and we are being cleared away
+        deliver(place, _report(question, crashed(error), monotonic() - started))
+    else:
+        deliver(place, _answered(question, returned, started))
+
+
+def _answered(question: Question, returned: object, started: float) -> Report:
+    seconds = monotonic() - started
+    try:
+        answer, warning = question.read(returned)
+    except Exception as error:  # noqa: BLE001  # a foreign object that cannot even be looked at
+        answer, warning = crashed(error), ""
+    return _report(question, answer, seconds, warning)
+
+
+def timed_out(question: Question) -> Report:
+    """Write down that a gate gave no answer in time."""
+    seconds = question.timeout or 0.0
+    return _report(question, Problem("timeout", f"no answer after {seconds:g} s"), seconds)
+
+
+def out_of_time(question: Question, seconds: float) -> Report:
+    """Write down that the host waits no longer, whatever the gate may take."""
+    waited = max(0.0, seconds)
+    problem = Problem("deadline", f"the host waits no longer than {waited:.1f} s")
+    return _report(question, problem, waited)
+
+
+def ends_at(question: Question, began: float, deadline: float | None) -> float | None:
+    """Return when a gate's own time, or the host's, is up; None when it may take for ever."""
+    own = None if question.timeout is None else began + question.timeout
+    if own is None or deadline is None:
+        return deadline if own is None else own
+    return min(own, deadline)
+
+
+def too_late(question: Question, began: float, deadline: float | None) -> Report:
+    """Write down that it was up."""
+    if deadline is not None and ends_at(question, began, deadline) == deadline:
+        return out_of_time(question, deadline - began)
+    return timed_out(question)
+
+
+def cannot_start(question: Question, error: BaseException) -> Report:
+    """Write down that there was no thread to ask a gate in."""
+    return _report(question, Problem("cannot_start", str(error)), 0.0)
+
+
+def crashed(error: BaseException) -> Problem:
+    """Describe an exception in one bounded line."""
+    words = " ".join(_words_of(error).split())
+    name = type(error).__name__
+    return Problem("crashed", f"{name}: {words}"[:500] if words else name)
+
+
+def _report(question: Question, answer: Answer, seconds: float, warning: str = "") -> Report:
+    if not warning:
+        return variant(question.blank, {"answer": answer, "seconds": seconds})
+    return variant(question.blank, {"answer": answer, "seconds": seconds, "warning": warning})
+
+
+def _words_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # an exception whose own __str__ raises
+        return ""
+
+
+def _in_a_task() -> bool:
+    import asyncio
+
+    try:
+        return asyncio.current_task() is not None
+    except RuntimeError:
+        return False
+
+
+class _TooLate(Exception):  # noqa: N818  # never leaves this module
+    """A coroutine that was run in a thread took too long."""
+
+
+def _finish(awaitable: Awaitable[Any], timeout: float | None) -> Any:
+    """Run a coroutine to its end on a loop of its own, and cancel it when its time is up."""
+    import asyncio
+
+    async def wait() -> Any:
+        limit = asyncio.timeout(timeout)
+        try:
+            async with limit:
+                return await awaitable
+        except TimeoutError:
+            if limit.expired():
+                raise _TooLate from None
+            raise
+
+    return asyncio.run(wait())
+
+
+# Asking functions in threads, so that one which never returns holds nobody.
+#
+# To wake a thread costs more than most functions take, so one thread asks one after another. Where
+# they are to be asked together, and some are still not asked after a moment, each of those gets a
+# thread of its own. The thread that drives only watches the clock.
+
+
+_LONGEST = 3600.0  # seconds; locks overflow somewhere above
+_MOMENT = 0.001  # seconds; far above what it takes to ask a function that does not wait
+
+
+def ask(stage: Stage) -> list[Report]:
+    """Ask a stage that has functions; those without an answer in time are left behind."""
+    for question, _ in stage.functions.values():
+        stage.tell(question.name)
+    answered = allocate_lock()  # held until there is something to look at
+    answered.acquire()
+
+    def wake() -> None:
+        if answered.locked():
+            answered.release()
+
+    crew = Crew(stage, stage.functions, wake)
+    told: set[int] = set()
+
+    def meanwhile() -> None:
+        if stage.progress is None:
+            return
+        for place in [place for place in crew.reports if place not in told]:
+            told.add(place)
+            stage.tell(stage.functions[place][0].name, crew.reports[place])
+
+    crew.start()
+    reports: dict[int, Report] = {}
+    if stage.commands:
+        crew.spread()
+        reports |= zip(stage.commands, ask_commands(stage, meanwhile), strict=True)
+    while crew.missing:
+        _wait(answered, crew.patience())
+        crew.look()
+        meanwhile()
+    meanwhile()
+    reports |= crew.reports
+    return [reports[place] for place in sorted(reports)]
+
+
+def _wait(answered: LockType, patience: float | None) -> None:
+    answered.acquire(timeout=-1 if patience is None else patience)
+
+
+class Crew:
+    """Functions of a stage, and the threads that ask them.
+
+    `heard` is called, by whichever thread it is, when all have answered; where somebody listens to
+    the progress, whenever one has.
+    """
+
+    def __init__(
+        self, stage: Stage, functions: dict[int, Asking], heard: Callable[[], None]
+    ) -> None:
+        self.reports: dict[int, Report] = {}
+        self.missing = len(functions)
+        self._stage = stage
+        self._functions = functions
+        self._heard = heard
+        self._waiting = [*functions][::-1]  # the next one is the last
+        self._engine = next(iter(functions.values()))[0].engine  # one asks them all
+        self._begun: dict[int, float] = {}
+        self._lock = allocate_lock()
+        self._started = monotonic()  # in order: when the next one could be asked
+        self._spreads = self._started + _MOMENT if stage.ends is None else None
+
+    def start(self) -> None:
+        """Let a thread ask; the functions know that they are being asked, and by whom."""
+        outside = asked_by.set(asked_by.get() | {self._engine})
+        try:
+            run_in_thread(self._ask_on)
+        except RuntimeError as error:  # the system has no thread left
+            self._nobody_asks(error)
+        finally:
+            asked_by.reset(outside)
+
+    def spread(self) -> None:
+        """Give each function that nobody has asked yet a thread of its own."""
+        self._spreads = None
+        for _ in tuple(self._waiting):
+            self.start()
+
+    def patience(self) -> float | None:
+        """Return for how many seconds there is nothing to do but to wait; None: for ever."""
+        now = monotonic()
+        ends = [now + _LONGEST]
+        if self._waiting:
+            if self._spreads is not None:
+                ends.append(self._spreads)
+            if self._stage.ends is not None:  # any of them may be asked while we wait
+                ends += [end for place in (*self._waiting,) if (end := self._end(place, now))]
+        ends += [end for place in self._asked() if (end := self._end(place)) is not None]
+        return max(0.0, min(ends) - now) if len(ends) > 1 else None
+
+    def look(self) -> None:
+        """Leave those behind whose time is up, and see that the others are asked."""
+        now = monotonic()
+        if self._spreads is not None and now >= self._spreads:
+            self.spread()
+        for place in self._asked():
+            end = self._end(place)
+            if end is None or end > now or not self._take(place, self._late(place)):
+                continue
+            if self._waiting and self._stage.ends is not None:
+                self.start()  # the thread that was to ask the next one does not come back
+
+    def _asked(self) -> list[int]:
+        """Return who is being asked, or is to be asked now; in order, that is one at a time."""
+        if self._stage.ends is None:
+            return [place for place in self._functions if place not in self.reports]
+        begun = [place for place in (*self._begun,) if place not in self.reports]
+        return begun or [*self._waiting[-1:]]
+
+    def _ask_on(self) -> None:
+        """Ask one function after another, as long as their answers are waited for."""
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    return
+                place = self._waiting.pop()
+                self._begun[place] = monotonic()
+            # What one does to its context concerns no other.
+            report = copy_context().run(guarded, *self._functions[place])
+            if not self._take(place, report):
+                return
+
+    def _take(self, place: int, report: Report) -> bool:
+        """Take what a function said; False if it was left behind before."""
+        with self._lock:
+            if place in self.reports:
+                return False
+            end = self._end(place)
+            if end is not None and monotonic() > end:  # a late answer is dropped (A9)
+                report = self._late(place)
+            self.reports[place] = report
+            self.missing -= 1
+            if place not in self._begun and place in self._waiting:
+                self._waiting.remove(place)  # nobody has begun with it, and nobody shall
+            if self._stage.ends is not None:
+                self._started = monotonic()
+                if self._stage.ends(place, report):
+                    self._waiting.clear()
+                    self.missing = 0
+            if not self.missing or self._stage.progress is not None:
+                self._heard()
+        return True
+
+    def _nobody_asks(self, error: RuntimeError) -> None:
+        with self._lock:
+            places = self._waiting[::-1]
+            self._waiting.clear()
+        for place in places:
+            if not self.missing:  # one of them ended the stage
+                return
+            self._take(place, cannot_start(self._functions[place][0], error))
+
+    def _end(self, place: int, began: float | None = None) -> float | None:
+        began = self._begun.get(place, began or self._started)
+        return ends_at(self._functions[place][0], began, self._stage.deadline)
+
+    def _late(self, place: int) -> Report:
+        began = self._begun.get(place, self._started)
+        return too_late(self._functions[place][0], began, self._stage.deadline)

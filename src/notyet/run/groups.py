@@ -1,0 +1,216 @@
+"""What a process does for itself before its first command starts; with next to no import.
+
+A hook starts none where nothing changed since the gates passed.
+"""
+
+from __future__ import annotations
+
+from notyet import system
+from notyet.run.spawn import SH, launch, pipe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_before: Callable[[], None] | None = None
+
+
+def before_commands(do: Callable[[], None]) -> None:
+    """Have something done before the next command is started, if one ever is."""
+    global _before  # noqa: PLW0603  # it is a property of the process
+    _before = do
+
+
+def will_start() -> None:
+    """Do what was to be done before commands are started, if anything."""
+    global _before  # as above
+    if _before is not None:
+        do, _before = _before, None
+        do()
+
+
+# Reads group ids until its input ends, which is when we die, however we die. After a good end it
+# is killed before that. What left its group is found by our mark, where there is a /proc.
+_WATCH = """
+token=$1 groups= wanted=" "
+cd /
+while read -r group; do
+  case $group in
+    wanted*) wanted="$wanted${group#wanted } " ;;
+    *) groups="$groups $group" ;;
+  esac
+done
+end() {
+  for group in $groups; do
+    case $wanted in *" $group "*) continue ;; esac
+    kill -s "$1" -- "-$group"
+  done
+  for file in $(grep -lsF -e "$token" /proc/[0-9]*/environ); do
+    file=${file%/environ}
+    kill -s "$1" "${file#/proc/}"
+  done
+}
+end TERM
+sleep 0.5 || sleep 1
+end KILL
+end KILL
+"""
+_killed: list[int] | None = None
+_MANY = 1000  # to look at so many process ids one by one is quicker than to list them all
+
+
+class Watchdog:
+    """A small shell that ends the groups it was told of when this process dies.
+
+    It is there before the first command is, and goes by our mark until it is told of the groups
+    (where there is no /proc, that little while is not covered).
+    It has a session of its own, so it outlives a SIGKILL to our group. If a fork of this program
+    also holds the pipe, it is only late: it acts when the last holder is gone.
+    """
+
+    __slots__ = ("pid", "pipe")
+
+    def __init__(self, token: str, close: Iterable[int]) -> None:
+        self.pid, self.pipe = 0, -1
+        ends: tuple[int, ...] = ()
+        try:
+            ends = pipe()
+            null = system.open(system.devnull, system.O_RDWR | system.O_CLOEXEC)
+            ends = (*ends, null)
+            system.set_blocking(ends[1], False)
+            environ = {"PATH": system.variables().get("PATH", system.defpath)}
+            argv = [SH, "-c", _WATCH, "notyet-watchdog", token]
+            self.pid = launch(argv, environ, (ends[0], null, null), close)
+            self.pipe = ends[1]
+        except (OSError, ValueError):  # too many files or processes: then without one
+            pass
+        finally:
+            for end in ends:
+                if end != self.pipe:
+                    system.close(end)
+
+    def watch(self, groups: Iterable[int]) -> None:
+        """Tell it of the groups that were started."""
+        self._tell(" ".join(map(str, groups)))
+
+    def leave(self, group: int) -> None:
+        """Tell it that what is left of a group is wanted."""
+        self._tell(f"wanted {group}")
+
+    def _tell(self, line: str) -> None:
+        if self.pid:
+            try:  # noqa: SIM105  # contextlib is not free
+                system.write(self.pipe, b"%s\n" % line.encode())
+            except OSError:  # somebody killed it, or it is stopped
+                pass
+
+    def end(self) -> None:
+        """Send it away, before it sees that it is not needed; whoever does so then reaps it."""
+        if self.pid:
+            send(self.pid, 9)
+            system.close(self.pipe)
+
+    def stop(self) -> None:
+        """Send it away, and wait until it is gone."""
+        self.end()
+        reap(self.pid)
+        self.pid = 0
+
+
+def send(target: int, number: int) -> None:
+    """Signal a process, or a group when negative; one that is gone or not ours is fine."""
+    try:  # noqa: SIM105  # as above
+        system.kill(target, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def reap(pid: int) -> bool:
+    """Collect a child that was killed, unless the system cannot end it now."""
+    import time
+
+    for attempt in range(200):
+        try:
+            if system.waitpid(pid, system.WNOHANG)[0]:
+                return True
+        except ChildProcessError:  # collected by somebody else, or by the system
+            return True
+        time.sleep(0.0001 if attempt < 20 else 0.005)  # noqa: PLR2004  # 2 ms, then 900 ms
+    return False
+
+
+def reap_later() -> None:
+    """Say that this process will end soon, and reaps before that whom it need not wait for now."""
+    global _killed  # noqa: PLW0603  # it is a property of the process
+    _killed = []
+
+
+def reap_in_time(pid: int) -> None:
+    """Collect a child that was killed: now, or later if this process does so."""
+    if _killed is None:
+        reap(pid)
+    else:
+        _killed.append(pid)
+
+
+def reap_killed() -> None:
+    """Collect whom that was put off for."""
+    while _killed:
+        reap(_killed.pop())
+
+
+def living(groups: set[int]) -> set[int]:
+    """Return which of these groups, whose leaders have exited, still have a running process."""
+    left = set()
+    try:
+        pids = _started_after(min(groups))
+    except (OSError, ValueError, IndexError):  # no /proc
+        return {group for group in groups if _answers(-group)}
+    for pid in pids:
+        if pid in groups:
+            continue
+        try:
+            group = system.getpgid(pid)
+        except OSError:
+            continue
+        if group in groups and group not in left and not is_zombie(pid):
+            left.add(group)
+    return left
+
+
+def is_zombie(pid: int) -> bool:
+    """Tell whether a process has exited and only waits to be collected."""
+    return status(pid)[:1] in ([b"Z"], [b"X"], [])
+
+
+def status(pid: int) -> list[bytes]:
+    """Return the fields of /proc/PID/stat from its state on; none when it is gone."""
+    try:
+        return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+def read(path: str) -> bytes:
+    """Return a small file of /proc."""
+    fd = system.open(path, system.O_RDONLY | system.O_CLOEXEC)
+    try:
+        return system.read(fd, 65536)
+    finally:
+        system.close(fd)
+
+
+def _started_after(oldest: int) -> Iterable[int]:
+    """Return the processes that may have been started after this one."""
+    last = int(read("/proc/loadavg").split()[-1])  # the number that was given away last
+    if oldest <= last < oldest + _MANY:
+        return range(oldest + 1, last + 1)
+    return [int(name) for name in system.listdir("/proc") if name.isdecimal()]
+
+
+def _answers(target: int) -> bool:
+    try:
+        system.kill(target, 0)
+    except OSError:  # macOS says EPERM where only the exited leader is left
+        return False
+    return True

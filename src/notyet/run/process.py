@@ -1,0 +1,179 @@
+"""Hearing how a command ended where that collects it, as on macOS before Python 3.13."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from notyet import system
+from notyet.core.gate import Exit
+from notyet.run.groups import send
+from notyet.run.output import Kept
+from notyet.run.spawn import launch, pipe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from notyet.run.spawn import Job
+
+
+def take_status_and_collect(process: Process) -> bool:
+    """Note how the command's own process ended; its number stays taken while its group lives."""
+    try:
+        pid, status = system.waitpid(process.pid, system.WNOHANG)
+    except ChildProcessError:
+        lose_status(process)
+        return True
+    if not pid:
+        return False
+    process.reaped = True
+    if system.WIFEXITED(status):
+        process.code = system.WEXITSTATUS(status)
+    else:
+        process.signal = system.WTERMSIG(status)
+    return True
+
+
+if TYPE_CHECKING:
+    import signal
+
+else:
+    import _signal as signal  # without the enum that `signal` imports
+
+_NEVER = float("inf")
+_LOST = (
+    "its exit code was lost: this program ignores SIGCHLD, or another part of it collects "
+    "processes that it did not start"
+)
+
+
+class Process:
+    """One command: what it was given, what came back, and what happens to it next."""
+
+    pid = 0
+    stdin = exit_fd = -1  # the second wakes us up when it has exited
+    started = seconds = 0.0
+    due = _NEVER  # when `next` is called
+    next: Callable[[Process], None] | None = None
+    exited = reaped = over = False  # over: nothing is left of its group
+    forced = timed_out = cancelled = False
+    cut = False  # its time ends with the deadline, not with its own timeout
+    keeping = True
+    code: int | None = None
+    signal = 0
+    problem = ""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.todo = memoryview(job.stdin)
+        self.outputs: dict[int, Kept] = {}  # those still open
+        self.wrote = self._blank()
+
+    @property
+    def is_started(self) -> bool:
+        """Tell whether there is something to end."""
+        return bool(self.pid)
+
+    def start(self, argv: list[str], environ: dict[str, str], close: list[int]) -> None:
+        """Start it with three pipes; raises OSError or ValueError and leaves nothing open."""
+        ends: list[int] = []
+        try:
+            for _ in range(3):
+                ends += pipe()
+            stdin, ours, out, stdout, err, stderr = ends
+            self.started = self.started or monotonic()
+            self.pid = launch(argv, environ, (stdin, stdout, stderr), close)
+        except BaseException:
+            for end in ends:
+                system.close(end)
+            raise
+        self.stdin = ours
+        self.outputs = {out: self.wrote[0], err: self.wrote[1]}
+        for end in (stdin, stdout, stderr):
+            system.close(end)
+        for end in (ours, out, err):
+            system.set_blocking(end, False)
+        try:
+            self.exit_fd = system.pidfd_open(self.pid)
+        except (AttributeError, OSError):  # no such call here, or too many files
+            self.exit_fd = -1
+
+    def tell(self, number: int) -> None:
+        """Send a signal to all of its group."""
+        send(-self.pid, number)
+
+    def has_ended(self) -> bool:
+        """Take note of how it ended, if it did."""
+        return take_status(self)
+
+    def take(self, fd: int, chunk: bytes) -> bool:
+        """Keep what it printed; tells whether that is known to be all, whoever holds the pipe."""
+        self.outputs[fd].add(chunk)
+        return False
+
+    def exit(self) -> Exit:
+        """Return how it ended."""
+        stdout, stderr = self.wrote
+        return Exit(
+            code=self.code,
+            signal=self.signal,
+            timed_out=self.timed_out,
+            cancelled=self.cancelled,
+            problem=self.problem,
+            stdout=stdout.text(),
+            stderr=stderr.text(),
+            left_out=stdout.left_out + stderr.left_out,
+            seconds=self.seconds,
+        )
+
+    def forget_output(self) -> None:
+        """Give back what its output takes."""
+        self.wrote = self._blank()
+
+    def _blank(self) -> tuple[Kept, Kept]:
+        return Kept(self.job.head), Kept(self.job.head)
+
+
+def take_status(process: Process) -> bool:
+    """Note how the command's own process ended, if it did; it stays to be collected."""
+    if not hasattr(system, "waitid"):  # macOS before Python 3.13
+        return take_status_and_collect(process)
+    try:
+        seen = system.waitid(
+            system.P_PID, process.pid, system.WEXITED | system.WNOHANG | system.WNOWAIT
+        )
+    except ChildProcessError:
+        lose_status(process)
+        return True
+    if seen is None:
+        return False
+    if seen.si_code == system.CLD_EXITED:
+        process.code = seen.si_status
+    else:
+        process.signal = seen.si_status
+    return True
+
+
+def lose_status(process: Process) -> None:
+    """Note that somebody else learned how it ended."""
+    process.problem, process.reaped = _LOST, True
+
+
+def hold_sigpipe() -> bool:
+    """Keep a command that does not read from killing us, whatever this program does with SIGPIPE.
+
+    Only for this thread: the signal goes to the one that writes. Tells whether it was held before.
+    """
+    return signal.SIGPIPE in signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGPIPE,))
+
+
+def release_sigpipe(held: bool) -> None:  # noqa: FBT001  # what hold_sigpipe returned
+    """Forget the signals that came, and let others through again."""
+    if held:
+        return
+    if signal.SIGPIPE in signal.sigpending():
+        if hasattr(signal, "sigtimedwait"):
+            signal.sigtimedwait((signal.SIGPIPE,), 0)
+        else:
+            signal.sigwait((signal.SIGPIPE,))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGPIPE,))

@@ -1,0 +1,113 @@
+"""`python = "module:function"` in a file: run in a child of the project's interpreter (N4)."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_CHILD = os.path.join(_PACKAGE, "python_child.py")
+_VENV = ".venv/bin/python"
+# What the child needs of this package where it is not installed: values, and our own words. What
+# else a gate imports of it is taken from the package that is installed there.
+_MODULES = (
+    "__init__.py",
+    "errors.py",
+    "python_child.py",
+    "hosts/__init__.py",
+    "hosts/answers.py",
+    "hosts/native.py",
+    "hosts/native_host.py",
+    "hosts/payload.py",
+)
+_CORE = "core"
+# Read by whatever Python there is, so in words that every one of them knows.
+_MAIN = """\
+import sys
+
+if sys.version_info < (3, 11):
+    said = "Python %d.%d is too old there, 3.11 or later is needed; name one with interpreter"
+    sys.stdout.write('{"problem": "' + said % sys.version_info[:2] + '"}')
+    sys.exit(1)
+
+import os
+from importlib.machinery import PathFinder
+
+installed = PathFinder.find_spec("notyet", sys.path[1:])
+
+import notyet.core
+import notyet.hosts
+from notyet.python_child import main
+
+for place in (installed and installed.submodule_search_locations) or ():
+    for package in (notyet, notyet.core, notyet.hosts):
+        package.__path__.append(os.path.join(place, *package.__name__.split(".")[1:]))
+
+sys.exit(main())
+"""
+# Which one it is can only be seen there: $1 is the project, $2 what was chosen, if anything.
+_CHOOSE = """\
+case $2 in
+  "") p=$1/%s; [ -x "$p" ] || p=python3 ;;
+  *) p=$HOME/${2#"~/"} ;;
+esac
+if ! command -v "$p" > /dev/null 2>&1; then
+  echo "there is no $p; name an interpreter that is there with: interpreter" >&2
+  exit 127
+fi
+exec "$p" "$3" "$1" "$4"
+"""
+_archive = b""
+
+
+def argv_for(options: Mapping[str, Any], folder: str) -> tuple[str, ...]:
+    """Return the command line that calls a function with the event on its stdin."""
+    return (_interpreter(options, folder), _CHILD, folder, options["python"])
+
+
+def _interpreter(options: Mapping[str, Any], folder: str) -> str:
+    chosen: str = options.get("interpreter") or ""
+    if chosen:
+        chosen = os.path.expanduser(chosen)
+        return chosen if "/" not in chosen else os.path.join(folder, chosen)
+    own = os.path.join(folder, _VENV)
+    return own if os.access(own, os.X_OK) else sys.executable
+
+
+def argv_there(options: Mapping[str, Any], folder: str, archive_path: str) -> tuple[str, ...]:
+    """Return the command line that does the same on another machine, from a copy of `archive`."""
+    chosen: str = options.get("interpreter") or ""
+    if chosen and not chosen.startswith("~/"):
+        program = chosen if "/" not in chosen else os.path.join(folder, chosen)
+        return (program, archive_path, folder, options["python"])
+    choose = _CHOOSE % _VENV
+    return ("/bin/sh", "-c", choose, "sh", folder, chosen, archive_path, options["python"])
+
+
+def archive() -> bytes:
+    """Return the child, and what it needs of this package, as an archive that Python can run."""
+    global _archive  # noqa: PLW0603  # made once
+    if not _archive:
+        import io
+        from zipfile import ZIP_DEFLATED, ZipFile
+
+        packed = io.BytesIO()
+        with ZipFile(packed, "w", ZIP_DEFLATED) as file:
+            file.writestr("__main__.py", _MAIN)
+            for name in _modules():
+                with open(os.path.join(_PACKAGE, name), "rb") as source:
+                    file.writestr(f"notyet/{name}", source.read())
+        _archive = packed.getvalue()
+    return _archive
+
+
+def _modules() -> Iterator[str]:
+    yield from _MODULES
+    for name in sorted(os.listdir(os.path.join(_PACKAGE, _CORE))):
+        if name.endswith(".py"):
+            yield f"{_CORE}/{name}"

@@ -1,0 +1,220 @@
+"""Starting one command: finding the program, entering its folder, saying why it cannot start.
+
+`posix_spawn` and not `fork`: it is quick in a big process and safe in one with threads. It knows
+no working directory, so a command that runs elsewhere is started through a shell that goes there
+first and then becomes the command.
+"""
+
+from __future__ import annotations
+
+from notyet import system
+from notyet.core.record import Record
+from notyet.run.output import HEAD
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+if TYPE_CHECKING:
+    import signal
+
+else:
+    import _signal as signal  # without the enum that `signal` imports
+
+SH = "/bin/sh"
+# Carried by all that a command starts, also by what leaves its group; a gate's gate adds its own.
+MARK = "NOTYET_GATE"
+
+_ENV = "/usr/bin/env"
+# `cd -P`: as chdir would. The shell's own OLDPWD is undone, and PWD is as we were told.
+_ENTER = (
+    'cd -P -- "$1" || exit 126; PWD=$1; OLDPWD=$2; [ "$2" ] || unset OLDPWD; shift 2; exec "$@"'
+)
+_TOO_MANY_OPEN = (23, 24)  # ENFILE and EMFILE, without importing `errno`
+_KINDS, _FOLDER = 0o170000, 0o040000  # of files: S_IFMT and S_IFDIR
+_STDIO = 2  # the highest of the descriptors 0, 1 and 2
+_FIRST_LINE = 256  # the kernel reads no more of it
+# What this program ignores or handles is as usual again in a command.
+_USUAL = tuple(
+    getattr(signal, name)
+    for name in (
+        *("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGCHLD", "SIGALRM"),
+        *("SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGTTIN", "SIGTTOU"),
+    )
+)
+
+
+class Job(Record, kw_only=True):
+    """One command to run: a program with its arguments, where, and with what."""
+
+    argv: tuple[str, ...]  # looked up on the PATH of `environ` when it has no slash
+    dir: str  # where it runs; entered by the child, never by a chdir of ours (E7)
+    environ: Mapping[str, str]  # all of it; PWD and our mark are added
+    stdin: bytes = b""
+    timeout: float | None = None
+    head: int = HEAD  # bytes of each stream that are kept from its beginning
+
+
+def shell_argv(script: str, shell: str) -> tuple[str, ...]:
+    """Return the arguments that run a script in a shell (E8)."""
+    return (shell, "-c", script)
+
+
+def new_token() -> str:
+    """Return what marks all that is started together."""
+    return f"{system.getpid()}-{system.urandom(12).hex()}"
+
+
+def folder_id(folder: str) -> tuple[int, int] | None:
+    """Return what tells one folder from another, or None when there is none."""
+    try:
+        found = system.stat(folder)
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino) if found.st_mode & _KINDS == _FOLDER else None
+
+
+def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[str], dict[str, str]]:
+    """Return the arguments and the environment to spawn a job with; raises CannotStart.
+
+    What can be seen beforehand is checked here, so that a command fails with the same words
+    whether or not it needs the shell to enter its folder.
+    """
+    folder = job.dir
+    place = folder_id(folder)
+    if place is None or not system.access(folder, system.X_OK):
+        from notyet.run.cannot_start import no_folder
+
+        raise no_folder(folder)
+    # A path that begins with a slash is no option of `cd`, and is not looked up in CDPATH.
+    folder = system.path.join(system.getcwd(), folder) if folder[0] != "/" else folder
+    path = _find(job, folder)
+    argv = [path, *job.argv[1:]]
+    marks = f"{job.environ.get(MARK, '')} {token}".strip()
+    environ = {**job.environ, "PWD": folder, MARK: marks}
+    if path != SH and _is_shell_script(path):
+        argv = [SH, *argv]
+    if place != here:
+        enter = [SH, "-c", _ENTER, "sh", folder, environ.get("OLDPWD", "")]
+        argv = [*enter, *_keep_odd_names(environ, argv[0]), *argv]
+    return argv, environ
+
+
+def launch(
+    argv: list[str], environ: Mapping[str, str], stdio: Sequence[int], close: Iterable[int]
+) -> int:
+    """Start a program in a session of its own, with these three descriptors as 0, 1 and 2."""
+    actions: list[tuple[int, int] | tuple[int, int, int]] = [
+        (system.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)
+    ]
+    actions += [(system.POSIX_SPAWN_CLOSE, fd) for fd in close]
+    try:
+        return system.posix_spawn(
+            *(argv[0], argv, environ),
+            file_actions=actions,
+            setsigmask=(),
+            setsigdef=_USUAL,
+            setsid=True,
+        )
+    except NotImplementedError:  # macOS: a group of its own is all that we get
+        return system.posix_spawn(
+            *(argv[0], argv, environ),
+            file_actions=actions,
+            setsigmask=(),
+            setsigdef=_USUAL,
+            setpgroup=0,
+        )
+
+
+def is_full(error: OSError | ValueError) -> bool:
+    """Tell whether there is no room to start something now, and may be later."""
+    return isinstance(error, BlockingIOError) or getattr(error, "errno", 0) in _TOO_MANY_OPEN
+
+
+def why(error: OSError | ValueError, argv: Sequence[str]) -> str:
+    """Say why a program could not be started."""
+    program = argv[0] if argv else ""
+    if getattr(error, "errno", 0) in _TOO_MANY_OPEN:  # nor can a module be loaded
+        return f"too many files are open to start {program!r}; run fewer gates at once"
+    from notyet.run.cannot_start import reason
+
+    return reason(error, program)
+
+
+def inherited() -> list[int]:
+    """Return the descriptors that a command would inherit beyond 0, 1 and 2.
+
+    Ours are never among them, but those of whoever started this program can be: a command that
+    keeps one open could hold up somebody who waits for its end.
+    """
+    try:
+        fds = [int(name) for name in system.listdir("/dev/fd")]
+    except OSError:
+        return []
+    found = []
+    for fd in fds:
+        try:
+            if fd > _STDIO and system.get_inheritable(fd):
+                found.append(fd)
+        except OSError:  # the one that the folder was read with
+            continue
+    return found
+
+
+def pipe() -> tuple[int, int]:
+    """Open a pipe that never takes the place of a standard descriptor that is closed."""
+    ends = system.pipe()
+    if min(ends) > _STDIO:
+        return ends
+    import fcntl
+
+    try:
+        first = fcntl.fcntl(ends[0], fcntl.F_DUPFD_CLOEXEC, _STDIO + 1)
+        return first, fcntl.fcntl(ends[1], fcntl.F_DUPFD_CLOEXEC, _STDIO + 1)
+    finally:
+        system.close(ends[0])
+        system.close(ends[1])
+
+
+def _find(job: Job, folder: str) -> str:
+    """Find a program as a shell in that folder would."""
+    program = job.argv[0] if job.argv else ""
+    places = job.environ.get("PATH", system.defpath).split(":") if "/" not in program else ("",)
+    for place in places if program else ():
+        found = system.path.join(folder, place, program)
+        if system.path.isfile(found) and system.access(found, system.X_OK):
+            return found
+    from notyet.run.cannot_start import no_program
+
+    raise no_program(job.argv, folder, places)
+
+
+def _is_shell_script(path: str) -> bool:
+    """Tell whether the first line names no interpreter: then it is the shell, as in a shell."""
+    try:
+        fd = system.open(path, system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK)
+    except OSError:  # a program may be executable and not readable
+        return False
+    try:
+        start = system.read(fd, _FIRST_LINE)
+    except OSError:
+        return False
+    finally:
+        system.close(fd)
+    if not start.startswith(b"#!"):
+        return b"\0" not in start
+    words = start[2:].split(b"\n")[0].strip(b" \t").replace(b"\t", b" ").split(b" ")
+    named = system.fsdecode(words[0])
+    if named.startswith("/") and not system.path.exists(named):
+        from notyet.run.cannot_start import CannotStart
+
+        raise CannotStart(f"the first line of {path!r} names {named!r}, which does not exist")
+    return False
+
+
+def _keep_odd_names(environ: Mapping[str, str], program: str) -> list[str]:
+    """Hand variables past the shell that it would drop: bash's exported functions, say."""
+    odd = [f"{n}={v}" for n, v in environ.items() if not (n.isascii() and n.isidentifier())]
+    if not odd or "=" in program or not system.access(_ENV, system.X_OK):
+        return []
+    return [_ENV, "--", *odd]

@@ -1,0 +1,411 @@
+"""Telling which commands have ended while others still run."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from notyet import system
+from notyet.run.groups import Watchdog, living, reap, reap_in_time, will_start
+from notyet.run.loop import NEVER, READ, WRITE, Loop
+from notyet.run.process import Process, hold_sigpipe, release_sigpipe
+from notyet.run.spawn import Job, folder_id, inherited, is_full, new_token, prepare, shell_argv, why
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from notyet.core.gate import Exit
+    from notyet.run.loop import Step
+
+    Told = Callable[[int, Process], None]
+
+__all__ = ["Job", "run_processes", "run_together", "shell_argv"]
+
+_MEANWHILE = 0.1  # seconds between two looks at what else goes on, where somebody wants to know
+_NEVER = float("inf")
+
+
+class News:
+    """Who hears of what; each command is told of once."""
+
+    def __init__(
+        self, processes: Sequence[Process], told: Told, meanwhile: Callable[[], None] | None
+    ) -> None:
+        self._untold = dict(enumerate(processes))
+        self._told = told
+        self._meanwhile = meanwhile
+
+    def tell(self, left: AbstractSet[Process]) -> float:
+        """Tell of those that are not left any more; return after how many seconds to come back."""
+        if self._meanwhile is not None:
+            self._meanwhile()
+        for place in [place for place, process in self._untold.items() if process not in left]:
+            self._told(place, self._untold.pop(place))
+        return _NEVER if self._meanwhile is None else _MEANWHILE
+
+
+# Commands once they have started: what happens on their pipes, and what is due for each.
+#
+# A result is taken when the command's own process exits, not when its pipes close: something it
+# left in the background may hold them for hours. Then its group is ended, and only then is the
+# leader collected, because until then nobody else can get the number that we signal.
+
+
+if TYPE_CHECKING:
+    import signal
+
+else:
+    import _signal as signal  # without the enum that `signal` imports
+
+_GRACE = 0.5  # between TERM and KILL for a command that is cut off
+_LAST_GRACE = 0.1  # the same at the deadline: somebody waits for us
+_STRAGGLERS = 0.05  # how long output may still come from what a command left behind
+_CLEARING = 0.03  # how long that has to go; with the former, less than anybody notices
+_GIVE_UP = 1.0  # after KILL: something the system cannot end, or root's
+_CHUNK = 64 * 1024
+_PIPEFUL = 2  # chunks that a pipe holds at most, and the end
+
+
+class Started:
+    """Those of the commands of a stage that have started; what waits for its turn is `Stage`'s."""
+
+    def __init__(self, deadline: float, cancel: int | None) -> None:
+        self.deadline = deadline
+        self.loop = Loop(cancel, self.cancel_all)
+        self.unwatched: set[Process] = set()  # those whose exit does not wake us up
+        self.ending: dict[int, Process] = {}  # those of whose group something may be left
+        self.running: set[Process] = set()  # have not exited, or their output is still read
+
+    def cancel_all(self) -> None:
+        """End everything that still runs, and start nothing more."""
+        raise NotImplementedError
+
+    def _listen_to(self, process: Process) -> None:
+        self.running.add(process)
+        if process.pid:
+            self.ending[process.pid] = process
+        for fd in process.outputs:
+            self.loop.listen(fd, READ, self._read, process)
+        if process.exit_fd >= 0:
+            self.loop.listen(process.exit_fd, READ, self._look, process)
+        else:
+            self.unwatched.add(process)
+        self._begin(process)
+
+    def _begin(self, process: Process) -> None:
+        self._feed(process, process.stdin)  # what is short is written at once
+        if process.stdin >= 0 and process.todo:
+            self.loop.listen(process.stdin, WRITE, self._feed, process)
+        self._limit(process, self._out_of_time)
+
+    def _limit(self, process: Process, step: Step) -> None:
+        timeout = NEVER if process.job.timeout is None else process.job.timeout
+        ends = process.started + timeout
+        process.cut = ends > self.deadline
+        self.loop.plan(process, min(ends, self.deadline), step)
+
+    def _close_pipes(self, process: Process) -> None:
+        for fd in (process.stdin, process.exit_fd, *process.outputs):
+            if fd >= 0:
+                self.loop.close(fd)
+        process.stdin = process.exit_fd = -1
+        process.outputs = {}
+
+    # Events.
+
+    def _feed(self, process: Process, fd: int) -> None:
+        """Write as much as the pipe takes; a command need not read it (E1)."""
+        try:
+            if process.todo:
+                process.todo = process.todo[system.write(fd, process.todo[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except OSError:  # it does not want any more
+            self._close_stdin(process)
+            return
+        if not process.todo:
+            self._has_fed(process)
+
+    def _has_fed(self, process: Process) -> None:
+        """Do what comes when all is written."""
+        self._close_stdin(process)
+
+    def _close_stdin(self, process: Process) -> None:
+        self.loop.close(process.stdin)
+        process.stdin = -1
+
+    def _read(self, process: Process, fd: int) -> None:
+        try:
+            chunk = system.read(fd, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        if not chunk:
+            del process.outputs[fd]
+            self.loop.close(fd)
+            if process.exited and not process.forced and process.keeping and not process.outputs:
+                self._dismiss(process)
+        elif process.keeping and process.take(fd, chunk):
+            process.tell(signal.SIGKILL)  # nothing that it still does is of use
+            self._look(process, -1)
+
+    def _look(self, process: Process, _fd: int) -> None:
+        """Take the result if the command's own process has exited."""
+        if process.exited or not process.has_ended():
+            return
+        process.seconds = monotonic() - process.started
+        process.exited = True
+        self.unwatched.discard(process)
+        for fd in (process.exit_fd, process.stdin):
+            if fd >= 0:
+                self.loop.close(fd)
+        process.exit_fd = process.stdin = -1
+        self._has_exited(process)
+
+    def _has_exited(self, process: Process) -> None:
+        """Do what comes when a command's own process is gone."""
+        if process.forced:  # its group was told to end, and has the time that is left
+            self.running.discard(process)
+        elif process.outputs:
+            self.loop.plan(process, monotonic() + _STRAGGLERS, self._dismiss)
+        else:
+            self._dismiss(process)
+
+    # What is due.
+
+    def _out_of_time(self, process: Process) -> None:
+        self._look(process, -1)
+        if not process.exited:
+            process.timed_out = True
+            self._force(process)
+
+    def _force(self, process: Process) -> None:
+        process.forced = True
+        self._ask_to_end(process)
+        process.tell(signal.SIGCONT)  # one that is stopped cannot hear us
+        grace = _LAST_GRACE if monotonic() >= self.deadline else _GRACE
+        self.loop.plan(process, monotonic() + grace, self._kill)
+
+    def _ask_to_end(self, process: Process) -> None:
+        process.tell(signal.SIGTERM)
+
+    def _dismiss(self, process: Process) -> None:
+        """End what an exited command left behind; what that still prints is not the command's."""
+        process.keeping = False
+        self.running.discard(process)
+        process.tell(signal.SIGTERM)
+        self.loop.plan(process, monotonic() + _CLEARING, self._kill)
+
+    def _kill(self, process: Process) -> None:
+        process.tell(signal.SIGKILL)
+        self._look(process, -1)
+        if process.over:
+            return
+        wait = _CLEARING if process.exited else _GIVE_UP
+        self.loop.plan(process, monotonic() + wait, self._let_go)
+
+    def _let_go(self, process: Process) -> None:
+        """Stop waiting for something that SIGKILL did not end."""
+        if not process.exited:
+            process.seconds = monotonic() - process.started
+            process.exited = process.reaped = True  # as if: nobody can wait for it
+            self.unwatched.discard(process)
+            self.running.discard(process)
+        for fd in tuple(process.outputs) if process.keeping else ():
+            for _ in range(_PIPEFUL):
+                if fd in process.outputs:
+                    self._read(process, fd)
+        process.over = True
+        self.loop.forget(process)
+        self.ending.pop(process.pid, None)
+        self._close_pipes(process)
+
+    def _over(self) -> None:
+        """Let go of the groups in which nothing runs any more, without waiting for their time."""
+        if not self.ending:
+            return
+        left = living(set(self.ending))
+        for pid, process in tuple(self.ending.items()):
+            if pid not in left:
+                process.tell(signal.SIGKILL)  # costs nothing, and nobody can have slipped through
+                self._let_go(process)
+
+
+# The one runner of commands: starts them together and waits for all, in one poll loop (E1 to E4).
+#
+# At most `_WIDTH` run at a time, and the others wait for their turn: each takes four descriptors,
+# of which a program often has 1024 and sometimes 256. Where there are fewer, fewer run at a time.
+# That limit is never raised: `posix_spawn` cannot lower it again for the commands, and some
+# programs fail, or take very long to start, with a high one.
+
+
+_WIDTH = 128  # a hundred at once, which is much, do not wait for each other
+_LOOK_AGAIN = 0.004  # where nothing wakes us up
+_LONGEST = 3600.0  # poll overflows somewhere above
+
+
+def run_together(
+    jobs: Sequence[Job], *, deadline: float | None = None, cancel: int | None = None
+) -> list[Exit]:
+    """Run commands at the same time and return how each ended, in order; nothing is left behind.
+
+    What still runs at `deadline` (of `time.monotonic`) is ended as timed out; when the descriptor
+    `cancel` becomes readable or hangs up, everything is ended as cancelled. Any thread may call.
+    """
+    return [process.exit() for process in run_processes(jobs, deadline=deadline, cancel=cancel)]
+
+
+def run_processes(
+    jobs: Sequence[Job],
+    *,
+    deadline: float | None = None,
+    cancel: int | None = None,
+    told: Told | None = None,
+    meanwhile: Callable[[], None] | None = None,
+    while_waiting: Callable[[], None] | None = None,
+) -> list[Process]:
+    """Do the same, and return what there is to know about each.
+
+    `told` hears of each that has ended, with its place, while others may still run; `meanwhile` is
+    then called now and then. `while_waiting` is called once, when all that could be started is on
+    its way. None of them may raise.
+    """
+    if not jobs:
+        return []
+    will_start()
+    kind = Stage
+    if any(type(job) is not Job for job in jobs):
+        from notyet.run.linked_stage import LinkedStage as kind  # noqa: N813  # of stages
+    stage = kind(jobs, NEVER if deadline is None else deadline, cancel)
+    stage.while_waiting = while_waiting
+    if told is not None:
+        stage.news = News(stage.processes[: len(jobs)], told, meanwhile)
+    held = hold_sigpipe()
+    try:
+        try:
+            stage.wait()
+        except BaseException:
+            stage.cancel_all()
+            stage.wait()
+            raise
+        finally:
+            stage.close()
+    finally:
+        release_sigpipe(held)
+    return stage.processes[: len(jobs)]
+
+
+class Stage(Started):
+    """Commands that run together, and those that wait for their turn."""
+
+    watchdog: Watchdog | None = None
+    news: News | None = None  # for somebody who wants to know at once
+    while_waiting: Callable[[], None] | None = None
+
+    def __init__(self, jobs: Sequence[Job], deadline: float, cancel: int | None) -> None:
+        super().__init__(deadline, cancel)
+        self.width = _WIDTH
+        self.here, self.inherited = folder_id("."), inherited()
+        self.token = new_token()
+        self.processes = self._processes(jobs)
+        self.waiting = self.processes[::-1]  # the next one is the last
+
+    def _processes(self, jobs: Sequence[Job]) -> list[Process]:
+        return [Process(job) for job in jobs]
+
+    def wait(self) -> None:
+        """Start everything, and wait until it has ended, and its groups with it."""
+        pause = 0.0005
+        while True:
+            if self.waiting:
+                self._start_more()
+            if self.while_waiting is not None:
+                call, self.while_waiting = self.while_waiting, None
+                call()
+            if self.unwatched:
+                pause = min(pause * 1.5, _LOOK_AGAIN * 2)
+                for process in tuple(self.unwatched):
+                    self._look(process, -1)
+            limit = pause if self.unwatched else _LONGEST
+            if self.news is not None:
+                limit = min(limit, self.news.tell(self.left()))
+            if not self.running:
+                self._over()
+                if not self.ending and not self.waiting:
+                    return
+                limit = _LOOK_AGAIN
+            self.loop.turn(limit)
+
+    def left(self) -> set[Process]:
+        """Return those that run or wait."""
+        return {*self.running, *self.waiting}
+
+    def _start_more(self) -> None:
+        """Start what there is room for; what cannot start has its problem and is over."""
+        if self.loop.cancelled:
+            self.cancel_all()
+        started = []
+        while self.waiting and (len(self.running) < self.width or monotonic() >= self.deadline):
+            process = self.waiting.pop()
+            if monotonic() >= self.deadline:
+                process.timed_out = process.cut = True
+                self._will_not_run(process)
+                continue
+            if not self._start(process):
+                self.waiting.append(process)
+                break  # it needs what those that run or are ending hold; they need a turn
+            if process.pid:
+                started.append(process.pid)
+        if started and self.watchdog is not None:  # all in one message; see Watchdog
+            self.watchdog.watch(started)
+
+    def _start(self, process: Process) -> bool:
+        """Start it, or take note of why not; tells whether there was room for it."""
+        try:
+            self._launch(process)
+        except (OSError, ValueError) as error:
+            if (self.running or self.ending) and is_full(error):
+                self.width = max(1, len(self.running))
+                return False
+            process.problem = why(error, process.job.argv)
+            self._will_not_run(process)
+        if process.pid:
+            self._listen_to(process)
+        return True
+
+    def _launch(self, process: Process) -> None:
+        argv, environ = prepare(process.job, self.here, self.token)
+        # Before the first command: whenever we are killed, somebody is there to end it.
+        self.watchdog = self.watchdog or Watchdog(self.token, self.inherited)
+        process.start(argv, environ, self.inherited)
+
+    def _will_not_run(self, process: Process) -> None:
+        """Hear of one that is over before it began."""
+
+    def cancel_all(self) -> None:
+        """End everything that still runs, and start nothing more."""
+        self.loop.ignore_cancel()
+        while self.waiting:
+            self.waiting.pop().cancelled = True
+        for process in self.processes:
+            if process.is_started and not process.exited and not process.forced:
+                process.cancelled = True
+                self.unwatched.add(process)  # we may have been interrupted before we listened
+                self._force(process)
+
+    def close(self) -> None:
+        """Kill what is left, if anything, and give everything back."""
+        started = [process for process in self.processes if process.is_started]
+        for process in started:
+            if not process.over:
+                process.tell(signal.SIGKILL)
+            self._close_pipes(process)
+        if self.watchdog is not None:  # before their numbers are free for others
+            self.watchdog.end()
+        for process in started:
+            if process.pid and not process.reaped:
+                reap(process.pid)
+        if self.watchdog is not None:
+            reap_in_time(self.watchdog.pid)

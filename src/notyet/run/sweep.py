@@ -1,0 +1,187 @@
+"""Ending what gates left behind outside their groups; see `orphans`."""
+
+from __future__ import annotations
+
+import time
+
+from notyet import system
+from notyet.run.groups import is_zombie, read, reap_killed, send, status
+from notyet.run.spawn import MARK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # without the enum that `signal` imports
+
+_GRACE = 0.3
+_AT_LEAST = 0.05
+
+
+class Sweep:
+    """Whom we may end: children of ours that come from gates."""
+
+    def __init__(self, *, theirs: Collection[int], spared: Collection[int]) -> None:
+        self._theirs = theirs
+        self._spared = spared
+        self._told: set[int] = set()
+
+    def work(self, at_most: float) -> int:
+        """End and collect them, in about so many seconds at most; return how many there were."""
+        at_most = max(_AT_LEAST, at_most)
+        grace = min(_GRACE, at_most / 3)
+        started = time.monotonic()
+        ended = 0
+        while not is_childless():
+            left = [pid for pid in children() if pid in self._told or self._is_ours(pid)]
+            collected = [pid for pid in left if _collect(pid)]
+            ended += len(collected)
+            waited = time.monotonic() - started
+            is_done = (self._theirs or self._spared) and not left
+            if waited > at_most or is_done:
+                break
+            self._tell(left, is_over=waited > grace)
+            if not collected:  # else its own children are ours now: look again at once
+                time.sleep(0.002)
+        return ended
+
+    def _tell(self, pids: Collection[int], *, is_over: bool) -> None:
+        for pid in pids:
+            if is_over:
+                send(pid, signal.SIGKILL)
+            elif pid not in self._told:
+                send(pid, signal.SIGTERM)
+                send(pid, signal.SIGCONT)
+            self._told.add(pid)
+
+    def _is_ours(self, pid: int) -> bool:
+        """Tell whether a child comes from a gate.
+
+        Next to children of somebody else, whose orphans come to us as well, only our mark tells.
+        """
+        if self._spared and self._is_spared(pid):
+            return False
+        if not self._theirs:
+            return True
+        return pid not in self._theirs and _mark_of(pid) not in (
+            None,
+            system.variables().get(MARK, "").encode(),
+        )
+
+    def _is_spared(self, pid: int) -> bool:
+        """Tell whether a child is wanted; one that has exited is not."""
+        if is_zombie(pid):
+            return False
+        try:
+            return pid in self._spared or system.getsid(pid) in self._spared
+        except OSError:
+            return False
+
+
+def children() -> list[int]:
+    """Return the processes that this one is the parent of."""
+    try:
+        threads = system.listdir("/proc/self/task")
+        found = [read(f"/proc/self/task/{thread}/children").split() for thread in threads]
+        return [int(pid) for pids in found for pid in pids]
+    except OSError:  # a kernel without these lists
+        mine = str(system.getpid()).encode()
+        pids = [int(name) for name in system.listdir("/proc") if name.isdecimal()]
+        return [pid for pid in pids if status(pid)[1:2] == [mine]]
+
+
+def _mark_of(pid: int) -> bytes | None:
+    """Return the mark that a process carries; None when it has no environment any more."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            environ = file.read()
+    except OSError:
+        return None
+    _, _, value = (b"\0" + environ).partition(b"\0" + MARK.encode() + b"=")
+    return value.partition(b"\0")[0] if environ else None
+
+
+def _collect(pid: int) -> bool:
+    """Collect a child if it has exited."""
+    try:
+        return system.waitpid(pid, system.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return False
+
+
+# Ending what left its process group: only for a process that starts nothing but gates, as `hook`.
+#
+# On Linux a process can ask to become the parent of every orphan among its descendants. What a
+# gate started then cannot get away, not with a double fork and not with a session of its own.
+#
+# Such a process can have children all the same: `bash -c 'server & notyet hook'` starts a server
+# and then becomes the hook. They are somebody else's, and are left alone.
+
+
+_SET_CHILD_SUBREAPER = 36
+_AT_MOST = 2.0  # seconds
+
+_adopted = False
+_theirs: frozenset[int] = frozenset()  # children that were there before the first gate
+_spared: set[int] = set()  # what a gate leaves behind for the next one: processes, and sessions
+
+
+def adopt_orphans() -> bool:
+    """Become the parent of all our orphaned descendants; False where that is impossible.
+
+    Before the first gate starts: what lost its parent earlier went to somebody else.
+    """
+    global _theirs, _adopted  # noqa: PLW0603  # it is a property of the process
+    try:
+        _theirs = frozenset() if is_childless() else _children()
+        _adopted = _become_subreaper()
+    except (ImportError, AttributeError, OSError, TypeError, ValueError):
+        return False
+    return _adopted
+
+
+def adopts() -> bool:
+    """Tell whether orphans come to this process."""
+    return _adopted
+
+
+def spare(*pids: int) -> None:
+    """Let processes live on, and what is in the sessions that they lead or led."""
+    _spared.update(pid for pid in pids if pid)
+
+
+def sweep(at_most: float = _AT_MOST) -> int:
+    """End and collect every child of this process that is ours; return how many there were.
+
+    Takes at most so many seconds, and never long.
+    Does nothing unless we adopt orphans: a program that embeds us has its own children.
+    """
+    reap_killed()
+    if not _adopted or is_childless():
+        return 0
+    return Sweep(theirs=_theirs, spared=_spared).work(min(at_most, _AT_MOST))
+
+
+def is_childless() -> bool:
+    """Tell whether this process has no child at all."""
+    try:
+        system.waitid(system.P_ALL, 0, system.WEXITED | system.WNOHANG | system.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def _children() -> frozenset[int]:
+    return frozenset(children())
+
+
+def _become_subreaper() -> bool:
+    # Not `ctypes`: to import it costs as much as starting the interpreter.
+    import _ctypes
+
+    program = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # None is this program itself
+    prctl = _ctypes.dlsym(program, "prctl")
+    return bool(_ctypes.call_cdeclfunction(prctl, (_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0)

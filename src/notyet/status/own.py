@@ -1,0 +1,263 @@
+"""What can be wrong on our own side: files, trust, switches, the ledger."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from shlex import quote
+from types import MappingProxyType
+
+from notyet.config.files import CONCLAUDE, ConfigFile, known_as, native_files, real_folder, root_of
+from notyet.config.find import OFF_VARIABLE, has_record, state_folder
+from notyet.config.host_files import host_files
+from notyet.config.off import switched_off
+from notyet.config.settings import Settings
+from notyet.config.trust import candidate, read_record
+from notyet.core.gate import Match, place_of
+from notyet.core.record import replace
+from notyet.core.remote import is_remote
+from notyet.core.text import visible
+from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended
+from notyet.hook.probe import VARIABLE as PROBE
+from notyet.ledger.file import default_path
+from notyet.status.faults.fault import fault
+from notyet.status.faults.fault import place as at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from notyet.config.load import Setup
+    from notyet.config.trust import Candidate
+    from notyet.status.faults.fault import Fault
+
+_INSIDE = "NOTYET_INSIDE"
+_NOWHERE: Mapping[str, str] = MappingProxyType({})
+_NOT_ASKED = "workspace-not-asked"
+_PATIENCE = 2.0  # seconds for the ledger
+
+
+def own_faults(
+    cwd: str,
+    environ: Mapping[str, str],
+    setup: Setup,
+    where: Mapping[str, str] = _NOWHERE,
+    only: str = "",
+) -> list[Fault]:
+    """Judge what a hook finds with these variables.
+
+    `where` some of them are set, if not by a shell; `only` is a file that it uses instead of
+    those that it would find.
+    """
+    return [
+        *variable_faults(environ, where),
+        *_switch(cwd, environ),
+        *_configuration(cwd, environ, setup, only),
+        *ledger_faults(environ),
+    ]
+
+
+def variable_faults(
+    environ: Mapping[str, str], where: Mapping[str, str] = _NOWHERE
+) -> Iterator[Fault]:
+    """Say which variables keep every hook from gating; `where` they are set, if not by a shell."""
+    effects = {
+        OFF_VARIABLE: "agents started with it are let go, and nothing is gated",
+        _INSIDE: "it marks a gate's own work, and nothing is gated",
+        PROBE: "it is for stops that `notyet status` makes up, and for no agent",
+    }
+    for name, effect in effects.items():
+        value = environ.get(name, "")
+        is_on = bool(switched_off("", {name: value})) if name == OFF_VARIABLE else value
+        if is_on:
+            fix = "remove it" if where.get(name) else f"run: unset {name}"
+            what = f"{name} is set: {effect}."
+            yield fault("off-by-variable", what, where=where.get(name, ""), fix=fix)
+
+
+def _switch(cwd: str, environ: Mapping[str, str]) -> Iterator[Fault]:
+    others = {name: value for name, value in environ.items() if name != OFF_VARIABLE}
+    off = switched_off(cwd, others)
+    if off:
+        everywhere = " --global" if " everywhere" in off else ""
+        yield fault("switched-off", f"notyet is {off}.", fix=f"run: notyet on{everywhere}")
+
+
+def _configuration(
+    cwd: str, environ: Mapping[str, str], setup: Setup, only: str
+) -> Iterator[Fault]:
+    told = set()
+    files = [ConfigFile(path=known_as(only), kind="notyet")] if only else []
+    for file in files or _files(cwd, environ, setup):
+        for found in _file(file, environ, setup):
+            told.add(file.path)
+            named = f"{file.command} {quote(only)}" if only else file.command
+            yield replace(found, fix=found.fix.replace(file.command, named))
+    for path in setup.unreadable:
+        if path not in told:
+            told.add(path)
+            yield _unreadable(path)
+    yield from _programs(setup, environ)
+    if setup.workspace:
+        yield fault(
+            _NOT_ASKED,
+            f"The files of agents here are in {setup.workspace}, which was not connected to.",
+            fix=f"to see whether it can be reached, run: notyet trust --show "
+            f"{quote(setup.workspace)}",
+        )
+    if not setup.gates and not told:
+        yield fault(
+            "no-gates",
+            "No gate is in force here, so every agent may stop at once.",
+            fix="run: notyet init",
+        )
+
+
+def _programs(setup: Setup, environ: Mapping[str, str]) -> Iterator[Fault]:
+    """Say which gates in force may not start, because a program or folder of theirs is missing."""
+    from notyet.status.lint import doubts
+
+    for gate in setup.gates:
+        source = gate.source
+        if source is None or is_remote(source.file) or place_of(gate, setup.workspace):
+            continue  # elsewhere, only elsewhere can tell
+        only = Settings(file=source.file, gates=(replace(gate, paths=(), match=Match()),))
+        for doubt in doubts(only, None, (), environ):
+            where = at(source.file, source.line)
+            fix = "install it, or correct the gate; to see what it does, run: notyet check"
+            yield fault("gate-may-not-start", f"{doubt.message}.", where=where, fix=fix)
+
+
+def _unreadable(path: str) -> Fault:
+    """Judge a file of which nothing can be known, and that was not found by looking around."""
+    if os.path.basename(path) not in CONCLAUDE:
+        what = "It cannot be read, so none of its gates is in force."
+        return fault("config-unreadable", what, where=at(path), fix="make it readable")
+    what = "It was trusted with another version of notyet, and must be trusted again."
+    fix = f"run: {ConfigFile(path=path, kind='conclaude').command}"
+    return fault("config-unreadable", what, where=at(path), fix=fix)
+
+
+def once_asked(faults: Iterable[Fault]) -> list[Fault]:
+    """Return what is left to say when the gates were asked: so a workspace was connected to."""
+    return [found for found in faults if found.code != _NOT_ASKED]
+
+
+def _files(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[ConfigFile]:
+    """Return the files that configure this place, as the hook would find them."""
+    state = state_folder(environ)
+
+    def is_trusted(path: str) -> bool:
+        return has_record(state, path)
+
+    place = real_folder(cwd)
+    files = native_files(place, environ, is_trusted)
+    for host in dict.fromkeys(name for file in files for name in _hosts_read(file, environ)):
+        files += host_files(host, root_of(place), environ, is_trusted)
+    known = {file.path for file in files}
+    return files + [file for file in setup.untrusted if file.path not in known]
+
+
+def _hosts_read(file: ConfigFile, environ: Mapping[str, str]) -> tuple[str, ...]:
+    try:
+        return () if file.is_gone else candidate(file, environ).settings.read_hosts
+    except OSError:
+        return ()
+
+
+def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Iterator[Fault]:
+    where = at(file.path)
+    if file.is_gone:
+        what = "It was trusted and then removed; what was trusted stays in force."
+        fix = f"put it back, or run: {file.command} --revoke"
+        yield fault("config-removed", what, where=where, fix=fix)
+        return
+    try:
+        found = candidate(file, environ)
+    except OSError as error:
+        stays = _stays(read_record(state_folder(environ), file.path) is not None)
+        what = f"It cannot be read: {error.strerror or error}{stays}."
+        is_missing = isinstance(error, FileNotFoundError)
+        fix = "write it, or name another file" if is_missing else "make it readable"
+        yield fault("config-unreadable", what, where=where, fix=fix)
+        return
+    is_untrusted = any(one.path == file.path for one in setup.untrusted)
+    yield from _judged(found, where, is_untrusted=is_untrusted)
+
+
+def _judged(found: Candidate, where: str, *, is_untrusted: bool) -> Iterator[Fault]:
+    stays = _stays(found.before is not None and not found.file.own and not is_untrusted)
+    mistake = next(iter(found.settings.mistakes), None)
+    command = f"run: {found.file.command}"
+    if mistake is not None:
+        more = len(found.settings.mistakes) - 1
+        others = f" (and {more} more)" if more else ""
+        hint = mistake.hint or "correct it"
+        yield fault(
+            "config-invalid",
+            f"It has a mistake{others}: {visible(mistake.message)}{stays}.",
+            where=at(mistake.file, mistake.line, mistake.column),
+            fix=hint if found.file.own else f"{hint}, and {command}",
+        )
+    elif is_untrusted:
+        what = "Nobody trusted it, so none of its gates is in force."
+        yield fault("config-untrusted", what, where=where, fix=command)
+    elif not found.file.own and not found.is_trusted:
+        what = "It changed since it was trusted, and the changes are not in force"
+        yield fault("config-changed", f"{what}{stays}.", where=where, fix=command)
+
+
+def _stays(was_trusted: bool) -> str:  # noqa: FBT001  # one fact, one word
+    return "; what was trusted stays in force" if was_trusted else ""
+
+
+def ledger_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
+    """Say what is wrong with the ledger; a fault where nobody is sent back without it."""
+    path = default_path(environ)
+    fix = "set NOTYET_LEDGER to a file on a local disk that you can write"
+    effect = "without the ledger no agent is sent back"
+    if not path:
+        what = f"There is no home folder to keep the ledger in; {effect}."
+        yield fault("ledger-unusable", what, fix="set HOME, or XDG_STATE_HOME")
+        return
+    try:
+        warnings = _tried(path)
+    except LedgerUnmended as error:
+        what = f"The ledger cannot be read: {_detail(error)}."
+        yield fault("ledger-at-risk", what, where=at(path), fix="nothing, it is done for you")
+    except LedgerBusy as error:
+        yield fault("ledger-at-risk", f"{_detail(error)}.", where=at(path), fix="try again")
+    except (LedgerError, OSError) as error:
+        what = f"The ledger cannot be written: {_detail(error)}; {effect}."
+        yield fault("ledger-unusable", what, where=at(path), fix=fix)
+    else:
+        for warning in warnings:
+            yield fault("ledger-at-risk", f"{visible(warning)}.", where=at(path), fix=fix)
+
+
+def _tried(path: str) -> tuple[str, ...]:
+    """Write nothing where a ledger would be written; return what its user should know."""
+    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.repair import on_a_network
+
+    path = os.path.realpath(path)
+    if not os.path.lexists(path):
+        folder = os.path.dirname(path)
+        while folder and not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        with tempfile.TemporaryFile(dir=folder):
+            return ()
+    if os.path.isfile(path) and not os.path.getsize(path):  # which a stop is just creating
+        return on_a_network(path)
+    ledger = Ledger(path, patience=_PATIENCE, mends=False)
+    try:
+        ledger.file.write(lambda _db: None)
+    finally:
+        ledger.file.close()
+    return on_a_network(path)
+
+
+def _detail(error: LedgerError | OSError) -> str:
+    if isinstance(error, LedgerError):
+        return visible(error.detail)
+    return str(error.strerror or error)

@@ -1,1 +1,0 @@
-"""What the files of an agent look like: here, and on other machines."""
