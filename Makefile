@@ -14,7 +14,7 @@ help:
 	@echo "make bench-quick  the same with small sizes, printed only (a minute)"
 	@echo "make soak    the ledger, supervised agents and gates over SSH under load and kill -9 (minutes)"
 	@echo "make docs    rewrite the generated parts of docs/"
-	@echo "make record  record the sessions in docs/how-to anew, with the real programs"
+	@echo "make record  draw docs/demo.svg and record the sessions in docs/how-to anew, with the real programs"
 	@echo "make format  let ruff format and fix the code"
 
 demo: $(VENV)/installed
@@ -52,6 +52,7 @@ docs: $(VENV)/ready
 	@$(BIN)/python -m bench --render
 
 record: $(VENV)/ready
+	@$(BIN)/python tools/picture.py
 	@$(BIN)/python tools/record_sessions.py
 
 clean:
