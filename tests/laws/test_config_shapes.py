@@ -13,9 +13,9 @@ from notyet.config.scalars import Choice, Flag, Glob, Number, Seconds, Text, Who
 from notyet.config.schema import FORMATS, pages
 from notyet.config.settings import thaw
 from notyet.config.shape import Either, ListOf, MapOf, Table, check
-from notyet.core.json_text import dumps, loads
 from notyet.core.limits import Limits
 from notyet.core.record import replace
+from notyet.light import dumps, loads
 
 JUNK = st.one_of(st.none(), st.booleans(), st.integers(-2, 300), st.text(max_size=3), st.just([]))
 TEXTS = st.sampled_from(["x", "", " ", "m:f", "a.b:c.d", "..", "dir", "A_B", "*", "main", "x\ny"])

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from notyet import Allow, Block, Halt, StopEvent
 from notyet.core.event import ENDINGS, SCOPES, BackgroundTask, StartEvent, Usage
 from notyet.core.gate import Command, Exit, Gate, Match
-from notyet.core.json_text import dumps, loads
 from notyet.core.record import replace
 from notyet.core.text import clean
 from notyet.hosts import HOSTS, command_face, host_face, start_face
 from notyet.hosts.answers import Reading
 from notyet.hosts.detect import detect
+from notyet.light import dumps, loads
 
 # Text as it passes through a host: not blank, and what `clean` and `strip` leave as it is.
 LETTERS = st.characters(exclude_categories=["Cs", "Cc"])

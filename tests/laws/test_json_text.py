@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notyet.core.json_text import dumps, loads, loads_strictly
+from notyet.light import dumps, loads, loads_strictly
 
 WILD = st.text(st.characters(), max_size=30)  # with halves of characters
 JSON = st.recursive(

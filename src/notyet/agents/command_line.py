@@ -14,10 +14,10 @@ from notyet.agents.formats import FIGURES, Reading, tell, whole
 from notyet.agents.process import Running, end_orphan
 from notyet.agents.table import TABLE, words
 from notyet.agents.transcript import Transcript, default_folder
-from notyet.core.json_text import loads
 from notyet.core.session import News, Turn
 from notyet.core.text import clean
 from notyet.errors import Refused, SendError
+from notyet.light import loads
 from notyet.run.cannot_start import CannotStart
 from notyet.run.spawn import Job
 

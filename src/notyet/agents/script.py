@@ -25,10 +25,10 @@ makes the first two attempts to send its prompt fail. A turn without `say` has a
 from __future__ import annotations
 
 from notyet.core.event import Usage
-from notyet.core.json_text import dumps
 from notyet.core.record import Record
 from notyet.core.text import bounded
 from notyet.errors import Refused
+from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import json
 import os
 import time
 
-from notyet.core.json_text import loads
 from notyet.core.text import bounded
 from notyet.ledger.file import make_private
 from notyet.ledger.prune import sessions_folder
+from notyet.light import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -134,7 +134,7 @@ def _expect_told(
 
 def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> About:
     """Return a stop in the words of a host."""
-    from notyet.core.json_text import dumps
+    from notyet.light import dumps
 
     is_subagent = changes.get("scope") == "subagent"
     event = StopEvent(

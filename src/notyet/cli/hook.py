@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from notyet import system
+from notyet import light
 from notyet.config.find import projects_files
 from notyet.hook.payload import Call, Options, Unreadable, of_wrong_kind
 from notyet.hook.process import OutOfTime, answer_host, be_undisturbed
@@ -83,7 +83,7 @@ def _needs_nothing(call: Call) -> bool:
     if call.host not in SILENCE or call.said or of_wrong_kind(payload):
         return False
     name, cwd = payload.get("hook_event_name"), payload.get("cwd") or ""
-    if name not in _EVENTS or not system.path.isabs(cwd) or not system.path.isdir(cwd):
+    if name not in _EVENTS or not light.isabs(cwd) or not light.isdir(cwd):
         return False
     project = environ.get("CLAUDE_PROJECT_DIR", "")
     files = projects_files(cwd, call.host, environ, only=options.config, project=project)
@@ -114,4 +114,4 @@ def serve(argv: Sequence[str]) -> int:
     """Read stdin, answer on stdout, and return the exit code."""
     from notyet.hook.process import adopt
 
-    return answer_host(lambda read: main(argv, read, system.variables(), adopt))
+    return answer_host(lambda read: main(argv, read, light.variables(), adopt))

@@ -182,7 +182,7 @@ def tolerate(stream: TextIO) -> None:
 
 def json_line(value: object) -> str:
     """Return a value as JSON on one line that every reader takes: without lone surrogates."""
-    from notyet.core.json_text import dumps
+    from notyet.light import dumps
 
     return dumps(readable(value))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from notyet import system
+from notyet import light
 from notyet.config.document import BadSyntax, Mistake, quoted
 from notyet.config.files import NAME, NATIVE, ConfigFile, native_files, own_native, real_folder
 from notyet.config.find import state_folder
@@ -260,7 +260,7 @@ def add_with_draft(loaded: Loaded, cwd: str, environ: Mapping[str, str], draft: 
     if draft.path in stands_for:
         path = draft.path
     else:
-        path = (*in_force, *stands_for, system.path.join(place, NAME))[0]
+        path = (*in_force, *stands_for, light.join(place, NAME))[0]
     add_draft(loaded, ConfigFile(path=path, kind=NATIVE), draft.text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from functools import lru_cache
 
-from notyet import system
+from notyet import light
 from notyet.config.files import CONCLAUDE, FOLDERS, NAME
 from notyet.core.record import Record
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def is_config_name(path: str) -> bool:
     """Tell whether a path can only be meant as a file of configuration, not as a folder."""
-    folder, name = system.path.split(path)
-    return name in (NAME, *CONCLAUDE) or system.path.basename(folder) in FOLDERS
+    folder, name = light.split(path)
+    return name in (NAME, *CONCLAUDE) or light.basename(folder) in FOLDERS
 
 
 def quoted(word: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet import system
+from notyet import light
 from notyet.config.find import (
     NAME,
     above,
@@ -16,7 +16,7 @@ from notyet.config.find import (
 from notyet.config.tree import LOCAL_TREE
 from notyet.core.address import is_remote
 from notyet.core.record import Record
-from notyet.paths import real_folder
+from notyet.light import real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,14 +71,14 @@ class ConfigFile(Record, kw_only=True):
     def project(self) -> str:
         """The folder that it is about, which may be around the folder that it lies in."""
         folder = parent(self.path)
-        is_around = self.kind != NATIVE and system.path.basename(folder) in FOLDERS
+        is_around = self.kind != NATIVE and light.basename(folder) in FOLDERS
         return parent(folder) if is_around else folder
 
 
 def root_of(cwd: str, tree: Tree = LOCAL_TREE) -> str:
     """Return the project that a folder belongs to: the nearest repository around it, or itself."""
     for folder in above(cwd):
-        if tree.exists(system.path.join(folder, ".git")):
+        if tree.exists(light.join(folder, ".git")):
             return folder
     return cwd
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from notyet import system
+from notyet import light
 from notyet.core.address import is_remote
-from notyet.homes import config_home, state_home
-from notyet.paths import real_folder
+from notyet.light import config_home, real_folder, state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,20 +47,20 @@ def projects_files(
 def user_file(environ: Mapping[str, str]) -> str:
     """Return the user's own `notyet.toml`; empty where there is none."""
     folder = user_folder(environ)
-    path = system.path.join(folder, NAME)
+    path = light.join(folder, NAME)
     return path if folder and exists(path) else ""
 
 
 def user_folder(environ: Mapping[str, str]) -> str:
     """Return the folder of the user's own configuration; empty where there is no home."""
     home = config_home(environ)
-    return system.path.join(home, "notyet") if home else ""
+    return light.join(home, "notyet") if home else ""
 
 
 def state_folder(environ: Mapping[str, str]) -> str:
     """Return our folder below the XDG state folder; empty where there is no home."""
     home = state_home(environ)
-    return system.path.join(home, "notyet") if home else ""
+    return light.join(home, "notyet") if home else ""
 
 
 def may_be_off(environ: Mapping[str, str]) -> bool:
@@ -76,15 +75,15 @@ def is_off_everywhere(environ: Mapping[str, str]) -> bool:
 
 def switches_folder(state: str) -> str:
     """Return where `notyet off` keeps what is switched off; empty where nothing ever was."""
-    folder = system.path.join(state, "off") if state else ""
-    return folder if folder and system.path.isdir(folder) else ""
+    folder = light.join(state, "off") if state else ""
+    return folder if folder and light.isdir(folder) else ""
 
 
 def starts(cwd: str, project: str) -> dict[str, None]:
     """Return the folders to look from: where the agent works, and where its host's project is."""
     place = real_folder(cwd)
     # A folder may have been replaced by a link to another one since it was trusted.
-    given = system.path.abspath(cwd) if place else ""
+    given = light.abspath(cwd) if place else ""
     return dict.fromkeys((place, given, real_folder(project)))
 
 
@@ -99,7 +98,7 @@ def natives(
     """
     is_hidden = False
     for folder in above(cwd) if cwd else ():
-        path = system.path.join(folder, NAME)
+        path = light.join(folder, NAME)
         found = is_there(path)
         if is_trusted(path) and not (users and _is_same(path, users)):
             yield path, found
@@ -116,13 +115,13 @@ def _is_same(one: str, other: str) -> bool:
 
 def known_as(path: str) -> str:
     """Return the one name that a file is trusted under, however it was reached."""
-    folder, name = system.path.split(system.path.abspath(path))
-    return system.path.join(system.path.realpath(folder), name)
+    folder, name = light.split(light.abspath(path))
+    return light.join(light.realpath(folder), name)
 
 
 def exists(name: str) -> bool:
     """Tell whether there is something of this name here, be it a link to nowhere."""
-    return system.path.lexists(name)
+    return light.lexists(name)
 
 
 def has_record(state: str, path: str) -> bool:
@@ -130,7 +129,7 @@ def has_record(state: str, path: str) -> bool:
 
     Nobody without a home trusted anything: what lies in the folder they are in is not theirs.
     """
-    return bool(state) and system.path.exists(record_path(state, path))
+    return bool(state) and light.exists(record_path(state, path))
 
 
 def record_path(state: str, path: str) -> str:
@@ -140,18 +139,18 @@ def record_path(state: str, path: str) -> str:
 
         place = remote_from(path)
         machine = place.machine.replace("//", "")  # ssh:dev@box, so that no host is named ".."
-        return system.path.join(state, "trust-there", machine, place.path.lstrip("/")) + ".json"
-    return system.path.join(state, "trust", path.lstrip("/")) + ".json"
+        return light.join(state, "trust-there", machine, place.path.lstrip("/")) + ".json"
+    return light.join(state, "trust", path.lstrip("/")) + ".json"
 
 
 def parent(name: str) -> str:
     """Return the folder that a file or a folder lies in, here or in a workspace."""
     if not is_remote(name):
-        return system.path.dirname(name)
+        return light.dirname(name)
     from notyet.core.remote import remote_from
 
     place = remote_from(name)
-    return place.at(system.path.dirname(place.path)).url
+    return place.at(light.dirname(place.path)).url
 
 
 def above(folder: str) -> list[str]:

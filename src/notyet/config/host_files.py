@@ -8,7 +8,7 @@ from notyet.config.files import CONCLAUDE, NAME, ConfigFile, above, root_of
 from notyet.config.tree import LOCAL_TREE
 from notyet.config.trust import is_own
 from notyet.core.record import Record, replace
-from notyet.homes import home_folder
+from notyet.light import home_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 
-from notyet import system
+from notyet import light
 from notyet.config.find import OFF_VARIABLE, above, is_off_everywhere, state_folder, switches_folder
-from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
 from notyet.core.text import visible
-from notyet.paths import real_folder
+from notyet.light import dumps, loads, real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def switch_off(place: str, until: float, environ: Mapping[str, str]) -> Off:
     from notyet.config.trust import write_private
 
     off = Off(place=place, until=until)
-    file = _file(system.path.join(state_folder(environ), "off"), place)
+    file = _file(light.join(state_folder(environ), "off"), place)
     write_private(file, dumps({"until": until}))
     return off
 
@@ -62,11 +61,11 @@ def switch_on(place: str, environ: Mapping[str, str]) -> list[str]:
     state = state_folder(environ)
     if not state:
         return []
-    switches = system.path.join(state, "off")
+    switches = light.join(state, "off")
     found = []
     for folder in (*(above(place) if place else ()), ""):
         try:
-            system.unlink(_file(switches, folder))
+            light.unlink(_file(switches, folder))
         except (FileNotFoundError, NotADirectoryError):
             continue
         found.append(folder)
@@ -75,8 +74,8 @@ def switch_on(place: str, environ: Mapping[str, str]) -> list[str]:
 
 def _file(switches: str, place: str) -> str:
     if not place:
-        return system.path.join(switches, "everywhere.json")
-    return system.path.join(switches, "places", place.lstrip("/"), "off.json")
+        return light.join(switches, "everywhere.json")
+    return light.join(switches, "places", place.lstrip("/"), "off.json")
 
 
 def _read(switches: str, place: str) -> Off | None:

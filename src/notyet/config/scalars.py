@@ -8,10 +8,10 @@ from math import isnan
 from posixpath import isabs, normpath
 
 from notyet.config.document import did_you_mean, nearest
-from notyet.core.json_text import dumps
 from notyet.core.matcher import glob_error
 from notyet.core.record import Record
 from notyet.core.remote import LOCAL, is_remote, remote_from
+from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from notyet.config.document import nearest
 from notyet.config.scalars import BROKEN, Shape, Text, name_of
-from notyet.core.json_text import dumps
 from notyet.core.record import Record
+from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

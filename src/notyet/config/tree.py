@@ -6,7 +6,7 @@ here goes by its path: in messages, in records of trust, and as the source of ga
 
 from __future__ import annotations
 
-from notyet import system
+from notyet import light
 from notyet.config.find import exists
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ class LocalTree:
 
     def is_executable(self, name: str) -> bool:
         """Ask the system."""
-        return system.access(name, system.X_OK)
+        return light.access(name, light.X_OK)
 
     def folder_id(self, name: str) -> str:
         """Ask the system."""
@@ -69,17 +69,17 @@ LOCAL_TREE = LocalTree()
 def text_of(path: str, most: int = MOST_BYTES) -> str:
     """Return a file's text, whatever bytes it holds. Raises OSError."""
     # Not blocking, because opening a pipe that nobody writes to would wait for ever.
-    descriptor = system.open(path, system.O_RDONLY | system.O_NONBLOCK | system.O_CLOEXEC)
+    descriptor = light.open(path, light.O_RDONLY | light.O_NONBLOCK | light.O_CLOEXEC)
     try:
-        about = system.fstat(descriptor)
+        about = light.fstat(descriptor)
         if about.st_mode & _KIND != _REGULAR:
             raise OSError(_EINVAL, "it is not a regular file", path)
         content = b""
         while len(content) <= most:
-            part = system.read(descriptor, min(max(about.st_size, _BLOCK), most) + 1)
+            part = light.read(descriptor, min(max(about.st_size, _BLOCK), most) + 1)
             if not part:
                 return content.decode("utf-8", "surrogateescape")
             content += part
     finally:
-        system.close(descriptor)
+        light.close(descriptor)
     raise OSError(_EFBIG, f"it is larger than {most // 1024 // 1024} MB", path)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from errno import ENOENT
 
-from notyet import system
+from notyet import light
 from notyet.config.compile import compile_text, freeze
 from notyet.config.files import root_of
 from notyet.config.find import has_record, record_path, state_folder
 from notyet.config.tree import text_of
 from notyet.config.trusted import GATES, MOST_RECORD, NEXT
 from notyet.core.gate import Match
-from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
+from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def is_own(path: str, cwd: str) -> bool:
     """
     root = root_of(cwd) if cwd else ""
     inside = root.rstrip("/") + "/"
-    if not root or not (path.startswith(inside) or system.path.realpath(path).startswith(inside)):
+    if not root or not (path.startswith(inside) or light.realpath(path).startswith(inside)):
         return True
     home = real_home()
     return bool(home) and path.startswith(tuple(f"{home}/{name}/" for name in _FOLDERS))
@@ -57,7 +57,7 @@ def real_home() -> str:
     import pwd
 
     try:
-        return system.path.realpath(pwd.getpwuid(system.getuid()).pw_dir)
+        return light.realpath(pwd.getpwuid(light.getuid()).pw_dir)
     except (KeyError, OSError):
         return ""
 
@@ -81,16 +81,16 @@ class Trusted(Record, kw_only=True):
 
 def about_folder(path: str) -> str:
     """Return the folder whose identity counts for a file."""
-    folder = system.path.dirname(path)
+    folder = light.dirname(path)
     # .mux and the like come and go with branches.
-    return system.path.dirname(folder) if system.path.basename(folder).startswith(".") else folder
+    return light.dirname(folder) if light.basename(folder).startswith(".") else folder
 
 
 def folder_id(path: str) -> str:
     """Return what tells a file's folder from another that took its name; empty when it is gone."""
     try:
         # Without the device, which a remount changes.
-        return str(system.stat(about_folder(path)).st_ino)
+        return str(light.stat(about_folder(path)).st_ino)
     except OSError:
         return ""
 
@@ -142,17 +142,17 @@ def write_private(path: str, text: str) -> None:
     """Write a file of our own whole or not at all, for nobody else to read. Raises OSError."""
     from notyet.ledger.file import make_private
 
-    beside = f"{path}.{system.getpid()}"
+    beside = f"{path}.{light.getpid()}"
     try:
         make_private(beside)
         with open(beside, "wb") as file:
             file.write(text.encode())
             file.flush()
-            system.fsync(file.fileno())
-        system.replace(beside, path)
+            light.fsync(file.fileno())
+        light.replace(beside, path)
     except BaseException:
-        if system.path.exists(beside):  # else it was put into its place just before
-            system.unlink(beside)
+        if light.exists(beside):  # else it was put into its place just before
+            light.unlink(beside)
         raise
 
 
@@ -161,7 +161,7 @@ def remove_record(state: str, path: str) -> bool:
     if not state:
         return False
     try:
-        system.unlink(record_path(state, path))
+        light.unlink(record_path(state, path))
     except FileNotFoundError:
         return False
     return True

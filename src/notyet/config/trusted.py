@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from notyet.config.find import record_path, state_folder
 from notyet.config.tree import text_of
-from notyet.core.json_text import dumps, loads
+from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from _imp import source_hash  # one that is there already: to load another costs 2 % of a stop
 
 from notyet.core.gate import Command
-from notyet.core.json_text import dumps
 from notyet.core.record import variant
+from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

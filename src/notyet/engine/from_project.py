@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet import system
+from notyet import light
 from notyet.core.limits import Limits
 from notyet.engine.engine import Engine
 
@@ -95,6 +95,6 @@ def _observer(observer: FileObserver) -> Observer:
         observer.check,
         timeout=observer.timeout,
         name=observer.name,
-        folder=system.path.dirname(file),
+        folder=light.dirname(file),
         outcomes=observer.on,
     )

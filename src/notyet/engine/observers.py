@@ -106,7 +106,7 @@ class Watch:
         return CommandQuestion(name=name, job=job, read=_ended, warning=warning)
 
     def _job(self, command: Command, event: StopEvent, decision: Decision) -> Job:
-        from notyet.core.json_text import dumps
+        from notyet.light import dumps
         from notyet.run.command import job_for
 
         told, environ = _told(event, self.observer.folder, decision)

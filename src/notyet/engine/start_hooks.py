@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from notyet.core.gate import Command, Function, is_asked, where
-from notyet.core.json_text import dumps
 from notyet.core.record import Record, variant
 from notyet.core.text import bounded, joined
 from notyet.core.verdict import Allow, Problem
 from notyet.hosts import start_face
 from notyet.hosts.starts import STARTING, read_return, write_start
+from notyet.light import dumps
 from notyet.run.command import CommandQuestion, job_for
 from notyet.run.drive import Call, Stage
 from notyet.run.functions import Question

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet import system
+from notyet import light
 from notyet.core.gate import Command, Function, place_of
-from notyet.core.json_text import dumps
 from notyet.core.limits import History, Limits
 from notyet.core.plan import plan
 from notyet.core.record import Record, replace, variant
@@ -15,6 +14,7 @@ from notyet.core.verdict import Allow, Decision, skipped
 from notyet.errors import LedgerError
 from notyet.git import look
 from notyet.hosts import command_face
+from notyet.light import dumps
 from notyet.run.drive import Call, Stage
 
 TYPE_CHECKING = False
@@ -311,7 +311,7 @@ def _silent(check: Command, exit: Exit, remote: Remote | None) -> Reading | None
 
 def folder_of(gate: Gate) -> str:
     """Return the folder of the file that a gate is written in; empty for one made in code."""
-    return system.path.dirname(gate.source.file) if gate.source is not None else ""
+    return light.dirname(gate.source.file) if gate.source is not None else ""
 
 
 _UNREACHED = ("cannot_start", "timeout")

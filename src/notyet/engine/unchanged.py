@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet import system
+from notyet import light
 from notyet.core.event import stop_of
 from notyet.core.gate import Command, place_of
 from notyet.core.plan import select
@@ -15,7 +15,7 @@ from notyet.errors import LedgerError
 from notyet.git.look import PATIENCE, Looking, Scope
 from notyet.git.place import top_of
 from notyet.git.run import OUTSIDE, SLOW
-from notyet.paths import real_folder
+from notyet.light import real_folder
 from notyet.run.drive import Call
 
 TYPE_CHECKING = False
@@ -60,7 +60,7 @@ class Files(Record):
 def scope_key(parts: tuple[Files, ...]) -> str:
     """Return a short name for some files, equal for equal ones in every process."""
     from notyet.core.definition import digest_of
-    from notyet.core.json_text import dumps
+    from notyet.light import dumps
 
     return digest_of(dumps([part.key for part in parts]))
 
@@ -111,7 +111,7 @@ def _files_there(gate: Gate, remote: Remote, event: StopEvent | StartEvent) -> l
         parts.append(_workspace(event))
     assert isinstance(gate.check, Command)  # functions run here
     # It may be a link, or lie in a repository of its own: that is known only there.
-    folder = system.path.join(remote.path, gate.check.dir)
+    folder = light.join(remote.path, gate.check.dir)
     if folder.rstrip("/") != remote.path.rstrip("/"):
         parts.append(Files(Scope(folder), machine))
     return parts
@@ -343,7 +343,7 @@ def _joined(parts: tuple[Files, ...], seen: list[str]) -> str:
     if not seen or not all(seen):
         return ""
     from notyet.core.definition import digest_of
-    from notyet.core.json_text import dumps
+    from notyet.light import dumps
 
     return digest_of(dumps([scope_key(parts), seen]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet import system
+from notyet import light
 from notyet.git.index import blake2b
 from notyet.git.run import SLOW, TOO_MUCH, UNREADABLE, Unknown
 
@@ -16,7 +16,7 @@ MOST_BYTES = 64 * 1024 * 1024  # of content read; beyond, size and time stand fo
 MOST_FILES = 50_000  # that are read; beyond, size and time stand for them
 MOST_ENTRIES = 20_000  # of each of the repositories inside this one
 _CHUNK = 1024 * 1024
-_OPEN = system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK | system.O_NOFOLLOW
+_OPEN = light.O_RDONLY | light.O_CLOEXEC | light.O_NONBLOCK | light.O_NOFOLLOW
 # In a mode, without importing `stat`:
 _KIND, _REGULAR, _LINK, _FOLDER = 0o170000, 0o100000, 0o120000, 0o040000
 _IS_EXECUTABLE = 0o100
@@ -34,7 +34,7 @@ class Contents:
         if monotonic() >= self._ends:
             raise Unknown(SLOW)
 
-    def of_file(self, path: bytes, info: system.stat_result) -> bytes:
+    def of_file(self, path: bytes, info: light.stat_result) -> bytes:
         """Return what stands for a plain file, read whole."""
         if path not in self._known:
             self._known[path] = self._read(path, info)
@@ -49,17 +49,17 @@ class Contents:
                 raise Unknown(UNREADABLE) from error
         return self._known[path]
 
-    def _read(self, path: bytes, info: system.stat_result) -> bytes:
+    def _read(self, path: bytes, info: light.stat_result) -> bytes:
         size = min(info.st_size + 1, _CHUNK)
         mode = b"x " if info.st_mode & _IS_EXECUTABLE else b"- "
-        fd = system.open(path, _OPEN)
+        fd = light.open(path, _OPEN)
         try:
             seen = blake2b(digest_size=16)
-            while chunk := system.read(fd, size):
+            while chunk := light.read(fd, size):
                 seen.update(chunk)
                 self.expect_time()
         finally:
-            system.close(fd)
+            light.close(fd)
         return mode + seen.digest()
 
     def _walked(self, top: bytes) -> bytes:
@@ -78,7 +78,7 @@ class Contents:
         while folders:
             folder = folders.pop()
             self.expect_time()
-            with system.scandir(folder) as entries:
+            with light.scandir(folder) as entries:
                 inside = sorted(entries, key=lambda entry: entry.name)
             for entry in inside:
                 if entry.name == b".git":
@@ -109,7 +109,7 @@ class Reading:
         self._contents.expect_time()
         path = self._path(name.rstrip(b"/"))
         try:
-            info = system.lstat(path)
+            info = light.lstat(path)
         except OSError as error:  # gone: that too is a state
             return type(error).__name__.encode()
         try:
@@ -117,7 +117,7 @@ class Reading:
             if kind == _REGULAR:
                 return self._plain(path, info)
             if kind == _LINK:
-                return b"link " + system.readlink(path)
+                return b"link " + light.readlink(path)
             if kind != _FOLDER:
                 return b"odd " + outside(info)
             if not is_listed or _is_there(path + b"/.git"):
@@ -140,7 +140,7 @@ class Reading:
     def _path(self, name: bytes) -> bytes:
         return self._top.rstrip(b"/") + b"/" + name
 
-    def _plain(self, path: bytes, info: system.stat_result) -> bytes:
+    def _plain(self, path: bytes, info: light.stat_result) -> bytes:
         self._files -= 1
         if self._files < 0 or info.st_size > self._bytes:
             return b"big " + outside(info)
@@ -148,7 +148,7 @@ class Reading:
         return self._contents.of_file(path, info)
 
 
-def outside(info: system.stat_result) -> bytes:
+def outside(info: light.stat_result) -> bytes:
     """Return what can be told of a file that is not read; its last time is nobody's to set."""
     return b"%o %d %d %d" % (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
@@ -156,7 +156,7 @@ def outside(info: system.stat_result) -> bytes:
 def _is_there(path: bytes) -> bool:
     """Tell whether there is something of this name, be it a link to nowhere."""
     try:
-        system.lstat(path)
+        light.lstat(path)
     except (OSError, ValueError):
         return False
     return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet import system
+from notyet import light
 from notyet.git.place import read_kept
 from notyet.git.run import LINKED, SLOW, TOO_MUCH, Unknown
 
@@ -203,8 +203,8 @@ def led_into(folder: str, paths: Sequence[str], top: str) -> Iterator[bytes]:
     for place in _named(folder, paths, top):
         if _is_link(place):  # what it leads to is named by no glob
             raise Unknown(LINKED)
-        if system.path.lexists(system.path.join(place, ".git")):
-            yield system.fsencode(_inside(place, top))
+        if light.lexists(light.join(place, ".git")):
+            yield light.fsencode(_inside(place, top))
 
 
 def exact(folder: str, paths: Sequence[str], top: str) -> list[str]:
@@ -226,10 +226,10 @@ def _named(folder: str, paths: Sequence[str], top: str) -> Iterator[str]:
     for path in paths:
         wild = min((path.find(mark) for mark in _WILD if mark in path), default=len(path))
         named = path if wild == len(path) else path[:wild].rpartition("/")[0]
-        place = system.path.normpath(system.path.join(folder, named))
+        place = light.normpath(light.join(folder, named))
         while _inside(place, top):
             yield place
-            place = system.path.dirname(place)
+            place = light.dirname(place)
 
 
 def _inside(place: str, top: str) -> str:
@@ -240,6 +240,6 @@ def _inside(place: str, top: str) -> str:
 
 def _is_link(path: str) -> bool:
     try:
-        return system.lstat(path).st_mode & _KIND_LISTING == _LINK_LISTING
+        return light.lstat(path).st_mode & _KIND_LISTING == _LINK_LISTING
     except OSError:  # it is not there
         return False

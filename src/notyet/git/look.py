@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet import system
+from notyet import light
 from notyet.core.record import Record
 from notyet.git.place import Place, refuse_what_hides, top_of
 from notyet.git.run import (
@@ -19,7 +19,7 @@ from notyet.git.run import (
     reason_of,
     run,
 )
-from notyet.paths import real_folder
+from notyet.light import real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class OneLook:
         """Say in which folder somebody works who wants to know: it must not be ignored."""
         if folder != self._place.root:
             inside = f"{self._place.top.rstrip('/')}/"
-            self._begun[folder] = system.fsencode(folder.removeprefix(inside))
+            self._begun[folder] = light.fsencode(folder.removeprefix(inside))
 
     def begin(self) -> Iterator[Command]:
         """Yield what git is asked at once."""
@@ -101,7 +101,7 @@ class OneLook:
     def doubts(self) -> Iterator[Command]:
         """Yield what asks whether git ignores the folders in which it knows no file."""
         for folder in self._index.unmet if self._index is not None else ():
-            ask = ("check-ignore", "--quiet", "--", system.path.join(folder, ANY))
+            ask = ("check-ignore", "--quiet", "--", light.join(folder, ANY))
             root = self._place.root
             self._ignored[folder] = Command(root, ask, self._status.take, root)
             yield self._ignored[folder]
@@ -141,7 +141,7 @@ class OneLook:
         if changed or index.hidden or others:
             from notyet.git.content import Reading
 
-            reading = Reading(read(), system.fsencode(self._place.top))
+            reading = Reading(read(), light.fsencode(self._place.top))
             hidden = dict.fromkeys(reading.present(index.hidden))
             for path in dict.fromkeys((*changed, *hidden, *others)):
                 content = reading.content(path, is_listed=path not in hidden)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from notyet import system
+from notyet import light
 from notyet.git.run import FILTERED, REFUSED, TOO_MUCH, Command, Output, Unknown, reason_of
-from notyet.paths import real_folder
+from notyet.light import real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def repository_of(folder: str) -> str:
 def top_of(real: str) -> str:
     """Do the same for a folder that lies where its name says, which may be none at all."""
     for place in upwards(real) if real else ():
-        if system.path.lexists(system.path.join(place, ".git")):
+        if light.lexists(light.join(place, ".git")):
             return place
     return ""
 
@@ -27,8 +27,8 @@ def top_of(real: str) -> str:
 def upwards(folder: str) -> Iterator[str]:
     """Yield a folder, and all that it lies in."""
     yield folder
-    while folder != system.path.dirname(folder):
-        folder = system.path.dirname(folder)
+    while folder != light.dirname(folder):
+        folder = light.dirname(folder)
         yield folder
 
 
@@ -39,7 +39,7 @@ _TELLING = (b"filter", b"include", b"worktree")
 _TELLING_EXCLUDES = (b"excludesfile", b"include")
 _TELLING_FORMAT = (b"objectformat",)
 _OF_ALL_USERS = "/etc/gitconfig"
-_READ = system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK  # a pipe does not make us wait
+_READ = light.O_RDONLY | light.O_CLOEXEC | light.O_NONBLOCK  # a pipe does not make us wait
 
 
 class Place:
@@ -54,9 +54,9 @@ class Place:
         config = _read_all(folders, ("config", "config.worktree"))
         self.said = config + _read_all(folders, ("info/exclude", "info/attributes"))
         # Where git keeps its index; empty if that may have another form than the usual one.
-        self.index = "" if _tells(config, _TELLING_FORMAT) else system.path.join(kept, "index")
+        self.index = "" if _tells(config, _TELLING_FORMAT) else light.join(kept, "index")
         is_plain = not _tells(config, _TELLING)
-        self.is_plain = is_plain and ":" not in system.path.dirname(root)
+        self.is_plain = is_plain and ":" not in light.dirname(root)
         users, ignore = of_the_user()
         self.is_clear = self.is_plain and not _tells(config + users, _TELLING_EXCLUDES)
         if self.is_clear:  # else git knows which file it is
@@ -69,7 +69,7 @@ class Place:
 
 def of_the_user() -> tuple[bytes, str]:
     """Return the user's settings, and the file that names what is ignored if they name none."""
-    environ = system.variables()
+    environ = light.variables()
     home = environ.get("HOME", "")
     folder = environ.get("XDG_CONFIG_HOME", "") or (home and f"{home}/.config")
     files = [_OF_ALL_USERS]
@@ -89,48 +89,48 @@ def refuse_what_hides(folder: str) -> None:
     Any folder that looks like what git keeps is one for it.
     """
     for place in upwards(folder):
-        if system.path.lexists(system.path.join(place, ".git")):
+        if light.lexists(light.join(place, ".git")):
             return
-        names = (system.path.join(place, name) for name in ("HEAD", "objects", "refs"))
-        if all(map(system.path.exists, names)):
+        names = (light.join(place, name) for name in ("HEAD", "objects", "refs"))
+        if all(map(light.exists, names)):
             raise Unknown
 
 
 def _kept_in(root: str) -> tuple[str, str]:
     """Return the folders of what git keeps for this work tree, and for all of the repository."""
-    kept = system.path.join(root, ".git")
-    if not system.path.isdir(kept):
+    kept = light.join(root, ".git")
+    if not light.isdir(kept):
         said = read_kept(kept)
         if not said.startswith(b"gitdir: "):
             raise Unknown
-        kept = system.path.join(root, system.fsdecode(said[len(b"gitdir: ") :].rstrip(b"\r\n")))
-    common = system.fsdecode(read_kept(system.path.join(kept, "commondir")).rstrip(b"\r\n"))
-    return kept, system.path.join(kept, common) if common else kept
+        kept = light.join(root, light.fsdecode(said[len(b"gitdir: ") :].rstrip(b"\r\n")))
+    common = light.fsdecode(read_kept(light.join(kept, "commondir")).rstrip(b"\r\n"))
+    return kept, light.join(kept, common) if common else kept
 
 
 def _read_all(folders: Sequence[str], names: Sequence[str]) -> bytes:
-    files = (system.path.join(folder, name) for folder in folders for name in names)
+    files = (light.join(folder, name) for folder in folders for name in names)
     return b"".join(b"%d " % len(content) + content for content in map(read_kept, files))
 
 
 def read_kept(path: str, most: int = _MOST_CONFIG) -> bytes:
     """Return what is in a file of git's own; nothing if it is not there."""
     try:
-        fd = system.open(path, _READ)
+        fd = light.open(path, _READ)
     except (FileNotFoundError, NotADirectoryError):
         return b""
     try:
         pieces, left = [], most
-        size = system.fstat(fd).st_size
+        size = light.fstat(fd).st_size
         if size > most:
             raise Unknown(TOO_MUCH)
-        while piece := system.read(fd, max(_PIECE, size + 1)):
+        while piece := light.read(fd, max(_PIECE, size + 1)):
             left -= len(piece)
             if left < 0:
                 raise Unknown(TOO_MUCH)
             pieces.append(piece)
     finally:
-        system.close(fd)
+        light.close(fd)
     return b"".join(pieces)
 
 
@@ -174,7 +174,7 @@ class Settings:
             place.unknown = place.unknown or REFUSED
         elif not place.unknown:
             if found:
-                place.top = system.fsdecode(bytes(self._top).removesuffix(b"\n"))
+                place.top = light.fsdecode(bytes(self._top).removesuffix(b"\n"))
             self._read(bytes(self._told).split(b"\0"))
 
     def _read(self, told: list[bytes]) -> None:
@@ -182,7 +182,7 @@ class Settings:
         for scope, setting in zip(told[::2], told[1::2], strict=False):
             name, _, value = setting.partition(b"\n")
             if name == _EXCLUDES:
-                excludes = system.fsdecode(value)  # the last one counts
+                excludes = light.fsdecode(value)  # the last one counts
             elif scope in _OF_THE_REPOSITORY:
                 self._place.unknown = FILTERED
         try:

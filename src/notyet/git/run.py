@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic, sleep
 
-from notyet import system
+from notyet import light
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class Runs:
                     command = self._running[fd]
                     if not _reads_on(command):
                         del self._running[fd]
-                        system.close(fd)
+                        light.close(fd)
                         _reap(command, self.ends)
                 self.start(())
         finally:
@@ -191,7 +191,7 @@ class Runs:
         self._waiting.clear()
         while self._running:
             _, command = self._running.popitem()
-            system.close(command.pipe)
+            light.close(command.pipe)
             _kill(command)
 
 
@@ -204,31 +204,31 @@ def run(commands: Sequence[Command], ends: float) -> None:
 
 def _start(command: Command, program: str, environ: Mapping[str, str]) -> None:
     argv = [program, "-C", command.folder, *HARMLESS, *HONEST, *command.args]
-    command.pipe, end = system.pipe()
+    command.pipe, end = light.pipe()
     try:
-        command.pid = system.posix_spawn(
+        command.pid = light.posix_spawn(
             program,
             argv,
-            {**environ, "GIT_CEILING_DIRECTORIES": system.path.dirname(command.root)},
+            {**environ, "GIT_CEILING_DIRECTORIES": light.dirname(command.root)},
             file_actions=(
-                (system.POSIX_SPAWN_DUP2, end, 1),
-                (system.POSIX_SPAWN_OPEN, 0, system.devnull, system.O_RDONLY, 0),
-                (system.POSIX_SPAWN_OPEN, 2, system.devnull, system.O_WRONLY, 0),
+                (light.POSIX_SPAWN_DUP2, end, 1),
+                (light.POSIX_SPAWN_OPEN, 0, light.devnull, light.O_RDONLY, 0),
+                (light.POSIX_SPAWN_OPEN, 2, light.devnull, light.O_WRONLY, 0),
             ),
             setpgroup=0,
             setsigmask=(),
             setsigdef=_USUAL,
         )
     except BaseException:
-        system.close(command.pipe)
+        light.close(command.pipe)
         raise
     finally:
-        system.close(end)
+        light.close(end)
 
 
 def _reads_on(command: Command) -> bool:
     """Take what a command has printed; tell whether there may be more that is wanted."""
-    chunk = system.read(command.pipe, _CHUNK)
+    chunk = light.read(command.pipe, _CHUNK)
     if not chunk:
         return False
     try:
@@ -245,13 +245,13 @@ def _reap(command: Command, ends: float) -> None:
     pause = 0.0002
     while command.pid:
         try:
-            pid, status = system.waitpid(command.pid, system.WNOHANG)
+            pid, status = light.waitpid(command.pid, light.WNOHANG)
         except ChildProcessError:  # the program that we are part of does not want to know
             command.pid, command.reason = 0, ODD
             return
         if pid:
             command.pid = 0
-            command.code = system.waitstatus_to_exitcode(status)
+            command.code = light.waitstatus_to_exitcode(status)
         elif monotonic() >= ends:
             _kill(command)
         else:
@@ -262,8 +262,8 @@ def _reap(command: Command, ends: float) -> None:
 def _kill(command: Command) -> None:
     pid, command.pid = command.pid, 0
     try:
-        system.killpg(pid, signal.SIGKILL)
-        system.waitpid(pid, 0)
+        light.killpg(pid, signal.SIGKILL)
+        light.waitpid(pid, 0)
     except (ProcessLookupError, PermissionError, ChildProcessError):  # gone already
         pass
 
@@ -272,18 +272,18 @@ def _find(path: str, roots: Collection[str]) -> tuple[str, str]:
     """Return git, and a PATH without the folders that lie in a project of the agent."""
     folders = [folder for folder in path.split(":") if not _is_in_any(folder, roots)]
     for folder in folders:
-        program = system.path.join(folder, "git")
-        if system.path.isfile(program) and system.access(program, system.X_OK):
+        program = light.join(folder, "git")
+        if light.isfile(program) and light.access(program, light.X_OK):
             return program, ":".join(folders)
     raise Unknown(NO_GIT)
 
 
 def _is_in_any(folder: str, roots: Collection[str]) -> bool:
     """Tell whether a folder of the PATH lies in a project; relative ones do, in the agent's."""
-    real = f"{system.path.realpath(folder)}/"
-    return not system.path.isabs(folder) or any(real.startswith(f"{root}/") for root in roots)
+    real = f"{light.realpath(folder)}/"
+    return not light.isabs(folder) or any(real.startswith(f"{root}/") for root in roots)
 
 
 def own_environ() -> dict[str, str]:
     """Return the environment without what leads git elsewhere, or has it read globs otherwise."""
-    return {name: value for name, value in system.variables().items() if name not in LEFT_OUT}
+    return {name: value for name, value in light.variables().items() if name not in LEFT_OUT}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from time import monotonic
 
-from notyet import system
+from notyet import light
 from notyet.config.find import may_be_off
 from notyet.hook.payload import Unreadable, of_wrong_kind
 from notyet.hook.process import OutOfTime, be_brief, be_undisturbed
@@ -218,7 +218,7 @@ class Hook:
             return self.nothing()
         if not event.cwd:
             return self.let_go("unreadable", "the event has no cwd, so no project was found")
-        if not system.path.isdir(event.cwd):
+        if not light.isdir(event.cwd):
             from notyet.core.text import visible
 
             return self.let_go("unreadable", f"the folder {visible(event.cwd)} is gone")

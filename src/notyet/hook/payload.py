@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet.core.json_text import loads
 from notyet.hook.process import OutOfTime, host_waits
 from notyet.hosts import HOSTS, PATIENCE
+from notyet.light import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 
-from notyet import system
+from notyet import light
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _tidy() -> None:
     try:
         try:
             alarm.set(SHORTLY, 0, raise_out_of_time)
-            check.tidy(system.variables())
+            check.tidy(light.variables())
         finally:
             alarm.stop()
     except (Exception, OutOfTime):  # noqa: BLE001  # the host has its answer, and hears of nothing
@@ -195,9 +195,9 @@ def _occupy_standard_descriptors() -> None:
     """Keep what we open off the numbers 0 to 2, if the host closed them: we would write into it."""
     try:
         while True:
-            number = system.open("/dev/null", system.O_RDWR)
+            number = light.open("/dev/null", light.O_RDWR)
             if number > 2:  # noqa: PLR2004  # stderr
-                system.close(number)
+                light.close(number)
                 return
     except OSError:
         return
@@ -282,11 +282,11 @@ class _Reading:
         if self._is_over or not (self._is_complete() or self._is_late()):
             return
         try:
-            reads, writes = system.pipe()
-            system.dup(0)
-            system.close(writes)
-            system.dup2(reads, 0)
-            system.close(reads)
+            reads, writes = light.pipe()
+            light.dup(0)
+            light.close(writes)
+            light.dup2(reads, 0)
+            light.close(reads)
         except OSError:  # at the next tick, maybe
             return
         self._is_over = True
@@ -299,7 +299,7 @@ class _Reading:
         content = self.content().strip()
         if not content.endswith(b"}"):
             return False
-        from notyet.core.json_text import loads
+        from notyet.light import loads
 
         try:
             return isinstance(loads(content.decode("utf-8", "replace").lstrip("\ufeff")), dict)
@@ -318,7 +318,7 @@ class _Reading:
 
 def _read_stdin() -> bytes:
     """Read all of stdin; nothing where it is closed, a terminal, or cannot be read."""
-    if system.isatty(0):
+    if light.isatty(0):
         return b""
     reading = _Reading()
     alarm.set(TICK, TICK, reading.look)
@@ -335,7 +335,7 @@ def _read_stdin() -> bytes:
 def _next_block() -> bytes:
     while True:
         try:
-            return system.read(0, _BLOCK)
+            return light.read(0, _BLOCK)
         except BlockingIOError:  # some hosts hand out pipes that do not wait
             time.sleep(_PAUSE)
 
@@ -355,7 +355,7 @@ def _write(descriptor: int, text: str) -> None:
             alarm.set(min(_SILENCE, max(SHORTLY, alarm.left() / 3)), 0, raise_out_of_time)
             while content:
                 try:
-                    content = content[system.write(descriptor, content) :]
+                    content = content[light.write(descriptor, content) :]
                 except BlockingIOError:
                     time.sleep(_PAUSE)
         finally:

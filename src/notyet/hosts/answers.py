@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from notyet.core.json_text import loads_strictly
 from notyet.core.record import Record
 from notyet.core.text import bounded, clean
 from notyet.core.verdict import Allow, Block, Halt, Problem
+from notyet.light import loads_strictly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

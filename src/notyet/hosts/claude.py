@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from notyet.core.event import StopEvent
-from notyet.core.json_text import dumps
 from notyet.core.text import bounded
 from notyet.core.verdict import Block, Halt
 from notyet.hosts import Reply
@@ -16,6 +15,7 @@ from notyet.hosts.payload import (
     text,
     utf16_size,
 )
+from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

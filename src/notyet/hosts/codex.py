@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from notyet.core.event import StopEvent
 from notyet.core.gate import CODEX_DEFAULT
-from notyet.core.json_text import dumps
 from notyet.hosts import Reply
 from notyet.hosts.claude import read_start, start_name
 from notyet.hosts.payload import flag, path, text
+from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from notyet.core.event import parents_key
 from notyet.core.gate import CODEX_DEFAULT
-from notyet.core.json_text import loads_strictly
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Problem
 from notyet.hosts import answers
 from notyet.hosts.answers import Reading
 from notyet.hosts.claude import event_name, start_name
+from notyet.light import loads_strictly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

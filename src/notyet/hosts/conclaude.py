@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 
 from notyet.core.gate import Command, Gate, Match, Source
-from notyet.core.json_text import dumps
 from notyet.core.text import bounded, clean
 from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.hosts import Reply, answers, claude, claude_hooks
 from notyet.hosts.answers import Reading
+from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from notyet.core.json_text import dumps
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Halt
 from notyet.hosts import Reply, answers, claude
 from notyet.hosts.answers import Reading
 from notyet.hosts.payload import presentable, prompt_for
+from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from notyet.core.event import StopEvent, private_copy
-from notyet.core.json_text import dumps, loads
 from notyet.core.record import plain
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.hosts import answers
 from notyet.hosts.answers import Reading
+from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

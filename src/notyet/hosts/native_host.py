@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from notyet.core.event import ENDINGS, SCOPES, StopEvent, Usage
-from notyet.core.json_text import dumps
 from notyet.core.remote import LOCAL, remote_from
 from notyet.core.verdict import Block, Halt
 from notyet.hosts import Reply
 from notyet.hosts.payload import background_tasks, flag, path, text
+from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

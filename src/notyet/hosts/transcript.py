@@ -8,9 +8,9 @@ waits, or keeps more than one line in memory.
 
 from __future__ import annotations
 
-from notyet import system
-from notyet.core.json_text import loads
+from notyet import light
 from notyet.core.text import bounded
+from notyet.light import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _HEAD = 256 * 1024  # bytes in which the first message of a file begins
 _HINTS = (b"assistant", b"agent_message")  # one of them stands in every line we look for
 _AROUND_JSON = b" \t\r\0"  # a crash can leave NULs where a line was never written
 _TEXT_TYPES = ("text", "output_text")
-_READ = system.O_RDONLY | system.O_NONBLOCK | system.O_NOCTTY | system.O_CLOEXEC
+_READ = light.O_RDONLY | light.O_NONBLOCK | light.O_NOCTTY | light.O_CLOEXEC
 _FILE_KINDS = 0o170000
 _REGULAR_FILE = 0o100000
 
@@ -49,13 +49,13 @@ def last_message(path: str) -> str | None:
     """Return the text of the last assistant message that has text; None when there is none."""
     try:
         # Without O_NONBLOCK in it, opening a pipe waits for somebody to write into it.
-        handle = system.open(system.path.expanduser(path), _READ)
+        handle = light.open(light.expanduser(path), _READ)
         try:
-            about = system.fstat(handle)
+            about = light.fstat(handle)
             is_file = about.st_mode & _FILE_KINDS == _REGULAR_FILE
             return _search(handle, about.st_size) if is_file else None
         finally:
-            system.close(handle)
+            light.close(handle)
     except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate in the path
         return None
 
@@ -69,7 +69,7 @@ def _search(handle: int, size: int) -> str | None:
             continue
         if entry.get("isSidechain") is True:
             if of_subagent is None:
-                of_subagent = _is_of_subagent(system.pread(handle, _HEAD, 0))
+                of_subagent = _is_of_subagent(light.pread(handle, _HEAD, 0))
             if not of_subagent:
                 continue
         return _presentable(text)
@@ -84,7 +84,7 @@ def _lines(handle: int, size: int) -> Iterator[bytes]:
     held = 0
     while end > floor:
         start = max(floor, end - _BLOCK)
-        block = system.pread(handle, end - start, start)
+        block = light.pread(handle, end - start, start)
         if len(block) < end - start:  # truncated since: what we hold no longer follows
             later, held = [], 0
         end = start

@@ -18,10 +18,10 @@ from hashlib import blake2b
 
 from notyet.config.read_file import read_file
 from notyet.core.text import visible
-from notyet.homes import data_home
 from notyet.hosts.own_command import INSTALLATION, LAUNCHER
 from notyet.install.packing import HEAD, SIGN, Package, is_current
 from notyet.install.replacing import write_private
+from notyet.light import data_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import time
 from _thread import RLock
 from _weakref import ref
 
-from notyet import system
+from notyet import light
 from notyet.errors import LedgerBusy, LedgerError, NotyetError
 
 TYPE_CHECKING = False
@@ -241,13 +241,13 @@ class Connection:
                         raise fault(self.path, error, patience) from error
                 finally:
                     self._in_transaction = False
-            time.sleep(_PAUSE * (0.5 + system.urandom(1)[0] / 255))
+            time.sleep(_PAUSE * (0.5 + light.urandom(1)[0] / 255))
 
     def _attempt(
         self, begin: str, work: Callable[[sqlite3_module.Connection], T], *, flush: bool
     ) -> T:
         db = self._opened(begin)
-        process = system.getpid()
+        process = light.getpid()
         try:
             if flush:
                 db.execute("PRAGMA synchronous = FULL")
@@ -256,17 +256,17 @@ class Connection:
             self._expect_process(process)
             db.execute("COMMIT")
         except BaseException:
-            if system.getpid() == process and db.in_transaction:
+            if light.getpid() == process and db.in_transaction:
                 self._roll_back(db)
             raise
         finally:
-            if flush and self._db is db and system.getpid() == process:
+            if flush and self._db is db and light.getpid() == process:
                 db.execute("PRAGMA synchronous = NORMAL")
         return result
 
     def _expect_process(self, process: int) -> None:
         """Leave a transaction to the parent, if this process was forked in its midst."""
-        if system.getpid() != process:
+        if light.getpid() != process:
             raise LedgerError(self.path, "the process was forked in the midst of a transaction")
 
     def _roll_back(self, db: sqlite3_module.Connection) -> None:
@@ -302,7 +302,7 @@ class Connection:
 def _identity(path: str) -> tuple[int, int] | None:
     """Return what tells a file from another that took its name."""
     try:
-        info = system.stat(path)
+        info = light.stat(path)
     except OSError:
         return None
     return info.st_dev, info.st_ino
@@ -335,6 +335,6 @@ def _after_in_child() -> None:
     _forking.release()
 
 
-system.register_at_fork(
+light.register_at_fork(
     before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child
 )

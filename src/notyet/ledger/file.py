@@ -5,10 +5,10 @@ from __future__ import annotations
 from _thread import RLock
 from errno import EISDIR, ENOENT
 
-from notyet import system
+from notyet import light
 from notyet.errors import LedgerError, LedgerUnmended
-from notyet.homes import state_home
 from notyet.ledger.connection import sqlite3_module as sqlite3
+from notyet.light import state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,26 +22,24 @@ def make_private(path: str) -> None:
     if not path:
         raise FileNotFoundError(ENOENT, "there is no home folder to keep it in")
     missing = []
-    folder = system.path.dirname(path)
-    while folder and not system.path.isdir(folder):
+    folder = light.dirname(path)
+    while folder and not light.isdir(folder):
         missing.append(folder)
-        folder = system.path.dirname(folder)
+        folder = light.dirname(folder)
     for folder in reversed(missing):
         try:
-            system.mkdir(folder, 0o700)
+            light.mkdir(folder, 0o700)
         except FileExistsError:
-            if not system.path.isdir(folder):
+            if not light.isdir(folder):
                 raise
     try:
         # Never open and close a file that is there: that would drop the locks which another
         # connection of this process holds on it.
-        system.close(
-            system.open(
-                path, system.O_RDWR | system.O_CREAT | system.O_EXCL | system.O_CLOEXEC, 0o600
-            )
+        light.close(
+            light.open(path, light.O_RDWR | light.O_CREAT | light.O_EXCL | light.O_CLOEXEC, 0o600)
         )
     except FileExistsError:
-        if system.path.isdir(path):
+        if light.isdir(path):
             raise IsADirectoryError(EISDIR, "it is a directory", path) from None
 
 
@@ -51,17 +49,17 @@ LEDGER = "ledger.db"
 def default_path(environ: Mapping[str, str]) -> str:
     """Return `$NOTYET_LEDGER`, or the file in the XDG state folder."""
     if environ.get("NOTYET_LEDGER"):
-        return system.path.abspath(system.path.expanduser(environ["NOTYET_LEDGER"]))
+        return light.abspath(light.expanduser(environ["NOTYET_LEDGER"]))
     state = state_home(environ)  # empty where there is no home, which opening the file will say
-    return system.path.join(state, "notyet", LEDGER) if state else ""
+    return light.join(state, "notyet", LEDGER) if state else ""
 
 
 def real(folder: str) -> str:
     """Return a folder by its own name, which is the same whichever link led there."""
-    if not system.path.isabs(folder):  # relative to what, only its host knows
+    if not light.isabs(folder):  # relative to what, only its host knows
         return folder
     try:
-        return system.path.realpath(folder)
+        return light.realpath(folder)
     except (OSError, ValueError):  # a name that no file can have
         return folder
 
@@ -96,7 +94,7 @@ def _add_passes(db: Connection) -> None:
 
 
 def _run(db: Connection, name: str) -> None:
-    with open(system.path.join(system.path.dirname(__file__), name), encoding="utf-8") as file:
+    with open(light.join(light.dirname(__file__), name), encoding="utf-8") as file:
         script = file.read()
     for statement in statements(script):
         db.execute(statement)  # not executescript, which would commit under our feet
@@ -144,9 +142,9 @@ def open_as_it_is(path: str) -> sqlite3.Connection | None:
     """
     from notyet.ledger.repair import MENDED
 
-    if system.path.isdir(path):
+    if light.isdir(path):
         raise IsADirectoryError(EISDIR, "it is a directory", path)
-    if not path or not system.path.exists(path):
+    if not path or not light.exists(path):
         return None
     db, version = _open_whatever_it_is(path)
     if version == VERSION:
@@ -182,7 +180,7 @@ def _open_whatever_it_is(path: str) -> tuple[sqlite3.Connection, int]:
     """Return a connection to a file that is there, and its version."""
     from urllib.parse import quote
 
-    address = f"file:{quote(system.fsencode(path))}?mode=rw"  # which never creates it
+    address = f"file:{quote(light.fsencode(path))}?mode=rw"  # which never creates it
     db = sqlite3.connect(
         address, uri=True, timeout=0, isolation_level=None, check_same_thread=False
     )
@@ -209,7 +207,7 @@ def open_file(
 ) -> tuple[sqlite3.Connection, tuple[str, ...]]:
     """Return a connection and what the user should know. Raises sqlite3.Error and OSError."""
     with _one_at_a_time:  # see make_private
-        if not system.path.isfile(path):
+        if not light.isfile(path):
             make_private(path)
         db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
@@ -266,4 +264,4 @@ def expect_ours(path: str, version: int) -> None:
 
 def is_on_a_disk_of_its_own(path: str) -> bool:
     """Tell whether a file lies on a device of this machine; a network's disks have no number."""
-    return system.major(system.stat(path).st_dev) != 0
+    return light.major(light.stat(path).st_dev) != 0

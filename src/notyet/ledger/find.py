@@ -6,11 +6,11 @@ A wish for several folders or outcomes is several such walks, whose results are 
 
 from __future__ import annotations
 
-from notyet.core.json_text import dumps
 from notyet.core.record import Record, replace
 from notyet.core.verdict import OUTCOMES
 from notyet.ledger.past import Past, below, lost_among, read
 from notyet.ledger.rows import key_text
+from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from notyet.core.json_text import dumps
 from notyet.core.record import plain
 from notyet.core.text import bounded
+from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

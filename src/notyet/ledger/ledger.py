@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from _weakref import ref
 
-from notyet import system
+from notyet import light
 from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.record import replace, variant
 from notyet.errors import LedgerError
@@ -140,7 +140,7 @@ def skip(
     row = stop_row(decision)
     why, warnings = row[STOP_COLUMNS.index("why")], row[STOP_COLUMNS.index("warnings")]
     place = place_text(real(event.cwd))
-    new = (now, now, system.getpid(), system.urandom(8), digest, stored, place, why, warnings)
+    new = (now, now, light.getpid(), light.urandom(8), digest, stored, place, why, warnings)
     return file.write(lambda db: db.execute(_SKIP, (*key, *new)), patience).lastrowid or 0
 
 
@@ -188,9 +188,9 @@ class Ledger:
         self.newest = 0  # the last stop that was entered here
         self.kept_of = 0  # the last stop of which a log was written here
         self.path = (
-            system.path.abspath(system.fspath(path))
+            light.abspath(light.fspath(path))
             if path is not None
-            else default_path(system.variables())
+            else default_path(light.variables())
         )
         self.file = Connection(self.path, patience, mends=mends)
 
@@ -207,7 +207,7 @@ class Ledger:
         """Number the turn, find out what became of the last stop, and enter this one (B11)."""
         digest, stored = event_row(event)
         key = _key(event)
-        token = system.urandom(8)
+        token = light.urandom(8)
         place = place_text(real(event.cwd))
         if event.turn_id:
             event = variant(event, {"turn_id": key_text(event.turn_id)})  # as it is stored
@@ -234,7 +234,7 @@ class Ledger:
                 db.execute(SEE_AGENT, (now, *history_row(opened), agent))
             else:
                 agent = db.execute(NEW_AGENT, (*key, now, *history_row(opened))).lastrowid or 0
-            asker = (system.getpid(), own_start(), token)
+            asker = (light.getpid(), own_start(), token)
             new = (agent, opened.turn, now, *asker, digest, stored, place)
             stop = db.execute(NEW_STOP, new).lastrowid or 0
             warnings = self.file.take_warnings()

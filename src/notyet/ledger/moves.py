@@ -106,7 +106,7 @@ class Seen(Record, kw_only=True):
 
 def look(db: sqlite3.Connection, task: str) -> Seen | None:
     """Return a task as it is; None for one that nobody knows."""
-    from notyet.core.json_text import loads
+    from notyet.light import loads
 
     row = db.execute(_LOOK, (task,)).fetchone()
     if row is None:

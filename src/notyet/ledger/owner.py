@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from notyet import system
+from notyet import light
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _own: dict[int, str] = {}  # asked once; a forked child has another number
 
 def own_start() -> str:
     """Return when this process started, in the system's own words; empty where it does not say."""
-    process = system.getpid()
+    process = light.getpid()
     if process not in _own:
         _own.clear()
         _own[process] = _stat(process)[1]
@@ -41,14 +41,14 @@ def own_birth() -> float:
     started = own_start()
     if not started.isdecimal():
         return now
-    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(started) / system.sysconf("SC_CLK_TCK")
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(started) / light.sysconf("SC_CLK_TCK")
     return now - min(max(age - _TICKS, 0.0), _LONGEST_START)
 
 
 def is_gone(process: int, started: str) -> bool:
     """Tell whether a process that started then is no more."""
     try:
-        system.kill(process, 0)
+        light.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return True
     except PermissionError:
@@ -60,11 +60,11 @@ def is_gone(process: int, started: str) -> bool:
 def _stat(process: int) -> tuple[str, str]:
     try:
         # Not `open`, which asks the system for much that nobody wants to know of this file.
-        file = system.open(f"/proc/{process}/stat", system.O_RDONLY | system.O_CLOEXEC)
+        file = light.open(f"/proc/{process}/stat", light.O_RDONLY | light.O_CLOEXEC)
         try:
-            fields = system.read(file, _LONGEST_STAT).rpartition(b")")[2].decode("ascii").split()
+            fields = light.read(file, _LONGEST_STAT).rpartition(b")")[2].decode("ascii").split()
         finally:
-            system.close(file)
+            light.close(file)
         return fields[_STATE], fields[_STARTED]
     except (OSError, ValueError, IndexError):
         return "", ""
@@ -79,7 +79,7 @@ def is_lost(token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:
 
     if time.time() - begun_at > _LOST_AFTER:
         return True
-    if pid == system.getpid():
+    if pid == light.getpid():
         return token not in asked_here
     return is_gone(pid, pid_start)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 
 from notyet.core.event import BackgroundTask, StopEvent, Usage
-from notyet.core.json_text import loads
 from notyet.core.limits import History
 from notyet.core.record import Record, replace
 from notyet.core.verdict import HIGHEST_EXTEND, Problem, Report
@@ -23,6 +22,7 @@ from notyet.ledger.rows import (
     place_text,
     report_of,
 )
+from notyet.light import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

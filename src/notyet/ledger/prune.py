@@ -7,15 +7,14 @@ import time
 from contextlib import closing
 from functools import partial
 
-from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record, variant
 from notyet.errors import LedgerError
-from notyet.homes import state_home
 from notyet.ledger import ledger as sql
 from notyet.ledger.connection import sqlite3_module as sqlite3_of_connection
 from notyet.ledger.logs import make_room
 from notyet.ledger.owner import is_lost, lose
 from notyet.ledger.passes import forget
+from notyet.light import dumps, loads, state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

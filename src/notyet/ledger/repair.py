@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from notyet import system
+from notyet import light
 from notyet.errors import LedgerError, LedgerUnmended
 from notyet.ledger.connection import fault
 from notyet.ledger.connection import sqlite3_module as sqlite3
@@ -30,7 +30,7 @@ def network_file_system(path: str, mounts: str = _MOUNTS) -> str:
             rows = [line.split()[1:3] for line in lines]  # where, and what kind
     except OSError:
         return ""
-    real = system.path.realpath(path)
+    real = light.realpath(path)
     best, kind = "", ""
     for point, mounted in (row for row in rows if row[1:]):
         # The kernel writes a space in a mount point as \040.
@@ -45,7 +45,7 @@ def network_file_system(path: str, mounts: str = _MOUNTS) -> str:
 def is_read_only(path: str) -> bool:
     """Tell whether nobody can write where a file lies, of which SQLite says nothing."""
     try:
-        return bool(system.statvfs(system.path.dirname(path)).f_flag & system.ST_RDONLY)
+        return bool(light.statvfs(light.dirname(path)).f_flag & light.ST_RDONLY)
     except OSError:
         return False
 
@@ -84,25 +84,25 @@ def is_ours(path: str) -> bool:
         mark = start[_APPLICATION_AT : _APPLICATION_AT + 4]
         return mark == APPLICATION.to_bytes(4, "big")
     is_blank = len(start) < _LONGEST_BLANK and not start.strip(b"\0")
-    return is_blank or system.path.basename(path) == LEDGER
+    return is_blank or light.basename(path) == LEDGER
 
 
 def set_aside(path: str) -> str:
     """Move a corrupt file out of the way; return where to, or '' when another process has."""
     import fcntl
 
-    guard = system.open(path + ".lock", system.O_RDWR | system.O_CREAT | system.O_CLOEXEC, 0o600)
+    guard = light.open(path + ".lock", light.O_RDWR | light.O_CREAT | light.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(guard, fcntl.LOCK_EX)
         if _is_readable(path):
             return ""
         moved = f"{path}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}"
         for suffix in ("", "-wal", "-shm"):
-            if system.path.exists(path + suffix):
-                system.replace(path + suffix, moved + suffix)
+            if light.exists(path + suffix):
+                light.replace(path + suffix, moved + suffix)
         return moved
     finally:
-        system.close(guard)
+        light.close(guard)
 
 
 def _is_readable(path: str) -> bool:

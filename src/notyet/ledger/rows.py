@@ -5,11 +5,11 @@ from __future__ import annotations
 from _imp import source_hash  # one that is there already: to load another costs 2 % of a stop
 
 from notyet.core.event import StopEvent
-from notyet.core.json_text import dumps, loads
 from notyet.core.limits import History
 from notyet.core.record import Record, plain
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
+from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 from notyet.core.event import Usage
-from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record, as_dict, replace
 from notyet.core.session import Turn
 from notyet.core.task import MOST_TEXT, Announcement, Result, Run, Steer, Task, TaskView
 from notyet.core.text import bounded
 from notyet.errors import Refused
 from notyet.ledger.leases import OWNER_COLUMNS, has_ended, is_over
+from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from notyet import system
+from notyet import light
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def no_folder(folder: str) -> CannotStart:
     name = f"the folder to run in, {folder!r},"
     if unreached := _unreached(folder, name):
         return unreached
-    if not system.path.isdir(folder):
+    if not light.isdir(folder):
         return CannotStart(f"{name} is not a folder")
     return CannotStart(f"{name} may not be entered")
 
@@ -31,11 +31,11 @@ def no_program(argv: Sequence[str], folder: str, places: Sequence[str]) -> Canno
         return CannotStart("there is nothing to run: the command is empty")
     program = argv[0]
     if "/" in program:
-        found = system.path.join(folder, program)
+        found = light.join(folder, program)
         return _unreached(found, f"the program {program!r}") or _not_executable(found)
     for place in places if program else ():
-        found = system.path.join(folder, place, program)
-        if system.path.isfile(found):
+        found = light.join(folder, place, program)
+        if light.isfile(found):
             return _not_executable(found)
     return CannotStart(f"the program {program!r} was not found on the PATH")
 
@@ -60,7 +60,7 @@ def reason(error: OSError | ValueError, program: str) -> str:
 
 def _unreached(path: str, name: str) -> CannotStart | None:
     try:
-        system.stat(path)
+        light.stat(path)
     except FileNotFoundError:
         return CannotStart(f"{name} does not exist")
     except OSError as error:
@@ -69,6 +69,6 @@ def _unreached(path: str, name: str) -> CannotStart | None:
 
 
 def _not_executable(path: str) -> CannotStart:
-    if system.path.isdir(path):
+    if light.isdir(path):
         return CannotStart(f"{path!r} is a folder, not a program")
     return CannotStart(f"{path!r} is not executable; chmod +x makes it so")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet import system
+from notyet import light
 from notyet.core.record import Record, variant
 from notyet.core.text import clean
 from notyet.core.verdict import Problem, Report
@@ -94,7 +94,7 @@ def job_for(
     """Return what is to be run: where, with what on its stdin and in its environment."""
     return Job(
         argv=_argv(command, folder),
-        dir=command.dir or cwd or system.getcwd(),
+        dir=command.dir or cwd or light.getcwd(),
         environ=inherited() | tidy(environ) | tidy(dict(command.env)) | {INSIDE: "1"},
         stdin=stdin,
         timeout=timeout,
@@ -103,7 +103,7 @@ def job_for(
 
 def inherited() -> dict[str, str]:
     """Return our own environment, as what we start gets it."""
-    return dict(system.variables())
+    return dict(light.variables())
 
 
 def tidy(environ: Mapping[str, Any]) -> dict[str, str]:
@@ -115,10 +115,10 @@ def _fit(value: str) -> str:
     if value.isascii():
         return value[:_LONGEST_VALUE]
     try:
-        content = system.fsencode(value)
+        content = light.fsencode(value)
     except UnicodeEncodeError:  # half a character, as JSON can hold it
         content = value.encode("utf-8", "replace")
-    return system.fsdecode(content[:_LONGEST_VALUE])
+    return light.fsdecode(content[:_LONGEST_VALUE])
 
 
 def _argv(command: Command, folder: str) -> tuple[str, ...]:

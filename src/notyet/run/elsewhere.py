@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 
-from notyet.core.json_text import dumps
 from notyet.core.record import Record, variant
+from notyet.light import dumps
 from notyet.run.command import INSIDE, tidy
 from notyet.run.remote import new_token, remote_job
 from notyet.run.spawn import shell_argv

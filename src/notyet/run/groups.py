@@ -5,7 +5,7 @@ A hook starts none where nothing changed since the gates passed.
 
 from __future__ import annotations
 
-from notyet import system
+from notyet import light
 from notyet.run.spawn import SH, launch, pipe
 
 TYPE_CHECKING = False
@@ -75,10 +75,10 @@ class Watchdog:
         ends: tuple[int, ...] = ()
         try:
             ends = pipe()
-            null = system.open(system.devnull, system.O_RDWR | system.O_CLOEXEC)
+            null = light.open(light.devnull, light.O_RDWR | light.O_CLOEXEC)
             ends = (*ends, null)
-            system.set_blocking(ends[1], False)
-            environ = {"PATH": system.variables().get("PATH", system.defpath)}
+            light.set_blocking(ends[1], False)
+            environ = {"PATH": light.variables().get("PATH", light.defpath)}
             argv = [SH, "-c", _WATCH, "notyet-watchdog", token]
             self.pid = launch(argv, environ, (ends[0], null, null), close)
             self.pipe = ends[1]
@@ -87,7 +87,7 @@ class Watchdog:
         finally:
             for end in ends:
                 if end != self.pipe:
-                    system.close(end)
+                    light.close(end)
 
     def watch(self, groups: Iterable[int]) -> None:
         """Tell it of the groups that were started."""
@@ -100,7 +100,7 @@ class Watchdog:
     def _tell(self, line: str) -> None:
         if self.pid:
             try:  # noqa: SIM105  # contextlib is not free
-                system.write(self.pipe, b"%s\n" % line.encode())
+                light.write(self.pipe, b"%s\n" % line.encode())
             except OSError:  # somebody killed it, or it is stopped
                 pass
 
@@ -108,7 +108,7 @@ class Watchdog:
         """Send it away, before it sees that it is not needed; whoever does so then reaps it."""
         if self.pid:
             send(self.pid, 9)
-            system.close(self.pipe)
+            light.close(self.pipe)
 
     def stop(self) -> None:
         """Send it away, and wait until it is gone."""
@@ -120,7 +120,7 @@ class Watchdog:
 def send(target: int, number: int) -> None:
     """Signal a process, or a group when negative; one that is gone or not ours is fine."""
     try:  # noqa: SIM105  # as above
-        system.kill(target, number)
+        light.kill(target, number)
     except (ProcessLookupError, PermissionError):
         pass
 
@@ -131,7 +131,7 @@ def reap(pid: int) -> bool:
 
     for attempt in range(200):
         try:
-            if system.waitpid(pid, system.WNOHANG)[0]:
+            if light.waitpid(pid, light.WNOHANG)[0]:
                 return True
         except ChildProcessError:  # collected by somebody else, or by the system
             return True
@@ -170,7 +170,7 @@ def living(groups: set[int]) -> set[int]:
         if pid in groups:
             continue
         try:
-            group = system.getpgid(pid)
+            group = light.getpgid(pid)
         except OSError:
             continue
         if group in groups and group not in left and not is_zombie(pid):
@@ -193,11 +193,11 @@ def status(pid: int) -> list[bytes]:
 
 def read(path: str) -> bytes:
     """Return a small file of /proc."""
-    fd = system.open(path, system.O_RDONLY | system.O_CLOEXEC)
+    fd = light.open(path, light.O_RDONLY | light.O_CLOEXEC)
     try:
-        return system.read(fd, 65536)
+        return light.read(fd, 65536)
     finally:
-        system.close(fd)
+        light.close(fd)
 
 
 def _started_after(oldest: int) -> Iterable[int]:
@@ -205,12 +205,12 @@ def _started_after(oldest: int) -> Iterable[int]:
     last = int(read("/proc/loadavg").split()[-1])  # the number that was given away last
     if oldest <= last < oldest + _MANY:
         return range(oldest + 1, last + 1)
-    return [int(name) for name in system.listdir("/proc") if name.isdecimal()]
+    return [int(name) for name in light.listdir("/proc") if name.isdecimal()]
 
 
 def _answers(target: int) -> bool:
     try:
-        system.kill(target, 0)
+        light.kill(target, 0)
     except OSError:  # macOS says EPERM where only the exited leader is left
         return False
     return True

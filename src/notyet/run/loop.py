@@ -8,7 +8,7 @@ from __future__ import annotations
 import select
 from time import monotonic
 
-from notyet import system
+from notyet import light
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Loop:
     def close(self, fd: int) -> None:
         """Close a descriptor, whether or not it is listened to."""
         self.ignore(fd)
-        system.close(fd)
+        light.close(fd)
 
     def plan(self, process: Process, due: float, step: Step) -> None:
         """Take a step at a time, instead of the one that was planned."""

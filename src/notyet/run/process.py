@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet import system
+from notyet import light
 from notyet.core.gate import Exit
 from notyet.run.groups import send
 from notyet.run.output import Kept
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 def take_status_and_collect(process: Process) -> bool:
     """Note how the command's own process ended; its number stays taken while its group lives."""
     try:
-        pid, status = system.waitpid(process.pid, system.WNOHANG)
+        pid, status = light.waitpid(process.pid, light.WNOHANG)
     except ChildProcessError:
         lose_status(process)
         return True
     if not pid:
         return False
     process.reaped = True
-    if system.WIFEXITED(status):
-        process.code = system.WEXITSTATUS(status)
+    if light.WIFEXITED(status):
+        process.code = light.WEXITSTATUS(status)
     else:
-        process.signal = system.WTERMSIG(status)
+        process.signal = light.WTERMSIG(status)
     return True
 
 
@@ -85,16 +85,16 @@ class Process:
             self.pid = launch(argv, environ, (stdin, stdout, stderr), close)
         except BaseException:
             for end in ends:
-                system.close(end)
+                light.close(end)
             raise
         self.stdin = ours
         self.outputs = {out: self.wrote[0], err: self.wrote[1]}
         for end in (stdin, stdout, stderr):
-            system.close(end)
+            light.close(end)
         for end in (ours, out, err):
-            system.set_blocking(end, False)
+            light.set_blocking(end, False)
         try:
-            self.exit_fd = system.pidfd_open(self.pid)
+            self.exit_fd = light.pidfd_open(self.pid)
         except (AttributeError, OSError):  # no such call here, or too many files
             self.exit_fd = -1
 
@@ -136,18 +136,16 @@ class Process:
 
 def take_status(process: Process) -> bool:
     """Note how the command's own process ended, if it did; it stays to be collected."""
-    if not hasattr(system, "waitid"):  # macOS before Python 3.13
+    if not hasattr(light, "waitid"):  # macOS before Python 3.13
         return take_status_and_collect(process)
     try:
-        seen = system.waitid(
-            system.P_PID, process.pid, system.WEXITED | system.WNOHANG | system.WNOWAIT
-        )
+        seen = light.waitid(light.P_PID, process.pid, light.WEXITED | light.WNOHANG | light.WNOWAIT)
     except ChildProcessError:
         lose_status(process)
         return True
     if seen is None:
         return False
-    if seen.si_code == system.CLD_EXITED:
+    if seen.si_code == light.CLD_EXITED:
         process.code = seen.si_status
     else:
         process.signal = seen.si_status

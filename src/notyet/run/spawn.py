@@ -7,7 +7,7 @@ first and then becomes the command.
 
 from __future__ import annotations
 
-from notyet import system
+from notyet import light
 from notyet.core.record import Record
 from notyet.run.output import HEAD
 
@@ -62,13 +62,13 @@ def shell_argv(script: str, shell: str) -> tuple[str, ...]:
 
 def new_token() -> str:
     """Return what marks all that is started together."""
-    return f"{system.getpid()}-{system.urandom(12).hex()}"
+    return f"{light.getpid()}-{light.urandom(12).hex()}"
 
 
 def folder_id(folder: str) -> tuple[int, int] | None:
     """Return what tells one folder from another, or None when there is none."""
     try:
-        found = system.stat(folder)
+        found = light.stat(folder)
     except (OSError, ValueError):
         return None
     return (found.st_dev, found.st_ino) if found.st_mode & _KINDS == _FOLDER else None
@@ -82,12 +82,12 @@ def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[st
     """
     folder = job.dir
     place = folder_id(folder)
-    if place is None or not system.access(folder, system.X_OK):
+    if place is None or not light.access(folder, light.X_OK):
         from notyet.run.cannot_start import no_folder
 
         raise no_folder(folder)
     # A path that begins with a slash is no option of `cd`, and is not looked up in CDPATH.
-    folder = system.path.join(system.getcwd(), folder) if folder[0] != "/" else folder
+    folder = light.join(light.getcwd(), folder) if folder[0] != "/" else folder
     path = _find(job, folder)
     argv = [path, *job.argv[1:]]
     marks = f"{job.environ.get(MARK, '')} {token}".strip()
@@ -105,11 +105,11 @@ def launch(
 ) -> int:
     """Start a program in a session of its own, with these three descriptors as 0, 1 and 2."""
     actions: list[tuple[int, int] | tuple[int, int, int]] = [
-        (system.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)
+        (light.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)
     ]
-    actions += [(system.POSIX_SPAWN_CLOSE, fd) for fd in close]
+    actions += [(light.POSIX_SPAWN_CLOSE, fd) for fd in close]
     try:
-        return system.posix_spawn(
+        return light.posix_spawn(
             *(argv[0], argv, environ),
             file_actions=actions,
             setsigmask=(),
@@ -117,7 +117,7 @@ def launch(
             setsid=True,
         )
     except NotImplementedError:  # macOS: a group of its own is all that we get
-        return system.posix_spawn(
+        return light.posix_spawn(
             *(argv[0], argv, environ),
             file_actions=actions,
             setsigmask=(),
@@ -148,13 +148,13 @@ def inherited() -> list[int]:
     keeps one open could hold up somebody who waits for its end.
     """
     try:
-        fds = [int(name) for name in system.listdir("/dev/fd")]
+        fds = [int(name) for name in light.listdir("/dev/fd")]
     except OSError:
         return []
     found = []
     for fd in fds:
         try:
-            if fd > _STDIO and system.get_inheritable(fd):
+            if fd > _STDIO and light.get_inheritable(fd):
                 found.append(fd)
         except OSError:  # the one that the folder was read with
             continue
@@ -163,7 +163,7 @@ def inherited() -> list[int]:
 
 def pipe() -> tuple[int, int]:
     """Open a pipe that never takes the place of a standard descriptor that is closed."""
-    ends = system.pipe()
+    ends = light.pipe()
     if min(ends) > _STDIO:
         return ends
     import fcntl
@@ -172,17 +172,17 @@ def pipe() -> tuple[int, int]:
         first = fcntl.fcntl(ends[0], fcntl.F_DUPFD_CLOEXEC, _STDIO + 1)
         return first, fcntl.fcntl(ends[1], fcntl.F_DUPFD_CLOEXEC, _STDIO + 1)
     finally:
-        system.close(ends[0])
-        system.close(ends[1])
+        light.close(ends[0])
+        light.close(ends[1])
 
 
 def _find(job: Job, folder: str) -> str:
     """Find a program as a shell in that folder would."""
     program = job.argv[0] if job.argv else ""
-    places = job.environ.get("PATH", system.defpath).split(":") if "/" not in program else ("",)
+    places = job.environ.get("PATH", light.defpath).split(":") if "/" not in program else ("",)
     for place in places if program else ():
-        found = system.path.join(folder, place, program)
-        if system.path.isfile(found) and system.access(found, system.X_OK):
+        found = light.join(folder, place, program)
+        if light.isfile(found) and light.access(found, light.X_OK):
             return found
     from notyet.run.cannot_start import no_program
 
@@ -192,20 +192,20 @@ def _find(job: Job, folder: str) -> str:
 def _is_shell_script(path: str) -> bool:
     """Tell whether the first line names no interpreter: then it is the shell, as in a shell."""
     try:
-        fd = system.open(path, system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK)
+        fd = light.open(path, light.O_RDONLY | light.O_CLOEXEC | light.O_NONBLOCK)
     except OSError:  # a program may be executable and not readable
         return False
     try:
-        start = system.read(fd, _FIRST_LINE)
+        start = light.read(fd, _FIRST_LINE)
     except OSError:
         return False
     finally:
-        system.close(fd)
+        light.close(fd)
     if not start.startswith(b"#!"):
         return b"\0" not in start
     words = start[2:].split(b"\n")[0].strip(b" \t").replace(b"\t", b" ").split(b" ")
-    named = system.fsdecode(words[0])
-    if named.startswith("/") and not system.path.exists(named):
+    named = light.fsdecode(words[0])
+    if named.startswith("/") and not light.exists(named):
         from notyet.run.cannot_start import CannotStart
 
         raise CannotStart(f"the first line of {path!r} names {named!r}, which does not exist")
@@ -215,6 +215,6 @@ def _is_shell_script(path: str) -> bool:
 def _keep_odd_names(environ: Mapping[str, str], program: str) -> list[str]:
     """Hand variables past the shell that it would drop: bash's exported functions, say."""
     odd = [f"{n}={v}" for n, v in environ.items() if not (n.isascii() and n.isidentifier())]
-    if not odd or "=" in program or not system.access(_ENV, system.X_OK):
+    if not odd or "=" in program or not light.access(_ENV, light.X_OK):
         return []
     return [_ENV, "--", *odd]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet import system
+from notyet import light
 from notyet.run.groups import Watchdog, living, reap, reap_in_time, will_start
 from notyet.run.loop import NEVER, READ, WRITE, Loop
 from notyet.run.process import Process, hold_sigpipe, release_sigpipe
@@ -118,7 +118,7 @@ class Started:
         """Write as much as the pipe takes; a command need not read it (E1)."""
         try:
             if process.todo:
-                process.todo = process.todo[system.write(fd, process.todo[:_CHUNK]) :]
+                process.todo = process.todo[light.write(fd, process.todo[:_CHUNK]) :]
         except BlockingIOError:
             return
         except OSError:  # it does not want any more
@@ -137,7 +137,7 @@ class Started:
 
     def _read(self, process: Process, fd: int) -> None:
         try:
-            chunk = system.read(fd, _CHUNK)
+            chunk = light.read(fd, _CHUNK)
         except BlockingIOError:
             return
         except OSError:

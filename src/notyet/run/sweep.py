@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from notyet import system
+from notyet import light
 from notyet.run.groups import is_zombie, read, reap_killed, send, status
 from notyet.run.spawn import MARK
 
@@ -68,7 +68,7 @@ class Sweep:
             return True
         return pid not in self._theirs and _mark_of(pid) not in (
             None,
-            system.variables().get(MARK, "").encode(),
+            light.variables().get(MARK, "").encode(),
         )
 
     def _is_spared(self, pid: int) -> bool:
@@ -76,7 +76,7 @@ class Sweep:
         if is_zombie(pid):
             return False
         try:
-            return pid in self._spared or system.getsid(pid) in self._spared
+            return pid in self._spared or light.getsid(pid) in self._spared
         except OSError:
             return False
 
@@ -84,12 +84,12 @@ class Sweep:
 def children() -> list[int]:
     """Return the processes that this one is the parent of."""
     try:
-        threads = system.listdir("/proc/self/task")
+        threads = light.listdir("/proc/self/task")
         found = [read(f"/proc/self/task/{thread}/children").split() for thread in threads]
         return [int(pid) for pids in found for pid in pids]
     except OSError:  # a kernel without these lists
-        mine = str(system.getpid()).encode()
-        pids = [int(name) for name in system.listdir("/proc") if name.isdecimal()]
+        mine = str(light.getpid()).encode()
+        pids = [int(name) for name in light.listdir("/proc") if name.isdecimal()]
         return [pid for pid in pids if status(pid)[1:2] == [mine]]
 
 
@@ -107,7 +107,7 @@ def _mark_of(pid: int) -> bytes | None:
 def _collect(pid: int) -> bool:
     """Collect a child if it has exited."""
     try:
-        return system.waitpid(pid, system.WNOHANG)[0] == pid
+        return light.waitpid(pid, light.WNOHANG)[0] == pid
     except ChildProcessError:
         return False
 
@@ -168,7 +168,7 @@ def sweep(at_most: float = _AT_MOST) -> int:
 def is_childless() -> bool:
     """Tell whether this process has no child at all."""
     try:
-        system.waitid(system.P_ALL, 0, system.WEXITED | system.WNOHANG | system.WNOWAIT)
+        light.waitid(light.P_ALL, 0, light.WEXITED | light.WNOHANG | light.WNOWAIT)
     except ChildProcessError:
         return True
     return False

@@ -14,7 +14,6 @@ from notyet import __version__
 from notyet.config.files import real_folder, root_of
 from notyet.config.off import switched_off
 from notyet.core.event import StopEvent
-from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
 from notyet.core.text import clean, first_line
 from notyet.hook.probe import NOTHING, SESSION, VARIABLE, would_ask
@@ -23,6 +22,7 @@ from notyet.hosts.own_command import at_verb, is_only_hook, ours_of
 from notyet.install.entry import parsed, portable
 from notyet.install.start import unguarded
 from notyet.install.worktree import main_root
+from notyet.light import dumps, loads
 from notyet.run.spawn import Job
 from notyet.run.stage import run_together
 from notyet.status.faults.claude_folder import is_accepted

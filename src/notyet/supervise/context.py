@@ -6,13 +6,13 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
-from notyet.core.json_text import dumps
 from notyet.core.task import ending_of
 from notyet.errors import LedgerError, Refused
 from notyet.ledger.leases import Intents, Leases
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import Runs
 from notyet.ledger.tasks import Tasks
+from notyet.light import dumps
 from notyet.run.functions import run_in_thread
 
 if TYPE_CHECKING:

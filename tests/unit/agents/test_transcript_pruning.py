@@ -10,7 +10,7 @@ import pytest
 from notyet import Ledger
 from notyet.agents import open_session
 from notyet.agents.transcript import default_folder
-from notyet.core.json_text import dumps
+from notyet.light import dumps
 
 DAY = 86_400.0
 INSERT = (

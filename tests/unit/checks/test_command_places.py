@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from commands import ENVIRON, program, python, run, script
-from notyet import system
+from notyet import light
 from notyet.run.spawn import Job, pipe, why
 from notyet.run.stage import run_together
 
@@ -249,7 +249,7 @@ def test_a_group_of_its_own_is_enough_where_there_are_no_sessions_to_start(
             raise NotImplementedError
         return spawn(*args, **options)
 
-    monkeypatch.setattr(system, "posix_spawn", without_setsid)
+    monkeypatch.setattr(light, "posix_spawn", without_setsid)
     clock.hold_until((tmp_path / "there").exists)
     text = "cut -d ' ' -f 5 /proc/$$/stat; echo $$; touch there; sleep 1000"
     ended = run(script(text, tmp_path, timeout=0.1))

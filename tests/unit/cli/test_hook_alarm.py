@@ -31,7 +31,7 @@ import os, signal, sys
 sys.path.insert(0, {str(ENTRY.parent.parent)!r})
 from notyet.hook import process as hook_process
 from notyet.hook.payload import Call, Options
-from notyet.core import json_text
+from notyet import light
 from notyet.hosts import Reply
 
 EVENT = b'{{"a": 1}}'
@@ -46,7 +46,7 @@ def answered(reads, step):
             left[0] -= 1
             if left[0] == 0:
                 signal.raise_signal(signal.SIGALRM)
-        return trace if "/cli/hook_" in frame.f_code.co_filename else None
+        return trace if "/notyet/hook/" in frame.f_code.co_filename else None
 
     def answer(read):
         call = Call(Options(["--host", "claude"]), {{}}, read)
@@ -111,15 +111,15 @@ def ring():
 
 # Stdin is read when all the time for it is over already.
 LATE = f"""{RINGS}
-from notyet import system
+from notyet import light
 from notyet.hook import process as hook_process
 hook_process._SILENCE = hook_process._LONGEST_READING = 0
-read = system.read
+read = light.read
 def late(descriptor, size):
     if descriptor == 0:
         ring()
     return read(descriptor, size)
-system.read = late"""
+light.read = late"""
 
 
 def test_a_hook_that_was_held_up_itself_reads_what_lies_there(tmp_path):

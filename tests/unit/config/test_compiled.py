@@ -8,8 +8,8 @@ from notyet.config.native import read_native
 from notyet.config.settings import FileObserver, Settings, thaw
 from notyet.config.trusted import FORMAT
 from notyet.core.gate import Command, Function, Gate, Match, Source
-from notyet.core.json_text import dumps, loads
 from notyet.core.record import replace
+from notyet.light import dumps, loads
 
 TEXT = """
 [limits]

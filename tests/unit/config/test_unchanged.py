@@ -179,7 +179,7 @@ def test_where_no_gate_is_for_an_agent_none_is_made(tmp_path):
         f"import sys; sys.path.insert(0, {source!r})\n"
         "from notyet.config.load import load\n"
         "from notyet.core.event import StopEvent\n"
-        "from notyet.system import variables\n"
+        "from notyet.light import variables\n"
         f"setup = load({str(tmp_path)!r}, 'claude', variables(),"
         " event=StopEvent(scope=sys.argv[1]))\n"
         "print(len(setup.gates), *(name for name in sys.modules if 'gate' in name"

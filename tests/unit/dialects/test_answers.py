@@ -3,10 +3,10 @@
 import pytest
 
 from notyet.core.gate import Exit
-from notyet.core.json_text import loads
 from notyet.core.verdict import Problem
 from notyet.hosts import answers
 from notyet.hosts.payload import presentable, prompt_for, utf8_size, utf16_size
+from notyet.light import loads
 from wire import gate_of
 
 GATE = gate_of("claude", {})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet import system
+from notyet import light
 from notyet.git import content, index
 from notyet.git import run as unknown
 from notyet.git.look import Scope, fingerprint, fingerprints
@@ -168,14 +168,14 @@ def test_beyond_the_bounds_size_and_time_stand_for_content(git_project, monkeypa
 
 def test_a_file_that_may_not_be_read_stands_for_itself_by_size_and_time(git_project, monkeypatch):
     secret = os.fsencode(git_project) + b"/secret"
-    opened = system.open
+    opened = light.open
 
     def refuse(path, *args, **options):
         if path == os.path.realpath(secret):
             raise PermissionError(13, "no", path)
         return opened(path, *args, **options)
 
-    monkeypatch.setattr(system, "open", refuse)
+    monkeypatch.setattr(light, "open", refuse)
     seen = set()
     for words in (b"one", b"two", b"three"):
         with open(secret, "wb") as file:
@@ -223,7 +223,7 @@ def test_a_folder_inside_that_vanishes_while_it_is_looked_at_makes_the_files_unk
     def gone(_path):
         raise FileNotFoundError
 
-    monkeypatch.setattr(system, "scandir", gone)
+    monkeypatch.setattr(light, "scandir", gone)
     assert fingerprint(git_project) == ""
 
 

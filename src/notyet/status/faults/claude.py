@@ -6,12 +6,12 @@ import os
 import re
 
 from notyet.config.files import real_folder, root_of
-from notyet.core.json_text import dumps
 from notyet.core.record import Record, replace
 from notyet.core.text import clean, visible
 from notyet.install.entry import EVENTS
 from notyet.install.place import Place
 from notyet.install.registered import registrations
+from notyet.light import dumps
 from notyet.run.spawn import Job
 from notyet.run.stage import run_together
 from notyet.status.faults.claude_folder import folder_faults

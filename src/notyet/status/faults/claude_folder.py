@@ -6,7 +6,7 @@ import os
 
 from notyet.config.files import above
 from notyet.config.read_file import read_file
-from notyet.core.json_text import loads
+from notyet.light import loads
 from notyet.status.faults.fault import place as at
 
 TYPE_CHECKING = False

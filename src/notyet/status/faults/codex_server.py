@@ -14,9 +14,9 @@ import subprocess
 import time
 from contextlib import suppress
 
-from notyet.core.json_text import dumps, loads
 from notyet.core.record import Record
 from notyet.core.text import clean, first_line
+from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
