@@ -57,7 +57,7 @@ class World:
         self.project = new_project(folder / "project", GATES)
         (self.project / ".git").mkdir()
         monkeypatch.chdir(self.project)
-        self.notyet = self.program("notyet", f'exec {sys.executable} -I -S {ENTRY} "$@"')
+        self.notyet = self.program("notyet", f'exec {sys.executable} -I {ENTRY} "$@"')
         self.register()
         if host == "codex":
             self.serve()

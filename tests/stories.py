@@ -30,7 +30,7 @@ stat tail tee test touch tr true uname uniq wc yes
 """
 # Whoever runs the tests may be an agent; a story that is about one sets a variable.
 ENTRY = """\
-#!{python} -IS
+#!{python} -I
 import sys
 sys.path.insert(0, {source!r})
 from notyet.config import inside

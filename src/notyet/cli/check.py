@@ -8,11 +8,13 @@ import sys
 
 from notyet.cli.about_event import about, add_event_options
 from notyet.cli.ending import ended_in_order
+from notyet.cli.terminal import Progress
 from notyet.errors import NotyetError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from notyet.cli.check_asking import Answer, Checked, Wish
+    from notyet.core.verdict import Report
 
 SUMMARY = "ask the gates now, as a stop would"
 EXAMPLES = (
@@ -91,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"notyet check: {checked.trouble}", file=sys.stderr)
     if args.json:
         from notyet.cli.check_show import plain
-        from notyet.cli.lines import json_line
+        from notyet.cli.streams import json_line
 
         print(json_line(plain(checked, args.as_host)))
     else:
@@ -113,12 +115,18 @@ def is_held(checked: Checked) -> bool:
 def _asked(wish: Wish) -> Checked:
     """Ask, with what goes on on the terminal; whoever ends us ends the gates."""
     from notyet.cli.check_asking import ask
-    from notyet.cli.check_show import Live
+    from notyet.cli.check_show import result
     from notyet.core.record import replace
     from notyet.run.sweep import sweep
 
-    with ended_in_order(sweep), Live() as live:
-        return ask(replace(wish, progress=live.hear), os.environ)
+    def hear(gate: str, report: Report | None) -> None:
+        if report is None:
+            live.begin(gate)
+        else:
+            live.end(gate, result(report), report.seconds)
+
+    with ended_in_order(sweep), Progress("looking at the files ...", delay=1.0) as live:
+        return ask(replace(wish, progress=hear), os.environ)
 
 
 def _refuse(why: str) -> int:

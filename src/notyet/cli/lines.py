@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections import deque
-from io import TextIOWrapper
 
-from notyet.cli.terminal import Style, columns_of, cut
-from notyet.core.text import clean
+from notyet.cli.terminal import Style
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -153,71 +150,3 @@ class QuietLines(Lines):
         """Give a slow reader a moment for the rest."""
         if self._writer is not None:
             self._writer.flush()
-
-
-def give_up(stream: TextIO) -> None:
-    """Let what is still written to a stream go nowhere: Python tries once more when it ends."""
-    try:
-        null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        os.dup2(null, stream.fileno())
-        os.close(null)
-    except (OSError, ValueError):
-        return
-
-
-def give_up_unwritable() -> None:
-    """Let what cannot be written any more go nowhere, as on a terminal that was closed."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            give_up(stream)
-
-
-def tolerate(stream: TextIO) -> None:
-    """Let a stream whose encoding lacks a letter show its number instead of failing."""
-    if isinstance(stream, TextIOWrapper):
-        stream.reconfigure(errors="backslashreplace")
-
-
-def json_line(value: object) -> str:
-    """Return a value as JSON on one line that every reader takes: without lone surrogates."""
-    from notyet.light import dumps
-
-    return dumps(readable(value))
-
-
-def readable(value: object) -> object:
-    """Return a plain value in which all text has UTF-8."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {name: readable(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [readable(item) for item in value]
-    return value
-
-
-def open_streams() -> None:
-    """Make ready for whatever is written, and whoever reads it.
-
-    What was closed before we began leads nowhere: else another file gets its number.
-    """
-    for fd, name in enumerate(("stdin", "stdout", "stderr")):
-        try:
-            os.fstat(fd)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # which is `fd`, the lowest that is free
-        if getattr(sys, name) is None:
-            mode = "r" if name == "stdin" else "w"
-            setattr(sys, name, os.fdopen(fd, mode, encoding="utf-8", closefd=False))
-    for stream in (sys.stdout, sys.stderr):
-        tolerate(stream)
-
-
-def in_a_line(text: str, most: int) -> str:
-    """Return a text of many lines as one of so many columns: what is left out is shown as dots."""
-    flat = " ".join(clean(text[: 20 * most]).split())
-    if columns_of(flat) <= most and len(text) <= 20 * most:
-        return flat
-    return cut(flat, most - 4) + " ..."

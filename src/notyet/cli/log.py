@@ -8,10 +8,10 @@ import select
 import sys
 import time
 
-from notyet.cli.lines import json_line
 from notyet.cli.log_list import as_json_object, lines_of
 from notyet.cli.moments import since_option, until_option
-from notyet.cli.terminal import waiting
+from notyet.cli.streams import json_line
+from notyet.cli.terminal import one_line, waiting
 from notyet.core.verdict import OUTCOMES
 from notyet.errors import LedgerBusy
 
@@ -170,10 +170,8 @@ def project_of(folder: str) -> str:
 
 def _number(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS:
-        from notyet.cli.lines import in_a_line
-
         raise argparse.ArgumentTypeError(
-            f"a stop has a number, not {in_a_line(text, _MOST_DIGITS)!r}; list them: notyet log"
+            f"a stop has a number, not {one_line(text, _MOST_DIGITS)!r}; list them: notyet log"
         )
     return int(text)
 
@@ -183,10 +181,8 @@ def _most(text: str) -> int:
         return _ALL
     is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
     if not is_number or not 0 < int(text) < 1 << 31:
-        from notyet.cli.lines import in_a_line
-
         raise argparse.ArgumentTypeError(
-            f"a number from 1 up, or all; not {in_a_line(text, _MOST_DIGITS)!r}"
+            f"a number from 1 up, or all; not {one_line(text, _MOST_DIGITS)!r}"
         )
     return int(text)
 

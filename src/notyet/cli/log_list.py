@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from notyet.cli.lines import in_a_line, json_line
 from notyet.cli.moments import age, exactly, when
-from notyet.cli.terminal import Style, outcome_cell, table
+from notyet.cli.streams import json_line
+from notyet.cli.terminal import Style, one_line, outcome_cell, table
 from notyet.core.record import as_dict, plain
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Halt, Problem
@@ -72,7 +72,7 @@ def _nothing(ledger: Ledger, wish: Wish, *, is_narrowed: bool) -> str:
     if not os.path.exists(ledger.path) or not stops(ledger, Wish(most=1)):
         connect = "connect an agent with: notyet install claude (or codex)"
         return f"no stops yet; {connect}, or try: notyet demo"
-    place = in_a_line(wish.place, 200)
+    place = one_line(wish.place, 200)
     if is_narrowed:
         return f"no stop in {place} is like that; {elsewhere(ledger)}" if place else _NONE_LIKE_THAT
     return f"no stops in {place} are known; {elsewhere(ledger)}"
@@ -124,7 +124,7 @@ def in_brief(past: Past, stream: TextIO) -> str:
 
 def _odd(past: Past) -> str:
     """Say what of a stop could not be read as it should be."""
-    return f"odd: {in_a_line(', '.join(past.odd), 200)}" if past.odd else ""
+    return f"odd: {one_line(', '.join(past.odd), 200)}" if past.odd else ""
 
 
 def remark(past: Past) -> str:
@@ -139,12 +139,12 @@ def remark(past: Past) -> str:
     if past.outcome == "passed":
         times = "send-back" if past.count == 1 else "send-backs"
         return f"after {past.count} {times}" if past.count else ""
-    return _WHY.get(past.why) or in_a_line(past.why, _LONGEST_WHY)
+    return _WHY.get(past.why) or one_line(past.why, _LONGEST_WHY)
 
 
 def _report(report: Report, stream: TextIO) -> str:
     mark = _MARKS[report.status][0 if _takes(stream, "✓✗■") else 1]
-    gate = in_a_line(report.gate, 30)
+    gate = one_line(report.gate, 30)
     if report.status in _WITHOUT_TIME:
         return f"{gate} {mark} {_WITHOUT_TIME[report.status]}"
     kind = f" {report.answer.kind}" if isinstance(report.answer, Problem) else ""
@@ -225,7 +225,7 @@ def show_stats(ledger: Ledger, wish: Wish, *, as_json: bool) -> int:
             print(json_line({"kind": "gate", **as_dict(gate), "verdict": verdict(gate)}))
         print(json_line({"kind": "stops", **_totals(found)}))
         return 0
-    where = f" in {in_a_line(wish.place, 200)}" if wish.place else ""
+    where = f" in {one_line(wish.place, 200)}" if wish.place else ""
     if not found.stops:
         print(f"no stops{where} to count{f'; {elsewhere(ledger)}' if where else ''}")
         return 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from notyet.cli.lines import in_a_line, json_line
 from notyet.cli.log_list import OVERRIDDEN, as_json_object, remark, words_of
 from notyet.cli.moments import age, exactly, when
-from notyet.cli.terminal import OUTCOME_COLOURS, Style, table
+from notyet.cli.streams import json_line
+from notyet.cli.terminal import OUTCOME_COLOURS, Style, one_line, table
 from notyet.core.text import clean, visible
 from notyet.errors import Refused
 
@@ -98,31 +98,31 @@ class _Page:
         if past.reason and past.reason not in {past.prompt, *_said(past)}:
             self.text("reason", past.reason)
         if past.limit:
-            self.fact("limit", f"{past.limit} send-backs, by {in_a_line(past.limit_source, 200)}")
+            self.fact("limit", f"{past.limit} send-backs, by {one_line(past.limit_source, 200)}")
         if past.odd:
-            columns = in_a_line(", ".join(past.odd), 2_000)
+            columns = one_line(", ".join(past.odd), 2_000)
             self.fact("odd", self._style.paint(columns, "yellow"))
         if past.repeated:
             self.fact("repeated", f"its answer was given {past.repeated} more times")
         for warning in past.warnings:
-            self.fact("warning", self._style.paint(in_a_line(warning, 2_000), "yellow"))
+            self.fact("warning", self._style.paint(one_line(warning, 2_000), "yellow"))
 
     def event(self, past: Past) -> None:
         """Print who wanted to stop, and where."""
         event = past.event
         version = f" {visible(event.host_version)}" if event.host_version else ""
-        self.fact("host", f"{in_a_line(past.host, 200)}{version}")
-        self.fact("session", in_a_line(past.session_id, 300) or "-")
+        self.fact("host", f"{one_line(past.host, 200)}{version}")
+        self.fact("session", one_line(past.session_id, 300) or "-")
         kinds = [event.agent_type, event.agent_name, event.label, event.model]
-        known = ", ".join(in_a_line(kind, 100) for kind in kinds if kind)
-        who = in_a_line(past.agent_id, 200) or ("main" if past.scope == "agent" else "a subagent")
+        known = ", ".join(one_line(kind, 100) for kind in kinds if kind)
+        who = one_line(past.agent_id, 200) or ("main" if past.scope == "agent" else "a subagent")
         self.fact("agent", f"{who}{f' ({known})' if known else ''}")
         if past.place or event.cwd:
-            self.fact("folder", in_a_line(past.place or event.cwd, 2_000))
+            self.fact("folder", one_line(past.place or event.cwd, 2_000))
         if event.workspace:
-            self.fact("workspace", in_a_line(event.workspace, 2_000))
+            self.fact("workspace", one_line(event.workspace, 2_000))
         if past.task:
-            self.fact("task", in_a_line(past.task, 200))
+            self.fact("task", one_line(past.task, 200))
         self.fact("ending", _ENDINGS.get(event.ending, event.ending))
         for name, text in (("error", event.error), ("said", event.last_message)):
             self.text(name, text or "")
@@ -156,9 +156,9 @@ class _Page:
         """Print what a gate said and printed."""
         said, _ = words_of(report)
         output, is_pruned = whole_output(report)
-        gate = in_a_line(report.gate, 200)
+        gate = one_line(report.gate, 200)
         if is_pruned:
-            lost = f"{in_a_line(report.log, 500)} was removed to make room; this is what is left"
+            lost = f"{one_line(report.log, 500)} was removed to make room; this is what is left"
             self.fact("pruned", self._style.paint(lost, "yellow"))
         shown = output if output.strip() else said
         if not shown.strip():

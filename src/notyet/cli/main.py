@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from notyet.cli.hook import serve
 
         return serve(words[1:])
-    from notyet.cli.lines import give_up, give_up_unwritable, open_streams
+    from notyet.cli.streams import give_up, give_up_unwritable, open_streams
 
     open_streams()
     try:
@@ -117,7 +117,7 @@ def _complain(why: str, command: str = "") -> None:
     try:
         print(f"notyet {command}".rstrip() + f": {why}", file=sys.stderr, flush=True)
     except OSError:
-        from notyet.cli.lines import give_up
+        from notyet.cli.streams import give_up
 
         give_up(sys.stderr)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import time
 
+from notyet.core.text import bounded, visible
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,9 +65,7 @@ def _moment(text: str, now: float | None, of_day: Callable[[datetime], datetime]
             return of_day(datetime(day.year, day.month, day.day)).timestamp() or _FIRST  # noqa: DTZ001  # as above
         return datetime.fromisoformat(text.strip()).timestamp() or _FIRST
     except (ValueError, OverflowError, OSError):
-        from notyet.cli.lines import in_a_line
-
-        raise ValueError(f"{in_a_line(text, _LONGEST)!r} is no moment; {_HELP}") from None
+        raise ValueError(f"{visible(bounded(text, _LONGEST))!r} is no moment; {_HELP}") from None
 
 
 def span_of(text: str) -> float | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from notyet.cli.lines import json_line
 from notyet.cli.moments import when
+from notyet.cli.streams import json_line
 from notyet.cli.terminal import OUTCOME_COLOURS, Style, table
 from notyet.core.text import listed, visible
 from notyet.replay.answers import WORDS

@@ -112,7 +112,7 @@ def _everything(args: argparse.Namespace, cwd: str) -> int:
     own, setup = _own(cwd, hosts)
     found = Found(cwd, own, hosts, setup)
     if args.json:
-        from notyet.cli.lines import json_line
+        from notyet.cli.streams import json_line
 
         print(json_line(_plain(found)))
     else:

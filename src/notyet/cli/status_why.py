@@ -7,10 +7,9 @@ import sys
 import time
 
 from notyet.cli.about_event import about, read
-from notyet.cli.lines import in_a_line
 from notyet.cli.moments import age
 from notyet.cli.status_show import INDENT, near
-from notyet.cli.terminal import Style, table, waiting, width
+from notyet.cli.terminal import Style, one_line, table, waiting, width
 from notyet.config.load import NO_LOOK
 from notyet.core.plan import select
 from notyet.core.text import visible
@@ -168,7 +167,7 @@ def _let_go(looked: Looked) -> tuple[str, str]:
 
 
 def _print_json(why: Why, notes: Sequence[str]) -> None:
-    from notyet.cli.lines import json_line
+    from notyet.cli.streams import json_line
     from notyet.core.record import as_dict
 
     off = why.skipped.removeprefix("notyet is ") if why.cause == "off" else ""
@@ -207,7 +206,7 @@ def _table(gates: Sequence[GateWhy], style: Style) -> list[str]:
     taken = sum(max(map(len, column)) + 2 for column in zip(*_plain(cells), strict=True))
     rows: list[tuple[Cell, ...]] = []
     for gate, cell in zip(gates, cells, strict=True):
-        reason = in_a_line(_because(gate, now), _LONGEST)
+        reason = one_line(_because(gate, now), _LONGEST)
         first, *more = textwrap.wrap(reason, max(_NARROW, columns - taken)) or [""]
         rows += [(*cell, first), *(("", "", "", part) for part in more)]
     return table(_HEAD, rows, style, columns=max(columns, taken + _NARROW))

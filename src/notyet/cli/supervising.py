@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from notyet.cli.lines import in_a_line
+from notyet.cli.terminal import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ async def _has_ended(supervisor: Supervisor, task: str) -> bool:
 
 def name_of(view: TaskView, most: int = _LONGEST_NAME) -> str:
     """Return a task's label, or the first words of its prompt."""
-    return in_a_line(view.task.label or view.task.prompt, most)
+    return one_line(view.task.label or view.task.prompt, most)
 
 
 def resume_command(

@@ -6,10 +6,10 @@ import os
 import sys
 import time
 
-from notyet.cli.lines import in_a_line, readable
 from notyet.cli.moments import age
+from notyet.cli.streams import readable
 from notyet.cli.supervising import name_of
-from notyet.cli.terminal import Style, outcome_cell, table
+from notyet.cli.terminal import Style, one_line, outcome_cell, table
 from notyet.core.record import as_dict
 from notyet.core.text import visible
 
@@ -296,7 +296,7 @@ def remarks(view: TaskView) -> list[str]:
         return [f"its process is gone; its program goes on with it when it runs again, or: {end}"]
     said = []
     if view.delivery == "suspended":
-        error = in_a_line(view.delivery_error, 200)
+        error = one_line(view.delivery_error, 200)
         said.append(f"undelivered: {error}; try again with: notyet tasks retry {view.task.id}")
     elif view.delivery in {"pending", "leased"} and not view.owner_alive:
         said.append("undelivered: the program that takes its result is not running")

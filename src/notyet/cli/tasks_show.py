@@ -6,11 +6,11 @@ import os
 import sys
 import time
 
-from notyet.cli.lines import in_a_line, readable
 from notyet.cli.moments import age
+from notyet.cli.streams import readable
 from notyet.cli.supervising import resume_command
 from notyet.cli.tasks import plain, remarks, state_of
-from notyet.cli.terminal import Style
+from notyet.cli.terminal import Style, one_line
 from notyet.core.record import as_dict
 from notyet.core.remote import is_remote
 from notyet.core.text import bounded, clean, visible
@@ -139,16 +139,16 @@ class _Page:
         at = time.strftime("%H:%M:%S", time.localtime(run.started_at))
         took = "" if ended_at is None else f", {age(ended_at - run.started_at)}"
         how = run.ending or run.state
-        said = "" if run.source == "start" else f": {in_a_line(run.prompt, _LONGEST)}"
+        said = "" if run.source == "start" else f": {one_line(run.prompt, _LONGEST)}"
         return f"{at}{took}  {how:<11}  {_SOURCES[run.source]}{said}"
 
     def rest(self, course: Course) -> None:
         """Print the steers and messages that no run came of."""
         for source, prompt, phase, error in course.steers:
             why = f" ({error})" if error else ""
-            self.fact("steer", f"{phase}{why}, {source}: {in_a_line(prompt, _LONGEST)}")
+            self.fact("steer", f"{phase}{why}, {source}: {one_line(prompt, _LONGEST)}")
         for kind, text, state in course.messages:
-            self.fact("message", f"{state}, of a {kind}: {in_a_line(text, _LONGEST)}")
+            self.fact("message", f"{state}, of a {kind}: {one_line(text, _LONGEST)}")
 
     def result(self, view: TaskView, result: Result | None) -> None:
         """Print what came of it."""
@@ -157,9 +157,9 @@ class _Page:
         delivery = view.delivery + (f" after {view.attempts} tries" if view.attempts > 1 else "")
         self.fact("result", delivery or "-")
         if result.error:
-            self.fact("error", self._paint(in_a_line(result.error, 1000), "red"))
+            self.fact("error", self._paint(one_line(result.error, 1000), "red"))
         if result.stop_reason:
-            self.fact("why", in_a_line(result.stop_reason, 1000))
+            self.fact("why", one_line(result.stop_reason, 1000))
         for text in result.unsent:
             self._text("unsent", text)
         if result.rejected:

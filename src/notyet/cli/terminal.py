@@ -1,87 +1,29 @@
-"""Colour on a terminal, plain text everywhere else."""
+"""Tables, colours and progress for people; plain text where the output is not a terminal.
+
+Colour: only on a terminal, never with NO_COLOR or TERM=dumb, always with FORCE_COLOR.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, TypeAlias
 
-TYPE_CHECKING = False
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+from notyet.core.text import clean
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import TextIO, TypeAlias
+    from typing import Self, TextIO
 
-    Cell: TypeAlias = "str | tuple[str, str]"  # a text, or one with its colour
+    from rich.console import Console, Group
+    from rich.live import Live
 
-_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+Cell: TypeAlias = "str | tuple[str, str]"  # a text, or a text and its colour
 
-
-class Style:
-    """Paints words for one stream, if that stream shows colours and nobody minds."""
-
-    def __init__(self, stream: TextIO) -> None:
-        plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
-        self._colours = stream.isatty() and not plain
-
-    def paint(self, text: str, *names: str) -> str:
-        """Return the text in these colours."""
-        if not self._colours:
-            return text
-        codes = ";".join(_CODES[name] for name in names)
-        return f"\x1b[{codes}m{text}\x1b[0m"
-
-
-def columns_of(text: str) -> int:
-    """Return how many columns a text takes; it is on one line, and has no escapes."""
-    return len(text) if text.isascii() else sum(_column(letter) for letter in text)
-
-
-def padded(text: str, columns: int) -> str:
-    """Return a text with blanks behind it, so that it takes so many columns."""
-    return text + " " * (columns - columns_of(text))
-
-
-def cut(text: str, most: int) -> str:
-    """Return what of a text fits into so many columns."""
-    if text.isascii():
-        return text[: max(0, most)]
-    for at, letter in enumerate(text):
-        most -= _column(letter)
-        if most < 0:
-            return text[:at]
-    return text
-
-
-def _column(letter: str) -> int:
-    # Not at the top: a stop needs none of this, and nor does who has only plain letters.
-    from unicodedata import category, east_asian_width
-
-    if category(letter) in {"Mn", "Me", "Cf"}:  # it stands on, or joins, the one before
-        return 0
-    return 2 if east_asian_width(letter) in {"W", "F"} else 1
-
-
-_WIPED = "\r\x1b[K"
-
-
-@contextmanager
-def waiting(words: str) -> Iterator[None]:
-    """Show the words on standard error while the block runs, if somebody looks at it."""
-    is_seen = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    if is_seen:
-        words = cut(words, width(sys.stderr) - 1)  # of two rows only one would go
-        print(Style(sys.stderr).paint(words, "dim"), end="", file=sys.stderr, flush=True)
-    try:
-        yield
-    finally:
-        if is_seen:
-            print(_WIPED, end="", file=sys.stderr, flush=True)
-
-
-_WIDE = 120  # columns where no terminal tells
-_LEAST_LAST = 16
-_MOST_OTHERS = 40  # columns of a cell that is not the last
-_GAP = "  "
 OUTCOME_COLOURS = {
     "passed": "green",
     "blocked": "red",
@@ -95,6 +37,104 @@ OUTCOME_COLOURS = {
     "skipped": "dim",
     "asking": "dim",
 }
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_PIPE_WIDTH = 120  # columns where no terminal says how many it has
+_PIPE_ROWS = 25
+_GAP = "  "
+_MAX_NAME = 40  # columns of a cell that is not the last one of its row
+_MIN_LAST = 16  # columns that the last cell gets even on a narrow terminal
+
+
+class Style:
+    """Colours for one stream."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.has_colours = _has_colours(stream)
+
+    def paint(self, text: str, *names: str) -> str:
+        """Return the text in these colours."""
+        codes = ";".join(_CODES[name] for name in names if name)
+        return f"\x1b[{codes}m{text}\x1b[0m" if self.has_colours and codes and text else text
+
+
+def _has_colours(stream: TextIO) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or is_terminal(stream)
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Return True if a stream is a terminal that can move its cursor."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def width(stream: TextIO | None = None) -> int:
+    """Return the columns of a stream, standard output by default."""
+    return _size(stream or sys.stdout)[0]
+
+
+def _size(stream: TextIO) -> tuple[int, int]:
+    try:
+        columns, rows = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        columns = rows = 0
+    return columns or _PIPE_WIDTH, rows or _PIPE_ROWS
+
+
+def console(stream: TextIO | None = None) -> Console:
+    """Return a rich console for a stream, standard output by default."""
+    from rich.console import Console  # only where it is used: it doubles the start of a command
+
+    stream = stream or sys.stdout
+    columns, rows = _size(stream)
+    return Console(
+        file=stream,
+        force_terminal=is_terminal(stream),
+        color_system="standard" if _has_colours(stream) else None,
+        width=columns,
+        height=rows,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+def one_line(text: str, columns: int) -> str:
+    """Return a text on one line of at most so many columns, without control characters."""
+    flat = " ".join(clean(text[: 20 * columns]).split())
+    if cell_len(flat) <= columns and len(text) <= 20 * columns:
+        return flat
+    return cut(flat, columns - 4) + " ..."
+
+
+def shorten_middle(text: str, columns: int) -> str:
+    """Return a text on one line, with dots in its middle if it is too long.
+
+    The end of a long name or path tells more than its middle.
+    """
+    flat = " ".join(clean(text[:2000]).split())
+    if cell_len(flat) <= columns:
+        return flat
+    end = (columns - 3) // 2
+    return cut(flat, columns - 3 - end) + "..." + cut(flat[::-1], end)[::-1]
+
+
+def cut(text: str, columns: int) -> str:
+    """Return the start of a text that fits into so many columns."""
+    if cell_len(text) <= columns:
+        return text
+    return next(iter(chop_cells(text, columns)), "") if columns > 0 else ""
+
+
+def padded(text: str, columns: int) -> str:
+    """Return a text with blanks after it, so that it takes so many columns."""
+    return set_cell_size(text, max(columns, cell_len(text)))
+
+
+def outcome_cell(outcome: str) -> Cell:
+    """Return an outcome in its colour."""
+    return outcome or "-", OUTCOME_COLOURS.get(outcome, "")
 
 
 def table(
@@ -105,47 +145,47 @@ def table(
     columns: int = 0,
     right: Sequence[str] = (),
     least: Sequence[int] = (),
+    wrap: bool = False,
 ) -> list[str]:
-    """Return the lines of a table, the head first; `right` names what is aligned to the right.
+    """Return the lines of a table, the head first.
 
-    `least` is how wide the columns are at least, for a table that goes on later.
-    Cells may hold anything: escapes, newlines and what is too long never reach the terminal.
+    `right` names the columns that are aligned to the right, `least` gives their minimum widths
+    (for a table that grows later). With `wrap` the last cell goes on in the next line, without it
+    is cut. Not by rich.table, which takes 0.2 ms for a cell: `log -n all` has thousands.
     """
-    from notyet.cli.lines import in_a_line
-
     style = style or Style(sys.stdout)
     last = len(head) - 1
-    flat = [[in_a_line(_text(cell), _MOST_OTHERS) for cell in row[:last]] for row in rows]
-    widths = [max(columns_of(row[at]) for row in (list(head), *flat)) for at in range(last)]
+    names = [[shorten_middle(_text(cell), _MAX_NAME) for cell in row[:last]] for row in rows]
+    widths = [max(cell_len(row[at]) for row in (list(head), *names)) for at in range(last)]
     widths = [max(pair) for pair in zip(widths, [*least, *([0] * last)], strict=False)]
-    room = max(_LEAST_LAST, (columns or width()) - sum(widths) - len(_GAP) * last)
+    room = max(_MIN_LAST, (columns or width(style.stream)) - sum(widths) - len(_GAP) * last)
 
     def line(cells: Sequence[str], colours: Sequence[str]) -> str:
         shown = []
         for at, (cell, colour) in enumerate(zip(cells, colours, strict=True)):
-            blank = "" if at == last else " " * (widths[at] - columns_of(cell))
-            painted = style.paint(cell, colour) if colour and cell else cell
+            blank = "" if at == last else " " * (widths[at] - cell_len(cell))
+            painted = style.paint(cell, colour)
             shown.append(blank + painted if head[at] in right else painted + blank)
         return _GAP.join(shown).rstrip()
 
     lines = [line(head, ["bold"] * len(head))]
-    for row, cells in zip(rows, flat, strict=True):
-        whole = [*cells, in_a_line(_text(row[last]), room)]
-        lines.append(line(whole, [_colour(cell) for cell in row]))
+    for row, cells in zip(rows, names, strict=True):
+        colours = [_colour(cell) for cell in row]
+        if not wrap:
+            lines.append(line([*cells, one_line(_text(row[last]), room)], colours))
+            continue
+        first, *more = wrapped(_text(row[last]), room) or [""]
+        lines.append(line([*cells, first], colours))
+        lines += [line([*([""] * last), part], colours) for part in more]
     return lines
 
 
-def outcome_cell(outcome: str) -> Cell:
-    """Return an outcome in its colour."""
-    return outcome or "-", OUTCOME_COLOURS.get(outcome, "")
+def wrapped(text: str, columns: int) -> list[str]:
+    """Return a text in lines of at most so many columns, broken at blanks where it has some."""
+    from rich.text import Text
 
-
-def width(stream: TextIO | None = None) -> int:
-    """Return how many columns a stream shows, standard output if none is given."""
-    try:
-        return os.get_terminal_size((stream or sys.stdout).fileno()).columns or _WIDE
-    except (OSError, ValueError):
-        return _WIDE
+    flat = Text(" ".join(clean(text).split()))
+    return [part.plain.rstrip() for part in flat.wrap(console(), columns)]
 
 
 def _text(cell: Cell) -> str:
@@ -154,3 +194,79 @@ def _text(cell: Cell) -> str:
 
 def _colour(cell: Cell) -> str:
     return "" if isinstance(cell, str) else cell[1]
+
+
+@contextmanager
+def waiting(words: str) -> Iterator[None]:
+    """Show the words on standard error while the block runs, if that is a terminal."""
+    with Progress(words):
+        yield
+
+
+class Progress:
+    """A live view of jobs: what runs now and for how long, what came of others, how many are left.
+
+    A thread of its own paints it on standard error; it is wiped at the end. Where that is not a
+    terminal, nothing is shown.
+    """
+
+    def __init__(self, note: str = "", *, stream: TextIO | None = None, delay: float = 0.0) -> None:
+        self.note = note  # shown while no job has begun, after `delay` seconds
+        self._stream = stream or sys.stderr
+        self._jobs: dict[str, tuple[float, str, Cell]] = {}  # its start, its time, its result
+        self._shown_from = time.monotonic() + delay
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        if is_terminal(self._stream):
+            from rich.live import Live
+
+            self._live = Live(
+                console=console(self._stream),
+                get_renderable=self._view,
+                transient=True,
+                refresh_per_second=8,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            with suppress(OSError, ValueError):  # the terminal is gone
+                self._live.start(refresh=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            with suppress(OSError, ValueError):
+                self._live.stop()
+
+    def begin(self, job: str) -> None:
+        """Show that a job runs."""
+        self._jobs[job] = (time.monotonic(), "", "")
+
+    def end(self, job: str, result: Cell, seconds: float) -> None:
+        """Show what came of a job, and how long it took."""
+        since, *_ = self._jobs.get(job, (time.monotonic(),))
+        self._jobs[job] = (since, f"{seconds:.1f} s", result)
+
+    def _view(self) -> Group:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        jobs = dict(self._jobs)  # other threads add to it
+        now = time.monotonic()
+        columns, rows = _size(self._stream)
+        if not jobs:
+            note = one_line(self.note, columns - 1) if now >= self._shown_from else ""
+            return Group(Text(note, "dim"))
+        running = {job: known for job, known in jobs.items() if not known[1]}
+        left = Text(f"  {len(jobs) - len(running)} of {len(jobs)} done", "dim", no_wrap=True)
+        view = Table(box=None, padding=(0, 0, 0, 2), pad_edge=True, show_header=False)
+        for _ in range(3):
+            view.add_column(no_wrap=True, overflow="ellipsis")
+        for job, (since, took, result) in (jobs if len(jobs) < rows - 1 else running).items():
+            view.add_row(
+                Text(shorten_middle(job, _MAX_NAME)),
+                Text(took or f"{now - since:.0f} s", "dim"),
+                Text(_text(result), _colour(result)) if took else Text("running", "dim"),
+            )
+        return Group(view, left) if len(jobs) > 1 else Group(view)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from notyet.cli.lines import json_line
 from notyet.cli.person import refuse
+from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style
 from notyet.config.compile import compile_text
 from notyet.config.document import Mistake

@@ -187,7 +187,7 @@ def _run(args: argparse.Namespace, work: With) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        from notyet.cli.lines import give_up
+        from notyet.cli.streams import give_up
 
         give_up(sys.stdout)
         read_it = f"read it with: notyet tasks show {result.task_id}"
@@ -199,7 +199,7 @@ def _run(args: argparse.Namespace, work: With) -> int:
 def _answer(said: dict[str, Any] | str, result: Result) -> None:
     """Write what the caller wants to know to stdout."""
     if isinstance(said, dict):
-        from notyet.cli.lines import json_line
+        from notyet.cli.streams import json_line
 
         print(json_line(said), flush=True)
     elif said.strip() and result.ending == "done":  # else it is no answer

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from notyet.cli.lines import QuietLines, in_a_line
+from notyet.cli.lines import QuietLines
+from notyet.cli.terminal import one_line
 from notyet.core.note import note
 from notyet.core.text import bounded, clean, visible
 from notyet.core.verdict import Block
@@ -59,13 +60,13 @@ class Screen:
     def begin(self, task: str, prompt: str) -> None:
         """Say what is asked of whom."""
         self._task = task
-        self._event("task", f"{task}: {in_a_line(prompt, self._lines.room - len(task) - 2)}")
+        self._event("task", f"{task}: {one_line(prompt, self._lines.room - len(task) - 2)}")
 
     def gates(self, names: Sequence[str], limit: int) -> None:
         """Say what must be true before the agent may stop."""
         self._gates = names
         times = "1 send-back" if limit == 1 else f"{limit} send-backs"
-        self._event("gates", in_a_line(f"{', '.join(names)} (at most {times})", self._lines.room))
+        self._event("gates", one_line(f"{', '.join(names)} (at most {times})", self._lines.room))
 
     def say(self, text: str, *, who: str = "notyet") -> None:
         """Say something to the user, in full: it may name a command to run."""
@@ -101,13 +102,13 @@ class Screen:
             self.warn("its last answer was empty; the one before, which a gate sent back, is kept")
 
     def _says(self, progress: Progress) -> None:
-        text = in_a_line(progress.text, self._lines.room)
+        text = one_line(progress.text, self._lines.room)
         if text:
             self._event(self._agent, text)
 
     def _uses(self, progress: Progress) -> None:
-        tool = in_a_line(visible(progress.tool), 40)
-        given = in_a_line(progress.text, max(10, self._lines.room - len(tool) - 2))
+        tool = one_line(visible(progress.tool), 40)
+        given = one_line(progress.text, max(10, self._lines.room - len(tool) - 2))
         words = f"{tool}: {given}" if given not in {"", "{}"} else tool
         self._event(self._agent, self.paint(words, "dim"))
 
@@ -127,7 +128,7 @@ class Screen:
             self._event("gates", "  ".join(self._report(report) for report in decision.reports))
         if isinstance(decision.verdict, Block):
             self._sent_back = decision.verdict.prompt
-            words = in_a_line(_noted(decision), self._lines.room - 9)
+            words = one_line(_noted(decision), self._lines.room - 9)
             self._event("notyet", f"{self.paint('not yet', 'bold', 'red')}: {words}")
 
     def _report(self, report: Report) -> str:
@@ -139,7 +140,7 @@ class Screen:
 
     def _steered(self, progress: Progress) -> None:
         if progress.text != self._sent_back:  # else it has been said already
-            words = in_a_line(progress.text, self._lines.room - 9)
+            words = one_line(progress.text, self._lines.room - 9)
             self._event("notyet", f"{self.paint('steered', 'bold', 'cyan')}: {words}")
 
     def _event(self, who: str, text: str) -> None:
@@ -148,7 +149,7 @@ class Screen:
 
 def error_in_a_line(error: str) -> str:
     """Return an error with its end, where programs say what was wrong."""
-    return in_a_line(bounded(clean(error), _LONGEST_ERROR), 2 * _LONGEST_ERROR)
+    return one_line(bounded(clean(error), _LONGEST_ERROR), 2 * _LONGEST_ERROR)
 
 
 def _noted(decision: Decision) -> str:
@@ -162,13 +163,13 @@ def _ending(result: Result, decision: Decision | None) -> tuple[str, str]:
     if result.ending != "done":
         return result.ending, "yellow"
     if result.outcome == "halted":
-        return f"ended by a gate: {in_a_line(result.stop_reason or '', 300)}", "yellow"
+        return f"ended by a gate: {one_line(result.stop_reason or '', 300)}", "yellow"
     if result.outcome == "skipped":
         return "done; nothing was checked", "green"
     if result.outcome == "observed":
         return "done; the gates only watched", "green"
     said = _noted(decision) if decision is not None else ""
-    said = said or in_a_line(f"{result.outcome}: {result.stop_reason or ''}".rstrip(": "), 300)
+    said = said or one_line(f"{result.outcome}: {result.stop_reason or ''}".rstrip(": "), 300)
     return said, "green" if result.outcome == "passed" else "yellow"
 
 

@@ -28,7 +28,7 @@ CHANGED = '[gates]\ntests = "echo ran >> {ran}"\n'
 
 
 def command(*argv):
-    return [sys.executable, "-I", "-S", str(ENTRY), "check", *argv]
+    return [sys.executable, "-I", str(ENTRY), "check", *argv]
 
 
 def rows(out):

@@ -18,7 +18,7 @@ GREEN = b"\x1b[32m"
 
 def start(folder, *argv, environ=None, **streams):
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(ENTRY), "check", *argv],
+        [sys.executable, "-I", str(ENTRY), "check", *argv],
         cwd=folder,
         env=environ or clean_environ(TERM="xterm"),
         start_new_session=True,
@@ -183,7 +183,7 @@ def parent_is(pid, child):
 def test_what_whoever_started_it_ignores_does_not_end_a_check(tmp_path):
     folder = new_project(tmp_path / "p", waiting_for(tmp_path / "go"))
     argv = ["/bin/sh", "-c", 'trap "" HUP; echo ready >&2; exec "$@"', "sh"]
-    argv += [sys.executable, "-I", "-S", str(ENTRY), "check", "--json"]
+    argv += [sys.executable, "-I", str(ENTRY), "check", "--json"]
     started = subprocess.Popen(
         argv,
         cwd=folder,

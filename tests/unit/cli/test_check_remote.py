@@ -13,7 +13,7 @@ from workspaces import trust_there, unreachable, write_there
 
 def check(box, folder, *argv, **environ):
     return subprocess.run(
-        [sys.executable, "-I", "-S", str(ENTRY), "check", *argv],
+        [sys.executable, "-I", str(ENTRY), "check", *argv],
         cwd=folder,
         env=clean_environ(**box.environ | environ),
         stdin=subprocess.DEVNULL,

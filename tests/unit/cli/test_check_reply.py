@@ -50,7 +50,7 @@ SITUATIONS = {
 def checked(file, host, **environ):
     """Run `notyet check --json` as a person does; return what it says of the reply."""
     ended = subprocess.run(
-        [sys.executable, "-I", "-S", ENTRY, "check", "--as", host, "--payload", file, "--json"],
+        [sys.executable, "-I", ENTRY, "check", "--as", host, "--payload", file, "--json"],
         capture_output=True,
         stdin=subprocess.DEVNULL,
         timeout=60,

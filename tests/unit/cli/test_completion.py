@@ -53,7 +53,7 @@ def project(tmp_path, monkeypatch):
     (project / "folder").mkdir()
     program = tmp_path / "bin" / "notyet"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {ENTRY} "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -I {ENTRY} "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("TERM", "dumb")

@@ -84,7 +84,6 @@ def test_the_demo_runs_from_a_bare_checkout():
         [
             sys.executable,
             "-I",
-            "-S",
             "-c",
             f"import sys; sys.path.insert(0, {str(source)!r}); "
             "from notyet.cli.main import main; sys.exit(main(['demo']))",

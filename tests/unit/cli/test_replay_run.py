@@ -89,7 +89,7 @@ def test_what_a_gate_leaves_behind_is_swept(project, tmp_path):
     changed(project, ("[gates.tests]", docs), name="notyet.toml")
     trust(project / "notyet.toml")
     done = subprocess.run(
-        [sys.executable, "-I", "-S", str(ENTRY), "replay", "--run"],
+        [sys.executable, "-I", str(ENTRY), "replay", "--run"],
         cwd=project,
         env=clean_environ(),
         capture_output=True,

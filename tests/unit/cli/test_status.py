@@ -158,7 +158,7 @@ def test_without_a_home_it_says_so(world):
 def test_in_a_folder_that_is_gone_it_says_so(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
-    script = f"rmdir {gone}; exec {sys.executable} -I -S {ENTRY} status"
+    script = f"rmdir {gone}; exec {sys.executable} -I {ENTRY} status"
     done = subprocess.run(
         ["/bin/sh", "-c", script], cwd=gone, env=clean_environ(), capture_output=True, text=True
     )
@@ -257,7 +257,7 @@ def test_a_program_may_be_named_in_any_way_that_a_shell_takes(world, program):
 
 
 def test_a_program_may_be_a_script_without_a_first_line(world):
-    world.program("notyet", f'exec {sys.executable} -I -S {ENTRY} "$@"', "")
+    world.program("notyet", f'exec {sys.executable} -I {ENTRY} "$@"', "")
     assert world.found() == (0, {})
 
 
@@ -297,7 +297,7 @@ def test_every_code_has_its_line_on_the_page():
 
 def run_status(environ, **options):
     return subprocess.run(
-        [sys.executable, "-I", "-S", str(ENTRY), "status"],
+        [sys.executable, "-I", str(ENTRY), "status"],
         env=environ,
         capture_output=True,
         text=True,

@@ -273,7 +273,7 @@ def test_with_ask_nothing_is_left_when_it_is_ended(world, number):
     temporary.mkdir()
     environ = clean_environ(HOME=str(world.home), PATH=os.environ["PATH"], TMPDIR=str(temporary))
     running = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(ENTRY), "status", "claude", "--ask"],
+        [sys.executable, "-I", str(ENTRY), "status", "claude", "--ask"],
         cwd=world.project,
         env=environ,
         stdout=subprocess.DEVNULL,

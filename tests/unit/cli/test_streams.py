@@ -35,7 +35,7 @@ def folder(tmp_path):
 
 def run(folder, argv, encoding):
     return subprocess.run(
-        [sys.executable, "-S", str(ENTRY), *argv],
+        [sys.executable, str(ENTRY), *argv],
         cwd=folder,
         env=clean_environ(PYTHONIOENCODING=encoding, LC_ALL="C.UTF-8"),
         stdin=subprocess.DEVNULL,

@@ -1,0 +1,84 @@
+"""Standard streams: open them where they are closed, give up one whose reader is gone."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from io import TextIOWrapper
+from typing import TYPE_CHECKING
+
+from notyet.light import dumps
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+
+def give_up(stream: TextIO) -> None:
+    """Let what is still written to a stream go nowhere: Python tries once more when it ends."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+    except (OSError, ValueError):
+        return
+
+
+def give_up_unwritable() -> None:
+    """Let what cannot be written any more go nowhere, as on a terminal that was closed."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            give_up(stream)
+
+
+_IN_ASCII = {"✓": "ok", "✗": "x", "…": "...", "·": "-"}
+
+
+def _replace_unencodable(error: UnicodeError) -> tuple[str | bytes, int]:
+    if isinstance(error, UnicodeEncodeError):
+        known = _IN_ASCII.get(error.object[error.start])
+        if known:
+            return known, error.start + 1
+    return codecs.backslashreplace_errors(error)
+
+
+def tolerate(stream: TextIO) -> None:
+    """Write a letter that a stream's encoding lacks as ASCII, instead of failing."""
+    codecs.register_error("notyet", _replace_unencodable)
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors="notyet")
+
+
+def json_line(value: object) -> str:
+    """Return a value as JSON on one line that every reader takes: without lone surrogates."""
+    return dumps(readable(value))
+
+
+def readable(value: object) -> object:
+    """Return a plain value in which all text has UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {name: readable(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [readable(item) for item in value]
+    return value
+
+
+def open_streams() -> None:
+    """Make ready for whatever is written, and whoever reads it.
+
+    What was closed before we began leads nowhere: else another file gets its number.
+    """
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # which is `fd`, the lowest that is free
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(fd, mode, encoding="utf-8", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        tolerate(stream)

@@ -1,0 +1,245 @@
+"""Tables, colours and progress: aligned, safe for hostile text, plain where no terminal is."""
+
+import fcntl
+import io
+import os
+import pty
+import re
+import struct
+import termios
+import threading
+
+import pytest
+from rich.cells import cell_len
+
+import installs
+from notyet.cli.terminal import (
+    Progress,
+    Style,
+    cut,
+    one_line,
+    outcome_cell,
+    padded,
+    shorten_middle,
+    table,
+    waiting,
+    width,
+)
+
+PLAIN = Style(io.StringIO())
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _environ(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+
+
+@pytest.mark.parametrize(
+    ("stream", "environ", "is_painted"),
+    [
+        (Terminal(), {}, True),
+        (io.StringIO(), {}, False),
+        (Terminal(), {"NO_COLOR": "1"}, False),
+        (Terminal(), {"NO_COLOR": ""}, True),
+        (Terminal(), {"TERM": "dumb"}, False),
+        (io.StringIO(), {"FORCE_COLOR": "1"}, True),
+        (io.StringIO(), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colours_are_for_terminals_unless_a_variable_says_otherwise(
+    stream, environ, is_painted, monkeypatch
+):
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert Style(stream).paint("x", "red") == ("\x1b[31mx\x1b[0m" if is_painted else "x")
+
+
+def test_columns_are_as_wide_as_their_widest_cell_and_lines_end_without_blanks():
+    lines = table(("ID", "NAME", "WHY"), [("1", "lint", "x"), ("12", "a", "")], PLAIN)
+    assert lines == ["ID  NAME  WHY", "1   lint  x", "12  a"]
+
+
+def test_numbers_can_be_aligned_to_the_right():
+    lines = table(("GATE", "N", "X"), [("a", "5", "x"), ("b", "500", "x")], PLAIN, right=("N",))
+    assert lines == ["GATE    N  X", "a       5  x", "b     500  x"]
+
+
+def test_the_last_column_is_cut_to_the_terminal_and_never_to_nothing():
+    row = [("1", "w" * 200)]
+    assert len(table(("ID", "WHY"), row, PLAIN, columns=60)[1]) == 60
+    assert table(("ID", "WHY"), row, PLAIN, columns=1)[1] == "1   " + "w" * 12 + " ..."
+
+
+def test_the_last_column_can_be_wrapped():
+    lines = table(("ID", "WHY"), [("1", "one two three four")], PLAIN, columns=20, wrap=True)
+    assert lines == ["ID  WHY", "1   one two three", "    four"]
+
+
+def test_long_names_keep_their_end():
+    lines = table(("NAME", "WHY"), [("a" * 50 + "/test_pay.py", "x")], PLAIN)
+    assert lines[1] == "a" * 19 + "..." + "aaaaaa/test_pay.py  x"
+    assert shorten_middle("測試" * 9, 11) == "測試...測試"
+
+
+def test_colours_stand_around_the_words_and_not_around_the_blanks():
+    rows = [(outcome_cell("passed"), "x"), (outcome_cell("failed_open"), "y")]
+    lines = table(("OUTCOME", "X"), rows, Style(Terminal()))
+    assert lines[1] == "\x1b[32mpassed\x1b[0m       x"
+    assert outcome_cell("") == ("-", "")
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[31mred\x1b[0m", "a\nb", "\ud800x", "x" * 1_000_000])
+def test_hostile_text_stays_on_its_line_in_every_column(hostile):
+    lines = table(("A", "B", "C"), [(hostile, "b", hostile)], PLAIN, columns=100)
+    assert len(lines) == 2
+    assert len(lines[1]) <= 100
+    assert lines[1].isprintable()
+    lines[1].encode()
+
+
+def test_wide_letters_are_counted_by_their_columns():
+    lines = table(("NAME", "N", "WHY"), [("測試", "5", "x"), ("lint", "6", "y" * 9)], PLAIN)
+    assert lines == ["NAME  N  WHY", "測試  5  x", "lint  6  yyyyyyyyy"]
+    assert one_line("測" * 10, 20) == "測" * 10
+    assert one_line("測" * 10, 19) == "測" * 7 + " ..."
+    assert [cut("測試a", 3), cut("測試a", 5), cut("測", -1)] == ["測", "測試a", ""]
+    assert cell_len(padded("測試", 9)) == 9
+
+
+def test_a_stream_that_is_not_a_terminal_has_a_fixed_width(tmp_path):
+    assert width(io.StringIO()) == 120
+    with open(tmp_path / "f", "w") as file:
+        assert width(file) == 120
+
+
+class Screen:
+    """A terminal that a test holds, and what was written to it."""
+
+    def __init__(self, rows=24, columns=80):
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.stream = os.fdopen(theirs, "w")
+        self.seen = ""
+        self._more = threading.Condition()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self):
+        try:
+            while block := os.read(self._ours, 65536):
+                with self._more:
+                    self.seen += block.decode()
+                    self._more.notify()
+        except OSError:  # the other end is closed
+            return
+
+    def until(self, pattern):
+        with self._more:
+            assert self._more.wait_for(lambda: re.search(pattern, self.seen), 30), self.seen
+
+    def end(self):
+        """Return what is left on the screen at the end."""
+        self.stream.close()
+        self._thread.join(30)
+        os.close(self._ours)
+        return re.sub(r"\x1b\[\??[0-9;]*[A-Za-z]|\r", "", self.seen.rpartition("\x1b[2K")[2])
+
+
+def test_a_terminal_says_its_width():
+    screen = Screen(columns=77)
+    assert width(screen.stream) == 77
+    screen.end()
+
+
+def test_progress_shows_what_runs_what_ended_and_how_many_are_left(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = Screen()
+    with Progress(stream=screen.stream) as progress:
+        progress.begin("lint")
+        progress.end("lint", ("failed", "red"), 2.25)
+        progress.begin("\x1b[31mtests\n")
+        screen.until(r"  lint +2.2 s +failed *\r\n  tests +\d s +running *\r\n  1 of 2 done")
+    assert screen.end().strip() == ""
+    assert "\x1b[31m" not in screen.seen
+
+
+def test_progress_is_wiped_after_an_error():
+    screen = Screen()
+
+    def fail():
+        with Progress(stream=screen.stream) as progress:
+            progress.begin("lint")
+            screen.until("running")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert screen.end().strip() == ""
+
+
+@pytest.mark.parametrize("columns", [6, 10, 20, 40])
+@pytest.mark.parametrize("name", ["a name that is much too long for it", "測試" * 12, "é" * 30])
+def test_no_line_of_progress_takes_a_second_row(monkeypatch, name, columns):
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = Screen(columns=columns)
+    with Progress(stream=screen.stream) as progress:
+        progress.begin(name)
+        progress.begin("b" + name)
+        progress.end("b" + name, "broken", 12345.0)
+        screen.until(r"(\r\n.*){2}")
+    screen.end()
+    shown = re.sub(r"\x1b\[\??[0-9;]*[A-Za-z]", "\r", screen.seen)
+    assert all(cell_len(line) <= columns for line in re.split(r"[\r\n]+", shown))
+
+
+def test_with_few_rows_the_jobs_that_run_are_shown():
+    screen = Screen(rows=5)
+    with Progress(stream=screen.stream) as progress:
+        for number in range(9):
+            progress.begin(f"over{number}")
+            progress.end(f"over{number}", "passed", 1.0)
+        progress.begin("runs")
+        screen.until(r"runs +\S*\d s\S* +\S*running")
+    assert screen.end().strip() == ""
+
+
+def test_a_note_is_shown_until_the_first_job_begins():
+    screen = Screen()
+    with Progress("looking at the files ...", stream=screen.stream) as progress:
+        screen.until("looking at the files ...")
+        progress.begin("lint")
+        screen.until("lint")
+    assert screen.end().strip() == ""
+
+
+def test_a_terminal_that_is_gone_is_no_error(monkeypatch):
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    screen = Screen()
+    with Progress(stream=screen.stream) as progress:
+        os.close(screen.stream.fileno())
+        progress.begin("lint")
+    with pytest.raises(OSError):
+        screen.stream.close()
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_nothing_is_painted_where_it_could_not_be_wiped(tmp_path, monkeypatch, term):
+    monkeypatch.setenv("TERM", term)
+    stream = Terminal() if term == "dumb" else io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    with waiting("removing ..."), Progress() as progress:
+        progress.begin("lint")
+    assert stream.getvalue() == ""
+
+
+def test_status_says_on_a_terminal_what_it_waits_for(tmp_path, home):
+    (home / ".claude").mkdir()
+    _, shown = installs.converse(tmp_path, ["status"], [])
+    assert "looking at Claude Code ..." in shown
