@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from config_texts import json_texts, toml_texts
 from notyet.config.document import Mistake
+from notyet.hosts.own_line import own_line
 from notyet.install import claude, codex
-from notyet.install.entry import EVENTS, entries, parsed
+from notyet.install.entry import EVENTS, entries
 from notyet.install.place import Place
 from notyet.install.refused import CannotInstall
 
@@ -26,7 +27,7 @@ LEAVES = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(),
 )
-COMMANDS = ["lint", "echo 'notyet hook'", "", "./lint.sh && notyet hook", "notyet hook || mail"]
+COMMANDS = ["lint", "notyet check", "", "./lint.sh && notyet hook", "notyet hook || mail"]
 HANDLERS = st.fixed_dictionaries(
     {"type": st.just("command"), "command": st.sampled_from(COMMANDS)},
     optional={"timeout": st.integers(0, 99), "x": LEAVES},
@@ -182,7 +183,7 @@ def test_toml_with_our_entries_says_what_it_said_and_gives_back_every_byte(
 @given(OURS)
 def test_every_command_that_we_write_is_known_again(ours):
     for entry in ours:
-        said = parsed(entry.command)
+        said = own_line(entry.command)
         assert said is not None
         assert (said.verb, said.host, said.timeout) == ("hook", "claude", entry.timeout)
         assert said.is_portable == entry.command.startswith("sh -c ")

@@ -24,10 +24,10 @@ from notyet.core.record import replace
 from notyet.core.text import bounded, visible
 from notyet.core.verdict import Block, Halt, Problem
 from notyet.engine.engine import Engine
-from notyet.hosts.shell_words import commands
 from notyet.install import HOSTS, host_named
 from notyet.install.refused import CannotInstall
 from notyet.project import look_at
+from notyet.run.shell import commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ def _runs(gate: Gate) -> Iterator[tuple[list[str], str]]:
     below = os.path.relpath(check.dir, folder) if check.dir else "."
     where = "" if below == "." else below
     yield list(check.argv), where
-    for words, _ in commands(check.script):
+    for words in commands(check.script):
         if words[:1] == ["cd"]:  # what follows runs elsewhere
             return
         yield words, where

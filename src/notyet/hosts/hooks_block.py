@@ -7,11 +7,12 @@ The block is validated before it comes here; what a host would skip is skipped, 
 
 from __future__ import annotations
 
+import shlex
+
 from notyet.core.gate import EVERY_AGENT, SPEAKING, Command, Gate, Match, Source, Starter
 from notyet.core.matcher import pattern_error
 from notyet.core.text import bounded
-from notyet.hosts import PATIENCE
-from notyet.hosts.own_command import ours_in, ours_of
+from notyet.hosts import PATIENCE, own_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -153,14 +154,9 @@ def _timeout(speaks: str, handler: dict[str, Any]) -> float:
     return float(timeout) if timeout > 0 else PATIENCE[speaks]
 
 
-def is_ours(command: str) -> bool:
-    """Tell whether a shell's command runs notyet's own hook, however that is written."""
-    return ours_in(command) is not None
-
-
 def is_own(speaks: str, handler: Mapping[str, Any]) -> bool:
-    """Tell whether an entry is notyet's own hook, with or without a shell."""
-    arguments = _arguments(speaks, handler)
-    if arguments is None:
-        return is_ours(handler["command"])
-    return ours_of([handler["command"], *arguments]) is not None
+    """Return True if an entry is notyet's own hook, with or without a shell."""
+    arguments = _arguments(speaks, handler) or ()
+    return own_line.is_own(
+        shlex.join([handler["command"], *arguments]) if arguments else handler["command"]
+    )

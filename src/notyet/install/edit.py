@@ -9,8 +9,8 @@ from __future__ import annotations
 from copy import deepcopy
 
 from notyet.core.record import Record
-from notyet.hosts.own_command import is_only_hook
-from notyet.install.entry import EVENTS, parsed
+from notyet.hosts.own_line import is_own_hook, own_line
+from notyet.install.entry import EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,12 +133,12 @@ def path_of(one: Registration) -> Path:
 
 def is_hook(one: Registration) -> bool:
     """Tell whether an entry is what `install` writes, so that it may be replaced and removed."""
-    return is_only_hook(one.command)
+    return is_own_hook(one.command)
 
 
 def is_mixed(one: Registration) -> bool:
     """Tell whether an entry runs our hook and other commands too, and so is a person's own."""
-    said = parsed(one.command)
+    said = own_line(one.command)
     return said is not None and said.verb == "hook" and not is_hook(one)
 
 

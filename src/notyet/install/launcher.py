@@ -18,7 +18,7 @@ from hashlib import blake2b
 
 from notyet.config.read_file import read_file
 from notyet.core.text import visible
-from notyet.hosts.own_command import INSTALLATION, LAUNCHER
+from notyet.hosts.own_line import LAUNCHER
 from notyet.install.packing import HEAD, SIGN, Package, is_current
 from notyet.install.replacing import write_private
 from notyet.light import data_home
@@ -92,7 +92,7 @@ def installation(root: str) -> str:
     """Return a name for the notyet that lies in a folder; upgrades of Python do not change it."""
     before, version, behind = _parted(root)
     known = f"{before}/python/{behind}" if version else root
-    return blake2b(os.fsencode(known), digest_size=INSTALLATION // 2).hexdigest()
+    return blake2b(os.fsencode(known), digest_size=6).hexdigest()
 
 
 def command_words(folder: str, python: str) -> list[str]:

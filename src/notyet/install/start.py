@@ -8,8 +8,7 @@ import shlex
 
 from notyet.core.record import Record, replace
 from notyet.errors import NotyetError
-from notyet.hosts.own_command import is_only_hook
-from notyet.install.entry import parsed
+from notyet.hosts.own_line import is_own_hook
 from notyet.install.launcher import command_words
 
 # Folders that a tool makes for one run, and may clear at any time. Those of uv have usual names.
@@ -44,7 +43,7 @@ def launched_start(usual: Start, folder: str, python: str) -> Start:
         why = str(error)
     if not folder:
         why = "there is no home folder to keep the launcher in; set HOME, or XDG_DATA_HOME"
-    elif not why and not is_only_hook(f"{line} hook"):  # we would not know it again
+    elif not why and not is_own_hook(f"{line} hook"):  # we would not know it again
         why = f"{python or 'this Python'} is no usual name of a Python"
     elif not why:
         why = _unwritable(folder)
@@ -64,14 +63,6 @@ def launched(folder: str, python: str) -> str:
     *start, launcher = command_words(folder, python)
     line = " ".join(_quoted(word) for word in (*start, launcher))
     return _GUARD.format(_quoted(launcher)) + _THEN + line
-
-
-def unguarded(command: str) -> str:
-    """Return a command without its look whether our launcher can be read."""
-    guard, _, rest = command.partition(_THEN)
-    ours = parsed(rest)
-    is_guarded = ours is not None and guard == _GUARD.format(shlex.quote(ours.launcher))
-    return rest if is_guarded else command
 
 
 def _unwritable(folder: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from notyet.hosts.shell_words import commands
 from notyet.project.folder import Proposal, at
+from notyet.run.shell import commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _is_check(script: object) -> bool:
     """Tell whether a script looks at something, ends, and changes nothing."""
     if not isinstance(script, str) or _PLACEHOLDER in script:
         return False
-    started = [words for words, _ in commands(script) if words]
+    started = [words for words in commands(script) if words]
     if all(words[0] in _SAYING for words in started):
         return False
     return not any(_watches(words) or not _WRITING.isdisjoint(words) for words in started)

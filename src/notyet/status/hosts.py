@@ -10,7 +10,7 @@ from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
 from notyet.hosts import MARGIN, host_face
-from notyet.hosts.own_command import at_verb, ours_in
+from notyet.hosts.own_line import own_line
 from notyet.install import host_named
 from notyet.install.entry import EVENTS, STOPS
 from notyet.install.registered import registrations
@@ -228,15 +228,9 @@ def _lines(look: Look) -> list[Registration]:
 
 def config_of(entry: Registration, cwd: str) -> str | None:
     """Return the file that a command uses instead of others: empty for none, None if unknown."""
-    words = ours_in(entry.command) or []
-    options = words[at_verb(words) + 1 :] if words else []
-    for at, word in enumerate(options):
-        name, sign, value = word.partition("=")
-        if name == "--config":
-            path = value if sign else "".join(options[at + 1 : at + 2])
-            is_known = not any(sign in path for sign in "$`~*?")
-            return os.path.join(cwd, path) if is_known else None
-    return ""
+    line = own_line(entry.command)
+    config = line.config if line is not None else ""
+    return os.path.join(cwd, config) if config else config
 
 
 def _setup(look: Look, entry: Registration | None, config: str) -> Setup:

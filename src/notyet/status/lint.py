@@ -13,7 +13,7 @@ from notyet.core.event import SCOPES
 from notyet.core.gate import Command, place_of
 from notyet.core.text import visible
 from notyet.git.run import HARMLESS, QUIET, own_environ
-from notyet.hosts.shell_words import commands
+from notyet.run.shell import commands
 from notyet.status.gated import leaves_nobody
 from notyet.status.waits import time_of
 
@@ -113,7 +113,7 @@ def programs_in(script: str) -> Iterator[str]:
     if _NOT_SIMPLE.search(script):
         return
     is_first = True
-    for words, _ in commands(script):
+    for words in commands(script):
         rest = _without_assignments(words)
         if not rest:
             continue

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import tempfile
 
 from notyet import __version__
@@ -18,9 +17,7 @@ from notyet.core.record import Record
 from notyet.core.text import clean, first_line
 from notyet.hook.probe import NOTHING, SESSION, VARIABLE, would_ask
 from notyet.hosts import PATIENCE, command_face, host_face
-from notyet.hosts.own_command import at_verb, is_only_hook, ours_of
-from notyet.install.entry import parsed, portable
-from notyet.install.start import unguarded
+from notyet.hosts.own_line import ISOLATED, own_line
 from notyet.install.worktree import main_root
 from notyet.light import dumps, loads
 from notyet.run.spawn import Job
@@ -42,7 +39,6 @@ if TYPE_CHECKING:
 _OF_PROJECTS = ("project", "local")
 # Variables that a project's settings may set without changing which program is run.
 _HARMLESS = ("NOTYET_", "CLAUDE_CODE_")
-_ISOLATED = ["-I", "-S"]
 
 
 def is_skipped(look: Look, entry: Registration) -> bool:
@@ -72,37 +68,19 @@ def not_probed(look: Look, entry: Registration, why: str) -> Fault:
 
 
 def _is_only_ours(command: str) -> bool:
-    ours = parsed(command)
-    if ours is not None and ours.verb == "conclaude":
-        words = _words(command)
-        return bool(words) and ours_of(words) == words
-    return is_only_hook(command)
+    line = own_line(command)
+    return line is not None and line.is_plain
 
 
 def _is_plain(look: Look, command: str) -> bool:
-    """Tell whether a line names a notyet that is none of the project's, and does nothing else."""
-    words = _words(unguarded(command))
-    if words[:2] == ["sh", "-c"]:
-        called = _words(words[-1].rpartition("; exec ")[2])
-        return called[:1] == ["notyet"] and command == portable(shlex.join(called[1:]))
-    if not words or ours_of(words) != words:
+    """Return True if a line starts a notyet from outside the project, and does nothing else."""
+    line = own_line(command)
+    if line is None or not line.start:
         return False
-    start = words[: at_verb(words)]
-    if start == ["notyet"]:
+    if line.start == ("notyet",):
         return True
-    is_script = len(start) == 1
-    if not is_script and (start[1:-1] != _ISOLATED):  # else it may find its modules here
-        return False
-    return all(_is_outside(look, path) for path in {start[0], start[-1]})
-
-
-def _words(command: str) -> list[str]:
-    """Return a line's words; none where a shell would do more than part them."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return []
-    return words if shlex.join(words) == command else []
+    is_isolated = len(line.start) == 1 or line.start[1:-1] == ISOLATED
+    return is_isolated and all(_is_outside(look, line.start[at]) for at in (0, -1))
 
 
 def _is_outside(look: Look, path: str) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from notyet.core.record import Record
 from notyet.hosts import MARGIN, PATIENCE, time_to_answer
+from notyet.hosts.own_line import own_line
 from notyet.install import HOSTS, host_named
-from notyet.install.entry import STOPS, parsed
+from notyet.install.entry import STOPS
 from notyet.status.faults.entries import DEFAULT_TIMEOUT, waiting_time
 
 TYPE_CHECKING = False
@@ -44,7 +45,7 @@ def waits_here(folder: str, environ: Mapping[str, str]) -> list[Wait]:
 
 def time_for(host: str, entry: Registration) -> float:
     """Return how long gates may take for an entry: until its command, or its host, gives up."""
-    ours = parsed(entry.command)
+    ours = own_line(entry.command)
     said = ours.timeout if ours is not None else None
     patience = PATIENCE[host] if said is None else said
     return time_to_answer(min(patience, waiting_time(host, entry)))

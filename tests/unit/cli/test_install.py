@@ -11,7 +11,8 @@ from hook_runs import ask as ask_hook
 from hook_runs import new_project, payload, query, stops
 from notyet.cli import person
 from notyet.cli.main import main
-from notyet.install.entry import EVENTS, parsed
+from notyet.hosts.own_line import own_line
+from notyet.install.entry import EVENTS
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
 
@@ -34,7 +35,7 @@ def test_a_host_gets_all_events_with_an_absolute_command_and_explicit_timeouts(
     for event, ((command, timeout),) in found.items():
         program, rest = command.split(" hook ")
         assert os.path.isfile(program.split()[-1])
-        assert os.access(parsed(command).program, os.X_OK)
+        assert os.access(own_line(command).program, os.X_OK)
         assert timeout == (1800 if event.endswith("Stop") else 30)
         assert rest == f"--host {host} --timeout {timeout}"
     said = capsys.readouterr().out
@@ -158,7 +159,7 @@ def test_for_a_project_the_command_works_for_everybody(host, place, home, capsys
 def test_local_settings_are_for_one_person(place, capsys):
     assert main(["install", "claude", "--local", "--yes"]) == 0
     found = commands(place / ".claude" / "settings.local.json")
-    assert parsed(found["Stop"][0][0]).launcher.startswith("/")
+    assert own_line(found["Stop"][0][0]).launcher.startswith("/")
     assert main(["install", "codex", "--local", "--yes"]) == 1
     assert "use --user or --project" in capsys.readouterr().err
 

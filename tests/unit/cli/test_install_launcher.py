@@ -13,7 +13,7 @@ from hook_runs import FAILING, clean_environ, new_project, payload
 from launching import copy_of_package
 from notyet.cli.main import main
 from notyet.config.find import state_folder
-from notyet.install.entry import parsed
+from notyet.hosts.own_line import own_line
 from notyet.install.launcher import data_folder, installation, is_laid, own_folder, own_root
 
 
@@ -29,8 +29,8 @@ def line_of(path, event="Stop"):
 def test_installing_lays_the_launcher_that_it_registers(place, home, data):
     assert main(["install", "claude", "--yes"]) == 0
     line = line_of(home / ".claude/settings.json")
-    assert parsed(line).launcher == f"{data}/launch.py"
-    assert parsed(line).program == sys.executable
+    assert own_line(line).launcher == f"{data}/launch.py"
+    assert own_line(line).program == sys.executable
     assert is_laid(data, own_root())
     project = new_project(place / "p", FAILING)
     done = subprocess.run(
@@ -81,7 +81,7 @@ def test_an_older_registration_becomes_one_of_the_launcher(place, home, data):
         assert main(["install", "claude", "--yes"]) == 0
         hooks = json.loads(settings.read_text())["hooks"]
         assert len(hooks["Stop"]) == 1
-        assert parsed(line_of(settings)).launcher == f"{data}/launch.py"
+        assert own_line(line_of(settings)).launcher == f"{data}/launch.py"
 
 
 def test_a_folder_that_cannot_be_written_leaves_the_settings_as_they_were(

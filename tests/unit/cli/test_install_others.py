@@ -16,7 +16,6 @@ MIXED = [
     "notyet hook || ./notify.sh",
     "if command -v notyet >/dev/null; then notyet hook; else ./mine.sh; fi",
 ]
-NOT_OURS = ["cat <<END\nnotyet hook\nEND", "command -v notyet hook"]
 
 
 @pytest.fixture
@@ -48,15 +47,6 @@ def test_a_hook_that_also_runs_other_commands_is_left_alone_and_told_of(command,
     assert main(["uninstall", "claude", "--yes"]) == 1
     assert "not installed for Claude Code" in capsys.readouterr().out
     assert main(["uninstall", "claude", "--yes", "--local"]) == 0
-
-
-@pytest.mark.parametrize("command", NOT_OURS)
-def test_a_hook_that_only_names_us_is_somebody_elses(command, settings, capsys):
-    write(settings, command)
-    before = settings.read_text()
-    assert main(["uninstall", "claude", "--yes"]) == 0
-    assert "other commands" not in capsys.readouterr().out
-    assert settings.read_text() == before
 
 
 def test_a_matcher_that_is_dropped_is_told_of_and_the_file_stays_on_one_line(settings, capsys):

@@ -76,7 +76,7 @@ def test_what_others_changed_since_stays(place, home):
 def test_our_entries_are_found_however_they_were_written(place, home):
     path = home / FILES["claude"]
     path.parent.mkdir()
-    commands = ["'/a b/notyet' hook", "uvx notyet hook --host claude", "echo 'notyet hook'"]
+    commands = ["'/a b/notyet' hook", "uvx notyet hook --host claude", "lint # notyet"]
     groups = [{"hooks": [{"type": "command", "command": command}]} for command in commands]
     groups.append({"hooks": [{"type": "command", "command": "/x/notyet", "args": ["hook"]}]})
     path.write_text(json.dumps({"hooks": {"Stop": groups, "stop": groups[:1]}}))

@@ -3,7 +3,7 @@
 import pytest
 
 from notyet.core.gate import Source, why_not
-from notyet.hosts.hooks_block import gates, is_ours, is_own, starters
+from notyet.hosts.hooks_block import gates, is_own, starters
 from support import stop, substop
 from wire import name_of, vectors
 
@@ -77,121 +77,12 @@ def test_a_matcher_chooses_subagents_and_says_nothing_about_the_main_agent(
     assert why_not(sub, stop()) != ""
 
 
-OURS = [
-    "notyet hook",
-    "notyet hook --host claude --timeout 600",
-    "/usr/local/bin/notyet hook",
-    '"/home/u/my tools/bin/notyet" hook',
-    "'/home/u/my tools/bin/notyet' 'hook' --host codex",
-    '"$HOME"/.local/bin/notyet hook',
-    "uvx notyet hook",
-    "python3 -m notyet hook",
-    "/old/checkout/.venv/bin/python -I -S /old/checkout/src/notyet/__main__.py hook --host mux",
-    "cd /w && notyet hook",
-    "cd /w;notyet hook;true",
-    "notyet hook||true",
-    "(notyet hook)",
-    "NOTYET_LEDGER=/x notyet hook",
-    "exec notyet \\\n  hook",
-    "A=1 B='x y' /x/notyet hook",
-    "env -u X A=1 notyet hook",
-    "timeout 60 notyet hook",
-    "uv run notyet hook",
-    "uv run --with x --project /p notyet hook",
-    "uv tool run notyet hook",
-    "uvx --from git+file:///x notyet hook",
-    "pipx run notyet hook",
-    "conda run -n e notyet hook",
-    "/usr/bin/env python3 -X utf8 -Im notyet hook",
-    "pypy3 -W ignore /c/notyet/__main__.py hook",
-    "/v/bin/python /v/bin/notyet hook",
-    "'/a b/python3.12' -I -S '/a b/notyet/__main__.py' hook",
-    "sh -c 'command -v notyet >/dev/null 2>&1 || exit 0; exec notyet hook --host codex'",
-    '/bin/bash -lc "exec \\"/a b/notyet\\" hook"',
-    "bash --norc -c 'notyet hook'",
-    "bash -c \"sh -c 'notyet hook'\"",
-    "eval 'notyet hook'",
-    "$(command -v notyet) hook",
-    '"$(which notyet)" hook',
-    "`which notyet` hook",
-    "${HOME}/bin/notyet hook",
-    "# first\nnotyet hook # then",
-    "if true; then notyet hook; fi",
-    "! notyet hook",
-    "/x/notyet/__main__.py hook",
-    "uv run /x/notyet/__main__.py hook",
-    "notyet conclaude Hooks Stop",
-    "\\notyet hook",
-    'notyet "ho\\\nok"',
-]
-FOREIGN = [
-    "lint",
-    "notyet",
-    "notyet check",
-    "echo notyet; run hook",
-    "notyet-hook",
-    "mynotyet hook",
-    "/opt/notyet/run hook",
-    "hook notyet",
-    "",
-    "echo 'run notyet hook'",
-    "echo notyet hook",
-    "env echo notyet hook",
-    "timeout 5 echo notyet hook",
-    "printf '%s' \"notyet hook\"",
-    "# notyet hook",
-    "true # notyet hook",
-    "lint 'notyet' # hook",
-    "git commit -m 'call notyet hook'",
-    "python3 -m pytest notyet hook",
-    "python3 -m",
-    "python3 -c 'notyet hook'",
-    "python3 check.py notyet hook",
-    "python3 -X",
-    "python3",
-    "sh notyet hook",
-    "/x/other/__main__.py hook # notyet",
-    "sh -c 'echo notyet hook'",
-    "sh -x; notyet",
-    "sh - notyet hook",
-    "A=1",
-    "env A=notyet",
-    "A=notyet hook",
-    "1A=x notyet hook",
-    "'notyet hook'",
-    "'notyet hook",
-    '"notyet hook',
-    "notyet\\",
-    "`notyet",
-    "$(notyet",
-    "${notyet",
-    "$(lint) notyet hook",
-    "sh -c " * 9 + "'notyet hook'",
-    "eval " * 9 + "notyet hook",
-    "env " * 50_000 + "notyet",
-    "(" * 50_000 + "notyet",
-    "$(" * 50_000 + "notyet",
-    "`" * 50_001 + "notyet",
-]
-
-
-@pytest.mark.parametrize("command", OURS)
-def test_our_own_hook_is_known_however_it_is_written(command):
-    assert is_ours(command)
-
-
-@pytest.mark.parametrize("command", FOREIGN, ids=range(len(FOREIGN)))
-def test_other_commands_are_not_ours(command):
-    assert not is_ours(command)
-
-
 @pytest.mark.parametrize(
     ("speaks", "handler", "own"),
     [
         ("claude", {"command": "/a b/notyet", "args": ["hook"]}, True),
         ("claude", {"command": "sh", "args": ["-c", "notyet hook"]}, True),
-        ("claude", {"command": "echo", "args": ["notyet", "hook"]}, False),
-        ("claude", {"command": "notyet hook", "args": []}, False),
+        ("claude", {"command": "lint", "args": ["hook"]}, False),
         ("codex", {"command": "notyet hook", "args": ["x"]}, True),
         ("codex", {"command": "notyet", "args": ["hook"]}, False),
     ],

@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 
-from notyet.install.entry import EVENTS, Ours, entries, parsed, portable
-
-LAUNCHER = "/d/notyet/0123456789ab/launch.py"
+from notyet.hosts.own_line import portable_line
+from notyet.install.entry import EVENTS, entries
 
 
 def script(folder, name="notyet"):
@@ -42,7 +41,7 @@ def test_the_portable_line_runs_notyet_in_every_shell_and_nothing_where_it_is_mi
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"there is no {shell} here")
-    line = portable("hook --host codex --timeout 9")
+    line = portable_line("hook --host codex --timeout 9")
     script(tmp_path / "bin")
     for path, said in (
         (f"{tmp_path}/bin:/usr/bin:/bin", "hook --host codex --timeout 9\n"),
@@ -52,37 +51,3 @@ def test_the_portable_line_runs_notyet_in_every_shell_and_nothing_where_it_is_mi
             [program, "-c", line], env={"PATH": path}, capture_output=True, text=True, timeout=30
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
-
-
-@pytest.mark.parametrize(
-    ("command", "ours"),
-    [
-        ("notyet hook", Ours(program="notyet")),
-        ("notyet conclaude Hooks Stop", Ours(program="notyet", verb="conclaude")),
-        (
-            "notyet hook --host=codex --timeout=1.5",
-            Ours(program="notyet", host="codex", timeout=1.5),
-        ),
-        ("notyet hook --host nobody --timeout x", Ours(program="notyet")),
-        ("notyet hook --timeout -3", Ours(program="notyet")),
-        ("notyet hook --timeout", Ours(program="notyet")),
-        ("$HOME/bin/notyet hook", Ours()),
-        ("~/bin/notyet hook", Ours()),
-        ('"$(which notyet)" hook', Ours()),
-        ("A=1 '/a b/notyet' hook", Ours(program="/a b/notyet")),
-        (portable("hook --host codex"), Ours(program="notyet", host="codex", is_portable=True)),
-        (
-            "test -f /d/notyet/launch.py && exec /p/python -I -S /d/notyet/launch.py hook",
-            Ours(program="/p/python", launcher="/d/notyet/launch.py"),
-        ),
-        (
-            f"test -r {LAUNCHER} && exec /p/python -I -S {LAUNCHER} hook",
-            Ours(program="/p/python", launcher=LAUNCHER),
-        ),
-        ("python /d/notyet/src/launch.py hook", None),
-        ("python /d/other/0123456789ab/launch.py hook", None),
-        ("echo notyet hook", None),
-    ],
-)
-def test_a_command_of_ours_is_read_again(command, ours):
-    assert parsed(command) == ours

@@ -14,7 +14,7 @@ import pytest
 
 from hook_runs import FAILING, PASSING, new_project, payload, run_hook
 from launching import copy_of_package, from_pack, laid, started
-from notyet.hosts.own_command import is_launcher
+from notyet.hosts.own_line import own_line
 from notyet.install.launcher import (
     data_folder,
     has_pack,
@@ -234,7 +234,7 @@ def test_every_installation_has_a_folder_which_upgrades_of_python_do_not_change(
     venv = "/venv/lib/python{}.{}/site-packages".format(*sys.version_info)
     folder = own_folder(home, venv)
     assert folder == f"/h/.local/share/notyet/{installation(venv)}"
-    assert is_launcher(launcher_path(folder))
+    assert own_line(f"python3 {launcher_path(folder)} hook").launcher == launcher_path(folder)
     assert own_folder(home, "/src") != own_folder(home, "/src2") != folder
     assert own_folder({}, venv) == ""
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))

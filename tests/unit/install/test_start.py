@@ -7,15 +7,14 @@ import sys
 
 import pytest
 
-from notyet.hosts.own_command import is_only_hook, ours_in
-from notyet.install.entry import Ours, entries, parsed
+from notyet.hosts.own_line import is_own_hook, own_line
+from notyet.install.entry import entries
 from notyet.install.start import (
     NoCommand,
     Start,
     absolute_start,
     launched,
     launched_start,
-    unguarded,
 )
 
 USUAL = Start(line="/x/notyet")
@@ -49,7 +48,7 @@ def test_a_relative_name_becomes_absolute_and_odd_ones_are_quoted(tmp_path, monk
     line = start("it's a folder/notyet").line
     said = subprocess.run(["/bin/sh", "-c", f"{line} hook"], capture_output=True, text=True)
     assert (said.stdout, said.stderr) == ("hook\n", "")
-    assert parsed(f"{line} hook --host claude") == Ours(program=str(path), host="claude")
+    assert own_line(f"{line} hook --host claude").program == str(path)
 
 
 def test_started_as_a_module_the_script_of_that_python_is_used(tmp_path):
@@ -66,7 +65,7 @@ def test_without_a_script_the_module_is_run_and_that_is_said(tmp_path):
     made = start("/lib/notyet/__main__.py", tmp_path)
     assert made.line == "/py/python3 -I -S /pkg/notyet/__main__.py"
     assert made.note.startswith(f"there is no {tmp_path}/bin/notyet")
-    assert parsed(f"{made.line} hook --timeout 5") == Ours(program="/py/python3", timeout=5.0)
+    assert own_line(f"{made.line} hook --timeout 5").program == "/py/python3"
 
 
 def test_a_script_that_cannot_be_run_is_not_used(tmp_path):
@@ -134,23 +133,10 @@ def test_the_launcher_is_started_where_there_can_be_one(tmp_path):
 def test_a_line_with_the_launcher_is_known_again(tmp_path, python):
     folder = str(tmp_path / "a 'b' \"c\"" / "notyet" / "0123456789ab")
     line = f"{launched(folder, python)} hook --host codex --timeout 9"
-    assert is_only_hook(line)
-    assert parsed(line) == Ours(
-        program=python, host="codex", timeout=9.0, launcher=f"{folder}/launch.py"
-    )
-    assert unguarded(line) == line.partition(" && exec ")[2]
-    assert ours_in(unguarded(line)) == ours_in(line)
-
-
-def test_only_our_own_guard_is_taken_off():
-    line = launched("/d/notyet", "/p/python")
-    for other in (
-        line.replace("test -r /d", "test -r /e", 1),
-        line.replace("&&", "&& touch x &&", 1),
-        "rm -rf x; exec notyet hook",
-        "notyet hook",
-    ):
-        assert unguarded(f"{other} hook") == f"{other} hook"
+    assert is_own_hook(line)
+    found = own_line(line)
+    assert (found.program, found.host, found.timeout) == (python, "codex", 9.0)
+    assert found.launcher == f"{folder}/launch.py"
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh"])

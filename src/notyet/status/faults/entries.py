@@ -6,8 +6,8 @@ from notyet.config.document import nearest
 from notyet.core.matcher import matches, pattern_error
 from notyet.core.text import visible
 from notyet.hosts import PATIENCE
-from notyet.hosts.own_command import is_only_hook
-from notyet.install.entry import EVENTS, STARTS, STOPS, parsed
+from notyet.hosts.own_line import own_line
+from notyet.install.entry import EVENTS, STARTS, STOPS
 from notyet.status.faults.look import merged
 from notyet.status.faults.programs import program_fault
 
@@ -35,7 +35,7 @@ def missing_stops(look: Look) -> list[str]:
 
 def spoken(look: Look, entry: Registration) -> str:
     """Return the host in whose words an entry's command answers."""
-    ours = parsed(entry.command)
+    ours = own_line(entry.command)
     if ours is not None and ours.verb == "conclaude":
         return "conclaude"
     return (ours.host if ours is not None else "") or look.host
@@ -51,8 +51,8 @@ def install_again(look: Look, entry: Registration, time: str = "") -> str:
 
 def is_mixed(entry: Registration) -> bool:
     """Tell whether an entry also runs other commands; `notyet install` leaves those alone."""
-    ours = parsed(entry.command)
-    return ours is not None and ours.verb == "hook" and not is_only_hook(entry.command)
+    ours = own_line(entry.command)
+    return ours is not None and ours.verb == "hook" and not ours.is_plain
 
 
 def _taken_out(*entries: Registration) -> str:
@@ -61,7 +61,7 @@ def _taken_out(*entries: Registration) -> str:
 
 
 def _install(look: Look, entry: Registration, time: str = "") -> str:
-    ours = parsed(entry.command)
+    ours = own_line(entry.command)
     seconds = ours.timeout if ours is not None and entry.event in STOPS else None
     if not time and seconds and seconds != DEFAULT_TIMEOUT and seconds == int(seconds):
         time = f"{seconds:.0f}"
@@ -163,7 +163,7 @@ def _each(look: Look) -> Iterator[Fault]:
 
 def _is_replaced(look: Look, entry: Registration) -> bool:
     """Tell whether a line that does nothing without notyet stands beside one that works."""
-    ours = parsed(entry.command)
+    ours = own_line(entry.command)
     return (
         ours is not None
         and ours.is_portable
@@ -191,7 +191,7 @@ def _entry(look: Look, entry: Registration) -> Iterator[Fault]:
             where=entry.where,
             fix="remove the `async`",
         )
-    ours = parsed(entry.command)
+    ours = own_line(entry.command)
     if ours is None:
         return
     speaks = spoken(look, entry)

@@ -9,7 +9,7 @@ import sys
 
 from notyet.core.record import Record
 from notyet.core.text import clean, first_line, visible
-from notyet.install.entry import parsed
+from notyet.hosts.own_line import own_line
 from notyet.install.launcher import has_pack, installation, is_launcher_of, own_root
 from notyet.run.spawn import Job
 from notyet.run.stage import run_together
@@ -29,7 +29,7 @@ def launching_faults(look: Look, entries: Iterable[Registration]) -> Iterator[Fa
 
     told = set()
     for entry in entries:
-        ours = parsed(entry.command)
+        ours = own_line(entry.command)
         if ours is None or ours.launcher in told or not os.path.isfile(ours.launcher):
             continue
         told.add(ours.launcher)
@@ -55,7 +55,7 @@ def program_fault(look: Look, entry: Registration, fix: str = "") -> Fault | Non
 
     `fix` is what writes the entry anew.
     """
-    ours = parsed(entry.command)
+    ours = own_line(entry.command)
     if ours is None or not ours.program:  # only a shell can tell
         return None
     if "/" not in ours.program:

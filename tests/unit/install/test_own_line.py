@@ -1,0 +1,92 @@
+"""Lines that carry our mark are ours; those that only call us may be replaced."""
+
+import pytest
+
+from notyet.hosts.own_line import is_own, is_own_hook, own_line, portable_line
+
+LAUNCHER = "/h/.local/share/notyet/0123456789ab/launch.py"
+
+
+@pytest.mark.rule("J8")
+@pytest.mark.parametrize(
+    ("command", "program", "launcher"),
+    [
+        ("notyet hook", "notyet", ""),
+        ("/x/notyet hook --host claude --timeout 5", "/x/notyet", ""),
+        ("'/a b/é/notyet' hook", "/a b/é/notyet", ""),
+        ("'/it'\"'\"'s/notyet' hook", "/it's/notyet", ""),
+        ("$HOME/bin/notyet hook", "", ""),
+        ('"$CLAUDE_PROJECT_DIR"/.venv/bin/notyet hook', "", ""),
+        ("A=1 notyet hook", "notyet", ""),
+        ("uvx notyet@latest hook", "", ""),
+        ("uv tool run 'notyet>=0.1' hook", "", ""),
+        ("python3 -m notyet hook", "python3", ""),
+        ("/x/python3.12 -I -S /y/notyet/__main__.py hook", "/x/python3.12", ""),
+        (f"/x/python3 -I -S {LAUNCHER} hook", "/x/python3", LAUNCHER),
+        (f"test -r {LAUNCHER} && exec /x/python3 -I -S {LAUNCHER} hook", "/x/python3", LAUNCHER),
+        (portable_line("hook --host codex"), "notyet", ""),
+    ],
+)
+def test_a_line_that_only_calls_us_may_be_replaced(command, program, launcher):
+    assert is_own(command)
+    assert is_own_hook(command)
+    line = own_line(command)
+    assert (line.program, line.launcher) == (program, launcher)
+    assert line.is_portable == command.startswith("sh -c ")
+
+
+@pytest.mark.rule("J8")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "./lint.sh && notyet hook --host claude",
+        "notyet hook || ./notify.sh",
+        "notyet hook > log",
+        "notyet hook; notyet hook",
+        "sh -c './mine.sh; notyet hook'",
+        "A=$(./mine.sh) notyet hook",
+        'notyet hook --host "$(./mine.sh)"',
+        '"$(which notyet)" hook',
+        "`command -v notyet` hook",
+        "cd /w && notyet hook",
+        "test -r /other && exec notyet hook",
+        "./wrapper notyet hook",
+    ],
+)
+def test_a_line_that_does_more_is_ours_and_stays_as_it_is(command):
+    assert is_own(command)
+    assert not is_own_hook(command)
+    assert own_line(command).program == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", "lint", "notyet hooks", "notyet-other hook", "my.notyet hook", "notyet check hook"],
+)
+def test_a_line_without_our_mark_is_not_ours(command):
+    assert not is_own(command)
+    assert own_line(command) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "host", "timeout", "config"),
+    [
+        ("", "", None, ""),
+        (" --host claude --timeout 9", "claude", 9.0, ""),
+        (" --host=codex --timeout=1.5 --config=/x", "codex", 1.5, "/x"),
+        (" --host emacs --timeout never --config $X", "", None, None),
+        (" --host", "", None, ""),
+        (" --timeout -3 --config '/a b'", "", None, "/a b"),
+    ],
+)
+@pytest.mark.parametrize("line", ["notyet hook{}", "./lint && notyet hook{}; true"])
+def test_options_are_read(line, options, host, timeout, config):
+    found = own_line(line.format(options))
+    assert (found.verb, found.host, found.timeout, found.config) == ("hook", host, timeout, config)
+
+
+def test_the_command_line_of_conclaude_is_ours_and_no_hook():
+    line = own_line("/x/notyet conclaude Hooks Stop")
+    assert line is not None
+    assert (line.verb, line.is_plain) == ("conclaude", True)
+    assert not is_own_hook("/x/notyet conclaude Hooks Stop")
