@@ -8,9 +8,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from notyet.config import schema, schema_hosts, schema_native
-from notyet.config.shape import Table, rows
+from notyet.config import schema, schema_hosts
+
+if TYPE_CHECKING:
+    from notyet.config.shape import Table
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 HEAD = """\
@@ -49,14 +52,14 @@ run = ["logger", "-t", "notyet"]
 ```
 """
 NATIVE: dict[str, Table] = {
-    "Top level": schema_native.NATIVE,
-    "`[limits]`": schema_native.LIMITS,
-    "`[gates.NAME]`": schema_native.GATE,
-    "`[observers.NAME]`": schema_native.OBSERVER,
-    "`[ledger]`": schema_native.LEDGER,
-    "`[start]`": schema_native.START,
-    "`[read]`": schema_native.READ,
-    "`[reply]`": schema_native.REPLY,
+    "Top level": schema.NATIVE,
+    "`[limits]`": schema.LIMITS,
+    "`[gates.NAME]`": schema.GATE,
+    "`[observers.NAME]`": schema.OBSERVER,
+    "`[ledger]`": schema.LEDGER,
+    "`[start]`": schema.START,
+    "`[read]`": schema.READ,
+    "`[reply]`": schema.REPLY,
 }
 CONCLAUDE: dict[str, Table] = {
     "Top level of `.conclaude.yaml`": schema_hosts.CONCLAUDE,
@@ -91,6 +94,18 @@ def page() -> str:
     parts = [HEAD, "## `notyet.toml`\n", EXAMPLE, *_sections(NATIVE)]
     parts += [CONCLAUDE_HEAD, *_sections(CONCLAUDE), HOOKS_HEAD, *_sections(HOOKS)]
     return "\n".join(parts)
+
+
+def rows(table: Table) -> list[str]:
+    """Return a table's keys as rows of a Markdown table: key, type, default, what it does."""
+    lines = ["| key | type | default | what it does |", "|---|---|---|---|"]
+    for key, field in table.fields.items():
+        default = "" if field.default is None else f"`{json.dumps(field.default)}`"
+        if field.required:
+            default = "required"
+        cells = (f"`{key}`", field.shape.words, default, field.doc)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return lines
 
 
 def _sections(tables: dict[str, Table]) -> list[str]:

@@ -3,11 +3,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from config_texts import json_texts, toml_texts, yaml_texts
-from notyet.config import read_json, read_toml, read_yaml
 from notyet.config.document import BadSyntax
+from notyet.config.readers import READERS, read_json, read_toml, read_yaml
 from notyet.config.schema import FORMATS, examine
 
-READERS = {"toml": read_toml.read, "json": read_json.read, "yaml": read_yaml.read}
 PIECES = (
     "a", "b.c", "é", "1", "-", "0x1f", "1e5", "true", "null", "nan", ".inf", "~", " ", "\t", "\n",
     "\r\n", "\r", "=", ":", ": ", "- ", ",", "[", "]", "[[", "]]", "{", "}", '"', "'", '"""', "'''",
@@ -78,18 +77,18 @@ def assert_places(document, expected):
 @given(toml_texts())
 def test_every_key_and_item_of_a_toml_text_is_found_where_it_stands(written):
     text, expected = written
-    assert_places(read_toml.read(text), expected)
+    assert_places(read_toml(text), expected)
 
 
 @pytest.mark.rule("J7")
 @given(json_texts())
 def test_every_key_and_item_of_a_json_text_is_found_where_it_stands(written):
     text, expected = written
-    assert_places(read_json.read(text), expected)
+    assert_places(read_json(text), expected)
 
 
 @pytest.mark.rule("J7")
 @given(yaml_texts())
 def test_every_key_and_item_of_a_yaml_text_is_found_where_it_stands(written):
     text, expected = written
-    assert_places(read_yaml.read(text), expected)
+    assert_places(read_yaml(text), expected)

@@ -185,7 +185,7 @@ def _sent(path: str) -> tuple[bytes, dict[str, Any]]:
 def _place_of_mistake(name: str, content: bytes, otherwise: str) -> str:
     """Say with line and column what is wrong with a payload, in words for whoever wrote it."""
     from notyet.config.document import BadSyntax, Mistake
-    from notyet.config.read_json import read as read_json
+    from notyet.config.readers import read_json
 
     text = content.decode("utf-8", "replace")
     if not text.strip():

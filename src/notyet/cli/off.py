@@ -8,8 +8,7 @@ import time
 from notyet.cli.person import refuse, why_refused, write_down
 from notyet.config.files import NAME, above
 from notyet.config.off import switch_off
-from notyet.config.scalars import Seconds
-from notyet.config.shape import check
+from notyet.config.shape import Seconds, check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from notyet.cli.terminal import waiting
 from notyet.config.compile import Draft, compile_text
 from notyet.config.files import NATIVE, known_as
 from notyet.config.find import state_folder
-from notyet.config.read_file import read_file
+from notyet.config.readers import read_file
 from notyet.config.trust import read_record
 from notyet.core.record import variant
 from notyet.core.text import visible

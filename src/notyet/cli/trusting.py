@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from shlex import quote
 
 from notyet.cli.person import write_down
 from notyet.cli.terminal import Style
-from notyet.config.document import is_config_name, quoted
 from notyet.config.files import (
     NAME,
     NATIVE,
     READABLE,
     ConfigFile,
     above,
+    is_config_name,
     known_as,
     native_files,
     project_native,
@@ -249,7 +250,7 @@ def offer(
     show.done(f"{done}: {gates} in force now{whose}" if count else f"{done}: it has no gates")
     there = found.settings.workspace
     if is_remote(there):
-        see = f"notyet trust {visible(quoted(there))}"
+        see = f"notyet trust {visible(quote(there))}"
         print(
             f"files of its workspace that say something else are trusted by themselves; see: {see}"
         )

@@ -22,7 +22,7 @@ from notyet.config.files import (
     root_of,
 )
 from notyet.config.host_files import host_files
-from notyet.config.read_file import read_file
+from notyet.config.readers import read_file
 from notyet.config.schema import examine
 from notyet.core.record import Record, replace
 from notyet.core.text import visible

@@ -112,7 +112,7 @@ def _agent(text: str) -> str:
 
 
 def _workspace(text: str) -> str:
-    from notyet.config.scalars import meant_workspace
+    from notyet.config.shape import meant_workspace
     from notyet.core.remote import LOCAL, remote_from
 
     if text == LOCAL:
@@ -139,8 +139,7 @@ def _count(text: str) -> int:
 
 
 def _seconds(text: str) -> float:
-    from notyet.config.scalars import Seconds
-    from notyet.config.shape import check
+    from notyet.config.shape import Seconds, check
 
     seconds, wrong = check(text, Seconds(most=30 * 86_400))
     if wrong:

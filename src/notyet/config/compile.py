@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
+from shlex import quote
 
 from notyet import light
-from notyet.config.document import BadSyntax, Mistake, quoted
-from notyet.config.files import NAME, NATIVE, ConfigFile, native_files, own_native, real_folder
+from notyet.config.document import BadSyntax, Mistake
+from notyet.config.files import (
+    LOCAL_TREE,
+    NAME,
+    NATIVE,
+    ConfigFile,
+    native_files,
+    own_native,
+    real_folder,
+)
 from notyet.config.find import state_folder
 from notyet.config.layers import Loaded
 from notyet.config.native import read_native
 from notyet.config.schema import examine
 from notyet.config.settings import Settings
-from notyet.config.tree import LOCAL_TREE
 from notyet.config.trusted import FORMAT
 from notyet.core.gate import Command, Gate, Match, Source
 from notyet.core.record import Record, plain, replace
@@ -26,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from notyet.config.files import Tree
     from notyet.config.schema import Examined, FormatName
-    from notyet.config.tree import Tree
 
     Path = tuple[str | int, ...]
 
@@ -154,7 +162,7 @@ def _executable(text: str, path: str, kind: str, tree: Tree) -> Settings:
     """
     itself = remote_from(path).path if is_remote(path) else path
     if tree.exists(path) and not tree.is_executable(path):
-        hint = f"run chmod +x {quoted(itself)}"
+        hint = f"run chmod +x {quote(itself)}"
         mistake = Mistake(file=path, message="it is not executable, so it is not run", hint=hint)
         return Settings(file=path, mistakes=(mistake,))
     shell = _shell_of(text)
@@ -190,7 +198,7 @@ def _shell_of(text: str) -> str:
 
 def _with_openclaw(settings: Settings) -> Settings:
     """Take the limit of steer-restarts from OpenClaw's own file, as it is now (J9)."""
-    from notyet.config.read_file import read_file
+    from notyet.config.readers import read_file
 
     text, mistake = read_file(settings.openclaw)
     number = None if text is None else _steer_restarts(text)
@@ -213,7 +221,7 @@ def _without_openclaw(settings: Settings) -> Settings:
 
 def _steer_restarts(text: str) -> int | None:
     """Return the one number that we want of OpenClaw's file, which may be JSON5 or YAML."""
-    from notyet.config.read_json import read
+    from notyet.config.readers import read_json as read
 
     try:
         value: Any = read(text).value

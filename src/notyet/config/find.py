@@ -16,6 +16,10 @@ NAME = "notyet.toml"
 READ_FOR = {"mux": ("mux",), "conclaude": ("conclaude",)}
 OFF_VARIABLE = "NOTYET_DISABLE"
 _OFF = frozenset({"1", "true", "yes", "on"})
+MOST_BYTES = 4 * 1024 * 1024  # of a configuration file
+_BLOCK = 1 << 16  # at least so much is read at once: some systems do not know a file's size
+_KIND, _REGULAR = 0o170000, 0o100000  # S_IFMT and S_IFREG, without importing `stat`
+_EINVAL, _EFBIG = 22, 27  # the same everywhere, without importing `errno`
 
 
 def projects_files(
@@ -160,3 +164,22 @@ def above(folder: str) -> list[str]:
         folder = parent(folder)
         folders.append(folder)
     return folders
+
+
+def text_of(path: str, most: int = MOST_BYTES) -> str:
+    """Return a file's text, whatever bytes it holds. Raises OSError."""
+    # Not blocking, because opening a pipe that nobody writes to would wait for ever.
+    descriptor = light.open(path, light.O_RDONLY | light.O_NONBLOCK | light.O_CLOEXEC)
+    try:
+        about = light.fstat(descriptor)
+        if about.st_mode & _KIND != _REGULAR:
+            raise OSError(_EINVAL, "it is not a regular file", path)
+        content = b""
+        while len(content) <= most:
+            part = light.read(descriptor, min(max(about.st_size, _BLOCK), most) + 1)
+            if not part:
+                return content.decode("utf-8", "surrogateescape")
+            content += part
+    finally:
+        light.close(descriptor)
+    raise OSError(_EFBIG, f"it is larger than {most // 1024 // 1024} MB", path)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 
-from notyet.config.files import CONCLAUDE, NAME, ConfigFile, above, root_of
-from notyet.config.tree import LOCAL_TREE
-from notyet.config.trust import is_own
+from notyet.config.files import CONCLAUDE, LOCAL_TREE, NAME, ConfigFile, above, is_own, root_of
 from notyet.core.record import Record, replace
 from notyet.light import home_folder
 
@@ -14,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from notyet.config.tree import Tree
+    from notyet.config.files import Tree
 
 _MUX = (".xum", ".mux")
 _LEVELS = 12  # as far up as conclaude looks (J5)

@@ -6,8 +6,7 @@ import os
 
 from notyet.config.document import Mistake
 from notyet.config.files import parent
-from notyet.config.schema import examine
-from notyet.config.schema_native import ALL, GATE, MAIN, OBSERVER, SUBAGENTS
+from notyet.config.schema import ALL, GATE, MAIN, OBSERVER, SUBAGENTS, examine
 from notyet.config.settings import FileObserver, Settings
 from notyet.core.gate import EVERY_AGENT, Command, Gate, Match, Source
 from notyet.core.remote import LOCAL, is_remote, remote_from

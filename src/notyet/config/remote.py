@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from errno import EACCES, EFBIG, EINVAL, EIO, EISDIR, ENOENT
 
-from notyet.config.files import above, project_native
+from notyet.config.files import about_folder, above, project_native
+from notyet.config.find import MOST_BYTES
 from notyet.config.host_files import Project, folders_of, looked_for, project_files, trusted_folders
-from notyet.config.tree import MOST_BYTES
-from notyet.config.trust import about_folder
 from notyet.core.record import Record
 from notyet.core.remote import Remote, is_remote, remote_from
 from notyet.core.text import bounded, clean, visible

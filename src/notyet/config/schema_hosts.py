@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from notyet.config.scalars import Anything, Flag, Glob, Number, Text, Whole
-from notyet.config.shape import Field, ListOf, MapOf, Table
+from notyet.config.shape import (
+    Anything,
+    Field,
+    Flag,
+    Glob,
+    ListOf,
+    MapOf,
+    Number,
+    Table,
+    Text,
+    Whole,
+)
 
 _OUTPUT = "Whether the agent is shown what the command wrote to its standard"
 _COMMAND = {

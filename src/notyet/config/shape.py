@@ -1,76 +1,506 @@
-"""Shapes of lists and tables, and what is made of a shape: checks, JSON Schema, docs.
+"""Shapes: what the value of a key may be. Checks, JSON Schema and docs are made from them.
 
 `check` finds every mistake at once, and drops what is broken so that its neighbours survive.
 """
 
 from __future__ import annotations
 
-from notyet.config.document import nearest
-from notyet.config.scalars import BROKEN, Shape, Text, name_of
-from notyet.core.record import Record
-from notyet.light import dumps
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from json import dumps
+from posixpath import isabs, normpath
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-TYPE_CHECKING = False
+from notyet.config.document import (
+    CONTROL,
+    HUGE,
+    UNUSABLE,
+    Path,
+    did_you_mean,
+    name_of,
+    nearest,
+    quoted,
+    said,
+)
+from notyet.core.matcher import glob_error
+from notyet.core.remote import LOCAL, is_remote, remote_from
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
-    from notyet.config.document import Path
-    from notyet.config.scalars import Found, Schema
+Found: TypeAlias = list[tuple[Path, str, str]]  # mistakes: path, message, hint
+Schema: TypeAlias = dict[str, Any]
 
-_HINTED = 200
-_LISTED = 12  # more known keys than these would be no help
+BROKEN: Any = object()  # stands for a value that cannot be used
+_WORDS_FOR_FLAGS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+_MOST_HINTS = 200  # a hint for each of many thousand unknown keys would take minutes
+_MOST_LISTED = 12  # known keys in a hint
 
 
-class ListOf(Shape, kw_only=True):
+class Wrong(Exception):  # noqa: N818  # it never leaves this module
+    """What is wrong with a value: `problem` follows the name of its key."""
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.hint = hint
+
+
+class Shape(ABC):
+    """What a value may be."""
+
+    types: ClassVar[tuple[type, ...]]  # a bool is not an int here
+
+    def accepts(self, value: object) -> bool:
+        """Return True if a value has the right type, whatever else is wrong with it."""
+        if isinstance(value, bool):
+            return bool in self.types
+        return isinstance(value, self.types)
+
+    def check(self, value: Any, path: Path, found: Found) -> Any:
+        """Return the clean value, or BROKEN; add every mistake to `found`."""
+        try:
+            if not self.accepts(value):
+                raise self.wrong(value, self.hint(value))
+            return self.parse(value)
+        except Wrong as wrong:
+            found.append((path, f"{name_of(path)} {wrong.problem}", wrong.hint))
+            return BROKEN
+
+    def parse(self, value: Any) -> Any:
+        """Return the clean value of one that has the right type. Raises Wrong."""
+        return value
+
+    def wrong(self, value: object, hint: str = "") -> Wrong:
+        """Return the mistake that a value is something else."""
+        return Wrong(f"is {self.words}, not {said(value)}", hint)
+
+    def hint(self, value: object) -> str:
+        """Return how to write a value of the wrong type."""
+        if isinstance(value, str) and self.accepts(_without_quotes(value)):
+            return "write it without quotes"
+        if isinstance(value, bool | int | float) and self.accepts("1"):
+            return "write it in quotes"
+        return ""
+
+    @abstractmethod
+    def schema(self) -> Schema:
+        """Return the JSON Schema."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The name of such a value, for messages and docs."""
+
+    @property
+    def plural(self) -> str:
+        """The name of several such values."""
+        return self.words
+
+
+def _without_quotes(text: str) -> object:
+    if text in {"true", "false"}:
+        return text == "true"
+    return int(text) if re.fullmatch("-?[0-9]{1,9}", text) else text
+
+
+class Anything(Shape):
+    """A value that only another program checks."""
+
+    types = (object,)
+    words = "anything"
+
+    def accepts(self, value: object) -> bool:  # noqa: ARG002  # whatever it is
+        return True
+
+    def schema(self) -> Schema:
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Shape):
+    """A text. `pattern` must fit all of it; `says` names such a text."""
+
+    types = (str,)
+    blank: bool = False  # whether it may be
+    most: int = 0  # characters; 0: any number
+    line: bool = False  # one line, without control characters
+    pattern: str = ""
+    says: str = "text"
+
+    def parse(self, value: str) -> str:
+        if not self.blank and not value.strip():
+            raise Wrong("is blank")
+        if UNUSABLE.search(value):
+            raise Wrong("contains a character that no program can be given", "NUL, or half a pair")
+        if self.line and CONTROL.search(value):
+            raise Wrong("contains a line break or control character")
+        if self.most and len(value) > self.most:
+            raise Wrong(f"is longer than {self.most} characters")
+        if self.pattern and not re.fullmatch(self.pattern, value):
+            raise self.wrong(value)
+        return value
+
+    def schema(self) -> Schema:
+        schema: Schema = {"type": "string"}
+        if self.pattern:
+            schema["pattern"] = f"^(?:{self.pattern})$"
+        elif not self.blank:
+            schema["pattern"] = r"\S"
+        if self.most:
+            schema["maxLength"] = self.most
+        return schema
+
+    @property
+    def words(self) -> str:
+        return self.says
+
+    @property
+    def plural(self) -> str:
+        return "texts" if self.says == "text" else self.says
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathBelow(Text):
+    """A path that stays below the file's folder."""
+
+    says: str = "a path below the file's folder"
+
+    def parse(self, value: str) -> str:
+        clean = super().parse(value)
+        if isabs(clean) or clean.startswith("~") or normpath(clean).split("/")[0] == "..":
+            raise self.wrong(value)
+        return clean
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileGlob(PathBelow):
+    """A glob of files below the file's folder, in git's syntax."""
+
+    line: bool = True
+    says: str = "a glob of files below the file's folder"
+
+    def parse(self, value: str) -> str:
+        clean = super().parse(value)
+        problem = glob_error(clean)
+        if problem:
+            raise Wrong(f"is no pattern: {problem}")
+        if clean.startswith((":", "!")):
+            why, hint = "which would leave files out", "name the files that count"
+        elif "\\" in clean:
+            why, hint = "and folders are told apart by /", _meant(clean.replace("\\", "/"))
+        elif any("**" in part and part != "**" for part in clean.split("/")):
+            parts = [_between_slashes(part) for part in clean.split("/")]
+            why, hint = "and ** stands for folders, between slashes", _meant("/".join(parts))
+        else:
+            return clean
+        raise Wrong(f"is {said(value)}, {why}", hint)
+
+    @property
+    def plural(self) -> str:
+        return "globs of files"
+
+
+def _between_slashes(part: str) -> str:
+    """Return `src/**/*.py` for `src**.py`."""
+    before, stars, after = part.partition("**")
+    if not stars or part == stars:
+        return part
+    after = after.replace("*", "")
+    return "/".join(filter(None, (before, stars, after and f"*{after}")))
+
+
+def _meant(text: str) -> str:
+    return f'did you mean "{text}"?'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace(Text):
+    """A folder on this machine or behind SSH. Cleaned, its address is canonical."""
+
+    line: bool = True
+    says: str = f'"ssh://[user@]host[:port]/path", or "{LOCAL}"'
+
+    def parse(self, value: str) -> str:
+        clean = super().parse(value)
+        if clean == LOCAL:
+            return clean
+        try:
+            return remote_from(clean).url
+        except ValueError as error:
+            why, _, hint = str(error).partition("; ")
+            raise Wrong(f"is {said(value)}: {why}", meant_workspace(clean) or hint) from None
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": rf"^(?:{LOCAL}|ssh://[^/\s]+/.*)$"}
+
+
+def meant_workspace(text: str) -> str:
+    """Return a hint for a workspace written as `scp` takes it, or with a slash too few."""
+    host, colon, path = text.partition(":")
+    if is_remote(text) or not colon or not path.startswith("/") or path.startswith("//"):
+        return ""
+    meant = f"ssh:/{path}" if host == "ssh" else f"ssh://{host}{path}"
+    try:
+        remote_from(meant)
+    except ValueError:
+        return ""
+    return _meant(meant)
+
+
+class Flag(Shape):
+    """true or false."""
+
+    types = (bool,)
+    words = "true or false"
+
+    def hint(self, value: object) -> str:
+        meant = _WORDS_FOR_FLAGS.get(value.lower()) if isinstance(value, str) else None
+        return f"write {meant}" if meant else super().hint(value)
+
+    def schema(self) -> Schema:
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
+class Choice(Shape):
+    """One of a few words."""
+
+    types = (str,)
+    options: tuple[str, ...]
+
+    def parse(self, value: str) -> str:
+        if value not in self.options:
+            raise self.wrong(value, did_you_mean(value, self.options))
+        return value
+
+    def hint(self, value: object) -> str:  # noqa: ARG002  # quotes make no word of it
+        return ""
+
+    def schema(self) -> Schema:
+        return {"enum": list(self.options)}
+
+    @property
+    def words(self) -> str:
+        *others, last = map(dumps, self.options)
+        return f"{', '.join(others)} or {last}" if others else last
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glob(Shape):
+    """A pattern for names. One that is nearly a word of `unlike` was meant to be that word."""
+
+    types = (str,)
+    words = "a pattern"
+    plural = "patterns"
+    unlike: tuple[str, ...] = ()
+
+    def parse(self, value: str) -> str:
+        problem = glob_error(value) if not UNUSABLE.search(value) else "it is not readable text"
+        if problem:
+            raise Wrong(f"is no pattern: {problem}")
+        word = "" if any(sign in value for sign in "*?[") else nearest(value, self.unlike)
+        if word:
+            hint = f"write {dumps(word)}, or a list of patterns to mean kinds of subagents"
+            raise Wrong(f"is {quoted(value)}, which looks like {dumps(word)}", hint)
+        return value
+
+    def schema(self) -> Schema:
+        return {"type": "string", "minLength": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Shape):
+    """A whole number. `never` is one in the range that makes no sense, `because`."""
+
+    types = (int,)
+    least: int = 0
+    most: int | None = None
+    never: int | None = None
+    because: str = ""
+
+    def parse(self, value: int) -> int:
+        if value < self.least or (self.most is not None and value > self.most):
+            raise self.wrong(value)
+        if value == self.never:
+            raise Wrong(f"cannot be {value}: {self.because}")
+        return value
+
+    def schema(self) -> Schema:
+        schema: Schema = {"type": "integer", "minimum": self.least}
+        if self.most is not None:
+            schema["maximum"] = self.most
+        if self.never is not None:
+            schema["not"] = {"const": self.never}
+        return schema
+
+    @property
+    def words(self) -> str:
+        return f"a whole number {self._range}"
+
+    @property
+    def plural(self) -> str:
+        return f"whole numbers {self._range}"
+
+    @property
+    def _range(self) -> str:
+        return f"from {self.least} " + ("up" if self.most is None else f"to {self.most}")
+
+
+class Number(Shape):
+    """A number from 0 up, whole or not."""
+
+    types = (int, float)
+    words = "a number from 0 up"
+
+    def parse(self, value: float) -> float:
+        if not 0 <= value <= HUGE:  # False for NaN too
+            raise self.wrong(value)
+        return value
+
+    def schema(self) -> Schema:
+        return {"type": "number", "minimum": 0, "maximum": HUGE}
+
+
+_SECONDS = (
+    r"(?=[0-9])(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?"
+    r"(?:([0-9]{1,9}(?:\.[0-9]{1,9})?)s)?(?:([0-9]{1,9})ms)?"
+)
+_DAYS = r"([0-9]{1,6})(h|d|w)"
+_BYTES = r"([0-9]{1,9})(kB|KB|MB|GB)"
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+_BYTE_UNITS = {"kB": 1_000, "KB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
+
+
+def _measured(text: str, pattern: str, units: Mapping[str, Any]) -> Any:
+    """Return the number that a text such as "1h30m" stands for; None if it does not fit."""
+    if not re.fullmatch(pattern, text):
+        return None
+    return sum(float(n) * units[unit] for n, unit in re.findall("([0-9.]+)([a-zA-Z]+)", text))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seconds(Shape):
+    """A time span: a number of seconds, or text such as "1h30m". Cleaned, it is a float."""
+
+    types = (int, float, str)
+    words = 'seconds, or text like "10m"'
+    most: int = 86_400
+
+    def parse(self, value: float | str) -> float:
+        seconds = _measured(value, _SECONDS, _UNITS) if isinstance(value, str) else value
+        if seconds is None:
+            raise self.wrong(value)
+        if not 0 < seconds <= self.most:  # True for NaN too
+            raise Wrong(f"is above 0 and at most {self.most} seconds, not {said(value)}")
+        return float(seconds)
+
+    def wrong(self, value: object, hint: str = "") -> Wrong:  # it has its own
+        hint = 'write it like 90, "90s", "10m", "1h30m" or "500ms"'
+        return Wrong(f"is a number of seconds, not {said(value)}", hint)
+
+    def schema(self) -> Schema:
+        number = {"type": "number", "exclusiveMinimum": 0, "maximum": self.most}
+        return {"anyOf": [number, {"type": "string", "pattern": f"^{_SECONDS}$"}]}
+
+
+class Age(Shape):
+    """A long time span: text such as "90d". Cleaned, it is a number of seconds."""
+
+    types = (str,)
+    words = 'text like "90d"'
+    _most_days = 36_500
+
+    def parse(self, value: str) -> float:
+        seconds = _measured(value, _DAYS, _UNITS)
+        if not seconds or seconds > self._most_days * _UNITS["d"]:
+            raise self.wrong(value)
+        return float(seconds)
+
+    def wrong(self, value: object, hint: str = "") -> Wrong:  # noqa: ARG002  # it has its own
+        return Wrong(f"is a time span, not {said(value)}", 'write it like "90d", "12w" or "36h"')
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": f"^{_DAYS}$"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size(Shape):
+    """A size: a number of bytes, or text such as "256MB". Cleaned, it is bytes."""
+
+    types = (int, str)
+    words = 'a size like "256MB"'
+    least: int = 0
+    most: int = 1_000_000_000_000
+
+    def parse(self, value: int | str) -> int:
+        size = _measured(value, _BYTES, _BYTE_UNITS) if isinstance(value, str) else value
+        if size is None:
+            raise self.wrong(value)
+        if not self.least <= size <= self.most:
+            raise Wrong(f"is from {self.least} to {self.most} bytes, not {said(value)}")
+        return int(size)
+
+    def wrong(self, value: object, hint: str = "") -> Wrong:  # noqa: ARG002  # it has its own
+        return Wrong(f"is a size, not {said(value)}", 'write it like "256MB", "1GB", or in bytes')
+
+    def schema(self) -> Schema:
+        number = {"type": "integer", "minimum": self.least, "maximum": self.most}
+        return {"anyOf": [number, {"type": "string", "pattern": f"^{_BYTES}$"}]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOf(Shape):
     """A list. `whole`: one broken item breaks it, because the rest would mean something else."""
 
+    types = (list,)
     item: Shape
     least: int = 0
     whole: bool = True
 
-    def takes(self, value: object) -> bool:
-        return isinstance(value, list)
-
     def check(self, value: Any, path: Path, found: Found) -> Any:
-        if not isinstance(value, list):
-            return self.refuse(value, path, found)
-        if len(value) < self.least:
-            found.append((path, f"{name_of(path)} is empty", "leave it out for the default"))
+        if super().check(value, path, found) is BROKEN:
             return BROKEN
         items = [self.item.check(item, (*path, at), found) for at, item in enumerate(value)]
         kept = [item for item in items if item is not BROKEN]
         return BROKEN if self.whole and len(kept) < len(items) else kept
 
+    def parse(self, value: list[Any]) -> list[Any]:
+        if len(value) < self.least:
+            raise Wrong("is empty", "leave it out for the default")
+        return value
+
     def schema(self) -> Schema:
         schema: Schema = {"type": "array", "items": self.item.schema()}
         return schema | ({"minItems": self.least} if self.least else {})
 
+    @property
     def words(self) -> str:
-        return f"a list of {self.item.many()}"
+        return f"a list of {self.item.plural}"
 
-    def many(self) -> str:
-        return f"lists of {self.item.many()}"
+    @property
+    def plural(self) -> str:
+        return f"lists of {self.item.plural}"
 
 
-class MapOf(Shape, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class MapOf(Shape):
     """A table whose keys are names that people choose. `whole` as for lists."""
 
+    types = (dict,)
     item: Shape
     key: Shape = Text()
     whole: bool = False
 
-    def takes(self, value: object) -> bool:
-        return isinstance(value, dict)
-
     def check(self, value: Any, path: Path, found: Found) -> Any:
-        if not isinstance(value, dict):
-            return self.refuse(value, path, found)
+        if super().check(value, path, found) is BROKEN:
+            return BROKEN
         kept = {}
         for key, item in value.items():
-            good = self.key.check(key, (*path, key), found) is not BROKEN
+            is_good = self.key.check(key, (*path, key), found) is not BROKEN
             clean = self.item.check(item, (*path, key), found)
-            if good and clean is not BROKEN:
+            if is_good and clean is not BROKEN:
                 kept[key] = clean
         return BROKEN if self.whole and len(kept) < len(value) else kept
 
@@ -81,14 +511,17 @@ class MapOf(Shape, kw_only=True):
             "additionalProperties": self.item.schema(),
         }
 
+    @property
     def words(self) -> str:
-        return f"a table of {self.item.many()}"
+        return f"a table of {self.item.plural}"
 
-    def many(self) -> str:
-        return f"tables of {self.item.many()}"
+    @property
+    def plural(self) -> str:
+        return f"tables of {self.item.plural}"
 
 
-class Field(Record, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Field:
     """A key of a table. Without a good value for a `vital` one, the table is dropped whole."""
 
     shape: Shape
@@ -96,68 +529,67 @@ class Field(Record, kw_only=True):
     default: Any = None  # for docs and `Table.filled`; None: there is none
     required: bool = False
     vital: bool = False
-    also: tuple[str, ...] = ()  # what people call it elsewhere
+    also: tuple[str, ...] = ()  # other names for it that people try
 
 
-class Table(Shape, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Table(Shape):
     """A table with known keys; `open` ones may hold more, which is kept as it is."""
 
-    fields: Mapping[str, Field] = {}
+    types = (dict,)
+    words = "a table"
+    plural = "tables"
+    fields: Mapping[str, Field] = field(default_factory=dict)
     open: bool = False
-    nulls: bool = False  # nothing (YAML's `key:`) is as good as no key
+    nulls: bool = False  # null (YAML's `key:`) is the same as no key
     one_of: tuple[str, ...] = ()  # exactly one of these keys
     apart: tuple[tuple[str, str], ...] = ()  # pairs of keys that exclude each other
     needs: tuple[tuple[str, str], ...] = ()  # the first key means nothing without the second
     if_is: tuple[tuple[str, str, str], ...] = ()  # where this key is this word, that key is needed
 
-    def takes(self, value: object) -> bool:
-        return isinstance(value, dict)
-
     def check(self, value: Any, path: Path, found: Found) -> Any:
-        if not isinstance(value, dict):
-            return self.refuse(value, path, found)
+        if super().check(value, path, found) is BROKEN:
+            return BROKEN
         if self.nulls:
             value = {key: item for key, item in value.items() if item is not None}
-        broken = False
+        is_broken = False
         clean = {}
         for key, item in value.items():
-            field = self.fields.get(key)
-            if field is None:
-                if self.open:
-                    clean[key] = item
-                else:
-                    # A hint for each of very many would take minutes, and nobody would read it.
-                    known = self if len(found) < _HINTED else Table()
-                    found.append(known._unknown(key, path))  # noqa: SLF001  # our own
-                continue
-            kept = field.shape.check(item, (*path, key), found)
-            if kept is not BROKEN:
-                clean[key] = kept
-            elif field.vital or field.required:
-                broken = True
-        return BROKEN if self._incomplete(value, path, found) or broken else clean
+            known = self.fields.get(key)
+            if known is not None:
+                kept = known.shape.check(item, (*path, key), found)
+                if kept is not BROKEN:
+                    clean[key] = kept
+                is_broken = is_broken or (kept is BROKEN and (known.vital or known.required))
+            elif self.open:
+                clean[key] = item
+            else:
+                hint = self._hint_for(key) if len(found) < _MOST_HINTS else ""
+                message = f"{name_of((*path, key))} is not a known key"
+                found.append(((*path, key), message, hint))
+        return BROKEN if self._is_incomplete(value, path, found) or is_broken else clean
 
     def _meant(self, key: str) -> str:
         """Return the key that was probably meant by an unknown one; empty for none."""
-        for name, field in self.fields.items():
-            if key in field.also:
+        for name, known in self.fields.items():
+            if key in known.also:
                 return name
         return nearest(key, self.fields)
 
-    def _unknown(self, key: str, path: Path) -> tuple[Path, str, str]:
+    def _hint_for(self, key: str) -> str:
         meant = self._meant(key)
-        hint = f"did you mean `{meant}`?" if meant else ""
-        if not hint and 0 < len(self.fields) <= _LISTED:
-            hint = f"known here: {', '.join(self.fields)}"
-        return (*path, key), f"{name_of((*path, key))} is not a known key", hint
+        if meant:
+            return f"did you mean `{meant}`?"
+        is_short = 0 < len(self.fields) <= _MOST_LISTED
+        return f"known here: {', '.join(self.fields)}" if is_short else ""
 
-    def _incomplete(self, value: dict[str, Any], path: Path, found: Found) -> bool:
-        """Add what is wrong with keys that depend on each other; tell whether that is fatal."""
-        wanted = {key for key, field in self.fields.items() if field.required}
+    def _is_incomplete(self, value: dict[str, Any], path: Path, found: Found) -> bool:
+        """Add what is wrong with keys that depend on each other; return True if that is fatal."""
+        wanted = {key for key, known in self.fields.items() if known.required}
         wanted |= {need for key, word, need in self.if_is if value.get(key) == word}
         missing = [key for key in self.fields if key in wanted and key not in value]
         given = [key for key in value if key in self.one_of]
-        # A key that is only misspelt is not missing as well: one mistake is told once.
+        # A misspelt key is not reported as missing too.
         unknown = () if self.open else [key for key in value if key not in self.fields]
         misspelt = {self._meant(key) for key in unknown}
         found += [
@@ -168,8 +600,7 @@ class Table(Shape, kw_only=True):
             found.append((path, f"{name_of(path)} has neither {names}", ""))
         for one, other in [(extra, given[0]) for extra in given[1:]] + list(self.apart):
             if one in value and other in value:
-                both = f"`{other}` and `{one}`"
-                message = f"{name_of(path)} has both {both}"
+                message = f"{name_of(path)} has both `{other}` and `{one}`"
                 found.append(((*path, one), message, "keep one of them"))
         found += [
             ((*path, key), f"{name_of((*path, key))} means nothing without `{need}`", "")
@@ -185,24 +616,20 @@ class Table(Shape, kw_only=True):
 
     def schema(self) -> Schema:
         schema: Schema = {"type": "object", "properties": {}, "additionalProperties": self.open}
-        for key, field in self.fields.items():
-            entry = field.shape.schema()
+        for key, known in self.fields.items():
+            entry = known.shape.schema()
             if self.nulls:
                 entry = {"anyOf": [entry, {"type": "null"}]}
-            if field.doc:
-                entry["description"] = field.doc.replace("`", "")
-            if field.default is not None:
-                entry["default"] = field.default
+            if known.doc:
+                entry["description"] = known.doc.replace("`", "")
+            if known.default is not None:
+                entry["default"] = known.default
             schema["properties"][key] = entry
-        required = [key for key, field in self.fields.items() if field.required]
+        required = [key for key, known in self.fields.items() if known.required]
         rules: list[Schema] = [{"not": {"required": list(pair)}} for pair in self.apart]
-        rules += [
-            {
-                "if": {"properties": {key: {"const": word}}, "required": [key]},
-                "then": {"required": [need]},
-            }
-            for key, word, need in self.if_is
-        ]
+        for key, word, need in self.if_is:
+            condition = {"properties": {key: {"const": word}}, "required": [key]}
+            rules.append({"if": condition, "then": {"required": [need]}})
         if required:
             schema["required"] = required
         if self.one_of:
@@ -211,67 +638,41 @@ class Table(Shape, kw_only=True):
             schema["dependentRequired"] = {key: [need] for key, need in self.needs}
         return schema | ({"allOf": rules} if rules else {})
 
-    def words(self) -> str:
-        return "a table"
 
-    def many(self) -> str:
-        return "tables"
-
-
+@dataclass(frozen=True)
 class Either(Shape):
-    """One of several shapes; a value is held against those of its own type."""
+    """One of several shapes; a value is checked against those of its own type."""
 
     shapes: tuple[Shape, ...]
 
-    def takes(self, value: object) -> bool:
-        return any(shape.takes(value) for shape in self.shapes)
+    def accepts(self, value: object) -> bool:
+        return any(shape.accepts(value) for shape in self.shapes)
 
     def check(self, value: Any, path: Path, found: Found) -> Any:
         clean: Any = BROKEN
-        trial: Found | None = None
-        for shape in self.shapes:
-            if shape.takes(value):
-                trial = []
-                clean = shape.check(value, path, trial)
-                if not trial:
-                    return clean
-        if trial is None:
-            return self.refuse(value, path, found)
+        trial: Found = []
+        for shape in filter(lambda shape: shape.accepts(value), self.shapes):
+            trial = []
+            clean = shape.check(value, path, trial)
+            if not trial:
+                return clean
         found += trial
-        return clean
+        return clean if trial else super().check(value, path, found)
 
     def schema(self) -> Schema:
         return {"anyOf": [shape.schema() for shape in self.shapes]}
 
+    @property
     def words(self) -> str:
-        return ", or ".join(shape.words() for shape in self.shapes)
+        return ", or ".join(shape.words for shape in self.shapes)
 
-    def many(self) -> str:
-        return " or ".join(shape.many() for shape in self.shapes)
+    @property
+    def plural(self) -> str:
+        return " or ".join(shape.plural for shape in self.shapes)
 
 
-def check(value: Any, shape: Shape) -> tuple[Any, list[tuple[Path, str, str]]]:
-    """Return what is right in a value, and every mistake: its path, a message and a hint.
-
-    Where nothing is right, the clean value is None.
-    """
+def check(value: Any, shape: Shape) -> tuple[Any, Found]:
+    """Return what is right in a value, or None, and every mistake: its path, message and hint."""
     found: Found = []
     clean = shape.check(value, (), found)
     return (None if clean is BROKEN else clean), found
-
-
-def json_schema(shape: Shape) -> Schema:
-    """Return a shape as JSON Schema, draft 2020-12."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | shape.schema()
-
-
-def rows(table: Table) -> list[str]:
-    """Return a table's keys as rows of a Markdown table: key, type, default, what it does."""
-    lines = ["| key | type | default | what it does |", "|---|---|---|---|"]
-    for key, field in table.fields.items():
-        default = "" if field.default is None else f"`{dumps(field.default)}`"
-        if field.required:
-            default = "required"
-        cells = (f"`{key}`", field.shape.words(), default, field.doc)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return lines

@@ -7,9 +7,7 @@ from errno import ENOENT
 
 from notyet import light
 from notyet.config.compile import compile_text, freeze
-from notyet.config.files import root_of
-from notyet.config.find import has_record, record_path, state_folder
-from notyet.config.tree import text_of
+from notyet.config.find import has_record, record_path, state_folder, text_of
 from notyet.config.trusted import GATES, MOST_RECORD, NEXT
 from notyet.core.gate import Match
 from notyet.core.record import Record
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Trusted",
-    "about_folder",
-    "folder_id",
     "has_record",
     "read_record",
     "record_path",
@@ -35,32 +31,6 @@ __all__ = [
     "write_private",
     "write_record",
 ]
-
-_FOLDERS = (".config", ".claude", ".codex", ".mux", ".xum")  # of a user, by hosts and by us
-
-
-def is_own(path: str, cwd: str) -> bool:
-    """Tell whether a file is the user's: a project cannot pass off one of its own as theirs.
-
-    A variable such as HOME may point into the project; the system's list of users does not.
-    """
-    root = root_of(cwd) if cwd else ""
-    inside = root.rstrip("/") + "/"
-    if not root or not (path.startswith(inside) or light.realpath(path).startswith(inside)):
-        return True
-    home = real_home()
-    return bool(home) and path.startswith(tuple(f"{home}/{name}/" for name in _FOLDERS))
-
-
-def real_home() -> str:
-    """Return the user's home as the system knows it; empty for nobody's."""
-    import pwd
-
-    try:
-        return light.realpath(pwd.getpwuid(light.getuid()).pw_dir)
-    except (KeyError, OSError):
-        return ""
-
 
 # What people trusted: for each file its text as it was then, and what that text compiles to.
 #
@@ -77,22 +47,6 @@ class Trusted(Record, kw_only=True):
     compiled: Mapping[str, Any]
     at: float = 0.0  # when a person trusted it; 0: the user's own file, which needs no trust
     folder: str = ""  # tells the file's folder from another that took its name
-
-
-def about_folder(path: str) -> str:
-    """Return the folder whose identity counts for a file."""
-    folder = light.dirname(path)
-    # .mux and the like come and go with branches.
-    return light.dirname(folder) if light.basename(folder).startswith(".") else folder
-
-
-def folder_id(path: str) -> str:
-    """Return what tells a file's folder from another that took its name; empty when it is gone."""
-    try:
-        # Without the device, which a remount changes.
-        return str(light.stat(about_folder(path)).st_ino)
-    except OSError:
-        return ""
 
 
 def read_record(state: str, path: str) -> Trusted | None:

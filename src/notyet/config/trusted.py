@@ -7,8 +7,7 @@ same agents.
 
 from __future__ import annotations
 
-from notyet.config.find import record_path, state_folder
-from notyet.config.tree import text_of
+from notyet.config.find import record_path, state_folder, text_of
 from notyet.light import dumps, loads
 
 TYPE_CHECKING = False

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from notyet.config.document import Mistake
+from notyet.config.document import Mistake, name_of
 from notyet.config.files import above, real_folder, root_of
-from notyet.config.scalars import name_of
 from notyet.core.record import replace
 from notyet.install import codex_trust, hooks_file
 from notyet.install.edit import is_hook, kept_and_others

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 
-from notyet.config import read_json, read_toml
-from notyet.config.document import BadSyntax, Document, Mistake
-from notyet.config.read_file import read_file
-from notyet.config.scalars import name_of
+from notyet.config.document import BadSyntax, Document, Mistake, name_of
+from notyet.config.readers import read_file, read_json, read_toml
 from notyet.install import splice_json, splice_toml
 from notyet.install.edit import carried_out, steps_to_add, steps_to_remove
 from notyet.install.refused import CannotInstall
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from notyet.install.place import Place
     from notyet.install.registered import Registration
 
-_READERS = {"json": read_json.read, "toml": read_toml.read}
+_READERS = {"json": read_json, "toml": read_toml}
 _SPLICERS = {"json": splice_json.spliced, "toml": splice_toml.spliced}
 
 

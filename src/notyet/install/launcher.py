@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from hashlib import blake2b
 
-from notyet.config.read_file import read_file
+from notyet.config.readers import read_file
 from notyet.core.text import visible
 from notyet.hosts.own_line import LAUNCHER
 from notyet.install.packing import HEAD, SIGN, Package, is_current

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 
-from notyet.config.read_json import read
+from notyet.config.readers import read_json as read
 from notyet.core.record import Record
 
 TYPE_CHECKING = False

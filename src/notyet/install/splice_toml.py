@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
-from notyet.config.read_toml import BYTE_ORDER_MARK, Locator, read
+from notyet.config.readers import BYTE_ORDER_MARK
+from notyet.config.readers import read_toml as read
 from notyet.core.record import Record
+from notyet.install.toml_locator import Locator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from notyet.config.files import root_of
-from notyet.config.read_file import read_file
+from notyet.config.readers import read_file
 
 
 def main_root(folder: str) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 
-from notyet.config import read_json, read_toml
 from notyet.config.document import BadSyntax, Document, Mistake
-from notyet.config.read_file import read_file
+from notyet.config.readers import read_file, read_json, read_toml
 from notyet.core.record import Record, replace
 
 TYPE_CHECKING = False
@@ -65,11 +64,11 @@ class Folder:
 
     def toml(self, name: str) -> Document:
         """Return a TOML file; an empty one if it is not there."""
-        return self._parsed(name, read_toml.read)
+        return self._parsed(name, read_toml)
 
     def json(self, name: str) -> Document:
         """Return a JSON file; an empty one if it is not there."""
-        return self._parsed(name, read_json.read)
+        return self._parsed(name, read_json)
 
     def line_with(self, name: str, *words: str) -> int:
         """Return the first line of a file that begins with one of these words; 0 for none."""

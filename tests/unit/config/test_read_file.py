@@ -2,7 +2,8 @@ import os
 
 import pytest
 
-from notyet.config.read_file import MOST_BYTES, read_file
+from notyet.config.find import MOST_BYTES
+from notyet.config.readers import read_file
 
 
 def test_the_text_of_a_file_is_returned_as_it_is(tmp_path):

@@ -1,7 +1,7 @@
 import pytest
 
 from notyet.config.document import BadSyntax
-from notyet.config.read_toml import read
+from notyet.config.readers import read_toml as read
 
 TEXT = '''\
 # comment

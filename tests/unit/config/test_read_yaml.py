@@ -5,7 +5,6 @@ import pytest
 
 from notyet.config.document import BadSyntax
 from notyet.config.read_yaml import read
-from notyet.config.schema import examine
 
 
 @pytest.mark.rule("J7")
@@ -124,14 +123,6 @@ def test_tabs_come_with_the_hint_to_use_spaces():
     with pytest.raises(BadSyntax) as caught:
         read("a:\n\t- b\n")
     assert caught.value.hint == "indent with spaces"
-
-
-def test_without_pyyaml_the_message_says_how_to_install_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    (mistake,) = examine("a: 1", ".conclaude.yaml", "conclaude").mistakes
-    assert str(mistake) == (
-        ".conclaude.yaml: reading .conclaude.yaml needs PyYAML; install it with: pip install PyYAML"
-    )
 
 
 def test_pyyaml_is_loaded_only_for_yaml():

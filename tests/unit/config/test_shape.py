@@ -2,21 +2,23 @@ import math
 
 import pytest
 
-from notyet.config.scalars import (
+from notyet.config.document import name_of, quoted, said
+from notyet.config.shape import (
     Anything,
     Choice,
+    Either,
+    Field,
     Flag,
     Glob,
+    ListOf,
+    MapOf,
     Number,
     Seconds,
-    Shape,
+    Table,
     Text,
     Whole,
-    name_of,
-    quoted,
-    said,
+    check,
 )
-from notyet.config.shape import Either, Field, ListOf, MapOf, Table, check, json_schema, rows
 
 BOOK = Table(
     fields={
@@ -208,53 +210,10 @@ def test_defaults_are_filled_in_only_when_asked_for():
     assert BOOK.filled(clean) == {"title": "x", "pages": 100, "tags": ["new"]}
 
 
-def test_the_json_schema_says_what_the_shape_says():
-    assert json_schema(BOOK) == {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "properties": {
-            "title": {"type": "string", "pattern": r"\S", "description": "Its name."},
-            "pages": {
-                "type": "integer",
-                "minimum": 1,
-                "description": "How | many.",
-                "default": 100,
-            },
-            "tags": {
-                "type": "array",
-                "items": {"type": "string", "pattern": r"\S"},
-                "minItems": 1,
-                "default": ["new"],
-            },
-            "lent": {"type": "boolean"},
-        },
-        "additionalProperties": False,
-        "required": ["title"],
-    }
-
-
-def test_the_docs_of_a_table_are_rows_of_key_type_default_and_meaning():
-    assert rows(BOOK)[2:] == [
-        "| `title` | text | required | Its name. |",
-        "| `pages` | a whole number from 1 up | `100` | How \\| many. |",
-        '| `tags` | a list of texts | `["new"]` |  |',
-        "| `lent` | true or false |  |  |",
-    ]
-
-
 def test_several_of_a_shape_have_words_too():
     nested = ListOf(item=ListOf(item=Either((Whole(most=3), Glob()))))
-    assert nested.words() == "a list of lists of whole numbers from 0 to 3 or patterns"
-    assert MapOf(item=MapOf(item=Flag())).words() == "a table of tables of true or false"
-    assert Text(says="a name").many() == "a name"
-    assert Anything().words() == "anything"
-    assert ListOf(item=Seconds()).words() == 'a list of seconds, or text like "10m"'
-
-
-def test_a_shape_of_ones_own_must_say_everything():
-    class Half(Shape):
-        def takes(self, value):
-            return True
-
-    with pytest.raises(TypeError, match=r"abstract methods? .*schema.*words"):
-        Half()
+    assert nested.words == "a list of lists of whole numbers from 0 to 3 or patterns"
+    assert MapOf(item=MapOf(item=Flag())).words == "a table of tables of true or false"
+    assert Text(says="a name").plural == "a name"
+    assert Anything().words == "anything"
+    assert ListOf(item=Seconds()).words == 'a list of seconds, or text like "10m"'

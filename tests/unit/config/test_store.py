@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet.config.find import has_record, record_path, state_folder
-from notyet.config.tree import text_of
+from notyet.config.find import has_record, record_path, state_folder, text_of
 from notyet.config.trust import Trusted, read_record, remove_record, write_record
 
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from notyet.config.find import MOST_BYTES
 from notyet.config.remote import RemoteTree
-from notyet.config.tree import MOST_BYTES
 from workspaces import PATIENCE, unreachable, write_there
 
 

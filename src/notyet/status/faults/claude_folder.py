@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from notyet.config.files import above
-from notyet.config.read_file import read_file
+from notyet.config.readers import read_file
 from notyet.light import loads
 from notyet.status.faults.fault import place as at
 

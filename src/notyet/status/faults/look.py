@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from importlib import import_module
 
-from notyet.config import read_json, read_toml
 from notyet.config.document import TOO_DEEP, BadSyntax, Document, Mistake
-from notyet.config.read_file import read_file
+from notyet.config.readers import read_file, read_json, read_toml
 from notyet.core.record import Record, replace
 from notyet.install.hooks_file import mistake_of
 from notyet.status.faults.fault import Fault, fault
@@ -98,7 +97,7 @@ def _parsed(place: Place, text: str) -> Content:
     if not text.strip("\ufeff \t\r\n"):
         return Content(place=place, text=text, document=Document(value={}))
     try:
-        document = (read_toml if place.form == "toml" else read_json).read(text)
+        document = (read_toml if place.form == "toml" else read_json)(text)
     except BadSyntax as error:
         mistake = mistake_of(place, error)
         if TOO_DEEP in error.message:  # for us, and not for everybody

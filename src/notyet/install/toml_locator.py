@@ -1,63 +1,17 @@
-"""Reads TOML. `tomllib` gives the values but no positions; a locator of our own finds those."""
+"""Where the headers, assignments and values of a TOML text begin and end."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 
-from notyet.config.document import DEEPEST, TOO_DEEP, BadSyntax, Document, Finding, Lines
-from notyet.config.scalars import name_of
+from notyet.config.document import DEEPEST, TOO_DEEP, BadSyntax, Lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from notyet.config.document import Path, Place
-
-BYTE_ORDER_MARK = "\ufeff"
-_AT = re.compile(r"(.*?),? \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
-_TUPLE = re.compile(r"\((?:'[^']*+',? ?)++\)")  # how `tomllib` names a key: ('gates', 'tests')
-_KEY = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
-_ENDLESS_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+((?:{_KEY}\.[ \t]*+){{{DEEPEST}}})", re.MULTILINE)
-
-
-def read(text: str) -> Document:
-    """Return what a TOML text says, and where. Raises BadSyntax."""
-    findings: tuple[Finding, ...] = ()
-    if text.startswith(BYTE_ORDER_MARK):
-        text = text[1:]
-        message = "the file begins with a byte order mark, which TOML does not allow"
-        findings = (Finding(1, 1, message, "save it as UTF-8 without one"),)
-    text = text.replace("\r\n", "\n")
-    endless = _ENDLESS_KEY.search(text)  # `tomllib` would take hours for one of a megabyte
-    if endless:
-        raise BadSyntax(TOO_DEEP, *Lines(text).place(endless.start(1)))
-    try:
-        value = tomllib.loads(text)
-        places = Locator(text).places()
-    except RecursionError:
-        raise BadSyntax(TOO_DEEP) from None
-    except BadSyntax:
-        raise
-    except ValueError as error:
-        raise _syntax(str(error), text) from None
-    return Document(value=value, places=places, findings=findings)
-
-
-def _syntax(said: str, text: str) -> BadSyntax:
-    match = _AT.fullmatch(said)
-    if not match:
-        return BadSyntax(f"this is not TOML: {said}")
-    message, line, column = match.groups()
-    if line is None:
-        line, column = Lines(text).place(len(text.rstrip()))
-    message = _TUPLE.sub(_dotted, message[:1].lower() + message[1:])
-    return BadSyntax(f"this is not TOML: {message}", int(line), int(column))
-
-
-def _dotted(names: re.Match[str]) -> str:
-    return name_of(tuple(re.findall("'([^']*)'", names[0])))
-
 
 _BLANK = re.compile(r"[ \t]*+")
 _BLANK_LINES = re.compile(r"(?:[ \t\n]++|#[^\n]*+)*+")
