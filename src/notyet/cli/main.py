@@ -197,7 +197,8 @@ def parsers(wanted: Iterable[str]) -> tuple[argparse.ArgumentParser, dict[str, _
     made: dict[str, _Parser] = {}
     for name in wanted:
         command = _command(name)
-        sub = commands.add_parser(name, description=command.SUMMARY, prog=f"notyet {name}")
+        about = command.SUMMARY
+        sub = commands.add_parser(name, description=about, help=about, prog=f"notyet {name}")
         sub.formatter_class = HelpFormatter
         command.configure(sub)
         sub.epilog = epilog(command.EXAMPLES, getattr(command, "NOTES", ""))
