@@ -1,4 +1,4 @@
-"""`notyet`: finds the command and runs it."""
+"""`notyet`: find the command, run it, and print the pages of help."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import NoReturn, Protocol
 
+    Examples = tuple[tuple[str, str], ...]  # a command line, and what it does
+
     class Command(Protocol):
-        """What a command's module must offer."""
+        """The module of a command."""
 
         SUMMARY: str
         EXAMPLES: Examples
@@ -28,12 +30,8 @@ if TYPE_CHECKING:
 
         def run(self, args: argparse.Namespace) -> int: ...
 
-    Examples = tuple[tuple[str, str], ...]  # a command line, and what it does
 
-# What happens to output that nobody can take; errors of files name the file.
-_UNWRITABLE = {errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG}
-_BY_SIGNAL = 128  # above this, an exit code says which signal ended us
-_OWN_OPTIONS = ("-h", "--help", "--version")
+DESCRIPTION = "The stop gate for AI agents: agents say done, notyet checks."
 COMMANDS = {
     "init": "notyet.cli.init",
     "install": "notyet.cli.install",
@@ -54,13 +52,37 @@ COMMANDS = {
     "completion": "notyet.cli.completion",
     "demo": "notyet.cli.demo",
 }
+# Every command is in one group, in the order in which people meet them.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Set up": ("init", "install", "uninstall", "trust", "off", "on"),
+    "Every day": ("check", "status"),
+    "Look back": ("log", "replay"),
+    "Agents": ("with", "tasks"),
+    "Plumbing": ("hook", "conclaude", "validate", "schema", "completion", "demo"),
+}
+EXAMPLES: Examples = (
+    ("notyet demo", "watch scripted agents meet the gates; nothing is changed"),
+    ("notyet init", "detect tests and linters, run them once, write notyet.toml"),
+    ("notyet install claude", "check every stop of Claude Code"),
+    ("notyet check", "run the gates now, as a stop would"),
+    ("notyet status", "am I gated here, now? and if not, why?"),
+    ("notyet log --since 2d", "what became of the stops of the last two days"),
+    ('notyet with codex "Fix the build."', "run an agent until its work passes"),
+)
+_FIRST = ("init", "install", "check", "status", "log")  # on the page of `notyet` alone
+# Errors of output that cannot be written; errors of files name the file.
+_UNWRITABLE = {errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG}
+_BY_SIGNAL = 128  # above this, an exit code says which signal ended us
+_OWN_OPTIONS = ("-h", "--help", "--version")
+_MAX_EXAMPLE = 42  # columns of a command line that is explained beside it
+_MIN_PAGE, _MAX_PAGE = 60, 100  # columns
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code is ours."""
     words = sys.argv[1:] if argv is None else list(argv)
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
-        from notyet.cli.hook import serve
+        from notyet.cli.hook import serve  # alone: a stop needs no other module of the CLI
 
         return serve(words[1:])
     from notyet.cli.streams import give_up, give_up_unwritable, open_streams
@@ -71,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run(words)
         except SystemExit as ended:
             if isinstance(ended.code, int) and ended.code > _BY_SIGNAL:
-                give_up_unwritable()  # the terminal may be gone, and with it who would read it
+                give_up_unwritable()  # the terminal may be gone
             raise
         finally:
             sys.stdout.flush()
@@ -98,15 +120,14 @@ def _run(words: list[str]) -> int:
     try:
         return _command(args.command).run(args)
     except FileNotFoundError as error:
-        if error.filename is not None or _is_somewhere():
+        if error.filename is not None or _has_folder():
             raise
         other = ", or use --all" if hasattr(args, "all") else ""
         _complain(f"this folder is gone; go to another one{other}", args.command)
         return 1 if args.command == "conclaude" else 2
 
 
-def _is_somewhere() -> bool:
-    """Tell whether the folder that we were started in is still there."""
+def _has_folder() -> bool:
     try:
         return bool(os.getcwd())
     except FileNotFoundError:
@@ -123,7 +144,7 @@ def _complain(why: str, command: str = "") -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """One that adds to what is wrong how it would be right."""
+    """Says in one sentence what is wrong, with a command's own hint; not with its usage."""
 
     hints: Mapping[str, str] = MappingProxyType({})
 
@@ -131,11 +152,11 @@ class _Parser(argparse.ArgumentParser):
         for words, hint in self.hints.items():
             if words in message:
                 message = f"{message}; {hint}"
-        super().error(message)
+        self.exit(2, f"{self.prog}: {message}\n")
 
 
 class _Overview(_Parser):
-    """The parser of all commands, whose help is a page of our own."""
+    """The parser of all commands."""
 
     def format_help(self) -> str:
         return overview(summaries(COMMANDS))
@@ -152,7 +173,7 @@ def _command(name: str) -> Command:
 
 
 def parsed(words: list[str]) -> argparse.Namespace:
-    """Return what a command line says; what is wrong with it ends in SystemExit."""
+    """Parse a command line. Raises SystemExit for a wrong one."""
     rest: list[str] = []
     if words[:1] == ["with"] and "--" in words:  # what follows is the agent's
         at = words.index("--")
@@ -168,7 +189,7 @@ def parsed(words: list[str]) -> argparse.Namespace:
     if not wanted and words[0] not in _OWN_OPTIONS:
         parser.error(_no_such(words[0]))
     args, unknown = parser.parse_known_args(words)
-    if unknown:  # said by the command's own parser, which knows more
+    if unknown:  # the command's own parser knows hints
         commands[args.command].error(f"unrecognized arguments: {' '.join(unknown)}")
     args.rest = rest
     return args
@@ -180,14 +201,14 @@ def _no_such(word: str) -> str:
 
     if word.startswith("-"):
         return "the command comes first, then its options: notyet COMMAND [options]"
-    hint = did_you_mean(word, COMMANDS) or "all commands are shown by: notyet --help"
+    hint = did_you_mean(word, COMMANDS) or "see all commands with: notyet --help"
     return f"there is no command {visible(bounded(word, 40))!r}; {hint}"
 
 
 def parsers(wanted: Iterable[str]) -> tuple[argparse.ArgumentParser, dict[str, _Parser]]:
-    """Return the parser of everything, and those of the commands that are wanted.
+    """Return the parser of `notyet`, and those of the wanted commands.
 
-    A command that is named needs none of the others, some of which take long to import.
+    The modules of other commands are not imported: some take long.
     """
     parser = _Overview(prog="notyet", usage="notyet COMMAND [options]", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"notyet {__version__}")
@@ -199,7 +220,7 @@ def parsers(wanted: Iterable[str]) -> tuple[argparse.ArgumentParser, dict[str, _
         command = _command(name)
         about = command.SUMMARY
         sub = commands.add_parser(name, description=about, help=about, prog=f"notyet {name}")
-        sub.formatter_class = HelpFormatter
+        sub.formatter_class = argparse.RawDescriptionHelpFormatter
         command.configure(sub)
         sub.epilog = epilog(command.EXAMPLES, getattr(command, "NOTES", ""))
         sub.hints = getattr(command, "HINTS", sub.hints)
@@ -207,60 +228,25 @@ def parsers(wanted: Iterable[str]) -> tuple[argparse.ArgumentParser, dict[str, _
     return parser, made
 
 
-DESCRIPTION = "The stop gate for AI agents: agents say done, notyet checks."
-# Every command stands in one group, in the order in which people meet them.
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Set up": ("init", "install", "uninstall", "trust", "off", "on"),
-    "Every day": ("check", "status"),
-    "Look back": ("log", "replay"),
-    "Agents": ("with", "tasks"),
-    "Plumbing": ("hook", "conclaude", "validate", "schema", "completion", "demo"),
-}
-EXAMPLES: Examples = (
-    ("notyet demo", "watch scripted agents meet the gates; nothing is changed"),
-    ("notyet init", "find what this project checks itself with, and make gates of it"),
-    ("notyet install claude", "let Claude Code ask notyet at every stop"),
-    ("notyet check", "ask the gates now, as a stop would"),
-    ("notyet status", "am I gated here, now? and if not, why?"),
-    ("notyet log --since 2d", "what became of the stops of the last two days"),
-    ('notyet with codex "Fix the build."', "run an agent until its work passes"),
-)
-_SHORT = ("init", "install", "check", "status", "log")  # for somebody who typed nothing
-_WIDEST = 42  # columns for a command line that is explained beside it
-_LEAST, _MOST = 60, 100  # columns of a page
-
-
-class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Leaves our examples as they are."""
-
-
-def width() -> int:
-    """Return how wide a page of help may be."""
-    return max(_LEAST, min(_MOST, shutil.get_terminal_size().columns - 2))
-
-
-def columns(rows: Iterable[tuple[str, str]]) -> list[str]:
-    """Return names with what they mean: side by side, or below each other where one is wide."""
+def _in_columns(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Return names with what they mean: side by side, or below each other if a name is wide."""
     rows = list(rows)
+    page = max(_MIN_PAGE, min(_MAX_PAGE, shutil.get_terminal_size().columns - 2))
     widest = max((len(name) for name, _ in rows), default=0)
-    if widest > _WIDEST:
-        indent = " " * 6
-        return [
-            line
-            for name, text in rows
-            for line in (f"  {name}", *(indent + part for part in textwrap.wrap(text, width() - 6)))
-        ]
     lines = []
     for name, text in rows:
-        first, *more = textwrap.wrap(text, width() - widest - 4) or [""]
+        if widest > _MAX_EXAMPLE:
+            lines += [f"  {name}", *(f"      {part}" for part in textwrap.wrap(text, page - 6))]
+            continue
+        first, *more = textwrap.wrap(text, page - widest - 4) or [""]
         lines += [f"  {name:<{widest}}  {first}".rstrip()]
         lines += [f"  {'':<{widest}}  {line}" for line in more]
     return lines
 
 
 def epilog(examples: Examples, notes: str = "") -> str:
-    """Return how the help of a command ends."""
-    said = "\n".join(["examples:", *columns(examples)]) if examples else ""
+    """Return the end of a command's help."""
+    said = "\n".join(["examples:", *_in_columns(examples)]) if examples else ""
     return "\n\n".join(filter(None, (said, notes.strip())))
 
 
@@ -271,17 +257,17 @@ def overview(summaries: Mapping[str, str]) -> str:
     for title, names in GROUPS.items():
         here = [(f"{name:<{widest}}", summaries[name]) for name in names if name in summaries]
         if here:
-            lines += ["", f"{title}:", *columns(here)]
-    lines += ["", "Examples:", *columns(EXAMPLES), "", "Options:"]
-    lines += columns([("-h, --help", "show this, or with a command: its options and examples")])
-    lines += columns([("--version ", "show the version")])
+            lines += ["", f"{title}:", *_in_columns(here)]
+    options = [("-h, --help", "show this, or with a command: its options and examples")]
+    options += [("--version ", "show the version")]
+    lines += ["", "Examples:", *_in_columns(EXAMPLES), "", "Options:", *_in_columns(options)]
     return "\n".join(lines) + "\n"
 
 
 def short(summaries: Mapping[str, str]) -> str:
     """Return the page of `notyet` alone."""
-    here = [(f"notyet {name}", summaries[name]) for name in _SHORT if name in summaries]
-    lines = ["usage: notyet COMMAND [options]", "", DESCRIPTION, "", *columns(here), ""]
+    here = [(f"notyet {name}", summaries[name]) for name in _FIRST if name in summaries]
+    lines = ["usage: notyet COMMAND [options]", "", DESCRIPTION, "", *_in_columns(here), ""]
     lines += ["All commands, with examples: notyet --help"]
     lines += ["One command: notyet COMMAND --help"]
     return "\n".join(lines) + "\n"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import sys
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
-
-from notyet.light import dumps
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -53,7 +52,7 @@ def tolerate(stream: TextIO) -> None:
 
 def json_line(value: object) -> str:
     """Return a value as JSON on one line that every reader takes: without lone surrogates."""
-    return dumps(readable(value))
+    return json.dumps(readable(value))
 
 
 def readable(value: object) -> object:

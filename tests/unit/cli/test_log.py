@@ -347,7 +347,7 @@ def test_what_is_asked_for_in_a_wrong_way_is_said(capsys, here):
     assert "--until is before --since" in refused(capsys, "--since", "1d", "--until", "2d")
     assert "--follow and --until" in refused(capsys, "-f", "--until", "2d")
     assert "a stop has a number, not 'x'" in refused(capsys, "x")
-    assert "is no moment" in refused(capsys, "--since", "soon")
+    assert "invalid time" in refused(capsys, "--since", "soon")
     assert "a number from 1 up, or all" in refused(capsys, "-n", "0")
     assert "invalid choice: 'fine'" in refused(capsys, "--outcome", "fine")
 

@@ -8,7 +8,6 @@ import pytest
 import notyet
 from notyet.cli import demo
 from notyet.cli.main import COMMANDS, EXAMPLES, GROUPS, main, parsed, summaries
-from notyet.cli.terminal import Style
 
 
 def test_every_command_is_in_the_help(capsys):
@@ -30,7 +29,8 @@ def test_a_wrong_command_line_says_what_is_wrong(argv, capsys):
     with pytest.raises(SystemExit) as leaving:
         main(argv)
     assert leaving.value.code == 2
-    assert "usage: notyet" in capsys.readouterr().err
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("notyet")
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_a_command_with_a_typo_is_guessed(capsys):
     with pytest.raises(SystemExit) as leaving:
         main(["statsu", "--json"])
     assert leaving.value.code == 2
-    said = capsys.readouterr().err.splitlines()
-    assert said[1] == "notyet: error: there is no command 'statsu'; did you mean `status`?"
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said == "notyet: there is no command 'statsu'; did you mean `status`?"
 
 
 def test_a_command_like_no_other_is_not_guessed_nor_obeyed_by_a_terminal(capsys):
@@ -79,7 +79,7 @@ def test_a_command_like_no_other_is_not_guessed_nor_obeyed_by_a_terminal(capsys)
     said = capsys.readouterr().err
     assert "\x1b" not in said
     assert len(said) < 200
-    assert said.endswith("all commands are shown by: notyet --help\n")
+    assert said.endswith("see all commands with: notyet --help\n")
 
 
 def test_notyet_alone_is_a_short_page_and_no_success(capsys):
@@ -160,24 +160,3 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         check=False,
     )
     assert (done.stdout, done.stderr) == ("Agents say done. notyet checks.\n", "")
-
-
-class Terminal:
-    def isatty(self):
-        return True
-
-
-@pytest.mark.parametrize(
-    ("environ", "painted"),
-    [({}, "\x1b[1;31mx\x1b[0m"), ({"NO_COLOR": "1"}, "x"), ({"TERM": "dumb"}, "x")],
-)
-def test_colour_is_for_terminals_whose_owner_does_not_mind(monkeypatch, environ, painted):
-    for name in ("NO_COLOR", "TERM"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
-    assert Style(Terminal()).paint("x", "bold", "red") == painted
-
-
-def test_no_colour_where_nobody_looks():
-    assert Style(sys.__stdin__).paint("x", "red") == "x" or sys.__stdin__.isatty()
