@@ -49,7 +49,7 @@ def _call(folder: str, target: str, payload: dict[str, object]) -> dict[str, obj
         _use_our_notyet()
     from notyet.core.text import bounded
     from notyet.hosts.native import read_return
-    from notyet.hosts.native_host import read, write_reply
+    from notyet.hosts.native_host import HOST, read
 
     module, _, name = target.partition(":")
     function = importlib.import_module(module)
@@ -66,7 +66,7 @@ def _call(folder: str, target: str, payload: dict[str, object]) -> dict[str, obj
     answer, _ = read_return(returned)
     if type(answer).__name__ == "Problem":
         return {"problem": str(answer.detail)}  # type: ignore[union-attr]  # as just seen
-    reply: dict[str, object] = json.loads(write_reply(answer, "", event, {}).stdout)  # type: ignore[arg-type]  # a verdict
+    reply: dict[str, object] = json.loads(HOST.write_reply(answer, "", event, {}).stdout)  # type: ignore[arg-type]  # a verdict
     return {
         name: bounded(said, _MOST) if isinstance(said, str) else said
         for name, said in reply.items()

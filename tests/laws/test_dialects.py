@@ -11,7 +11,7 @@ from notyet.core.event import ENDINGS, SCOPES, BackgroundTask, StartEvent, Usage
 from notyet.core.gate import Command, Exit, Gate, Match
 from notyet.core.record import replace
 from notyet.core.text import clean
-from notyet.hosts import HOSTS, command_face, host_face, start_face
+from notyet.hosts import HOSTS, command_face, host_named, start_face
 from notyet.hosts.answers import Reading
 from notyet.hosts.detect import detect
 from notyet.light import dumps, loads
@@ -72,7 +72,7 @@ def again(host, event):
     """Write an event as a hook of this host gets it, and read it as the host's."""
     payload, environ = command_face(host).write_event(event, "/folder")
     assert all(isinstance(value, str) for value in environ.values())
-    return replace(host_face(host).read_event(json.loads(dumps(payload)), {}), raw=None)
+    return replace(host_named(host).read_event(json.loads(dumps(payload)), {}), raw=None)
 
 
 @pytest.mark.rule("W1")
@@ -124,14 +124,14 @@ STARTS = {
 def test_start_hooks_are_told_and_answer_what_is_read_as_it_was(host, data, told):
     event = replace(data.draw(STARTS[host]), host=host)
     payload, _ = start_face(host).write_start(event)
-    assert host_face(host).read_event(json.loads(dumps(payload)), {}) == event
-    reply = host_face(host).write_context(told, event)
+    assert host_named(host).read_event(json.loads(dumps(payload)), {}) == event
+    reply = host_named(host).write_context(told, event)
     given_ = start_face(host).read_context(Exit(code=0, stdout=reply.stdout.encode()), event.scope)
     assert given_.context == told
 
 
 def read_back(host, verdict, note, event, settings=None):
-    reply = host_face(host).write_reply(verdict, note, event, settings or {})
+    reply = host_named(host).write_reply(verdict, note, event, settings or {})
     check = Command(script="x", speaks=host)
     gate = Gate(name="g", check=check, match=Match(events=(event.scope,)))
     ended = Exit(code=reply.code, stdout=reply.stdout.encode(), stderr=reply.stderr.encode())
@@ -194,7 +194,7 @@ def test_what_a_host_of_our_own_kind_is_answered_means_what_we_meant(verdict, no
 def test_whatever_a_gate_says_the_reply_is_one_that_the_host_takes(host, verdict, note):
     reading = read_back(host, verdict, note, StopEvent())
     assert type(reading.answer) is type(verdict)
-    reply = host_face(host).write_reply(verdict, note, StopEvent(), {})
+    reply = host_named(host).write_reply(verdict, note, StopEvent(), {})
     assert reply.code == 0
     assert reply.stdout.isascii()
     assert isinstance(json.loads(reply.stdout or "{}"), dict)
@@ -239,16 +239,16 @@ ENVIRONS = st.fixed_dictionaries(
 def test_no_payload_is_too_strange_to_be_read_and_answered(payload, environ):
     assert isinstance(detect(payload), str)
     for host in HOSTS:
-        event = host_face(host).read_event(payload, environ)
+        event = host_named(host).read_event(payload, environ)
         assert event is None or event.session_id == event.session_id.encode().decode()
         if isinstance(event, StopEvent):
             assert "\0" not in event.cwd
-            host_face(host).write_reply(Block("x"), "", event, {})
+            host_named(host).write_reply(Block("x"), "", event, {})
             for other in ("claude", "codex", "mux", "notyet", "conclaude"):
                 told, _ = command_face(other).write_event(event, "")
                 assert isinstance(loads(dumps(told)), dict)
         elif event is not None:
-            host_face(host).write_context("x", event)
+            host_named(host).write_context("x", event)
 
 
 @pytest.mark.rule("W1", "W2", "W3", "W5")
@@ -256,7 +256,7 @@ def test_no_payload_is_too_strange_to_be_read_and_answered(payload, environ):
 @given(field=st.sampled_from(FIELDS), wrong=JSON, name=st.sampled_from(EVENT_NAMES))
 def test_one_wrong_field_leaves_the_others_alone(host, field, wrong, name):
     payload = {"hook_event_name": name, "session_id": "s", "cwd": "/w", "scope": "agent"}
-    event = host_face(host).read_event(payload | {field: wrong}, {})
+    event = host_named(host).read_event(payload | {field: wrong}, {})
     if event is not None and field not in {"hook_event_name", "session_id"}:
         assert event.session_id == "s"
 

@@ -78,7 +78,7 @@ async def run_stop_hooks(
         workspace = ""
         project_dir = os.path.realpath(project_dir)  # noqa: ASYNC240  # a few stats, then we wait
         gates, warnings = _gates(project_dir, trust)
-    event = mux.read_event({"cwd": project_dir} | dict(input), os.environ)
+    event = mux.HOST.read_event({"cwd": project_dir} | dict(input), os.environ)
     if not isinstance(event, StopEvent):
         name = input.get("hook_event_name")
         raise ValueError(f"hook_event_name is 'Stop' or 'SubagentStop', not {name!r}")  # noqa: TRY004  # a value, of the right type

@@ -12,7 +12,7 @@ from notyet.core.event import StopEvent
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
 from notyet.errors import NotyetError
-from notyet.hosts import HOSTS, command_face, host_face
+from notyet.hosts import HOSTS, command_face, host_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def read(stop: About, environ: Mapping[str, str]) -> StopEvent:
             f"{stop.origin}: this looks like {host}, which is not spoken yet; "
             f"say with --as as whom to read it ({known})"
         )
-    event = host_face(host).read_event(stop.payload, environ)
+    event = host_named(host).read_event(stop.payload, environ)
     if not isinstance(event, StopEvent):
         name = stop.payload.get("hook_event_name")
         what = f"{visible(name)[:80]} is no stop" if isinstance(name, str) else "this is no stop"
@@ -121,7 +121,7 @@ def _expect_told(
     payload, _ = command_face(host).write_event(event, "")
     # Of a host with a place for it, the name is what somebody gave with `hook --agent`.
     payload["agent_name"] = event.agent_name
-    told = host_face(host).read_event(payload, environ)
+    told = host_named(host).read_event(payload, environ)
     for name in NAMES:
         if name in changes and changes[name] != getattr(told, name):
             who = "a subagent" if event.scope == "subagent" else "the main agent"

@@ -13,7 +13,7 @@ from notyet import light
 from notyet.config.find import may_be_off
 from notyet.hook.payload import Unreadable, of_wrong_kind
 from notyet.hook.process import OutOfTime, be_brief, be_undisturbed
-from notyet.hosts import HOSTS, SILENCE, Reply, host_face, time_to_answer
+from notyet.hosts import HOSTS, SILENCE, Reply, host_named, time_to_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Hook:
         if stranger:
             return self.let_go("host", f"{stranger} is not spoken yet, so nothing was checked")
         payload = payload | self.call.options.said
-        event = host_face(self.host).read_event(payload, self.environ)
+        event = host_named(self.host).read_event(payload, self.environ)
         if event is None:
             return let_pass(self, payload)
         from notyet.core.event import StopEvent
@@ -231,7 +231,7 @@ class Hook:
         told = [note(decision)]
         told += [f"notyet: {line}" for line in (*setup.warnings, *setup.distrust, *self.mended())]
         line = clean(" | ".join(part for part in told if part))
-        return host_face(self.host).write_reply(decision.verdict, line, event, setup.reply)
+        return host_named(self.host).write_reply(decision.verdict, line, event, setup.reply)
 
     def patience(self) -> float:
         """Return how many seconds the host waits."""
@@ -280,7 +280,7 @@ class Hook:
         from notyet.core.verdict import Allow
 
         event = self.event or StopEvent(host=self.host)
-        return host_face(self.host).write_reply(Allow(), clean(note), event, {})
+        return host_named(self.host).write_reply(Allow(), clean(note), event, {})
 
 
 _LOOK_START = 5.0  # seconds to look at files, where only words depend on it, or one question less
@@ -300,7 +300,7 @@ def starting(hook: Hook, event: StartEvent) -> Reply:
     from notyet.core.message import briefing_for
 
     told = briefing_for(event, setup.gates)
-    return host_face(hook.host).write_context(told, event) if told else hook.nothing()
+    return host_named(hook.host).write_context(told, event) if told else hook.nothing()
 
 
 def _remember(hook: Hook, event: StartEvent, setup: Setup) -> None:

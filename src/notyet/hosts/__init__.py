@@ -1,13 +1,10 @@
-"""How each host speaks: one or two modules per dialect, found through these tables.
+"""The hosts: programs that run agents and call notyet when an agent starts or stops.
 
-A dialect has up to four faces, each a few functions of a module:
+`TABLE` has one row per host. `host_named` loads a host's module and returns its `Host`, which is
+data plus, where data is not enough, methods of its own. `command_face` returns the module that
+runs hook commands people wrote for a host, so that a hook written for one host runs under all.
 
-- functions people wrote for a host's plugin system: `write_call`, `read_return`;
-- hook commands people wrote for a host: `write_event`, `read_reply`; and those that it runs when
-  an agent starts: `write_start`, `read_context`;
-- the host itself, when it calls us: `read_event`, `write_reply`, `write_context`.
-
-Modules are loaded when they are first asked for: a stop meets one or two dialects, not all.
+Modules are loaded on demand: a stop needs one or two of them.
 """
 
 from __future__ import annotations
@@ -16,31 +13,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from notyet.hosts.faces import CommandFace, FunctionFace, HostFace, StartFace
+    from notyet.hosts.faces import CommandFace, FunctionFace, StartFace
+    from notyet.hosts.host import Host
 
-_FUNCTIONS = {"notyet": "native", "openclaw": "openclaw"}
-_COMMANDS = {
-    "notyet": "native",
-    "claude": "claude_hooks",
-    "codex": "codex_hooks",
-    "mux": "mux",
-    "conclaude": "conclaude",
-}
-_HOSTS = {
-    "claude": "claude",
-    "codex": "codex",
-    "mux": "mux",
-    "conclaude": "conclaude",
-    "notyet": "native_host",
-}
-HOSTS = tuple(_HOSTS)
-# Seconds that each host waits for a hook that does not say how long it takes (E6, E9).
-PATIENCE = {"claude": 600.0, "codex": 600.0, "mux": 10.0, "conclaude": 600.0, "notyet": 600.0}
 MARGIN = 3.0  # seconds before a host's deadline at which we must have answered (E9)
 
 
 class Reply:
-    """What a host gets to see of us, and nothing else."""
+    """What a host gets from us: stdout, stderr and the exit code."""
 
     def __init__(self, *, stdout: str = "", stderr: str = "", code: int = 0) -> None:
         self.stdout = stdout
@@ -50,19 +30,47 @@ class Reply:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reply) and other.__dict__ == self.__dict__
 
-    __hash__ = None  # type: ignore[assignment]  # it is compared, and kept nowhere
+    __hash__ = None  # type: ignore[assignment]  # mutable
 
     def __repr__(self) -> str:
         return f"Reply(stdout={self.stdout!r}, stderr={self.stderr!r}, code={self.code})"
 
 
-# What lets an agent go without a word. Only of hosts that run their own files themselves: where
-# there is no file of ours, there is nothing to ask.
-SILENCE = {"claude": Reply(), "codex": Reply(stdout="{}")}
+class Row:
+    """What the hook must know of a host before it loads the host's module.
+
+    `hooks` is the module that runs hook commands written for the host. `timeout` is how many
+    seconds the host waits for a hook whose registration does not say (E6, E9). `silence` is the
+    stdout that allows a stop without a word, for hosts that run their own hooks; None: notyet
+    reads the host's files itself, so no stop can be answered before that.
+    """
+
+    def __init__(
+        self, module: str, *, hooks: str = "", timeout: float = 600.0, silence: str | None = None
+    ) -> None:
+        self.module = module
+        self.hooks = hooks
+        self.timeout = timeout
+        self.silence = silence
+
+
+TABLE = {
+    "claude": Row("claude", hooks="claude.hooks", silence=""),
+    "codex": Row("codex", hooks="codex.hooks", silence="{}"),
+    "mux": Row("mux", hooks="mux", timeout=10.0),
+    "conclaude": Row("conclaude", hooks="conclaude"),
+    "notyet": Row("native_host", hooks="native"),
+}
+HOSTS = tuple(TABLE)
+PATIENCE = {name: row.timeout for name, row in TABLE.items()}
+SILENCE = {
+    name: Reply(stdout=row.silence) for name, row in TABLE.items() if row.silence is not None
+}
+_FUNCTIONS = {"notyet": "native", "openclaw": "openclaw"}  # dialects of Python functions
 
 
 def time_to_answer(patience: float) -> float:
-    """Return how long we may take for a host that waits so many seconds (E9)."""
+    """Return how many seconds we may take if the host waits for `patience` seconds (E9)."""
     return patience - min(MARGIN, 0.2 * patience)
 
 
@@ -70,25 +78,30 @@ def _module(name: str) -> Any:
     return __import__(f"notyet.hosts.{name}", fromlist=("x",))
 
 
-def function_face(name: str) -> FunctionFace:
-    """Return how functions are asked in this dialect."""
-    face: FunctionFace = _module(_FUNCTIONS[name])
-    return face
+def host_named(name: str) -> Host:
+    """Return a host by its name. Raises KeyError."""
+    host: Host = _module(TABLE[name].module).HOST
+    return host
+
+
+def all_hosts() -> list[Host]:
+    """Return every host; loads all of their modules."""
+    return [host_named(name) for name in TABLE]
 
 
 def command_face(name: str) -> CommandFace:
-    """Return how hook commands are asked in this dialect."""
-    face: CommandFace = _module(_COMMANDS[name])
+    """Return the module that runs hook commands written for this host."""
+    face: CommandFace = _module(TABLE[name].hooks)
     return face
 
 
 def start_face(name: str) -> StartFace:
-    """Return how start hooks are asked in this dialect; Claude Code and Codex have some."""
-    face: StartFace = _module(_COMMANDS[name])
+    """Return the module that runs start hooks; Claude Code and Codex have some."""
+    face: StartFace = _module(TABLE[name].hooks)
     return face
 
 
-def host_face(name: str) -> HostFace:
-    """Return how this host is understood and answered."""
-    face: HostFace = _module(_HOSTS[name])
+def function_face(name: str) -> FunctionFace:
+    """Return the module that calls Python functions written in this dialect."""
+    face: FunctionFace = _module(_FUNCTIONS[name])
     return face

@@ -12,8 +12,10 @@ import os
 from notyet.core.gate import Command, Gate, Match, Source
 from notyet.core.text import bounded, clean
 from notyet.core.verdict import Allow, Block, Halt, Problem
-from notyet.hosts import Reply, answers, claude, claude_hooks
+from notyet.hosts import Reply, answers, claude
 from notyet.hosts.answers import Reading
+from notyet.hosts.claude import hooks as claude_hooks
+from notyet.hosts.host import Host
 from notyet.light import dumps
 
 TYPE_CHECKING = False
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.event import StopEvent
     from notyet.core.gate import Exit
     from notyet.core.verdict import Decision
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 CONTINUE = "continue working on the task"  # what `infinite` says when the file does not
 _SHOWN = ("message", "showCommand", "showStdout", "showStderr", "maxOutputLines")
 _OPTIONS = (*_SHOWN, "notifyPerCommand", "block")
-_MOST_REPLY = 30_000  # characters
 _MOST_OUTPUT = 20_000  # characters of each stream, however few lines that is
 _MOST_COMMAND = 500  # characters of a command in a message
 _MOST_NAME = 60  # the same, in a gate's name
@@ -39,32 +40,36 @@ _MOST_PAYLOAD = 100_000  # bytes; the system refuses variables of 128 KiB
 _MOST_VALUE = 10_000  # bytes of any other variable: names and paths
 
 
-def write_reply(
-    verdict: Allow | Block | Halt,
-    note: str,
-    event: StopEvent,  # noqa: ARG001  # an exit code says the same of every event
-    settings: Mapping[str, str],  # noqa: ARG001  # there is one way to say it
-) -> Reply:
-    """Answer by the exit code: 2 and the words on stderr send the agent back (G4)."""
-    if isinstance(verdict, Block):
-        # The agent reads all of stderr, so a note to the user has no place there.
-        words = clean(verdict.prompt).strip() or "Not yet."
-        return Reply(stderr=f"{bounded(words, _MOST_REPLY)}\n", code=answers.BLOCKING)
-    said = [note, verdict.reason if isinstance(verdict, Halt) else ""]
-    words = "\n".join(part for part in map(clean, said) if part.strip())
-    return Reply(stderr=f"{bounded(words, _MOST_REPLY)}\n" if words else "")
+class Conclaude(Host):
+    """What calls us as conclaude is Claude Code; answers are exit codes (W4, G4)."""
+
+    def write_reply(
+        self,
+        verdict: Allow | Block | Halt,
+        note: str,
+        event: StopEvent,
+        settings: Mapping[str, str],
+    ) -> Reply:
+        """Block with exit code 2 and the prompt on stderr."""
+        del event, settings
+        if isinstance(verdict, Block):
+            # The agent reads all of stderr, so a note to the user has no place there.
+            words = clean(verdict.prompt).strip() or "Not yet."
+            return Reply(stderr=f"{bounded(words, self.longest_reason)}\n", code=answers.BLOCKING)
+        said = [note, verdict.reason if isinstance(verdict, Halt) else ""]
+        words = "\n".join(part for part in map(clean, said) if part.strip())
+        return Reply(stderr=f"{bounded(words, self.longest_reason)}\n" if words else "")
 
 
-def read_event(
-    payload: Mapping[str, Any], environ: Mapping[str, str]
-) -> StopEvent | StartEvent | None:
-    """Read a payload: Claude Code's own, which conclaude takes as it is (W4)."""
-    return claude.read_event(payload, environ, host="conclaude")
-
-
-def write_context(told: str, event: StartEvent) -> Reply:  # noqa: ARG001  # of the protocol
-    """Say nothing: conclaude adds nothing to a start."""
-    return Reply()
+HOST = Conclaude(
+    name="conclaude",
+    title="conclaude",
+    cap=claude.HOST.cap,
+    cap_variable=claude.HOST.cap_variable,
+    has_context=False,
+    files=((("above", ".conclaude.yaml", "conclaude"), ("above", ".conclaude.yml", "conclaude")),),
+    runs=claude.HOST.runs,
+)
 
 
 def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -94,7 +99,7 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
 
 def hook_name(event: StopEvent) -> str:
     """Return what conclaude calls the hook of an event."""
-    return "StopFailure" if event.ending == "error" else claude.event_name(event)
+    return "StopFailure" if event.ending == "error" else HOST.event_name(event.scope)
 
 
 def _value(text: str) -> str:

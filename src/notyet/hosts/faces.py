@@ -8,16 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any
 
     from notyet.core.event import Scope, StartEvent, StopEvent
     from notyet.core.gate import Exit, Gate
     from notyet.core.verdict import Allow, Block, Halt, Problem
-    from notyet.hosts import Reply
     from notyet.hosts.answers import Reading
-
-    Payload = Mapping[str, Any]
 
 
 class FunctionFace(Protocol):
@@ -51,24 +48,3 @@ class StartFace(Protocol):
 
     def read_context(self, exit: Exit, scope: Scope) -> Reading:  # noqa: A002  # its name in our words
         """Read how a command ended, and what it gives the agent (F13)."""
-
-
-class HostFace(Protocol):
-    """How a host calls us, and what it understands (tables G, W)."""
-
-    def read_event(
-        self, payload: Payload, environ: Mapping[str, str]
-    ) -> StopEvent | StartEvent | None:
-        """Read a host's payload; None for an event that is not about starting or stopping."""
-
-    def write_reply(
-        self,
-        verdict: Allow | Block | Halt,
-        note: str,
-        event: StopEvent,
-        settings: Mapping[str, str],
-    ) -> Reply:
-        """Return what the host gets: stdout, stderr and the exit code."""
-
-    def write_context(self, text: str, event: StartEvent) -> Reply:
-        """Return what puts a text before a starting agent's first request."""

@@ -3,53 +3,43 @@
 from __future__ import annotations
 
 from notyet.core.text import bounded
-from notyet.core.verdict import Allow, Block, Halt
-from notyet.hosts import Reply, answers, claude
+from notyet.core.verdict import Allow
+from notyet.hosts import answers
 from notyet.hosts.answers import Reading
-from notyet.hosts.payload import presentable, prompt_for
-from notyet.light import dumps
+from notyet.hosts.host import Host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
-    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.event import StopEvent
     from notyet.core.gate import Exit, Gate
 
-_MOST_REASON = 30_000
+_FOLDERS = (".xum", ".mux")  # Mux was renamed; hooks of both ages exist
+_LONGEST_OUTPUT = 30_000
 
 
-def read_event(
-    payload: Mapping[str, Any], environ: Mapping[str, str]
-) -> StopEvent | StartEvent | None:
-    """Read a payload of Mux: Claude's format, cut down to six fields (W3)."""
-    return claude.read_event(payload, environ, host="mux")
+def _either(scope: str, name: str, kind: str) -> tuple[tuple[str, str, str], ...]:
+    return tuple((scope, f"{folder}/{name}", kind) for folder in _FOLDERS)
 
 
-def write_reply(
-    verdict: Allow | Block | Halt,
-    note: str,
-    event: StopEvent,  # noqa: ARG001  # of the protocol
-    settings: Mapping[str, str],  # noqa: ARG001  # as above
-) -> Reply:
-    """Answer Mux (G3); it has no place for notes but its log."""
-    if isinstance(verdict, Block):
-        said: dict[str, Any] = {
-            "decision": "block",
-            "reason": prompt_for(verdict.prompt, _MOST_REASON),
-        }
-    elif isinstance(verdict, Halt):
-        reason = bounded(presentable(verdict.reason), _MOST_REASON)
-        said = {"continue": False, "stopReason": reason}
-    else:
-        return Reply(stderr=presentable(note))
-    return Reply(stdout=dumps(said), stderr=presentable(note))
-
-
-def write_context(told: str, event: StartEvent) -> Reply:  # noqa: ARG001  # of the protocol
-    """Say nothing: Mux has no start hooks."""
-    return Reply()
+HOST = Host(
+    name="mux",
+    title="Mux",
+    program="mux",
+    tested="0.24.0",
+    has_notes=False,
+    has_context=False,
+    files=(
+        _either("user", "settings.json", "mux"),
+        _either("project", "settings.json", "mux"),
+        _either("local", "settings.local.json", "mux"),
+        _either("project", "stop", "mux-stop") + _either("user", "stop", "mux-stop"),
+        _either("project", "subagent_stop", "mux-subagent-stop")
+        + _either("user", "subagent_stop", "mux-subagent-stop"),
+    ),
+    inside=("MUX_WORKSPACE_ID", "XUM_RUNTIME", "XUM_WORKSPACE_ID"),
+)
 
 
 def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:  # noqa: ARG001  # of the protocol
@@ -65,7 +55,7 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
         "transcript_path": transcript or "",
         "cwd": event.cwd,
         "permission_mode": event.permission_mode or "default",
-        "hook_event_name": claude.event_name(event),
+        "hook_event_name": HOST.event_name(event.scope),
         "stop_hook_active": event.stop_hook_active is True,
     }
     environ = {"CLAUDE_PROJECT_DIR": event.cwd}
@@ -83,5 +73,5 @@ def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in 
         return Reading(answer=by_exit)
     said = answers.json_object(exit.stdout)
     if said is None:  # plain text is kept as output, and means nothing
-        return Reading(answer=Allow(note=bounded(answers.words(exit.stdout), _MOST_REASON)))
+        return Reading(answer=Allow(note=bounded(answers.words(exit.stdout), _LONGEST_OUTPUT)))
     return Reading(answer=answers.decided(said), **(answers.extras(said) | {"context": ""}))

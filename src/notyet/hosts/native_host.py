@@ -6,7 +6,8 @@ from notyet.core.event import ENDINGS, SCOPES, StopEvent, Usage
 from notyet.core.remote import LOCAL, remote_from
 from notyet.core.verdict import Block, Halt
 from notyet.hosts import Reply
-from notyet.hosts.payload import background_tasks, flag, path, text
+from notyet.hosts.host import Host
+from notyet.hosts.wire import background_tasks, flag, path, text
 from notyet.light import dumps
 
 TYPE_CHECKING = False
@@ -90,34 +91,41 @@ def _texts(values: list[Any]) -> tuple[str, ...]:
     return tuple(value for value in values if isinstance(value, str))
 
 
-def read_event(
-    payload: Mapping[str, Any],
-    environ: Mapping[str, str],  # noqa: ARG001  # of the protocol
-) -> StopEvent | StartEvent | None:
-    """Read an event in our own words; what is of the wrong type counts as missing (W5)."""
-    return read(payload)
+class Native(Host):
+    """A program that writes events in notyet's own words, and reads answers in them."""
+
+    def read_event(
+        self, payload: Mapping[str, Any], environ: Mapping[str, str]
+    ) -> StopEvent | StartEvent | None:
+        """Read a stop; a field of the wrong type counts as missing (W5)."""
+        del environ
+        return read(payload)
+
+    def write_reply(
+        self,
+        verdict: Allow | Block | Halt,
+        note: str,
+        event: StopEvent | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Answer with one JSON object and exit code 0."""
+        del event, settings
+        said: dict[str, Any] = {"decision": type(verdict).__name__.lower()}
+        if isinstance(verdict, Block):
+            said |= {"prompt": verdict.prompt, "reason": verdict.because, "extend": verdict.extend}
+        elif isinstance(verdict, Halt):
+            said["reason"] = verdict.reason
+        else:
+            said |= {"extend": verdict.extend} if verdict.extend else {}
+            said |= {"reason": verdict.note} if verdict.note else {}
+        if note:
+            said["systemMessage"] = note
+        return Reply(stdout=dumps(said))
+
+    def write_context(self, text: str, event: StartEvent) -> Reply:
+        """Put a text before a starting agent's first request."""
+        del event
+        return Reply(stdout=dumps({"additionalContext": text}))
 
 
-def write_reply(
-    verdict: Allow | Block | Halt,
-    note: str,
-    event: StopEvent,  # noqa: ARG001  # of the protocol
-    settings: Mapping[str, str],  # noqa: ARG001  # as above
-) -> Reply:
-    """Answer a host that speaks as we do: one JSON object, exit 0."""
-    said: dict[str, Any] = {"decision": type(verdict).__name__.lower()}
-    if isinstance(verdict, Block):
-        said |= {"prompt": verdict.prompt, "reason": verdict.because, "extend": verdict.extend}
-    elif isinstance(verdict, Halt):
-        said["reason"] = verdict.reason
-    else:
-        said |= {"extend": verdict.extend} if verdict.extend else {}
-        said |= {"reason": verdict.note} if verdict.note else {}
-    if note:
-        said["systemMessage"] = note
-    return Reply(stdout=dumps(said))
-
-
-def write_context(told: str, event: StartEvent) -> Reply:  # noqa: ARG001  # of the protocol
-    """Put a text before a starting agent's first request."""
-    return Reply(stdout=dumps({"additionalContext": told}))
+HOST = Native(name="notyet", title="notyet", project_variable="")

@@ -21,9 +21,10 @@ _MODULES = (
     "python_child.py",
     "hosts/__init__.py",
     "hosts/answers.py",
+    "hosts/host.py",
     "hosts/native.py",
     "hosts/native_host.py",
-    "hosts/payload.py",
+    "hosts/wire.py",
 )
 _CORE = "core"
 # Read by whatever Python there is, so in words that every one of them knows.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 
+from notyet import hosts
 from notyet.config.load import NO_LOOK, load
 from notyet.core.gate import place_of
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
-from notyet.hosts import MARGIN, host_face
+from notyet.hosts import MARGIN
 from notyet.hosts.own_line import own_line
 from notyet.install import host_named
 from notyet.install.entry import EVENTS, STOPS
@@ -309,7 +310,9 @@ def _fits(look: Look, setup: Setup) -> Iterator[Fault]:
 
 
 def _cap(look: Look) -> int:
-    stop = host_face(look.host).read_event({"hook_event_name": "Stop"}, look.environ_of_hooks)
+    stop = hosts.host_named(look.host).read_event(
+        {"hook_event_name": "Stop"}, look.environ_of_hooks
+    )
     return int(getattr(stop, "host_cap", 0))
 
 

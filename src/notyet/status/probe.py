@@ -16,7 +16,7 @@ from notyet.core.event import StopEvent
 from notyet.core.record import Record
 from notyet.core.text import clean, first_line
 from notyet.hook.probe import NOTHING, SESSION, VARIABLE, would_ask
-from notyet.hosts import PATIENCE, command_face, host_face
+from notyet.hosts import PATIENCE, command_face, host_named
 from notyet.hosts.own_line import ISOLATED, own_line
 from notyet.install.worktree import main_root
 from notyet.light import dumps, loads
@@ -202,7 +202,7 @@ def _expected(look: Look, entry: Registration, setup: Setup) -> str:
     if off:
         return f"notyet: {off}"
     payload, _ = command_face(look.host).write_event(_event(look, entry, ""), look.cwd)
-    event = host_face(look.host).read_event(payload, environ)
+    event = host_named(look.host).read_event(payload, environ)
     assert isinstance(event, StopEvent)
     return " ".join(clean(would_ask(event, setup)).split())
 

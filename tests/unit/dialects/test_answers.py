@@ -5,7 +5,7 @@ import pytest
 from notyet.core.gate import Exit
 from notyet.core.verdict import Problem
 from notyet.hosts import answers
-from notyet.hosts.payload import presentable, prompt_for, utf8_size, utf16_size
+from notyet.hosts.wire import presentable, prompt_for
 from notyet.light import loads
 from wire import gate_of
 
@@ -66,11 +66,18 @@ def test_presentable_text_has_no_escapes_and_no_half_characters():
     assert presentable("a\x1b[1mb\ud800\0\r\nc") == "ab\nc"
 
 
-@pytest.mark.parametrize(("size", "letter"), [(len, "a"), (utf8_size, "😀"), (utf16_size, "😀")])
-def test_a_prompt_is_never_blank_and_never_larger_than_its_host_shows(size, letter):
-    assert prompt_for(letter, 9_000, size) == letter
-    assert prompt_for(" \x07", 9_000, size) == "Not yet."
+@pytest.mark.parametrize(
+    ("unit", "letter", "size"),
+    [
+        ("characters", "a", len),
+        ("utf-8", "😀", lambda text: len(text.encode())),
+        ("utf-16", "😀", lambda text: len(text.encode("utf-16-le")) // 2),
+    ],
+)
+def test_a_prompt_is_never_blank_and_never_larger_than_its_host_shows(unit, letter, size):
+    assert prompt_for(letter, 9_000, unit) == letter
+    assert prompt_for(" \x07", 9_000, unit) == "Not yet."
     for count in (2_000, 2_500, 9_001, 30_000):
-        assert size(prompt_for(letter * count, 9_000, size)) <= 9_000
+        assert size(prompt_for(letter * count, 9_000, unit)) <= 9_000
     mixed = "a" * 20_000 + "😀" * 20_000
-    assert size(prompt_for(mixed, 9_000, size)) <= 9_000
+    assert size(prompt_for(mixed, 9_000, unit)) <= 9_000

@@ -6,7 +6,9 @@ import pytest
 
 from notyet import Allow, Block, Halt
 from notyet.core.event import BackgroundTask, StartEvent
-from notyet.hosts import claude, claude_hooks, codex_hooks
+from notyet.hosts import claude, mux
+from notyet.hosts.claude import hooks as claude_hooks
+from notyet.hosts.codex import hooks as codex_hooks
 from support import stop, substop
 from wire import (
     check_reading,
@@ -40,7 +42,9 @@ def test_a_start_hook_gives_the_agent_what_claude_code_would_give_it(vector):
 def test_claude_code_is_answered_in_its_words(vector):
     event = stop(**vector.get("event", {}))
     verdict = verdict_of(vector["verdict"])
-    reply = claude.write_reply(verdict, vector.get("note", ""), event, vector.get("settings", {}))
+    reply = claude.HOST.write_reply(
+        verdict, vector.get("note", ""), event, vector.get("settings", {})
+    )
     check_reply(reply, vector["expect"])
 
 
@@ -51,7 +55,7 @@ def test_claude_code_is_answered_in_its_words(vector):
 @pytest.mark.parametrize("verdict", VERDICTS, ids=repr)
 def test_no_reply_blocks_and_halts_at_once_or_exits_with_a_code(verdict, note, settings, version):
     for event in (stop(host_version=version), substop(host_version=version)):
-        reply = claude.write_reply(verdict, note, event, settings)
+        reply = claude.HOST.write_reply(verdict, note, event, settings)
         assert (reply.code, reply.stderr) == (0, "")
         said = json.loads(reply.stdout or "{}")
         holds = "decision" in said or "hookSpecificOutput" in said
@@ -64,11 +68,11 @@ def test_no_reply_blocks_and_halts_at_once_or_exits_with_a_code(verdict, note, s
 @pytest.mark.parametrize("letter", ["a", "é", "漢", "😀"])
 def test_a_long_prompt_is_cut_to_what_claude_code_shows_whole(letter):
     event = stop(host_version="2.1.325")
-    said = json.loads(claude.write_reply(Block(letter * 100_000), "", event, {}).stdout)
+    said = json.loads(claude.HOST.write_reply(Block(letter * 100_000), "", event, {}).stdout)
     context = said["hookSpecificOutput"]["additionalContext"]
     assert 4_000 < len(context.encode("utf-16-le")) // 2 <= 9_000
     assert "characters left out" in context
-    said = json.loads(claude.write_reply(Block(letter * 100_000), "", stop(), {}).stdout)
+    said = json.loads(claude.HOST.write_reply(Block(letter * 100_000), "", stop(), {}).stdout)
     assert len(said["reason"]) == 30_000
 
 
@@ -83,10 +87,10 @@ def test_the_version_is_read_from_the_variable_that_claude_code_sets():
         ("codex_1-2-3", None),
         ("", None),
     ):
-        assert claude.read_event(payload, {"AI_AGENT": value}).host_version == version
-    assert claude.read_event(payload, {}).host_version is None
+        assert claude.HOST.read_event(payload, {"AI_AGENT": value}).host_version == version
+    assert claude.HOST.read_event(payload, {}).host_version is None
     inherited = {"AI_AGENT": "claude-code_2-1-325_agent", CAP: "5"}
-    other = claude.read_event(payload, inherited, "mux")
+    other = mux.HOST.read_event(payload, inherited)
     assert (other.host_version, other.host_cap) == (None, 0)
 
 
@@ -97,32 +101,34 @@ def test_the_version_is_read_from_the_variable_that_claude_code_sets():
 )
 def test_the_hosts_own_cap_is_eight_or_what_its_variable_says(value, cap):
     environ = {} if value is None else {CAP: value}
-    event = claude.read_event({"hook_event_name": "Stop", "session_id": "s"}, environ)
+    event = claude.HOST.read_event({"hook_event_name": "Stop", "session_id": "s"}, environ)
     assert event.host_cap == cap
 
 
 @pytest.mark.rule("W1")
 def test_all_but_the_session_and_the_events_name_may_be_missing():
-    event = claude.read_event({"session_id": "s", "hook_event_name": "Stop"}, {})
+    event = claude.HOST.read_event({"session_id": "s", "hook_event_name": "Stop"}, {})
     assert event.__replace__(raw=None) == stop(session_id="s", host="claude", host_cap=8)
-    assert claude.read_event({"hook_event_name": "Stop"}, {}).session_id == ""
-    assert claude.read_event({"hook_event_name": "SessionStart"}, {}) == StartEvent(host="claude")
+    assert claude.HOST.read_event({"hook_event_name": "Stop"}, {}).session_id == ""
+    assert claude.HOST.read_event({"hook_event_name": "SessionStart"}, {}) == StartEvent(
+        host="claude"
+    )
     environ = {"CLAUDE_PROJECT_DIR": "/p"}
-    event = claude.read_event({"session_id": "s", "hook_event_name": "SubagentStop"}, environ)
+    event = claude.HOST.read_event({"session_id": "s", "hook_event_name": "SubagentStop"}, environ)
     assert (event.scope, event.cwd, event.stop_hook_active) == ("subagent", "/p", None)
 
 
 @pytest.mark.rule("W1")
 def test_a_subagents_type_may_come_by_its_older_name():
     told = {"session_id": "s", "hook_event_name": "SubagentStop", "subagent_type": "coder"}
-    assert claude.read_event(told, {}).agent_type == "coder"
-    assert claude.read_event(told | {"agent_type": "tester"}, {}).agent_type == "tester"
+    assert claude.HOST.read_event(told, {}).agent_type == "coder"
+    assert claude.HOST.read_event(told | {"agent_type": "tester"}, {}).agent_type == "tester"
 
 
 def test_a_failed_turn_is_a_subagents_only_if_it_names_the_subagent():
     failure = {"session_id": "s", "hook_event_name": "StopFailure", "error": "rate_limit"}
     for agent_id, scope in ((None, "agent"), ("", "agent"), (7, "agent"), ("a1", "subagent")):
-        event = claude.read_event(failure | {"agent_id": agent_id}, {})
+        event = claude.HOST.read_event(failure | {"agent_id": agent_id}, {})
         assert (event.scope, event.ending, event.error) == (scope, "error", "rate_limit")
 
 
@@ -208,7 +214,7 @@ def test_a_start_hook_is_told_what_claude_code_would_tell_it():
 @pytest.mark.rule("F13-claude")
 def test_what_we_tell_a_starting_agent_is_read_as_context():
     for scope in ("agent", "subagent"):
-        reply = claude.write_context("Tests first.", StartEvent(scope=scope))
+        reply = claude.HOST.write_context("Tests first.", StartEvent(scope=scope))
         given = claude_hooks.read_context(
             ended({"code": reply.code, "stdout": reply.stdout}), scope
         )

@@ -6,7 +6,8 @@ import pytest
 
 from notyet import Allow, Block, Halt
 from notyet.core.event import StartEvent
-from notyet.hosts import codex, codex_hooks
+from notyet.hosts import codex
+from notyet.hosts.codex import hooks as codex_hooks
 from support import stop, substop
 from wire import (
     check_reading,
@@ -42,7 +43,9 @@ def test_a_start_hook_gives_the_agent_what_codex_would_give_it(vector):
 def test_codex_is_answered_in_its_words(vector):
     event = stop(**vector.get("event", {}))
     verdict = verdict_of(vector["verdict"])
-    reply = codex.write_reply(verdict, vector.get("note", ""), event, vector.get("settings", {}))
+    reply = codex.HOST.write_reply(
+        verdict, vector.get("note", ""), event, vector.get("settings", {})
+    )
     check_reply(reply, vector["expect"])
 
 
@@ -55,7 +58,7 @@ def test_codex_is_answered_in_its_words(vector):
 )
 def test_no_reply_has_a_key_that_codex_does_not_know_or_an_exit_code(verdict, note):
     for event in (stop(), substop()):
-        reply = codex.write_reply(verdict, note, event, {})
+        reply = codex.HOST.write_reply(verdict, note, event, {})
         assert (reply.code, reply.stderr) == (0, "")
         said = json.loads(reply.stdout)
         assert said.keys() <= KNOWN
@@ -65,7 +68,7 @@ def test_no_reply_has_a_key_that_codex_does_not_know_or_an_exit_code(verdict, no
 @pytest.mark.rule("G2")
 @pytest.mark.parametrize("letter", ["a", "é", "漢", "😀"])
 def test_a_long_prompt_is_cut_to_what_codex_shows_whole(letter):
-    said = json.loads(codex.write_reply(Block(letter * 100_000), "", stop(), {}).stdout)
+    said = json.loads(codex.HOST.write_reply(Block(letter * 100_000), "", stop(), {}).stdout)
     assert 6_000 < len(said["reason"].encode()) <= 9_000
     assert "characters left out" in said["reason"]
 
@@ -140,28 +143,28 @@ def test_a_start_hook_gets_exactly_the_keys_of_codex():
 def test_a_child_without_a_type_has_the_default_type():
     for name in ("SubagentStop", "SubagentStart"):
         for said in ({}, {"agent_type": ""}, {"agent_type": None}):
-            event = codex.read_event({"hook_event_name": name, "session_id": "s"} | said, {})
+            event = codex.HOST.read_event({"hook_event_name": name, "session_id": "s"} | said, {})
             assert event.agent_type == "default"
         named = {"hook_event_name": name, "agent_type": "worker"}
-        assert codex.read_event(named, {}).agent_type == "worker"
-        assert codex.read_event(named, {}).session_id == ""
+        assert codex.HOST.read_event(named, {}).agent_type == "worker"
+        assert codex.HOST.read_event(named, {}).session_id == ""
     for name in ("Stop", "SessionStart"):
-        event = codex.read_event({"hook_event_name": name, "session_id": "s"}, {})
+        event = codex.HOST.read_event({"hook_event_name": name, "session_id": "s"}, {})
         assert event.agent_type is None
 
 
 @pytest.mark.rule("F13-codex")
 def test_what_we_tell_a_starting_agent_is_read_as_context():
     for scope in ("agent", "subagent"):
-        reply = codex.write_context("Tests first.", StartEvent(scope=scope))
+        reply = codex.HOST.write_context("Tests first.", StartEvent(scope=scope))
         given = codex_hooks.read_context(ended({"code": reply.code, "stdout": reply.stdout}), scope)
         assert given.context == "Tests first."
     given = codex_hooks.read_context(ended({"code": 0, "stdout": reply.stdout}))
     assert given.context == ""  # it was for a subagent
-    reply = codex.write_context("Tests first.", StartEvent())
+    reply = codex.HOST.write_context("Tests first.", StartEvent())
     assert (
         codex_hooks.read_context(ended({"code": 0, "stdout": reply.stdout})).context
         == "Tests first."
     )
-    long = json.loads(codex.write_context("漢" * 9_000, StartEvent()).stdout)
+    long = json.loads(codex.HOST.write_context("漢" * 9_000, StartEvent()).stdout)
     assert len(long["hookSpecificOutput"]["additionalContext"].encode()) <= 9_000

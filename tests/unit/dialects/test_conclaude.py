@@ -14,7 +14,6 @@ from notyet.core.gate import Command, Exit, Gate
 from notyet.core.verdict import Problem
 from notyet.hosts import Reply, conclaude
 from notyet.hosts.answers import Reading
-from notyet.hosts.claude import read_event
 from support import stop, substop
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "conclaude"
@@ -120,7 +119,7 @@ def test_a_command_that_we_cut_off_ourselves_holds_nobody(section):
     ],
 )
 def test_a_host_is_answered_by_the_exit_code(verdict, note, reply):
-    assert conclaude.write_reply(verdict, note, stop(), {}) == reply
+    assert conclaude.HOST.write_reply(verdict, note, stop(), {}) == reply
 
 
 @pytest.mark.rule("W4")
@@ -143,7 +142,7 @@ def test_a_command_gets_the_payload_of_claude_code_and_it_reads_back():
     assert payload["hook_event_name"] == "SubagentStop"
     assert payload["agent_transcript_path"] == "/t/agent.jsonl"
     assert payload["background_tasks"] == [{"id": "b1", "type": "shell", "status": "running"}]
-    again = read_event(json.loads(json.dumps(payload)), {}, "conclaude")
+    again = conclaude.HOST.read_event(json.loads(json.dumps(payload)), {})
     assert again.__replace__(raw=None) == event
 
 
@@ -228,4 +227,4 @@ def test_no_value_keeps_a_command_from_starting(text):
 
 
 def test_nothing_is_added_to_a_start():
-    assert conclaude.write_context("Tests first.", StartEvent()) == Reply()
+    assert conclaude.HOST.write_context("Tests first.", StartEvent()) == Reply()

@@ -11,10 +11,10 @@ from notyet.hosts import (
     Reply,
     command_face,
     function_face,
-    host_face,
+    host_named,
     start_face,
 )
-from notyet.hosts.faces import CommandFace, FunctionFace, HostFace, StartFace
+from notyet.hosts.faces import CommandFace, FunctionFace, StartFace
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,6 @@ from notyet.hosts.faces import CommandFace, FunctionFace, HostFace, StartFace
         (function_face, FunctionFace, ("notyet", "openclaw")),
         (command_face, CommandFace, ("notyet", "claude", "codex", "mux", "conclaude")),
         (start_face, StartFace, ("claude", "codex")),
-        (host_face, HostFace, HOSTS),
     ],
 )
 def test_a_face_has_every_function_that_it_promises(face_of, face, names):
@@ -42,7 +41,7 @@ def test_of_every_host_it_is_known_how_long_it_waits():
 @pytest.mark.parametrize("host", SILENCE)
 def test_silence_is_what_a_host_is_answered_where_there_is_nothing_to_say(host):
     event = StopEvent(host=host)
-    assert host_face(host).write_reply(Allow(), "", event, {}) == SILENCE[host]
+    assert host_named(host).write_reply(Allow(), "", event, {}) == SILENCE[host]
     assert (SILENCE[host].stderr, SILENCE[host].code) == ("", 0)
 
 

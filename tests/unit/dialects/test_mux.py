@@ -28,7 +28,7 @@ def test_a_hook_is_understood_as_mux_understands_it(vector):
 def test_mux_is_answered_in_its_words(vector):
     event = stop(**vector.get("event", {}))
     verdict = verdict_of(vector["verdict"])
-    reply = mux.write_reply(verdict, vector.get("note", ""), event, {})
+    reply = mux.HOST.write_reply(verdict, vector.get("note", ""), event, {})
     check_reply(reply, vector["expect"])
 
 
@@ -80,13 +80,13 @@ def test_nothing_known_is_six_keys_all_the_same():
 
 @pytest.mark.rule("W3")
 def test_mux_is_read_as_the_host_that_it_is():
-    event = mux.read_event({"session_id": "w1", "hook_event_name": "Stop"}, {})
+    event = mux.HOST.read_event({"session_id": "w1", "hook_event_name": "Stop"}, {})
     assert (event.host, event.host_cap, event.session_id) == ("mux", 0, "w1")
 
 
 @pytest.mark.rule("G3")
 def test_mux_has_no_start_hooks_to_put_words_into():
-    assert mux.write_context("Tests first.", StartEvent()) == Reply()
+    assert mux.HOST.write_context("Tests first.", StartEvent()) == Reply()
 
 
 @pytest.mark.rule("F5-mux")

@@ -6,7 +6,8 @@ import pytest
 
 from notyet.core.event import BackgroundTask, StartEvent, StopEvent
 from notyet.core.record import as_dict
-from notyet.hosts import host_face, payload
+from notyet.hosts import host_named
+from notyet.hosts import wire as payload
 from notyet.hosts.detect import detect
 from wire import VECTORS, vectors
 
@@ -26,7 +27,7 @@ def test_a_real_payload_is_read_and_tells_its_host(name):
     told = sent(name) | {"brand_new_field": [1]}
     host = name.split("/", maxsplit=1)[0]
     assert detect(told) == host
-    event = host_face(host).read_event(told, {})
+    event = host_named(host).read_event(told, {})
     kind = told["hook_event_name"]
     if kind in STOPS:
         assert isinstance(event, StopEvent)
@@ -41,7 +42,7 @@ def test_a_real_payload_is_read_and_tells_its_host(name):
 @pytest.mark.rule("W1", "W2")
 @pytest.mark.parametrize(("name", "expected"), vectors("payloads", "expected.json").items())
 def test_every_field_of_a_real_payload_finds_its_place(name, expected):
-    event = host_face(name.split("/", maxsplit=1)[0]).read_event(sent(name), {})
+    event = host_named(name.split("/", maxsplit=1)[0]).read_event(sent(name), {})
     kind = StartEvent if expected.pop("start", False) else StopEvent
     assert type(event) is kind
     defaults = {field: [] if value == () else value for field, value in kind._defaults.items()}

@@ -7,8 +7,8 @@ from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.hosts import answers
 from notyet.hosts.answers import Reading
-from notyet.hosts.claude import NAMES, event_name, start_name
-from notyet.hosts.payload import known
+from notyet.hosts.claude import HOST
+from notyet.hosts.wire import known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
         # A main agent has a type at most: who has an id is a subagent.
         "agent_id": event.agent_id if event.scope == "subagent" else None,
         "agent_type": event.agent_type,
-        "hook_event_name": event_name(event),
+        "hook_event_name": HOST.event_name(event.scope),
         "stop_hook_active": event.stop_hook_active is True,
         "agent_transcript_path": event.agent_transcript_path,
         "last_assistant_message": event.last_message,
@@ -66,7 +66,7 @@ def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
         "prompt_id": event.turn_id,
         "agent_id": event.agent_id if is_subagent else None,
         "agent_type": event.agent_type,
-        "hook_event_name": start_name(event.scope),
+        "hook_event_name": HOST.start_name(event.scope),
         "source": None if is_subagent else event.source or "startup",
     }
     return known(payload), {"CLAUDE_PROJECT_DIR": event.cwd}
@@ -83,7 +83,7 @@ def read_context(exit: Exit, scope: Scope = "agent") -> Reading:  # noqa: A002  
         if printed.startswith("{"):
             return Reading(answer=Problem("bad_answer", _HALF_JSON))
         return Reading(answer=Allow(), context=printed if scope == "agent" else "")
-    wrong = _refused(said, (start_name(scope),))
+    wrong = _refused(said, (HOST.start_name(scope),))
     if wrong:
         return Reading(answer=Problem("bad_answer", wrong))
     return Reading(answer=Allow(), **answers.extras(said))
@@ -99,7 +99,7 @@ def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in 
         begun = exit.stdout.lstrip().startswith(b"{")
         warning = f"{_HALF_JSON}; ignored" if begun else ""
         return Reading(answer=_by_code(exit), warning=warning)
-    wrong = _refused(said, tuple(NAMES[scope] for scope in gate.match.events))
+    wrong = _refused(said, tuple(HOST.event_name(scope) for scope in gate.match.events))
     if wrong and exit.code == 0:
         return Reading(answer=Problem("bad_answer", wrong))
     if wrong:

@@ -8,7 +8,7 @@ from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Problem
 from notyet.hosts import answers
 from notyet.hosts.answers import Reading
-from notyet.hosts.claude import event_name, start_name
+from notyet.hosts.codex import HOST
 from notyet.light import loads_strictly
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
         "turn_id": event.turn_id or "",
         "transcript_path": event.transcript_path,
         "cwd": event.cwd,
-        "hook_event_name": event_name(event),
+        "hook_event_name": HOST.event_name(event.scope),
         "model": event.model or "",
         "permission_mode": event.permission_mode or "default",
         "stop_hook_active": event.stop_hook_active is True,
@@ -66,7 +66,7 @@ def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
         "session_id": parents_key(event),
         "transcript_path": event.transcript_path,
         "cwd": event.cwd,
-        "hook_event_name": start_name(event.scope),
+        "hook_event_name": HOST.start_name(event.scope),
         "model": event.model or "",
         "permission_mode": event.permission_mode or "default",
     }
@@ -87,9 +87,9 @@ def read_context(exit: Exit, scope: Scope = "agent") -> Reading:  # noqa: A002  
     said, wrong = _strictly(exit.stdout, _START_KINDS)
     output = said.get("hookSpecificOutput") or {}
     wrong = wrong or _wrong(output, _OUTPUT_KINDS)
-    if not wrong and output and output.get("hookEventName") != start_name(scope):
+    if not wrong and output and output.get("hookEventName") != HOST.start_name(scope):
         strange = bounded(repr(output.get("hookEventName")), 80)
-        wrong = f"it answered for the event {strange}, not for {start_name(scope)}"
+        wrong = f"it answered for the event {strange}, not for {HOST.start_name(scope)}"
     if wrong:
         return Reading(answer=Problem("bad_answer", wrong))
     told = answers.extras(said)["tell_user"]

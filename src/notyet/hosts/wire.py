@@ -1,0 +1,228 @@
+"""Reads a host's payload and writes its reply, as its `Host` says.
+
+Anything may be missing from a payload or have a wrong type; a field of the wrong type counts as
+missing.
+"""
+
+from __future__ import annotations
+
+from notyet.core.event import StopEvent
+from notyet.core.text import bounded, clean
+from notyet.core.verdict import Block, Halt
+from notyet.hosts import Reply
+from notyet.light import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from notyet.core.event import BackgroundTask, Scope, StartEvent
+    from notyet.core.verdict import Allow
+    from notyet.hosts.host import Host
+
+_MOST_TASKS = 1000
+_READ_APART = ("event", "background_tasks")
+_PATHS = ("cwd", "transcript_path", "agent_transcript_path")
+
+
+def read_event(
+    host: Host, payload: Mapping[str, Any], environ: Mapping[str, str], **more: Any
+) -> StopEvent | StartEvent | None:
+    """Read a payload; None for an event that is not about starting or stopping.
+
+    `more` are fields of a stop that the host's own module found out.
+    """
+    name = _first(payload, host.fields["event"], text) or ""
+    if name in host.starts:
+        return _start(host, payload, environ, host.starts[name])
+    failed = name in host.failures
+    if not failed and name not in host.stops:
+        return None
+    found = _fields(host, payload, environ)
+    scope: Scope = host.stops.get(name, "agent")
+    # `agent_type` alone does not make a subagent: main agents have one too.
+    if failed and found["agent_id"] is not None:
+        scope = "subagent"
+    if scope == "subagent":
+        found["agent_type"] = found["agent_type"] or host.subagent_type
+    active = flag(payload, "stop_hook_active") if host.flag_is_reliable else None
+    return StopEvent(
+        scope=scope,
+        ending="error" if failed else "done",
+        error=text(payload, "error") if failed else None,
+        stop_hook_active=active,
+        background_tasks=background_tasks(payload) if host.fields["background_tasks"] else (),
+        host_cap=_cap(host, environ) if host.cap else 0,
+        raw=payload,
+        **found,
+        **more,
+    )
+
+
+def _fields(host: Host, payload: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return what stops and starts have in common."""
+    found: dict[str, Any] = {
+        ours: _first(payload, theirs, path if ours in _PATHS else text)
+        for ours, theirs in host.fields.items()
+        if ours not in _READ_APART
+    }
+    found["host"] = host.name
+    found["session_id"] = found["session_id"] or ""
+    found["cwd"] = found["cwd"] or path(environ, host.project_variable) or ""
+    return found
+
+
+def _first(payload: Mapping[str, Any], names: tuple[str, ...], read: Any) -> str | None:
+    for name in names:
+        value: str | None = read(payload, name)
+        if value is not None:
+            return value
+    return None
+
+
+def _start(
+    host: Host, payload: Mapping[str, Any], environ: Mapping[str, str], scope: Scope
+) -> StartEvent:
+    from notyet.core.event import StartEvent
+
+    found = _fields(host, payload, environ)
+    agent_type = found["agent_type"]
+    return StartEvent(
+        scope=scope,
+        host=host.name,
+        session_id=found["session_id"],
+        agent_id=found["agent_id"],
+        agent_type=agent_type or host.subagent_type if scope == "subagent" else agent_type,
+        cwd=found["cwd"],
+        source=text(payload, "source"),
+        turn_id=found["turn_id"],
+        transcript_path=found["transcript_path"],
+        model=text(payload, "model"),
+        permission_mode=found["permission_mode"],
+    )
+
+
+def _cap(host: Host, environ: Mapping[str, str]) -> int:
+    """Return the number of the block that the host overrides; 0: none (B8).
+
+    Limits stay below it. Where reaching the cap costs nothing, that is one block later.
+    """
+    try:
+        cap = int(environ.get(host.cap_variable, host.cap))
+    except ValueError:
+        cap = host.cap
+    if cap <= 0:
+        return 0  # switched off
+    return cap if host.cap_loses_answer else cap + 1
+
+
+def write_reply(
+    host: Host,
+    verdict: Allow | Block | Halt,
+    note: str,
+    event: StopEvent,
+    settings: Mapping[str, str],
+) -> Reply:
+    """Answer a stop with exit code 0 and at most one JSON object."""
+    said: dict[str, Any] = {}
+    if isinstance(verdict, Block):
+        said = host.block(verdict.prompt, event, settings)
+    elif isinstance(verdict, Halt):
+        # Alone: together with a block, hosts lose the agent's final answer.
+        reason = bounded(presentable(verdict.reason), host.longest_reason)
+        if host.halts:
+            said = host.halt(reason)
+        else:
+            note = " | ".join(part for part in (reason, note) if part)
+    if note and host.has_notes:
+        said["systemMessage"] = presentable(note)
+        note = ""
+    return Reply(stdout=dumps(said) if said else host.silence, stderr=presentable(note))
+
+
+def write_context(host: Host, text: str, event: StartEvent) -> Reply:
+    """Put a text before a starting agent's first request; nothing where a host cannot."""
+    if not host.has_context:
+        return Reply(stdout=host.silence)
+    return Reply(stdout=dumps(added_context(host, text, host.start_name(event.scope))))
+
+
+def added_context(host: Host, text: str, event_name: str) -> dict[str, Any]:
+    """Return the JSON that adds a text to what an agent reads."""
+    context = prompt_for(text, host.longest_context, host.measured_in)
+    return {"hookSpecificOutput": {"hookEventName": event_name, "additionalContext": context}}
+
+
+def text(payload: Mapping[str, Any], name: str) -> str | None:
+    """Return a text that is there and not blank."""
+    value = payload.get(name)
+    if not isinstance(value, str) or not value.strip():
+        return None
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half a character, which no program can be given
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return value
+
+
+def path(payload: Mapping[str, Any], name: str) -> str | None:
+    """Return a path that the system could open: without NUL and half characters."""
+    value = payload.get(name)
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        return None
+    try:
+        value.encode("utf-8", "surrogateescape")  # as names that are not UTF-8 come
+    except UnicodeEncodeError:
+        return None
+    return value
+
+
+def flag(payload: Mapping[str, Any], name: str) -> bool | None:
+    """Return a truth value; None when the host does not say."""
+    value = payload.get(name)
+    return value if isinstance(value, bool) else None
+
+
+def background_tasks(payload: Mapping[str, Any]) -> tuple[BackgroundTask, ...]:
+    """Return the work that still runs, as far as it can be made out."""
+    tasks = payload.get("background_tasks")
+    if not isinstance(tasks, list) or not tasks:
+        return ()
+    from notyet.core.event import BackgroundTask
+
+    return tuple(
+        BackgroundTask(
+            id=text(task, "id") or "",
+            type=text(task, "type") or "",
+            status=text(task, "status") or "running",
+        )
+        for task in tasks[:_MOST_TASKS]
+        if isinstance(task, dict)
+    )
+
+
+def known(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def presentable(text: str) -> str:
+    """Return text that no host stumbles over: some refuse a reply with half a character in it."""
+    return text if text.replace("\n", "").isprintable() else clean(text)
+
+
+def prompt_for(text: str, most: int, unit: str = "characters") -> str:
+    """Return the prompt that sends an agent back: never blank, at most what its host shows."""
+    text = presentable(text)
+    limit = most
+    while _size(bounded(text, limit), unit) > most:
+        limit -= limit // 4
+    return bounded(text, limit) if text.strip() else "Not yet."
+
+
+def _size(text: str, unit: str) -> int:
+    """Measure a text as its host does; JavaScript counts some characters twice."""
+    if unit == "utf-8":
+        return len(text.encode())
+    return len(text.encode("utf-16-le")) // 2 if unit == "utf-16" else len(text)
