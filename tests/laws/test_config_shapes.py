@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notyet.config.compile import freeze
 from notyet.config.native import read_native
 from notyet.config.schema import FORMATS, pages
-from notyet.config.settings import thaw
+from notyet.config.settings import freeze, thaw
 from notyet.config.shape import (
     Choice,
     Either,

@@ -91,7 +91,7 @@ def _needs_nothing(call: Call) -> bool:
         return files is not None
     if name != "SubagentStop":  # for whom gates mostly are
         return False
-    from notyet.config.trusted import are_silent
+    from notyet.config.records import are_silent
 
     return are_silent(files, "subagent", environ)
 

@@ -311,7 +311,7 @@ _UNITS = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
 
 def prune(ledger: Ledger) -> int:
     """Remove what is too old or too much, and say what that was. Raises NotyetError."""
-    from notyet.config.compile import retention
+    from notyet.config.load import retention
     from notyet.ledger.prune import prune, shrink
 
     wanted = retention(os.environ)

@@ -9,11 +9,12 @@ import sys
 from notyet.cli.ending import ended_in_order
 from notyet.cli.moments import since_option
 from notyet.cli.terminal import waiting
-from notyet.config.compile import Draft, compile_text
+from notyet.config.compile import compile_text
 from notyet.config.files import NATIVE, known_as
 from notyet.config.find import state_folder
+from notyet.config.load import Draft
 from notyet.config.readers import read_file
-from notyet.config.trust import read_record
+from notyet.config.records import read_record
 from notyet.core.record import variant
 from notyet.core.text import visible
 from notyet.core.verdict import OUTCOMES

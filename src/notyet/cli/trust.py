@@ -11,8 +11,8 @@ from notyet.config.files import CONCLAUDE, NAME, READABLE, above, known_as
 from notyet.config.find import has_record, state_folder
 from notyet.config.host_files import looked_for
 from notyet.config.load import PATIENCE
+from notyet.config.records import read_record, remove_record
 from notyet.config.shape import meant_workspace
-from notyet.config.trust import read_record, remove_record
 from notyet.core.remote import is_remote
 from notyet.core.text import visible
 

@@ -23,7 +23,8 @@ from notyet.config.files import (
 from notyet.config.find import has_record, state_folder
 from notyet.config.host_files import Project, folders_of, host_files, project_files
 from notyet.config.load import NO_LOOK, load
-from notyet.config.trust import candidate, grant, hosts_read, read_record
+from notyet.config.records import read_record
+from notyet.config.trust import candidate, grant, hosts_read
 from notyet.core.gate import Command
 from notyet.core.remote import is_remote, remote_from
 from notyet.core.text import visible

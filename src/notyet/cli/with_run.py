@@ -202,7 +202,7 @@ class With:
 
     async def _work(self) -> Result:
         from notyet.agents import open_session, reopen
-        from notyet.config.compile import retention
+        from notyet.config.load import retention
         from notyet.ledger.ledger import Ledger
         from notyet.supervise import Supervisor, SupervisorSettings
 

@@ -5,70 +5,27 @@ from __future__ import annotations
 import os
 from shlex import quote
 
-from notyet import light
 from notyet.config.document import BadSyntax, Mistake
 from notyet.config.files import (
     LOCAL_TREE,
-    NAME,
-    NATIVE,
     ConfigFile,
-    native_files,
-    own_native,
-    real_folder,
 )
-from notyet.config.find import state_folder
-from notyet.config.layers import Loaded
 from notyet.config.native import read_native
 from notyet.config.schema import examine
 from notyet.config.settings import Settings
-from notyet.config.trusted import FORMAT
 from notyet.core.gate import Command, Gate, Match, Source
-from notyet.core.record import Record, plain, replace
+from notyet.core.record import replace
 from notyet.core.remote import is_remote, remote_from
-from notyet.errors import Refused
 from notyet.hosts import PATIENCE
-from notyet.ledger.prune import Retention
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from notyet.config.files import Tree
     from notyet.config.schema import Examined, FormatName
 
     Path = tuple[str | int, ...]
-
-
-def freeze(settings: Settings) -> dict[str, Any]:
-    """Return settings as plain JSON types; mistakes are left out. Raises ValueError."""
-    frozen = _said(settings)
-    # What was said when the file was read; and starters, which no hook asks for: a supervisor
-    # reads them from the trusted text, so that hooks need not carry them.
-    for said in ("mistakes", "warnings", "starters"):
-        frozen.pop(said, None)
-    for gate in settings.gates:
-        if not isinstance(gate.check, Command):
-            raise ValueError(f"gate {gate.name} calls a function, which no file can hold")  # noqa: TRY004  # as documented
-    return {"format": FORMAT} | frozen
-
-
-def _said(record: Record) -> dict[str, Any]:
-    """Return the fields that are not at their defaults, as plain types."""
-    values, defaults = record.__dict__, record._defaults  # noqa: SLF001  # our own
-    return {
-        name: _plain(values[name])
-        for name in record._fields
-        if name not in defaults or defaults[name] != values[name]
-    }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Record):
-        return _said(value)
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return dict(value) if hasattr(value, "items") else plain(value)
 
 
 _HOOKS: dict[str, tuple[str, FormatName]] = {
@@ -244,48 +201,3 @@ def _line(examined: Examined, where: Path) -> int:
 def _mistake(examined: Examined, file: str, where: Path, message: str) -> Mistake:
     line, column = examined.document.locate(where) if examined.document else (0, 0)
     return Mistake(file=file, line=line, column=column, message=message)
-
-
-class Draft(Record, kw_only=True):
-    """A `notyet.toml` that is not in force, as somebody would have it."""
-
-    text: str
-    path: str = ""  # where it lies, by its one name
-
-
-def add_with_draft(loaded: Loaded, cwd: str, environ: Mapping[str, str], draft: Draft) -> None:
-    """Add the user's file, and the draft as if it stood where the project's file is."""
-    from notyet.config.distrust import add_draft
-
-    place = real_folder(cwd)
-    stands_for = []
-    for file in native_files(place, environ, loaded.is_trusted):
-        if file.own:
-            loaded.add(file)
-        else:
-            stands_for.append(file.path)
-    in_force = [path for path in stands_for if loaded.is_trusted(path)]
-    if draft.path in stands_for:
-        path = draft.path
-    else:
-        path = (*in_force, *stands_for, light.join(place, NAME))[0]
-    add_draft(loaded, ConfigFile(path=path, kind=NATIVE), draft.text)
-
-
-def retention(environ: Mapping[str, str]) -> Retention:
-    """Return it. Raises Refused where the file cannot be read whole.
-
-    A limit that was mistyped must not cost anybody what they wanted to keep.
-    """
-    loaded = Loaded(state_folder(environ))
-    try:
-        here = real_folder(os.getcwd())
-    except OSError:  # it is gone
-        here = ""
-    for file in own_native(here, environ):
-        loaded.add(file)
-    setup = loaded.setup()
-    wrong = [*setup.warnings, *setup.distrust, *setup.unreadable]
-    if wrong:
-        raise Refused(f"nothing is removed until this is mended: {wrong[0]}")
-    return Retention(**setup.ledger)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from notyet.config.files import NATIVE, parent
 from notyet.config.find import has_record
+from notyet.config.records import unchanged
 from notyet.config.settings import Setup, thaw, thaw_gates
-from notyet.config.trusted import unchanged
 from notyet.core.address import LOCAL, is_remote
 from notyet.core.gate import Command
 from notyet.core.record import replace
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.config.files import ConfigFile
+    from notyet.config.records import Trusted, Unchanged
     from notyet.config.settings import Settings
-    from notyet.config.trust import Trusted
-    from notyet.config.trusted import Unchanged
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate, Starter
 
@@ -51,7 +50,7 @@ def _changed(settings: Settings, change: Callable[[Command], Command]) -> Settin
 def merged_gates(loaded: Loaded) -> tuple[Gate, ...]:
     """Return all gates once: ours by name (J6), Claude's and Mux's by command (J1, J2)."""
     if loaded.unread:
-        from notyet.config.distrust import read_gates
+        from notyet.config.trust import read_gates
 
         read_gates(loaded)
     merged: dict[object, Gate] = {}
@@ -134,7 +133,7 @@ class Loaded:
     def add(self, file: ConfigFile) -> None:
         """Take a file's compiled settings: of this version, or of the last one trusted."""
         if self.is_new(file) and not self._add_unchanged(file):
-            from notyet.config.distrust import add_differing
+            from notyet.config.trust import add_differing
 
             add_differing(self, file)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from notyet.config.files import (
+    NAME,
     NATIVE,
     READABLE,
     ConfigFile,
@@ -15,14 +16,15 @@ from notyet.config.find import READ_FOR, starts, state_folder
 from notyet.config.layers import Loaded
 from notyet.config.settings import Setup
 from notyet.core.address import is_remote
-from notyet.core.record import replace
+from notyet.core.record import Record, replace
+from notyet.light import getcwd, join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from notyet.config.compile import Draft
     from notyet.core.event import StopEvent
+    from notyet.ledger.prune import Retention
 
 __all__ = ("NO_LOOK", "PATIENCE", "Setup", "load", "load_vouched")
 
@@ -32,6 +34,13 @@ _LEFT_TO = {"claude": ("claude",), "codex": ("codex",), "conclaude": ("claude",)
 # what is known of it without is taken.
 PATIENCE = 20.0
 NO_LOOK = 0.0
+
+
+class Draft(Record, kw_only=True):
+    """A `notyet.toml` that is not in force, for a comparison."""
+
+    text: str
+    path: str = ""  # where it is, by its one name
 
 
 def load(
@@ -71,9 +80,7 @@ def load(
         for file in own_native(place, environ):
             loaded.add(file)
     elif draft is not None:
-        from notyet.config.compile import add_with_draft
-
-        add_with_draft(loaded, cwd, environ, draft)
+        _add_draft(loaded, place, environ, draft)
     else:
         _add_native(loaded, cwd, project, environ)
     read_for = READABLE if agent else READ_FOR.get(host, ())
@@ -115,3 +122,43 @@ def load_vouched(files: Sequence[ConfigFile]) -> Setup:
     for file in files:
         loaded.add(replace(file, own=True))
     return loaded.setup()
+
+
+def _add_draft(loaded: Loaded, place: str, environ: Mapping[str, str], draft: Draft) -> None:
+    """Add the user's file, and the draft in place of the project's file."""
+    from notyet.config.trust import add_draft
+
+    stands_for = []
+    for file in native_files(place, environ, loaded.is_trusted):
+        if file.own:
+            loaded.add(file)
+        else:
+            stands_for.append(file.path)
+    in_force = [path for path in stands_for if loaded.is_trusted(path)]
+    if draft.path in stands_for:
+        path = draft.path
+    else:
+        path = (*in_force, *stands_for, join(place, NAME))[0]
+    add_draft(loaded, ConfigFile(path=path, kind=NATIVE), draft.text)
+
+
+def retention(environ: Mapping[str, str]) -> Retention:
+    """Return how much of the ledger the user's own file wants kept.
+
+    Raises Refused if that file has a mistake: a mistyped limit must not remove anything.
+    """
+    from notyet.errors import Refused
+    from notyet.ledger.prune import Retention
+
+    loaded = Loaded(state_folder(environ))
+    try:
+        here = real_folder(getcwd())
+    except OSError:  # it is gone
+        here = ""
+    for file in own_native(here, environ):
+        loaded.add(file)
+    setup = loaded.setup()
+    wrong = [*setup.warnings, *setup.distrust, *setup.unreadable]
+    if wrong:
+        raise Refused(f"nothing is removed until this is mended: {wrong[0]}")
+    return Retention(**setup.ledger)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from notyet.config.trusted import FORMAT
-from notyet.core.record import Record
+from notyet.config.records import FORMAT
+from notyet.core.record import Record, plain
 from notyet.core.verdict import OUTCOMES
 
 TYPE_CHECKING = False
@@ -80,6 +80,41 @@ class Setup(Record, kw_only=True):
             f"{visible(file.path)} is not trusted; run: {visible(file.command)}"
             for file in self.untrusted
         ]
+
+
+def freeze(settings: Settings) -> dict[str, Any]:
+    """Return settings as plain JSON types, for a record. Raises ValueError.
+
+    Mistakes and warnings are left out, and starters: a supervisor compiles them from the trusted
+    text, so that hooks need not read them.
+    """
+    from notyet.core.gate import Command
+
+    frozen = _said(settings)
+    for said in ("mistakes", "warnings", "starters"):
+        frozen.pop(said, None)
+    for gate in settings.gates:
+        if not isinstance(gate.check, Command):
+            raise ValueError(f"gate {gate.name} calls a function, which no file can hold")  # noqa: TRY004  # as documented
+    return {"format": FORMAT} | frozen
+
+
+def _said(record: Record) -> dict[str, Any]:
+    """Return the fields that are not at their defaults, as plain types."""
+    values, defaults = record.__dict__, record._defaults  # noqa: SLF001  # our own
+    return {
+        name: _plain(values[name])
+        for name in record._fields
+        if name not in defaults or defaults[name] != values[name]
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return _said(value)
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return dict(value) if hasattr(value, "items") else plain(value)
 
 
 def thaw(frozen: dict[str, Any]) -> Settings:

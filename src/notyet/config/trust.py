@@ -1,128 +1,37 @@
-"""Which files are the user's own, so that they count without being trusted first."""
+"""Trust: which version of a file is in force if it changed, was removed or is not trusted (N5).
+
+A hook loads this module only if a file is not as it was trusted, or needs more than its record: it
+is another host's, or it names a workspace.
+"""
 
 from __future__ import annotations
 
 import time
-from errno import ENOENT
 
-from notyet import light
-from notyet.config.compile import compile_text, freeze
-from notyet.config.find import has_record, record_path, state_folder, text_of
-from notyet.config.trusted import GATES, MOST_RECORD, NEXT
-from notyet.core.gate import Match
-from notyet.core.record import Record
+from notyet.config.files import NATIVE, parent
+from notyet.config.find import state_folder
+from notyet.config.layers import is_by_path, refused
+from notyet.config.records import Trusted, read_record, write_record
+from notyet.config.settings import freeze, thaw, thaw_gates
+from notyet.core.address import LOCAL, is_remote
+from notyet.core.gate import Command
+from notyet.core.record import Record, replace
+from notyet.core.text import visible
 from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from notyet.config.files import ConfigFile
+    from notyet.config.layers import Loaded
     from notyet.config.settings import Settings
 
-__all__ = [
-    "Trusted",
-    "has_record",
-    "read_record",
-    "record_path",
-    "remove_record",
-    "state_folder",
-    "write_private",
-    "write_record",
-]
-
-# What people trusted: for each file its text as it was then, and what that text compiles to.
-#
-# Trust and compiled form are one record, so a hook parses neither TOML nor YAML: it reads a file,
-# compares it with the record, and takes the compiled gates. Records lie in the XDG state folder,
-# under the path of the file they are about. `notyet.config.trusted` reads them at most stops.
-
-
-class Trusted(Record, kw_only=True):
-    """One record: a file as it was trusted."""
-
-    path: str
-    content: str
-    compiled: Mapping[str, Any]
-    at: float = 0.0  # when a person trusted it; 0: the user's own file, which needs no trust
-    folder: str = ""  # tells the file's folder from another that took its name
-
-
-def read_record(state: str, path: str) -> Trusted | None:
-    """Return the record about a file; None when there is none that can be read."""
-    if not state:
-        return None
-    try:
-        record = loads(text_of(record_path(state, path), MOST_RECORD))
-        content, compiled, at = record["content"], record["compiled"], record["at"]
-        is_sound = isinstance(content, str) and isinstance(compiled, dict)
-        if record["path"] != path or not is_sound or not isinstance(at, int | float):
-            return None
-        folder = str(record.get("folder", ""))
-        return Trusted(path=path, content=content, compiled=compiled, at=at, folder=folder)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def write_record(state: str, record: Trusted) -> None:
-    """Write a record, so that a reader sees the old one or the new one. Raises OSError."""
-    if not state:
-        raise OSError(ENOENT, "there is no home folder to remember it in; set XDG_STATE_HOME")
-    write_private(record_path(state, record.path), laid_out(record))
-
-
-def laid_out(record: Trusted) -> str:
-    """Return a record as JSON, on the lines on which `unchanged` looks for its parts."""
-    settings = dict(record.compiled)
-    runs: list[tuple[list[str], list[str]]] = []
-    for gate in settings.pop("gates", ()):
-        scopes = list(gate.get("match", {}).get("events", Match().events))
-        if not runs or runs[-1][0] != scopes:
-            runs.append((scopes, []))
-        runs[-1][1].append(dumps(gate))
-    about = {name: record.__dict__[name] for name in ("path", "at", "folder")}
-    lines = [
-        dumps(about | {"runs": [scopes for scopes, _ in runs]})[:-1] + ', "content": ',
-        dumps(record.content),
-        f'{NEXT}"compiled": {dumps(settings)[:-1]}',
-        *((NEXT if place else GATES) + ", ".join(gates) for place, (_, gates) in enumerate(runs)),
-        "]}}" if runs else "}}",
-    ]
-    return "\n".join(lines)
-
-
-def write_private(path: str, text: str) -> None:
-    """Write a file of our own whole or not at all, for nobody else to read. Raises OSError."""
-    from notyet.ledger.file import make_private
-
-    beside = f"{path}.{light.getpid()}"
-    try:
-        make_private(beside)
-        with open(beside, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            light.fsync(file.fileno())
-        light.replace(beside, path)
-    except BaseException:
-        if light.exists(beside):  # else it was put into its place just before
-            light.unlink(beside)
-        raise
-
-
-def remove_record(state: str, path: str) -> bool:
-    """Forget a file; False when nothing was known of it."""
-    if not state:
-        return False
-    try:
-        light.unlink(record_path(state, path))
-    except FileNotFoundError:
-        return False
-    return True
+_STARTING = ("claude", "codex", "codex-toml")  # kinds of files with hooks for starts
 
 
 class Candidate(Record, kw_only=True):
-    """A file that could be trusted: what it says now, and what was trusted before."""
+    """A file that can be trusted: what it says now, and what was trusted before."""
 
     file: ConfigFile
     text: str
@@ -131,12 +40,12 @@ class Candidate(Record, kw_only=True):
 
     @property
     def is_trusted(self) -> bool:
-        """Whether this very text was trusted."""
+        """True if this very text was trusted."""
         return self.before is not None and self.before.content == self.text
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the trusted text means something else by now: it names OpenClaw's file, say."""
+        """True if the trusted text compiles to something else now: a file it names changed, say."""
         if self.before is None or not self.is_trusted:
             return False
         return bool(self.before.compiled != loads(dumps(freeze(self.settings))))
@@ -145,16 +54,12 @@ class Candidate(Record, kw_only=True):
 def candidate(file: ConfigFile, environ: Mapping[str, str]) -> Candidate:
     """Read a file that a person may want to trust. Raises OSError."""
     text = file.tree.text_of(file.path)
-    return Candidate(
-        file=file,
-        text=text,
-        settings=compile_text(text, file.path, file.kind, file.tree),
-        before=read_record(state_folder(environ), file.path),
-    )
+    before = read_record(state_folder(environ), file.path)
+    return Candidate(file=file, text=text, settings=_compile(file, text), before=before)
 
 
 def hosts_read(file: ConfigFile, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the hosts whose files a file wants to be read; none where nobody can tell."""
+    """Return the hosts whose files a file wants to be read; none if it cannot be read."""
     try:
         return () if file.is_gone else candidate(file, environ).settings.read_hosts
     except OSError:
@@ -162,7 +67,7 @@ def hosts_read(file: ConfigFile, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def grant(chosen: Candidate, environ: Mapping[str, str]) -> None:
-    """Put the text that was read into force, not what the file may say by now. Raises OSError."""
+    """Trust the text that was read, not what the file may say by now. Raises OSError."""
     record = Trusted(
         path=chosen.file.path,
         content=chosen.text,
@@ -171,3 +76,215 @@ def grant(chosen: Candidate, environ: Mapping[str, str]) -> None:
         folder=chosen.file.tree.folder_id(chosen.file.path),
     )
     write_record(state_folder(environ), record)
+
+
+def add_differing(loaded: Loaded, file: ConfigFile) -> None:
+    """Add a file of any kind, with the warnings it deserves."""
+    text, why = _text_of(loaded, file)
+    record = _record(loaded, file, text)
+    if _is_copy(loaded, file, record, text):
+        loaded.project = parent(file.path)
+    elif record is None and text is None:
+        loaded.unreadable.append(file.path)
+        if file.is_gone:
+            loaded.warnings.append(
+                f"{visible(file.path)} was removed since it was trusted, and what was trusted "
+                f"of it cannot be read; run: {file.command} --revoke"
+            )
+    elif record is None or (record.content != text and not _stays(file, record)):
+        if not loaded.agent or _has_content(file, text):
+            loaded.untrusted.append(file)
+    else:
+        _put_in_force(loaded, file, record, text, why)
+
+
+def add_draft(loaded: Loaded, file: ConfigFile, text: str) -> None:
+    """Add what a file would say, for a comparison: it needs no trust, and nothing is recorded."""
+    settings = _compile(file, text)
+    loaded.is_new(file)
+    loaded.project = parent(file.path)
+    draft = Trusted(path=file.path, content=text, compiled={})
+    loaded.put(file, _placed(loaded, file, draft, settings))
+
+
+def read_gates(loaded: Loaded) -> None:
+    """Parse the gates of unchanged files that were left unparsed so far."""
+    layers, loaded.layers = loaded.layers, []
+    for file, settings in layers:
+        found = loaded.unread.pop(file.path, None)
+        try:
+            gates = settings.gates if found is None else thaw_gates(found.gates())
+        except (ValueError, TypeError):  # the record is damaged
+            add_differing(loaded, file)
+        else:
+            loaded.layers.append((file, replace(settings, gates=gates)))
+
+
+def _compile(file: ConfigFile, text: str, workspace: str = "") -> Settings:
+    from notyet.config.compile import compile_text
+
+    return compile_text(text, file.path, file.kind, file.tree, workspace=workspace)
+
+
+def _text_of(loaded: Loaded, file: ConfigFile) -> tuple[str | None, str]:
+    """Return a file's text, or why it cannot be read."""
+    if file.is_gone:
+        return None, "it was removed"
+    if file.tree.unseen and not file.tree.exists(file.path):
+        return None, file.tree.unseen
+    try:
+        return file.tree.text_of(file.path), ""
+    except (OSError, ValueError) as error:
+        reason = str(getattr(error, "strerror", None) or error)
+        loaded.warnings.append(f"{visible(file.path)} cannot be read: {reason}")
+        return None, reason
+
+
+def _record(loaded: Loaded, file: ConfigFile, text: str | None) -> Trusted | None:
+    """Return the record that counts for a file; the user's own file is compiled if it changed."""
+    record = read_record(loaded.state, file.path)
+    if not file.own:  # a record without a time is of a file that was the user's own once
+        return record if record is not None and record.at else None
+    if text is None or (record is not None and record.content == text):
+        return record
+    settings = _compile(file, text)
+    loaded.warnings += [str(said) for said in (*settings.mistakes, *settings.warnings)]
+    record = Trusted(path=file.path, content=text, compiled=freeze(settings))
+    # Mistakes are reported at every stop, and OpenClaw's file may say another number then (J9).
+    if loaded.state and not settings.mistakes and not settings.openclaw:
+        try:
+            write_record(loaded.state, record)
+        except OSError as error:
+            loaded.warnings.append(f"{loaded.state} cannot be written: {error.strerror}")
+    return record
+
+
+def _has_content(file: ConfigFile, text: str | None) -> bool:
+    """Return True if a file holds anything that would be run: most settings of hosts do not.
+
+    A supervisor reads the files of every host, and should ask to trust only those that matter.
+    """
+    settings = _compile(file, text or "")
+    return bool(settings.gates or settings.starters or settings.mistakes or file.kind == NATIVE)
+
+
+def _is_copy(loaded: Loaded, file: ConfigFile, record: Trusted | None, text: str | None) -> bool:
+    """Return True if a file in the workspace is a copy of the one here that named the workspace.
+
+    As a file of its own it would move gates of that one, and keep them as they were. But such a
+    copy must not remove gates that were trusted there later, so the newer trust wins.
+    """
+    named = loaded.named_by
+    if named is None or file.kind != NATIVE or not is_remote(file.path):
+        return False
+    if text is None and record is not None:
+        text = record.content
+    if text != named.content:
+        return False
+    if record is None or record.content == text:
+        return True
+    if record.at >= named.at:
+        return False
+    loaded.warnings.append(
+        f"{visible(file.path)} changed since it was trusted, and says the same as "
+        f"{visible(named.path)}: that one alone is in force; run: {file.command} --revoke"
+    )
+    return True
+
+
+def _stays(file: ConfigFile, record: Trusted) -> bool:
+    """Return True if the last trusted version stays in force, now that the file differs.
+
+    Another folder under the same name is another project, which was never trusted.
+    """
+    now = file.tree.folder_id(file.path)
+    if not now and file.tree.unseen:
+        return True
+    return file.own or not record.folder or record.folder == now
+
+
+def _put_in_force(
+    loaded: Loaded, file: ConfigFile, record: Trusted, text: str | None, why: str
+) -> None:
+    settings = _settings_of(loaded, file, record)
+    if settings is None:
+        return
+    is_program = any(map(is_by_path, settings.gates))
+    if is_program and text != record.content:
+        # The file is the command, and it may be any program by now. Its gates stay, and cannot
+        # start: else hiding the file would remove them.
+        changed = "was removed" if file.is_gone else f"could not be looked at: {why}"
+        changed = changed if text is None else "changed since it was trusted"
+        settings = refused(settings, f"{visible(file.path)} {changed}")
+        loaded.not_run += [file.path] if text is None and file.tree.unseen else []
+    _warn(loaded, file, record, text, is_run=not is_program)
+    if file.kind == NATIVE and not file.own and settings.ledger:
+        # It would remove what other projects want to look back at.
+        loaded.warnings.append(
+            f"{visible(file.path)}: [ledger] is obeyed in your own notyet.toml only; move "
+            "it to ~/.config/notyet/notyet.toml"
+        )
+    settings = _placed(loaded, file, record, settings)
+    if loaded.agent and file.kind in _STARTING:
+        _add_starters(loaded, file, record)
+    loaded.put(file, settings)
+
+
+def _settings_of(loaded: Loaded, file: ConfigFile, record: Trusted) -> Settings | None:
+    """Return what a record compiles to, even one that another version of notyet wrote."""
+    try:
+        return thaw(dict(record.compiled))
+    except ValueError:
+        pass
+    try:
+        settings = _compile(file, record.content)
+    except ImportError:  # PyYAML, which a hook does not find
+        loaded.unreadable.append(file.path)
+        loaded.warnings.append(
+            f"{visible(file.path)} was trusted with another version of notyet; run: {file.command}"
+        )
+        return None
+    loaded.warnings += [str(mistake) for mistake in settings.mistakes]
+    return settings
+
+
+def _warn(
+    loaded: Loaded, file: ConfigFile, record: Trusted, text: str | None, *, is_run: bool
+) -> None:
+    if text is None and file.tree.unseen:
+        loaded.unseen.append(file.path)  # one warning covers all files of a machine
+    elif file.is_gone:
+        stays = "that version stays in force until you"
+        rest = stays if is_run else "it cannot be run: put it back, or"
+        loaded.warnings.append(
+            f"{visible(file.path)} was removed since it was trusted; {rest} run: "
+            f"{file.command} --revoke"
+        )
+    elif text is not None and record.content != text:
+        rest = "that version stays in force" if is_run else "it is not run"
+        loaded.warnings.append(
+            f"{visible(file.path)} changed since it was trusted; {rest} until you run: "
+            f"{file.command}"
+        )
+
+
+def _placed(loaded: Loaded, file: ConfigFile, record: Trusted, settings: Settings) -> Settings:
+    """Follow a file's `workspace`; return its settings as they are then."""
+    if not settings.workspace or loaded.is_elsewhere:
+        return settings
+    if loaded.is_here:
+        return _compile(file, record.content, LOCAL)
+    if settings.workspace == LOCAL:
+        loaded.workspace, loaded.named_by = "", None
+    else:
+        loaded.workspace, loaded.named_by = settings.workspace, record
+    return settings
+
+
+def _add_starters(loaded: Loaded, file: ConfigFile, record: Trusted) -> None:
+    for starter in _compile(file, record.content).starters:
+        check = starter.check
+        assert isinstance(check, Command)
+        if loaded.is_elsewhere and not check.workspace:
+            check = replace(check, workspace=LOCAL)
+        loaded.starters.append((file, replace(starter, check=check)))

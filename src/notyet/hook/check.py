@@ -179,7 +179,7 @@ def tidy(environ: Mapping[str, str]) -> None:
     is_due = ledger.newest % TIDY_EVERY == 0
     if not is_due and not ledger.kept_of:
         return
-    from notyet.config.compile import retention
+    from notyet.config.load import retention
     from notyet.errors import Refused
     from notyet.ledger.logs import make_room
 

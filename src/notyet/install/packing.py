@@ -33,7 +33,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         # Of every event.
         "door": ("notyet.cli.hook",),
         # Where a subagent stops, and there is a file.
-        "silent": ("notyet.config.trusted",),
+        "silent": ("notyet.config.records",),
         # Where something is configured for this agent.
         "setup": (
             "notyet.hook.line",

@@ -20,8 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from notyet.config.compile import Draft
-    from notyet.config.load import Setup
+    from notyet.config.load import Draft, Setup
     from notyet.core.verdict import Report
     from notyet.ledger.ledger import Ledger
     from notyet.ledger.past import Past

@@ -6,8 +6,8 @@ import os
 
 from notyet.config.compile import compile_text
 from notyet.config.find import state_folder, text_of
+from notyet.config.records import read_record
 from notyet.config.schema import examine
-from notyet.config.trust import read_record
 from notyet.core.gate import EVERY_AGENT, place_of
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.matcher import glob_matches

@@ -11,8 +11,9 @@ from notyet.config.files import CONCLAUDE, ConfigFile, known_as, native_files, r
 from notyet.config.find import OFF_VARIABLE, has_record, state_folder
 from notyet.config.host_files import host_files
 from notyet.config.off import switched_off
+from notyet.config.records import read_record
 from notyet.config.settings import Settings
-from notyet.config.trust import candidate, read_record
+from notyet.config.trust import candidate
 from notyet.core.gate import Match, place_of
 from notyet.core.record import replace
 from notyet.core.remote import is_remote

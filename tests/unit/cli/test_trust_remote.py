@@ -9,7 +9,7 @@ from config_places import hooks
 from hook_runs import query
 from notyet.cli.main import main
 from notyet.config.find import state_folder
-from notyet.config.trust import read_record
+from notyet.config.records import read_record
 from with_runs import Terminal, command_line
 from workspaces import load_there, unreachable, write_there
 

@@ -3,10 +3,9 @@ import sys
 
 import pytest
 
-from notyet.config.compile import freeze
 from notyet.config.native import read_native
-from notyet.config.settings import FileObserver, Settings, thaw
-from notyet.config.trusted import FORMAT
+from notyet.config.records import FORMAT
+from notyet.config.settings import FileObserver, Settings, freeze, thaw
 from notyet.core.gate import Command, Function, Gate, Match, Source
 from notyet.core.record import replace
 from notyet.light import dumps, loads

@@ -7,9 +7,8 @@ import pytest
 
 from config_places import write_user_toml
 from hook_runs import trust
-from notyet.config.compile import Draft
 from notyet.config.find import state_folder
-from notyet.config.load import NO_LOOK, load
+from notyet.config.load import NO_LOOK, Draft, load
 
 
 @pytest.fixture

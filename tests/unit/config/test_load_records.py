@@ -11,7 +11,7 @@ import pytest
 from config_places import READS, commands, hooks, setup, write, write_own, write_user_toml
 from notyet.config.find import record_path, state_folder
 from notyet.config.load import load
-from notyet.config.trust import read_record
+from notyet.config.records import read_record
 
 
 def test_gates_of_the_same_name_from_different_files_keep_different_names(tmp_path):

@@ -6,9 +6,9 @@ import os
 import pytest
 
 from config_places import hooks, write, write_own
-from notyet.config.compile import compile_text, freeze
+from notyet.config.compile import compile_text
 from notyet.config.load import load
-from notyet.config.settings import thaw
+from notyet.config.settings import freeze, thaw
 from notyet.core.record import replace
 
 CONCLAUDE = "stop:\n  commands:\n    - run: conclaude's\n"

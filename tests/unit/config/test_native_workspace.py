@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from notyet.config.compile import compile_text, freeze
+from notyet.config.compile import compile_text
 from notyet.config.files import ConfigFile, above, is_config_name, parent
 from notyet.config.find import record_path, state_folder
+from notyet.config.records import Trusted, read_record, write_record
 from notyet.config.schema import pages
-from notyet.config.settings import thaw
-from notyet.config.trust import Trusted, read_record, write_record
+from notyet.config.settings import freeze, thaw
 
 THERE = "ssh://dev@box/srv/app"
 GATES = '[gates]\na = "x"\n[gates.b]\nrun = "y"\ndir = "sub"\n'

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from notyet.config.find import has_record, record_path, state_folder, text_of
-from notyet.config.trust import Trusted, read_record, remove_record, write_record
+from notyet.config.records import Trusted, read_record, remove_record, write_record
 
 
 def test_a_record_comes_back_as_it_was(tmp_path):

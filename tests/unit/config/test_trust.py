@@ -4,8 +4,9 @@ import pytest
 
 from notyet.config.files import ConfigFile
 from notyet.config.find import state_folder
+from notyet.config.records import read_record
 from notyet.config.settings import thaw
-from notyet.config.trust import candidate, grant, read_record
+from notyet.config.trust import candidate, grant
 
 pytestmark = pytest.mark.rule("N5")
 

@@ -11,8 +11,7 @@ import pytest
 from config_places import write, write_user_toml
 from notyet.config.find import projects_files, record_path, state_folder
 from notyet.config.load import load
-from notyet.config.trust import Trusted, laid_out, read_record
-from notyet.config.trusted import are_silent, unchanged
+from notyet.config.records import Trusted, are_silent, read_record, unchanged, write_record
 from notyet.core.event import StopEvent
 from notyet.core.plan import missing_names, select
 
@@ -60,8 +59,9 @@ def test_a_record_is_json_on_lines_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize("compiled", [{}, {"a": [1]}, {"format": 1, "gates": []}])
-def test_a_record_without_gates_is_json_too(compiled):
-    text = laid_out(Trusted(path="/p", content="\n", compiled=compiled))
+def test_a_record_without_gates_is_json_too(compiled, tmp_path):
+    write_record(str(tmp_path), Trusted(path="/p", content="\n", compiled=compiled))
+    text = Path(record_path(str(tmp_path), "/p")).read_text()
     kept = {name: value for name, value in compiled.items() if value != []}
     assert json.loads(text)["compiled"] == kept
     assert len(text.splitlines()) == LINES

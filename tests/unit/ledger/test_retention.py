@@ -16,7 +16,7 @@ import pytest
 from hook_runs import ask, gate, ledger_path, new_project, payload, query, run_hook
 from notyet import Allow, Decision, Engine, Ledger, Report
 from notyet.cli.main import main
-from notyet.config.compile import retention
+from notyet.config.load import retention
 from notyet.core.event import StartEvent
 from notyet.errors import LedgerError, Refused
 from notyet.ledger.logs import keep

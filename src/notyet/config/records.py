@@ -1,0 +1,178 @@
+"""Records of trusted files: the text that was trusted, and the gates and settings it compiles to.
+
+Because a record holds the compiled form, a hook parses neither TOML nor YAML. Records are in the
+XDG state folder, under the path of the file they are about. Each is JSON on several lines, so
+that a stop parses only the parts it needs: first the file's path, time and folder, then the trusted
+text, the settings, and the gates in runs of neighbours that are for the same agents.
+"""
+
+from __future__ import annotations
+
+from notyet import light
+from notyet.config.find import record_path, state_folder, text_of
+from notyet.core.record import Record
+from notyet.light import dumps, loads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from notyet.core.event import StopEvent
+
+FORMAT = 1  # of compiled settings; raise it with every change that an older reader misreads
+_MOST_BYTES = 64 * 1024 * 1024
+_LEAST_LINES = 4  # path and time, text, settings, the end
+_GATES, _NEXT = ', "gates": [', ", "  # before the first run of gates, and before every other
+_QUIET = frozenset({"format", "file", "limits", "reply", "start_tell"})  # mean nothing alone
+_ENOENT = 2
+
+
+class Trusted(Record, kw_only=True):
+    """One record: a file as it was trusted."""
+
+    path: str
+    content: str
+    compiled: Mapping[str, Any]
+    at: float = 0.0  # when a person trusted it; 0: the user's own file, which needs no trust
+    folder: str = ""  # the id of the file's folder, which another folder of that name does not have
+
+
+def read_record(state: str, path: str) -> Trusted | None:
+    """Return the record about a file; None when there is none that can be read."""
+    if not state:
+        return None
+    try:
+        record = loads(text_of(record_path(state, path), _MOST_BYTES))
+        content, compiled, at = record["content"], record["compiled"], record["at"]
+        is_sound = isinstance(content, str) and isinstance(compiled, dict)
+        if record["path"] != path or not is_sound or not isinstance(at, int | float):
+            return None
+        folder = str(record.get("folder", ""))
+        return Trusted(path=path, content=content, compiled=compiled, at=at, folder=folder)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_record(state: str, record: Trusted) -> None:
+    """Write a record atomically. Raises OSError."""
+    if not state:
+        raise OSError(_ENOENT, "there is no home folder to remember it in; set XDG_STATE_HOME")
+    write_private(record_path(state, record.path), _laid_out(record))
+
+
+def remove_record(state: str, path: str) -> bool:
+    """Remove the record about a file; return False when there was none."""
+    if not state:
+        return False
+    try:
+        light.unlink(record_path(state, path))
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def write_private(path: str, text: str) -> None:
+    """Write a file that only its user may read, whole or not at all. Raises OSError."""
+    from notyet.ledger.file import make_private
+
+    beside = f"{path}.{light.getpid()}"
+    try:
+        make_private(beside)
+        with open(beside, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            light.fsync(file.fileno())
+        light.replace(beside, path)
+    except BaseException:
+        if light.exists(beside):
+            light.unlink(beside)
+        raise
+
+
+def _laid_out(record: Trusted) -> str:
+    """Return a record as JSON, on the lines on which `unchanged` looks for its parts."""
+    settings = dict(record.compiled)
+    runs: list[tuple[list[str], list[str]]] = []
+    for gate in settings.pop("gates", ()):
+        scopes = list(gate.get("match", {}).get("events", ("agent",)))
+        if not runs or runs[-1][0] != scopes:
+            runs.append((scopes, []))
+        runs[-1][1].append(dumps(gate))
+    about = {"path": record.path, "at": record.at, "folder": record.folder}
+    lines = [
+        dumps(about | {"runs": [scopes for scopes, _ in runs]})[:-1] + ', "content": ',
+        dumps(record.content),
+        f'{_NEXT}"compiled": {dumps(settings)[:-1]}',
+        *((_NEXT if place else _GATES) + ", ".join(gates) for place, (_, gates) in enumerate(runs)),
+        "]}}" if runs else "}}",
+    ]
+    return "\n".join(lines)
+
+
+class Unchanged:
+    """The record of a file that still has its trusted text; its gates are not parsed yet."""
+
+    def __init__(self, settings: dict[str, Any], runs: list[Any], lines: list[str]) -> None:
+        self.settings = settings
+        self._runs = runs
+        self._lines = lines
+
+    def gates(self, event: StopEvent | None = None) -> list[dict[str, Any]]:
+        """Return compiled gates, or only those that can apply to an event. Raises ValueError."""
+        found = []
+        for scopes, line in zip(self._runs, self._lines, strict=True):
+            if event is None or event.scope in scopes:
+                found += loads(f"[{line.removeprefix(_GATES).removeprefix(_NEXT)}]")
+        if event is not None and event.agent_id:  # without an id, a note says that patterns miss it
+            found = [gate for gate in found if "match" not in gate or _fits(gate["match"], event)]
+        return found
+
+    def is_silent(self, scope: str) -> bool:
+        """Return True if nothing in the file matters when such an agent stops."""
+        is_for = any(scope in scopes for scopes in self._runs)
+        return not is_for and self.settings["format"] == FORMAT and _QUIET.issuperset(self.settings)
+
+
+def _fits(match: dict[str, Any], event: StopEvent) -> bool:
+    """Return True if a gate's patterns may match the subagent of an event (D2)."""
+    if event.scope != "subagent" or "agents" not in match:
+        return True
+    from notyet.core.matcher import fits
+
+    return bool(fits(match.get("kind", "glob"), tuple(match["agents"]), event))
+
+
+def unchanged(state: str, path: str, text: str, *, own: bool = False) -> Unchanged | None:
+    """Return the record about a file with this text; None if it is about another text or damaged.
+
+    A record of the user's own file, which needed no trust, counts only while the file is `own`.
+    """
+    if not state:
+        return None
+    try:
+        lines = text_of(record_path(state, path), _MOST_BYTES).split("\n")
+        if len(lines) < _LEAST_LINES or lines[1] != dumps(text):
+            return None
+        about = loads(lines[0] + "0}")
+        is_trusted = isinstance(about["at"], int | float) and (about["at"] or own)
+        is_whole = len(lines) == _LEAST_LINES + len(about["runs"])
+        if about["path"] != path or not is_trusted or not is_whole:
+            return None
+        settings = loads("{" + lines[2].removeprefix(_NEXT) + "}}")["compiled"]
+        return Unchanged(settings, about["runs"], lines[3:-1])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def are_silent(paths: list[str], scope: str, environ: Mapping[str, str]) -> bool:
+    """Return True if files are as they were trusted, and nothing in them matters to such an agent.
+
+    `scope` is "agent" or "subagent", as in a StopEvent.
+    """
+    state = state_folder(environ)
+    try:
+        found = [unchanged(state, path, text_of(path)) for path in paths]
+        return all(one is not None and one.is_silent(scope) for one in found)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
