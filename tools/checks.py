@@ -21,7 +21,7 @@ WORKERS = max(CORES, min(2 * CORES, 8))  # many tests only wait for a process
 Checks = dict[str, list[str]]
 LINT: Checks = {
     "types": ["mypy", "--no-error-summary"],
-    "rules index": ["python", "tools/rules_index.py"],
+    "rules": ["python", "tools/rules.py"],
     "layers": ["lint-imports", "--no-logo"],
     "command reference": ["python", "tools/cli_reference.py"],
     "API reference": ["python", "tools/api_reference.py"],
