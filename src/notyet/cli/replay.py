@@ -1,39 +1,38 @@
-"""`notyet replay`: recorded stops against today's configuration, or one that you have in mind."""
+"""`notyet replay`: which recorded decisions would differ with today's gates, or with others."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from notyet.cli.ending import ended_in_order
-from notyet.cli.moments import since_option
-from notyet.cli.terminal import waiting
+from notyet.cli.lines import json_line
+from notyet.cli.log import project_of
+from notyet.cli.moments import since_option, when
+from notyet.cli.terminal import OUTCOME_COLOURS, Style, table, waiting
 from notyet.config.compile import compile_text
 from notyet.config.files import NATIVE, known_as
 from notyet.config.find import state_folder
-from notyet.config.load import Draft
 from notyet.config.readers import read_file
+from notyet.config.load import Draft
 from notyet.config.records import read_record
-from notyet.core.record import variant
-from notyet.core.text import visible
+from notyet.core.record import replace, variant
+from notyet.core.text import listed, visible
 from notyet.core.verdict import OUTCOMES
 from notyet.engine.engine import Engine
+from notyet.errors import NotyetError
+from notyet.ledger.ledger import Ledger
+from notyet.ledger.past import Past, Wish, stops, these
+from notyet.replay import RESULTS, Config, Configs, Finding, replay, turns_of
+from notyet.run.sweep import adopt_orphans, sweep
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
-    from notyet.core.limits import History, Limits
-    from notyet.core.verdict import Report
-    from notyet.ledger.ledger import Ledger
-    from notyet.ledger.past import Past
-    from notyet.replay.past import Places
-    from notyet.replay.replay import Finding, Then
-
-    Asked = tuple[StopEvent, History, Limits, Gate]
 
 SUMMARY = "replay recorded stops: which decisions would differ with today's gates, or others"
 EXAMPLES = (
@@ -41,12 +40,18 @@ EXAMPLES = (
     ("notyet replay --config notyet.toml", "against the file as it is, before it is trusted"),
     ("notyet replay 41 42 --config new.toml", "two stops, against a file that only you have seen"),
     ("notyet replay --since 7d --outcome capped", "would those who ran out of tries still do?"),
-    ("notyet replay 41 --run", "ask the gates that have no recorded answer, on today's files"),
+    ("notyet replay 41 --run", "run the gates that have no recorded answer, on today's files"),
     ("notyet replay --json", "one JSON object for each stop, and one for all, for programs"),
 )
-_INSIDE = "this runs inside a gate, and a gate does not ask the gates; leave out --run"
 _MOST = 200
-_ALL = -1
+_MOST_ROWS = 50  # of a table; JSON has them all
+_MOST_DIGITS = 18  # of a stop's number, as large as SQLite counts
+_NAMES = {"differs": "differ", "left_out": "left out"}
+_COLOURS = {"same": "green", "differs": "red", "unknown": "yellow"}
+
+
+class _Unusable(Exception):  # noqa: N818  # printed, and never raised further
+    """Something that the user named cannot be used."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -77,169 +82,214 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run",
         action="store_true",
-        help="really ask the gates that have no recorded answer, once each, on today's files",
+        help="run the gates that have no recorded answer, once each, on today's files",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Replay; exit 1 when a decision would differ, 2 when that cannot be found out."""
-    from notyet.errors import NotyetError
-    from notyet.ledger.ledger import Ledger
-
-    if args.run and os.environ.get("NOTYET_INSIDE"):  # it would ask itself, for ever (E11)
-        print(f"notyet replay: {_INSIDE}", file=sys.stderr)
-        return 2
-    ledger = Ledger(mends=False)
-    try:
-        draft = draft_of(args.config, os.environ, is_run=args.run) if args.config else None
-        return _replay(args, ledger, draft)
-    except (Unusable, NotyetError) as error:
-        print(f"notyet replay: {error}", file=sys.stderr)
-        return 2
-    finally:
-        for warning in ledger.file.take_warnings():
-            print(f"notyet replay: {warning}", file=sys.stderr)
-        ledger.close()
-
-
-def _replay(args: argparse.Namespace, ledger: Ledger, draft: Draft | None) -> int:
-    from notyet.cli.replay_show import show, show_json
-    from notyet.cli.terminal import waiting
-    from notyet.replay.past import Places, programs, turns
-
-    pasts = _chosen(args, ledger)
-    with waiting(f"replaying what was recorded ({len(pasts)}) ..."):
-        found = turns(ledger, pasts)
-        every = [then.past for turn in found for then in turn]
-        places = Places(os.environ, draft, programs(ledger, every))
-        wanted = {past.id for past in pasts}
-        findings = _findings(found, places, wanted)
-    if args.run and ask_missing(findings, places):
-        findings = _findings(found, places, wanted)
-    for said in places.said:
-        print(f"notyet replay: {said}", file=sys.stderr)
-    if args.json:
-        show_json(findings)
-    else:
-        show(
-            findings,
-            args.config or "",
-            is_narrowed=bool(args.since or args.outcome or args.session),
-        )
-    return 1 if any(finding.result == "differs" for finding in findings) else 0
-
-
-def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[Past]:
-    from notyet.cli.log import project_of
-    from notyet.core.record import replace
-    from notyet.core.text import visible
-    from notyet.ledger.past import Wish, stops
-    from notyet.replay.past import chosen
-
-    narrowed = [f"--{name}" for name in ("since", "session", "outcome", "all") if vars(args)[name]]
-    if args.ids and narrowed:
-        raise Unusable(f"an ID does not go together with {narrowed[0]}; choose one")
-    wish = Wish(
-        session=args.session,
-        outcomes=tuple(dict.fromkeys(args.outcome)),
-        place="" if args.all or args.ids else project_of(os.getcwd()),
-        since=args.since,
-        most=_ALL if args.since else _MOST,
-    )
-    found = chosen(ledger, wish, args.ids)
-    # In CI, the name of a session with a typo must not look like a success.
-    if args.session and not found and not stops(ledger, replace(wish, outcomes=(), since=0.0)):
-        where = "is recorded" if args.all else "is recorded here"
-        raise Unusable(
-            f"no stop of session {visible(args.session)} {where}; list them with: notyet log --all"
-        )
-    gone = sorted(set(args.ids) - {past.id for past in found})
-    if gone:
-        raise Unusable(f"there is no stop {gone[0]}; list them with: notyet log --all")
-    return found
-
-
-def _findings(turns: Sequence[Sequence[Then]], places: Places, wanted: set[int]) -> list[Finding]:
-    from notyet.replay.replay import replay
-
-    return [finding for finding in replay(turns, places.today) if finding.past.id in wanted]
-
-
 def _number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > 18:  # noqa: PLR2004  # digits that SQLite counts to
+    if not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS:
         raise argparse.ArgumentTypeError(
             f"a stop has a number, not {text!r}; list them: notyet log"
         )
     return int(text)
 
 
-class Unusable(Exception):  # noqa: N818  # said to whoever asked, and never raised further
-    """What was asked for cannot be found out; says why."""
+def run(args: argparse.Namespace) -> int:
+    """Replay; exit 1 if a decision would differ, 2 if something that was named is not there."""
+    ledger = Ledger(mends=False)
+    try:
+        findings = _findings(args, ledger)
+    except (_Unusable, NotyetError) as error:
+        print(f"notyet replay: {error}", file=sys.stderr)
+        return 2
+    finally:
+        for warning in ledger.file.take_warnings():
+            print(f"notyet replay: {warning}", file=sys.stderr)
+        ledger.close()
+    if args.json:
+        _print_json(findings)
+    elif findings:
+        _print(findings, args.config or "")
+    else:
+        is_narrowed = bool(args.since or args.outcome or args.session)
+        none = "no stop here is like that" if is_narrowed else "none are recorded here"
+        print(f"no stops to replay: {none}; try --all, or see: notyet log --all")
+    return 1 if any(finding.result == "differs" for finding in findings) else 0
 
 
-def draft_of(path: str, environ: Mapping[str, str], *, is_run: bool) -> Draft:
-    """Read a file that somebody has in mind. Raises Unusable: for mistakes, each in a line."""
+def _draft(path: str, *, is_run: bool) -> Draft:
+    """Read a configuration that is not in force. Raises _Unusable."""
     text, fault = read_file(path)
     if fault is not None or text is None:
-        raise Unusable(visible(str(fault)))
+        raise _Unusable(visible(str(fault)))
     name = known_as(path)
-    mistakes = compile_text(text, name, NATIVE).mistakes
+    mistakes = [visible(str(mistake)) for mistake in compile_text(text, name, NATIVE).mistakes]
     if mistakes:
-        lines = "\n".join(f"  {visible(str(mistake))}" for mistake in mistakes)
-        raise Unusable(f"{visible(path)} has mistakes, so it cannot be in force:\n{lines}")
-    if is_run:
-        known = read_record(state_folder(environ), name)
-        if known is None or not known.at or known.content != text:
-            raise Unusable(
-                f"{visible(path)} is not trusted, so nothing of it is run; leave out --run, or "
-                f"run: notyet trust {visible(path)}"
-            )
+        lines = "".join(f"\n  {mistake}" for mistake in mistakes)
+        raise _Unusable(f"{visible(path)} has mistakes, so it cannot be in force:{lines}")
+    known = read_record(state_folder(os.environ), name) if is_run else None
+    if is_run and (known is None or not known.at or known.content != text):
+        shown = visible(path)
+        raise _Unusable(
+            f"{shown} is not trusted, so nothing of it is run; leave out --run, or "
+            f"run: notyet trust {shown}"
+        )
     return Draft(text=text, path=name)
 
 
-def ask_missing(findings: Sequence[Finding], places: Places) -> int:
-    """Ask each gate whose missing answer matters, once for each place; return how many answered.
+def _findings(args: argparse.Namespace, ledger: Ledger) -> list[Finding]:
+    """Replay the stops that the options name. Raises _Unusable, and what the ledger raises."""
+    if args.run and os.environ.get("NOTYET_INSIDE"):  # it would run itself, for ever (E11)
+        raise _Unusable("this runs inside a gate, which cannot run gates; leave out --run")
+    draft = _draft(args.config, is_run=args.run) if args.config else None
+    pasts = _chosen(args, ledger)
+    wanted = {past.id for past in pasts}
+    configs = Configs(os.environ, draft, ledger)
+    with waiting(f"replaying recorded stops ({len(pasts)}) ..."):
+        turns = turns_of(ledger, pasts)
+        found = replay(turns, configs.of)
+    while args.run and _run_missing([one for one in found if one.past.id in wanted], configs):
+        found = replay(turns, configs.of)
+    for note in configs.notes:
+        print(f"notyet replay: {note}", file=sys.stderr)
+    return [finding for finding in found if finding.past.id in wanted]
 
-    It is asked about the newest stop that it matters for, as that stop would ask it.
+
+def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[Past]:
+    """Return the stops that the options name, the oldest first. Raises _Unusable."""
+    narrowed = [f"--{name}" for name in ("since", "session", "outcome", "all") if vars(args)[name]]
+    if args.ids and narrowed:
+        raise _Unusable(f"an ID does not go together with {narrowed[0]}; choose one")
+    if args.ids:
+        found = these(ledger, sorted(set(args.ids)))
+        gone = sorted(set(args.ids) - {past.id for past in found})
+        if gone:
+            raise _Unusable(f"there is no stop {gone[0]}; list them with: notyet log --all")
+        return sorted(found, key=lambda past: past.id)
+    wish = Wish(
+        session=args.session,
+        outcomes=tuple(dict.fromkeys(args.outcome)),
+        place="" if args.all else project_of(os.getcwd()),
+        since=args.since,
+        most=-1 if args.since else _MOST,
+    )
+    found = stops(ledger, wish)
+    # In CI a misspelt session must not look like a success.
+    if args.session and not found and not stops(ledger, replace(wish, outcomes=(), since=0.0)):
+        where = "" if args.all else " here"
+        raise _Unusable(
+            f"no stop of session {visible(args.session)} is recorded{where}; "
+            "list them with: notyet log --all"
+        )
+    return sorted(found, key=lambda past: past.id)
+
+
+def _run_missing(findings: Sequence[Finding], configs: Configs) -> int:
+    """Run each gate whose answer is missing, once for each folder; return how many answered.
+
+    A gate runs as for the newest stop that needs its answer.
     """
-    from notyet.run.sweep import adopt_orphans, sweep
-
-    wanted: dict[tuple[str, str], Asked] = {}
+    wanted: dict[tuple[str, str], tuple[Finding, Config, Gate]] = {}
     for finding in findings:
-        wanted |= _wanted(finding, places)
+        config = configs.of(finding.past)
+        if isinstance(config, str):
+            continue
+        for gate, _ in finding.missing:
+            definition = config.definitions[gate.name]
+            if definition and definition not in config.answers:
+                wanted[finding.past.event.cwd, definition] = (finding, config, gate)
     count = 0
-    adopt_orphans()  # before the first one is asked (E2)
+    adopt_orphans()  # before the first process starts (E2)
     with ended_in_order(sweep):
-        for (cwd, definition), asked in wanted.items():
-            with waiting(f"asking {visible(asked[-1].name)} ..."):
-                report = _answer(*asked)
-            if report is not None:
-                places.answer(cwd, definition, report)
+        for (_, definition), (finding, config, gate) in wanted.items():
+            event = variant(finding.past.event, {"workspace": config.workspace})
+            with waiting(f"running {visible(gate.name)} ..."):
+                engine = Engine([gate], limits=config.limits)
+                reports = engine.decide_sync(event, finding.history, asked="all").reports
+            if reports and reports[0].answer is not None:
+                config.answers[definition] = reports[0]
                 count += 1
     return count
 
 
-def _wanted(finding: Finding, places: Places) -> dict[tuple[str, str], Asked]:
-    """Return whom to ask about a stop: those of whom it is not known what they say."""
-    today = places.today(finding.past) if finding.missing else ""
-    if isinstance(today, str):
-        return {}
-    event = variant(finding.past.event, {"workspace": today.workspace})
+def _print(findings: Sequence[Finding], config: str) -> None:
+    """Print the sums, then what differs and what is unknown."""
+    style = Style(sys.stdout)
+    number = f"{len(findings)} recorded stop{'' if len(findings) == 1 else 's'}"
+    print(f"{number} against {visible(config) or 'what is in force now'}")
+    for result in RESULTS:
+        some = [finding for finding in findings if finding.result == result]
+        if some or result in _COLOURS:
+            count = style.paint(f"{len(some):>6}", _COLOURS.get(result, "dim") if some else "dim")
+            print(f"{count}  {_NAMES.get(result, result)}{_remark(result, some)}")
+    for result, reason in (("differs", "BECAUSE"), ("unknown", "NO RECORDED ANSWER")):
+        some = [finding for finding in findings if finding.result == result]
+        rows = [_row(finding) for finding in some[-_MOST_ROWS:]]
+        head = ("STOP", "WHEN", "HOST", "WAS", "NOW", reason)
+        for line in ["", *table(head, rows, style, right=("STOP",))] if rows else ():
+            print(line)
+        if len(some) > len(rows):
+            print(f"and {len(some) - len(rows)} before these; --json has them all")
+    ran = dict.fromkeys(name for finding in findings for name in finding.ran_now)
+    if ran:
+        names = ", ".join(map(visible, ran))
+        print(f"\nRun just now, on today's files and not on those of then: {names}.")
+    elif any(finding.missing for finding in findings):
+        print("\nWith --run, gates without a recorded answer run on today's files.")
+
+
+def _row(finding: Finding) -> tuple[Any, ...]:
+    past = finding.past
+    was = f"{finding.was} ({past.why})" if finding.was == "skipped" and past.why else finding.was
+    now = f"skipped ({finding.why})" if finding.outcome == "skipped" else finding.outcome
+    said = [" ".join(filter(None, cause)) for cause in finding.because]
+    said += [f"{gate.name}: {why}" for gate, why in finding.missing]
+    return (
+        str(past.id),
+        when(past.begun_at),
+        past.host,
+        (was, OUTCOME_COLOURS.get(finding.was, "")),
+        (now or "?", OUTCOME_COLOURS.get(finding.outcome, "")),
+        "; ".join(said) or "whether a file changed since the stop before",
+    )
+
+
+def _remark(result: str, some: Sequence[Finding]) -> str:
+    if result == "hypothetical":
+        return ": after a stop of their turn that differs"
+    if result != "left_out":
+        return ""
+    causes = Counter(visible(finding.left_out) for finding in some)
+    return f": {listed([f'{cause} ({count})' for cause, count in causes.items()], 5)}"
+
+
+def _print_json(findings: Sequence[Finding]) -> None:
+    """Print one object for each stop, and then the sums."""
+    for finding in findings:
+        print(json_line({"kind": "stop"} | _plain(finding)))
+    counts = {name: sum(finding.result == name for finding in findings) for name in RESULTS}
+    print(json_line({"kind": "summary", "stops": len(findings)} | counts))
+
+
+def _plain(finding: Finding) -> dict[str, Any]:
+    past = finding.past
     return {
-        (event.cwd, today.definitions[missing.gate.name]): (
-            event,
-            finding.history,
-            today.limits,
-            missing.gate,
-        )
-        for missing in finding.missing
-        if missing.report is None and today.definitions[missing.gate.name]
+        "id": past.id,
+        "at": past.begun_at,
+        "host": past.host,
+        "session_id": past.session_id,
+        "agent_id": past.agent_id,
+        "cwd": past.event.cwd,
+        "turn": past.turn,
+        "result": finding.result,
+        "was": finding.was,
+        "recorded": past.outcome,
+        "could_be": [finding.outcome] if finding.outcome else [],
+        "why": finding.why,
+        "because": [{"gate": gate, "what": what} for gate, what in finding.because],
+        "missing": [{"gate": gate.name, "why": why} for gate, why in finding.missing],
+        "asked_now": list(finding.ran_now),
+        "follows": finding.follows or None,
+        "left_out": finding.left_out,
     }
-
-
-def _answer(event: StopEvent, history: History, limits: Limits, gate: Gate) -> Report | None:
-    """Ask a gate; None if the stop would not have asked it after all."""
-    decision = Engine([gate], limits=limits).decide_sync(event, history, asked="all")
-    (report,) = decision.reports or (None,)
-    return report if report is not None and report.answer is not None else None

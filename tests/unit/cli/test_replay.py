@@ -1,19 +1,44 @@
-"""`notyet replay`: recorded stops against what is in force now, or would be."""
+"""`notyet replay`: recorded stops settled again under other gates and limits."""
 
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 
 import pytest
 
 from conftest import git
-from hook_runs import ledger_path, trust
-from replays import GATES, capped, changed, replayable, replayed, results, stop
+from hook_runs import ask, ledger_path, payload, trust
+from notyet import replay as replaying
+from notyet.cli.main import main
+from notyet.core.event import StopEvent
+from notyet.core.gate import Command, Gate
+from notyet.engine.engine import Engine
+from notyet.ledger.ledger import Ledger
+from replays import EVIL, GATES, capped, changed, replayable, replayed, results, stop
+
+LIMITS = GATES[: GATES.index("[gates.lint]")]
+LINT = GATES[GATES.index("[gates.lint]") : GATES.index("[gates.tests]")]
+TESTS = GATES[GATES.index("[gates.tests]") :]
+DOCS = '[gates.docs]\nrun = "touch ran"\n'
+TIMED_OUT = "seconds = 30.1, status = 'problem', reason = 'timeout'"
+MORE = """echo '{\\"decision\\": \\"block\\", \\"reason\\": \\"on\\", \\"extend\\": 6}'"""
 
 
 @pytest.fixture
 def project(git_project, monkeypatch):
     return replayable(git_project, monkeypatch)
+
+
+def in_force(project, text):
+    (project / "notyet.toml").write_text(text)
+    trust(project / "notyet.toml")
+
+
+def against(capsys, project, text):
+    """Replay against this configuration; return what was found of each stop."""
+    (project / "new.toml").write_text(text)
+    return replayed(capsys, "--config", "new.toml")[0]
 
 
 def test_nothing_differs_where_nothing_changed(project, capsys):
@@ -26,289 +51,359 @@ def test_nothing_differs_where_nothing_changed(project, capsys):
     assert [line["was"] for line in lines] == ["blocked", "blocked", "capped", "passed", "blocked"]
     assert {line["result"] for line in lines} == {"same"}
     assert summary["stops"] == summary["same"] == 5
-    assert summary["gates"] == []
 
 
-def test_a_higher_limit_sends_back_who_was_let_go(project, capsys):
-    capped(project)
+@pytest.mark.parametrize(
+    ("failing", "changes", "result", "cause"),
+    [
+        # Gates that are other ones now.
+        ("lint-fails", (LINT, ""), ("blocked", "unknown", ""), ""),
+        ("tests-fail", (LINT, ""), ("blocked", "same", "blocked"), ""),
+        ("lint-fails", (LINT + TESTS, ""), ("blocked", "differs", "skipped"), "lint is gone"),
+        ("lint-fails", (LINT, LINT + DOCS), ("blocked", "same", "blocked"), ""),
+        ("", (LINT, LINT + DOCS), ("passed", "unknown", ""), ""),
+        ("lint-fails", ("echo lint;", "echo Lint;"), ("blocked", "unknown", ""), ""),
+        ("lint-fails", ("gates.lint", "gates.style"), ("blocked", "same", "blocked"), ""),
+        (
+            "lint-fails",
+            ("[gates.lint]", "[gates.lint]\nhint = 'x'"),
+            ("blocked", "same", "blocked"),
+            "",
+        ),
+        # Policy that is another one now.
+        (
+            "tests-fail",
+            ("slow = true", "slow = true\nobserve = true"),
+            ("blocked", "differs", "observed"),
+            "tests only observes now",
+        ),
+        ("lint-fails", ("slow = true", "priority = 5"), ("blocked", "same", "blocked"), ""),
+        ("lint-fails", ("slow = true", "priority = 0"), ("blocked", "same", "blocked"), ""),
+        (
+            "lint-fails",
+            ("[gates.lint]", '[gates.lint]\nfor = "subagents"'),
+            ("blocked", "unknown", ""),
+            "",
+        ),
+        ("", ('when = "always"', 'when = "changed"'), ("passed", "same", "passed"), ""),
+        (
+            "lint-fails",
+            ("max_blocks = 2", "max_blocks = 0"),
+            ("blocked", "differs", "capped"),
+            "the limit is 0 (max_blocks), not 2",
+        ),
+    ],
+)  # fmt: skip
+def test_a_stop_is_settled_with_its_recorded_answers(  # noqa: PLR0917  # a row of the table
+    project, capsys, failing, changes, result, cause
+):
+    stop(project, "s1", failing)
 
-    lines, _ = replayed(capsys, "--config", changed(project, ("max_blocks = 2", "max_blocks = 5")))
+    (line,) = replayed(capsys, "--config", changed(project, changes))[0]
 
-    assert results(lines)[:2] == [("blocked", "same", "blocked")] * 2
-    assert results(lines)[2] == ("capped", "differs", "blocked")
-    assert lines[2]["because"] == [
-        {"gate": "", "what": "the limit is 5 (max_blocks), not 2"},
-    ]
-
-
-def test_a_lower_limit_lets_go_and_what_follows_is_hypothetical(project, capsys):
-    capped(project)
-
-    lines, _ = replayed(capsys, "--config", changed(project, ("max_blocks = 2", "max_blocks = 1")))
-
-    assert [line["result"] for line in lines] == ["same", "differs", "hypothetical"]
-    assert (lines[1]["was"], lines[1]["could_be"]) == ("blocked", ["capped"])
-    assert lines[2]["follows"] == lines[1]["id"]
-    assert lines[2]["could_be"] == []
-
-
-def test_of_a_turn_after_one_that_differs_is_told_what_it_would_be(project, capsys):
-    stop(project, "s1", "lint-fails")
-    stop(project, "s1", last_assistant_message="more")  # a new turn
-
-    lines, _ = replayed(capsys, "--config", changed(project, ("max_blocks = 2", "max_blocks = 0")))
-
-    assert results(lines) == [("blocked", "differs", "capped"), ("passed", "same", "passed")]
-
-
-def test_a_gate_that_is_gone_no_longer_holds_and_those_behind_it_were_not_asked(project, capsys):
-    stop(project, "s1", "lint-fails")
-    stop(project, "s2", "tests-fail")
-    stop(project, "s3")
-    (project / "new.toml").write_text(GATES[: GATES.index("[gates.lint]")])
-    (project / "only.toml").write_text(
-        GATES[: GATES.index("[gates.lint]")] + GATES[GATES.index("[gates.tests]") :]
-    )
-
-    lines, summary = replayed(capsys, "--config", "only.toml")
-    assert results(lines)[0] == ("blocked", "unknown", "passed/blocked/failed_open")
-    assert lines[0]["missing"] == [{"gate": "tests", "why": "it was not asked then"}]
-    assert results(lines)[1:] == [("blocked", "same", "blocked"), ("passed", "same", "passed")]
-    assert summary["gates"] == [
-        {"gate": "lint", "what": "is gone", "stops": 3, "differ": 0, "unknown": 0}
-    ]
-
-    lines, _ = replayed(capsys, "--config", "new.toml")
-    assert [result[1:] for result in results(lines)] == [("differs", "skipped")] * 3
-    assert {line["why"] for line in lines} == {"no-gate"}
-    assert lines[0]["because"] == [{"gate": "lint", "what": "is gone"}]
-
-
-def test_a_new_gate_matters_only_where_nothing_else_held_the_agent(project, capsys):
-    stop(project, "s1", "lint-fails")
-    stop(project, "s2")
-    new = changed(project, ("[gates.tests]", '[gates.docs]\nrun = "touch ran"\n[gates.tests]'))
-
-    lines, summary = replayed(capsys, "--config", new)
-
-    assert results(lines) == [
-        ("blocked", "same", "blocked"),
-        ("passed", "unknown", "passed/blocked/failed_open"),
-    ]
-    assert lines[1]["missing"] == [{"gate": "docs", "why": "it is new"}]
-    assert summary["gates"] == [
-        {"gate": "docs", "what": "is new", "stops": 2, "differ": 0, "unknown": 1}
-    ]
+    assert results([line]) == [result]
+    causes = [f"{one['gate']} {one['what']}".strip() for one in line["because"]]
+    assert causes[:1] == ([cause] if cause else [])
+    assert bool(line["missing"]) == (result[1] == "unknown")
     assert not (project / "ran").exists()
 
 
-def test_a_new_gate_that_only_observes_cannot_change_the_verdict(project, capsys):
-    stop(project, "s2")
-    gate = '[gates.docs]\nrun = "true"\nobserve = true\nwhen = "always"\n[gates.tests]'
-
-    lines, _ = replayed(capsys, "--config", changed(project, ("[gates.tests]", gate)))
-
-    assert results(lines) == [("passed", "unknown", "passed/observed")]
-
-
-def test_a_gate_that_only_observes_now_lets_go_whom_it_held(project, capsys):
-    stop(project, "s1", "tests-fail")
-    observing = changed(project, ("slow = true", "slow = true\nobserve = true"))
-
-    lines, summary = replayed(capsys, "--config", observing)
-
-    assert results(lines) == [("blocked", "differs", "observed")]
-    assert lines[0]["because"] == [{"gate": "tests", "what": "only observes now"}]
-    assert summary["gates"][0]["differ"] == 1
-
-
-def test_a_gate_that_observed_holds_now(project, capsys):
-    new = changed(project, ("slow = true", "observe = true"), name="notyet.toml")
-    trust(new)
-    stop(project, "s1", "tests-fail")
-
-    lines, _ = replayed(capsys, "--config", changed(project, ("observe = true", "")))
-
-    assert results(lines) == [("observed", "differs", "blocked")]
-    assert lines[0]["because"] == [{"gate": "tests", "what": "does more than observe now"}]
-
-
-def test_a_changed_command_is_another_question(project, capsys):
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        (LIMITS + TESTS, {"tests": "it did not run then"}),
+        (GATES.replace("echo lint;", "echo Lint;"), {"lint": "it runs something else now"}),
+        (LIMITS + DOCS, {"docs": "it is new"}),
+    ],
+)
+def test_it_is_said_why_an_answer_is_missing(project, capsys, text, missing):
     stop(project, "s1", "lint-fails")
-
-    lines, _ = replayed(capsys, "--config", changed(project, ("echo lint;", "echo Lint;")))
-
-    assert lines[0]["result"] == "unknown"
-    assert {"gate": "lint", "why": "it asks something else now"} in lines[0]["missing"]
+    (line,) = against(capsys, project, text)
+    assert {one["gate"]: one["why"] for one in line["missing"]} == missing
 
 
-def test_another_name_for_the_same_question_changes_nothing(project, capsys):
-    stop(project, "s1", "lint-fails")
-
-    lines, summary = replayed(capsys, "--config", changed(project, ("gates.lint", "gates.style")))
-
-    assert results(lines) == [("blocked", "same", "blocked")]
-    assert summary["gates"] == []
-
-
-def test_another_name_is_no_cause_of_a_difference(project, capsys):
+@pytest.mark.parametrize(
+    ("most", "expected", "follows"),
+    [
+        (5, ["same", "same", "differs"], [None, None, None]),
+        (1, ["same", "differs", "hypothetical"], [None, None, 2]),
+    ],
+)
+def test_a_limit_counts_for_the_whole_turn(project, capsys, most, expected, follows):
     capped(project)
-    new = changed(project, ("[gates.lint]", "[gates.style]"), ("max_blocks = 2", "max_blocks = 3"))
-    lines, summary = replayed(capsys, "--config", new)
-    assert lines[2]["because"] == [{"gate": "", "what": "the limit is 3 (max_blocks), not 2"}]
-    assert summary["gates"] == []
+    lines = against(capsys, project, GATES.replace("max_blocks = 2", f"max_blocks = {most}"))
+    assert [line["result"] for line in lines] == expected
+    assert [line["follows"] for line in lines] == follows
+    different = lines[expected.index("differs")]
+    assert different["because"] == [
+        {"gate": "", "what": f"the limit is {most} (max_blocks), not 2"}
+    ]
+    # It is known too where only the last stop of the turn is asked for.
+    (line,) = replayed(capsys, "3", "--config", "new.toml")[0]
+    assert (line["result"], line["follows"]) == (expected[2], follows[2])
 
-    watching = changed(
-        project, ("[gates.lint]", "[gates.style]\nobserve = true"), name="watching.toml"
-    )
-    lines, summary = replayed(capsys, "--config", watching)
-    assert summary["gates"][0]["gate"] == "style"
-    assert summary["gates"][0]["what"] == "only observes now"
 
-
-def test_a_hint_is_no_part_of_the_question(project, capsys):
+def test_the_next_turn_is_replayed_after_one_that_differs(project, capsys):
     stop(project, "s1", "lint-fails")
-    hinted = changed(project, ("[gates.lint]", '[gates.lint]\nhint = "Look at the log."'))
+    stop(project, "s1", last_assistant_message="more")  # a new turn, which overrides the block
 
-    lines, _ = replayed(capsys, "--config", hinted)
+    lines = against(capsys, project, GATES.replace("max_blocks = 2", "max_blocks = 0"))
 
-    assert results(lines) == [("blocked", "same", "blocked")]
+    assert [line["recorded"] for line in lines] == ["overridden", "passed"]
+    assert results(lines) == [("blocked", "differs", "capped"), ("passed", "same", "passed")]
 
 
-def test_a_pattern_decides_whether_a_gate_applies(project, capsys):
+def test_a_stop_after_an_unknown_one_says_so(project, capsys):
+    stop(project, "s1")
+    stop(project, "s1", "lint-fails", active=True)
+    lines = against(capsys, project, GATES + DOCS)
+    assert [(line["result"], line["follows"]) for line in lines] == [("unknown", None), ("same", 1)]
+
+
+@pytest.mark.rule("B2")
+def test_a_higher_limit_that_a_gate_asked_for_counts(project, capsys):
+    in_force(project, GATES.replace(LINT, f'[gates.lint]\nrun = "{MORE}"\n'))
+    capped(project)
+    assert results(replayed(capsys)[0]) == [("blocked", "same", "blocked")] * 3
+    lower = (project / "notyet.toml").read_text().replace("max_blocks = 2", "max_blocks = 1")
+    assert results(against(capsys, project, lower)) == [("blocked", "same", "blocked")] * 3
+
+
+def test_a_gate_that_observed_blocks_now(project, capsys):
+    in_force(project, GATES.replace("slow = true", "observe = true"))
+    stop(project, "s1", "tests-fail")
+    (line,) = against(capsys, project, GATES)
+    assert results([line]) == [("observed", "differs", "blocked")]
+    assert line["because"] == [{"gate": "tests", "what": "no longer only observes"}]
+
+
+def test_a_gate_that_was_skipped_and_runs_always_now_is_unknown(project, capsys):
+    in_force(project, GATES.replace('"always"', '"changed"'))
+    stop(project, "s1")
+    stop(project, "s1")
+    assert results(replayed(capsys)[0]) == [("passed", "same", "passed")] * 2
+    first, second = against(capsys, project, GATES)
+    assert first["result"] == "same"
+    assert second["missing"][0] == {
+        "gate": "lint",
+        "why": "it was skipped then, files unchanged",
+    }
+
+
+def test_a_stop_that_was_skipped_as_unchanged_was_gated_all_the_same(project, capsys):
+    in_force(project, GATES.replace('"always"', '"changed"'))
+    fields = {"hook_event_name": "SessionStart", "session_id": "s2", "cwd": str(project)}
+    ask(fields | {"source": "startup"}, "--host", "claude")
+    stop(project, "s2")
+    assert results(replayed(capsys)[0]) == [("skipped", "same", "skipped")]
+    (line,) = against(capsys, project, "")
+    assert (line["could_be"], line["why"]) == (["skipped"], "no-gate")
+
+
+def test_patterns_decide_whether_a_gate_applies(project, capsys):
     text = GATES.replace("slow = true", 'for = ["coder"]')
-    (project / "notyet.toml").write_text(text)
-    trust(project / "notyet.toml")
+    in_force(project, text)
     fields = {"hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "coder"}
     stop(project, "s1", "tests-fail", **fields)
-
-    lines, _ = replayed(capsys, "--config", changed(project, ('"coder"', '"writer"')))
-    assert results(lines) == [("blocked", "differs", "skipped")]
-    assert lines[0]["because"] == [
-        {"gate": "tests", "what": "no longer applies: no pattern fits (writer)"}
-    ]
-
-    lines, _ = replayed(
-        capsys, "--config", changed(project, ('for = ["coder"]', 'for = "all"\nnever = ["co*"]'))
-    )
-    assert lines[0]["because"][0]["what"].startswith("no longer applies: never: agent_type coder")
+    (line,) = against(capsys, project, text.replace('"coder"', '"writer"'))
+    assert results([line]) == [("blocked", "differs", "skipped")]
+    what = "no longer applies: no pattern fits (writer)"
+    assert line["because"] == [{"gate": "tests", "what": what}]
 
 
-def test_the_order_of_stages_decides_who_is_asked(project, capsys):
-    stop(project, "s1", "lint-fails", "tests-fail")
-    stop(project, "s2", "lint-fails")
-    first = changed(project, ("slow = true", "priority = 5"))
-
-    lines, _ = replayed(capsys, "--config", first)
-
-    # Whatever the tests say, which were not asked then, somebody holds the agent.
-    assert results(lines) == [("blocked", "same", "blocked")] * 2
-    together = changed(project, ("slow = true", "priority = 0\nobserve = true"))
-    lines, _ = replayed(capsys, "--config", together)
-    assert results(lines) == [("blocked", "same", "blocked")] * 2
-
-
-def test_a_problem_counts_as_if_broken_says_now(project, capsys):
-    missing = changed(project, ("test ! -e tests-fail || { echo tests; exit 1; }", "no-such-tool"))
-    os.replace(missing, project / "notyet.toml")
-    trust(project / "notyet.toml")
+def test_a_broken_gate_counts_as_if_broken_says(project, capsys):
+    text = GATES.replace("test ! -e tests-fail || { echo tests; exit 1; }", "no-such-tool")
+    in_force(project, text)
     stop(project, "s1")
-
-    lines, _ = replayed(
-        capsys, "--config", changed(project, ("slow = true", 'slow = true\nif_broken = "block"'))
+    (line,) = against(
+        capsys, project, text.replace("slow = true", 'slow = true\nif_broken = "block"')
     )
+    assert results([line]) == [("failed_open", "differs", "blocked")]
+    assert line["because"] == [{"gate": "tests", "what": "has if_broken = block now"}]
 
-    assert results(lines) == [("failed_open", "differs", "blocked")]
-    assert lines[0]["because"] == [{"gate": "tests", "what": "has if_broken = block now"}]
 
-
-def test_a_gate_that_took_longer_than_it_may_now_would_be_cut_off(project, capsys):
+@pytest.mark.parametrize(
+    ("recorded", "timeout", "result"),
+    [
+        ("seconds = 30", "10s", ("passed", "differs", "failed_open")),
+        ("seconds = 30", "40s", ("passed", "same", "passed")),
+        (TIMED_OUT, "30s", ("failed_open", "same", "failed_open")),
+        (TIMED_OUT, "5m", ("failed_open", "unknown", "")),
+    ],
+)  # fmt: skip
+def test_a_gate_has_the_timeout_of_now(project, capsys, recorded, timeout, result):
     stop(project, "s1")
     with closing(sqlite3.connect(ledger_path())) as db, db:
-        db.execute("UPDATE reports SET seconds = 30 WHERE gate = 'tests'")
-
-    lines, total = replayed(
-        capsys, "--config", changed(project, ("slow = true", 'slow = true\ntimeout = "10s"'))
-    )
-
-    assert results(lines) == [("passed", "differs", "failed_open")]
-    what = "took 30 s, and has a timeout of 10 s now"
-    assert lines[0]["because"] == [{"gate": "tests", "what": what}]
-    assert [(one["gate"], one["what"]) for one in total["gates"]] == [("tests", what)]
-
-
-def test_a_gate_that_was_cut_off_and_has_more_time_now_is_not_known(project, capsys):
-    stop(project, "s1")
-    with closing(sqlite3.connect(ledger_path())) as db, db:
-        db.execute(
-            "UPDATE reports SET seconds = 30.1, status = 'problem', reason = 'timeout'"
-            " WHERE gate = 'tests'"
-        )
-        db.execute("UPDATE stops SET outcome = 'failed_open'")
-
-    lines, _ = replayed(capsys)
-    assert lines[0]["missing"][0]["why"] == "it ran out of time then, and has more now"
-    assert lines[0]["result"] == "unknown"
-
-    limited = changed(project, ("slow = true", 'slow = true\ntimeout = "30s"'))
-    lines, _ = replayed(capsys, "--config", limited)
-    assert results(lines) == [("failed_open", "same", "failed_open")]
+        db.execute(f"UPDATE reports SET {recorded} WHERE gate = 'tests'")  # noqa: S608  # ours
+        db.execute(f"UPDATE stops SET outcome = '{result[0]}'")  # noqa: S608  # ours
+    slow = GATES.replace("slow = true", f'slow = true\ntimeout = "{timeout}"')
+    assert results(against(capsys, project, slow)) == [result]
 
 
 def test_background_work_counts_as_the_limits_say(project, capsys):
     working = [{"id": "b1", "type": "subagent", "status": "running"}]
     stop(project, "s1", "lint-fails", background_tasks=working)
-
-    lines, _ = replayed(capsys)
-    assert results(lines) == [("skipped", "same", "skipped")]
-    eager = changed(project, ("max_blocks = 2", "wait_for_background = false"))
-    lines, _ = replayed(capsys, "--config", eager)
-    # Nobody was asked, so nobody knows what they would have said; but they would have been asked.
-    assert results(lines) == [("skipped", "differs", "passed/blocked/failed_open")]
-    assert lines[0]["because"] == [{"gate": "", "what": "wait_for_background is false now"}]
-    assert lines[0]["missing"][0]["why"] == "nobody was asked then"
-    # With `when = "changed"` nobody might have had to be asked, and it is let go all the same.
-    lazy = changed(
-        project, ("max_blocks = 2", "wait_for_background = false"), ("always", "changed")
+    assert results(replayed(capsys)[0]) == [("skipped", "same", "skipped")]
+    (line,) = against(
+        capsys, project, GATES.replace("max_blocks = 2", "wait_for_background = false")
     )
-    assert results(replayed(capsys, "--config", lazy)[0])[0][1] == "unknown"
+    assert line["result"] == "unknown"
+    assert line["missing"][0] == {"gate": "lint", "why": "no gate ran then"}
 
 
-def test_work_in_the_background_that_was_too_much_to_record_is_not_taken_for_none(project, capsys):
-    working = [{"id": f"b{n}" * 20, "type": "subagent", "status": "running"} for n in range(200)]
-    stop(project, "s1", background_tasks=working)
-
-    lines, _ = replayed(capsys)
-
-    assert lines[0]["left_out"] == "too much was running then to be recorded"
-
-
-def test_who_was_stuck_would_be_sent_back_with_more_patience(project, capsys):
-    text = GATES.replace("stuck_after = 0", "stuck_after = 2")
-    (project / "notyet.toml").write_text(text)
-    trust(project / "notyet.toml")
+@pytest.mark.parametrize("after", [2, 3])
+def test_a_stop_is_stuck_as_the_limits_say(project, capsys, after):
+    in_force(project, GATES.replace("stuck_after = 0", "stuck_after = 2"))
     git(project, "add", ".")
     (project / ".git" / "info" / "exclude").write_text("*-fail*\nnew.toml\n")
     stop(project, "s1", "lint-fails")
     stop(project, "s1", "lint-fails", active=True)
 
-    lines, _ = replayed(capsys)
-    assert results(lines) == [("blocked", "same", "blocked"), ("stuck", "same", "stuck")]
-    patient = changed(project, ("stuck_after = 2", "stuck_after = 3"))
-    lines, _ = replayed(capsys, "--config", patient)
-    assert results(lines)[1] == ("stuck", "differs", "blocked")
-    assert lines[1]["because"] == [{"gate": "", "what": "stuck_after is 3 now"}]
+    lines = against(capsys, project, GATES.replace("stuck_after = 0", f"stuck_after = {after}"))
+
+    patient = ("stuck", "differs", "blocked")
+    assert results(lines)[1] == (patient if after == 3 else ("stuck", "same", "stuck"))
+    if after == 3:
+        assert lines[1]["because"] == [{"gate": "", "what": "stuck_after is 3 now"}]
 
 
-def test_a_gate_beside_the_one_that_failed_alike_does_not_hide_that(project, capsys):
-    text = GATES.replace("stuck_after = 0", "stuck_after = 2").replace("slow = true", "")
-    (project / "notyet.toml").write_text(text)
-    trust(project / "notyet.toml")
-    (project / ".git" / "info" / "exclude").write_text("*-fail*\n*.toml\n")
-    stop(project, "s1", "lint-fails", "tests-fail")
-    stop(project, "s1", "lint-fails", "tests-fail", active=True)
+def test_it_is_unknown_whether_a_stop_is_stuck_that_was_recorded_without_its_files(project, capsys):
+    stop(project, "s1", "lint-fails")
+    stop(project, "s1", "lint-fails", active=True)
+    lines = against(capsys, project, GATES.replace("stuck_after = 0", "stuck_after = 2"))
+    assert [line["result"] for line in lines] == ["same", "unknown"]
+    main(["replay", "--config", "new.toml"])
+    assert "whether a file changed since the stop before" in capsys.readouterr().out
 
-    observing = changed(project, ("[gates.tests]", "[gates.tests]\nobserve = true"))
-    lines, _ = replayed(capsys, "--config", observing)
 
-    assert results(lines) == [("blocked", "same", "blocked"), ("stuck", "same", "stuck")]
+# Which stops
+
+
+def test_only_the_trusted_version_is_in_force(project, capsys):
+    capped(project)
+    (project / "notyet.toml").write_text(GATES.replace("max_blocks = 2", "max_blocks = 9"))
+    assert main(["replay"]) == 0
+    assert "notyet.toml changed since it was trusted" in capsys.readouterr().err
+    lines, _ = replayed(capsys, "--config", "notyet.toml")
+    assert results(lines)[2] == ("capped", "differs", "blocked")
+
+
+def test_a_stop_that_met_an_untrusted_file_differs_once_it_is_trusted(
+    git_project, capsys, monkeypatch
+):
+    monkeypatch.chdir(git_project)
+    with open("notyet.toml", "w") as file:
+        file.write(GATES)
+    ask(payload("claude", git_project))
+    assert results(replayed(capsys)[0]) == [("skipped", "same", "skipped")]
+    trust(os.path.join(git_project, "notyet.toml"))
+    (line,) = replayed(capsys)[0]
+    assert results([line]) == [("skipped", "differs", "")]
+    what = "its gates were not in force then (untrusted)"
+    assert line["because"] == [{"gate": "", "what": what}]
+
+
+def test_stops_that_no_configuration_decides_are_left_out(project, tmp_path, capsys, monkeypatch):
+    with monkeypatch.context() as switched:
+        switched.setenv("NOTYET_DISABLE", "1")
+        stop(project, "s1")
+    ledger = Ledger()
+    gate = Gate(name=EVIL, check=Command(script="true"))
+    Engine([gate], ledger=ledger).check_sync(StopEvent(session_id="s2", cwd=str(project)))
+    working = [{"id": f"b{n}" * 20, "type": "subagent", "status": "running"} for n in range(200)]
+    stop(project, "s3", background_tasks=working)
+    Engine([gate], ledger=ledger).check_sync(StopEvent(host="claude", session_id="s4"))
+    (project / EVIL).mkdir()
+    stop(project, "s5", cwd=str(project / EVIL))
+    (project / EVIL).rmdir()
+    ledger.begin(StopEvent(host="claude", session_id="s6", cwd=str(project)))
+    ledger.close()
+
+    lines, summary = replayed(capsys, "--all")
+
+    assert [line["left_out"] for line in lines] == [
+        "skipped: off",
+        "a program used gates of its own",
+        "its background tasks were too many to record",
+        "it names no folder",
+        f"its folder is gone: {project}/\\x1b[31mred\\x1b[0m\\u202e",
+        "skipped: lost",
+    ]
+    assert summary["left_out"] == 6
+    main(["replay"])
+    shown = capsys.readouterr().out
+    assert "left out: skipped: off (1), a program used gates of its own (1)" in shown
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    os.chdir(tmp_path)
+    shutil.rmtree(project)
+    assert replayed(capsys, "--all")[1]["left_out"] == 6
+
+
+def test_a_record_without_definitions_does_not_say_what_ran(project, capsys):
+    stop(project, "s1")
+    with closing(sqlite3.connect(ledger_path())) as db, db:
+        db.execute("UPDATE reports SET definition = ''")
+    (line,) = replayed(capsys)[0]
+    assert line["result"] == "unknown"
+    assert line["missing"][0]["why"] == "what it ran is not recorded"
+
+
+def test_options_choose_stops(project, tmp_path, capsys):
+    capped(project)
+    stop(project, "s2")
+    for words, found in (
+        (["3"], [3]),
+        (["--session", "s2"], [4]),
+        (["--outcome", "capped"], [3]),
+        (["--since", "2d"], [1, 2, 3, 4]),
+    ):
+        assert [line["id"] for line in replayed(capsys, *words)[0]] == found
+    assert main(["replay", "--session", "s2", "--outcome", "capped"]) == 0
+    assert capsys.readouterr().out.startswith("no stops to replay: no stop here is like that;")
+    (tmp_path / "elsewhere").mkdir()
+    os.chdir(tmp_path / "elsewhere")
+    assert replayed(capsys)[1]["stops"] == 0
+    assert replayed(capsys, "--all")[1]["stops"] == 4
+
+
+@pytest.mark.parametrize("more", [[], ["--json"], ["--all"]])
+def test_a_session_that_is_not_there_is_no_success(project, capsys, more):
+    stop(project, "s1")
+    assert main(["replay", "--session", "zzz", *more]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("notyet replay: no stop of session zzz is recorded")
+
+
+def test_a_long_table_is_cut_and_json_is_not(project, capsys):
+    for number in range(51):
+        stop(project, f"s{number}")
+    assert len(against(capsys, project, "")) == 51
+    main(["replay", "--config", "new.toml"])
+    assert "and 1 before these; --json has them all" in capsys.readouterr().out
+
+
+def test_configuration_is_loaded_once_for_each_place(project, capsys, monkeypatch):
+    for number in range(3):
+        stop(project, f"s{number}")
+    loaded = []
+    real = replaying.load
+    monkeypatch.setattr(
+        replaying, "load", lambda *args, **more: loaded.append(args) or real(*args, **more)
+    )
+    assert replayed(capsys)[1]["same"] == 3
+    assert len(loaded) == 1
+
+
+def test_a_folder_that_is_gone_or_a_broken_ledger_exits_2(tmp_path, monkeypatch, capsys):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert main(["replay"]) == 2
+    assert "this folder is gone; go to another one, or use --all" in capsys.readouterr().err
+    assert main(["replay", "--all"]) == 0
+    (tmp_path / "notes.txt").write_text("no ledger\n" * 100)
+    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path / "notes.txt"))
+    assert main(["replay", "--all"]) == 2
+    assert "notes.txt" in capsys.readouterr().err

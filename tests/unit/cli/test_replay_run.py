@@ -34,7 +34,7 @@ def test_gates_are_really_asked_only_if_somebody_says_so(project, capsys):
     assert lines[0]["asked_now"] == ["docs"]
     assert (project / "ran").read_text() == "x\n"  # once for all stops of this place
     main(["replay", "--run"])
-    said = "Asked just now, on today's files and not on those of then: docs."
+    said = "Run just now, on today's files and not on those of then: docs."
     assert said in capsys.readouterr().out
 
 
@@ -48,7 +48,7 @@ def test_a_gate_is_asked_as_the_stop_would_ask_it(project, capsys):
     lines, _ = replayed(capsys, "--run")
 
     assert results(lines) == [("skipped", "differs", "blocked")]
-    assert lines[0]["asked_now"] == ["lint", "tests"]
+    assert lines[0]["asked_now"] == ["lint"]
 
 
 def test_a_gate_is_told_how_often_the_agent_was_sent_back(project, capsys):
@@ -74,7 +74,7 @@ def test_inside_a_gate_nobody_is_asked(project, capsys, monkeypatch):
 
     assert main(["replay", "--run"]) == 2
 
-    said = "notyet replay: this runs inside a gate, and a gate does not ask the gates"
+    said = "notyet replay: this runs inside a gate, which cannot run gates"
     assert capsys.readouterr().err.startswith(said)
     assert not (project / "ran").exists()
     assert replayed(capsys)[1]["stops"] == 1  # without it nobody is asked anyway
@@ -96,7 +96,7 @@ def test_what_a_gate_leaves_behind_is_swept(project, tmp_path):
         timeout=60,
         check=True,
     )
-    assert b"Asked just now" in done.stdout
+    assert b"Run just now" in done.stdout
     assert until(lambda: not any(map(running, pids_in(tmp_path))))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hook_runs import clean_environ, ledger_path, new_project, payload, run_hook, trust
 from notyet.cli.main import main
 from notyet.cli.supervising import PROGRAM
-from notyet.replay.past import SUPERVISOR
+from notyet.replay import SUPERVISOR
 from with_runs import GATED, LEARNS, project, run_with
 from workspaces import trust_there, unreachable, write_there
 
@@ -45,10 +45,10 @@ def test_a_task_of_which_nothing_is_known_is_left_out(tmp_path, found):
     run_with(folder)
     with closing(sqlite3.connect(ledger_path())) as db, db:
         assert db.execute("UPDATE owners SET program = 'mine'").rowcount
-    assert {line["left_out"] for line in found()} == {"a program asked gates of its own"}
+    assert {line["left_out"] for line in found()} == {"a program used gates of its own"}
     with closing(sqlite3.connect(ledger_path())) as db, db:
         db.execute("DELETE FROM tasks")
-    assert {line["left_out"] for line in found()} == {"nothing is known any more of its task"}
+    assert {line["left_out"] for line in found()} == {"its task is not recorded any more"}
 
 
 def test_the_supervisor_of_the_command_line_is_known_by_its_name():
@@ -73,7 +73,7 @@ def test_a_workspace_that_a_file_names_is_not_connected_to(  # noqa: PLR0917  # 
 
     assert [line["result"] for line in found()] == ["same"]
     main(["replay", "--all"])
-    said = f"{warm_box.url(app)} was not looked at; what was trusted of it counts"
+    said = f"{warm_box.url(app)} was not connected to; its trusted files count"
     assert said in capsys.readouterr().err
     new = tmp_path / "new.toml"
     new.write_text(text.replace("exit 1", "exit 2"))
@@ -91,4 +91,6 @@ def test_a_workspace_that_the_host_names_has_its_own_files(warm_box, app, tmp_pa
     new = tmp_path / "new.toml"
     new.write_text("")
     (line,) = found("--config", str(new))
-    assert line["left_out"].startswith(f"its files were in {warm_box.url(app)}, of which")
+    assert line["left_out"].startswith(
+        f"its files were in {warm_box.url(app)}, which the file does not name"
+    )

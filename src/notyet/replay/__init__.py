@@ -1,1 +1,0 @@
-"""Recorded stops against another configuration."""
