@@ -9,9 +9,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from notyet.cli.ending import ended_in_order
-from notyet.cli.lines import json_line
 from notyet.cli.log import project_of
 from notyet.cli.moments import since_option, when
+from notyet.cli.streams import json_line
 from notyet.cli.terminal import OUTCOME_COLOURS, Style, table, waiting
 from notyet.config.compile import compile_text
 from notyet.config.files import NATIVE, known_as
