@@ -16,8 +16,8 @@ from notyet.cli.terminal import OUTCOME_COLOURS, Style, table, waiting
 from notyet.config.compile import compile_text
 from notyet.config.files import NATIVE, known_as
 from notyet.config.find import state_folder
-from notyet.config.readers import read_file
 from notyet.config.load import Draft
+from notyet.config.readers import read_file
 from notyet.config.records import read_record
 from notyet.core.record import replace, variant
 from notyet.core.text import listed, visible
