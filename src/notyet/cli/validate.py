@@ -22,11 +22,11 @@ from notyet.config.files import (
     root_of,
 )
 from notyet.config.host_files import host_files
+from notyet.config.lint import lint
 from notyet.config.readers import read_file
 from notyet.config.schema import examine
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
-from notyet.status.lint import doubts
 from notyet.status.waits import waits_here
 
 TYPE_CHECKING = False
@@ -111,7 +111,7 @@ def _checked(file: ConfigFile, waits: Sequence[Wait]) -> Checked:
     settings = compile_text(text, file.path, file.kind)
     is_native = file.kind == NATIVE
     document = examine(text, file.path, "notyet").document if is_native else None
-    warnings = [*settings.warnings, *doubts(settings, document, waits, os.environ)]
+    warnings = [*settings.warnings, *lint(settings, document, waits, os.environ)]
     return Checked(
         path=shown,
         kind=file.kind,

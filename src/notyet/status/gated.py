@@ -6,11 +6,11 @@ import os
 
 from notyet.config.compile import compile_text
 from notyet.config.find import state_folder, text_of
+from notyet.config.lint import excludes_all
 from notyet.config.records import read_record
 from notyet.config.schema import examine
 from notyet.core.gate import EVERY_AGENT, place_of
 from notyet.core.limits import History, Limits, limit_in_force
-from notyet.core.matcher import glob_matches
 from notyet.core.note import UNCHECKED
 from notyet.core.record import Record, replace
 from notyet.core.remote import is_remote
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from notyet.core.gate import Gate, Match
     from notyet.status.faults.fault import Fault
     from notyet.status.hosts import HostStatus
-
-_WILD = "*?["
 
 
 def whom(gate: Gate) -> str:
@@ -56,22 +54,6 @@ def _subagents(match: Match) -> str:
 
 def _shown(patterns: Sequence[str]) -> str:
     return ", ".join(map(visible, patterns))
-
-
-def leaves_nobody(match: Match) -> bool:
-    """Tell whether `never` leaves out all subagents that a gate is for; in doubt, it does not."""
-    if "*" in match.never:
-        return True
-    if match.kind != "glob" or match.agents == EVERY_AGENT:
-        return False
-    return all(
-        name in match.never
-        or (
-            not any(sign in name for sign in _WILD)
-            and any(glob_matches(pattern, name) for pattern in match.never)
-        )
-        for name in match.agents
-    )
 
 
 _AT_A_STOP = "done"  # the ending that these hosts' stops have; they tell us of no other
@@ -105,7 +87,7 @@ def gates_of(status: HostStatus) -> tuple[Gate, ...]:
 def held(status: HostStatus, scope: Scope) -> Held:
     """Judge the stops of main agents, or of subagents, by all that is known."""
     every = [gate for gate in gates_of(status) if scope in gate.match.events]
-    meant = [gate for gate in every if scope == "agent" or not leaves_nobody(gate.match)]
+    meant = [gate for gate in every if scope == "agent" or not excludes_all(gate.match)]
     asked = tuple(gate for gate in meant if _AT_A_STOP in gate.match.endings)
     can_hold = any(not gate.observe for gate in asked)
     if not meant:

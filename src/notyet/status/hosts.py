@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from notyet import hosts
+from notyet.config.lint import time_of
 from notyet.config.load import NO_LOOK, load
 from notyet.core.gate import place_of
 from notyet.core.limits import History, Limits, limit_in_force
@@ -35,7 +36,7 @@ from notyet.status.probe import (
     probe_faults,
     why_not_sent,
 )
-from notyet.status.waits import time_for, time_of
+from notyet.status.waits import time_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

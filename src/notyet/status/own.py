@@ -116,14 +116,14 @@ def _configuration(
 
 def _programs(setup: Setup, environ: Mapping[str, str]) -> Iterator[Fault]:
     """Say which gates in force may not start, because a program or folder of theirs is missing."""
-    from notyet.status.lint import doubts
+    from notyet.config.lint import lint
 
     for gate in setup.gates:
         source = gate.source
         if source is None or is_remote(source.file) or place_of(gate, setup.workspace):
             continue  # elsewhere, only elsewhere can tell
         only = Settings(file=source.file, gates=(replace(gate, paths=(), match=Match()),))
-        for doubt in doubts(only, None, (), environ):
+        for doubt in lint(only, None, (), environ):
             where = at(source.file, source.line)
             fix = "install it, or correct the gate; to see what it does, run: notyet check"
             yield fault("gate-may-not-start", f"{doubt.message}.", where=where, fix=fix)

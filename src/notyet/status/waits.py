@@ -11,9 +11,8 @@ from notyet.status.faults.entries import DEFAULT_TIMEOUT, waiting_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from notyet.core.gate import Gate
     from notyet.install.registered import Registration
 
 
@@ -49,13 +48,3 @@ def time_for(host: str, entry: Registration) -> float:
     said = ours.timeout if ours is not None else None
     patience = PATIENCE[host] if said is None else said
     return time_to_answer(min(patience, waiting_time(host, entry)))
-
-
-def time_of(gates: Iterable[Gate]) -> float:
-    """Return how long gates may take at one stop: stages follow each other."""
-    stages: dict[tuple[int, int], float] = {}
-    for gate in gates:
-        key = (gate.priority, gate.step)
-        longest = float("inf") if gate.timeout is None else gate.timeout
-        stages[key] = max(stages.get(key, 0.0), longest)
-    return sum(stages.values())

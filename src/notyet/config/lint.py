@@ -1,0 +1,259 @@
+"""Lint: what is right in a file and probably not meant, found before an agent meets it.
+
+Nothing is run. A program, folder or file that is missing here may exist elsewhere, so all of this
+is warnings.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+from notyet.config.document import Mistake
+from notyet.config.files import NAME, user_folder
+from notyet.core.event import SCOPES
+from notyet.core.gate import EVERY_AGENT, Command, place_of
+from notyet.core.matcher import glob_matches
+from notyet.core.text import visible
+from notyet.git.run import HARMLESS, QUIET, own_environ
+from notyet.run.shell import commands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Protocol
+
+    from notyet.config.document import Document, Path
+    from notyet.config.settings import Settings
+    from notyet.core.gate import Gate, Match
+
+    class Wait(Protocol):
+        """A host, and how many seconds it waits for the gates."""
+
+        @property
+        def title(self) -> str: ...
+
+        @property
+        def seconds(self) -> float: ...
+
+        def longer(self, seconds: float) -> str:
+            """Return the command that makes it wait for so long."""
+
+
+NO_FILE = "matches no file that git looks at"
+_OUTSIDE = "leads out of the repository, so that nobody can tell whether it changed"
+_GIT_TIMEOUT = 20.0
+_MOST_GLOBS = 50  # git runs once for each
+_MOST_PROGRAMS = 50  # of one script
+_UNMATCHED, _FATAL = 1, 128  # exit codes of git
+_LIST = ("ls-files", "--cached", "--others", "--exclude-standard", "--error-unmatch", "-z", "--")
+# Part of every shell, and unable to make a program that a later command starts.
+_BUILT_IN = frozenset((
+    ":", "cd", "echo", "exit", "export", "false", "printf", "pwd", "set", "shift", "trap", "true",
+    "ulimit", "umask", "unset", "wait",
+))  # fmt: skip
+# What follows may depend on them: they test, decide, define or read something.
+_UNSURE = frozenset((
+    ".", "[", "[[", "alias", "break", "builtin", "case", "command", "continue", "declare", "do",
+    "done", "elif", "else", "esac", "eval", "exec", "fi", "for", "function", "hash", "if", "in",
+    "let", "local", "read", "readonly", "return", "select", "shopt", "source", "test", "then",
+    "time", "type", "typeset", "unalias", "until", "which", "while",
+))  # fmt: skip
+_INSTALLS = frozenset(("add", "ci", "install", "sync"))  # arguments of programs that bring others
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_PLAIN = re.compile(r"[A-Za-z0-9_./~+@%-]+")
+# Groups, functions and expansions; another way if something fails; another PATH.
+_NOT_SIMPLE = re.compile(r"[{}()`]|\|\||\bPATH\b")
+
+
+def lint(
+    settings: Settings, document: Document | None, waits: Sequence[Wait], environ: Mapping[str, str]
+) -> list[Mistake]:
+    """Return what a person may want to change; `document` is that of a `notyet.toml`."""
+    file = _File(settings, document, environ)
+    found = [warning for gate in settings.gates for warning in file.lint_gate(gate)]
+    if document is not None:
+        found += file.lint_time(waits)
+        found += file.lint_ledger(document)
+    return sorted(found, key=lambda warning: (warning.line, warning.column))
+
+
+class _File:
+    """One file, and where in it each key stands."""
+
+    def __init__(
+        self, settings: Settings, document: Document | None, environ: Mapping[str, str]
+    ) -> None:
+        self._settings = settings
+        self._document = document
+        self._environ = environ
+        self._folder = os.path.dirname(settings.file)
+        gates = [gate for gate in settings.gates if _is_here(gate)]
+        globs = dict.fromkeys(path for gate in gates for path in gate.paths)
+        self._unmatched = {
+            glob: why_unmatched(glob, self._folder) for glob in list(globs)[:_MOST_GLOBS]
+        }
+
+    def lint_gate(self, gate: Gate) -> Iterator[Mistake]:
+        yield from self._patterns(gate)
+        if _is_here(gate):
+            assert isinstance(gate.check, Command)
+            yield from self._programs(gate, gate.check)
+            yield from self._paths(gate)
+
+    def lint_time(self, waits: Sequence[Wait]) -> Iterator[Mistake]:
+        """Yield a warning for each host that waits for less time than the gates may take."""
+        gates = self._settings.gates
+        stops = [[gate for gate in gates if scope in gate.match.events] for scope in SCOPES]
+        stop = max(stops, key=time_of)
+        took = time_of(stop)
+        for wait in waits:
+            if took > wait.seconds:
+                yield self._warning(
+                    max(stop, key=lambda gate: gate.timeout or 0.0),
+                    "timeout",
+                    f"the gates may take {took:g} s at a stop, and {wait.title} waits "
+                    f"{wait.seconds:g} s: what is not finished by then is let go unchecked",
+                    f"give them less `timeout`, or let it wait longer with: {wait.longer(took)}",
+                )
+
+    def lint_ledger(self, document: Document) -> Iterator[Mistake]:
+        """Yield a warning for `[ledger]` in a project's file."""
+        own = os.path.join(user_folder(self._environ), NAME)
+        is_own = os.path.realpath(self._settings.file) == os.path.realpath(own)
+        if self._settings.ledger and not is_own:
+            line, column = document.locate(("ledger",))
+            yield Mistake(
+                file=self._settings.file,
+                line=line,
+                column=column,
+                message="[ledger] is obeyed in your own notyet.toml only",
+                hint="move it to ~/.config/notyet/notyet.toml",
+            )
+
+    def _patterns(self, gate: Gate) -> Iterator[Mistake]:
+        match = gate.match
+        if match.kind != "glob" or not match.never:
+            return
+        if "subagent" not in match.events:
+            why = "names subagents, and the gate is only for main agents"
+            hint = 'write for = "all", or leave it out'
+            yield self._warning(gate, "never", f"`never` {why}", hint)
+        elif "agent" not in match.events and excludes_all(match):
+            why = "leaves out all that `for` names, so the gate is never asked"
+            yield self._warning(gate, "never", f"`never` {why}")
+
+    def _programs(self, gate: Gate, check: Command) -> Iterator[Mistake]:
+        folder = check.dir or self._folder
+        if check.dir and not os.path.isdir(folder):
+            yield self._warning(gate, "dir", f"there is no folder {visible(folder)}")
+            return
+        path = dict(check.env).get("PATH", self._environ.get("PATH", os.defpath))
+        is_python = bool(check.options.get("python"))
+        words = [str(check.options.get("interpreter", ""))] if is_python else list(check.argv[:1])
+        named = dict.fromkeys(filter(None, words or programs_in(check.script)))
+        for word in list(named)[:_MOST_PROGRAMS]:
+            if not _is_program(os.path.expanduser(word), folder, path):
+                where = f"in {visible(folder)}" if "/" in word else "on the PATH"
+                key = "interpreter" if is_python else "run"
+                yield self._warning(gate, key, f"there is no program `{visible(word)}` {where}")
+
+    def _paths(self, gate: Gate) -> Iterator[Mistake]:
+        found = [self._unmatched.get(path, "") for path in gate.paths]
+        for number, (path, why) in enumerate(zip(gate.paths, found, strict=True)):
+            # `**/*.pyi` beside globs that match something is meant for files that may come.
+            is_open = why == NO_FILE and path.startswith("**/") and not all(found)
+            if why and not is_open:
+                yield self._warning(gate, ("paths", number), f"`{visible(path)}` {why}")
+
+    def _warning(self, gate: Gate, key: str | Path, message: str, hint: str = "") -> Mistake:
+        keys = (key,) if isinstance(key, str) else key
+        line, column = (gate.source.line if gate.source else 0), 0
+        if self._document is not None:
+            line, column = self._document.locate(("gates", gate.name, *keys))
+        words = f"{visible(gate.name)}: {message}"
+        return Mistake(file=self._settings.file, line=line, column=column, message=words, hint=hint)
+
+
+def _is_here(gate: Gate) -> bool:
+    return isinstance(gate.check, Command) and place_of(gate) is None
+
+
+def _is_program(word: str, folder: str, path: str) -> bool:
+    if "/" not in word:
+        return shutil.which(word, path=path) is not None
+    place = os.path.join(folder, word)
+    return os.path.isfile(place) and os.access(place, os.X_OK)
+
+
+def time_of(gates: Iterable[Gate]) -> float:
+    """Return the seconds that gates may take at one stop: stages follow each other."""
+    stages: dict[tuple[int, int], float] = {}
+    for gate in gates:
+        key = (gate.priority, gate.step)
+        longest = float("inf") if gate.timeout is None else gate.timeout
+        stages[key] = max(stages.get(key, 0.0), longest)
+    return sum(stages.values())
+
+
+def excludes_all(match: Match) -> bool:
+    """Return True if `never` certainly excludes all subagents that a gate is for."""
+    if "*" in match.never:
+        return True
+    if match.kind != "glob" or match.agents == EVERY_AGENT:
+        return False
+    return all(
+        name in match.never
+        or (
+            not any(sign in name for sign in "*?[")
+            and any(glob_matches(pattern, name) for pattern in match.never)
+        )
+        for name in match.agents
+    )
+
+
+def programs_in(script: str) -> Iterator[str]:
+    """Yield the programs of a simple script, up to the first command that is not understood.
+
+    A program with a path counts only before any other, which may make it or change the folder.
+    """
+    if _NOT_SIMPLE.search(script):
+        return
+    is_first = True
+    for words in commands(script):
+        rest = list(words)
+        while rest and (rest[0] == "!" or _ASSIGNMENT.match(rest[0])):
+            rest.pop(0)
+        if not rest:
+            continue
+        word = rest[0]
+        if word in _UNSURE or not _PLAIN.fullmatch(word):
+            return
+        if word not in _BUILT_IN and (is_first or "/" not in word):
+            yield word
+        if not _INSTALLS.isdisjoint(rest):
+            return
+        is_first = is_first and word in _BUILT_IN and word != "cd"
+
+
+def why_unmatched(glob: str, folder: str) -> str:
+    """Return why git finds no file for a glob; empty if it finds one, or cannot say."""
+    argv = ["git", "-C", folder, *HARMLESS, *_LIST, f":(glob){glob}"]
+    try:
+        done = subprocess.run(  # noqa: S603  # git, with a glob that cannot be an option
+            argv,
+            env=own_environ() | QUIET | {"LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_GIT_TIMEOUT,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ""
+    if done.returncode == _UNMATCHED:
+        return NO_FILE
+    is_outside = done.returncode == _FATAL and b"outside repository" in done.stderr
+    return _OUTSIDE if is_outside else ""
