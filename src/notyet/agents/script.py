@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
     After = Literal["repeat", "error"]
 
+SECONDS = (int, float)
+_MOST = 2**53  # above it, numbers are mistakes
+_LONGEST_SHOWN = 200
+
 
 class Say(Record):
     """The agent says something; the last words of a turn are its answer."""
@@ -259,11 +263,6 @@ _KINDS: dict[str, Any] = {
 
 def _counted(values: list[Any]) -> list[tuple[int, Any]]:
     return list(enumerate(values, 1))
-
-
-SECONDS = (int, float)
-_MOST = 2**53  # above it, numbers are mistakes
-_LONGEST_SHOWN = 200
 
 
 class Table:

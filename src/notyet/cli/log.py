@@ -321,7 +321,7 @@ def prune(ledger: Ledger) -> int:
     with waiting("removing what is old ..."):
         _bring_up_to_date(ledger)
         removed = prune(ledger, wanted)
-        shrunk = shrink(ledger)
+        freed = shrink(ledger)
     counts = {
         "stop": removed.stops,
         "task": removed.tasks,
@@ -333,13 +333,9 @@ def prune(ledger: Ledger) -> int:
     ]
     done = f"removed {', '.join(parts)}" if parts else "nothing to remove"
     size = f"{ledger.path} has {size_of(os.path.getsize(ledger.path))}"
-    if parts or shrunk.freed:
-        size += f" now, {size_of(shrunk.freed)} less"
+    if parts or freed:
+        size += f" now, {size_of(freed)} less"
     print(f"{done}; {size}")
-    if shrunk.is_new:
-        print("it was written anew: an earlier notyet began it, and it could not shrink otherwise")
-    if shrunk.why_not:
-        print(f"an earlier notyet began it; to shrink, it has to be written anew: {shrunk.why_not}")
     return 0
 
 

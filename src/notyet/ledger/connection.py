@@ -61,6 +61,10 @@ if not TYPE_CHECKING:
 _CANNOT_WRITE = "set NOTYET_LEDGER to a file on a local disk that you can write"
 
 
+class UnreleasedFormat(Exception):  # noqa: N818  # it never leaves the ledger
+    """A file whose tables no released version wrote: it is set aside."""
+
+
 def is_busy(error: Exception) -> bool:
     """Tell whether another process holds the file, so that it is worth trying again."""
     return _code(error) in (sqlite3_module.SQLITE_BUSY, sqlite3_module.SQLITE_LOCKED)
@@ -229,12 +233,12 @@ class Connection:
                 except NotyetError:  # what the work itself has to say
                     raise
                 except Exception as error:
-                    if may_mend and is_corrupt(error):
-                        from notyet.ledger.repair import mend
+                    if may_mend and (is_corrupt(error) or isinstance(error, UnreleasedFormat)):
+                        from notyet.ledger.repair import repair
 
                         may_mend = False
                         self._close()
-                        what = mend(self.path, error, mends=self.mends)
+                        what = repair(self.path, error, mends=self.mends)
                         self._warnings += what
                         self.mended += what
                     elif not is_busy(error) or time.monotonic() >= ends:
@@ -284,12 +288,12 @@ class Connection:
                 what = f"ledger {self.path} was removed or replaced"
                 self._warnings.append(f"{what}; counting anew" if self.mends else what)
         if self._db is None and not self.mends:
-            from notyet.ledger.file import empty, open_as_it_is
+            from notyet.ledger.file import open_empty, open_existing
 
-            self._db = open_as_it_is(self.path)
+            self._db = open_existing(self.path)
             self._file = _identity(self.path) if self._db is not None else None
             if self._db is None and begin != _TO_WRITE:
-                self._db = empty()
+                self._db = open_empty()
         if self._db is None:
             from notyet.ledger.file import open_file  # with SQLite: git may be at work meanwhile
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from notyet.core.record import Record, replace
 from notyet.core.verdict import OUTCOMES
 from notyet.ledger.past import Past, below, lost_among, read
-from notyet.ledger.rows import key_text
+from notyet.ledger.rows import ALL, key_text
 from notyet.light import dumps
 
 TYPE_CHECKING = False
@@ -63,7 +63,7 @@ def _find(db: sqlite3.Connection, wish: Wish) -> list[int]:
             statement = statement.replace(source, _BY_GATE).replace("BY s.id", "BY r.stop")
             statement = statement.replace("s.id >= ?", "r.stop >= ?")
             statement = statement.replace("s.id < ?", "r.stop < ?")
-        bound = (*walk.values, first, beyond, *values, wish.most)
+        bound = (*walk.values, first, beyond, *values, ALL if wish.most < 0 else wish.most)
         found.update(number for (number,) in db.execute(statement, bound))
     newest = sorted(found, reverse=True)
     return newest if wish.most < 0 else newest[: wish.most]
@@ -89,7 +89,7 @@ _IN_SPAN = (
     "SELECT min(id), max(id) FROM stops INDEXED BY stops_by_time"
     " WHERE begun_at >= ? AND begun_at <= ?"
 )
-_BY_GATE = "reports r INDEXED BY reports_by_gate CROSS JOIN stops s ON s.id = r.stop"
+_BY_GATE = "reports r INDEXED BY reports_by_gate JOIN stops s ON s.id = r.stop"
 _BY_AGENT = "INDEXED BY stops_by_agent"
 
 
@@ -102,7 +102,9 @@ def _walks(
         walks = [_of_agent(agent) for agent in _agents_of_session(db, wish)]
         start = '"session_id": ' + dumps(key_text(wish.session))[:-1]
         unknown = _Walk(
-            index=_BY_AGENT, where=("s.agent = 0", "instr(s.event, ?)"), values=(start,)
+            index=_BY_AGENT,
+            where=("s.agent = 0", "replace(s.event, ?, '') != s.event"),
+            values=(start,),
         )
         return [*walks, unknown], *checks.all("outcome", "place", "host", "gate")
     if wish.gate and len(db.execute(_SOME_OF_GATE, (wish.gate, _FEW)).fetchall()) < _FEW:
@@ -202,7 +204,7 @@ class _Checks:
 
 _OF_HOST = (
     "(EXISTS (SELECT 1 FROM agents a WHERE a.id = s.agent AND a.host = ?)"
-    " OR (s.agent = 0 AND instr(s.event, ?)))"
+    " OR (s.agent = 0 AND replace(s.event, ?, '') != s.event))"
 )
 _WITH_GATE = "EXISTS (SELECT 1 FROM reports r WHERE r.stop = s.id AND r.gate = ?)"
 

@@ -7,11 +7,9 @@ read off that stop and those around it.
 from __future__ import annotations
 
 import os
-from contextlib import closing
 
 from notyet.core.limits import History, open_turn
 from notyet.core.record import Record, variant
-from notyet.errors import LedgerUnmended
 from notyet.ledger import Begun
 from notyet.ledger import ledger as sql
 from notyet.ledger.moves import NOT_SENT
@@ -21,7 +19,7 @@ from notyet.ledger.rows import history_of, key_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from notyet.core.event import StopEvent
@@ -114,15 +112,14 @@ def _of_agent(agent: int, session_blocks: int, rows: Sequence[tuple[Any, ...]]) 
 
 
 _WAS_BLOCKED = "SELECT 1 FROM stops WHERE id = ? AND outcome = 'blocked'"
-_WRITE_NOTHING = "UPDATE stops SET outcome = outcome WHERE 0"
+_WRITE_NOTHING = "UPDATE stops SET outcome = outcome WHERE 1 = 0"
 
 
 def foresee(ledger: Ledger, event: StopEvent, patience: float | None = None) -> Begun:
     """Return what `begin` would find out: the history in which this stop would happen.
 
     Nothing is entered, and no answer of another stop is taken for this one's. Raises LedgerError
-    where `begin` would, too: also if the file can be read, and not written. A stop brings up the
-    file of an older version with all that it knows, so that is looked at as it is.
+    where `begin` would, too: also if the file can be read, and not written.
     """
     key = (key_text(event.host), key_text(event.session_id), key_text(event.agent_id or ""))
     if event.turn_id:
@@ -138,26 +135,5 @@ def foresee(ledger: Ledger, event: StopEvent, patience: float | None = None) -> 
             overridden = last_stop if db.execute(_WAS_BLOCKED, (last_stop,)).fetchone() else 0
         return Begun(stop=0, history=opened, overridden=overridden)
 
-    try:
-        begun = ledger.file.write(look, patience)
-    except LedgerUnmended:
-        older = _in_older(ledger.path, look)
-        if older is None:
-            raise
-        begun = older
+    begun = ledger.file.write(look, patience)
     return variant(begun, {"warnings": ledger.file.take_warnings()})
-
-
-def _in_older(path: str, look: Callable[[sqlite3.Connection], Begun]) -> Begun | None:
-    """Look into a file of an older version; None for one that is not, or that is damaged too."""
-    from notyet.ledger.connection import sqlite3_module as sqlite3
-    from notyet.ledger.file import open_older
-
-    try:
-        db = open_older(path)
-        if db is None:
-            return None
-        with closing(db):
-            return look(db)
-    except sqlite3.Error:
-        return None

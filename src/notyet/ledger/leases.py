@@ -39,7 +39,8 @@ class Intents:
 
         new = (task, what, storable(text), time.time())
         sql = "INSERT INTO intents (task, what, text, at, state) VALUES (?, ?, ?, ?, 'pending')"
-        return self._file.write(lambda db: db.execute(sql, new).lastrowid or 0)
+        returning = f"{sql} RETURNING id"
+        return self._file.write(lambda db: int(db.execute(returning, new).fetchone()[0]))
 
     def waiting(self, owner: int) -> list[Intent]:
         """Return what is asked of an owner's tasks, in the order of asking."""
@@ -47,7 +48,7 @@ class Intents:
         def read(db: sqlite3.Connection) -> list[Intent]:
             rows = db.execute(
                 "SELECT intents.id, task, what, text FROM intents JOIN tasks ON tasks.id = task"
-                " WHERE state = 'pending' AND owner = ? ORDER BY +intents.id",
+                " WHERE state = 'pending' AND owner = ? ORDER BY intents.id + 0",
                 (owner,),
             ).fetchall()
             return [Intent(id=n, task=task, what=what, text=text) for n, task, what, text in rows]
@@ -83,15 +84,17 @@ _SPACE = "/proc/self/ns/pid"
 _system: dict[int, tuple[str, str]] = {}  # asked once; a forked child has another number
 
 OWNER_COLUMNS = ("owners.pid", "owners.pid_start", "boot", "space", "lease_until")
-_OPEN = "outbox WHERE owner = :before AND status IN ('pending', 'leased')"
 _CARRY_OVER = (
-    "UPDATE tasks SET owner = :now WHERE owner = :before AND ended_at IS NULL",
-    f"UPDATE tasks SET owner = :now WHERE id IN (SELECT task FROM {_OPEN})",
-    f"UPDATE {_OPEN.replace(' WHERE', ' SET owner = :now WHERE')}",
+    "UPDATE tasks SET owner = ? WHERE owner = ? AND ended_at IS NULL",
+    (
+        "UPDATE tasks SET owner = ? WHERE id IN"
+        " (SELECT task FROM outbox WHERE owner = ? AND status IN ('pending', 'leased'))"
+    ),
+    "UPDATE outbox SET owner = ? WHERE owner = ? AND status IN ('pending', 'leased')",
 )
 _ENROL = (
     "INSERT INTO owners (pid, pid_start, boot, space, program, lease_until)"
-    " VALUES (?, ?, ?, ?, ?, ?)"
+    " VALUES (?, ?, ?, ?, ?, ?) RETURNING id"
 )
 
 
@@ -111,10 +114,10 @@ class Leases:
         new = (os.getpid(), own_start(), *own_system(), program, time.time() + lease)
 
         def enter(db: sqlite3.Connection) -> int:
-            owner = db.execute(_ENROL, new).lastrowid or 0
+            owner = int(db.execute(_ENROL, new).fetchone()[0])
             if before:
                 for carry_over in _CARRY_OVER:
-                    db.execute(carry_over, {"now": owner, "before": before})
+                    db.execute(carry_over, (owner, before))
             return owner
 
         return self._file.write(enter)

@@ -59,14 +59,14 @@ AGENT_OF_STOP = (
 )
 NEW_AGENT = (
     f"INSERT INTO agents (last_stop, host, session_id, agent_id, seen_at,"
-    f" {', '.join(HISTORY_COLUMNS)}) VALUES (0, ?, ?, ?, ?, {_marks(HISTORY_COLUMNS)})"
+    f" {', '.join(HISTORY_COLUMNS)}) VALUES (0, ?, ?, ?, ?, {_marks(HISTORY_COLUMNS)}) RETURNING id"
 )
 SEE_AGENT = f"UPDATE agents SET seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
 COUNT = f"UPDATE agents SET last_stop = ?, seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
 ASKER = "token, pid, pid_start, begun_at"  # what `is_lost` wants to know
 NEW_STOP = (
     "INSERT INTO stops (agent, turn, begun_at, pid, pid_start, token, digest, event, place,"
-    " outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'asking')"
+    " outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'asking') RETURNING id"
 )
 DECIDE = f"UPDATE stops SET ended_at = ?, {_settings(STOP_COLUMNS)} WHERE id = ?"
 NEW_REPORT = f"INSERT INTO reports ({', '.join(REPORT_COLUMNS)}) VALUES ({_marks(REPORT_COLUMNS)})"
@@ -119,8 +119,9 @@ _GIVE_UP = (
 )
 _SKIP = (
     "INSERT INTO stops (agent, turn, begun_at, ended_at, pid, token, digest, event, place, why,"
-    " warnings, outcome, verdict) VALUES (ifnull((SELECT id FROM agents WHERE host = ?"
+    " warnings, outcome, verdict) VALUES (coalesce((SELECT id FROM agents WHERE host = ?"
     " AND session_id = ? AND agent_id = ?), 0), 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'skipped', 'allow')"
+    " RETURNING id"
 )
 _ACT = "INSERT INTO acts (at, what, place, detail) VALUES (?, ?, ?, ?)"
 
@@ -141,7 +142,7 @@ def skip(
     why, warnings = row[STOP_COLUMNS.index("why")], row[STOP_COLUMNS.index("warnings")]
     place = place_text(real(event.cwd))
     new = (now, now, light.getpid(), light.urandom(8), digest, stored, place, why, warnings)
-    return file.write(lambda db: db.execute(_SKIP, (*key, *new)), patience).lastrowid or 0
+    return file.write(lambda db: int(db.execute(_SKIP, (*key, *new)).fetchone()[0]), patience)
 
 
 def act(file: Connection, what: str, place: str, detail: str) -> None:
@@ -233,10 +234,11 @@ class Ledger:
             if agent:
                 db.execute(SEE_AGENT, (now, *history_row(opened), agent))
             else:
-                agent = db.execute(NEW_AGENT, (*key, now, *history_row(opened))).lastrowid or 0
+                new_agent = (*key, now, *history_row(opened))
+                (agent,) = db.execute(NEW_AGENT, new_agent).fetchone()
             asker = (light.getpid(), own_start(), token)
             new = (agent, opened.turn, now, *asker, digest, stored, place)
-            stop = db.execute(NEW_STOP, new).lastrowid or 0
+            (stop,) = db.execute(NEW_STOP, new).fetchone()
             warnings = self.file.take_warnings()
             self.newest = stop
             begun = Begun(

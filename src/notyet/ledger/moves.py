@@ -55,7 +55,7 @@ def give_back(db: sqlite3.Connection, key: str) -> None:
         "UPDATE agents SET blocks = blocks - 1, session_blocks = session_blocks - 1, blocked = 0"
         " WHERE (id, last_stop) = (SELECT stops.agent, stops.id FROM stops JOIN steers"
         " ON stops.id = steers.stop WHERE steers.key = ? AND stops.outcome = 'blocked')"
-        " AND blocked AND blocks > 0",
+        " AND blocked = 1 AND blocks > 0",
         (key,),
     )
 
@@ -232,8 +232,8 @@ def freeze(
     db.execute("UPDATE tasks SET ended_at = ? WHERE id = ?", (now, seen.task.id))
     # Whoever wanted just this has it; everybody else came too late.
     db.execute(
-        "UPDATE intents SET state = iif(what = ?, 'done', 'refused'), answer = 'it has ended'"
-        " WHERE task = ? AND state = 'pending'",
+        "UPDATE intents SET state = CASE WHEN what = ? THEN 'done' ELSE 'refused' END,"
+        " answer = 'it has ended' WHERE task = ? AND state = 'pending'",
         (signal, seen.task.id),
     )
     db.execute(
@@ -281,7 +281,7 @@ def _close_messages(db: sqlite3.Connection, task: str, owner: int) -> tuple[str,
         (owner, time.time(), task),
     )
     db.execute(
-        "UPDATE messages SET state = iif(kind = 'user', 'unsent', 'cleared')"
+        "UPDATE messages SET state = CASE WHEN kind = 'user' THEN 'unsent' ELSE 'cleared' END"
         " WHERE task = ? AND state IN ('queued', 'taken')",
         (task,),
     )

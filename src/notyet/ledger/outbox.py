@@ -20,7 +20,7 @@ _DROP = """
     UPDATE outbox SET status = 'dismissed', error =
       'its parent was ' || (SELECT runs.ending FROM tasks JOIN runs ON runs.id = tasks.run
                             WHERE tasks.id = outbox.task)
-    WHERE key = ? AND +owner = ? AND +status IN ('pending', 'leased') AND EXISTS (
+    WHERE key = ? AND owner = ? AND status IN ('pending', 'leased') AND EXISTS (
       WITH RECURSIVE above (id, parent, ended_by) AS (
         SELECT id, parent, ended_by FROM tasks WHERE id = outbox.parent
         UNION
@@ -43,7 +43,7 @@ class Outbox:
         def take(db: sqlite3.Connection) -> Announcement | None:
             row = db.execute(
                 "UPDATE outbox SET status = 'leased', attempts = attempts + 1"
-                " WHERE task = ? AND +owner = ? AND status IN ('pending', 'leased')"
+                " WHERE task = ? AND owner + 0 = ? AND status IN ('pending', 'leased')"
                 " RETURNING key, result, attempts",
                 (task, owner),
             ).fetchone()
@@ -59,7 +59,7 @@ class Outbox:
         # In the words of the index, which holds what is open and nothing else.
         sql = (
             "SELECT task FROM outbox WHERE owner = ? AND next_at <= ?"
-            " AND status IN ('pending', 'leased') AND told"
+            " AND status IN ('pending', 'leased') AND told = 1"
         )
         rows = self._file.read(lambda db: db.execute(sql, (owner, time.time())).fetchall())
         return [task for (task,) in rows]
@@ -80,21 +80,21 @@ class Outbox:
         """Tell whether a result is to be delivered by now."""
         sql = (
             "SELECT 1 FROM outbox WHERE task = ? AND next_at <= ?"
-            " AND +status IN ('pending', 'leased')"
+            " AND status IN ('pending', 'leased')"
         )
         asked = (task, time.time())
         return self._file.read(lambda db: db.execute(sql, asked).fetchone() is not None)
 
     def told(self, task: str, owner: int) -> None:
         """Say that the observers know."""
-        sql = "UPDATE outbox SET told = 1 WHERE task = ? AND +owner = ?"
+        sql = "UPDATE outbox SET told = 1 WHERE task = ? AND owner + 0 = ?"
         self._file.write(lambda db: db.execute(sql, (task, owner)))
 
     def release(self, task: str, owner: int) -> None:
         """Put a result back that was leased, and of which nothing is known."""
         sql = (
             "UPDATE outbox SET status = 'pending'"
-            " WHERE task = ? AND +owner = ? AND +status = 'leased'"
+            " WHERE task = ? AND owner + 0 = ? AND status = 'leased'"
         )
         self._file.write(lambda db: db.execute(sql, (task, owner)))
 
@@ -110,7 +110,7 @@ class Outbox:
         """Try again later."""
         sql = (
             "UPDATE outbox SET status = 'pending', next_at = ?, error = ?"
-            " WHERE key = ? AND +owner = ? AND +status = 'leased'"
+            " WHERE key = ? AND owner = ? AND status = 'leased'"
         )
         later = (time.time() + pause, storable(error), key, owner)
         self._file.write(lambda db: db.execute(sql, later))
@@ -119,7 +119,7 @@ class Outbox:
         """Give up until a person looks at it; False when another process delivers it now."""
         sql = (
             "UPDATE outbox SET status = 'suspended', error = ?"
-            " WHERE key = ? AND +owner = ? AND +status IN ('pending', 'leased')"
+            " WHERE key = ? AND owner = ? AND status IN ('pending', 'leased')"
         )
         given_up = (storable(error), key, owner)
         return self._file.write(lambda db: db.execute(sql, given_up).rowcount == 1)

@@ -36,7 +36,10 @@ _OF_NOBODY = (  # no agent that has stopped
     " AND agents.session_id = starts.session_id AND agents.agent_id = starts.agent_id)"
 )
 _HAS_PASSED = "SELECT 1 FROM passes WHERE definition = ? AND tree = ?"
-_ENTER = "INSERT OR REPLACE INTO passes (definition, tree, at, stop) VALUES (?, ?, ?, ?)"
+_ENTER = (
+    "INSERT INTO passes (definition, tree, at, stop) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (definition, tree) DO UPDATE SET at = excluded.at, stop = excluded.stop"
+)
 _TAKE_BACK = "DELETE FROM passes WHERE definition = ? AND tree = ?"
 
 
@@ -138,9 +141,9 @@ def remember_start(db: sqlite3.Connection, event: StartEvent, trees: Mapping[str
 
 def forget(db: sqlite3.Connection, cutoff: float) -> None:
     """Remove what is older than a moment, and the oldest of what is too much."""
-    for table, which in (("passes", "true"), ("starts", _OF_NOBODY)):
-        db.execute(
-            f"DELETE FROM {table} WHERE {which} AND at < max(?, ifnull("
-            f"(SELECT at FROM {table} ORDER BY at DESC LIMIT 1 OFFSET ?), 0))",
-            (cutoff, _MOST - 1),
-        )
+    for table, which in (("passes", ""), ("starts", f" AND {_OF_NOBODY}")):
+        oldest = db.execute(
+            f"SELECT at FROM {table} ORDER BY at DESC LIMIT 1 OFFSET ?", (_MOST - 1,)
+        ).fetchone()
+        before = max(cutoff, oldest[0]) if oldest else cutoff
+        db.execute(f"DELETE FROM {table} WHERE at < ?{which}", (before,))

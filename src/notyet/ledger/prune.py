@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import closing
 from functools import partial
 
 from notyet.core.record import Record, variant
 from notyet.errors import LedgerError
 from notyet.ledger import ledger as sql
-from notyet.ledger.connection import sqlite3_module as sqlite3_of_connection
 from notyet.ledger.logs import make_room
 from notyet.ledger.owner import is_lost, lose
 from notyet.ledger.passes import forget
@@ -54,7 +52,7 @@ _OLD_ASKING = f"SELECT id, {sql.ASKER} FROM stops WHERE outcome = 'asking' AND b
 # Looked up for each stop: among the agents of a large ledger, those at work are few.
 _NOT_AT_WORK = (
     "NOT EXISTS (SELECT 1 FROM agents WHERE agents.id = stops.agent AND last_stop = stops.id"
-    " AND blocked AND seen_at >= ?)"
+    " AND blocked = 1 AND seen_at >= ?)"
 )
 _OLD_STOPS = (
     "SELECT id FROM stops INDEXED BY stops_by_time WHERE begun_at < ? AND outcome != 'asking'"
@@ -168,84 +166,35 @@ def _remove(db: sqlite3.Connection, stops: list[tuple[int]]) -> None:
     db.executemany("DELETE FROM stops WHERE id = ?", stops)
 
 
-# Giving the space that pruning made free back to the system; only a person asks for that.
-#
-# A file of this version gives it back a few pages at a time, so that nobody has to wait for long.
-# One
-# that was begun by version 1 to 5 cannot, and is written anew, once: then it is like the others.
+_PAGES_AT_ONCE = 1_000
 
 
-_AT_ONCE = 1_000  # pages
-_COPIES = 2  # of what is used, that are on the disk while a file is written anew
-_INCREMENTAL = 2  # as SQLite numbers it
+def shrink(ledger: Ledger) -> int:
+    """Give free pages back to the file system, a few at a time; return how many bytes.
 
-
-class Shrunk(Record, kw_only=True):
-    """How the file became smaller."""
-
-    freed: int = 0  # bytes
-    is_new: bool = False  # it was written anew
-    why_not: str = ""  # it would have to be, and could not
-
-
-def shrink(ledger: Ledger) -> Shrunk:
-    """Give free pages back to the system. Raises LedgerError."""
+    Raises LedgerError.
+    """
     before = os.path.getsize(ledger.path)
-    is_new, why_not = False, ""
-    if ledger.file.read(_has_to_be_new):
-        why_not = _write_anew(ledger)
-        is_new = not why_not
-    else:
-        while ledger.file.write(_shrink_some):
-            pass
+    while ledger.file.write(_shrink_some):
+        pass
     ledger.file.checkpoint()
-    freed = max(0, before - os.path.getsize(ledger.path))
-    return Shrunk(freed=freed, is_new=is_new, why_not=why_not)
+    return max(0, before - os.path.getsize(ledger.path))
 
 
-def used(db: sqlite3_of_connection.Connection) -> int:
+def used(db: sqlite3.Connection) -> int:
     """Return how many bytes of the file are in use."""
     pages = _number(db, "page_count") - _number(db, "freelist_count")
     return pages * _number(db, "page_size")
 
 
-def _has_to_be_new(db: sqlite3_of_connection.Connection) -> bool:
-    return _number(db, "auto_vacuum") != _INCREMENTAL and _number(db, "freelist_count") > 0
-
-
-def _shrink_some(db: sqlite3_of_connection.Connection) -> bool:
+def _shrink_some(db: sqlite3.Connection) -> bool:
     free = _number(db, "freelist_count")
-    if free:
-        db.execute(f"PRAGMA incremental_vacuum({_AT_ONCE})").fetchall()
-    return free > _AT_ONCE
+    for _ in range(min(free, _PAGES_AT_ONCE)):
+        db.execute("PRAGMA incremental_vacuum(1)")  # `sqlite3` takes one step: one page
+    return free > _PAGES_AT_ONCE
 
 
-def _write_anew(ledger: Ledger) -> str:
-    """Let SQLite write the whole file anew; return why that could not be."""
-    wanted = _COPIES * ledger.file.read(used)
-    disk = os.statvfs(os.path.dirname(ledger.path))
-    left = disk.f_bavail * disk.f_frsize
-    if left < wanted:
-        return f"that takes {_megabytes(wanted)} on the disk, which has {_megabytes(left)} left"
-    try:
-        # A connection of its own: this is the one thing that is no transaction.
-        with closing(
-            sqlite3_of_connection.connect(
-                ledger.path, timeout=ledger.patience, isolation_level=None
-            )
-        ) as db:
-            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            db.execute("VACUUM")
-    except sqlite3_of_connection.Error as error:
-        return str(error)
-    return ""
-
-
-def _megabytes(count: int) -> str:
-    return f"{max(1, round(count / 1e6))} MB"
-
-
-def _number(db: sqlite3_of_connection.Connection, name: str) -> int:
+def _number(db: sqlite3.Connection, name: str) -> int:
     return int(db.execute(f"PRAGMA {name}").fetchone()[0])
 
 
@@ -260,7 +209,8 @@ _OLD = """
       UNION SELECT parent FROM outbox WHERE status IN ('pending', 'leased')
       UNION SELECT tasks.parent FROM held JOIN tasks ON tasks.id = held.id)
     SELECT id, ref FROM tasks WHERE (created_at, id) > (?, ?) AND (created_at, id) <= (?, ?)
-    AND ended_at < ? AND (? OR NOT instr(ref, '.jsonl"')) AND id NOT IN held
+    AND ended_at < ? AND (? = 1 OR replace(ref, '.jsonl"', '') = ref)
+    AND id NOT IN (SELECT id FROM held)
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE task = tasks.id
                     AND status IN ('pending', 'leased', 'suspended')) LIMIT ?
 """
@@ -270,9 +220,9 @@ _FURTHER = """
 """
 _SOME = """
     SELECT count(*) FROM (SELECT 1 FROM tasks WHERE (created_at, id) > (?, ?) AND created_at < ?
-                          LIMIT ?)
+                          LIMIT ?) AS counted
 """
-_COUNT = "SELECT count(*) FROM (SELECT 1 FROM tasks LIMIT ?)"
+_COUNT = "SELECT count(*) FROM (SELECT 1 FROM tasks LIMIT ?) AS counted"
 _WITH_THEM = ("runs", "steers", "messages", "intents", "outbox")
 _IDLE_OWNERS = (
     "DELETE FROM owners WHERE lease_until < ?"
@@ -360,11 +310,11 @@ def _prune_some(
     """Remove some tasks; return their refs, and from where to go on, None at the end."""
     place = db.execute(_FURTHER, (*start, wish.cutoff, _LOOKED_AT - 1)).fetchone()
     until = place or (wish.cutoff, "")
-    wanted = (*start, *until, wish.cutoff, wish.with_transcripts, wish.most)
+    wanted = (*start, *until, wish.cutoff, int(wish.with_transcripts), wish.most)
     found = db.execute(_OLD, wanted).fetchall()
     old = [(task,) for task, _ in found]
-    for table in _WITH_THEM:
-        db.executemany(f"DELETE FROM {table} WHERE task = ?", old)
+    for part in _WITH_THEM:
+        db.executemany(f"DELETE FROM {part} WHERE task = ?", old)
     db.executemany("DELETE FROM tasks WHERE id = ?", old)
     _forget_idle_owners(db, wish.cutoff)
     return [ref for _, ref in found], start if len(old) == wish.most else place

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Key = tuple[str, str, str]  # of an agent: its host, its session and its own id
 
+ALL = (1 << 63) - 1  # rows, where a statement has a LIMIT
 _MOST_TEXT = 8_000  # of one text in an event
 _LONGEST_KEY = 200  # of an id that agents are looked up by
 _LONGEST_PLACE = 4_096  # of a folder

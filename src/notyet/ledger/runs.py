@@ -180,8 +180,10 @@ class Runs:
             if said is not None and said[0] != "cleared":
                 return
             seen = _active(db, task, None)
+            if said is not None:  # said again, it comes after what was said since
+                db.execute("DELETE FROM messages WHERE key = ?", (key,))
             db.execute(
-                "INSERT OR REPLACE INTO messages (task, kind, key, text, state, at)"
+                "INSERT INTO messages (task, kind, key, text, state, at)"
                 " VALUES (?, ?, ?, ?, 'queued', ?)",
                 (task, kind, key, storable(text), time.time()),
             )
@@ -232,12 +234,12 @@ class Runs:
             answer = seen.run.turn.text if seen.run.turn is not None else ""
             db.execute(
                 "UPDATE tasks SET run = ?, generation = ?, user_turn = user_turn + ?,"
-                " rejected = iif(?, ?, rejected) WHERE id = ?",
+                " rejected = CASE WHEN ? = 1 THEN ? ELSE rejected END WHERE id = ?",
                 (
                     run.id,
                     generation,
                     int(opens_turn),
-                    bool(answer.strip()),
+                    int(bool(answer.strip())),
                     storable(answer),
                     seen.task.id,
                 ),

@@ -144,7 +144,7 @@ _LATER = (
 )
 _PASSED = (
     "SELECT gate FROM reports WHERE stop = ? AND status IN ('allowed', 'remembered')"
-    " AND NOT observed"
+    " AND observed = 0"
 )
 
 

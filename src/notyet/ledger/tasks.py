@@ -11,6 +11,7 @@ from notyet.core.task import MOST_TEXT, Announcement, Result, Run, Steer, Task, 
 from notyet.core.text import bounded
 from notyet.errors import Refused
 from notyet.ledger.leases import OWNER_COLUMNS, has_ended, is_over
+from notyet.ledger.rows import ALL
 from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
@@ -240,7 +241,8 @@ class Tasks:
 
         def mark(db: sqlite3.Connection) -> bool:
             marked = db.execute(
-                "UPDATE runs SET sent = ?, started_at = iif(? = 'dispatched', ?, started_at)"
+                "UPDATE runs SET sent = ?, started_at ="
+                " CASE WHEN ? = 'dispatched' THEN ? ELSE started_at END"
                 " WHERE id = ? AND state = 'running' AND EXISTS"
                 " (SELECT 1 FROM tasks WHERE id = runs.task AND run = runs.id AND owner = ?)",
                 (sent, sent, time.time(), run.id, owner),
@@ -255,7 +257,7 @@ class Tasks:
         def note(db: sqlite3.Connection) -> bool:
             noted = db.execute(
                 "UPDATE tasks SET ref = ?,"
-                " session_id = iif(session_id = '' AND steers = 0, ?, session_id)"
+                " session_id = CASE WHEN session_id = '' AND steers = 0 THEN ? ELSE session_id END"
                 " WHERE id = ? AND owner = ?",
                 (storable(dumps(ref)), storable(session_id), task, owner),
             )
@@ -267,7 +269,7 @@ class Tasks:
         """Return the children of a task that are active, or of whose end nobody was told yet."""
         sql = (
             "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL SELECT task"
-            " FROM outbox WHERE parent = ? AND status IN ('pending', 'leased') AND NOT told"
+            " FROM outbox WHERE parent = ? AND status IN ('pending', 'leased') AND told = 0"
         )
         rows = self._file.read(lambda db: db.execute(sql, (task, task)).fetchall())
         return [child for (child,) in rows]
@@ -281,7 +283,7 @@ class Tasks:
 
         sql = (
             "SELECT id FROM tasks WHERE owner = ? AND ended_at IS NULL UNION ALL SELECT task"
-            " FROM outbox WHERE owner = ? AND status IN ('pending', 'leased') AND NOT told"
+            " FROM outbox WHERE owner = ? AND status IN ('pending', 'leased') AND told = 0"
         )
 
         def find(db: sqlite3.Connection) -> list[str]:
@@ -377,19 +379,21 @@ class Tasks:
 
     def views(self, only: str = "", most: int = 1000) -> list[TaskView]:
         """Return tasks as a list shows them, the newest first; or just one."""
-        return self._views("tasks.id = ?" if only else "?", only or "1", most)
+        if only:
+            return self._views("tasks.id = ?", (only,), most)
+        return self._views("1 = 1", (), most)
 
     def active(self) -> list[TaskView]:
         """Return the tasks that have not ended, the newest first."""
-        return self._views("tasks.ended_at IS NULL AND ?", "1", -1)
+        return self._views("tasks.ended_at IS NULL")
 
     def undelivered(self) -> list[TaskView]:
         """Return the tasks whose results nobody has yet, the newest first."""
-        return self._views("outbox.status IN ('pending', 'leased', 'suspended') AND ?", "1", -1)
+        return self._views("outbox.status IN ('pending', 'leased', 'suspended')")
 
     def below(self, task: str) -> list[TaskView]:
         """Return a task's children, the newest first."""
-        return self._views("tasks.parent = ?", task, -1)
+        return self._views("tasks.parent = ?", (task,))
 
     def starting_with(self, prefix: str, most: int = 10) -> list[str]:
         """Return the ids that begin with these letters, in order."""
@@ -426,12 +430,12 @@ class Tasks:
 
         return self._file.read(read)
 
-    def _views(self, where: str, value: str, most: int) -> list[TaskView]:
+    def _views(self, where: str, values: tuple[str, ...] = (), most: int = ALL) -> list[TaskView]:
         width = len(VIEW_COLUMNS)
         sql = f"{_VIEWS} WHERE {where} ORDER BY tasks.created_at DESC LIMIT ?"  # our own words
 
         def read(db: sqlite3.Connection) -> list[TaskView]:
-            rows = db.execute(sql, (value, most)).fetchall()
+            rows = db.execute(sql, (*values, most)).fetchall()
             return [view_of(row[:width], alive=_is_alive(row[width:])) for row in rows]
 
         return self._file.read(read)
@@ -465,7 +469,7 @@ def _owners_at_work(db: sqlite3.Connection, owner: int) -> list[int]:
     """Return the other owners of the same program; one that nobody knows is of any program."""
     rows = db.execute(
         "SELECT owner FROM (SELECT owner FROM tasks WHERE ended_at IS NULL UNION"
-        " SELECT owner FROM outbox WHERE status IN ('pending', 'leased'))"
+        " SELECT owner FROM outbox WHERE status IN ('pending', 'leased')) AS at_work"
         " LEFT JOIN owners ON owners.id = owner WHERE owner != ? AND"
         " (program IS NULL OR program = (SELECT program FROM owners WHERE id = ?))",
         (owner, owner),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet import Allow, Block, Engine, Ledger, LedgerBusy, system
+from notyet import Allow, Block, Engine, Ledger, LedgerBusy, light
 from support import gate, stop
 
 
@@ -130,7 +130,7 @@ def test_a_corrupt_file_that_cannot_be_moved_is_named(tmp_path, monkeypatch):
     def refuse(old, new):
         raise PermissionError(13, "Permission denied", old)
 
-    monkeypatch.setattr(system, "replace", refuse)
+    monkeypatch.setattr(light, "replace", refuse)
     assert_allowed(checked(path), str(path), "Permission denied", "set NOTYET_LEDGER")
 
 

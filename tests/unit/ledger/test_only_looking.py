@@ -9,7 +9,7 @@ import pytest
 from notyet import Block, Engine, Ledger
 from notyet.errors import LedgerError, LedgerUnmended
 from notyet.ledger import past
-from notyet.ledger.file import APPLICATION, STEPS
+from notyet.ledger.file import UNRELEASED
 from support import gate, stop
 
 
@@ -71,17 +71,20 @@ def test_a_damaged_ledger_stays_where_it_is_until_a_stop_mends_it_and_says_so(tm
     assert "was corrupt; it was moved to" in warning
 
 
-def test_a_ledger_of_an_older_notyet_is_not_migrated_by_a_look(tmp_path):
+def test_a_ledger_of_an_unreleased_notyet_is_set_aside_by_a_stop_and_not_by_a_look(tmp_path):
     path = tmp_path / "ledger.db"
+    blocked(path)
     with closing(sqlite3.connect(path)) as db, db:
-        STEPS[0](db)
-        db.execute("PRAGMA user_version = 1")
-        db.execute(f"PRAGMA application_id = {APPLICATION}")
+        db.execute(f"PRAGMA application_id = {UNRELEASED}")
     before = contents(tmp_path)
-    with pytest.raises(LedgerUnmended, match=r"an older notyet .* the next stop mends it"):
+    with pytest.raises(LedgerUnmended, match=r"an unreleased notyet .* the next stop mends it"):
         found(path)
     assert contents(tmp_path) == before
-    assert blocked(path).outcome == "blocked"
+    (warning,) = blocked(path).warnings
+    (aside,) = [name for name in os.listdir(tmp_path) if ".before-" in name]
+    was = f"ledger {path} was written by an unreleased notyet"
+    assert warning == f"{was}; it was moved to {tmp_path / aside} and a new one begun"
+    assert (tmp_path / aside).read_bytes() == before["ledger.db"]
     assert len(found(path)) == 1
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from notyet import Ledger, paths, system
+from notyet import Ledger, light
 from notyet.ledger import file
 from notyet.ledger import file as place
 from notyet.ledger import repair as disk
@@ -92,7 +92,7 @@ def test_without_a_mount_table_a_place_counts_as_local(tmp_path):
 def test_on_a_network_file_system_the_journal_is_a_plain_file_and_the_user_is_told(
     ledger, monkeypatch
 ):
-    monkeypatch.setattr(file, "is_on_a_disk_of_its_own", lambda _path: False)
+    monkeypatch.setattr(file, "is_local", lambda _path: False)
     monkeypatch.setattr(disk, "network_file_system", lambda _path: "nfs4")
     (warning,) = ledger.begin(stop()).warnings
     assert "is on a network file system (nfs4)" in warning
@@ -107,13 +107,13 @@ def test_on_a_network_file_system_the_journal_is_a_plain_file_and_the_user_is_to
 def test_only_where_a_file_lies_on_no_disk_of_its_own_the_mounts_are_looked_at(
     tmp_path, monkeypatch
 ):
-    assert not file.is_on_a_disk_of_its_own("/proc/self/mounts")  # as on any network
+    assert not file.is_local("/proc/self/mounts")  # as on any network
     looked = []
     monkeypatch.setattr(disk, "network_file_system", lambda path: looked.append(path) or "")
-    monkeypatch.setattr(system, "major", lambda _device: 8)
+    monkeypatch.setattr(light, "major", lambda _device: 8)
     Ledger(tmp_path / "here.db").begin(stop())
     assert looked == []
-    monkeypatch.setattr(system, "major", lambda _device: 0)
+    monkeypatch.setattr(light, "major", lambda _device: 0)
     Ledger(tmp_path / "there.db").begin(stop())
     assert looked == [str(tmp_path / "there.db")]
 
@@ -129,7 +129,7 @@ def test_a_file_that_is_removed_or_replaced_while_open_is_noticed(ledger):
 
 
 def test_without_a_home_folder_the_ledger_says_so(monkeypatch):
-    monkeypatch.setattr(paths, "expanduser", lambda path: path)
+    monkeypatch.setattr(light, "expanduser", lambda path: path)
     ledger = Ledger(place.default_path({}) or "")
     assert place.default_path({}) == ""
     with pytest.raises(OSError, match="no home folder"):

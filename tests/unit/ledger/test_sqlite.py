@@ -20,7 +20,7 @@ from notyet import (
     Report,
     Usage,
 )
-from notyet.ledger.file import VERSION, migrate, version_of
+from notyet.ledger.file import VERSION
 from notyet.ledger.owner import is_gone, own_start
 from notyet.ledger.rows import HISTORY_COLUMNS, REPORT_COLUMNS, STOP_COLUMNS
 from support import decide, recorded, rows, stop, substop
@@ -46,15 +46,6 @@ def test_the_tables_have_the_columns_that_are_written(ledger):
     ):
         there = {name for _, name, *_ in rows(ledger, f"PRAGMA table_info({table})")}
         assert set(columns) <= there
-
-
-def test_migrating_twice_changes_nothing():
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        migrate(db)
-        before = db.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
-        migrate(db)
-        assert db.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall() == before
-        assert version_of(db) == VERSION
 
 
 def test_a_decision_comes_back_as_it_went_in(ledger):

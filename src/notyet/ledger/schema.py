@@ -1,0 +1,53 @@
+"""The tables of a ledger: creating them, and bringing a file of an older version up to date."""
+
+from __future__ import annotations
+
+from notyet import light
+from notyet.ledger.file import APPLICATION, FIRST_VERSION, VERSION, expect_readable, version_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from sqlite3 import Connection
+    from typing import Literal
+
+# Each step takes a file to the next version: the first one from FIRST_VERSION to the one after it.
+# A new step raises VERSION in file.py by one. Steps that were released are never edited.
+STEPS: tuple[Callable[[Connection], None], ...] = ()
+
+
+def prepare(db: Connection, path: str, version: int, journal: Literal["WAL", "DELETE"]) -> None:
+    """Create the tables of a new file, or take the steps that an older one lacks."""
+    if not version:  # lets the file shrink later without a copy
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    db.execute(f"PRAGMA journal_mode = {journal}")
+    db.execute("BEGIN IMMEDIATE")
+    expect_readable(path, version_of(db))  # a newer notyet may have been faster
+    db.execute(f"PRAGMA application_id = {APPLICATION}")
+    migrate(db)
+    db.execute("COMMIT")
+
+
+def migrate(db: Connection) -> None:
+    """Create the tables or take the missing steps, inside the caller's transaction."""
+    version = version_of(db)
+    if not version:
+        for statement in statements(schema()):
+            db.execute(statement)  # not executescript, which commits
+        version = FIRST_VERSION
+    for step in STEPS[version - FIRST_VERSION :]:
+        step(db)
+    db.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def schema() -> str:
+    """Return the script of the first version."""
+    path = light.join(light.dirname(__file__), "schema.sql")
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def statements(script: str) -> list[str]:
+    """Split a script of ours; without comments, which SQLite would parse at every start."""
+    bare = "\n".join(line.partition("--")[0].rstrip() for line in script.splitlines())
+    return [part.strip() for part in bare.split(";") if part.strip()]
