@@ -103,7 +103,9 @@ def script(shell: str) -> str:
         "bash": "".join(_BASH.format(kind=kind) for kind in VALUES),
         "zsh": "".join(_ZSH.format(kind=kind) for kind in VALUES),
     }
-    return shtab.complete(parser, shell=shell, root_prefix="notyet", preamble=functions)
+    return shtab.complete(
+        parser, shell=shell, root_prefix="notyet", preamble=functions.get(shell, "")
+    )
 
 
 def _complete(command: str, action: argparse.Action) -> None:

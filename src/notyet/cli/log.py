@@ -7,20 +7,27 @@ import os
 import select
 import sys
 import time
+from typing import TYPE_CHECKING
 
-from notyet.cli.log_list import as_json_object, lines_of
+from notyet.cli.log_show import json_of, show_stop, stop_table
+from notyet.cli.log_stats import show_stats
 from notyet.cli.moments import since_option, until_option
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import one_line, waiting
+from notyet.config.files import NAME, above, root_of
+from notyet.config.load import retention
+from notyet.core.text import bounded, visible
 from notyet.core.verdict import OUTCOMES
-from notyet.errors import LedgerBusy
+from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended, NotyetError
+from notyet.ledger.find import first_look, next_look
+from notyet.ledger.ledger import Ledger
+from notyet.ledger.past import Wish, has_unplaced, numbers, parts, stops, these
+from notyet.ledger.prune import prune, shrink
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from notyet.ledger.ledger import Ledger
-    from notyet.ledger.past import Past, Wish
+    from notyet.ledger.past import Past
 
 SUMMARY = "look back: what stops came to, and which gates are worth their seconds"
 EXAMPLES = (
@@ -28,18 +35,22 @@ EXAMPLES = (
     ("notyet log 41", "everything about one stop, with all that its gates printed"),
     ("notyet log -f --all", "every stop everywhere, as it happens"),
     ("notyet log --outcome blocked --since 2d", "who was sent back in the last two days"),
-    ("notyet log --stats --since 30d", "gate by gate: how often asked, what came of it, how long"),
+    ("notyet log --stats --since 30d", "gate by gate: how often it ran, its results, its time"),
     ("notyet log --json -n all", "one JSON object in each line, for programs"),
-    ("notyet log --prune", "remove now what is older than you keep, and give its space back"),
+    ("notyet log --prune", "remove what is older than you keep, and shrink the file"),
 )
-_MOST = 20
+_DEFAULT_COUNT = 20
 _ALL = -1
-_MOST_DIGITS = 40
+_MAX_DIGITS = 40
+_POLL = 0.3  # seconds between two looks of --follow
+_MAX_WATCHED = 200  # decided stops that --follow looks at again
+_INTERRUPTED = 130  # the exit code that shells have for `tail -f`
+_SIZES = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("id", nargs="?", type=_number, metavar="ID", help="show one stop, whole")
+    parser.add_argument("id", nargs="?", type=_stop_id, metavar="ID", help="show one stop, whole")
     parser.add_argument("--session", default="", metavar="S", help="of it; its beginning is enough")
     parser.add_argument(
         "--outcome",
@@ -63,7 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="of every folder, not of this project")
     parser.add_argument(
-        "-n", type=_most, dest="most", metavar="N", help=f"at most N, or all; default {_MOST}"
+        "-n", type=_count, dest="most", metavar="N", help=f"N, or all; default {_DEFAULT_COUNT}"
     )
     parser.add_argument("--stats", action="store_true", help="what they come to, gate by gate")
     parser.add_argument("-f", "--follow", action="store_true", help="go on with those to come")
@@ -71,18 +82,43 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
+def _stop_id(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > _MAX_DIGITS:
+        wrong = visible(bounded(text, _MAX_DIGITS))
+        raise argparse.ArgumentTypeError(
+            f"a stop has a number, not {wrong!r}; list them: notyet log"
+        )
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if text == "all":
+        return _ALL
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
+    if not is_number or not 0 < int(text) < 1 << 31:
+        wrong = visible(bounded(text, _MAX_DIGITS))
+        raise argparse.ArgumentTypeError(f"a number from 1 up, or all; not {wrong!r}")
+    return int(text)
+
+
 def run(args: argparse.Namespace) -> int:
-    """Show what was asked for; 1 when there is no such stop, or no ledger that can be read."""
+    """Show stops; exit 1 if there is no such stop, or the ledger cannot be read."""
     wrong = _wrong(args)
     if wrong:
         print(f"notyet log: {wrong}", file=sys.stderr)
         return 2
-    from notyet.errors import NotyetError
-    from notyet.ledger.ledger import Ledger
-
     ledger = Ledger(mends=False)
     try:
-        return _do(args, ledger)
+        if args.prune:
+            return _prune(ledger)
+        if args.id is not None:
+            return show_stop(ledger, args.id, as_json=args.json)
+        wish = _wish(args)
+        if args.stats:
+            return show_stats(ledger, wish, _elsewhere, as_json=args.json)
+        if args.follow:
+            return Follow(ledger, wish, as_json=args.json).run()
+        return _list(ledger, wish, is_narrowed=bool(_narrowed(args)), as_json=args.json)
     except NotyetError as error:
         print(f"notyet log: {error}", file=sys.stderr)
         return 1
@@ -93,10 +129,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _wrong(args: argparse.Namespace) -> str:
-    """Say what is wrong with the command line."""
+    """Return what is wrong with the command line."""
     kinds = {"an ID": args.id is not None, "--stats": args.stats, "--follow": args.follow}
-    kinds["--prune"] = args.prune
-    chosen = [name for name, is_chosen in kinds.items() if is_chosen]
+    chosen = [name for name, is_chosen in (kinds | {"--prune": args.prune}).items() if is_chosen]
     if len(chosen) > 1:
         return f"{chosen[0]} and {chosen[1]} do not go together; choose one"
     narrowed = _narrowed(args)
@@ -112,40 +147,13 @@ def _wrong(args: argparse.Namespace) -> str:
 
 
 def _narrowed(args: argparse.Namespace) -> list[str]:
-    given = {
-        "--session": args.session,
-        "--outcome": args.outcome,
-        "--host": args.host,
-        "--gate": args.gate,
-        "--since": args.since,
-        "--until": args.until,
-        "-n": args.most,
-    }
-    return [name for name, value in given.items() if value]
-
-
-def _do(args: argparse.Namespace, ledger: Ledger) -> int:
-    if args.prune:
-        return prune(ledger)
-    if args.id is not None:
-        from notyet.cli.log_show import show_one
-
-        return show_one(ledger, args.id, as_json=args.json)
-    wish = _wish(args)
-    if args.stats:
-        from notyet.cli.log_list import show_stats
-
-        return show_stats(ledger, wish, as_json=args.json)
-    if args.follow:
-        return follow(ledger, wish, as_json=args.json)
-    from notyet.cli.log_list import show_list
-
-    return show_list(ledger, wish, is_narrowed=bool(_narrowed(args)), as_json=args.json)
+    """Return the options that choose some of the stops."""
+    options = ("session", "outcome", "host", "gate", "since", "until")
+    chosen = [f"--{name}" for name in options if getattr(args, name)]
+    return [*chosen, "-n"] if args.most else chosen
 
 
 def _wish(args: argparse.Namespace) -> Wish:
-    from notyet.ledger.past import Wish
-
     return Wish(
         session=args.session,
         outcomes=tuple(dict.fromkeys(args.outcome)),
@@ -154,59 +162,59 @@ def _wish(args: argparse.Namespace) -> Wish:
         gate=args.gate.encode("utf-8", "replace").decode(),  # as it is stored
         since=args.since,
         until=args.until,
-        most=args.most or (_ALL if args.stats else _MOST),
+        most=args.most or (_ALL if args.stats else _DEFAULT_COUNT),
     )
 
 
 def project_of(folder: str) -> str:
-    """Return the project that a folder is in: of the nearest notyet.toml, else its repository."""
-    from notyet.config.files import NAME, above, root_of
-
+    """Return the project of a folder: that of the nearest notyet.toml, else its repository."""
     for place in above(folder):
         if os.path.isfile(os.path.join(place, NAME)):
             return place
     return root_of(folder)
 
 
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS:
-        raise argparse.ArgumentTypeError(
-            f"a stop has a number, not {one_line(text, _MOST_DIGITS)!r}; list them: notyet log"
-        )
-    return int(text)
-
-
-def _most(text: str) -> int:
-    if text == "all":
-        return _ALL
-    is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
-    if not is_number or not 0 < int(text) < 1 << 31:
-        raise argparse.ArgumentTypeError(
-            f"a number from 1 up, or all; not {one_line(text, _MOST_DIGITS)!r}"
-        )
-    return int(text)
-
-
-_PAUSE = 0.3  # seconds between two looks
-_MOST_WATCHED = 200  # stops that may still change; those that are being asked, whatever they are
-_INTERRUPTED = 130  # as a shell has it for `tail -f`
-
-
-def follow(ledger: Ledger, wish: Wish, *, as_json: bool) -> int:
-    """Print the last stops, and then each new one; ends with Ctrl-C, or when nobody reads."""
-    following = _Following(ledger, wish, as_json=as_json)
-    try:
-        following.begin()
-        while not _is_deserted():
-            if not following.look():
-                time.sleep(_PAUSE)
-    except KeyboardInterrupt:
-        return _INTERRUPTED
+def _list(ledger: Ledger, wish: Wish, *, is_narrowed: bool, as_json: bool) -> int:
+    """Print stops, the newest last."""
+    found = numbers(ledger, wish)[::-1]
+    if not found and not as_json:
+        print(_nothing(ledger, wish, is_narrowed=is_narrowed))
+    # All of a large ledger would not fit into memory: print part by part.
+    some = list(parts(found))
+    for number, ids in enumerate(some):
+        pasts = these(ledger, ids)[::-1]
+        if as_json:
+            lines = [json_line(json_of(past)) for past in pasts]
+        else:
+            lines = stop_table(pasts, is_growing=len(some) > 1)[1 if number else 0 :]
+        for line in lines:
+            print(line)
     return 0
 
 
-class _Following:
-    """What was shown, and what of it may still change."""
+def _nothing(ledger: Ledger, wish: Wish, *, is_narrowed: bool) -> str:
+    if not os.path.exists(ledger.path) or not stops(ledger, Wish(most=1)):
+        connect = "connect an agent with: notyet install claude (or codex)"
+        return f"no stops yet; {connect}, or try: notyet demo"
+    place = one_line(wish.place, 200)
+    if not is_narrowed:
+        return f"no stops in {place} are known; {_elsewhere(ledger)}"
+    return (
+        f"no stop in {place} is like that; {_elsewhere(ledger)}"
+        if place
+        else "no stop is like that"
+    )
+
+
+def _elsewhere(ledger: Ledger) -> str:
+    """Return where else there may be stops that a user misses in a folder."""
+    if has_unplaced(ledger):
+        return "those of other folders, and of an older notyet, which did not note them: add --all"
+    return "those of other folders: add --all"
+
+
+class Follow:
+    """`--follow`: print the last stops, then each new or changed one."""
 
     def __init__(self, ledger: Ledger, wish: Wish, *, as_json: bool) -> None:
         self._ledger = ledger
@@ -214,78 +222,79 @@ class _Following:
         self._as_json = as_json
         self._file = _identity(ledger.path)
         self._newest = 0
-        self._shown: dict[int, str] = {}  # outcomes that may change
+        self._watched: dict[int, str] = {}  # outcomes that may change
         self._has_head = False
 
-    def begin(self) -> None:
-        """Print the last stops, as without `-f`."""
-        from notyet.ledger.find import first_look
+    def run(self) -> int:
+        """Print until Ctrl-C, or until the reader is gone."""
+        try:
+            self.begin()
+            while not _is_reader_gone():
+                if not self.look():
+                    time.sleep(_POLL)
+        except KeyboardInterrupt:
+            return _INTERRUPTED
+        return 0
 
+    def begin(self) -> None:
+        """Print the last stops, as without `--follow`."""
         if self._file is None:
             return
         news = first_look(self._ledger, self._wish)
         self._newest = news.newest
-        for past in (*news.watched, *news.fresh):
-            self._watch(past)
-        self._show(news.fresh)
+        self._watch((*news.watched, *news.fresh))
+        self._print(news.fresh)
 
     def look(self) -> bool:
-        """Print what happened since the last look; tell whether there is more at once."""
-        from notyet.ledger.find import next_look
-
+        """Print what happened since the last look; return True if there is more at once."""
         file = _identity(self._ledger.path)
-        if file != self._file:  # made only now, or replaced: its numbers begin anew
+        if file != self._file:  # made just now, or replaced: its numbers begin anew
             self._file, self._newest = file, 0
-            self._shown.clear()
+            self._watched.clear()
         if file is None:
             return False
         try:
-            news = next_look(self._ledger, self._wish, list(self._shown), self._newest)
-        except LedgerBusy:  # it is asked again in a moment, from the same number on
+            news = next_look(self._ledger, self._wish, list(self._watched), self._newest)
+        except LedgerBusy:
             return False
         self._newest = news.newest
-        changed = [past for past in news.watched if past.outcome != self._shown[past.id]]
-        for past in (*news.watched, *news.fresh):
-            self._watch(past)
-        self._show(sorted((*changed, *news.fresh), key=lambda past: past.id))
+        changed = [past for past in news.watched if past.outcome != self._watched[past.id]]
+        self._watch((*news.watched, *news.fresh))
+        self._print(sorted((*changed, *news.fresh), key=lambda past: past.id))
         return not news.is_all
 
-    def _watch(self, past: Past) -> None:
-        """Keep in mind what may change: of those that are being asked all, of others the newest."""
-        # The host overrides a send-back, if it does, before the next stop of that agent. Whether
-        # one is lost we only see from here.
-        may_change = past.outcome == "asking" or past.why == "lost"
-        if may_change or (past.outcome == "blocked" and not past.followed):
-            self._shown[past.id] = past.outcome
-        else:
-            self._shown.pop(past.id, None)
-        if len(self._shown) > _MOST_WATCHED:
-            decided = [number for number, known in self._shown.items() if known != "asking"]
-            for number in sorted(decided)[: len(self._shown) - _MOST_WATCHED]:
-                del self._shown[number]
+    def _watch(self, pasts: Sequence[Past]) -> None:
+        """Remember the outcomes that may change: all that are asking, the newest of the others."""
+        for past in pasts:
+            # A host overrides a send-back before the next stop of that agent.
+            may_change = past.outcome == "asking" or past.why == "lost"
+            if may_change or (past.outcome == "blocked" and not past.followed):
+                self._watched[past.id] = past.outcome
+            else:
+                self._watched.pop(past.id, None)
+        decided = sorted(number for number, known in self._watched.items() if known != "asking")
+        for number in decided[: max(0, len(self._watched) - _MAX_WATCHED)]:
+            del self._watched[number]
 
-    def _show(self, found: Sequence[Past]) -> None:
-        found = [past for past in found if self._is_wanted(past)]
+    def _print(self, found: Sequence[Past]) -> None:
+        outcomes, gate = self._wish.outcomes, self._wish.gate
+        found = [
+            past
+            for past in found
+            if past.outcome != "asking"
+            and (not outcomes or past.outcome in outcomes)
+            and (not gate or any(report.gate == gate for report in past.reports))
+        ]
         if not found:
             return
         if self._as_json:
-            lines = [json_line(as_json_object(past)) for past in found]
+            lines = [json_line(json_of(past)) for past in found]
         else:
-            head, *lines = lines_of(found, is_growing=True)
-            if not self._has_head:
-                lines.insert(0, head)
-                self._has_head = True
+            lines = stop_table(found, is_growing=True)[1 if self._has_head else 0 :]
+            self._has_head = True
         for line in lines:
             print(line)
         sys.stdout.flush()
-
-    def _is_wanted(self, past: Past) -> bool:
-        outcomes, gate = self._wish.outcomes, self._wish.gate
-        return (
-            past.outcome != "asking"
-            and (not outcomes or past.outcome in outcomes)
-            and (not gate or any(report.gate == gate for report in past.reports))
-        )
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -296,8 +305,7 @@ def _identity(path: str) -> tuple[int, int] | None:
     return info.st_dev, info.st_ino
 
 
-def _is_deserted() -> bool:
-    """Tell whether the reader of our output is gone, before we have anything to write."""
+def _is_reader_gone() -> bool:
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)
@@ -306,49 +314,35 @@ def _is_deserted() -> bool:
         return False
 
 
-_UNITS = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
-
-
-def prune(ledger: Ledger) -> int:
-    """Remove what is too old or too much, and say what that was. Raises NotyetError."""
-    from notyet.config.load import retention
-    from notyet.ledger.prune import prune, shrink
-
+def _prune(ledger: Ledger) -> int:
+    """Remove what is too old or too much, and print what that was. Raises NotyetError."""
     wanted = retention(os.environ)
     if not os.path.exists(ledger.path):
         print("nothing to remove: there is no ledger yet")
         return 0
-    with waiting("removing what is old ..."):
-        _bring_up_to_date(ledger)
+    with waiting("removing old stops ..."):
+        _migrate(ledger)
         removed = prune(ledger, wanted)
         freed = shrink(ledger)
-    counts = {
-        "stop": removed.stops,
-        "task": removed.tasks,
-        "agent": removed.agents,
-        "log": removed.logs,
-    }
-    parts = [
-        f"{count} {name if count == 1 else name + 's'}" for name, count in counts.items() if count
-    ]
-    done = f"removed {', '.join(parts)}" if parts else "nothing to remove"
+    counts = {"stop": removed.stops, "task": removed.tasks}
+    counts |= {"agent": removed.agents, "log": removed.logs}
+    gone = [f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items() if count]
+    done = f"removed {', '.join(gone)}" if gone else "nothing to remove"
     size = f"{ledger.path} has {size_of(os.path.getsize(ledger.path))}"
-    if parts or freed:
+    if gone or freed:
         size += f" now, {size_of(freed)} less"
     print(f"{done}; {size}")
     return 0
 
 
-def _bring_up_to_date(ledger: Ledger) -> None:
-    """Let a ledger of an older notyet become one of ours; a damaged one is left to a stop."""
-    from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended
-
+def _migrate(ledger: Ledger) -> None:
+    """Migrate a ledger of an older notyet; leave a damaged one to a stop."""
     try:
         ledger.file.read(lambda _: None)
     except LedgerUnmended as unmended:
-        newer = type(ledger)(ledger.path)
+        newer = Ledger(ledger.path)
         try:
-            newer.file.checkpoint()  # which opens it, and sets nothing aside
+            newer.file.checkpoint()  # opens it, and sets nothing aside
         except LedgerBusy:
             raise
         except LedgerError:
@@ -358,8 +352,8 @@ def _bring_up_to_date(ledger: Ledger) -> None:
 
 
 def size_of(count: int) -> str:
-    """Return a number of bytes as people say it."""
-    for unit, name in _UNITS:
+    """Return a number of bytes in kB, MB or GB."""
+    for unit, name in _SIZES:
         if count >= unit:
             return f"{count / unit:.1f} {name}"
     return f"{count} bytes"

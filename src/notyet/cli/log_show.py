@@ -1,36 +1,141 @@
-"""`notyet log ID`: everything about one stop."""
+"""Stops as `notyet log` shows them: rows of a table, JSON, and a page about one."""
 
 from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
-from notyet.cli.log_list import OVERRIDDEN, as_json_object, remark, words_of
 from notyet.cli.moments import age, exactly, when
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import OUTCOME_COLOURS, Style, one_line, table
-from notyet.core.text import clean, visible
+from notyet.cli.terminal import OUTCOME_COLOURS, Style, one_line, outcome_cell, table
+from notyet.core.record import plain
+from notyet.core.text import bounded, clean, visible
+from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.errors import Refused
+from notyet.ledger.past import around, stop
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, TextIO
+
+    from notyet.cli.terminal import Cell
     from notyet.core.verdict import Report
     from notyet.ledger.ledger import Ledger
     from notyet.ledger.past import Past
 
-_NAME = 10  # columns
-_MOST_READ = 64 << 20  # bytes of a log
-_SPARED = {
+HEAD = ("ID", "WHEN", "HOST", "SESSION", "AGENT", "OUTCOME", "GATES")
+_WIDTHS = (6, 12, 8, 8, 8, 11)  # of all but the last column, in a table that grows
+_ID_LENGTH = 8  # characters of a session or an agent
+_MAX_TEXT = 2_000  # characters of a text in JSON about many stops
+_MAX_LOG = 64 << 20  # bytes that are read of a log
+_NAME = 10  # columns of a name on the page of one stop
+_MARKS = {"allowed": "✓", "blocked": "✗", "halted": "■", "problem": "!"}
+_NOT_RUN = {"remembered": "✓ remembered", "unchanged": "- unchanged", "not_asked": "- not asked"}
+_REMARKS = {"asking": "still being asked", "overridden": "then let go by the host"}
+_LOST = "lost: the process that asked its gates is gone"
+_SKIPPED = {
     "passed": "it had passed on the same files before",
     "unchanged": "no file had changed since the agent began",
 }
-_ENDINGS = {"done": "the agent was done"}
 
 
-def show_one(ledger: Ledger, number: int, *, as_json: bool) -> int:
-    """Print one stop. Raises Refused where there is none of that number."""
-    from notyet.ledger.past import around, stop
+def stop_table(
+    found: Sequence[Past], stream: TextIO | None = None, *, is_growing: bool = False
+) -> list[str]:
+    """Return the lines of a table of stops.
 
+    One that grows has fixed columns; another has no column for agents if all are main agents.
+    """
+    head: tuple[str, ...] = HEAD
+    rows = [_row(past) for past in found]
+    if not is_growing and not any(past.agent_id for past in found):
+        at = HEAD.index("AGENT")
+        head = HEAD[:at] + HEAD[at + 1 :]
+        rows = [row[:at] + row[at + 1 :] for row in rows]
+    least = _WIDTHS if is_growing else ()
+    return table(head, rows, Style(stream or sys.stdout), right=("ID",), least=least)
+
+
+def _row(past: Past) -> tuple[Cell, ...]:
+    odd = f"odd: {one_line(', '.join(past.odd), 200)}" if past.odd else ""
+    gates = ", ".join(map(_brief, past.reports))
+    return (
+        str(past.id),
+        when(past.begun_at),
+        past.host,
+        past.session_id[:_ID_LENGTH] or "-",
+        past.agent_id[:_ID_LENGTH] or "main",
+        outcome_cell(past.outcome),
+        "; ".join(part for part in (odd, gates, _remark(past)) if part),
+    )
+
+
+def _brief(report: Report) -> str:
+    """Return the result of one gate, in a few words."""
+    gate = one_line(report.gate, 30)
+    if report.status in _NOT_RUN:
+        return f"{gate} {_NOT_RUN[report.status]}"
+    kind = f" {report.answer.kind}" if isinstance(report.answer, Problem) else ""
+    watched = " (watches)" if report.observed and report.status != "allowed" else ""
+    return f"{gate} {_MARKS[report.status]}{kind} {age(report.seconds)}{watched}"
+
+
+def _remark(past: Past) -> str:
+    """Return what the outcome alone does not say."""
+    if past.outcome == "blocked":
+        count = f"sent back {past.count}/{past.limit}"
+        return count if past.followed else f"{count}, no stop since"
+    if past.outcome == "passed":
+        times = "send-back" if past.count == 1 else "send-backs"
+        return f"after {past.count} {times}" if past.count else ""
+    if past.why == "lost":
+        return _LOST
+    return _REMARKS.get(past.outcome) or one_line(past.why, 300)
+
+
+def json_of(past: Past, *, whole: bool = False) -> dict[str, Any]:
+    """Return a stop as plain types; times are in seconds since 1970."""
+    known = {name: plain(past.__dict__[name]) for name in past._fields}
+    known["event"] = {
+        name: known["event"][name]
+        for name, value in past.event.__dict__.items()
+        if value != past.event._defaults[name]  # noqa: SLF001  # our own record
+    }
+    known["reports"] = [_json_report(report, whole=whole) for report in past.reports]
+    return known if whole else {name: _shortened(value) for name, value in known.items()}
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, str):
+        return bounded(value, _MAX_TEXT)
+    if isinstance(value, dict):
+        return {name: _shortened(item) for name, item in value.items()}
+    return [_shortened(item) for item in value] if isinstance(value, list) else value
+
+
+def _json_report(report: Report, *, whole: bool) -> dict[str, Any]:
+    said, reason = _said(report)
+    known = {name: plain(value) for name, value in report.__dict__.items()}
+    for name in ("answer", "passed_on", "failed_on", *(() if whole else ("output",))):
+        del known[name]
+    return {"gate": report.gate, "status": report.status, "said": said, "reason": reason, **known}
+
+
+def _said(report: Report) -> tuple[str, str]:
+    """Return what a gate said, and its reason in a word."""
+    answer = report.answer
+    if isinstance(answer, Block):
+        return answer.prompt, answer.reason
+    if isinstance(answer, Halt):
+        return answer.reason, ""
+    if isinstance(answer, Problem):
+        return answer.detail, answer.kind
+    return (answer.note if isinstance(answer, Allow) else ""), ""
+
+
+def show_stop(ledger: Ledger, number: int, *, as_json: bool) -> int:
+    """Print everything about one stop. Raises Refused if there is no such stop."""
     past = stop(ledger, number)
     if past is None:
         if not os.path.exists(ledger.path):
@@ -38,146 +143,147 @@ def show_one(ledger: Ledger, number: int, *, as_json: bool) -> int:
         raise Refused(f"there is no stop {number}; list them with: notyet log --all")
     near = around(ledger, number)
     if as_json:
-        known = as_json_object(past, whole=True)
+        known = json_of(past, whole=True)
         known["turn_stops"] = [{"id": one.id, "outcome": one.outcome} for one in near]
         for known_report, report in zip(known["reports"], past.reports, strict=True):
-            known_report["output"], known_report["log_pruned"] = whole_output(report)
+            known_report["output"], known_report["log_pruned"] = _whole_output(report)
         print(json_line(known))
         return 0
-    page = _Page()
-    page.head(past)
-    page.event(past)
-    page.turn(past, near)
-    page.gates(past)
+    page = _Page(past)
+    page.head()
+    page.event()
+    page.turn(near)
+    page.gates()
     page.text("told", past.prompt)
     for report in past.reports:
         page.output(report)
     return 0
 
 
-def whole_output(report: Report) -> tuple[str, bool]:
-    """Return all that a gate printed, as far as it is kept; and whether its log was pruned."""
+def _whole_output(report: Report) -> tuple[str, bool]:
+    """Return all that a gate printed, as far as it is kept; and True if its log was pruned."""
     if not report.log:
         return report.output, False
     try:
-        # A pipe in its place would make us wait.
+        # Not to wait for a pipe in its place.
         descriptor = os.open(report.log, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
-            return file.read(_MOST_READ).decode("utf-8", "replace"), False
+            return file.read(_MAX_LOG).decode("utf-8", "replace"), False
     except (OSError, ValueError):
         return report.output, True
 
 
 class _Page:
-    """Prints names on the left and what they are on the right."""
+    """Prints one stop: names on the left, values on the right."""
 
-    def __init__(self) -> None:
+    def __init__(self, past: Past) -> None:
+        self._past = past
         self._style = Style(sys.stdout)
 
-    def fact(self, name: str, value: str) -> None:
+    def fact(self, name: str, value: str, colour: str = "") -> None:
         """Print one line."""
-        print(f"{self._style.paint(f'{name:<{_NAME}}', 'bold')}{value}".rstrip())
+        shown = self._style.paint(f"{name:<{_NAME}}", "bold")
+        print(f"{shown}{self._style.paint(value, colour)}".rstrip())
 
     def text(self, name: str, text: str) -> None:
-        """Print a text of many lines beside its name."""
+        """Print a text of many lines."""
         for line in clean(text).strip("\n").split("\n") if text.strip() else ():
             self.fact(name, line)
             name = ""
 
-    def head(self, past: Past) -> None:
-        """Print what it came to."""
+    def head(self) -> None:
+        """Print the outcome, and what explains it."""
+        past = self._past
         outcome = self._style.paint(past.outcome, OUTCOME_COLOURS.get(past.outcome, "bold"))
-        said = "" if past.outcome == "overridden" else remark(past)
-        self.fact("stop", f"{past.id}  {outcome}{f' ({said})' if said else ''}")
+        remark = "" if past.outcome == "overridden" else _remark(past)
+        self.fact("stop", f"{past.id}  {outcome}{f' ({remark})' if remark else ''}")
         if past.outcome == "overridden":
-            self.fact("", f"{OVERRIDDEN} ({past.count}/{past.limit})")
+            let_go = "the host let the agent go although it had been sent back"
+            self.fact("", f"{let_go} ({past.count}/{past.limit})")
         took = "" if past.ended_at is None else f", took {age(past.ended_at - past.begun_at)}"
         self.fact("when", exactly(past.begun_at) + took)
-        if past.why and past.why not in said:
+        if past.why and past.why not in remark:
             self.text("held by" if past.verdict == "block" else "why", past.why)
-        if past.reason and past.reason not in {past.prompt, *_said(past)}:
+        said = [text for report in past.reports for text in _said(report)]
+        if past.reason and past.reason not in {past.prompt, *said}:
             self.text("reason", past.reason)
         if past.limit:
             self.fact("limit", f"{past.limit} send-backs, by {one_line(past.limit_source, 200)}")
         if past.odd:
-            columns = one_line(", ".join(past.odd), 2_000)
-            self.fact("odd", self._style.paint(columns, "yellow"))
+            self.fact("odd", one_line(", ".join(past.odd), 2_000), "yellow")
         if past.repeated:
             self.fact("repeated", f"its answer was given {past.repeated} more times")
         for warning in past.warnings:
-            self.fact("warning", self._style.paint(one_line(warning, 2_000), "yellow"))
+            self.fact("warning", one_line(warning, 2_000), "yellow")
 
-    def event(self, past: Past) -> None:
-        """Print who wanted to stop, and where."""
-        event = past.event
+    def event(self) -> None:
+        """Print which agent wanted to stop, and where."""
+        past, event = self._past, self._past.event
         version = f" {visible(event.host_version)}" if event.host_version else ""
         self.fact("host", f"{one_line(past.host, 200)}{version}")
         self.fact("session", one_line(past.session_id, 300) or "-")
         kinds = [event.agent_type, event.agent_name, event.label, event.model]
         known = ", ".join(one_line(kind, 100) for kind in kinds if kind)
-        who = one_line(past.agent_id, 200) or ("main" if past.scope == "agent" else "a subagent")
-        self.fact("agent", f"{who}{f' ({known})' if known else ''}")
-        if past.place or event.cwd:
-            self.fact("folder", one_line(past.place or event.cwd, 2_000))
-        if event.workspace:
-            self.fact("workspace", one_line(event.workspace, 2_000))
-        if past.task:
-            self.fact("task", one_line(past.task, 200))
-        self.fact("ending", _ENDINGS.get(event.ending, event.ending))
-        for name, text in (("error", event.error), ("said", event.last_message)):
-            self.text(name, text or "")
+        agent = one_line(past.agent_id, 200) or ("main" if past.scope == "agent" else "a subagent")
+        self.fact("agent", f"{agent}{f' ({known})' if known else ''}")
+        for name, value in (
+            ("folder", past.place or event.cwd),
+            ("workspace", event.workspace),
+            ("task", past.task),
+        ):
+            if value:
+                self.fact(name, one_line(value, 2_000))
+        self.fact("ending", "the agent was done" if event.ending == "done" else event.ending)
+        self.text("error", event.error or "")
+        self.text("said", event.last_message or "")
 
-    def turn(self, past: Past, near: list[Past]) -> None:
-        """Print what came before and after, in the same turn."""
+    def turn(self, near: list[Past]) -> None:
+        """Print the other stops of the same turn."""
+        past = self._past
         if not past.turn:
             return
         self.fact("turn", f"{past.turn}{'' if near else ', with no other stop'}")
         for other in near:
             name = "  before" if other.id < past.id else "  after"
-            said = remark(other)
-            words = f"{other.outcome}{f' ({said})' if said else ''}"
+            remark = _remark(other)
+            words = f"{other.outcome}{f' ({remark})' if remark else ''}"
             self.fact(name, f"stop {other.id}, {when(other.begun_at)}: {words}")
 
-    def gates(self, past: Past) -> None:
-        """Print how each gate ended."""
-        if not past.reports:
+    def gates(self) -> None:
+        """Print the result of each gate."""
+        if not self._past.reports:
             return
+        blank = " " * (_NAME - 2)
         rows = [
-            (f"{'':<{_NAME - 2}}", report.gate, report.status, age(report.seconds), _how(report))
-            for report in past.reports
+            (blank, report.gate, report.status, age(report.seconds), _how(report))
+            for report in self._past.reports
         ]
-        lines = table(
-            (f"{'gates':<{_NAME - 2}}", "gate", "result", "time", "how"), rows, self._style
-        )
-        for line in lines:
+        head = (f"{'gates':<{_NAME - 2}}", "gate", "result", "time", "how")
+        for line in table(head, rows, self._style):
             print(line)
 
     def output(self, report: Report) -> None:
-        """Print what a gate said and printed."""
-        said, _ = words_of(report)
-        output, is_pruned = whole_output(report)
-        gate = one_line(report.gate, 200)
+        """Print what a gate printed, or else said."""
+        said, _ = _said(report)
+        output, is_pruned = _whole_output(report)
         if is_pruned:
-            lost = f"{one_line(report.log, 500)} was removed to make room; this is what is left"
-            self.fact("pruned", self._style.paint(lost, "yellow"))
+            log = one_line(report.log, 500)
+            self.fact("pruned", f"{log} was removed to make room; this is what is left", "yellow")
         shown = output if output.strip() else said
         if not shown.strip():
             return
         what = "printed" if output.strip() else "said"
         hidden = " (and wants it hidden)" if report.hidden else ""
-        print(f"\n{self._style.paint(f'{gate} {what}{hidden}:', 'bold')}")
+        title = f"{one_line(report.gate, 200)} {what}{hidden}:"
+        print(f"\n{self._style.paint(title, 'bold')}")
         for line in clean(shown).strip("\n").split("\n"):
             print(f"  {line}".rstrip())
 
 
-def _said(past: Past) -> list[str]:
-    return [text for report in past.reports for text in words_of(report)]
-
-
 def _how(report: Report) -> str:
-    said, reason = words_of(report)
+    said, reason = _said(report)
     parts = [
-        _SPARED.get(report.spared, ""),
+        _SKIPPED.get(report.spared, ""),
         report.exit,
         reason if reason != said else "",
         said if report.status == "problem" else "",

@@ -32,7 +32,7 @@ def give_up_unwritable() -> None:
             give_up(stream)
 
 
-_IN_ASCII = {"✓": "ok", "✗": "x", "…": "...", "·": "-"}
+_IN_ASCII = {"✓": "ok", "✗": "x", "■": "halt", "…": "...", "·": "-"}
 
 
 def _replace_unencodable(error: UnicodeError) -> tuple[str | bytes, int]:

@@ -1,0 +1,136 @@
+"""`notyet log --stats`: what each gate costs, and what it brings."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from notyet.cli.moments import age, exactly
+from notyet.cli.streams import json_line
+from notyet.cli.terminal import Style, one_line, table
+from notyet.core.record import as_dict
+from notyet.ledger.stats import stats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.past import Wish
+    from notyet.ledger.stats import GateStats
+
+_HEAD = (
+    "GATE", "ASKED", "SPARED", "BLOCKED", "HALTED", "BROKEN", "P50", "P95", "IN ALL", "MENDED",
+    "WORTH IT?",
+)  # fmt: skip
+_WATCHING = {"GATE": "WATCHING", "BLOCKED": "WOULD BLOCK", "HALTED": "WOULD HALT"}
+_LEFT = ("GATE", "WATCHING", "MENDED", "WORTH IT?")  # columns aligned to the left
+_FEW = 10  # answers, below which a share says little
+_FEW_BLOCKS = 5
+_OFTEN = 0.5  # of the blocks led to a pass
+_BROKEN = 0.2  # of the runs gave no answer
+_SLOW = 30.0  # seconds
+
+
+def show_stats(
+    ledger: Ledger, wish: Wish, elsewhere: Callable[[Ledger], str], *, as_json: bool
+) -> int:
+    """Print what the wanted stops come to, gate by gate."""
+    found = stats(ledger, wish)
+    if as_json:
+        for gate in found.gates:
+            print(json_line({"kind": "gate", **as_dict(gate), "verdict": verdict(gate)}))
+        totals = {name: value for name, value in as_dict(found).items() if name != "gates"}
+        print(json_line({"kind": "stops", **totals}))
+        return 0
+    where = f" in {one_line(wish.place, 200)}" if wish.place else ""
+    if not found.stops:
+        print(f"no stops{where} to count{f'; {elsewhere(ledger)}' if where else ''}")
+        return 0
+    for watches in (False, True):
+        gates = [gate for gate in found.gates if gate.watches is watches]
+        if gates:
+            _print_table(gates)
+    if not found.gates:
+        print("no gate was asked\n")
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in found.outcomes.items())
+    print(f"{'1 stop' if found.stops == 1 else f'{found.stops:,} stops'}{where}: {outcomes}")
+    print(f"from {exactly(found.first_at)} to {exactly(found.last_at)}")
+    if not found.is_all:
+        print(f"only the newest {found.stops:,} were counted; choose others with --until")
+    return 0
+
+
+def _print_table(gates: list[GateStats]) -> None:
+    """Print gates that all watch or all block, without the columns that none of them needs."""
+    watches = gates[0].watches
+    left_out = set() if any(gate.halted for gate in gates) else {"HALTED"}
+    left_out |= {"MENDED"} if watches else set()
+    shown = [at for at, name in enumerate(_HEAD) if name not in left_out]
+    names = [_WATCHING.get(_HEAD[at], _HEAD[at]) if watches else _HEAD[at] for at in shown]
+    rows = [[_row(gate)[at] for at in shown] for gate in gates]
+    right = [name for name in names if name not in _LEFT]
+    for line in table(names, rows, Style(sys.stdout), right=right):
+        print(line)
+    print()
+
+
+def _row(gate: GateStats) -> tuple[str, ...]:
+    broken = str(gate.problems)
+    if gate.problems and not gate.watches:
+        parts = ((gate.held, "held"), (gate.failed_open, "let go"))
+        broken = ", ".join(f"{count} {word}" for count, word in parts if count)
+    share = f"{gate.led_to_pass}/{gate.sent_back}" if gate.sent_back else "-"
+    if gate.sent_back >= _FEW_BLOCKS:
+        share += f" ({100 * gate.led_to_pass / gate.sent_back:.0f}%)"
+    return (
+        gate.gate,
+        str(gate.asked),
+        str(gate.spared),
+        str(gate.blocked),
+        str(gate.halted),
+        broken,
+        age(gate.p50) if gate.asked else "-",
+        age(gate.p95) if gate.asked else "-",
+        age(gate.seconds),
+        share,
+        verdict(gate),
+    )
+
+
+def verdict(gate: GateStats) -> str:
+    """Return in plain words whether a gate is worth its time, as far as the numbers say."""
+    asked = gate.asked
+    if not asked:
+        return "never asked: nothing changed" if gate.spared else "never asked"
+    if asked < _FEW:
+        return f"too early to say: asked {asked} times" if asked > 1 else "too early: asked once"
+    if gate.problems / asked >= _BROKEN:
+        return f"broken in {100 * gate.problems / asked:.0f}% of its questions: look at it"
+    cost = f"costs {age(gate.p50)} each"
+    if gate.watches:
+        times = f"{gate.stopped} times" if gate.stopped != 1 else "once"
+        return f"only watches; would have {_stopped(gate)} {times}, {cost}"
+    if gate.stopped or gate.held:
+        return _worth(gate)
+    slow = gate.p50 >= _SLOW
+    return f"never blocked, {f'and {cost}: is it needed at every stop?' if slow else cost}"
+
+
+def _worth(gate: GateStats) -> str:
+    """Return what came of the blocks of a gate."""
+    each = age(gate.seconds / (gate.stopped + gate.held))
+    if not gate.sent_back:
+        if gate.halted:
+            return f"{_stopped(gate)}, once per {each} of asking"
+        return "blocked, but never sent anybody back: see limits"
+    if gate.sent_back < _FEW_BLOCKS:
+        return f"few blocks so far; one per {each} of asking"
+    if gate.led_to_pass / gate.sent_back >= _OFTEN:
+        return f"yes: its blocks are mended, one per {each} of asking"
+    return "its blocks are rarely mended in the same turn: is its message clear?"
+
+
+def _stopped(gate: GateStats) -> str:
+    if not gate.halted:
+        return "blocked"
+    return "blocked or ended the turn" if gate.blocked else "ended the turn"
