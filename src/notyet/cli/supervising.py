@@ -1,12 +1,15 @@
-"""What `with` and `tasks` have in common: tasks of the dead, and how to go on with a session."""
+"""What `with` and `tasks` share: end the tasks of dead processes, resume a conversation."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
+from typing import TYPE_CHECKING
 
 from notyet.cli.terminal import one_line
+from notyet.ledger.tasks import Tasks
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -15,24 +18,17 @@ if TYPE_CHECKING:
     from notyet.ledger.ledger import Ledger
     from notyet.supervise import Supervisor
 
-PROGRAM = "notyet with"  # whose tasks these two recover
-_PATIENCE = 30.0  # seconds for ending the agents that dead processes left behind
-_ENDED = {"ended", "superseded"}
-_LONGEST_NAME = 60
+PROGRAM = "notyet with"  # whose tasks these commands recover
+_TIMEOUT = 30.0  # seconds for ending the agents that dead processes left behind
 
 
 def orphaned(ledger: Ledger) -> list[TaskView]:
     """Return the tasks whose process is gone."""
-    from notyet.ledger.tasks import Tasks
-
-    views = Tasks(ledger).active()
-    return [view for view in views if not view.owner_alive]
+    return [view for view in Tasks(ledger).active() if not view.owner_alive]
 
 
-def at_work_on(ledger: Ledger, agent: str, session: str) -> str:
-    """Return the task of a living process that is at work on an agent's session, if any."""
-    from notyet.ledger.tasks import Tasks
-
+def task_of_session(ledger: Ledger, agent: str, session: str) -> str:
+    """Return the task of a living process that works in an agent's session; empty for none."""
     tasks = Tasks(ledger)
     for view in tasks.active():
         if view.agent == agent and view.owner_alive:
@@ -43,18 +39,17 @@ def at_work_on(ledger: Ledger, agent: str, session: str) -> str:
 
 
 async def recover(supervisor: Supervisor, ledger: Ledger) -> list[str]:
-    """End what dead processes left unfinished; say in a line each what was found.
+    """End what dead processes left unfinished; return a line about each task.
 
-    Their results stay in the outbox: somebody may come back for them.
+    Their results stay in the outbox, for the program that launched them.
     """
     lost = orphaned(ledger)
     if not lost:
         return []
-    handles = await supervisor.recover(unfinished="end")
-    taken = {handle.task_id: handle for handle in handles}
+    handles = {one.task_id: one for one in await supervisor.recover(unfinished="end")}
     said = []
     for view in lost:
-        handle = taken.get(view.task.id)
+        handle = handles.get(view.task.id)
         if handle is None:  # another process was faster
             continue
         if await _has_ended(supervisor, view.task.id):
@@ -62,32 +57,30 @@ async def recover(supervisor: Supervisor, ledger: Ledger) -> list[str]:
                 f"{view.task.id} ({name_of(view)}) was left by a process that is gone, and is "
                 f"interrupted; look at it with: notyet tasks show {view.task.id}"
             )
-        if view.task.scope == "agent":  # its user has been told; nobody else waits for it
+        if view.task.scope == "agent":  # its user knows now, and no parent waits for it
             await handle.result()
     return said
 
 
 async def _has_ended(supervisor: Supervisor, task: str) -> bool:
-    ends = asyncio.get_running_loop().time() + _PATIENCE
-    while asyncio.get_running_loop().time() < ends:
-        if (await supervisor.task(task)).state in _ENDED:
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + _TIMEOUT
+    while loop.time() < ends:
+        if (await supervisor.task(task)).state in {"ended", "superseded"}:
             return True
         await asyncio.sleep(0.05)
     return False
 
 
-def name_of(view: TaskView, most: int = _LONGEST_NAME) -> str:
+def name_of(view: TaskView, columns: int = 60) -> str:
     """Return a task's label, or the first words of its prompt."""
-    return one_line(view.task.label or view.task.prompt, most)
+    return one_line(view.task.label or view.task.prompt, columns)
 
 
 def resume_command(
     ref: Mapping[str, Any], session: str, cwd: str, *, script: str = "FILE", workspace: str = ""
 ) -> str:
-    """Return the command that goes on with a session; empty where that cannot be known."""
-    import os
-    import shlex
-
+    """Return the command that resumes a session; empty if it is not known."""
     agent, args = ref.get("agent"), ref.get("args")
     session = str(ref.get("session") or session)  # it may have changed since the task began
     if not isinstance(agent, str) or not session:

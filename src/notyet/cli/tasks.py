@@ -1,28 +1,28 @@
-"""`notyet tasks`: what supervised agents are doing, and a word in it for people."""
+"""`notyet tasks`: list supervised agents, look at one, steer or end it."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
-import time
+from typing import TYPE_CHECKING
 
-from notyet.cli.moments import age
-from notyet.cli.streams import readable
-from notyet.cli.supervising import name_of
-from notyet.cli.terminal import Style, one_line, outcome_cell, table
-from notyet.core.record import as_dict
-from notyet.core.text import visible
+from notyet.agents import reopen
+from notyet.cli.supervising import PROGRAM, orphaned, recover
+from notyet.cli.tasks_show import show_list, show_task
+from notyet.core.text import listed, visible
+from notyet.engine.engine import Engine
+from notyet.errors import NotyetError, Refused
+from notyet.ledger.ledger import Ledger
+from notyet.ledger.tasks import Tasks
+from notyet.run.groups import status
+from notyet.supervise import Supervisor
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Awaitable, Callable, Sequence
-    from typing import Any
+    from collections.abc import Awaitable, Callable
 
-    from notyet.cli.terminal import Cell
     from notyet.core.task import TaskView
-    from notyet.ledger.ledger import Ledger
-    from notyet.supervise import Supervisor
 
 SUMMARY = "list supervised agents, look at one, steer or end it"
 EXAMPLES = (
@@ -38,9 +38,9 @@ NOTES = """\
 A task of `notyet with` whose process is gone is ended as interrupted, together with its agent,
 whenever you look. One of another program is left to that program.
 """
-_WAIT_FOR_DELIVERY = 5.0  # seconds
+_DELIVERY_TIMEOUT = 5.0  # seconds
 _OPTIONS = ("--all", "--json")
-_RECENT = 20  # tasks that are listed also when nothing is to be said about them
+_RECENT = 20  # tasks that are listed even if they have ended and are delivered
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def arranged(words: list[str]) -> list[str]:
-    """Return the command line with its options first: argparse wants all of the rest together."""
+    """Return the command line with its options first: argparse wants the places in a row."""
     end = words.index("--") if "--" in words else len(words)
     options = [word for word in words[1:end] if word in _OPTIONS]
     others = [word for word in words[1:end] if word not in _OPTIONS]
@@ -64,28 +64,29 @@ def arranged(words: list[str]) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what was asked; 0 when it was done."""
+    """List, show or change tasks; exit 0 if it was done."""
     wrong = _wrong(args)
     if wrong:
-        print(f"notyet tasks: {wrong}", file=sys.stderr)
+        _say(wrong)
         return 2
-    from notyet.errors import NotyetError
-    from notyet.ledger.ledger import Ledger
-
     ledger = Ledger(mends=args.verb not in {"list", "show"})
     try:
         return _do(args, ledger)
     except NotyetError as error:
-        print(f"notyet tasks: {error}", file=sys.stderr)
+        _say(str(error))
         return 1
     finally:
         ledger.close()
-        for mended in ledger.file.take_warnings():
-            print(f"notyet tasks: {mended}", file=sys.stderr)
+        for warning in ledger.file.take_warnings():
+            _say(warning)
+
+
+def _say(text: str) -> None:
+    print(f"notyet tasks: {text}", file=sys.stderr)
 
 
 def _wrong(args: argparse.Namespace) -> str:
-    """Say what is wrong with the command line."""
+    """Return what is wrong with the command line."""
     if args.verb != "list" and not args.id:
         return f"which task? write: notyet tasks {args.verb} ID"
     if args.verb == "list" and args.id:
@@ -100,61 +101,43 @@ def _wrong(args: argparse.Namespace) -> str:
 
 
 def _do(args: argparse.Namespace, ledger: Ledger) -> int:
-    from notyet.cli.supervising import orphaned
-    from notyet.cli.tasks_show import show_one
-    from notyet.errors import Refused
-
     if not os.path.exists(ledger.path):
         if args.verb == "list":
             return show_list([], as_json=args.json)
         raise Refused('there are no tasks yet; start one with: notyet with claude "..."')
     if args.verb in {"list", "show"}:
-        if orphaned(ledger):  # else there is no need to write anything
-            _supervised(ledger, None)
+        if orphaned(ledger):  # else nothing has to be written
+            _supervise(ledger, None)
         if args.verb == "show":
-            return show_one(ledger, _found(ledger, args.id), as_json=args.json)
-        return show_list(_listed(ledger, args), as_json=args.json)
+            return show_task(ledger, _found(ledger, args.id), as_json=args.json)
+        return show_list(_listed(ledger, all_of_them=args.all), as_json=args.json)
     task = _found(ledger, args.id)
     _check_owner(ledger, task, args.verb)
-    prompt = _prompt(args.prompt) if args.verb == "steer" else ""
-    return _supervised(ledger, lambda supervisor: _ACTS[args.verb](supervisor, task, prompt))
-
-
-def _is_ours(view: TaskView) -> bool:
-    from notyet.cli.supervising import PROGRAM
-
-    return view.program == PROGRAM
+    prompt = args.prompt or ""
+    if args.verb == "steer" and prompt == "-":
+        prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
+    return _supervise(ledger, lambda supervisor: _ACTS[args.verb](supervisor, task, prompt))
 
 
 def _check_owner(ledger: Ledger, task: str, verb: str) -> None:
-    """Refuse to ask a process that is stopped: it could not answer. Raises Refused."""
-    from notyet.errors import Refused
-    from notyet.ledger.tasks import Tasks
-    from notyet.run.groups import status
-
+    """Refuse to wait for a process that cannot answer. Raises Refused."""
     (view,) = Tasks(ledger).views(task)
-    if verb == "steer" and view.ended_at is None and not view.owner_alive and not _is_ours(view):
+    if view.ended_at is not None:
+        return
+    if verb == "steer" and not view.owner_alive and view.program != PROGRAM:
         raise Refused(
             f"the process that has task {task} is gone; its program goes on with it when it runs "
             f"again, or end it with: notyet tasks kill {task}"
         )
-    if view.ended_at is None and view.owner_alive and status(view.owner_pid)[:1] == [b"T"]:
+    if view.owner_alive and status(view.owner_pid)[:1] == [b"T"]:
         raise Refused(
             f"process {view.owner_pid}, which has task {task}, is stopped; continue it with fg in "
             f"its terminal, or with: kill -CONT {view.owner_pid}"
         )
 
 
-def _prompt(text: str) -> str:
-    return sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
-
-
 def _found(ledger: Ledger, prefix: str) -> str:
-    """Return the task whose id begins like this. Raises Refused."""
-    from notyet.core.text import listed, visible
-    from notyet.errors import Refused
-    from notyet.ledger.tasks import Tasks
-
+    """Return the task whose id begins with the prefix. Raises Refused."""
     found = Tasks(ledger).starting_with(prefix)
     if not found:
         raise Refused(f"there is no task {visible(prefix)}; list them with: notyet tasks --all")
@@ -163,34 +146,22 @@ def _found(ledger: Ledger, prefix: str) -> str:
     return prefix if prefix in found else found[0]
 
 
-def _listed(ledger: Ledger, args: argparse.Namespace) -> list[TaskView]:
-    from notyet.ledger.tasks import Tasks
-
+def _listed(ledger: Ledger, *, all_of_them: bool) -> list[TaskView]:
     tasks = Tasks(ledger)
-    if args.all:
+    if all_of_them:
         return tasks.views(most=-1)
-    wanted = {view.task.id: view for view in (*tasks.active(), *tasks.undelivered())}
-    wanted |= {view.task.id: view for view in tasks.views(most=_RECENT)}
-    return sorted(wanted.values(), key=lambda view: -view.created_at)
+    wanted = (*tasks.active(), *tasks.undelivered(), *tasks.views(most=_RECENT))
+    return sorted({view.task.id: view for view in wanted}.values(), key=lambda v: -v.created_at)
 
 
-def _supervised(ledger: Ledger, act: Callable[[Supervisor], Awaitable[int]] | None) -> int:
+def _supervise(ledger: Ledger, act: Callable[[Supervisor], Awaitable[int]] | None) -> int:
     """Recover what dead processes left, and then act."""
-    import asyncio
-
-    from notyet.agents import reopen
-    from notyet.cli.supervising import PROGRAM, recover
-    from notyet.engine.engine import Engine
-    from notyet.supervise import Supervisor
-
-    def warn(text: str) -> None:
-        print(f"notyet tasks: {text}", file=sys.stderr)
 
     async def work() -> int:
-        engine = Engine(ledger=ledger, warn=warn)
+        engine = Engine(ledger=ledger, warn=_say)
         async with Supervisor(engine, ledger, reopen, program=PROGRAM) as supervisor:
             for found in await recover(supervisor, ledger):
-                print(f"notyet tasks: {found}", file=sys.stderr)
+                _say(found)
             return 0 if act is None else await act(supervisor)
 
     return asyncio.run(work())
@@ -212,41 +183,38 @@ async def _kill(supervisor: Supervisor, task: str, _prompt: str) -> int:
         print(f"{task} is killed")
         return 0
     view = await supervisor.task(task)
-    print(f"notyet tasks: {task} had ended before ({view.ending or 'done'})", file=sys.stderr)
+    _say(f"{task} had ended before ({view.ending or 'done'})")
     return 1
 
 
 async def _retry(supervisor: Supervisor, task: str, _prompt: str) -> int:
-    """Hand a result to whoever delivers it; a supervised parent gets it from here."""
-    import asyncio
-
+    """Deliver a result again; to a supervised parent from here."""
     view = await supervisor.task(task)
     if view.task.scope == "agent" and view.delivery in {"delivered", "dismissed"}:
-        was = f"notyet tasks: its result was {view.delivery}"
-        print(f"{was}; read it with: notyet tasks show {task}", file=sys.stderr)
+        _say(f"its result was {view.delivery}; read it with: notyet tasks show {task}")
         return 1
     await supervisor.retry(task)
     view = await supervisor.task(task)
     if view.task.parent and not view.owner_alive:  # its parent may still be at work elsewhere
         supervisor.deliver = supervisor.tell_parent
-    ends = asyncio.get_running_loop().time() + _WAIT_FOR_DELIVERY
-    while view.delivery in {"pending", "leased"} and asyncio.get_running_loop().time() < ends:
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + _DELIVERY_TIMEOUT
+    while view.delivery in {"pending", "leased"} and loop.time() < ends:
         await asyncio.sleep(0.1)
         view = await supervisor.task(task)
+    if view.delivery == "suspended":
+        _say(f"still undelivered: {view.delivery_error}")
+        return 1
     if view.delivery == "delivered":
         print(f"the result of {task} is delivered")
-        return 0
-    if view.delivery == "suspended":
-        print(f"notyet tasks: still undelivered: {view.delivery_error}", file=sys.stderr)
-        return 1
-    print(f"the result of {task} waits for the program that takes it; it is delivered then")
+    else:
+        print(f"the result of {task} waits for the program that takes it; it is delivered then")
     return 0
 
 
 async def _dismiss(supervisor: Supervisor, task: str, _prompt: str) -> int:
     if (await supervisor.task(task)).delivery == "delivered":
-        was = "notyet tasks: its result was delivered"
-        print(f"{was}; read it with: notyet tasks show {task}", file=sys.stderr)
+        _say(f"its result was delivered; read it with: notyet tasks show {task}")
         return 1
     await supervisor.dismiss(task)
     print(f"the result of {task} is dismissed; it can still be read with: notyet tasks show {task}")
@@ -254,67 +222,3 @@ async def _dismiss(supervisor: Supervisor, task: str, _prompt: str) -> int:
 
 
 _ACTS = {"steer": _steer, "kill": _kill, "retry": _retry, "dismiss": _dismiss}
-
-
-_HEAD = ("ID", "STATE", "OUTCOME", "AGENT", "RUNS", "AGE", "TASK")
-
-
-def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
-    """Print the tasks, the newest first."""
-    if as_json:
-        import json
-
-        print(json.dumps(readable([plain(view) for view in views]), indent=2))
-        return 0
-    if not views:
-        print('no tasks yet; start one with: notyet with claude "..."')
-        return 0
-    style = Style(sys.stdout)
-    head, *lines = table(_HEAD, [_row(view) for view in views], style)
-    margin = " " * max(len(view.task.id) for view in views)
-    print(head)
-    for line, view in zip(lines, views, strict=True):
-        print(line)
-        for remark in remarks(view):
-            print(style.paint(f"{margin}  {remark}", "yellow"))
-    return 0
-
-
-def plain(view: TaskView) -> dict[str, Any]:
-    """Return a task as JSON has it: what it was asked, beside what became of it."""
-    known = as_dict(view)
-    task = known.pop("task")
-    return {**task, **known}
-
-
-def remarks(view: TaskView) -> list[str]:
-    """Say what a person may have to do something about."""
-    if view.ended_at is None:
-        if view.owner_alive:
-            return []
-        end = f"notyet tasks kill {view.task.id}"
-        return [f"its process is gone; its program goes on with it when it runs again, or: {end}"]
-    said = []
-    if view.delivery == "suspended":
-        error = one_line(view.delivery_error, 200)
-        said.append(f"undelivered: {error}; try again with: notyet tasks retry {view.task.id}")
-    elif view.delivery in {"pending", "leased"} and not view.owner_alive:
-        said.append("undelivered: the program that takes its result is not running")
-    return said
-
-
-def _row(view: TaskView) -> tuple[Cell, ...]:
-    return (
-        view.task.id,
-        state_of(view),
-        outcome_cell(view.outcome or ""),
-        visible(view.agent or view.task.agent_type or "-"),
-        str(view.generation),
-        age(time.time() - view.created_at),
-        name_of(view, 400),
-    )
-
-
-def state_of(view: TaskView) -> str:
-    """Return what a task is doing, or how it ended."""
-    return view.state if view.ended_at is None else (view.ending or "ended")

@@ -267,12 +267,12 @@ class With:
 
     def _check_resumable(self, ledger: Ledger, session: Session) -> None:
         """Refuse a session that is not there, or that somebody works with. Raises Refused."""
-        from notyet.cli.supervising import at_work_on
+        from notyet.cli.supervising import task_of_session
 
         name, path = self._args.resume, session.transcript()
         if self._script and not os.path.exists(path or ""):  # the others say so themselves
             raise Refused(f"scripted does not have the conversation {name}; see: notyet tasks")
-        task = at_work_on(ledger, self._agent, name)
+        task = task_of_session(ledger, self._agent, name)
         if task:
             raise Refused(
                 f"task {task} is at work on the conversation {name}; wait for it, or have a word "

@@ -322,7 +322,7 @@ def test_a_main_agents_result_waits_for_its_caller_not_for_the_consumer():
 def test_a_result_whose_taker_is_gone_waits_for_it(capsys, monkeypatch):
     from notyet.cli import tasks as command
 
-    monkeypatch.setattr(command, "_WAIT_FOR_DELIVERY", 0.3)
+    monkeypatch.setattr(command, "_DELIVERY_TIMEOUT", 0.3)
     task = spawned(refuse)
     code, out, _ = shown(capsys, "retry", task)
     assert code == 0
