@@ -11,18 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from notyet import BackgroundTask, StopEvent
-from notyet.hosts import HOSTS, command_face
+from notyet.hosts import HOSTS, TABLE, command_face, host_named
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "reference" / "wire"
 VECTORS = ROOT / "tests" / "vectors"
-TITLES = {
-    "claude": "Claude Code",
-    "codex": "Codex",
-    "mux": "Mux",
-    "conclaude": "conclaude",
-    "notyet": "notyet",
-}
 EXAMPLES = {
     "Stop": StopEvent(
         session_id="s-1",
@@ -53,27 +46,35 @@ EXAMPLES = {
 
 
 def page(name: str) -> str:
-    """Return one dialect's page."""
+    """Return one host's page."""
+    host = host_named(name)
+    runs_hooks = bool(TABLE[name].hooks)
+    spoken: Any = command_face(name) if runs_hooks else sys.modules[f"notyet.hosts.{name}"]
     return "\n".join(
         [
-            f"# {TITLES[name]}: what goes over the wire",
+            f"# {host.title}: what goes over the wire",
             "",
             "Generated from the code and its test vectors by `make docs`.",
             "",
-            str(command_face(name).__doc__).strip(),
+            str(spoken.__doc__).strip(),
             "",
             *_events(name),
-            *_replies(name),
+            *(_replies(name) if runs_hooks else []),
             *_hosts(name),
         ]
     )
 
 
 def _events(name: str) -> list[str]:
-    lines = ["## What a hook command is given", ""]
+    host = host_named(name)
+    heading = "What a hook command is given" if TABLE[name].hooks else "What the host sends"
+    lines = [f"## {heading}", ""]
     for event, example in EXAMPLES.items():
-        payload, environ = command_face(name).write_event(example, "/home/u/shop")
-        lines += [f"{event}, on stdin:", "", "```jsonc", json.dumps(payload, indent=2), "```", ""]
+        if not host.event_name(example.scope) and not TABLE[name].hooks:
+            continue
+        payload, environ = host.write_event(example, "/home/u/shop")
+        called = event if TABLE[name].hooks else host.event_name(example.scope)
+        lines += [f"{called}, on stdin:", "", "```jsonc", json.dumps(payload, indent=2), "```", ""]
         shown = {key: value for key, value in environ.items() if not key.endswith("_JSON")}
         if shown:
             lines += ["In its environment:", "", "```sh"]

@@ -12,7 +12,7 @@ from notyet.core.event import StopEvent
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
 from notyet.errors import NotyetError
-from notyet.hosts import HOSTS, command_face, host_named
+from notyet.hosts import HOSTS, host_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _expect_told(
     """Refuse a stop that this host never tells of: its hook would not know these names either."""
     if changes.keys().isdisjoint(NAMES):
         return
-    payload, _ = command_face(host).write_event(event, "")
+    payload, _ = host_named(host).write_event(event, "")
     # Of a host with a place for it, the name is what somebody gave with `hook --agent`.
     payload["agent_name"] = event.agent_name
     told = host_named(host).read_event(payload, environ)
@@ -144,7 +144,7 @@ def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> About:
         agent_id=_MADE_UP if is_subagent else None,  # every host gives them one
         cwd=cwd,
     )
-    payload, _ = command_face(host).write_event(event, "")
+    payload, _ = host_named(host).write_event(event, "")
     content = dumps(payload).encode()
     return About(host=host, content=content, payload=payload, changes=changes)
 

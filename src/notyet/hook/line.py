@@ -194,9 +194,7 @@ class Hook:
         """Return what is in force where the agent works; `longest` is for files elsewhere."""
         from notyet.config.load import NO_LOOK, load
 
-        project = ""
-        if self.host in {"claude", "conclaude"}:
-            project = self.environ.get("CLAUDE_PROJECT_DIR", "")
+        project = self.environ.get(host_named(self.host).project_variable, "")
         return load(
             event.cwd,
             self.host,

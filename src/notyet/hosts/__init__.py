@@ -60,6 +60,7 @@ TABLE = {
     "mux": Row("mux", hooks="mux", timeout=10.0),
     "conclaude": Row("conclaude", hooks="conclaude"),
     "notyet": Row("native_host", hooks="native"),
+    "gemini": Row("gemini", timeout=60.0, silence=""),
 }
 HOSTS = tuple(TABLE)
 PATIENCE = {name: row.timeout for name, row in TABLE.items()}

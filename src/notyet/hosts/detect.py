@@ -34,7 +34,7 @@ _SIGNS: tuple[tuple[str, Callable[[Payload], bool]], ...] = (
     ("notyet", _has("scope", "session_id")),
     ("cursor", _has("cursor_version")),
     ("cursor", _has("conversation_id", "generation_id")),
-    ("gemini", lambda payload: _event(payload) == "AfterAgent"),
+    ("gemini", lambda p: _event(p) in ("AfterAgent", "AfterTool", "BeforeTool")),
     ("codex", _has("turn_id")),
     ("copilot", lambda p: "hook_event_name" not in p and _has("stopReason", "sessionId")(p)),
     ("copilot", _has("stop_reason", "timestamp")),

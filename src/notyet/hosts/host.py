@@ -6,7 +6,7 @@ instance, `HOST`, that says what differs; a host that needs more overrides a met
 
 from __future__ import annotations
 
-from notyet.hosts import TABLE, wire
+from notyet.hosts import TABLE, command_face, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ class Host:
 
     # Its files. Scopes are user, project, local and above (the project or a folder above it).
     home_variable: str = ""  # names the user's folder of the host
+    timeout_unit: float = 1.0  # seconds that a `timeout` in its settings counts in
     settings: Mapping[str, str] = {}  # scope: the file that `notyet install` writes to
     # Hooks that people wrote for it and that become gates: of each group the first that is there.
     files: tuple[tuple[File, ...], ...] = ()
@@ -139,6 +140,17 @@ class Host:
     ) -> StopEvent | StartEvent | None:
         """Read a payload; None for an event that is not about starting or stopping."""
         return wire.read_event(self, payload, environ)
+
+    def write_event(
+        self, event: StopEvent, folder: str = ""
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the payload that this host would send, and the variables that it would set.
+
+        `folder` is that of the file with the hook that is called.
+        """
+        if TABLE[self.name].hooks:
+            return command_face(self.name).write_event(event, folder)
+        return wire.write_event(self, event), {self.project_variable: event.cwd}
 
     def block(self, prompt: str, event: StopEvent, settings: Mapping[str, str]) -> dict[str, Any]:
         """Return the JSON that sends an agent back with a prompt."""

@@ -1,9 +1,9 @@
 """The last thing an agent said, from the JSONL file in which its host writes the conversation (L).
 
-Hosts are recognised line by line: Claude Code, Codex, OpenClaw and Pi, and Mux. The file is read
-backwards, so the cost depends on how far back the answer is, and not on the size of the file.
-Another process may be writing it, and it may be anything but a transcript: nothing here raises,
-waits, or keeps more than one line in memory.
+Hosts are recognised line by line: Claude Code, Codex, OpenClaw and Pi, Mux, and Gemini CLI. The
+file is read backwards, so the cost depends on how far back the answer is, and not on the size of
+the file. Another process may be writing it, and it may be anything but a transcript: nothing here
+raises, waits, or keeps more than one line in memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ _SHORTEST_LINE = len('{"role":"assistant","parts":"x"}')
 _MOST_PARSED = 50_000  # lines that look like a message; only a made-up file has so many in vain
 _LONGEST_MESSAGE = 1_000_000  # characters
 _HEAD = 256 * 1024  # bytes in which the first message of a file begins
-_HINTS = (b"assistant", b"agent_message")  # one of them stands in every line we look for
+_HINTS = (
+    b"assistant",
+    b"agent_message",
+    b'"gemini"',
+)  # one of them stands in every line we look for
 _AROUND_JSON = b" \t\r\0"  # a crash can leave NULs where a line was never written
 _TEXT_TYPES = ("text", "output_text")
 _READ = light.O_RDONLY | light.O_NONBLOCK | light.O_NOCTTY | light.O_CLOEXEC
@@ -133,6 +137,8 @@ def _text_of(entry: dict[str, Any]) -> str:
         message = _dict(entry.get("payload"))
         if message.get("type") != "message":
             return ""
+    elif kind == "gemini":  # Gemini CLI
+        return _joined(entry.get("content"))
     elif kind in ("assistant", "message") and "message" in entry:  # Claude Code; OpenClaw, Pi
         message = _dict(entry["message"])
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":

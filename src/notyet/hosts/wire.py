@@ -117,6 +117,17 @@ def _cap(host: Host, environ: Mapping[str, str]) -> int:
     return cap if host.cap_loses_answer else cap + 1
 
 
+def write_event(host: Host, event: StopEvent) -> dict[str, Any]:
+    """Return the payload that a host would send for a stop."""
+    payload = {
+        theirs[0]: event.__dict__.get(ours)
+        for ours, theirs in host.fields.items()
+        if theirs and ours not in _READ_APART
+    }
+    payload[host.fields["event"][0]] = host.event_name(event.scope)
+    return known(payload) | {"stop_hook_active": event.stop_hook_active is True}
+
+
 def write_reply(
     host: Host,
     verdict: Allow | Block | Halt,

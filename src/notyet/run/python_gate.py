@@ -18,6 +18,7 @@ _VENV = ".venv/bin/python"
 _MODULES = (
     "__init__.py",
     "errors.py",
+    "light.py",
     "python_child.py",
     "hosts/__init__.py",
     "hosts/answers.py",

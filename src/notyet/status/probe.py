@@ -16,7 +16,7 @@ from notyet.core.event import StopEvent
 from notyet.core.record import Record
 from notyet.core.text import clean, first_line
 from notyet.hook.probe import NOTHING, SESSION, VARIABLE, would_ask
-from notyet.hosts import PATIENCE, command_face, host_named
+from notyet.hosts import PATIENCE, host_named
 from notyet.hosts.own_line import ISOLATED, own_line
 from notyet.install.worktree import main_root
 from notyet.light import dumps, loads
@@ -201,7 +201,7 @@ def _expected(look: Look, entry: Registration, setup: Setup) -> str:
     off = switched_off(look.cwd, environ)
     if off:
         return f"notyet: {off}"
-    payload, _ = command_face(look.host).write_event(_event(look, entry, ""), look.cwd)
+    payload, _ = host_named(look.host).write_event(_event(look, entry, ""), look.cwd)
     event = host_named(look.host).read_event(payload, environ)
     assert isinstance(event, StopEvent)
     return " ".join(clean(would_ask(event, setup)).split())
@@ -236,7 +236,7 @@ def _run(
     look: Look, entry: Registration, session: str, extra: Mapping[str, str], patience: float
 ) -> Exit:
     event = _event(look, entry, session)
-    payload, variables = command_face(look.host).write_event(event, look.cwd)
+    payload, variables = host_named(look.host).write_event(event, look.cwd)
     environ = look.environ_of_hooks
     environ = {name: value for name, value in environ.items() if name not in _NOT_OF_AGENTS}
     if look.host == "claude" and look.version.text:

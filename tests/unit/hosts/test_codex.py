@@ -4,21 +4,17 @@ import json
 
 import pytest
 
-from notyet import Allow, Block, Halt
 from notyet.core.event import StartEvent
 from notyet.hosts import codex
 from notyet.hosts.codex import hooks as codex_hooks
 from support import stop, substop
 from wire import (
     check_reading,
-    check_reply,
     ended,
     gate_of,
     name_of,
     replies,
     starts,
-    vectors,
-    verdict_of,
 )
 
 KNOWN = {"continue", "stopReason", "suppressOutput", "systemMessage", "decision", "reason"}
@@ -37,40 +33,6 @@ def test_a_hook_is_understood_as_codex_understands_it(vector):
 def test_a_start_hook_gives_the_agent_what_codex_would_give_it(vector):
     context = codex_hooks.read_context(ended(vector["exit"]), vector["start"]).context
     assert context == vector["expect"]["context"]
-
-
-@pytest.mark.parametrize("vector", vectors("codex", "hosts.json"), ids=name_of)
-def test_codex_is_answered_in_its_words(vector):
-    event = stop(**vector.get("event", {}))
-    verdict = verdict_of(vector["verdict"])
-    reply = codex.HOST.write_reply(
-        verdict, vector.get("note", ""), event, vector.get("settings", {})
-    )
-    check_reply(reply, vector["expect"])
-
-
-@pytest.mark.rule("G2")
-@pytest.mark.parametrize("note", ["", "a note"])
-@pytest.mark.parametrize(
-    "verdict",
-    [Allow(), Allow(3, "x"), Block("p"), Block("p", "r", 4), Halt(), Halt("why")],
-    ids=repr,
-)
-def test_no_reply_has_a_key_that_codex_does_not_know_or_an_exit_code(verdict, note):
-    for event in (stop(), substop()):
-        reply = codex.HOST.write_reply(verdict, note, event, {})
-        assert (reply.code, reply.stderr) == (0, "")
-        said = json.loads(reply.stdout)
-        assert said.keys() <= KNOWN
-        assert not {"decision", "continue"} <= said.keys()
-
-
-@pytest.mark.rule("G2")
-@pytest.mark.parametrize("letter", ["a", "é", "漢", "😀"])
-def test_a_long_prompt_is_cut_to_what_codex_shows_whole(letter):
-    said = json.loads(codex.HOST.write_reply(Block(letter * 100_000), "", stop(), {}).stdout)
-    assert 6_000 < len(said["reason"].encode()) <= 9_000
-    assert "characters left out" in said["reason"]
 
 
 @pytest.mark.rule("W2", "H4")

@@ -3,18 +3,14 @@
 import pytest
 
 from notyet import Allow
-from notyet.core.event import StartEvent
-from notyet.hosts import Reply, mux
+from notyet.hosts import mux
 from support import stop, substop
 from wire import (
     check_reading,
-    check_reply,
     ended,
     gate_of,
     name_of,
     replies,
-    vectors,
-    verdict_of,
 )
 
 
@@ -22,14 +18,6 @@ from wire import (
 def test_a_hook_is_understood_as_mux_understands_it(vector):
     reading = mux.read_reply(gate_of("mux", vector), ended(vector["exit"]))
     check_reading(reading, vector["expect"])
-
-
-@pytest.mark.parametrize("vector", vectors("mux", "hosts.json"), ids=name_of)
-def test_mux_is_answered_in_its_words(vector):
-    event = stop(**vector.get("event", {}))
-    verdict = verdict_of(vector["verdict"])
-    reply = mux.HOST.write_reply(verdict, vector.get("note", ""), event, {})
-    check_reply(reply, vector["expect"])
 
 
 @pytest.mark.rule("W3", "H2")
@@ -82,11 +70,6 @@ def test_nothing_known_is_six_keys_all_the_same():
 def test_mux_is_read_as_the_host_that_it_is():
     event = mux.HOST.read_event({"session_id": "w1", "hook_event_name": "Stop"}, {})
     assert (event.host, event.host_cap, event.session_id) == ("mux", 0, "w1")
-
-
-@pytest.mark.rule("G3")
-def test_mux_has_no_start_hooks_to_put_words_into():
-    assert mux.HOST.write_context("Tests first.", StartEvent()) == Reply()
 
 
 @pytest.mark.rule("F5-mux")

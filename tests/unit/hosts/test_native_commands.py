@@ -11,13 +11,10 @@ from notyet.hosts import native, native_host
 from support import stop, substop
 from wire import (
     check_reading,
-    check_reply,
     ended,
     gate_of,
     name_of,
     replies,
-    vectors,
-    verdict_of,
 )
 
 
@@ -25,14 +22,6 @@ from wire import (
 def test_a_command_answers_with_its_code_or_in_so_many_words(vector):
     reading = native.read_reply(gate_of("notyet", vector), ended(vector["exit"]))
     check_reading(reading, vector["expect"])
-
-
-@pytest.mark.parametrize("vector", vectors("notyet", "hosts.json"), ids=name_of)
-def test_a_host_that_speaks_as_we_do_is_answered_in_our_words(vector):
-    reply = native_host.HOST.write_reply(
-        verdict_of(vector["verdict"]), vector.get("note", ""), stop(), {}
-    )
-    check_reply(reply, vector["expect"])
 
 
 @pytest.mark.rule("E10")

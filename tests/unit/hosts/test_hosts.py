@@ -1,0 +1,186 @@
+"""Every host: what it sends is read, and what it is answered is what it understands."""
+
+import json
+
+import pytest
+
+from notyet import Allow, Block, Halt
+from notyet.core.event import BackgroundTask, StartEvent, StopEvent
+from notyet.core.record import as_dict
+from notyet.hosts import HOSTS, PATIENCE, SILENCE, TABLE, Reply, all_hosts, host_named, wire
+from notyet.hosts.detect import detect
+from notyet.hosts.host import Host
+from support import stop, substop
+from wire import VECTORS, check_reply, name_of, vectors, verdict_of
+
+PAYLOADS = VECTORS / "payloads"
+FILES = sorted(str(path.relative_to(PAYLOADS)) for path in PAYLOADS.glob("*/*.json"))
+REPLIES = [
+    pytest.param(host, vector, id=vector["id"])
+    for host in HOSTS
+    if (VECTORS / host / "hosts.json").exists()
+    for vector in vectors(host, "hosts.json")
+]
+VERDICTS = [Allow(), Allow(3, "x"), Block("p"), Block("p", "r", 4), Halt(), Halt("why")]
+
+
+@pytest.mark.parametrize(("host", "vector"), REPLIES)
+def test_a_host_is_answered_in_its_words(host, vector):
+    event = stop(**vector.get("event", {}))
+    verdict = verdict_of(vector["verdict"])
+    settings = vector.get("settings", {})
+    reply = host_named(host).write_reply(verdict, vector.get("note", ""), event, settings)
+    check_reply(reply, vector["expect"])
+
+
+@pytest.mark.rule("G1", "G2", "G3")
+@pytest.mark.parametrize("settings", [{}, {"claude": "block"}])
+@pytest.mark.parametrize("note", ["", "a note"])
+@pytest.mark.parametrize("verdict", VERDICTS, ids=repr)
+@pytest.mark.parametrize("host", ["claude", "codex", "mux", "gemini"])
+def test_no_json_reply_blocks_and_halts_at_once_or_exits_with_a_code(host, verdict, note, settings):
+    for version in (None, "2.1.325", "1.0.0"):
+        for event in (stop(host_version=version), substop(host_version=version)):
+            reply = host_named(host).write_reply(verdict, note, event, settings)
+            assert reply.code == 0
+            said = json.loads(reply.stdout or "{}")
+            blocks = "decision" in said or "hookSpecificOutput" in said
+            assert blocks == isinstance(verdict, Block)
+            assert ("continue" in said) == isinstance(verdict, Halt)
+            assert said.get("systemMessage", "") + reply.stderr == note
+            known = {"continue", "stopReason", "systemMessage", "decision", "reason"}
+            assert said.keys() <= known or host == "claude"
+
+
+@pytest.mark.rule("G1", "G2")
+@pytest.mark.parametrize("letter", ["a", "é", "漢", "😀"])
+def test_a_long_prompt_is_cut_to_what_a_host_shows_whole(letter):
+    def told(host, event):
+        reply = host_named(host).write_reply(Block(letter * 100_000), "", event, {})
+        return json.loads(reply.stdout)
+
+    context = told("claude", stop(host_version="2.1.325"))["hookSpecificOutput"][
+        "additionalContext"
+    ]
+    assert 4_000 < len(context.encode("utf-16-le")) // 2 <= 9_000
+    assert "characters left out" in context
+    assert len(told("claude", stop())["reason"]) == 30_000
+    assert 6_000 < len(told("codex", stop())["reason"].encode()) <= 9_000
+
+
+@pytest.mark.rule("W1", "W2", "G6")
+@pytest.mark.parametrize("name", FILES)
+def test_a_real_payload_is_read_and_tells_its_host(name):
+    payload = json.loads((PAYLOADS / name).read_text(encoding="utf-8")) | {"brand_new_field": [1]}
+    name_of_host = name.split("/", maxsplit=1)[0]
+    host = host_named(name_of_host)
+    assert detect(payload) == name_of_host
+    event = host.read_event(payload, {})
+    kind = payload["hook_event_name"]
+    if kind in host.stops or kind in host.failures:
+        assert isinstance(event, StopEvent)
+        assert event.raw == payload
+        assert event.scope == ("subagent" if "agent_id" in payload else "agent")
+    elif kind in host.starts:
+        assert isinstance(event, StartEvent)
+    else:
+        assert event is None
+
+
+@pytest.mark.rule("W1", "W2")
+@pytest.mark.parametrize(("name", "expected"), vectors("payloads", "expected.json").items())
+def test_every_field_of_a_real_payload_finds_its_place(name, expected):
+    payload = json.loads((PAYLOADS / name).read_text(encoding="utf-8"))
+    event = host_named(name.split("/", maxsplit=1)[0]).read_event(payload, {})
+    kind = StartEvent if expected.pop("start", False) else StopEvent
+    assert type(event) is kind
+    defaults = {field: [] if value == () else value for field, value in kind._defaults.items()}
+    assert as_dict(event) | {"raw": None} == {"raw": None} | defaults | expected
+
+
+@pytest.mark.rule("G6")
+@pytest.mark.parametrize("vector", vectors("payloads", "hosts.json"), ids=name_of)
+def test_the_payload_tells_the_host(vector):
+    assert detect(vector["payload"]) == vector["host"]
+
+
+@pytest.mark.parametrize("host", all_hosts(), ids=lambda host: host.name)
+def test_a_host_says_only_what_a_host_can_say(host):
+    assert host.name in TABLE
+    assert host.title
+    assert vars(host).keys() <= Host.__annotations__.keys()
+    assert host.timeout == PATIENCE[host.name] > 0
+    written, _ = host.write_event(StopEvent(session_id="s", cwd="/w"))
+    event = host.read_event(written, {})
+    assert (event.scope, event.session_id, event.cwd) == ("agent", "s", "/w")
+
+
+@pytest.mark.parametrize("host", SILENCE)
+def test_silence_is_what_a_host_is_answered_where_there_is_nothing_to_say(host):
+    event = StopEvent(host=host)
+    assert host_named(host).write_reply(Allow(), "", event, {}) == SILENCE[host]
+
+
+@pytest.mark.rule("B4", "B8")
+def test_a_flag_that_is_wrong_is_not_read_and_a_harmless_cap_may_be_reached():
+    payload = {"hook_event_name": "Stop", "session_id": "s", "stop_hook_active": True}
+    careful = Host(name="claude", title="x", cap=5, cap_variable="CAP")
+    event = careful.read_event(payload, {"CAP": "7"})
+    assert (event.stop_hook_active, event.host_cap) == (True, 7)
+    lax = Host(name="claude", title="x", cap=5, cap_loses_answer=False, flag_is_reliable=False)
+    event = lax.read_event(payload, {})
+    assert (event.stop_hook_active, event.host_cap) == (None, 6)
+
+
+def test_a_host_that_cannot_halt_tells_its_user_why_the_agent_should_stop():
+    host = Host(name="claude", title="x", halts=False)
+    reply = host.write_reply(Halt("Budget spent."), "notyet: halted", stop(), {})
+    assert json.loads(reply.stdout) == {"systemMessage": "Budget spent. | notyet: halted"}
+
+
+@pytest.mark.rule("G3")
+@pytest.mark.parametrize("host", ["mux", "conclaude", "gemini"])
+def test_a_host_without_context_is_told_nothing_at_a_start(host):
+    assert host_named(host).write_context("Tests first.", StartEvent()) == Reply()
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "expected"),
+    [
+        *[(read, value, None) for value in (None, "", " \n", 3, [], {}, True)
+          for read in (wire.text, wire.path)],
+        (wire.text, " a ", " a "),
+        (wire.text, "a\ud800b\udfff", "a\ufffdb\ufffd"),
+        (wire.text, "😀 é", "😀 é"),
+        (wire.path, "/a b", "/a b"),
+        (wire.path, "/a\ud800b", None),
+        (wire.path, "/caf\udce9", "/caf\udce9"),
+        (wire.path, "/a\0b", None),
+        (wire.flag, True, True),
+        (wire.flag, False, False),
+        *[(wire.flag, value, None) for value in (1, "true", None)],
+    ],
+)  # fmt: skip
+def test_a_field_of_the_wrong_type_counts_as_missing(read, value, expected):
+    assert read({"x": value}, "x") == expected
+    assert read({}, "x") is None
+
+
+def test_background_tasks_are_read_as_far_as_possible():
+    tasks = [None, 3, {}, {"id": 5, "type": "shell"}, {"id": "b", "type": "x", "status": "done"}]
+    assert wire.background_tasks({"background_tasks": tasks}) == (
+        BackgroundTask(id="", type=""),
+        BackgroundTask(id="", type="shell"),
+        BackgroundTask(id="b", type="x", status="done"),
+    )
+    for wrong in (None, {}, "x", 3):
+        assert wire.background_tasks({"background_tasks": wrong}) == ()
+    assert len(wire.background_tasks({"background_tasks": [{}] * 5000})) == 1000
+
+
+def test_a_reply_is_what_it_says():
+    reply = Reply(stdout="a", stderr="b", code=2)
+    assert reply == Reply(stdout="a", stderr="b", code=2)
+    assert reply != Reply(stdout="a")
+    assert reply != "a"
+    assert repr(reply) == "Reply(stdout='a', stderr='b', code=2)"
