@@ -1,8 +1,9 @@
-"""Settings as plain JSON types; `notyet.config.settings` reads them back."""
+"""Compile the text of a configuration file of any kind into `Settings`."""
 
 from __future__ import annotations
 
 import os
+import re
 from shlex import quote
 
 from notyet.config.document import BadSyntax, Mistake
@@ -11,6 +12,7 @@ from notyet.config.files import (
     ConfigFile,
 )
 from notyet.config.native import read_native
+from notyet.config.readers import read_file, read_json
 from notyet.config.schema import examine
 from notyet.config.settings import Settings
 from notyet.core.gate import Command, Gate, Match, Source
@@ -45,7 +47,7 @@ def compile_text(
     """Return what a file of this kind says, with every mistake in it.
 
     The path of a file in a workspace is its address; what it names runs there (M1). `workspace`
-    counts instead of the one that a `notyet.toml` names for all of its gates.
+    replaces the one that a `notyet.toml` names for all of its gates.
     """
     if kind == "notyet":
         settings = read_native(text, path, workspace)
@@ -62,7 +64,7 @@ def compile_text(
 
 
 def _moved(settings: Settings, path: str, kind: str) -> Settings:
-    """Let what a file in a workspace names run there, in the project's folder."""
+    """Return settings whose commands run in the workspace of their file."""
     project = ConfigFile(path=path, kind=kind).project
 
     def there(check: Any) -> Any:
@@ -114,8 +116,8 @@ def _conclaude(text: str, path: str) -> Settings:
 def _executable(text: str, path: str, kind: str, tree: Tree) -> Settings:
     """Return the gate for Mux's `.mux/stop` (J3).
 
-    A shell script is run as the text that was trusted, whatever the file says by then. Another
-    program can only be run by its path, so that one which changed is not run at all.
+    Of a shell script, the trusted text runs, whatever the file says by then. Another program can
+    only run by its path, so it does not run at all once it changed.
     """
     itself = remote_from(path).path if is_remote(path) else path
     if tree.exists(path) and not tree.is_executable(path):
@@ -135,13 +137,13 @@ def _executable(text: str, path: str, kind: str, tree: Tree) -> Settings:
 
 
 def _shell_of(text: str) -> str:
-    """Return the shell that a script is for; empty for another program, or one too long to hand on.
+    """Return the shell of a script that can run as text; empty for any other program.
 
-    A file without a first line that says so is run by bash, as hosts do.
+    Without a `#!` line it is bash, as in hosts.
     """
     if len(text.encode("utf-8", "surrogateescape")) > _LONGEST_SCRIPT or "\0" in text:
         return ""
-    if "BASH_SOURCE" in text:  # it asks where its file lies, which a text cannot know
+    if "BASH_SOURCE" in text:  # it wants the path of its file
         return ""
     first = text.partition("\n")[0]
     if not first.startswith("#!"):
@@ -154,9 +156,7 @@ def _shell_of(text: str) -> str:
 
 
 def _with_openclaw(settings: Settings) -> Settings:
-    """Take the limit of steer-restarts from OpenClaw's own file, as it is now (J9)."""
-    from notyet.config.readers import read_file
-
+    """Return settings with the limit of steer-restarts from OpenClaw's file (J9)."""
     text, mistake = read_file(settings.openclaw)
     number = None if text is None else _steer_restarts(text)
     limits = dict(settings.limits)
@@ -170,21 +170,17 @@ def _with_openclaw(settings: Settings) -> Settings:
 
 
 def _without_openclaw(settings: Settings) -> Settings:
-    """Leave the limit alone: OpenClaw's file would be on another machine."""
+    """Return settings without OpenClaw's limit: its file would be on another machine."""
     message = "`read.openclaw` is not followed in a file that is read from a workspace"
     warning = Mistake(file=settings.file, message=message)
     return replace(settings, openclaw="", warnings=(*settings.warnings, warning))
 
 
 def _steer_restarts(text: str) -> int | None:
-    """Return the one number that we want of OpenClaw's file, which may be JSON5 or YAML."""
-    from notyet.config.readers import read_json as read
-
+    """Return the limit in OpenClaw's file, which may be JSON5 or YAML."""
     try:
-        value: Any = read(text).value
+        value: Any = read_json(text).value
     except BadSyntax:
-        import re
-
         bare = re.sub(r"//[^\n]*|/\*.*?\*/|(?:^|(?<=\s))#[^\n]*", "", text, flags=re.DOTALL)
         found = re.findall(r"""\bmaxSteerRestarts["']?\s*:\s*(\d{1,9})\b""", bare)
         return int(found[0]) if len(found) == 1 else None

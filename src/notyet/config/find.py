@@ -1,4 +1,4 @@
-"""Where configuration can lie, by names alone, and whether there is any: most stops ask no more."""
+"""Where configuration can be, and whether there is any: most stops need no more than this."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 NAME = "notyet.toml"
-# Hosts that do not run their own files themselves, so that we do it for them (J8). What calls us
-# as conclaude is Claude Code.
+# Hosts that do not run their own files, so that we do it for them (J8). Claude Code is what calls
+# us as conclaude.
 READ_FOR = {"mux": ("mux",), "conclaude": ("conclaude",)}
 OFF_VARIABLE = "NOTYET_DISABLE"
 _OFF = frozenset({"1", "true", "yes", "on"})
 MOST_BYTES = 4 * 1024 * 1024  # of a configuration file
-_BLOCK = 1 << 16  # at least so much is read at once: some systems do not know a file's size
+_BLOCK = 1 << 16  # read at least this much at once: st_size can be 0 for a file with content
 _KIND, _REGULAR = 0o170000, 0o100000  # S_IFMT and S_IFREG, without importing `stat`
 _EINVAL, _EFBIG = 22, 27  # the same everywhere, without importing `errno`
 
@@ -33,7 +33,7 @@ def projects_files(
 ) -> list[str] | None:
     """Return every `notyet.toml` of a project that may count, if no other file can; else None.
 
-    It takes what `load` takes, and asks what `load` asks. None too where we may be switched off.
+    The arguments are those of `load`. Return None also if notyet may be switched off.
     """
     if only or workspace or not cwd or host in READ_FOR:
         return None
@@ -49,42 +49,42 @@ def projects_files(
 
 
 def user_file(environ: Mapping[str, str]) -> str:
-    """Return the user's own `notyet.toml`; empty where there is none."""
+    """Return the path of the user's own `notyet.toml`; empty if there is none."""
     folder = user_folder(environ)
     path = light.join(folder, NAME)
     return path if folder and exists(path) else ""
 
 
 def user_folder(environ: Mapping[str, str]) -> str:
-    """Return the folder of the user's own configuration; empty where there is no home."""
+    """Return the folder of the user's own configuration; empty without a home."""
     home = config_home(environ)
     return light.join(home, "notyet") if home else ""
 
 
 def state_folder(environ: Mapping[str, str]) -> str:
-    """Return our folder below the XDG state folder; empty where there is no home."""
+    """Return our folder below the XDG state folder; empty without a home."""
     home = state_home(environ)
     return light.join(home, "notyet") if home else ""
 
 
 def may_be_off(environ: Mapping[str, str]) -> bool:
-    """Tell whether we may be switched off here; only then there is more to look at."""
+    """Return True if notyet may be switched off here; `config.off` knows for certain."""
     return is_off_everywhere(environ) or bool(switches_folder(state_folder(environ)))
 
 
 def is_off_everywhere(environ: Mapping[str, str]) -> bool:
-    """Tell whether the variable that switches us off is set."""
+    """Return True if the variable that switches notyet off is set."""
     return environ.get(OFF_VARIABLE, "").lower() in _OFF
 
 
 def switches_folder(state: str) -> str:
-    """Return where `notyet off` keeps what is switched off; empty where nothing ever was."""
+    """Return the folder in which `notyet off` keeps its switches; empty if it was never used."""
     folder = light.join(state, "off") if state else ""
     return folder if folder and light.isdir(folder) else ""
 
 
 def starts(cwd: str, project: str) -> dict[str, None]:
-    """Return the folders to look from: where the agent works, and where its host's project is."""
+    """Return the folders to search from: where the agent works, and its host's project."""
     place = real_folder(cwd)
     # A folder may have been replaced by a link to another one since it was trusted.
     given = light.abspath(cwd) if place else ""
@@ -96,9 +96,9 @@ def natives(
 ) -> Iterator[tuple[str, bool]]:
     """Yield the nearest `notyet.toml` of a project that is not the user's, and if it exists (J6).
 
-    An agent could get rid of its gates by removing the file, or by putting another one nearer to
-    where it works. So one that was trusted and then removed counts as there, and one that nobody
-    trusted does not hide a trusted one further up.
+    An agent could remove its gates by removing the file, or by adding another one nearer to where
+    it works. So a trusted file that was removed still counts, and an untrusted file does not hide
+    a trusted one further up.
     """
     is_hidden = False
     for folder in above(cwd) if cwd else ():
@@ -109,35 +109,35 @@ def natives(
             return
         if found and not is_hidden and not (users and _is_same(path, users)):
             yield path, found
-            is_hidden = True  # by the nearest one that nobody trusted; one is enough to tell of
+            is_hidden = True  # only the nearest untrusted file is reported
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Tell whether two names are the user's own file, which a project can be around."""
+    """Return True if two names are the same file: a project can be around the user's own."""
     return one == other or known_as(one) == known_as(other)
 
 
 def known_as(path: str) -> str:
-    """Return the one name that a file is trusted under, however it was reached."""
+    """Return the one path that a file is trusted under, whatever links lead to it."""
     folder, name = light.split(light.abspath(path))
     return light.join(light.realpath(folder), name)
 
 
 def exists(name: str) -> bool:
-    """Tell whether there is something of this name here, be it a link to nowhere."""
+    """Return True if there is a file of this name, even a dangling link."""
     return light.lexists(name)
 
 
 def has_record(state: str, path: str) -> bool:
-    """Tell whether there is a record about a file, which need not be there itself.
+    """Return True if there is a record about a file, which itself may be gone.
 
-    Nobody without a home trusted anything: what lies in the folder they are in is not theirs.
+    Without a home there is none: a record in the current folder could be anybody's.
     """
     return bool(state) and light.exists(record_path(state, path))
 
 
 def record_path(state: str, path: str) -> str:
-    """Return where the record about a file lies; no path here is taken for one elsewhere."""
+    """Return the path of the record about a file; files of other machines have their own folder."""
     if is_remote(path):
         from notyet.core.remote import remote_from
 
@@ -148,7 +148,7 @@ def record_path(state: str, path: str) -> str:
 
 
 def parent(name: str) -> str:
-    """Return the folder that a file or a folder lies in, here or in a workspace."""
+    """Return the folder of a file or folder, here or in a workspace."""
     if not is_remote(name):
         return light.dirname(name)
     from notyet.core.remote import remote_from
@@ -158,7 +158,7 @@ def parent(name: str) -> str:
 
 
 def above(folder: str) -> list[str]:
-    """Return a folder and all that it lies in, nearest first."""
+    """Return a folder and all folders around it, nearest first."""
     folders = [folder]
     while folder != parent(folder):
         folder = parent(folder)
@@ -168,7 +168,7 @@ def above(folder: str) -> list[str]:
 
 def text_of(path: str, most: int = MOST_BYTES) -> str:
     """Return a file's text, whatever bytes it holds. Raises OSError."""
-    # Not blocking, because opening a pipe that nobody writes to would wait for ever.
+    # Not blocking, because opening a pipe without a writer would wait for ever.
     descriptor = light.open(path, light.O_RDONLY | light.O_NONBLOCK | light.O_CLOEXEC)
     try:
         about = light.fstat(descriptor)

@@ -1,4 +1,4 @@
-"""Settings of a file, amended by what is known of the file itself and of where the agent works."""
+"""Layers: the files that apply to an agent, merged into one `Setup`."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 
 def is_by_path(gate: Gate) -> bool:
-    """Tell whether a gate runs its own file, as it is at that moment."""
+    """Return True if a gate runs its own file, whatever that holds at the time."""
     return isinstance(gate.check, Command) and bool(gate.check.options.get("by_path"))
 
 
 def refused(settings: Settings, why: str) -> Settings:
-    """Let the gates of a file be asked, and not be able to start: they are not to be lost."""
+    """Return settings whose gates fail to start, because of `why`."""
     return _changed(
         settings, lambda check: replace(check, options={**check.options, "refused": why})
     )
 
 
 def kept_here(settings: Settings) -> Settings:
-    """Let gates of a file here run here, though the agent's workspace is elsewhere."""
+    """Return settings whose gates run here, though the agent's workspace is elsewhere."""
     return _changed(settings, lambda check: replace(check, workspace=check.workspace or LOCAL))
 
 
 def _changed(settings: Settings, change: Callable[[Command], Command]) -> Settings:
     gates = []
     for gate in settings.gates:
-        assert isinstance(gate.check, Command)  # as in every file
+        assert isinstance(gate.check, Command)
         gates.append(replace(gate, check=change(gate.check)))
     return replace(settings, gates=tuple(gates))
 
@@ -68,7 +68,7 @@ def merged_gates(loaded: Loaded) -> tuple[Gate, ...]:
 
 
 def _gates(loaded: Loaded, file: ConfigFile, settings: Settings) -> tuple[Gate, ...]:
-    """Return the gates of a layer; what a file here says, is said of this machine."""
+    """Return the gates of a layer; those of a file here run on this machine."""
     if loaded.workspace and not is_remote(file.path):
         settings = kept_here(settings)
     return settings.gates
@@ -102,17 +102,17 @@ class Loaded:
     def __init__(self, state: str, agent: str = "", workspace: str = "") -> None:
         self.state = state
         self.agent = agent
-        # Whoever asks says so, not a file.
+        # The caller names the workspace, not a file.
         self.is_elsewhere, self.is_here = is_remote(workspace), workspace == LOCAL
         self.starters: list[tuple[ConfigFile, Starter]] = []
         self.layers: list[tuple[ConfigFile, Settings]] = []
-        # Files whose gates are not in their settings yet: a stop needs few of them.
+        # Files whose gates are not parsed yet: a stop needs few of them.
         self.unread: dict[str, Unchanged] = {}
         self._seen: set[str] = set()
         self.untrusted: list[ConfigFile] = []
         self.unreadable: list[str] = []
         self.unseen: list[str] = []
-        self.not_run: list[str] = []  # programs that nobody could look at
+        self.not_run: list[str] = []  # programs that could not be compared with what was trusted
         self.warnings: list[str] = []
         self.read_hosts: tuple[str, ...] = ()
         self.project = ""  # the folder of the project's own file that is in force
@@ -121,24 +121,24 @@ class Loaded:
         self.unreached = ""
 
     def is_trusted(self, path: str) -> bool:
-        """Tell whether there is a record about a file, which need not be there itself."""
+        """Return True if there is a record about a file, which itself may be gone."""
         return has_record(self.state, path)
 
     def is_new(self, file: ConfigFile) -> bool:
-        """Tell whether a file was not added yet: a project in a home has the user's own file."""
+        """Return True the first time: in a home, the project's file and the user's are the same."""
         is_new = file.path not in self._seen
         self._seen.add(file.path)
         return is_new
 
     def add(self, file: ConfigFile) -> None:
-        """Take a file's compiled settings: of this version, or of the last one trusted."""
+        """Add the settings of a file, or of its last trusted version."""
         if self.is_new(file) and not self._add_unchanged(file):
             from notyet.config.trust import add_differing
 
             add_differing(self, file)
 
     def _add_unchanged(self, file: ConfigFile) -> bool:
-        """Add a `notyet.toml` about which there is nothing to say; False for any other."""
+        """Add a `notyet.toml` that is as it was trusted; return False for any other file."""
         if file.kind != NATIVE or file.is_gone or self.named_by is not None:
             return False
         try:
@@ -147,7 +147,7 @@ class Loaded:
             if found is None:
                 return False
             settings = thaw(found.settings)
-        except (OSError, ValueError):  # nobody can read it, or it is of another version of notyet
+        except (OSError, ValueError):  # unreadable, or a record of another version of notyet
             return False
         if settings.workspace or (settings.ledger and not file.own):
             return False
@@ -156,7 +156,7 @@ class Loaded:
         return True
 
     def put(self, file: ConfigFile, settings: Settings) -> None:
-        """Put what a file says over what was added before."""
+        """Put a file's settings over those added before."""
         if file.kind == NATIVE and not file.own:
             self.project = parent(file.path)
         self.layers.append((file, settings))
@@ -170,12 +170,12 @@ class Loaded:
             try:
                 return thaw_gates(self.unread[file.path].gates(event))
             except (ValueError, TypeError):
-                pass  # the record is damaged, which is found out below
+                pass  # the record is damaged, and `merged_gates` handles that
         return merged_gates(self)
 
     def setup(self, event: StopEvent | None = None) -> Setup:
-        """Merge the layers: what comes later wins. Gates that cannot be for an event may miss."""
-        gates = self._gates(event)  # first, because of what may turn out to be damaged
+        """Merge the layers: later ones win. Gates that cannot apply to an event may be left out."""
+        gates = self._gates(event)  # first: it may find a damaged record, and change the layers
         limits: dict[str, Any] = {}
         limit_files: dict[str, str] = {}
         reply: dict[str, str] = {}
@@ -189,12 +189,9 @@ class Loaded:
             tell = tell if settings.start_tell is None else settings.start_tell
         observers = {o.name: o for _, settings in self.layers for o in settings.observers}
         notifications = [s.notifications for _, s in self.layers if s.notifications]
-        starters: tuple[Starter, ...] = ()
-        if self.starters:
-            starters = merged_starters(self.starters)
         return Setup(
             gates=gates,
-            starters=starters,
+            starters=merged_starters(self.starters),
             limits=limits,
             limit_files=limit_files,
             observers=tuple(observers.values()),

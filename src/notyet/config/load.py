@@ -1,4 +1,4 @@
-"""What applies at a place, now: trusted files, compiled, merged. On the hook's way, so light."""
+"""Load what applies to an agent: trusted files, compiled and merged. A hook loads this module."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ("NO_LOOK", "PATIENCE", "Setup", "load", "load_vouched")
 
-# Hosts that run their own files themselves, so that we leave these alone (J8).
+# Hosts that run these files themselves, so that notyet does not (J8).
 _LEFT_TO = {"claude": ("claude",), "codex": ("codex",), "conclaude": ("claude",)}
-# Seconds to look at a workspace, where nobody says otherwise; with 0 it is not connected to, and
-# what is known of it without is taken.
+# Seconds to read the files of a workspace; with 0 it is not connected to, and records of trust are
+# all that is known of it.
 PATIENCE = 20.0
 NO_LOOK = 0.0
 
@@ -56,21 +56,20 @@ def load(
     draft: Draft | None = None,
     event: StopEvent | None = None,
 ) -> Setup:
-    """Return what is in force for a host's agent that works in this folder.
+    """Return what is in force for a host's agent that works in a folder.
 
-    `only` is a file to use instead of those that are found; `project` is where the host says
-    that its project is, which counts where the folder itself belongs to none. `agent` names the
-    program that a supervisor runs: the files of all hosts are read for it, starters included,
-    but for those whose hooks that program runs itself (J8).
+    `only` is a file to use instead of those that are found. `project` is the folder that the host
+    names as its project; it counts if the agent's folder belongs to none. `agent` is the program
+    that a supervisor runs: the files of all hosts are read for it, with starters, except those
+    that the program runs itself (J8).
 
-    `workspace` is where the files are that the agent works on, if elsewhere: then the project is
-    there. So it is, too, where a file that is in force says so, unless `workspace` is "local"; one
-    that nobody trusted connects us to nobody. `patience` is how long that may take, in seconds.
+    `workspace` is where the agent's files are, if on another machine. A file in force may name one
+    too, unless `workspace` is "local"; an untrusted file cannot make us connect anywhere. Reading
+    it takes at most `patience` seconds.
 
-    `draft` counts instead of the project's own file, whoever trusted it: it is for comparing, and
-    whoever asks must see to it that nothing of it is run that nobody trusted.
+    `draft` replaces the project's own file, for a comparison: the caller must not run any of it.
 
-    Gates that cannot be for the agent of `event` may be left out: to read them all takes time.
+    Gates that cannot apply to `event` may be left out, because parsing all of them takes time.
     """
     loaded = Loaded(state_folder(environ), agent, workspace)
     place = real_folder(cwd)
@@ -102,7 +101,7 @@ def _add_native(loaded: Loaded, cwd: str, project: str, environ: Mapping[str, st
     for start in starts(cwd, project):
         for file in native_files(start, environ, loaded.is_trusted):
             loaded.add(file)
-        if loaded.project:  # a file that nobody trusted hides no other project
+        if loaded.project:  # an untrusted file hides no other project
             break
 
 
@@ -117,7 +116,7 @@ def _add_host(loaded: Loaded, name: str, place: str, environ: Mapping[str, str])
 
 
 def load_vouched(files: Sequence[ConfigFile]) -> Setup:
-    """Return what files say whom the caller vouches for; nothing is looked up or remembered."""
+    """Return what files say that the caller vouches for, without records of trust."""
     loaded = Loaded("")
     for file in files:
         loaded.add(replace(file, own=True))

@@ -1,4 +1,4 @@
-"""Reads `notyet.toml` into `Settings` (J6). What is wrong in it never takes the rest down (J7)."""
+"""Read `notyet.toml` into `Settings` (J6). A mistake in it does not affect the rest (J7)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from notyet.config.schema import Examined
     from notyet.core.event import Scope
 
-SLOW = -1  # the priority of gates that are asked when the quick ones passed
+SLOW = -1  # the priority of gates that run when the quick ones passed
 _EVENTS: dict[str, tuple[Scope, ...]] = {
     MAIN: ("agent",),
     SUBAGENTS: ("subagent",),
@@ -56,10 +56,10 @@ def read_native(text: str, file: str, workspace: str = "") -> Settings:
 
 
 class _Reading:
-    """One file, and where what it names would run.
+    """One file, and where its commands would run.
 
-    A file that was read from a workspace speaks of the machine it is on, and of no other: whoever
-    writes there must not send us elsewhere.
+    A file in a workspace can name commands for its own machine only: it must not make us connect
+    to another one.
     """
 
     def __init__(self, file: str, examined: Examined, workspace: str) -> None:
@@ -78,7 +78,7 @@ class _Reading:
         self.workspace = self.home or ("" if named == LOCAL else named)
 
     def gates(self) -> tuple[Gate, ...]:
-        """Return the gates; none where it is said wrongly on which machine they run."""
+        """Return the gates; none if there is a mistake in the machine they would run on."""
         said = self._examined.document.value if self._examined.document else {}
         if "workspace" in said and "workspace" not in self._examined.value:
             return ()
@@ -127,7 +127,7 @@ class _Reading:
         run = entry.get("run", "")
         argv: tuple[str, ...] = () if isinstance(run, str) else tuple(run)
         if "python" in entry:
-            # Which Python is found out later, where the command is run (N4).
+            # The interpreter is found where the command runs (N4).
             argv = ("python", entry["python"])
             options = options | {
                 "python": entry["python"],

@@ -1,4 +1,4 @@
-"""The kill switch: `NOTYET_DISABLE`, and `notyet off` for a while, here or everywhere."""
+"""The kill switch: `NOTYET_DISABLE`, and `notyet off`, here or everywhere."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LONGEST_SAID = 1e9  # seconds; a damaged file may hold any number
+_MOST_SECONDS = 1e9  # a damaged file may hold any number
 
 
 class Off(Record, kw_only=True):
-    """Somebody switched notyet off: where, and until when (0: until it is switched on)."""
+    """A switch that is off: where, and until when (0: until it is switched on)."""
 
     place: str  # empty: everywhere
     until: float = 0.0
@@ -27,16 +27,16 @@ class Off(Record, kw_only=True):
         where = f"in {visible(self.place)}" if self.place else "everywhere"
         if not self.until:
             return f"off {where} until you run: notyet on"
-        left = min(self.until - time.time(), _LONGEST_SAID)
+        left = min(self.until - time.time(), _MOST_SECONDS)
         return f"off {where} for another {max(1, round(left / 60))} min"
 
 
 def switched_off(cwd: str, environ: Mapping[str, str]) -> str:
-    """Say why nothing is gated here; empty when the switch is on."""
+    """Return why notyet is off here; empty if it is on."""
     if is_off_everywhere(environ):
         return f"off because {OFF_VARIABLE} is set"
     switches = switches_folder(state_folder(environ))
-    if not switches:  # as nearly always
+    if not switches:
         return ""
     folder = real_folder(cwd)
     for place in (*(above(folder) if folder else ()), ""):
@@ -47,7 +47,7 @@ def switched_off(cwd: str, environ: Mapping[str, str]) -> str:
 
 
 def switch_off(place: str, until: float, environ: Mapping[str, str]) -> Off:
-    """Switch off a folder, or everything. Raises OSError."""
+    """Switch notyet off in a folder, or everywhere. Raises OSError."""
     from notyet.config.records import write_private
 
     off = Off(place=place, until=until)
@@ -57,7 +57,7 @@ def switch_off(place: str, until: float, environ: Mapping[str, str]) -> Off:
 
 
 def switch_on(place: str, environ: Mapping[str, str]) -> list[str]:
-    """Switch on again what is off for a folder; return the places that were off. Raises OSError."""
+    """Remove all switches that apply to a folder; return their places. Raises OSError."""
     state = state_folder(environ)
     if not state:
         return []
@@ -86,7 +86,7 @@ def _read(switches: str, place: str) -> Off | None:
     except OSError:
         return None
     except (ValueError, KeyError, TypeError):
-        until = 0.0  # damaged: what a person meant by it was "off"
+        until = 0.0  # damaged, and still a wish to be off
     if until and until < time.time():
         return None
     return Off(place=place, until=until)

@@ -1,4 +1,4 @@
-"""`FileObserver`: an observer as a file has it; loaded where a file has one."""
+"""Settings of one file, the `Setup` of a place, and their compiled form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class FileObserver(Record, kw_only=True):
-    """A command that is told of decisions with the outcomes in `on`, and cannot change them."""
+    """A command that gets decisions with the outcomes in `on`, and cannot change them."""
 
     name: str
     check: Command
@@ -27,51 +27,51 @@ class FileObserver(Record, kw_only=True):
 
 
 class Settings(Record, kw_only=True):
-    """One file's gates and settings; only what it says, so that files can be layered."""
+    """One file's gates and settings, without defaults, so that files can be layered."""
 
     file: str
     gates: tuple[Gate, ...] = ()
-    starters: tuple[Starter, ...] = ()  # never compiled: only a supervisor asks for them
+    starters: tuple[Starter, ...] = ()  # not in the compiled form: only a supervisor runs them
     limits: Mapping[str, Any] = {}
     observers: tuple[FileObserver, ...] = ()
-    ledger: Mapping[str, Any] = {}  # how much is kept; counts in the user's own file only
+    ledger: Mapping[str, Any] = {}  # how much is kept; ignored but in the user's own file
     start_tell: bool | None = None
     read_hosts: tuple[str, ...] = ()
-    # Where its gates run, and whose files are read: ssh://host/path. "local" says that it is here,
-    # whatever a wider file says.
+    # Where its gates run, and whose files are read: ssh://host/path, or "local" to override what
+    # another file says.
     workspace: str = ""
     openclaw: str = ""  # the path of a file that sets `max_blocks` (J9)
     reply: Mapping[str, str] = {}  # by host
     notifications: Mapping[str, Any] = {}  # of a `.conclaude.yaml`
     mistakes: tuple[Mistake, ...] = ()
-    warnings: tuple[Mistake, ...] = ()  # of what is right for its host, and left out by us
+    warnings: tuple[Mistake, ...] = ()  # about what is right for its host, and not run by us
 
 
 class Setup(Record, kw_only=True):
-    """Everything that is in force at a place, and what its user should know about it."""
+    """Everything that is in force for an agent, and what its user should know about it."""
 
     gates: tuple[Gate, ...] = ()
     starters: tuple[Starter, ...] = ()  # only where an agent is supervised
     limits: Mapping[str, Any] = {}
-    limit_files: Mapping[str, str] = {}  # which file says each of them; others are at their default
+    limit_files: Mapping[str, str] = {}  # the file that sets each of them
     observers: tuple[FileObserver, ...] = ()
     ledger: Mapping[str, Any] = {}  # how much the user wants kept
     notifications: tuple[Mapping[str, Any], ...] = ()
     reply: Mapping[str, str] = {}
     start_tell: bool = False
     workspace: str = ""  # where the project's files are, if elsewhere: ssh://host/path
-    named_by: str = ""  # the file here that says so
-    unreached: str = ""  # why that could not be looked at
-    untrusted: tuple[ConfigFile, ...] = ()  # nobody trusted these, so nothing of them applies
-    unreadable: tuple[str, ...] = ()  # files of which nothing can be known
-    # Files elsewhere that a person trusted, and that were not looked at now: nobody was asked, or
-    # nobody answered. What was trusted of them counts, so they are no fault.
+    named_by: str = ""  # the file here that names it
+    unreached: str = ""  # why its files could not be read
+    untrusted: tuple[ConfigFile, ...] = ()  # nothing of them applies
+    unreadable: tuple[str, ...] = ()  # neither the file nor its record can be read
+    # Trusted files of a machine that was not connected to, or did not answer. What was trusted
+    # of them stays in force.
     unseen: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
     def distrust(self) -> list[str]:
-        """What is said of the files that nobody trusted."""
+        """A message for each untrusted file."""
         if not self.untrusted:
             return []
         from notyet.core.text import visible
@@ -118,7 +118,7 @@ def _plain(value: Any) -> Any:
 
 
 def thaw(frozen: dict[str, Any]) -> Settings:
-    """Return the settings that were frozen. Raises ValueError for what is none of ours."""
+    """Return settings from their compiled form. Raises ValueError."""
     if not isinstance(frozen, dict) or frozen.get("format") != FORMAT:
         raise ValueError(f"it is not compiled configuration of format {FORMAT}")
     try:
@@ -128,7 +128,7 @@ def thaw(frozen: dict[str, Any]) -> Settings:
 
 
 def thaw_gates(frozen: Iterable[dict[str, Any]]) -> tuple[Gate, ...]:
-    """Return gates that were frozen. Raises ValueError for what is none of ours."""
+    """Return gates from their compiled form. Raises ValueError."""
     try:
         return tuple([_gate(**gate) for gate in frozen])
     except (TypeError, KeyError, AttributeError) as error:
@@ -141,7 +141,7 @@ def _damaged(error: Exception) -> ValueError:
 
 def _settings(
     *,
-    format: int,  # noqa: A002, ARG001  # its key; seen by `thaw`
+    format: int,  # noqa: A002, ARG001  # `thaw` checks it
     gates: list[dict[str, Any]] | tuple[()] = (),
     observers: list[dict[str, Any]] | tuple[()] = (),
     read_hosts: list[str] | tuple[()] = (),
@@ -166,13 +166,13 @@ def _gate(
 
     options = check.get("options", {})
     if "when" in options or "paths" in options:
-        # An earlier version kept these two with the command, and did not use them.
+        # Records of earlier versions have these two among the options of the command.
         options = dict(options)
         for moved in ("when", "paths"):
             if moved in options:
                 rest.setdefault(moved, options.pop(moved))
         check = check | {"options": options}
-    if match:  # else it is as most are
+    if match:
         rest["match"] = Match(**match)
     return Gate(check=Command(**check), source=Source(**source) if source else None, **rest)
 
