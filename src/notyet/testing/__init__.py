@@ -1,5 +1,4 @@
-"""Shipped for people who add to notyet: conformance suites for what they write, and an agent
-that follows a script, for the tests of what they build on it."""
+"""For people who write a session: its conformance suite, and a scripted agent for their tests."""
 
 from __future__ import annotations
 
@@ -16,7 +15,6 @@ from notyet.agents.script import (
     read_script,
 )
 from notyet.agents.scripted import ScriptedSession
-from notyet.testing.ledgers import ledger_conformance
 from notyet.testing.sessions import session_conformance
 
 __all__ = [
@@ -30,7 +28,6 @@ __all__ = [
     "Tool",
     "Wait",
     "Write",
-    "ledger_conformance",
     "read_script",
     "session_conformance",
 ]

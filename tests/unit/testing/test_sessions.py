@@ -9,7 +9,7 @@ import pytest
 from notyet.agents import open_session, reopen
 from notyet.core.event import Usage
 from notyet.core.session import Turn
-from notyet.testing import Hang, Say, Scene, Script, ScriptedSession, sending, session_conformance
+from notyet.testing import Hang, Say, Scene, Script, ScriptedSession, session_conformance
 from notyet.testing import sessions as suite
 
 FAKE = os.path.join(os.path.dirname(__file__), "..", "agents", "fake_cli.py")
@@ -213,7 +213,7 @@ def test_a_second_prompt_that_is_answered_at_once_is_found():
 
 
 def test_a_second_prompt_that_is_lost_is_found(monkeypatch):
-    monkeypatch.setattr(suite, "PROMPTLY", 0.5)
+    monkeypatch.setattr(suite, "_PROMPTLY", 0.5)
 
     class Losing(Fine):
         async def send(self, prompt, key):
@@ -234,7 +234,7 @@ def test_a_first_turn_that_is_not_slow_is_said_to_be_none():
 
 
 def test_an_abort_that_hangs_is_told_in_a_sentence(monkeypatch):
-    monkeypatch.setattr(sending, "PROMPTLY", 0.2)
+    monkeypatch.setattr(suite, "_PROMPTLY", 0.2)
 
     class Hanging(Fine):
         async def abort(self):
@@ -244,7 +244,7 @@ def test_an_abort_that_hangs_is_told_in_a_sentence(monkeypatch):
 
 
 def test_a_send_that_cannot_be_cancelled_is_found(monkeypatch):
-    monkeypatch.setattr(suite, "PROMPTLY", 0.5)
+    monkeypatch.setattr(suite, "_PROMPTLY", 0.5)
 
     class Stubborn(Fine):
         async def send(self, prompt, key):

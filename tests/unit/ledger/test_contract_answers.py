@@ -1,52 +1,52 @@
-"""What a ledger promises about equal stops, answers, and many who use it at once."""
-
-from __future__ import annotations
+"""Every ledger answers equal stops alike, and many threads and processes at once."""
 
 import os
 import time
 from contextlib import suppress
 from functools import partial
 
-from notyet.core.record import replace
-from notyet.core.verdict import Allow, Block, Halt, Problem, Report
-from notyet.errors import LedgerError
+import pytest
+
+from ledger_contract import (
+    ODD_TEXTS,
+    at_once,
+    decide,
+    decision,
+    later,
+    look,
+    passed,
+    refuses,
+    start,
+    stop,
+    wanted,
+)
+from notyet import Allow, Block, Halt, LedgerError, Problem, Report, replace
 from notyet.ledger import REPEATED_AT_MOST, Begun
-from notyet.testing.ledger_counts import ODD_TEXTS, decide, decision, look, refuses, stop
-from notyet.testing.promises import Promise, at_once, expect, into, later
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from notyet.ledger import AnyLedger
-
-_LONG = 5.0  # seconds of patience that nobody should have to use up
-
-ANSWERS: list[Promise] = []
-_promise = into(ANSWERS)
+_LONG = 5.0  # seconds of patience that no call should use up
 
 
-def _in_time(what: str, call: Callable[[], object], wanted: object) -> None:
+def _in_time(what, call, wanted):
     started = time.monotonic()
-    expect(what, call(), wanted)
+    assert call() == wanted
     if time.monotonic() - started >= _LONG:
         raise AssertionError(f"{what}: it came only when all patience was used up")
 
 
-@_promise("a stop equal to one that is being asked repeats it and counts nothing (B12)")
-def _equal(ledger: AnyLedger) -> None:
+@pytest.mark.rule("B12")
+def test_a_stop_equal_to_one_that_is_being_asked_repeats_it_and_counts_nothing(ledger):
     for flag in (None, True, False):
         event = stop("same", session_id=f"{flag}", stop_hook_active=flag, result={"tests": "bad"})
         first = ledger.begin(event)
-        expect("what the second repeats", ledger.begin(event).repeats, first.stop)
-        expect("what the third repeats", ledger.begin(event).repeats, first.stop)
+        assert ledger.begin(event).repeats == first.stop
+        assert ledger.begin(event).repeats == first.stop
         ledger.record(first, decision(first))
         seen = look(ledger, session_id=f"{flag}")
-        expect("the count", seen.blocks, 1)
+        assert seen.blocks == 1
 
 
-@_promise("stops that differ in anything are each real (B12)")
-def _different(ledger: AnyLedger) -> None:
+@pytest.mark.rule("B12")
+def test_stops_that_differ_in_anything_are_each_real(ledger):
     bound = "x" * 50_000
     events = (
         stop("same", result={"tests": "failed"}),
@@ -57,51 +57,48 @@ def _different(ledger: AnyLedger) -> None:
         stop(bound + "b" + bound),
     )
     asked = [ledger.begin(event) for event in events]
-    expect("what they repeat", [each.repeats for each in asked], [0] * len(asked))
+    assert [each.repeats for each in asked] == [0] * len(asked)
 
 
-@_promise("a blocked stop that comes again with its flag false repeats its answer (B12)")
-def _again(ledger: AnyLedger) -> None:
+@pytest.mark.rule("B12")
+def test_a_blocked_stop_that_comes_again_with_its_flag_false_repeats_its_answer(ledger):
     event = stop("same", stop_hook_active=False)
     first = ledger.begin(event)
     ledger.record(first, decision(first))
     again = [ledger.begin(event).repeats for _ in range(REPEATED_AT_MOST)]
-    expect("what they repeat", again, [first.stop] * REPEATED_AT_MOST)
-    expect("the answer", ledger.answer(first.stop, 0), decision(first))
-    expect("the count", look(ledger).blocks, 1)
-    expect("what one too many repeats", ledger.begin(event).repeats, 0)
+    assert again == [first.stop] * REPEATED_AT_MOST
+    assert ledger.answer(first.stop, 0) == decision(first)
+    assert look(ledger).blocks == 1
+    assert ledger.begin(event).repeats == 0
 
 
-@_promise("an equal stop later is a real one, if its flag is not false (B12)")
-def _equal_later(ledger: AnyLedger) -> None:
+@pytest.mark.rule("B12")
+def test_an_equal_stop_later_is_a_real_one_if_its_flag_is_not_false(ledger):
     for flag in (None, True):
         event = stop("same", session_id=f"{flag}", stop_hook_active=flag)
         counts = [decide(ledger, event).history.blocks for _ in range(3)]
-        expect(f"the counts with the flag {flag}", counts, [0, 1, 2])
+        assert counts == [0, 1, 2]
 
 
-@_promise("only the last answer of the turn is repeated, and only a block (B12)")
-def _last_only(ledger: AnyLedger) -> None:
+@pytest.mark.rule("B12")
+def test_only_the_last_answer_of_the_turn_is_repeated_and_only_a_block(ledger):
     passing = stop("passing", stop_hook_active=False)
     decide(ledger, passing, "passed")
-    expect("the turn after a pass", decide(ledger, passing, "passed").history.turn, 2)
+    assert decide(ledger, passing, "passed").history.turn == 2
     old = ledger.begin(stop("old", turn_id="a", stop_hook_active=False))
     event = stop("new", turn_id="b", stop_hook_active=False)
     decide(ledger, event)
-    expect("what an answered pass repeats", ledger.begin(passing).repeats, 0)
+    assert ledger.begin(passing).repeats == 0
     event = replace(event, last_message="newest", turn_id="c")
     new = decide(ledger, event)
     ledger.record(old, decision(old, "passed"))  # too late to be the last
-    expect("what the last block repeats", ledger.begin(event).repeats, new.stop)
+    assert ledger.begin(event).repeats == new.stop
 
 
-# Answers
-
-
-@_promise("an answer is waited for, and is the decision with all that belongs to it (B12)")
-def _answer(ledger: AnyLedger) -> None:
+@pytest.mark.rule("B12")
+def test_an_answer_is_waited_for_and_is_the_decision_with_all_that_belongs_to_it(ledger):
     first = ledger.begin(stop())
-    expect("an answer that is not there yet", ledger.answer(first.stop, 0.0), None)
+    assert ledger.answer(first.stop, 0.0) is None
     reports = (
         Report(gate="a", answer=Block("p", "r", 9), seconds=1.5, output="out", matched="m"),
         Report(gate="b", answer=Problem("timeout", "slow"), warning="w", exit="exit 1", held=True),
@@ -114,73 +111,70 @@ def _answer(ledger: AnyLedger) -> None:
     wanted = replace(wanted, verdict=extended, extend=9, limit_source="max_blocks")
     jobs = [lambda: ledger.answer(first.stop, _LONG), later(ledger.record, first, wanted)]
     _in_time("the answer", lambda: at_once(jobs)[0], wanted)
-    expect("the answer, asked for again", ledger.answer(first.stop, 0.0), wanted)
+    assert ledger.answer(first.stop, 0.0) == wanted
     for verdict, outcome in ((Halt("enough"), "halted"), (Allow(), "passed")):
         begun = ledger.begin(stop(outcome))
         other = decision(begun, outcome, verdict=verdict)
         ledger.record(begun, other)
-        expect(f"an answer that is {outcome}", ledger.answer(begun.stop, 0.0), other)
+        assert ledger.answer(begun.stop, 0.0) == other
 
 
-@_promise("an answer that nobody gives is None, and None comes in time (B12)")
-def _no_answer(ledger: AnyLedger) -> None:
+@pytest.mark.rule("B12")
+def test_an_answer_that_nobody_gives_is_none_and_none_comes_in_time(ledger):
     asked = ledger.begin(stop())
     _in_time("an answer that is late", lambda: ledger.answer(asked.stop, 0.1), None)
     unknown = asked.stop + 99
     _in_time("the answer of an unknown stop", lambda: ledger.answer(unknown, _LONG), None)
     jobs = [lambda: ledger.answer(asked.stop, _LONG), later(ledger.give_up, asked)]
     _in_time("the answer of a stop given up", lambda: at_once(jobs)[0], None)
-    expect("what an equal stop repeats then", ledger.begin(stop()).repeats, 0)
+    assert ledger.begin(stop()).repeats == 0
 
 
-@_promise("giving a stop up counts nothing, and changes no answer (B12)")
-def _give_up(ledger: AnyLedger) -> None:
+@pytest.mark.rule("B12")
+def test_giving_a_stop_up_counts_nothing_and_changes_no_answer(ledger):
     answered = decide(ledger, stop(), repeat_key="k")
     ledger.give_up(answered)
     kept = ledger.answer(answered.stop, 0.0)
-    expect("the outcome of an answered stop", kept and kept.outcome, "blocked")
+    assert (kept and kept.outcome) == ("blocked")
     begun = ledger.begin(stop("other"))
     ledger.give_up(begun)
     ledger.give_up(begun)
     ledger.give_up(Begun(stop=begun.stop + 99))
     seen = look(ledger)
     counts = (seen.blocks, seen.session_blocks, seen.blocked, seen.repeats, seen.repeat_key)
-    expect("what is remembered", counts, (1, 1, True, 1, "k"))
+    assert counts == (1, 1, True, 1, "k")
 
 
-@_promise("a stop that is over, or unknown, cannot be counted: LedgerError (B3)")
-def _over(ledger: AnyLedger) -> None:
+@pytest.mark.rule("B3")
+def test_a_stop_that_is_over_or_unknown_cannot_be_counted_ledgererror(ledger):
     recorded = decide(ledger, stop())
-    refuses("recording a stop twice", ledger.record, recorded, decision(recorded))
+    refuses(ledger.record, recorded, decision(recorded))
     given_up = ledger.begin(stop("other"))
     ledger.give_up(given_up)
-    refuses("recording a stop that was given up", ledger.record, given_up, decision(given_up))
+    refuses(ledger.record, given_up, decision(given_up))
     unknown = replace(given_up, stop=given_up.stop + 99)
-    refuses("recording an unknown stop", ledger.record, unknown, decision(unknown))
-    expect("the count", look(ledger).blocks, 1)
+    refuses(ledger.record, unknown, decision(unknown))
+    assert look(ledger).blocks == 1
 
 
-@_promise("a skipped stop counts nothing and answers nobody (A10, B9)")
-def _skip(ledger: AnyLedger) -> None:
+@pytest.mark.rule("A10", "B9")
+def test_a_skipped_stop_counts_nothing_and_answers_nobody(ledger):
     skipped = decision(Begun(stop=0), "skipped", why="off", warnings=("said \ud800",))
     event = stop("same", stop_hook_active=False)
     ledger.skip(event, skipped)
-    expect("the turns so far", look(ledger, session_id="s2").turn, 1)
+    assert look(ledger, session_id="s2").turn == 1
     first = decide(ledger, event)
-    expect("the turn after a skip", first.history.turn, 1)
+    assert first.history.turn == 1
     ledger.skip(stop("other", stop_hook_active=False), skipped)
     ledger.skip(stop(session_id=""), skipped)
-    expect("what the last block repeats", ledger.begin(event).repeats, first.stop)
+    assert ledger.begin(event).repeats == first.stop
     seen = look(ledger)
-    expect("the counts", (seen.turn, seen.blocks, seen.blocked), (1, 1, True))
+    assert (seen.turn, seen.blocks, seen.blocked) == (1, 1, True)
 
 
-# All at once, and anything at all
-
-
-@_promise("threads lose no count (B3)")
-def _threads(ledger: AnyLedger) -> None:
-    def work(name: int) -> list[int]:
+@pytest.mark.rule("B3")
+def test_threads_lose_no_count(ledger):
+    def work(name):
         counts = []
         for n in range(20):
             begun = ledger.begin(stop(f"{name} {n}"))
@@ -189,52 +183,51 @@ def _threads(ledger: AnyLedger) -> None:
 
     counts = at_once([partial(work, name) for name in range(4)])
     told = sorted(count for each in counts for count in each)
-    expect("the counts told", told, list(range(1, 81)))
+    assert told == list(range(1, 81))
     seen = look(ledger)
-    expect("the counts kept", (seen.blocks, seen.session_blocks), (80, 80))
+    assert (seen.blocks, seen.session_blocks) == (80, 80)
 
 
-@_promise("of equal stops in many threads one is real, and all get its answer (B12)")
-def _equal_threads(ledger: AnyLedger) -> None:
+@pytest.mark.rule("B12")
+def test_of_equal_stops_in_many_threads_one_is_real_and_all_get_its_answer(ledger):
     begun = at_once([lambda: ledger.begin(stop("same"))] * 8)
     real = [each for each in begun if not each.repeats]
-    expect("how many are real", len(real), 1)
-    expect("what the others repeat", {each.repeats for each in begun} - {0}, {real[0].stop})
+    assert len(real) == 1
+    assert {each.repeats for each in begun} - {0} == {real[0].stop}
     wanted = decision(real[0])
     jobs = [lambda: ledger.answer(real[0].stop, _LONG)] * 7
     answers = at_once([*jobs, later(ledger.record, real[0], wanted)])
-    expect("the answers", set(answers), {wanted})
+    assert set(answers) == {wanted}
 
 
-@_promise("whatever an event or a gate holds, only LedgerError is raised")
-def _anything(ledger: AnyLedger) -> None:
+def test_whatever_an_event_or_a_gate_holds_only_ledgererror_is_raised(ledger):
     for odd in ODD_TEXTS:
         begun = ledger.begin(stop(odd, session_id="texts", agent_type=odd, cwd=odd))
         report = Report(gate=odd, answer=Block(odd), matched=odd, warning=odd, output=odd)
         ledger.record(begun, decision(begun, verdict=Block(odd), why=odd, reports=(report,)))
-    expect("the count", look(ledger, session_id="texts").blocks, len(ODD_TEXTS))
-    cycle: dict[str, object] = {}
+    assert look(ledger, session_id="texts").blocks == len(ODD_TEXTS)
+    cycle = {}
     cycle["self"] = cycle
     for n, result in enumerate(({1: 2, "a": 3}, {(1, 2): 3}, cycle, object(), float("nan"), b"x")):
         decide(ledger, stop(f"{n}", session_id="results", result=result, raw={"x": result}))
-    expect("the count", look(ledger, session_id="results").blocks, 6)
+    assert look(ledger, session_id="results").blocks == 6
     begun = ledger.begin(stop("huge"))
     with suppress(LedgerError):
         ledger.record(begun, decision(begun, "passed", count=2**70))
 
 
-@_promise("`instant` is true or false, and every call can be given a patience")
-def _patience(ledger: AnyLedger) -> None:
-    expect("its type", type(ledger.instant), bool)
+def test_instant_is_true_or_false_and_every_call_can_be_given_a_patience(ledger):
+    assert isinstance(ledger.instant, bool)
     begun = ledger.begin(stop(), _LONG)
     ledger.record(begun, decision(begun), 50, _LONG)
     ledger.give_up(ledger.begin(stop("other"), _LONG), _LONG)
     ledger.skip(stop(), decision(begun, "skipped"), _LONG)
-    expect("the count", look(ledger).blocks, 1)
+    assert look(ledger).blocks == 1
 
 
-@_promise("an output that is kept is a private file of its own, all of it; else the path is empty")
-def _outputs(ledger: AnyLedger) -> None:
+def test_an_output_that_is_kept_is_a_private_file_of_its_own_all_of_it_else_the_path_is_empty(
+    ledger,
+):
     begun = [ledger.begin(stop(message)) for message in ("one", "two")]
     kept = []
     for each in begun:
@@ -243,9 +236,60 @@ def _outputs(ledger: AnyLedger) -> None:
             path = ledger.keep_output(each, Report(gate=gate, output=output))
             if path:
                 kept.append((path, output))
-            expect("the type of a path", type(path), str)
+            assert isinstance(path, str)
     for path, output in kept:
         with open(path, encoding="utf-8") as file:
-            expect(f"whether {path} holds its output", output in file.read(), True)
-        expect(f"who else may use {path}", os.stat(path).st_mode & 0o077, 0)
+            assert output in file.read()
+        assert os.stat(path).st_mode & 0o077 == 0
     ledger.keep_output(begun[0], Report(gate="\ud800 \x00", output="\ud800 \x00"))
+
+
+@pytest.mark.rule("B3")
+def test_what_record_returned_is_there_for_whoever_opens_the_ledger_next(durable, reopen):
+    decide(durable, stop("one", turn_id="a"), extend=9, repeat_key="k")
+    assert decide(reopen(durable), stop(turn_id="b")).history.turn == 2
+    decide(durable, stop("two", turn_id="b"), extend=8, repeat_key="m")
+    again = reopen(durable)
+    assert look(again, turn_id="a") == look(durable, turn_id="a")
+    seen = look(again, turn_id="b")
+    assert (seen.turn, seen.blocks, seen.session_blocks, seen.extend) == (2, 2, 3, 8)
+    assert (seen.blocked, seen.repeats, seen.repeat_key) == (True, 1, "m")
+
+
+@pytest.mark.rule("B12")
+def test_an_equal_stop_elsewhere_waits_for_the_first_answer_and_repeats_it(durable, reopen):
+    again = reopen(durable)
+    event = stop("same", stop_hook_active=False)
+    first = durable.begin(event)
+    assert again.begin(event).repeats == first.stop
+    wanted = decision(first)
+    jobs = [lambda: again.answer(first.stop, 5.0), later(durable.record, first, wanted)]
+    assert at_once(jobs)[0] == wanted
+    assert reopen(durable).begin(event).repeats == first.stop
+
+
+@pytest.mark.rule("B1", "B3")
+def test_ledgers_that_share_a_memory_lose_no_count_and_no_limit(durable, reopen):
+    def work(name, used):
+        outcomes = []
+        for n in range(10):
+            begun = used.begin(stop(f"{name} {n}"))
+            outcomes.append(used.record(begun, decision(begun, limit=25)).outcome)
+        return outcomes
+
+    ledgers = [durable, reopen(durable), reopen(durable)]
+    outcomes = at_once([partial(work, *numbered) for numbered in enumerate(ledgers)])
+    assert sum(each.count("blocked") for each in outcomes) == 25
+    assert look(reopen(durable)).blocks == 25
+
+
+def test_a_ledger_that_cannot_be_used_raises_ledgererror_and_nothing_else(unusable):
+    begun = Begun(stop=1)
+    refuses(unusable.begin, stop())
+    refuses(unusable.record, begun, decision(begun))
+    refuses(unusable.skip, stop(), decision(begun, "skipped"))
+    refuses(unusable.give_up, begun)
+    refuses(unusable.answer, 1, 0.0)
+    refuses(unusable.recall, stop(), [wanted()])
+    refuses(unusable.remember, [passed()])
+    refuses(unusable.remember_start, start(), {"s": "t1"})
