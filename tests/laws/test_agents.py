@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notyet.agents.formats import Reading
-from notyet.agents.table import TABLE
+from notyet.agents.formats import READERS, Reading
 from notyet.agents.transcript import Transcript
+from notyet.hosts.others import headless
 
 VECTORS = os.path.join(os.path.dirname(__file__), "..", "vectors", "agents")
 ANSWER = "This is the answer."
@@ -43,7 +43,7 @@ def lines_of(agent):
     return found
 
 
-LINES = {agent: lines_of(agent) for agent in TABLE}
+LINES = {agent: lines_of(agent) for agent in headless()}
 
 
 def claude_answer(text):
@@ -98,15 +98,15 @@ def mutated(draw, agent):
     return line
 
 
-@pytest.mark.parametrize("agent", TABLE)
+@pytest.mark.parametrize("agent", headless())
 @given(data=st.data())
 def test_no_line_raises_and_a_good_answer_after_garbage_is_the_answer(agent, data):
     told = []
     reading = Reading(told.append, Transcript("/dev/null"), "k")
     for line in data.draw(st.lists(mutated(agent), max_size=4)):
-        TABLE[agent].read(line, reading)
+        READERS[headless()[agent][1].output](line, reading)
     for line in copy.deepcopy(ANSWERS[agent]):
-        TABLE[agent].read(line, reading)
+        READERS[headless()[agent][1].output](line, reading)
     reading.flush()
     turn = reading.turn(reading.spent(), 1.0)
     assert (turn.text, reading.is_finished) == (ANSWER, True)

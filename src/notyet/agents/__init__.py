@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from notyet.hosts.others import headless
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,12 +95,7 @@ def _reopen_script(ref: Mapping[str, object]) -> Session:
 _PROGRAM = Agent(_open_program, _reopen_program)
 AGENTS: dict[str, Agent] = {
     "scripted": Agent(_open_script, _reopen_script),
-    "claude": _PROGRAM,
-    "codex": _PROGRAM,
-    "gemini": _PROGRAM,
-    "opencode": _PROGRAM,
-    "qwen": _PROGRAM,
-    "copilot": _PROGRAM,
+    **dict.fromkeys(headless(), _PROGRAM),
 }
 
 

@@ -10,13 +10,13 @@ import os
 import time
 import uuid
 
-from notyet.agents.formats import FIGURES, Reading, tell, whole
+from notyet.agents.formats import FIGURES, READERS, Reading, tell, whole
 from notyet.agents.process import Running, end_orphan
-from notyet.agents.table import TABLE, words
 from notyet.agents.transcript import Transcript, default_folder
 from notyet.core.session import News, Turn
 from notyet.core.text import clean
 from notyet.errors import Refused, SendError
+from notyet.hosts.others import headless
 from notyet.light import loads
 from notyet.run.cannot_start import CannotStart
 from notyet.run.spawn import Job
@@ -25,7 +25,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from notyet.agents.table import CommandLine
 
 NOBODY = (0, "", "")  # no process: its number, when it started, and its mark
 _TELLTALES = ("key", "token", "secret", "pass", "credential", "auth", "bearer", "_pat", "pat=")
@@ -90,11 +89,11 @@ class CommandLineSession:
         folder: str | None = None,
     ) -> None:
         self._name = name
-        self._row: CommandLine = TABLE[name]
+        usual, self._row = headless()[name]
         self._cwd = os.path.abspath(cwd)
         self._args = tuple(args)
         self._has_secrets = may_hold_secrets(self._args)
-        self._program = program or self._row.program
+        self._program = program or usual
         self._has_begun = self._is_named = session is not None
         if session is not None and self._row.takes_names and not _is_uuid(session):
             raise Refused(f"{name} does not have the conversation {session}; give its whole id")
@@ -227,9 +226,9 @@ class CommandLineSession:
             )
         return self._turn(reading, running, (time.monotonic() - began) * 1000)
 
-    async def _run(self, form: Sequence[str], prompt: str, key: str) -> tuple[Reading, Running]:
+    async def _run(self, form: str, prompt: str, key: str) -> tuple[Reading, Running]:
         reading = Reading(self._tell, self._transcript, key)
-        argv = (self._program, *words(form, self._args, self.id or ""))
+        argv = (self._program, *self._row.words(form, self._args, self.id or ""))
         # Session and all, where it is known: an agent that this one starts inherits it.
         mark = f"{os.getpid()}:{self.id}" if self.id else str(os.getpid())
         environ = {**os.environ, _SUPERVISED: mark}
@@ -256,7 +255,7 @@ class CommandLineSession:
             reading.garbage += 1
             return
         try:
-            self._row.read(entry, reading)
+            READERS[self._row.output](entry, reading)
         except Exception:  # noqa: BLE001  # one odd line must not cost us those that follow
             reading.garbage += 1
             return

@@ -439,3 +439,13 @@ def _dict(value: object) -> Entry:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+READERS: dict[str, Read] = {
+    "claude-stream": read_claude,
+    "codex-json": read_codex,
+    "gemini-stream": read_gemini,
+    "opencode-json": read_opencode,
+    "qwen-stream": read_qwen,
+    "copilot-json": read_copilot,
+}

@@ -240,12 +240,14 @@ def _missing(agent: str) -> str:
     """Say what to install where an agent's program is not there."""
     import shutil
 
-    from notyet.agents.table import TABLE
+    from notyet.hosts.others import headless
 
-    row = TABLE.get(agent)
-    if row is None or shutil.which(row.program) is not None:
+    if agent not in headless():
         return ""
-    return f"{row.program} is not installed, or not on the PATH; install it with: {row.install}"
+    program, line = headless()[agent]
+    if shutil.which(program) is not None:
+        return ""
+    return f"{program} is not installed, or not on the PATH; install it with: {line.install}"
 
 
 def _refuse(why: str, code: int) -> int:

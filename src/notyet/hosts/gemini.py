@@ -5,7 +5,7 @@ It has no event for subagents, no cap, and no turn id.
 
 from __future__ import annotations
 
-from notyet.hosts.host import CommandLine, Host
+from notyet.hosts.host import Host
 
 HOST = Host(
     name="gemini",
@@ -23,12 +23,12 @@ HOST = Host(
     timeout_unit=0.001,
     settings={"user": ".gemini/settings.json", "project": ".gemini/settings.json"},
     inside=("GEMINI_CLI",),
-    command_line=CommandLine(
-        start="{args} -o stream-json --session-id {id}",
-        resume="{args} -o stream-json -r {id}",
-        output="gemini-stream",
-        install="npm install -g @google/gemini-cli",
-        unknown=("No previous sessions found", "Invalid session identifier"),
-        taken="already exists",
-    ),
+    command_line={
+        "start": "{args} -o stream-json --session-id {id}",
+        "resume": "{args} -o stream-json -r {id}",
+        "output": "gemini-stream",
+        "install": "npm install -g @google/gemini-cli",
+        "unknown": ("No previous sessions found", "Invalid session identifier"),
+        "taken": "already exists",
+    },
 )

@@ -21,48 +21,13 @@ if TYPE_CHECKING:
     File = tuple[str, str, str]
 
 
-class CommandLine:
-    """How `notyet with` runs a host without its user interface; the prompt comes on stdin.
-
-    `{args}` and `{id}` stand for the user's arguments and for the id of the conversation. `output`
-    names the format of stdout, `unknown` what the host prints about a conversation it does not
-    have, and `taken` what it prints if it already has one of this id.
-    """
-
-    def __init__(
-        self,
-        *,
-        start: str,
-        resume: str,
-        output: str,
-        install: str,
-        unknown: tuple[str, ...] = (),
-        taken: str = "",
-        sums_up: bool = False,
-        takes_names: bool = False,
-    ) -> None:
-        self.start = tuple(start.split())
-        self.resume = tuple(resume.split())
-        self.output = output
-        self.install = install  # the command that installs the host
-        self.unknown = unknown
-        self.taken = taken
-        self.sums_up = sums_up  # its token counts are those of the whole conversation
-        self.takes_names = takes_names  # an id that is not a UUID names a conversation
-
-    @property
-    def chooses(self) -> bool:
-        """Whether we choose the id: then a first turn that was interrupted can be continued."""
-        return "{id}" in self.start
-
-
 class Host:
     """One host. An attribute that is not given is as in Claude Code."""
 
-    name: str
-    title: str
-    program: str = ""  # looked for on PATH; empty: there is none
-    tested: str = ""  # the newest version that was tested
+    name = ""
+    title = ""
+    program = ""  # looked for on PATH; empty: there is none
+    tested = ""  # the newest version that was tested
     oldest: tuple[int, ...] = ()  # the first version whose hooks can gate
     advised: tuple[int, ...] = ()  # the first version that loses no answer
 
@@ -86,31 +51,31 @@ class Host:
         "permission_mode": ("permission_mode",),
         "background_tasks": ("background_tasks",),
     }
-    flag_is_reliable: bool = True  # `stop_hook_active` is right, also after a tool call (B4)
+    flag_is_reliable = True  # `stop_hook_active` is right, also after a tool call (B4)
     subagent_type: str | None = None  # the type of a subagent that has none in its payload
-    project_variable: str = "CLAUDE_PROJECT_DIR"  # names the project, where `cwd` is missing
-    cap: int = 0  # blocks in a row that the host honours; 0: no cap (B8)
-    cap_variable: str = ""  # sets another cap
-    cap_loses_answer: bool = True  # the block after the last honoured one costs the final answer
+    project_variable = "CLAUDE_PROJECT_DIR"  # names the project, where `cwd` is missing
+    cap = 0  # blocks in a row that the host honours; 0: no cap (B8)
+    cap_variable = ""  # sets another cap
+    cap_loses_answer = True  # the block after the last honoured one costs the final answer
 
     # What it understands.
-    block_word: str = "block"
-    longest_reason: int = 30_000
-    longest_context: int = 9_000
-    measured_in: str = "characters"  # or "utf-8" bytes, or "utf-16" units
-    has_notes: bool = True  # shows `systemMessage` to its user; else notes go to stderr
-    has_context: bool = True  # adds `additionalContext` of a start to what the agent reads
-    halts: bool = True  # `continue: false` ends the turn
+    block_word = "block"
+    longest_reason = 30_000
+    longest_context = 9_000
+    measured_in = "characters"  # or "utf-8" bytes, or "utf-16" units
+    has_notes = True  # shows `systemMessage` to its user; else notes go to stderr
+    has_context = True  # adds `additionalContext` of a start to what the agent reads
+    halts = True  # `continue: false` ends the turn
 
     # Its files. Scopes are user, project, local and above (the project or a folder above it).
-    home_variable: str = ""  # names the user's folder of the host
-    timeout_unit: float = 1.0  # seconds that a `timeout` in its settings counts in
+    home_variable = ""  # names the user's folder of the host
+    timeout_unit = 1.0  # seconds that a `timeout` in its settings counts in
     settings: Mapping[str, str] = {}  # scope: the file that `notyet install` writes to
     # Hooks that people wrote for it and that become gates: of each group the first that is there.
     files: tuple[tuple[File, ...], ...] = ()
     runs: tuple[str, ...] = ()  # the hosts whose files it runs by itself (J8)
     inside: tuple[str, ...] = ()  # variables that it sets for the commands of its agents
-    command_line: CommandLine | None = None
+    command_line: Mapping[str, Any] = {}  # how to run it headless: see `others.CommandLine`
 
     def __init__(self, **values: Any) -> None:
         if "fields" in values:

@@ -8,9 +8,9 @@ import subprocess
 import pytest
 
 from notyet.agents import open_session, reopen
-from notyet.agents.table import TABLE
-from notyet.core.record import replace
+from notyet.agents.formats import READERS
 from notyet.errors import SendError
+from notyet.hosts.others import headless
 from notyet.hosts.transcript import last_message
 
 VECTORS = os.path.join(os.path.dirname(__file__), "..", "..", "vectors", "agents")
@@ -48,13 +48,13 @@ def test_a_real_output_is_read_as_the_turn_that_it_was(case, tmp_path, run):
     assert session.id == case["session"]
 
 
-@pytest.mark.parametrize("agent", TABLE)
+@pytest.mark.parametrize("agent", headless())
 def test_every_agent_has_real_outputs_of_a_start_a_continuation_and_an_error(agent):
     assert {"start", "resume", "error"} <= {c["file"] for c in EXPECTED if c["agent"] == agent}
 
 
 @pytest.mark.rule("K2")
-@pytest.mark.parametrize("agent", TABLE)
+@pytest.mark.parametrize("agent", headless())
 def test_the_second_turn_names_the_conversation_that_the_first_one_began(agent, tmp_path, run):
     session = a_session(tmp_path, agent, "start", args=("--mine", "x y"))
     run(session.send("hello", "k1"))
@@ -67,7 +67,7 @@ def test_the_second_turn_names_the_conversation_that_the_first_one_began(agent, 
 
 
 @pytest.mark.rule("L5")
-@pytest.mark.parametrize("agent", TABLE)
+@pytest.mark.parametrize("agent", headless())
 def test_shell_commands_of_every_agent_are_written_as_scripts_for_mux_look_for_them(
     agent, tmp_path, run
 ):
@@ -225,7 +225,7 @@ def test_a_reader_that_raises_loses_its_line_and_no_other(tmp_path, run, monkeyp
         reading.say(entry["text"])
         reading.finish()
 
-    monkeypatch.setitem(TABLE, "claude", replace(TABLE["claude"], read=read))
+    monkeypatch.setitem(READERS, "claude-stream", read)
     turn = spoken(tmp_path, run, "claude", {"no": "text"}, {"text": "there"}, {"no": "text"})
     assert (turn.text, turn.error) == ("there", None)
     turn = spoken(tmp_path, run, "claude", {"no": "text"})
@@ -252,7 +252,7 @@ def test_lines_of_another_shape_say_nothing(tmp_path, run):
     odd += ['{"type": "assistant", "message": {"content": ["x", {"type": "tool_use"}]}}']
     odd += ['{"type": "item.completed", "item": {"type": "file_change", "id": "i"}}']
     odd += ['{"type": "error", "error": "bad", "part": 1}', '{"type": "session.error"}']
-    for agent in TABLE:
+    for agent in headless():
         program = tmp_path / agent
         text = shlex.quote("\n".join(odd))
         program.write_text(f"#!/bin/sh\nprintf '%s\\n' {text}\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.hosts import wire
-from notyet.hosts.host import CommandLine, Host
+from notyet.hosts.host import Host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,12 +71,12 @@ HOST = Claude(
     ),
     runs=("claude",),
     inside=("AI_AGENT", "CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),
-    command_line=CommandLine(
-        start=f"{{args}} {_STREAM} --session-id {{id}}",
-        resume=f"{{args}} {_STREAM} --resume {{id}}",
-        output="claude-stream",
-        install="npm install -g @anthropic-ai/claude-code",
-        unknown=("No conversation found",),
-        taken="is already in use",
-    ),
+    command_line={
+        "start": f"{{args}} {_STREAM} --session-id {{id}}",
+        "resume": f"{{args}} {_STREAM} --resume {{id}}",
+        "output": "claude-stream",
+        "install": "npm install -g @anthropic-ai/claude-code",
+        "unknown": ("No conversation found",),
+        "taken": "is already in use",
+    },
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.gate import CODEX_DEFAULT
-from notyet.hosts.host import CommandLine, Host
+from notyet.hosts.host import Host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ HOST = Codex(
     ),
     runs=("codex",),
     inside=("CODEX_SANDBOX", "CODEX_THREAD_ID"),
-    command_line=CommandLine(
-        start="exec {args} --json -",
-        resume="exec {args} --json resume {id} -",
-        output="codex-json",
-        install="npm install -g @openai/codex",
-        unknown=("no rollout found",),
-        sums_up=True,
-        takes_names=True,
-    ),
+    command_line={
+        "start": "exec {args} --json -",
+        "resume": "exec {args} --json resume {id} -",
+        "output": "codex-json",
+        "install": "npm install -g @openai/codex",
+        "unknown": ("no rollout found",),
+        "sums_up": True,
+        "takes_names": True,
+    },
 )
