@@ -1,16 +1,16 @@
-"""`notyet off`: let every agent go, here or everywhere, for a while."""
+"""`notyet off`: allow every stop, here or everywhere, for a while."""
 
 from __future__ import annotations
 
 import os
 import time
+from typing import TYPE_CHECKING
 
 from notyet.cli.person import refuse, why_refused, write_down
 from notyet.config.files import NAME, above
 from notyet.config.off import switch_off
 from notyet.config.shape import Seconds, check
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Switch off, and write it down."""
+    """Switch off, and record it."""
     why = why_refused()
     if why:
         return refuse("off", why)
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def project_of(cwd: str) -> str:
-    """Return the folder that a switch is about: the one with the nearest notyet.toml, or this."""
+    """Return the folder of the nearest notyet.toml, or this one."""
     cwd = os.path.realpath(cwd)
     for folder in above(cwd):
         if os.path.lexists(os.path.join(folder, NAME)):

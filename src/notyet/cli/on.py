@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from notyet.cli.off import project_of
 from notyet.cli.person import refuse, write_down
 from notyet.config.off import switch_on, switched_off
 from notyet.core.text import visible
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Switch on whatever is off for this folder, and write it down."""
+    """Switch on whatever is off for this folder, and record it."""
     place = "" if args.everywhere else project_of(os.getcwd())
     try:
         switched = switch_on(place, os.environ)

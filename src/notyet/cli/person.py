@@ -1,4 +1,4 @@
-"""What `trust`, `off`, `install` and others share: only a person may do it, and it is recorded."""
+"""What `trust`, `off`, `install` and others share: only a person may run them (N5)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import sys
 
 from notyet.config.find import state_folder
 from notyet.config.inside import inside_agent
+from notyet.errors import LedgerError
+from notyet.ledger.ledger import Ledger
 
 
 def why_refused() -> str:
-    """Say why this command must not run here; empty when a person may go on."""
+    """Return why this command must not run here; empty if it may."""
     who = inside_agent(os.environ)
     if who:
         return f"an agent cannot do this ({who}); run it yourself, in a terminal of your own"
@@ -20,17 +22,14 @@ def why_refused() -> str:
 
 
 def refuse(command: str, why: str) -> int:
-    """Say why not, and return the exit code."""
-    sys.stdout.flush()  # so that it stands after what led to it, where both go to one file
+    """Print why a command does not run, and return its exit code."""
+    sys.stdout.flush()  # keeps the order if both go to one file
     print(f"notyet {command}: {why}", file=sys.stderr)
     return 1
 
 
 def write_down(what: str, place: str, detail: str) -> None:
-    """Record what a person did; without a ledger it is still done."""
-    from notyet.errors import LedgerError
-    from notyet.ledger.ledger import Ledger
-
+    """Record what a person did in the ledger, if there is a usable one."""
     ledger = Ledger(mends=False)
     try:
         ledger.act(what, place, detail)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from typing import TYPE_CHECKING
 
 from notyet.cli.person import refuse
 from notyet.config.schema import FORMATS, pages
 from notyet.core.text import visible
 from notyet.install.replacing import replace_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def text_of(name: str) -> str:
-    """Return a schema as it is written down."""
+    """Return the text of a schema."""
     page = next(form.page for known, form in FORMATS.items() if known == name)
     return json.dumps(pages()[page], indent=2, ensure_ascii=False) + "\n"
 
@@ -74,7 +74,7 @@ def text_of(name: str) -> str:
 def write_schema(folder: str, name: str = "notyet") -> str:
     """Write a schema for the editors of one project; return its path. Raises OSError.
 
-    It is made anew from any clone, so git is told to leave it alone.
+    Any clone can make it, so git ignores it.
     """
     place = os.path.join(folder, _FOLDER)
     if os.path.islink(place):  # it may lead anywhere

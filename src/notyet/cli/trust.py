@@ -1,8 +1,9 @@
-"""`notyet trust`: look at the commands a project's files name, and put them into force."""
+"""`notyet trust`: show the commands that a project's files name, and put them into force."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from notyet.cli.person import refuse, why_refused, write_down
 from notyet.cli.terminal import waiting
@@ -12,11 +13,11 @@ from notyet.config.find import has_record, state_folder
 from notyet.config.host_files import looked_for
 from notyet.config.load import PATIENCE
 from notyet.config.records import read_record, remove_record
+from notyet.config.remote import RemoteTree
 from notyet.config.shape import meant_workspace
 from notyet.core.remote import is_remote
 from notyet.core.text import visible
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
@@ -52,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show, trust or revoke; exit 0 when all that was found is trusted."""
+    """Show, trust or revoke; exit 0 when all files that were found are trusted."""
     environ = os.environ
     show = Show()
     why = "" if args.show else why_refused()
@@ -70,11 +71,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _NotFound(Exception):  # noqa: N818  # it never leaves this module
-    """There is nothing to trust; says why."""
+    """Why there is nothing to trust."""
 
 
 def _files(args: argparse.Namespace, environ: Mapping[str, str]) -> list[ConfigFile]:
-    """Return the files that are meant. Raises _NotFound."""
+    """Return the files to trust. Raises _NotFound."""
     others = "files of other hosts are found with --read"
     if is_remote(args.path):
         files, place = _files_there(args, environ)
@@ -96,8 +97,6 @@ def _files_there(
     args: argparse.Namespace, environ: Mapping[str, str]
 ) -> tuple[list[ConfigFile], str]:
     """Return the files of a workspace, and its folder."""
-    from notyet.config.remote import RemoteTree
-
     try:
         folder, named = folder_there(args.path)
     except ValueError as error:
@@ -126,10 +125,10 @@ def _revoke(place: str, environ: Mapping[str, str], show: Show) -> int:
 
 
 def trusted_paths(path: str, state: str) -> list[str]:
-    """Return what a person trusted that counts for a folder, or is the file that is named.
+    """Return the trusted files that count for a folder, or the one that is named.
 
-    A machine that is connected to could hide it, and so could a file that nobody can read. Raises
-    ValueError for what is no workspace.
+    Only records say so: the machine of a workspace, or a file that cannot be read, could hide
+    them. Raises ValueError for a bad workspace.
     """
     if is_remote(path):
         folder, named = folder_there(path)
@@ -148,7 +147,7 @@ def trusted_paths(path: str, state: str) -> list[str]:
 def _around(place: str, state: str) -> list[str]:
     """Return the files that may count for a folder."""
     every, projects = looked_for(READABLE)
-    # Of these the nearest one counts, and one further up belongs to another project.
+    # Of these only the nearest one counts; one further up belongs to another project.
     nearest = [_nearest(place, names, state) for names in ((NAME,), CONCLAUDE)]
     names = [name for name in (*every, *projects) if name not in (NAME, *CONCLAUDE)]
     others = [os.path.join(folder, name) for folder in above(place) for name in names]
@@ -166,6 +165,6 @@ def _nearest(place: str, names: tuple[str, ...], state: str) -> str:
 
 
 def _was_trusted(state: str, path: str) -> bool:
-    """Tell whether a person trusted it; there is a record of the user's own file, too."""
+    """Return True if a person trusted a file; the user's own file has a record without a time."""
     known = read_record(state, path)
     return has_record(state, path) if known is None else known.at > 0

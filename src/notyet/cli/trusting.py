@@ -1,10 +1,12 @@
-"""What `notyet trust` shows before a person says yes: all of a file, and what it would run."""
+"""Which files need trust, and the prompt before one is trusted: its text and its commands."""
 
 from __future__ import annotations
 
 import os
 import sys
+from difflib import unified_diff
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from notyet.cli.person import write_down
 from notyet.cli.terminal import Style
@@ -29,7 +31,6 @@ from notyet.core.gate import Command
 from notyet.core.remote import is_remote, remote_from
 from notyet.core.text import visible
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Literal
@@ -37,27 +38,27 @@ if TYPE_CHECKING:
     from notyet.config.remote import RemoteTree
     from notyet.config.trust import Candidate
 
-    Consent = Literal["given", "asked", "refused"]  # "refused": it is only looked at
+    Consent = Literal["given", "asked", "refused"]  # "refused": only show the file
 
 
 class Show:
-    """Prints for a person; what could hide something on a terminal is escaped."""
+    """Prints for a person; control characters are escaped."""
 
     def __init__(self, command: str = "trust") -> None:
         self.command = command
         self._paint = Style(sys.stdout).paint
 
     def problem(self, path: str, why: str) -> None:
-        """Say what is wrong with a file."""
+        """Print what is wrong with a file, to stderr."""
         sys.stdout.flush()
         print(f"notyet {self.command}: {visible(path)}: {why}", file=sys.stderr)
 
     def done(self, words: str) -> None:
-        """Say what was done."""
+        """Print what was done."""
         print(self._paint(words, "green"))
 
     def file(self, found: Candidate) -> None:
-        """Show one file: its state, its text or what changed in it, mistakes, and commands."""
+        """Print one file: its state, its text or what changed in it, mistakes, and commands."""
         state = "not trusted"
         if found.is_trusted:
             state = "trusted"
@@ -75,15 +76,13 @@ class Show:
         self._commands(found)
 
     def _lines(self, text: str) -> None:
-        """Show a text that nobody has seen, whole: a limit of 0 can undo every gate."""
+        """Print all of a new text: any line can matter, a limit of 0 undoes every gate."""
         lines = text.removesuffix("\n").split("\n")
         width = len(str(len(lines)))
         for number, line in enumerate(lines, 1):
             print(f"  {self._paint(f'{number:>{width}} |', 'dim')} {visible(line)}".rstrip())
 
     def _difference(self, before: str, now: str) -> None:
-        from difflib import unified_diff
-
         # Split at line feeds only: other separators would show as equal what is not.
         old, new = before.split("\n"), now.split("\n")
         for line in unified_diff(old, new, "trusted", "now", lineterm="", n=1):
@@ -94,7 +93,7 @@ class Show:
         entries = [(gate.name, gate.check) for gate in found.settings.gates]
         entries += [(starter.name, starter.check) for starter in found.settings.starters]
         entries += [(f"observer {o.name}", o.check) for o in found.settings.observers]
-        # A command means another thing on another machine, so that is said first.
+        # By machine, because a command means something else on another one.
         places = dict.fromkeys(_place(check) for _, check in entries)
         width = max((len(visible(name)) for name, _ in entries), default=0)
         for place in sorted(places):
@@ -118,7 +117,7 @@ def _place(check: object) -> str:
 
 
 def _commands(check: object, found: Candidate) -> list[str]:
-    """Return all that would be run, line by line: what is not shown cannot be trusted."""
+    """Return everything that would run, line by line."""
     assert isinstance(check, Command)
     options = check.options
     if found.file.kind.startswith("mux-"):
@@ -148,13 +147,13 @@ def files_to_trust(path: str, hosts: Sequence[str], environ: Mapping[str, str]) 
 
 
 def records(environ: Mapping[str, str]) -> Callable[[str], bool]:
-    """Return what tells whether there is a record of trust about a file."""
+    """Return a function that is True for files with a record of trust."""
     state = state_folder(environ)
     return lambda file: has_record(state, file)
 
 
 def folder_there(url: str) -> tuple[str, str]:
-    """Return the folder in a workspace that an address means, and the file it names, if any."""
+    """Return the folder of an address in a workspace, and the file it names, if any."""
     place = remote_from(url)
     if not is_config_name(place.path):
         return place.url, ""
@@ -165,7 +164,7 @@ def folder_there(url: str) -> tuple[str, str]:
 def files_there(
     tree: RemoteTree, named: str, hosts: Sequence[str], environ: Mapping[str, str]
 ) -> list[ConfigFile]:
-    """Return the files of a workspace that need trust; of these the one that was named, if any."""
+    """Return the files of a workspace that need trust, or only the one that was named."""
     is_trusted = records(environ)
     wanted = list(READABLE) if named else list(hosts)
     found = project_native(tree.workspace, is_trusted, tree)[:1]
@@ -177,13 +176,13 @@ def files_there(
         for folder in dict.fromkeys(places):
             project = Project(folder=folder, tree=tree, here=here)
             files = project_files(host, project, environ, is_trusted)
-            # The user's own are on this machine.
+            # The user's own files are on this machine.
             found += [file for file in files if is_remote(file.path) and file not in found]
     return [file for file in found if named in {"", file.path}]
 
 
 def same_here(file: ConfigFile, text: str, environ: Mapping[str, str]) -> str:
-    """Return the file here that names this one's workspace and says the same; empty for none."""
+    """Return the file here that names this one's workspace and has its text; empty for none."""
     if file.kind != NATIVE or not is_remote(file.path):
         return ""
     setup = load(os.getcwd(), NATIVE, environ, patience=NO_LOOK)
@@ -194,7 +193,7 @@ def same_here(file: ConfigFile, text: str, environ: Mapping[str, str]) -> str:
 
 
 def _named(path: str, environ: Mapping[str, str]) -> list[ConfigFile]:
-    """Return a file of another host that was named itself."""
+    """Return the one file that was named, of whatever host."""
     folder = os.path.dirname(path)
     for place in (folder, os.path.dirname(folder)):
         for host in READABLE:
@@ -211,9 +210,9 @@ def offer(
     show: Show,
     declined: str = "nothing was changed",
 ) -> bool:
-    """Show one file, and trust it if a person says so; tell whether it is trusted.
+    """Show one file, and trust it if a person agrees; return True if it is trusted.
 
-    `declined` is what is said to somebody who does not.
+    `declined` is printed if the person does not agree.
     """
     try:
         found = candidate(file, environ)
@@ -259,7 +258,7 @@ def offer(
 
 
 def agreed(question: str, command: str, purpose: str) -> bool:
-    """Ask a person; nobody is there without a terminal."""
+    """Ask a person, if there is a terminal."""
     if not sys.stdin.isatty():
         sys.stdout.flush()
         print(f"notyet {command}: not a terminal; add --yes {purpose}", file=sys.stderr)

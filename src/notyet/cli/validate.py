@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
@@ -11,7 +13,6 @@ from notyet.cli.terminal import Style
 from notyet.config.compile import compile_text
 from notyet.config.document import Mistake
 from notyet.config.files import (
-    CONCLAUDE,
     NAME,
     NATIVE,
     READABLE,
@@ -25,11 +26,11 @@ from notyet.config.host_files import host_files
 from notyet.config.lint import lint
 from notyet.config.readers import read_file
 from notyet.config.schema import examine
-from notyet.core.record import Record, replace
+from notyet.core.record import as_dict, replace
 from notyet.core.text import visible
+from notyet.hosts import host_named
 from notyet.status.waits import waits_here
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
@@ -43,11 +44,11 @@ EXAMPLES = (
     ("notyet validate notyet.toml .claude/settings.json", "these files"),
     ("notyet validate --json", "one JSON object, for a program"),
 )
-_EXECUTABLE = "mux-"
 
 
-class Checked(Record, kw_only=True):
-    """One file with all that is wrong, and all that may not be meant."""
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """One file with its mistakes and warnings."""
 
     path: str
     kind: str
@@ -68,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check files; exit 1 when there is a mistake. Nothing is run, and nothing is trusted."""
+    """Check files, without running or trusting anything; exit 1 when there is a mistake."""
     cwd = os.getcwd()
     environ = os.environ
     files = files_named(args.files, environ) if args.files else files_here(cwd, environ)
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
             print(json_line({"ok": False, "files": []}))
         return refuse("validate", wrong)
     waits = waits_here(cwd, environ)
-    checked = [_checked(file, waits) for file in files]
+    checked = [_check(file, waits) for file in files]
     if args.json:
         print(json_line(_plain(checked)))
     else:
@@ -88,44 +89,81 @@ def run(args: argparse.Namespace) -> int:
     return 1 if any(one.mistakes for one in checked) else 0
 
 
-def _checked(file: ConfigFile, waits: Sequence[Wait]) -> Checked:
-    """Check one file."""
-    shown = _relative(file.path)
+def files_named(paths: Sequence[str], environ: Mapping[str, str]) -> list[ConfigFile]:
+    """Return the files that were named, each once; of a folder, those that count in it."""
+    found: dict[str, ConfigFile] = {}
+    for path in paths:
+        files = [ConfigFile(path=known_as(path), kind=kind_of(path, environ))]
+        if os.path.isdir(path):
+            files = files_here(path, environ) or files
+        found |= {file.path: file for file in files}
+    return list(found.values())
+
+
+def files_here(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
+    """Return the files that would be in force here if all were trusted, and hosts' files here."""
+    place = real_folder(cwd)
+    found = native_files(place, environ, lambda _path: False)
+    for host in READABLE:
+        files = host_files(host, root_of(place), environ)
+        found += [file for file in files if not file.own]  # what a user has for all projects
+    return found
+
+
+def kind_of(path: str, environ: Mapping[str, str]) -> str:
+    """Return the kind of a file by its path; empty if it is unknown."""
+    path = os.path.abspath(path)
+    folder, name = os.path.split(path)
+    end = os.path.splitext(name)[1]
+    if name == NAME:
+        return NATIVE
+    alike = {".toml": NATIVE}
+    for host in map(host_named, READABLE):
+        home = os.path.realpath(environ.get(host.home_variable) or os.devnull)
+        for _, theirs, kind in (file for group in host.files for file in group):
+            around, known = os.path.split(theirs)
+            is_theirs = os.path.basename(folder) == around or os.path.realpath(folder) == home
+            if name == known and (is_theirs or not around):
+                return kind
+            if is_theirs and around and end == os.path.splitext(known)[1]:
+                return kind
+            alike.setdefault(os.path.splitext(known)[1] or "/", kind)
+    return alike.get(end, "")
+
+
+def _check(file: ConfigFile, waits: Sequence[Wait]) -> Checked:
+    text, mistake = _text(file)
+    if text is None:
+        assert mistake is not None
+        return Checked(path=_relative(file.path), kind=file.kind, mistakes=(_shortened(mistake),))
+    settings = compile_text(text, file.path, file.kind)
+    document = examine(text, file.path, NATIVE).document if file.kind == NATIVE else None
+    warnings = [*settings.warnings, *lint(settings, document, waits, os.environ)]
+    return Checked(
+        path=_relative(file.path),
+        kind=file.kind,
+        gates=len(settings.gates),
+        mistakes=tuple(map(_shortened, settings.mistakes)),
+        warnings=tuple(map(_shortened, warnings)),
+    )
+
+
+def _text(file: ConfigFile) -> tuple[str | None, Mistake | None]:
+    """Return a file's text, or why it cannot be checked."""
     if not file.kind:
-        hint = f"name a {NAME}, or a file of Claude Code, Codex, Mux or conclaude"
         message = "notyet does not read files of this name"
         if not os.path.lexists(file.path):
             message = "there is no such file"
         elif os.path.isdir(file.path):
             message = "there is no such file in this folder"
-        mistake = Mistake(file=shown, message=message, hint=hint)
-        return Checked(path=shown, kind="", mistakes=(mistake,))
-    try:
-        text, mistake_read = _text(file)
-    except OSError as error:
-        text, mistake_read = None, Mistake(file=shown, message=f"{error.strerror}")
-    if text is None:
-        assert mistake_read is not None
-        wrong = replace(mistake_read, file=shown)
-        return Checked(path=shown, kind=file.kind, mistakes=(wrong,))
-    settings = compile_text(text, file.path, file.kind)
-    is_native = file.kind == NATIVE
-    document = examine(text, file.path, "notyet").document if is_native else None
-    warnings = [*settings.warnings, *lint(settings, document, waits, os.environ)]
-    return Checked(
-        path=shown,
-        kind=file.kind,
-        gates=len(settings.gates),
-        mistakes=tuple(_shortened(m) for m in settings.mistakes),
-        warnings=tuple(_shortened(m) for m in warnings),
-    )
-
-
-def _text(file: ConfigFile) -> tuple[str | None, Mistake | None]:
-    """Return a file's text, or why there is none. Raises OSError."""
-    if file.kind.startswith(_EXECUTABLE):  # a program, whose bytes may be anything
+        hint = f"name a {NAME}, or a file of Claude Code, Codex, Mux or conclaude"
+        return None, Mistake(file=file.path, message=message, hint=hint)
+    if os.path.splitext(file.path)[1]:
+        return read_file(file.path)
+    try:  # a program, whose bytes may be anything
         return file.tree.text_of(file.path), None
-    return read_file(file.path)
+    except OSError as error:
+        return None, Mistake(file=file.path, message=f"{error.strerror}")
 
 
 def _shortened(mistake: Mistake) -> Mistake:
@@ -133,9 +171,8 @@ def _shortened(mistake: Mistake) -> Mistake:
 
 
 def _relative(path: str) -> str:
-    """Return a path as people here would write it."""
-    below = os.path.realpath(os.getcwd()).rstrip("/") + "/"
-    return path.removeprefix(below)
+    """Return a path relative to this folder, if it is below it."""
+    return path.removeprefix(os.path.realpath(os.getcwd()).rstrip("/") + "/")
 
 
 def _show(checked: Sequence[Checked]) -> None:
@@ -150,8 +187,7 @@ def _show(checked: Sequence[Checked]) -> None:
     warnings = sum(len(one.warnings) for one in checked)
     gates = sum(one.gates for one in checked)
     where = _counted(len(checked), "file") if len(checked) > 1 else visible(checked[0].path)
-    found = [_counted(number, word) for number, word in ((mistakes, "mistake"),) if number]
-    found += [_counted(warnings, "warning")] if warnings else []
+    found = [_counted(n, word) for n, word in ((mistakes, "mistake"), (warnings, "warning")) if n]
     colour = "red" if mistakes else "yellow" if warnings else "green"
     result = " and ".join(found) or f"no mistakes ({_counted(gates, 'gate')})"
     print(paint(f"{where}: {result}", colour))
@@ -169,55 +205,9 @@ def _plain(checked: Sequence[Checked]) -> dict[str, Any]:
                 "path": one.path,
                 "kind": one.kind,
                 "gates": one.gates,
-                "mistakes": [_fields(mistake) for mistake in one.mistakes],
-                "warnings": [_fields(warning) for warning in one.warnings],
+                "mistakes": [as_dict(mistake) for mistake in one.mistakes],
+                "warnings": [as_dict(warning) for warning in one.warnings],
             }
             for one in checked
         ],
     }
-
-
-def _fields(mistake: Mistake) -> dict[str, Any]:
-    return {name: getattr(mistake, name) for name in Mistake._fields}
-
-
-_EXECUTABLES = {"stop": "mux-stop", "subagent_stop": "mux-subagent-stop"}
-_ENDS = {".toml": NATIVE, ".json": "claude", ".yaml": "conclaude", ".yml": "conclaude"}
-_MUX = (".mux", ".xum")
-
-
-def kind_of(path: str, environ: Mapping[str, str]) -> str:
-    """Return the kind of a file by its name, and by the folder that it lies in; empty: unknown."""
-    place, name = os.path.split(os.path.abspath(path))
-    folder = os.path.basename(place)
-    codex = environ.get("CODEX_HOME", "")
-    end = os.path.splitext(name)[1]
-    if name in CONCLAUDE:
-        return "conclaude"
-    if folder == ".codex" or (codex and os.path.realpath(place) == os.path.realpath(codex)):
-        return "codex-toml" if end == ".toml" else "codex"
-    if folder in _MUX:
-        return _EXECUTABLES.get(name, "mux")
-    return _ENDS.get(end, "")
-
-
-def files_named(paths: Sequence[str], environ: Mapping[str, str]) -> list[ConfigFile]:
-    """Return the files that somebody named, each once; of a folder those that count in it."""
-    found: dict[str, ConfigFile] = {}
-    for path in paths:
-        files = [ConfigFile(path=known_as(path), kind=kind_of(path, environ))]
-        if os.path.isdir(path):
-            files = files_here(path, environ) or files
-        found |= {file.path: file for file in files}
-    return list(found.values())
-
-
-def files_here(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
-    """Return what would be in force here if all of it was trusted, and hosts' own files here."""
-    place = real_folder(cwd)
-    found = native_files(place, environ, lambda _path: False)
-    for host in READABLE:
-        files = host_files(host, root_of(place), environ)
-        # What a user has for all projects is not this project's.
-        found += [file for file in files if not file.own]
-    return found

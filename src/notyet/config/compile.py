@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.config.files import Tree
-    from notyet.config.schema import Examined, FormatName
+    from notyet.config.schema import Examined
 
     Path = tuple[str | int, ...]
 
 
-_HOOKS: dict[str, tuple[str, FormatName]] = {
+_HOOKS: dict[str, tuple[str, str]] = {
     "claude": ("claude", "hooks"),
     "codex": ("codex", "hooks"),
     "codex-toml": ("codex", "hooks-toml"),
@@ -77,7 +77,7 @@ def _moved(settings: Settings, path: str, kind: str) -> Settings:
     )
 
 
-def _hooks(text: str, path: str, speaks: str, form: FormatName) -> Settings:
+def _hooks(text: str, path: str, speaks: str, form: str) -> Settings:
     from notyet.hosts.hooks_block import gates, starters
 
     examined = examine(text, path, form)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from notyet.config.document import BadSyntax, Document, Mistake, said
 from notyet.config.files import READABLE
@@ -34,7 +34,6 @@ from notyet.core.limits import Limits
 from notyet.core.verdict import OUTCOMES
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-FormatName: TypeAlias = Literal["notyet", "conclaude", "hooks", "hooks-toml"]
 
 MAIN, SUBAGENTS, ALL = "main", "subagents", "all"
 _WHOM = (MAIN, SUBAGENTS, ALL)
@@ -333,7 +332,7 @@ class Format:
     title: str
 
 
-FORMATS: dict[FormatName, Format] = {
+FORMATS: dict[str, Format] = {
     "notyet": Format(shape=NATIVE, syntax="toml", page="notyet.toml", title="notyet.toml"),
     "conclaude": Format(
         shape=CONCLAUDE, syntax="yaml", page="conclaude.yaml", title=".conclaude.yaml"
@@ -356,7 +355,7 @@ class Examined:
     mistakes: tuple[Mistake, ...]
 
 
-def examine(text: str, file: str, format_name: FormatName) -> Examined:
+def examine(text: str, file: str, format_name: str) -> Examined:
     """Read and check a file's text. Whatever is wrong becomes a mistake; nothing is raised."""
     form = FORMATS[format_name]
     try:
