@@ -1,4 +1,4 @@
-"""Writing for readers that may have stopped reading: a thread of its own waits for them."""
+"""Lines that are printed while things happen; a reader that is slow or gone stops nothing."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import os
 import threading
 import time
 from collections import deque
+from typing import TYPE_CHECKING
 
 from notyet.cli.terminal import Style
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 
-_MOST = 1000  # lines that wait for their reader
-_PATIENCE = 1.0  # seconds that the end waits for it
+_MAX_WAITING = 1000  # lines that wait for their reader
+_FLUSH_TIMEOUT = 1.0  # seconds
+_PIPE_WIDTH = 160  # columns where there is no terminal
+_MIN_ROOM = 24
+_MARGIN = 18  # columns before the text
 
 
 class Writer:
-    """Writes lines to a file descriptor in the background; whoever calls it never waits.
+    """Writes lines to a file descriptor in a thread of its own, so that no caller waits.
 
     Not with O_NONBLOCK: the descriptor is shared with the shell that started us.
     """
@@ -33,28 +36,30 @@ class Writer:
         self._thread: threading.Thread | None = None
 
     def write(self, line: str) -> None:
-        """Let a line be written, in its turn; where too many wait, it is only counted."""
+        """Write a line after the others; drop it if too many wait."""
         with self._changed:
             if self._is_gone:
                 return
-            if len(self._lines) >= _MOST:
+            if len(self._lines) >= _MAX_WAITING:
                 self._dropped += 1
                 return
-            if self._dropped:
-                self._lines.append(_left_out(self._dropped))
-                self._dropped = 0
+            self._say_dropped()
             self._lines.append(line)
             self._changed.notify_all()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, daemon=True)
                 self._thread.start()
 
-    def flush(self, patience: float = _PATIENCE) -> None:
-        """Wait until all is written, but not for long."""
-        ends = time.monotonic() + patience
+    def flush(self, timeout: float = _FLUSH_TIMEOUT) -> None:
+        """Wait until all is written, but not longer than the timeout."""
         with self._changed:
-            while (self._lines or self._is_writing) and time.monotonic() < ends:
-                self._changed.wait(ends - time.monotonic())
+            self._changed.wait_for(lambda: not self._lines and not self._is_writing, timeout)
+
+    def _say_dropped(self) -> None:
+        if self._dropped:
+            lines = "line" if self._dropped == 1 else "lines"
+            self._lines.append(f"  ... {self._dropped} {lines} not shown: nobody was reading")
+            self._dropped = 0
 
     def _work(self) -> None:
         while True:
@@ -62,7 +67,7 @@ class Writer:
             try:
                 while content:
                     content = content[os.write(self._fd, content) :]
-            except OSError:  # its reader is gone
+            except OSError:  # the reader is gone
                 with self._changed:
                     self._is_gone, self._is_writing = True, False
                     self._lines.clear()
@@ -70,30 +75,19 @@ class Writer:
                 return
 
     def _take(self) -> bytes:
-        """Wait for lines, and return them in bytes."""
+        """Wait for a line, and return its bytes."""
         with self._changed:
             self._is_writing = False
-            if not self._lines and self._dropped:
-                self._lines.append(_left_out(self._dropped))
-                self._dropped = 0
+            if not self._lines:
+                self._say_dropped()
             self._changed.notify_all()
-            while not self._lines:
-                self._changed.wait()
+            self._changed.wait_for(lambda: self._lines)
             self._is_writing = True
             return f"{self._lines.popleft()}\n".encode(self._encoding, "replace")
 
 
-def _left_out(count: int) -> str:
-    return f"  ... {count} line{'' if count == 1 else 's'} not shown: nobody was reading"
-
-
-_WIDE = 160  # columns where no terminal tells
-_NARROW = 24
-_MARGIN = 18  # columns before the text
-
-
 class Lines:
-    """Prints lines while things happen. A stream that nobody reads any more raises OSError."""
+    """Prints lines with the seconds since the start. Raises OSError if the reader is gone."""
 
     def __init__(self, stream: TextIO) -> None:
         self.paint = Style(stream).paint
@@ -111,33 +105,32 @@ class Lines:
 
     @property
     def seconds(self) -> float:
-        """How long it has been."""
+        """The seconds since the start."""
         return time.monotonic() - self._started
 
     @property
     def room(self) -> int:
-        """How many characters of an event fit on one line."""
+        """The columns for the text of an event."""
         try:
             columns = os.get_terminal_size(self._stream.fileno()).columns
-        except (OSError, ValueError):  # not a terminal
-            columns = _WIDE
-        return max(_NARROW, (columns or _WIDE) - _MARGIN - 1)
+        except (OSError, ValueError):
+            columns = 0
+        return max(_MIN_ROOM, (columns or _PIPE_WIDTH) - _MARGIN - 1)
 
 
 class QuietLines(Lines):
-    """Lines that are not worth an error or a wait: a reader that is gone or asleep misses them."""
+    """Lines for a program that must not wait for its reader, nor fail without one."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
         self._writer: Writer | None = None
         try:
-            stream.fileno()
-        except (OSError, ValueError):  # text that stays in this process
+            self._writer = Writer(stream)
+        except (OSError, ValueError):  # a text in this process, without a descriptor
             return
-        self._writer = Writer(stream)
 
     def line(self, text: str = "") -> None:
-        """Print a line, if somebody still reads."""
+        """Print a line, if it can be."""
         if self._writer is not None:
             self._writer.write(text)
             return

@@ -1,16 +1,24 @@
-"""`notyet with`: run an agent, and send it back until the gates of its folder are satisfied."""
+"""`notyet with`: run an agent, and send it back until the gates of its folder pass."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
+from notyet.agents import AGENTS
+from notyet.cli.streams import give_up, json_line
+from notyet.cli.with_run import With
+from notyet.config.document import did_you_mean
+from notyet.config.shape import Seconds, check, meant_workspace
+from notyet.core.remote import LOCAL, remote_from
+from notyet.core.text import clean
+from notyet.errors import NotyetError
+from notyet.hosts.others import headless
+
 if TYPE_CHECKING:
-    from typing import Any
-
-    from notyet.cli.with_run import With
     from notyet.core.task import Result
 
 SUMMARY = "run an agent, and send it back until its work passes"
@@ -37,13 +45,13 @@ Escape interrupts the agent, once more kills it. Progress goes to stderr, the an
 The exit code is 0 passed, 1 failed, 3 capped, 4 stuck, 5 handed back, 6 halted by a gate,
 127 no such program, 130 interrupted, 137 killed.
 """
-# What is added to what argparse says.
+# Added to errors of argparse that contain these words.
 HINTS = {
     "required: PROMPT": "a prompt that begins with a dash is read from stdin, with a prompt of -",
     "unrecognized arguments: ": "the agent's own arguments go after --, as in: "
     'notyet with claude "Add a test." -- --model opus',
 }
-# What a script that calls us needs to tell apart; docs/reference/exit-codes.md explains them.
+# docs/reference/exit-codes.md explains them.
 FAILED, CANNOT_START, INTERRUPTED, KILLED = 1, 127, 130, 137
 _OUTCOMES = {
     "passed": 0,
@@ -96,9 +104,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _agent(text: str) -> str:
-    from notyet.agents import AGENTS
-    from notyet.config.document import did_you_mean
-
     name, _, script = text.partition(":")
     if name not in AGENTS:
         hint = did_you_mean(name, AGENTS) or "choose one"
@@ -112,9 +117,6 @@ def _agent(text: str) -> str:
 
 
 def _workspace(text: str) -> str:
-    from notyet.config.shape import meant_workspace
-    from notyet.core.remote import LOCAL, remote_from
-
     if text == LOCAL:
         return LOCAL
     try:
@@ -139,8 +141,6 @@ def _count(text: str) -> int:
 
 
 def _seconds(text: str) -> float:
-    from notyet.config.shape import Seconds, check
-
     seconds, wrong = check(text, Seconds(most=30 * 86_400))
     if wrong:
         raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 90s, 30m or 2h")
@@ -150,7 +150,9 @@ def _seconds(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Run the agent; the exit code says what came of it."""
     args.workspace = args.workspace or ""
-    prompt = _prompt(args.prompt)
+    prompt = args.prompt
+    if prompt == "-":
+        prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
     cwd = os.path.abspath(args.cwd)
     wrong = _wrong(args, prompt, cwd)
     if wrong:
@@ -158,23 +160,19 @@ def run(args: argparse.Namespace) -> int:
     missing = _missing(args.agent)
     if missing:
         return _refuse(missing, CANNOT_START)
-    from notyet.cli.with_run import With
-
     work = With(args, prompt, cwd)
     try:
-        unreached = work.look()
-        return _refuse(unreached, FAILED) if unreached else _run(args, work)
+        unreachable = work.load()
+        return _refuse(unreachable, FAILED) if unreachable else _run(args, work)
     finally:
         work.close()
 
 
 def _run(args: argparse.Namespace, work: With) -> int:
-    from notyet.errors import NotyetError
-
     try:
         result = work.run()
     except NotyetError as error:
-        work.complain(str(error))
+        work.screen.complain(str(error))
         return FAILED
     if result is None:
         return work.signalled or INTERRUPTED
@@ -182,31 +180,20 @@ def _run(args: argparse.Namespace, work: With) -> int:
     code = work.signalled if code == INTERRUPTED and work.signalled else code
     work.begin_to_answer()
     try:
-        _answer(work.summary(result, code) if args.json else result.text, result)
+        if args.json:
+            print(json_line(work.summary(result, code)), flush=True)
+        elif result.text.strip() and result.ending == "done":  # else it is not an answer
+            known = sys.stdout.encoding or "utf-8"
+            text = clean(result.text) if sys.stdout.isatty() else result.text
+            print(text.encode(known, "replace").decode(known).rstrip("\n"), flush=True)
     except BrokenPipeError:
         raise
     except OSError as error:
-        from notyet.cli.streams import give_up
-
         give_up(sys.stdout)
-        read_it = f"read it with: notyet tasks show {result.task_id}"
-        work.complain(f"the answer could not be written: {error.strerror or error}; {read_it}")
+        why = f"the answer could not be written: {error.strerror or error}"
+        work.screen.complain(f"{why}; read it with: notyet tasks show {result.task_id}")
         return FAILED
     return code
-
-
-def _answer(said: dict[str, Any] | str, result: Result) -> None:
-    """Write what the caller wants to know to stdout."""
-    if isinstance(said, dict):
-        from notyet.cli.streams import json_line
-
-        print(json_line(said), flush=True)
-    elif said.strip() and result.ending == "done":  # else it is no answer
-        from notyet.core.text import clean
-
-        known = sys.stdout.encoding or "utf-8"  # what the reader cannot read becomes "?"
-        text = clean(said) if sys.stdout.isatty() else said
-        print(text.encode(known, "replace").decode(known).rstrip("\n"), flush=True)
 
 
 def exit_code(result: Result) -> int:
@@ -216,32 +203,22 @@ def exit_code(result: Result) -> int:
     return _OUTCOMES.get(result.outcome, FAILED)
 
 
-def _prompt(text: str) -> str:
-    if text != "-":
-        return text
-    return sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin is not None else ""
-
-
 def _wrong(args: argparse.Namespace, prompt: str, cwd: str) -> str:
-    """Say what is wrong with the command line."""
+    """Return what is wrong with the command line."""
     if not prompt.strip():
         where = "stdin" if args.prompt == "-" else "the prompt"
         return f"{where} is empty; say what the agent shall do"
     if not os.path.isdir(cwd):
         there = "is no folder" if os.path.exists(cwd) else "does not exist"
         return f"--cwd {cwd} {there}"
-    script = os.path.join(cwd, args.agent.partition(":")[2])
-    if not os.path.isfile(script) and script != os.path.join(cwd, ""):
-        return f"there is no script {script}"
+    script = args.agent.partition(":")[2]
+    if script and not os.path.isfile(os.path.join(cwd, script)):
+        return f"there is no script {os.path.join(cwd, script)}"
     return ""
 
 
 def _missing(agent: str) -> str:
-    """Say what to install where an agent's program is not there."""
-    import shutil
-
-    from notyet.hosts.others import headless
-
+    """Return what to install if the program of an agent is not there."""
     if agent not in headless():
         return ""
     program, line = headless()[agent]

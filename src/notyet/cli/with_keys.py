@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import socket
+import termios
 import time
+import tty
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
@@ -18,16 +21,16 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ESCAPE = b"\x1b"
 _ALONE = 0.05  # seconds; keys such as the arrows send an escape, and more right after it
 _ONE_PRESS = 0.3  # seconds; `timeout` signals us once directly, and once with our group
-_LOOK_AGAIN = 1.0  # seconds; a shell tells nobody that it brings a job to the foreground
-_STUCK = 1.0  # seconds after which a write waits for somebody who does not read
+_WATCH = 1.0  # seconds; a shell does not say that it brings a job to the foreground
+_STUCK = 1.0  # seconds after which a write waits for a reader that does not read
 _FINAL_BYTES = range(0x40, 0x7F)  # of what a key sends after ESC and [
 
 
 class Presses:
     """Calls `press` with the signal that came; Escape on a terminal counts as Ctrl-C.
 
-    `with_keyboard` is False where stdin is not ours to read. After the block, signals are only
-    noted in `held`, until `release`: what is left to do then must not be cut off.
+    `with_keyboard` is False if stdin is not ours to read. After the block, signals are only
+    noted in `held`, until `release`: printing the result must not be cut off.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class Presses:
         signal.set_wakeup_fd(self._wakes)
 
     def release(self) -> None:
-        """Let signals do again what they did before."""
+        """Restore the signal handlers."""
         before, self._before = self._before, {}
         for number, handler in before.items():
             if number == signal.SIGINT:  # which was the loop's, and that is closed
@@ -90,7 +93,7 @@ class Presses:
         self._stuck_at = time.monotonic() + _STUCK
 
     def restore(self) -> None:
-        """Leave the terminal as it was found."""
+        """Restore the terminal."""
         if self._keyboard is not None:
             self._keyboard.restore()
 
@@ -103,7 +106,7 @@ class Presses:
             os._exit(128 + number)
 
     def _count(self, number: int) -> None:
-        """Call a press one, however often it is told; 0 is Escape."""
+        """Count a signal that comes twice as one press; 0 is Escape."""
         now = time.monotonic()
         is_new = now - self._last.get(number, -_ONE_PRESS) >= _ONE_PRESS
         self._last[number] = now
@@ -111,7 +114,7 @@ class Presses:
             self._press(number or signal.SIGINT)
 
     def _quit(self, number: int, _frame: FrameType | None) -> None:
-        """Die of it, as everybody does, but not with the terminal as it is."""
+        """Restore the terminal, and die of the signal."""
         self.restore()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
@@ -121,7 +124,7 @@ class Presses:
             self._loop.call_soon_threadsafe(self._keyboard.listen)
 
     def _drain(self) -> None:
-        """Empty what wakes the loop up; the handlers have run."""
+        """Empty the socket that wakes the loop; the handlers have run."""
         try:
             while self._ours.recv(4096):
                 continue
@@ -145,22 +148,18 @@ class Keyboard:
         self._watching: asyncio.TimerHandle | None = None
 
     def watch(self) -> None:
-        """Listen, and notice when the terminal is given to us or taken away."""
+        """Listen, and notice when we come to the foreground or leave it."""
         if not os.isatty(self._fd):
             return
         if self._is_reading != is_foreground(self._fd):
             self.listen()
-        self._watching = self._loop.call_later(_LOOK_AGAIN, self.watch)
+        self._watching = self._loop.call_later(_WATCH, self.watch)
 
     def listen(self) -> None:
-        """Begin, or go on after the process was stopped, or be silent in the background."""
+        """Begin to read, or go on after a stop; pause in the background."""
         if not is_foreground(self._fd):
             self._pause()
             return
-        import atexit
-        import termios
-        import tty
-
         try:
             if self._before is None:
                 self._before = termios.tcgetattr(self._fd)
@@ -173,14 +172,11 @@ class Keyboard:
             self.restore()
 
     def restore(self) -> None:
-        """Leave the terminal as it was found; from the background too, where that is a stop."""
+        """Restore the terminal, from the background too, where writing to it would stop us."""
         if self._watching is not None:
             self._watching.cancel()
         if self._before is None:
             return
-        import atexit
-        import termios
-
         before, self._before = self._before, None
         atexit.unregister(self.restore)
         if self._waiting is not None:
@@ -207,23 +203,23 @@ class Keyboard:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
-        if not keys:  # the terminal is gone, or somebody else's now
+        if not keys:  # the terminal is gone, or another job's now
             self._pause()
             return
-        escapes, self._rest = heard_in(self._rest + keys)
+        escapes, self._rest = escapes_in(self._rest + keys)
         if escapes:
             self._on_escape()
         if self._rest:
-            self._waiting = self._loop.call_later(_ALONE, self._nothing_more)
+            self._waiting = self._loop.call_later(_ALONE, self._no_more_keys)
 
-    def _nothing_more(self) -> None:
+    def _no_more_keys(self) -> None:
         rest, self._rest = self._rest, b""
         if rest == _ESCAPE:
             self._on_escape()
 
 
-def heard_in(keys: bytes) -> tuple[int, bytes]:
-    """Return how often Escape was pressed for sure, and what may be the beginning of a key.
+def escapes_in(keys: bytes) -> tuple[int, bytes]:
+    """Return how often Escape was pressed for sure, and the rest, which may begin another key.
 
     Arrows and the like send an escape and more, and so does Alt with a letter.
     """
@@ -251,7 +247,7 @@ def heard_in(keys: bytes) -> tuple[int, bytes]:
 
 
 def is_foreground(fd: int) -> bool:
-    """Tell whether keys that are pressed are meant for us: else to read them would stop us."""
+    """Return True if our process group has the terminal; reading from another would stop us."""
     try:
         return os.isatty(fd) and os.tcgetpgrp(fd) == os.getpgrp()
     except OSError:

@@ -1,8 +1,9 @@
-"""What `notyet with` shows while an agent works, on stderr."""
+"""What `notyet with` prints on stderr while an agent works."""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from notyet.cli.lines import QuietLines
 from notyet.cli.terminal import one_line
@@ -10,7 +11,6 @@ from notyet.core.note import note
 from notyet.core.text import bounded, clean, visible
 from notyet.core.verdict import Block
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Decision, Report
     from notyet.supervise import Progress
 
-_LONGEST_ERROR = 600
-_GOES_ON = {"text", "tool", "steering"}
+_MAX_ERROR = 600
+_CONTINUES = {"text", "tool", "steering"}  # progress after a failure that was not the end
 _STATUS = {
     "allowed": ("passed", "green"),
     "blocked": ("failed", "red"),
@@ -32,81 +32,79 @@ _STATUS = {
 
 
 class Screen:
-    """Prints progress; it never fails, because the agent must not end with its audience."""
+    """Prints progress. It never fails: the agent works on if the terminal is gone."""
 
     def __init__(self, agent: str) -> None:
         self._lines = QuietLines(sys.stderr)
         self.paint = self._lines.paint
         self._agent = agent
         self._task = ""
-        self._sent_back = ""  # the words of the last send-back
-        self._failure = ""  # of the last run; the end says it too
-        self._gates: Sequence[str] = ()
-        self.decision: Decision | None = None
+        self._sent_back = ""  # the prompt of the last send-back
+        self._failure = ""  # the error of the last run
+        self._decision: Decision | None = None
         self._kinds: dict[str, Callable[[Progress], None]] = {
-            "text": self._says,
-            "tool": self._uses,
+            "text": self._text,
+            "tool": self._tool,
             "turn": self._turn,
-            "gating": self._asks,
+            "gating": self._gating,
             "decided": self._decided,
             "steering": self._steered,
         }
 
     @property
     def seconds(self) -> float:
-        """How long it has been."""
+        """The seconds since the start."""
         return self._lines.seconds
 
     def begin(self, task: str, prompt: str) -> None:
-        """Say what is asked of whom."""
+        """Print the task."""
         self._task = task
         self._event("task", f"{task}: {one_line(prompt, self._lines.room - len(task) - 2)}")
 
     def gates(self, names: Sequence[str], limit: int) -> None:
-        """Say what must be true before the agent may stop."""
-        self._gates = names
+        """Print the gates that the agent has to pass."""
         times = "1 send-back" if limit == 1 else f"{limit} send-backs"
         self._event("gates", one_line(f"{', '.join(names)} (at most {times})", self._lines.room))
 
     def say(self, text: str, *, who: str = "notyet") -> None:
-        """Say something to the user, in full: it may name a command to run."""
+        """Print a text for the user, in full: it may name a command to run."""
         self._event(who, " ".join(clean(text).split()))
 
     def warn(self, text: str) -> None:
-        """Say what somebody should look into."""
+        """Print a warning."""
         self._event("notyet", self.paint(" ".join(clean(text).split()), "yellow"))
 
-    def hear(self, progress: Progress) -> None:
-        """Show what happens to our task; not what happens to others that are recovered."""
+    def on_progress(self, progress: Progress) -> None:
+        """Print what happens to our task, not to others that are recovered."""
         if self._task in {"", progress.task_id} and progress.kind in self._kinds:
-            if self._failure and progress.kind in _GOES_ON:
-                self._event(self._agent, self.paint(error_in_a_line(self._failure), "red"))
+            if self._failure and progress.kind in _CONTINUES:
+                self._event(self._agent, self.paint(_one_line_error(self._failure), "red"))
                 self._failure = ""
             self._kinds[progress.kind](progress)
 
     def complain(self, why: str) -> None:
-        """Say why nothing comes of it."""
+        """Print why the command failed."""
         self._lines.line(f"notyet with: {' '.join(clean(why).split())}")
 
     def flush(self) -> None:
-        """Show the rest to whoever still reads."""
+        """Give a slow reader a moment for the rest."""
         self._lines.flush()
 
     def ended(self, result: Result) -> None:
-        """Say how it ended, and what a person may want to know then."""
-        words, colour = _ending(result, self.decision)
+        """Print how it ended."""
+        words, colour = _ending(result, self._decision)
         self._event("notyet", f"{self.paint(words, 'bold', colour)} ({_figures(result)})")
         for text in result.unsent:
             self.warn(f"not sent, because the agent had ended: {text}")
         if result.rejected:
             self.warn("its last answer was empty; the one before, which a gate sent back, is kept")
 
-    def _says(self, progress: Progress) -> None:
+    def _text(self, progress: Progress) -> None:
         text = one_line(progress.text, self._lines.room)
         if text:
             self._event(self._agent, text)
 
-    def _uses(self, progress: Progress) -> None:
+    def _tool(self, progress: Progress) -> None:
         tool = one_line(visible(progress.tool), 40)
         given = one_line(progress.text, max(10, self._lines.room - len(tool) - 2))
         words = f"{tool}: {given}" if given not in {"", "{}"} else tool
@@ -116,14 +114,14 @@ class Screen:
         if progress.turn is not None:
             self._failure = progress.turn.error or ""
 
-    def _asks(self, _progress: Progress) -> None:
+    def _gating(self, _progress: Progress) -> None:
         self._event("gates", self.paint("asking ...", "dim"))
 
     def _decided(self, progress: Progress) -> None:
         decision = progress.decision
         if decision is None:
             return
-        self.decision = decision
+        self._decision = decision
         if decision.reports:
             self._event("gates", "  ".join(self._report(report) for report in decision.reports))
         if isinstance(decision.verdict, Block):
@@ -139,7 +137,7 @@ class Screen:
         return f"{visible(report.gate)} {self.paint(word, colour)}{seconds}"
 
     def _steered(self, progress: Progress) -> None:
-        if progress.text != self._sent_back:  # else it has been said already
+        if progress.text != self._sent_back:  # else `_decided` printed it
             words = one_line(progress.text, self._lines.room - 9)
             self._event("notyet", f"{self.paint('steered', 'bold', 'cyan')}: {words}")
 
@@ -147,9 +145,9 @@ class Screen:
         self._lines.event(who[:8], text)
 
 
-def error_in_a_line(error: str) -> str:
-    """Return an error with its end, where programs say what was wrong."""
-    return one_line(bounded(clean(error), _LONGEST_ERROR), 2 * _LONGEST_ERROR)
+def _one_line_error(error: str) -> str:
+    """Return an error with its start and its end, where programs say what was wrong."""
+    return one_line(bounded(clean(error), _MAX_ERROR), 2 * _MAX_ERROR)
 
 
 def _noted(decision: Decision) -> str:
@@ -157,9 +155,9 @@ def _noted(decision: Decision) -> str:
 
 
 def _ending(result: Result, decision: Decision | None) -> tuple[str, str]:
-    """Say how a task ended, and in which colour."""
+    """Return how a task ended, and its colour."""
     if result.ending in {"error", "timeout"}:
-        return f"the agent failed: {error_in_a_line(result.error or result.ending)}", "red"
+        return f"the agent failed: {_one_line_error(result.error or result.ending)}", "red"
     if result.ending != "done":
         return result.ending, "yellow"
     if result.outcome == "halted":

@@ -55,7 +55,7 @@ def listening(theirs, heard):
 def count_read(monkeypatch):
     """Count the bytes that a keyboard has read; a terminal passes them on when it likes."""
     counted = [0]
-    look = with_keys.heard_in
+    look = with_keys.escapes_in
     rest = b""
 
     def looks(keys):
@@ -64,7 +64,7 @@ def count_read(monkeypatch):
         escapes, rest = look(keys)
         return escapes, rest
 
-    monkeypatch.setattr(with_keys, "heard_in", looks)
+    monkeypatch.setattr(with_keys, "escapes_in", looks)
     return counted
 
 
@@ -272,7 +272,7 @@ def test_two_signals_kill(run_here, tmp_path, monkeypatch):
             super()._press(number)
             super()._press(number)
 
-    monkeypatch.setattr(with_run, "With", Impatient)
+    monkeypatch.setattr("notyet.cli.with_agent.With", Impatient)
     after_agent_began(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
     done = run_here(folder)
     assert done.returncode == 130
@@ -293,7 +293,7 @@ def test_three_signals_leave_at_once(run_here, tmp_path, monkeypatch):
             for _ in range(3):
                 super()._press(number)
 
-    monkeypatch.setattr(with_run, "With", Impatient)
+    monkeypatch.setattr("notyet.cli.with_agent.With", Impatient)
     after_agent_began(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
     run_here(folder)
     assert left == [2, 15, 1, 130]

@@ -73,7 +73,7 @@ def test_a_time_limit_holds_too_where_nobody_reads(tmp_path):
 
 
 def test_lines_that_nobody_read_are_counted(monkeypatch):
-    monkeypatch.setattr(writer, "_MOST", 5)
+    monkeypatch.setattr(writer, "_MAX_WAITING", 5)
     ours, theirs = os.pipe()
     with open(theirs, "w") as stream, open(ours) as reader:
         slow = Writer(stream)
