@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from notyet.config.load import Draft
     from notyet.config.settings import Setup
     from notyet.core.event import StopEvent
-    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.stops import Ledger
 
 RESULTS = ("same", "differs", "unknown", "hypothetical", "left_out")
 SUPERVISOR = "notyet with"

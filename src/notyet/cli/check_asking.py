@@ -19,8 +19,8 @@ from notyet.hook.line import Hook, answered
 from notyet.hook.payload import Call, Options
 from notyet.ledger import Begun
 from notyet.ledger.history import foresee
-from notyet.ledger.ledger import Ledger
 from notyet.ledger.memory import MemoryLedger
+from notyet.ledger.stops import Ledger
 from notyet.run.drive import drive_sync
 
 TYPE_CHECKING = False

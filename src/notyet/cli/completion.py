@@ -13,7 +13,7 @@ from notyet.config.load import NO_LOOK, load
 from notyet.errors import NotyetError
 from notyet.hosts import HOSTS
 from notyet.ledger import past
-from notyet.ledger.ledger import Ledger
+from notyet.ledger.stops import Ledger
 from notyet.ledger.tasks import Tasks
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from notyet.config.load import load_vouched
 from notyet.core.text import first_line
 from notyet.core.verdict import Block
 from notyet.engine.from_project import configured_engine
-from notyet.ledger.ledger import Ledger
+from notyet.ledger.stops import Ledger
 from notyet.supervise import Supervisor, SupervisorSettings
 
 TYPE_CHECKING = False

@@ -20,9 +20,9 @@ from notyet.core.text import bounded, visible
 from notyet.core.verdict import OUTCOMES
 from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended, NotyetError
 from notyet.ledger.find import first_look, next_look
-from notyet.ledger.ledger import Ledger
 from notyet.ledger.past import Wish, has_unplaced, numbers, parts, stops, these
 from notyet.ledger.prune import prune, shrink
+from notyet.ledger.stops import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from notyet.cli.terminal import Cell
     from notyet.core.verdict import Report
-    from notyet.ledger.ledger import Ledger
     from notyet.ledger.past import Past
+    from notyet.ledger.stops import Ledger
 
 HEAD = ("ID", "WHEN", "HOST", "SESSION", "AGENT", "OUTCOME", "GATES")
 _WIDTHS = (6, 12, 8, 8, 8, 11)  # of all but the last column, in a table that grows

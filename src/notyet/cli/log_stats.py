@@ -14,9 +14,9 @@ from notyet.ledger.stats import stats
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from notyet.ledger.ledger import Ledger
     from notyet.ledger.past import Wish
     from notyet.ledger.stats import GateStats
+    from notyet.ledger.stops import Ledger
 
 _HEAD = (
     "GATE", "ASKED", "SPARED", "BLOCKED", "HALTED", "BROKEN", "P50", "P95", "IN ALL", "MENDED",

@@ -24,8 +24,8 @@ from notyet.core.text import listed, visible
 from notyet.core.verdict import OUTCOMES
 from notyet.engine.engine import Engine
 from notyet.errors import NotyetError
-from notyet.ledger.ledger import Ledger
 from notyet.ledger.past import Past, Wish, stops, these
+from notyet.ledger.stops import Ledger
 from notyet.replay import RESULTS, Config, Configs, Finding, replay, turns_of
 from notyet.run.sweep import adopt_orphans, sweep
 

@@ -94,7 +94,7 @@ class Found:
 
     def _lately(self) -> Lately:
         from notyet.config.files import root_of
-        from notyet.ledger.ledger import Ledger
+        from notyet.ledger.stops import Ledger
         from notyet.status.lately import looked_into
 
         ledger = Ledger(patience=1.0, mends=False)

@@ -110,7 +110,7 @@ _LONGEST = 1_000  # characters of a reason
 def explain(args: argparse.Namespace, cwd: str) -> int:
     """Say which gates a stop would meet; exit 1 when none would be in its way."""
     from notyet.core.plan import select
-    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.stops import Ledger
     from notyet.status.spared import spared_now
     from notyet.status.why import explained, history_now
 

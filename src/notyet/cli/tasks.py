@@ -13,7 +13,7 @@ from notyet.cli.tasks_show import show_list, show_task
 from notyet.core.text import listed, visible
 from notyet.engine.engine import Engine
 from notyet.errors import NotyetError, Refused
-from notyet.ledger.ledger import Ledger
+from notyet.ledger.stops import Ledger
 from notyet.ledger.tasks import Tasks
 from notyet.run.groups import status
 from notyet.supervise import Supervisor

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.core.task import Result, Run, Task, TaskView
-    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.stops import Ledger
     from notyet.ledger.tasks import Course
 
 _HEAD = ("ID", "STATE", "OUTCOME", "AGENT", "RUNS", "AGE", "TASK")

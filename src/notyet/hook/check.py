@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from notyet.core.event import StartEvent
     from notyet.core.gate import Gate
     from notyet.engine.unchanged import Remembering
-    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.stops import Ledger
 
 _LAST = 1.0  # seconds for what comes after the answer is known
 _NOTIFIED = 2.0  # seconds for one notification, where there is time
@@ -72,7 +72,7 @@ def _decide(
     from notyet.engine.engine import check_meanwhile
     from notyet.engine.from_project import configured_engine
     from notyet.hook.process import asked_at
-    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.stops import Ledger
 
     # Kept open for the rest of the process: closing costs a checkpoint, before our answer.
     global _ledger  # noqa: PLW0603  # one per process
@@ -140,7 +140,7 @@ def remember_start(event: StartEvent, setup: Setup, patience: float) -> None:
     if not (setup.workspace or event.workspace or repository_of(event.cwd)):
         return  # nobody can tell
     from notyet.engine.unchanged import remember_start as remembered
-    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.stops import Ledger
     from notyet.run.drive import drive_sync
 
     if setup.workspace:  # which a file may have named
@@ -159,7 +159,7 @@ def write_down(
 
     Raises LedgerError.
     """
-    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.stops import Ledger
 
     decision = skipped(cause, *words)
     global _written  # noqa: PLW0603  # one per process
@@ -177,7 +177,7 @@ def tidy(environ: Mapping[str, str]) -> None:
     if ledger is None or not ledger.newest:
         return
     is_due = ledger.newest % TIDY_EVERY == 0
-    if not is_due and not ledger.kept_of:
+    if not is_due and not ledger.logged:
         return
     from notyet.config.load import retention
     from notyet.errors import Refused

@@ -51,7 +51,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "asking": (
             "notyet.engine.engine",
             "notyet.engine.from_project",
-            "notyet.ledger.ledger",
+            "notyet.ledger.stops",
         ),
         # Where the ledger is opened, for which SQLite is loaded.
         "opening": ("notyet.ledger.file",),

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from notyet.ledger.ledger import Ledger
     from notyet.ledger.past import Wish
+    from notyet.ledger.stops import Ledger
 
 _HIGHEST = (1 << 63) - 1
 _FEW = 1_000  # agents, or stops of a gate, that are looked up one by one

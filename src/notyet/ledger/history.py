@@ -11,10 +11,10 @@ import os
 from notyet.core.limits import History, open_turn
 from notyet.core.record import Record, variant
 from notyet.ledger import Begun
-from notyet.ledger import ledger as sql
 from notyet.ledger.moves import NOT_SENT
 from notyet.ledger.past import parts
 from notyet.ledger.rows import history_of, key_text
+from notyet.ledger.stops import FIND_AGENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.core.event import StopEvent
-    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.stops import Ledger
 
 _BLOCKED = frozenset({"blocked", "overridden"})
 
@@ -127,7 +127,7 @@ def foresee(ledger: Ledger, event: StopEvent, patience: float | None = None) -> 
 
     def look(db: sqlite3.Connection) -> Begun:
         db.execute(_WRITE_NOTHING)
-        row = db.execute(sql.FIND_AGENT, key).fetchone()
+        row = db.execute(FIND_AGENT, key).fetchone()
         history, last_stop = (history_of(row[3:]), row[1]) if row else (History(), 0)
         opened = open_turn(history, event)
         overridden = 0

@@ -7,6 +7,7 @@ import time
 
 from notyet.core.record import Record
 from notyet.ledger.owner import is_gone, own_start
+from notyet.ledger.task_rows import storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ class Intents:
 
     def wish(self, task: str, what: What, text: str) -> int:
         """Write an intent down; return its number."""
-        from notyet.ledger.tasks import storable
-
         new = (task, what, storable(text), time.time())
         sql = "INSERT INTO intents (task, what, text, at, state) VALUES (?, ?, ?, ?, 'pending')"
         returning = f"{sql} RETURNING id"
@@ -57,8 +56,6 @@ class Intents:
 
     def answer(self, intent: int, state: Literal["done", "refused"], answer: str = "") -> None:
         """Say what became of an intent."""
-        from notyet.ledger.tasks import storable
-
         sql = "UPDATE intents SET state = ?, answer = ? WHERE id = ? AND state = 'pending'"
         self._file.write(lambda db: db.execute(sql, (state, storable(answer), intent)))
 

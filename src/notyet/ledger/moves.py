@@ -6,7 +6,7 @@ import time
 
 from notyet.core.record import Record, replace
 from notyet.core.task import TRANSITIONS, Run, Steer, Task, conclude
-from notyet.ledger.tasks import (
+from notyet.ledger.task_rows import (
     RUN_COLUMNS,
     STEER_COLUMNS,
     json_of,
@@ -16,6 +16,7 @@ from notyet.ledger.tasks import (
     storable,
     task_of,
 )
+from notyet.light import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,8 +107,6 @@ class Seen(Record, kw_only=True):
 
 def look(db: sqlite3.Connection, task: str) -> Seen | None:
     """Return a task as it is; None for one that nobody knows."""
-    from notyet.light import loads
-
     row = db.execute(_LOOK, (task,)).fetchone()
     if row is None:
         return None

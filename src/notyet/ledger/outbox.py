@@ -7,7 +7,7 @@ import time
 from notyet.errors import Refused
 from notyet.ledger.leases import is_over
 from notyet.ledger.moves import delivery_key, look
-from notyet.ledger.tasks import announcement_of, result_of, storable
+from notyet.ledger.task_rows import announcement_of, result_of, storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""Who asks the gates of a stop, and whether that process still lives.
+"""Processes by their number and the time they started.
 
-A process id alone does not tell: a dead process may wait to be collected, and its number may
-have been given to another program. Where the system says when a process started, that tells.
+A process id alone is not enough: a dead process may still be a zombie, and its number may belong to
+another program by now.
 """
 
 from __future__ import annotations
@@ -9,10 +9,6 @@ from __future__ import annotations
 import time
 
 from notyet import light
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import sqlite3
 
 _DEAD = frozenset({"Z", "X", "x"})
 _STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted after the name of the program
@@ -68,25 +64,3 @@ def _stat(process: int) -> tuple[str, str]:
         return fields[_STATE], fields[_STARTED]
     except (OSError, ValueError, IndexError):
         return "", ""
-
-
-_LOST_AFTER = 86_400.0  # no gate runs for a day; a process id may have been given away by then
-
-
-def is_lost(token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:
-    """Tell whether the process that was asking is gone, so that no answer will come."""
-    from notyet.ledger.ledger import asked_here
-
-    if time.time() - begun_at > _LOST_AFTER:
-        return True
-    if pid == light.getpid():
-        return token not in asked_here
-    return is_gone(pid, pid_start)
-
-
-def lose(db: sqlite3.Connection, stop: int) -> None:
-    """The process that asked died before it could answer."""
-    db.execute(
-        "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'lost' WHERE id = ?",
-        (stop,),
-    )

@@ -11,9 +11,7 @@ from notyet.core.event import BackgroundTask, StopEvent, Usage
 from notyet.core.limits import History
 from notyet.core.record import Record, replace
 from notyet.core.verdict import HIGHEST_EXTEND, Problem, Report
-from notyet.ledger import ledger as sql
 from notyet.ledger.connection import sqlite3_module as sqlite3
-from notyet.ledger.owner import is_lost
 from notyet.ledger.rows import (
     HISTORY_COLUMNS,
     REPORT_COLUMNS,
@@ -22,6 +20,7 @@ from notyet.ledger.rows import (
     place_text,
     report_of,
 )
+from notyet.ledger.stops import ASKER, is_lost
 from notyet.light import loads
 
 TYPE_CHECKING = False
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeVar
 
-    from notyet.ledger.ledger import Ledger
     from notyet.ledger.stats import GateStats
+    from notyet.ledger.stops import Ledger
 
     T = TypeVar("T")
 
@@ -229,7 +228,7 @@ WHOLE_REPORTS = f"SELECT {', '.join(REPORT_COLUMNS)} FROM reports WHERE stop IN"
 _SHORT_REPORTS = WHOLE_REPORTS.replace(" output,", " '',")
 
 
-_ASKED_BY = f"SELECT id, outcome, {sql.ASKER} FROM stops WHERE id IN "
+_ASKED_BY = f"SELECT id, outcome, {ASKER} FROM stops WHERE id IN "
 
 
 def has_lost_asker(outcome: object, *asker: Any) -> bool:
@@ -474,9 +473,7 @@ _AGENTS = (
     f"SELECT id, host, session_id, agent_id, seen_at, {', '.join(HISTORY_COLUMNS)} FROM agents"
     " INDEXED BY agents_by_time WHERE seen_at >= ? ORDER BY seen_at DESC"
 )
-_NEWEST = (
-    f"SELECT id, place, outcome, {sql.ASKER} FROM stops WHERE agent = ? ORDER BY id DESC LIMIT 1"
-)
+_NEWEST = f"SELECT id, place, outcome, {ASKER} FROM stops WHERE agent = ? ORDER BY id DESC LIMIT 1"
 _UNPLACED = "SELECT 1 FROM stops INDEXED BY stops_by_place WHERE place = '' LIMIT 1"
 _AGENT = ("host", "session_id", "agent_id", "seen_at")
 

@@ -8,10 +8,9 @@ from functools import partial
 
 from notyet.core.record import Record, variant
 from notyet.errors import LedgerError
-from notyet.ledger import ledger as sql
 from notyet.ledger.logs import make_room
-from notyet.ledger.owner import is_lost, lose
 from notyet.ledger.passes import forget
+from notyet.ledger.stops import ASKER, LOSE, is_lost
 from notyet.light import dumps, loads, state_home
 
 TYPE_CHECKING = False
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
 
-    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.stops import Ledger
 
     Place = tuple[float, str]  # of a task among all: when it was created, and its id
 
@@ -48,7 +47,7 @@ _TIDIED = 200  # rows that go at most when a hook tidies up: more than came sinc
 _TIDY_PATIENCE = 0.05  # seconds to wait for others; the next one tries again
 _FORGOTTEN_AFTER = 30 * 86_400.0  # an agent that was sent back and never came again
 
-_OLD_ASKING = f"SELECT id, {sql.ASKER} FROM stops WHERE outcome = 'asking' AND begun_at < ?"
+_OLD_ASKING = f"SELECT id, {ASKER} FROM stops WHERE outcome = 'asking' AND begun_at < ?"
 # Looked up for each stop: among the agents of a large ledger, those at work are few.
 _NOT_AT_WORK = (
     "NOT EXISTS (SELECT 1 FROM agents WHERE agents.id = stops.agent AND last_stop = stops.id"
@@ -142,7 +141,7 @@ def _prune_old(db: sqlite3.Connection, cutoff: float, most: int, kept: int) -> t
     """Remove some stops and agents from before a moment, but not the newest stops."""
     for stop, *asker in db.execute(_OLD_ASKING, (cutoff,)).fetchall():
         if is_lost(*asker):
-            lose(db, stop)
+            db.execute(LOSE, (stop,))
     old = db.execute(_OLD_STOPS, (cutoff, kept, _at_work(cutoff), most)).fetchall()
     _remove(db, old)
     agents = 0

@@ -86,13 +86,23 @@ def _is_default(name: str, value: object) -> bool:
 
 
 def _json(value: Any) -> str:
-    """Return JSON for whatever an embedding program put into an event."""
+    """Return JSON for any value that an embedding program put into an event."""
     try:
         return dumps(plain(value))
     except ValueError:
-        from notyet.ledger.foreign_json import json_of_foreign
+        import json
 
-        return json_of_foreign(value, _MOST_TEXT)
+    try:
+        return json.dumps(plain(value), default=_described, skipkeys=True)
+    except (TypeError, ValueError, RecursionError):
+        return dumps(_described(value))
+
+
+def _described(value: object) -> str:
+    try:
+        return bounded(repr(value), _MOST_TEXT)
+    except Exception:  # noqa: BLE001  # a foreign object whose own __repr__ raises
+        return f"<{type(value).__name__}>"
 
 
 def _bounded_json(text: str) -> str:

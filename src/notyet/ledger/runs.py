@@ -28,7 +28,7 @@ from notyet.ledger.moves import (
     settle_messages,
     take_messages,
 )
-from notyet.ledger.tasks import json_of_turn, storable
+from notyet.ledger.task_rows import json_of_turn, storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from notyet.core.task import Result, Sent, Signal
     from notyet.core.verdict import Outcome
     from notyet.ledger import Begun
-    from notyet.ledger.ledger import Ledger
     from notyet.ledger.moves import Seen
+    from notyet.ledger.stops import Ledger
 
 _SIGNALS: Mapping[Ending, Signal] = {
     "killed": "kill",

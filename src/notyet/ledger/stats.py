@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from notyet.core.record import Record, replace
-from notyet.ledger import ledger as sql
 from notyet.ledger.find import find
 from notyet.ledger.past import Columns, has_lost_asker, in_utf8, is_number, parts
+from notyet.ledger.stops import ASKER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from notyet.ledger.ledger import Ledger
     from notyet.ledger.past import Wish
+    from notyet.ledger.stops import Ledger
 
     Turn = tuple[int, int]  # its agent, and its number
     Said = tuple[str, str, float, int, int]  # a report's columns `_SAID`
@@ -81,7 +81,7 @@ def stats(ledger: Ledger, wish: Wish) -> Stats:
     return ledger.file.read(lambda db: in_utf8(db, lambda: _count(db, wish, most)))
 
 
-_STOPS = f"SELECT id, agent, turn, outcome, {sql.ASKER} FROM stops WHERE id IN"
+_STOPS = f"SELECT id, agent, turn, outcome, {ASKER} FROM stops WHERE id IN"
 _SAID = ("gate", "status", "seconds", "observed", "held")
 _REPORTS = f"SELECT stop, {', '.join(_SAID)} FROM reports WHERE stop IN"
 

@@ -1,165 +1,24 @@
-"""Tasks, runs, turns and results as rows, and back."""
+"""Tasks of supervised agents: entering, finding and taking them over."""
 
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, Any, Literal
 
-from notyet.core.event import Usage
-from notyet.core.record import Record, as_dict, replace
-from notyet.core.session import Turn
-from notyet.core.task import MOST_TEXT, Announcement, Result, Run, Steer, Task, TaskView
-from notyet.core.text import bounded
+from notyet.core.record import Record, replace
 from notyet.errors import Refused
 from notyet.ledger.leases import OWNER_COLUMNS, has_ended, is_over
+from notyet.ledger.moves import LOSE_STOPS, Seen, can, look, new_run
 from notyet.ledger.rows import ALL
-from notyet.light import dumps, loads
+from notyet.ledger.task_rows import RUN_COLUMNS, VIEW_COLUMNS, json_of, run_of, storable, view_of
+from notyet.light import dumps
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Mapping
-    from typing import Any, Literal, TypeVar
 
-    from notyet.ledger.ledger import Ledger
-    from notyet.ledger.moves import Seen
-
-    R = TypeVar("R", bound=Record)
-
-RUN_COLUMNS = (
-    "id",
-    "task",
-    "generation",
-    "state",
-    "source",
-    "key",
-    "prompt",
-    "sent",
-    "started_at",
-    "ending",
-    "turn",
-)
-STEER_COLUMNS = ("key", "run", "source", "prompt", "phase")
-VIEW_COLUMNS = (
-    "tasks.about",
-    "tasks.run",
-    "tasks.generation",
-    "runs.state",
-    "runs.source",
-    "tasks.steers",
-    "tasks.session_id",
-    "tasks.created_at",
-    "tasks.ended_at",
-    "runs.ending",
-    "outbox.result",
-    "runs.turn",
-    "owners.pid",
-    "owners.program",
-    "outbox.status",
-    "outbox.error",
-    "outbox.attempts",
-    "tasks.ref",
-)
-
-
-def storable(text: str) -> str:
-    """Return a text as SQLite can hold it: UTF-8 has no lone surrogates."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def json_of(record: Record) -> str:
-    """Return a record as JSON."""
-    return storable(dumps(as_dict(record)))
-
-
-def json_of_turn(turn: Turn) -> str:
-    """Return a turn as JSON, bounded: its agent may have said anything."""
-    known = as_dict(turn)
-    known["text"] = bounded(turn.text, MOST_TEXT)
-    known["error"] = bounded(turn.error, MOST_TEXT) if turn.error else None
-    known["tools"] = list(turn.tools[:1000])
-    return storable(dumps(known))
-
-
-def task_of(text: str) -> Task:
-    """Read what `json_of` wrote."""
-    return _made(Task, loads(text))
-
-
-def turn_of(text: str | None) -> Turn | None:
-    """Read what `json_of_turn` wrote."""
-    return None if text is None else _figures(Turn, loads(text))
-
-
-def result_of(text: str) -> Result:
-    """Read what `json_of` wrote."""
-    known = loads(text)
-    for name in ("unsent", "warnings"):
-        known[name] = tuple(known.get(name, ()))
-    return _figures(Result, known)
-
-
-def _figures(kind: type[R], known: dict[str, Any]) -> R:
-    known["usage"] = Usage(**known["usage"])
-    known["tools"] = tuple(known["tools"])
-    return _made(kind, known)
-
-
-def _made(kind: type[R], known: dict[str, Any]) -> R:
-    """Make a record of the fields it knows; a later version may have written more."""
-    return kind(**{name: value for name, value in known.items() if name in kind._fields})
-
-
-def run_of(row: tuple[Any, ...]) -> Run:
-    """Read `RUN_COLUMNS`."""
-    known = dict(zip(RUN_COLUMNS, row, strict=True))
-    known["turn"] = turn_of(known["turn"])
-    return Run(**known)
-
-
-def steer_of(row: tuple[Any, ...]) -> Steer:
-    """Read `STEER_COLUMNS`."""
-    return Steer(**dict(zip(STEER_COLUMNS, row, strict=True)))
-
-
-def announcement_of(key: str, result: str, attempts: int) -> Announcement:
-    """Read a row of the outbox."""
-    return Announcement(key=key, result=result_of(result), attempt=attempts)
-
-
-def view_of(row: tuple[Any, ...], *, alive: bool) -> TaskView:
-    """Read `VIEW_COLUMNS`."""
-    known = dict(zip((name.partition(".")[2] for name in VIEW_COLUMNS), row, strict=True))
-    result = result_of(known["result"]) if known["result"] else None
-    turn = turn_of(known["turn"])
-    return TaskView(
-        task=task_of(known["about"]),
-        run_id=known["run"],
-        generation=known["generation"],
-        state=known["state"],
-        source=known["source"],
-        steers=known["steers"],
-        session_id=known["session_id"],
-        created_at=known["created_at"],
-        ended_at=known["ended_at"],
-        ending=result.ending if result else known["ending"],
-        outcome=result.outcome if result else None,
-        text=result.text if result else (turn.text if turn else ""),
-        owner_pid=known["pid"] or 0,
-        program=known["program"] or "",
-        owner_alive=alive,
-        delivery=known["status"] or "",
-        delivery_error=known["error"] or "",
-        attempts=known["attempts"] or 0,
-        agent=_agent_of(known["ref"]),
-    )
-
-
-def _agent_of(ref: str) -> str:
-    """Return which agent a session is with; embedders write their refs as they like."""
-    known = loads(ref)
-    agent = known.get("agent") if isinstance(known, dict) else None
-    return agent if isinstance(agent, str) else ""
-
+    from notyet.core.task import Run, Task, TaskView
+    from notyet.ledger.stops import Ledger
 
 _VIEWS = f"""
     SELECT {", ".join(VIEW_COLUMNS)}, {", ".join(OWNER_COLUMNS)} FROM tasks
@@ -198,7 +57,6 @@ class Tasks:
         max_children: int,
     ) -> None:
         """Enter a task with its first run. Raises Refused."""
-        from notyet.ledger.moves import new_run
 
         def enter(db: sqlite3.Connection) -> None:
             if task.parent:
@@ -229,8 +87,6 @@ class Tasks:
 
     def look(self, task: str) -> Seen | None:
         """Return a task as it is now."""
-        from notyet.ledger.moves import look
-
         return self._file.read(lambda db: look(db, task))
 
     def mark_sent(self, run: Run, owner: int, sent: Literal["dispatched", "accepted"]) -> bool:
@@ -279,8 +135,6 @@ class Tasks:
 
         With `here`, those that it drives, only the others; their gates are asked anew.
         """
-        from notyet.ledger.moves import LOSE_STOPS
-
         sql = (
             "SELECT id FROM tasks WHERE owner = ? AND ended_at IS NULL UNION ALL SELECT task"
             " FROM outbox WHERE owner = ? AND status IN ('pending', 'leased') AND told = 0"
@@ -341,7 +195,6 @@ class Tasks:
         Those of the same program: another one may not be able to go on with them. Or `only` one
         active task, whatever program it was of.
         """
-        from notyet.ledger.moves import LOSE_STOPS
 
         def claim(db: sqlite3.Connection) -> list[str]:
             if only:
@@ -446,8 +299,6 @@ def _is_alive(owner: tuple[Any, ...]) -> bool:
 
 
 def _check_parent(db: sqlite3.Connection, task: Task, max_depth: int, max_children: int) -> None:
-    from notyet.ledger.moves import can, look
-
     parent = look(db, task.parent)
     if parent is None or not can(parent.run, "kill"):
         raise Refused(f"the parent task {task.parent} has ended; nobody would get the result")
@@ -478,8 +329,6 @@ def _owners_at_work(db: sqlite3.Connection, owner: int) -> list[int]:
 
 
 def _claim_one(db: sqlite3.Connection, owner: int, task: str) -> list[str]:
-    from notyet.ledger.moves import LOSE_STOPS, can, look
-
     seen = look(db, task)
     if seen is None or seen.owner == owner or not can(seen.run, "kill"):
         return []

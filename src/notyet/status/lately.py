@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from notyet.config.settings import Setup
     from notyet.core.verdict import Report
-    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.stops import Ledger
 
 AT_WORK = 12 * 3_600.0  # seconds since an agent was seen, after which its session counts as over
 _MOST_SESSIONS = 5

@@ -238,8 +238,8 @@ def ledger_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
 
 def _tried(path: str) -> tuple[str, ...]:
     """Write nothing where a ledger would be written; return what its user should know."""
-    from notyet.ledger.ledger import Ledger
     from notyet.ledger.repair import on_a_network
+    from notyet.ledger.stops import Ledger
 
     path = os.path.realpath(path)
     if not os.path.lexists(path):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
-    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.stops import Ledger
 
 _WHEN = "SELECT at, stop FROM passes WHERE definition = ? AND tree = ?"
 _EVER = "SELECT 1 FROM passes WHERE definition = ? LIMIT 1"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
-    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.stops import Ledger
     from notyet.status.spared import Spared
 
 _OWN_WORK = "the agent is one of a host's own"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from notyet.core.session import Session, Turn
     from notyet.core.task import Announcement
     from notyet.engine.engine import Engine
-    from notyet.ledger.ledger import Ledger
     from notyet.ledger.moves import Seen
+    from notyet.ledger.stops import Ledger
     from notyet.supervise.life import Life
     from notyet.supervise.settings import Progress, SupervisorSettings
 

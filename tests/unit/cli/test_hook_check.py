@@ -9,7 +9,7 @@ from notyet.hook import check as hook_check
 def test_a_fault_in_what_is_done_while_gates_are_at_work_does_not_end_them(tmp_path):
     project = new_project(tmp_path / "p", gate("exit 1"))
     change = """
-from notyet.ledger.ledger import Ledger
+from notyet.ledger.stops import Ledger
 def fails(_):
     raise OSError("disk I/O error")
 Ledger.write_back = fails"""

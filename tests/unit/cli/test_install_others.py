@@ -81,7 +81,7 @@ def test_blanks_that_json_does_not_know_are_a_mistake(content, settings, capsys)
     assert settings.read_text() == content
 
 
-def test_what_cannot_be_kept_of_a_file_is_said(settings, capsys):
+def test_what_cannot_be_logged_a_file_is_said(settings, capsys):
     settings.write_text("{}")
     settings.chmod(0o444)
     assert main(["install", "claude", "--yes"]) == 0

@@ -389,7 +389,7 @@ def test_a_damaged_ledger_is_left_to_the_next_stop_and_said(capsys, here):
 
 def test_a_ledger_that_others_hold_is_said(capsys, here, monkeypatch):
     decided(here)
-    monkeypatch.setattr("notyet.ledger.ledger.Connection", _impatient)
+    monkeypatch.setattr("notyet.ledger.stops.Connection", _impatient)
     with closing(sqlite3.connect(ledger_path(), isolation_level=None)) as db:
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("BEGIN EXCLUSIVE")

@@ -11,7 +11,7 @@ from notyet.core.event import StopEvent
 from notyet.core.verdict import Allow, Block, Decision
 from notyet.errors import LedgerError
 from notyet.ledger.history import foresee
-from notyet.ledger.ledger import Ledger
+from notyet.ledger.stops import Ledger
 
 
 def content(path):

@@ -10,8 +10,8 @@ from notyet.cli.main import main
 from notyet.core.note import note
 from notyet.core.verdict import skipped
 from notyet.engine.observers import EVERY_DECISION, Observer
-from notyet.ledger.ledger import OVERRIDE
 from notyet.ledger.memory import MemoryLedger
+from notyet.ledger.stops import OVERRIDE
 from support import decide, gate, rows, stop
 
 pytestmark = pytest.mark.rule("B11")

@@ -11,7 +11,7 @@ from notyet.core.event import StopEvent
 from notyet.core.limits import History
 from notyet.core.plan import select
 from notyet.errors import LedgerError
-from notyet.ledger.ledger import Ledger
+from notyet.ledger.stops import Ledger
 from notyet.status.lately import looked_into
 from notyet.status.spared import spared_now
 from notyet.status.why import explained, history_now

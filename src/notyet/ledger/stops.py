@@ -1,4 +1,8 @@
-"""The ledger's statements. Values are always bound; the names of columns are our own."""
+"""`Ledger`: one SQLite file, shared by all processes that gate agents.
+
+A stop is two short transactions, `begin` and `record`. Both find one row of `agents` by its key,
+so their cost does not depend on the size of the ledger.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
 from notyet.ledger.connection import Connection
 from notyet.ledger.file import default_path, real
-from notyet.ledger.owner import is_lost, own_start
+from notyet.ledger.owner import is_gone, own_start
 from notyet.ledger.rows import (
     HISTORY_COLUMNS,
     REPORT_COLUMNS,
@@ -63,7 +67,7 @@ NEW_AGENT = (
 )
 SEE_AGENT = f"UPDATE agents SET seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
 COUNT = f"UPDATE agents SET last_stop = ?, seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
-ASKER = "token, pid, pid_start, begun_at"  # what `is_lost` wants to know
+ASKER = "token, pid, pid_start, begun_at"  # the arguments of `is_lost`
 NEW_STOP = (
     "INSERT INTO stops (agent, turn, begun_at, pid, pid_start, token, digest, event, place,"
     " outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'asking') RETURNING id"
@@ -81,38 +85,7 @@ OVERRIDE = (
 )
 
 
-_LEAST_PATIENCE = 0.1  # seconds for reading an answer that may be there already
-# A stop is given up when its check is cancelled, or its process dies: then nobody was answered.
-_GIVEN_UP = ("cancelled", "lost")
-_READ_STOP = f"SELECT {ASKER}, {', '.join(STOP_COLUMNS)} FROM stops WHERE id = ?"
-_READ_REPORTS = f"SELECT {', '.join(REPORT_COLUMNS)} FROM reports WHERE stop = ? ORDER BY position"
-
-
-def wait_for_answer(file: Connection, stop: int, patience: float) -> Decision | None:
-    """Wait for a stop's decision; None when its process died or took too long."""
-    ends = time.monotonic() + patience
-    pause = 0.01
-    while True:
-        row, reports = file.read(
-            lambda db: (
-                db.execute(_READ_STOP, (stop,)).fetchone(),
-                db.execute(_READ_REPORTS, (stop,)).fetchall(),
-            ),
-            max(_LEAST_PATIENCE, ends - time.monotonic()),
-        )
-        if row is None:
-            return None
-        asker, known = row[:4], row[4:]
-        if known[0] != "asking":
-            decision = decision_of(known, reports)
-            is_given_up = decision.outcome == "skipped" and decision.why in _GIVEN_UP
-            return None if is_given_up else decision
-        if is_lost(*asker) or time.monotonic() >= ends:
-            return None
-        time.sleep(pause)
-        pause = min(0.2, pause * 1.5)
-
-
+LOSE = "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'lost' WHERE id = ?"
 _GIVE_UP = (
     "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'cancelled', ended_at = ?"
     " WHERE id = ? AND token = ? AND outcome = 'asking'"
@@ -124,53 +97,28 @@ _SKIP = (
     " RETURNING id"
 )
 _ACT = "INSERT INTO acts (at, what, place, detail) VALUES (?, ?, ?, ?)"
+_READ_STOP = f"SELECT {ASKER}, {', '.join(STOP_COLUMNS)} FROM stops WHERE id = ?"
+_READ_REPORTS = f"SELECT {', '.join(REPORT_COLUMNS)} FROM reports WHERE stop = ? ORDER BY position"
 
-
-def give_up(file: Connection, begun: Begun, patience: float | None) -> None:
-    """Say that a stop which is still asking will not be answered."""
-    given_up = (time.time(), begun.stop, begun.token)
-    file.write(lambda db: db.execute(_GIVE_UP, given_up), patience)
-
-
-def skip(
-    file: Connection, key: Key, event: StopEvent, decision: Decision, patience: float | None
-) -> int:
-    """Write down a stop that was let go for a cause; return its number."""
-    digest, stored = event_row(event)
-    now = time.time()
-    row = stop_row(decision)
-    why, warnings = row[STOP_COLUMNS.index("why")], row[STOP_COLUMNS.index("warnings")]
-    place = place_text(real(event.cwd))
-    new = (now, now, light.getpid(), light.urandom(8), digest, stored, place, why, warnings)
-    return file.write(lambda db: int(db.execute(_SKIP, (*key, *new)).fetchone()[0]), patience)
-
-
-def act(file: Connection, what: str, place: str, detail: str) -> None:
-    """Write down what a person did: trust, revoke, off, on."""
-    done = (time.time(), what, key_text(place), key_text(detail))
-    file.write(lambda db: db.execute(_ACT, done))
-
-
-# The ledger as one SQLite file, shared by every process that gates an agent.
-#
-# A stop is two short transactions, `begin` and `record`. Both read and write one row of `agents`,
-# found by its key, so their cost does not depend on how much the ledger holds.
-
-
-# The stops that this process is asking, by token: its own process id cannot tell them apart from
-# those it failed to record. Held weakly: one whose Begun is gone, because of a Ctrl-C anywhere
-# between its entry and its answer, is asked by nobody.
-asked_here: dict[bytes, ref[Begun]] = {}
 _NEVER = float("inf")
+_LEAST_PATIENCE = 0.1  # seconds for reading an answer that may be there already
+_LONGEST_PAUSE = 0.2  # seconds between two looks for an answer
+_LOST_AFTER = 86_400.0  # no gate runs for a day; by then the process id may be another program's
+_WITHOUT_ANSWER = ("cancelled", "lost")  # why a stop ended without a decision
+
+# The stops that this process is deciding, by token: its process id alone cannot tell them from
+# those it failed to record. Weak references: a stop whose Begun is gone, because of a Ctrl-C
+# between its entry and its answer, is lost.
+asked_here: dict[bytes, ref[Begun]] = {}
 
 
 class Ledger:
-    """The durable ledger. Opened at its first use; safe in many threads and processes.
+    """The durable ledger: opened at its first use, safe in many threads and processes.
 
-    `path` defaults to `$NOTYET_LEDGER` or the XDG state folder; `patience` is how many seconds
-    to wait for other processes before LedgerBusy is raised. A call can be given less. A ledger that
-    is damaged, or of an older notyet, is mended at its first use; with `mends=False`, for those who
-    only look, it is left as it is and LedgerUnmended is raised.
+    `path` defaults to `$NOTYET_LEDGER` or the XDG state folder. After `patience` seconds of waiting
+    for other processes, LedgerBusy is raised; a call can be given less. At its first use, a damaged
+    ledger is replaced and an older one brought up to date; with `mends=False`, for readers, the
+    file is left as it is and LedgerUnmended is raised.
     """
 
     instant = False
@@ -182,12 +130,10 @@ class Ledger:
         *,
         mends: bool = True,
     ) -> None:
-        # For a process that was started for one stop only: when that was, by the clock.
-        self.asked_at: float | None = None
-        # What a supervisor removes now and then; None: nothing, until somebody calls `prune`.
-        self.retention: Retention | None = None
+        self.asked_at: float | None = None  # when this process started, if it is for one stop only
+        self.retention: Retention | None = None  # what a supervisor prunes; None: nothing
         self.newest = 0  # the last stop that was entered here
-        self.kept_of = 0  # the last stop of which a log was written here
+        self.logged = 0  # the last stop whose output was logged here
         self.path = (
             light.abspath(light.fspath(path))
             if path is not None
@@ -205,7 +151,7 @@ class Ledger:
         self.file.patience = seconds
 
     def begin(self, event: StopEvent, patience: float | None = None) -> Begun:
-        """Number the turn, find out what became of the last stop, and enter this one (B11)."""
+        """Enter a stop: number its turn, and find out if the host overrode the last one (B11)."""
         digest, stored = event_row(event)
         key = _key(event)
         token = light.urandom(8)
@@ -254,7 +200,7 @@ class Ledger:
     def record(
         self, begun: Begun, decision: Decision, ceiling: int = 0, patience: float | None = None
     ) -> Decision:
-        """Count a decision and write it down, in one transaction (B3)."""
+        """Count a decision and record it, in one transaction (B3)."""
 
         def count(db: sqlite3.Connection) -> Decision:
             return self.count(db, begun, decision, ceiling)
@@ -269,11 +215,11 @@ class Ledger:
     def count(
         self, db: sqlite3.Connection, begun: Begun, decision: Decision, ceiling: int
     ) -> Decision:
-        """Count a decision in a transaction of the caller's, which may write more along with it."""
+        """Count and record a decision inside the caller's transaction."""
         row = db.execute(AGENT_OF_STOP, (begun.stop, begun.token)).fetchone()
         if row is None:
             raise LedgerError(self.path, f"stop {begun.stop} is gone; was the file replaced?")
-        # Counted on what the row says now: another stop of this agent may have come between.
+        # Read again: another stop of this agent may have been recorded since `begin`.
         agent, last_stop = row[:2]
         history = history_of(row[2:])
         final = within_limit(history, decision, ceiling)
@@ -292,41 +238,73 @@ class Ledger:
         return final
 
     def give_up(self, begun: Begun, patience: float | None = None) -> None:
-        """Say that a stop which is still asking will not be answered."""
+        """End a stop that is still `asking` without an answer; count nothing."""
         asked_here.pop(begun.token, None)
-        give_up(self.file, begun, patience)
+        given_up = (time.time(), begun.stop, begun.token)
+        self.file.write(lambda db: db.execute(_GIVE_UP, given_up), patience)
 
     def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:
-        """Write down a stop that was let go for a cause, without asking and without counting."""
-        self.newest = skip(self.file, _key(event), event, decision, patience)
+        """Record a stop that was allowed without running gates; count nothing."""
+        digest, stored = event_row(event)
+        now = time.time()
+        row = dict(zip(STOP_COLUMNS, stop_row(decision), strict=True))
+        place = place_text(real(event.cwd))
+        process = (light.getpid(), light.urandom(8))
+        new = (now, now, *process, digest, stored, place, row["why"], row["warnings"])
+
+        def enter(db: sqlite3.Connection) -> int:
+            return int(db.execute(_SKIP, (*_key(event), *new)).fetchone()[0])
+
+        self.newest = self.file.write(enter, patience)
 
     def act(self, what: str, place: str, detail: str) -> None:
-        """Write down what a person did: trust, revoke, off, on."""
-        act(self.file, what, place, detail)
+        """Record what a person did: trust, revoke, off, on."""
+        done = (time.time(), what, key_text(place), key_text(detail))
+        self.file.write(lambda db: db.execute(_ACT, done))
 
     def keep_output(self, begun: Begun, report: Report) -> str:
         """Write a report's whole output to a log beside the ledger; return its path, or ''."""
         from notyet.ledger.logs import keep, make_room_for
 
-        if self.kept_of != begun.stop:  # once for all its logs, which may be very many
-            self.kept_of = begun.stop
+        if self.logged != begun.stop:  # once for all logs of a stop
+            self.logged = begun.stop
             make_room_for(self.path, begun.stop)
         return keep(self.path, begun.stop, report.gate, report.output)
 
     def answer(self, stop: int, patience: float) -> Decision | None:
-        """Wait for a stop's decision; None when its process died or took too long."""
-        return wait_for_answer(self.file, stop, patience)
+        """Wait for a stop's decision; None if its process died or took too long."""
+        ends = time.monotonic() + patience
+        pause = 0.01
+        while True:
+            row, reports = self.file.read(
+                lambda db: (
+                    db.execute(_READ_STOP, (stop,)).fetchone(),
+                    db.execute(_READ_REPORTS, (stop,)).fetchall(),
+                ),
+                max(_LEAST_PATIENCE, ends - time.monotonic()),
+            )
+            if row is None:
+                return None
+            asker, known = row[:4], row[4:]
+            if known[0] != "asking":
+                decision = decision_of(known, reports)
+                is_answer = decision.outcome != "skipped" or decision.why not in _WITHOUT_ANSWER
+                return decision if is_answer else None
+            if is_lost(*asker) or time.monotonic() >= ends:
+                return None
+            time.sleep(pause)
+            pause = min(_LONGEST_PAUSE, pause * 1.5)
 
     def recall(
         self, event: StopEvent, wanted: Sequence[Wanted], patience: float | None = None
     ) -> Mapping[str, str]:
-        """Look up which gates passed on their files, or have those that the agent began with."""
+        """Return why gates can be skipped: gate -> "passed" or "unchanged" (N1)."""
         from notyet.ledger.passes import recall
 
         return self.file.read(lambda db: recall(db, event, wanted), patience)
 
     def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:
-        """Remember the passes among some reports, and take back what failures refute."""
+        """Remember the passes among reports; forget those that failures refute."""
         from notyet.ledger.passes import remember
 
         self.file.write(lambda db: remember(db, reports), patience)
@@ -334,7 +312,7 @@ class Ledger:
     def remember_start(
         self, event: StartEvent, trees: Mapping[str, str], patience: float | None = None
     ) -> None:
-        """Remember with which files an agent begins, unless it has begun already."""
+        """Remember the files that an agent starts with; only its first start counts."""
         from notyet.ledger.passes import remember_start
 
         self.file.write(lambda db: remember_start(db, event, trees), patience)
@@ -342,8 +320,8 @@ class Ledger:
     def prune(self, older_than: float) -> int:
         """Remove stops and tasks that are more than `older_than` seconds old; return how many.
 
-        Stops that are still being asked stay, agents that were sent back and work, tasks that are
-        active or whose results nobody has, and the newest stop, whose number nobody gets again.
+        Stops that are being decided stay, and so do agents that were sent back, tasks that are
+        active or undelivered, and the newest stop, so that its number is not given again.
         """
         from notyet.ledger.prune import prune_older
 
@@ -354,20 +332,27 @@ class Ledger:
         self.file.close()
 
     def _repeated_since(self, event: StopEvent, history: History) -> float:
-        """Return since when an answer to an equal stop is the answer to this one too (B12)."""
+        """Return the time since when the answer to an equal stop answers this one too (B12)."""
         if event.stop_hook_active is False and history.blocked:
             return time.time() - REPEATED_WITHIN
-        # If it was asked before the last answer was known, it was then too.
+        # A process that started before the last answer was given asks for that answer.
         return _NEVER if self.asked_at is None else self.asked_at
 
 
-def _being_asked(db: sqlite3.Connection, agent: int, digest: bytes) -> int:
-    """Return the stop of which this one is a repetition while it is being asked (B12); else 0."""
-    for stop, other, *asker in db.execute(ASKING, (agent,)).fetchall():
-        from notyet.ledger.owner import is_lost, lose
+def is_lost(token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:
+    """Return True if the process that was deciding a stop is gone."""
+    if time.time() - begun_at > _LOST_AFTER:
+        return True
+    if pid == light.getpid():
+        return token not in asked_here
+    return is_gone(pid, pid_start)
 
+
+def _being_asked(db: sqlite3.Connection, agent: int, digest: bytes) -> int:
+    """Return the equal stop of this agent that is being decided now, or 0 (B12)."""
+    for stop, other, *asker in db.execute(ASKING, (agent,)).fetchall():
         if is_lost(*asker):
-            lose(db, stop)
+            db.execute(LOSE, (stop,))
         elif other == digest:
             return int(stop)
     return 0
@@ -382,9 +367,9 @@ def _key(event: StopEvent) -> Key:
 
 
 def _override(db: sqlite3.Connection, agent: int, stop: int) -> int:
-    """A new turn came without another stop: the host let the agent go against our word.
+    """Mark a send-back as overridden: a new turn came without another stop.
 
-    Returns the stop, or 0 if it is gone or was no send-back; or if one came after it that was not
-    counted, because we were off or its process was killed: then it was not the host alone.
+    Returns the stop, or 0 if it was no send-back, or if a later stop was not counted because notyet
+    was off or its process was killed: then it was not the host's doing.
     """
     return stop if db.execute(OVERRIDE, (stop, agent, stop)).rowcount else 0
