@@ -8,9 +8,10 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from notyet.cli import hook
 from notyet.config.files import ConfigFile
 from notyet.config.trust import candidate, grant
+from notyet.hook import main as hook
+from notyet.hook.payload import Call, Options
 
 ENTRY = Path(hook.__file__).parent.parent / "__main__.py"
 VECTORS = Path(__file__).parent / "vectors" / "hook"
@@ -63,7 +64,8 @@ def in_bytes(content):
 
 def ask(content, *argv, environ=None):
     """Run the hook in this process; return its reply."""
-    return hook.main(argv, lambda: in_bytes(content), os.environ if environ is None else environ)
+    environ = os.environ if environ is None else environ
+    return hook.answer(Call(Options(argv), environ, lambda: in_bytes(content)))
 
 
 def clean_environ(**more):
@@ -93,7 +95,7 @@ def run_changed_hook(content, change, *argv):
     """Run the hook in a process that first runs some code of a test; a number is its stdin."""
     code = (
         f"import sys\nsys.path.insert(0, {str(ENTRY.parent.parent)!r})\n{change}\n"
-        f"from notyet.cli.hook import serve\nsys.exit(serve({argv!r}))\n"
+        f"from notyet.hook.main import serve\nsys.exit(serve({argv!r}))\n"
     )
     stdin = {"stdin": content} if isinstance(content, int) else {"input": in_bytes(content)}
     return subprocess.run(
@@ -110,7 +112,7 @@ def loaded(content, *argv, environ=None):
     code = (
         "import sys\nbare = set(sys.modules)\n"
         f"sys.path.insert(0, {str(ENTRY.parent.parent)!r})\n"
-        f"from notyet.cli.hook import serve\nserve({argv!r})\n"
+        f"from notyet.hook.main import serve\nserve({argv!r})\n"
         "loaded = sorted(set(sys.modules) - bare)\n"
         "import os; os.write(2, ('modules: ' + ' '.join(loaded)).encode())\n"
     )

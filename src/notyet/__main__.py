@@ -10,7 +10,7 @@ if __name__ == "__main__":
         import gc
 
         gc.disable()  # the process lives for a moment; what it holds is bounded
-        from notyet.cli.hook import serve
+        from notyet.hook.main import serve
 
         code = serve(sys.argv[2:])
         if not __package__:

@@ -199,6 +199,17 @@ def expanduser(path: str) -> str:
     return counterpart(path)
 
 
+# Addresses: a path here, or `ssh://host/path` on another machine, which `core.remote` parses.
+
+LOCAL = "local"  # a workspace that is here, whatever a file or an event says
+SCHEME = "ssh://"
+
+
+def is_remote(text: str) -> bool:
+    """Return True if a text names a folder or a file on another machine."""
+    return text.startswith(SCHEME)
+
+
 # The user's folders by the XDG rules, from variables alone; a relative path in one is ignored.
 
 

@@ -19,7 +19,7 @@ from notyet.core.gate import Gate, why_not
 from notyet.core.limits import History, Limits, after
 from notyet.core.plan import plan, select
 from notyet.core.record import replace, variant
-from notyet.core.settle import holds, needs_tree, settle
+from notyet.core.settle import blocks, needs_tree, settle
 from notyet.core.text import visible
 from notyet.core.verdict import Decision, Problem, Report, skipped
 from notyet.git.place import repository_of
@@ -278,7 +278,7 @@ class _Stop:
         answers = {gate.name: self._answer(gate) for gate in self._gates}
         unchanged = {n: a.spared for n, a in answers.items() if isinstance(a, Report) and a.spared}
         limits, every = self._config.limits, self._config.gates
-        planned = plan(self._event, self._gates, self._history, limits, every, spared=unchanged)
+        planned = plan(self._event, self._gates, self._history, limits, every, unchanged=unchanged)
         reports: list[Report] = []
         is_held = False
         for stage in planned.stages:
@@ -288,7 +288,7 @@ class _Stop:
             # After a missing answer later stages may not run, but can fail all the same.
             self._missing = self._missing or [(g, why) for g, why in said if isinstance(why, str)]
             reports += [report for _, report in known]
-            if not is_held and any(holds(gate, report) for gate, report in known):
+            if not is_held and any(blocks(gate, report) for gate, report in known):
                 is_held = True
                 self.needs_tree = needs_tree(planned, *zip(*known, strict=True))
         if self._missing and not is_held:
@@ -380,7 +380,7 @@ def _change(report: Report, gate: Gate | None, config: Config, event: StopEvent)
         return "only observes now" if gate.observe else "no longer only observes"
     if report.when and gate.when != report.when:
         return f"has when = {gate.when} now"
-    if isinstance(report.answer, Problem) and holds(gate, report) != report.held:
+    if isinstance(report.answer, Problem) and blocks(gate, report) != report.held:
         return f"has if_broken = {gate.if_broken} now"
     if _is_too_slow(gate.timeout, report):
         return f"took {report.seconds:.3g} s, and has a timeout of {gate.timeout:g} s now"

@@ -7,8 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from notyet.core.matcher import glob_error, glob_matches
-from notyet.core.settle import masked
-from notyet.core.text import bounded, clean
+from notyet.core.text import bounded, clean, masked
 
 names = st.text(alphabet="ab-*?[]!", max_size=8)
 

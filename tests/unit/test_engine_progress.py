@@ -71,19 +71,24 @@ def test_a_listener_that_raises_changes_no_decision(decide, event):
 
 
 def test_a_gate_whose_answer_is_given_is_not_asked(event):
-    from notyet.core.limits import History, Limits
-    from notyet.core.plan import plan
-    from notyet.engine.stop import Asking, Deadline
+    from notyet.core.limits import History
+    from notyet.engine.stop import Stop
+    from notyet.engine.stop import decide as decided
+    from notyet.ledger.memory import MemoryLedger
     from notyet.run.drive import drive_sync
 
     gates = (gate("a"), gate("b", code=1), gate("c", step=1))
-    planned = plan(event, gates, History(), Limits())
     said = []
     answers = {"b": Report(gate="b", answer=Allow()), "c": Report(gate="c", answer=Block("so"))}
-    asking = Asking(
-        planned.event, {}, Deadline(None), lambda name, _report: said.append(name), answers
+    stop = Stop(
+        event,
+        gates,
+        MemoryLedger(),
+        warn=pytest.fail,
+        progress=lambda name, _report: said.append(name),
+        answers=answers,
     )
-    decision = drive_sync(asking.decide(planned, lambda _report: ""))
+    decision = drive_sync(decided(stop, History(), lambda _report: ""))
     assert said == ["a", "a"]
     assert [report.status for report in decision.reports] == ["allowed", "allowed", "blocked"]
     assert decision.verdict.reason == "so"

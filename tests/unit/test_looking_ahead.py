@@ -5,8 +5,8 @@ import pytest
 from gated_files import Place, statuses
 from notyet import Ledger
 from notyet.engine import unchanged as remembering
-from notyet.engine.engine import check_meanwhile
-from notyet.engine.stop import Deadline, begin_to_look
+from notyet.engine.stop import Stop, check
+from notyet.errors import LedgerError
 from notyet.run.drive import drive_sync
 from process_table import children
 from support import stop
@@ -23,45 +23,44 @@ def a_stop(place, said="done", **fields):
     return stop(cwd=str(place.project), last_message=said, **fields)
 
 
-def begun(place, event):
-    return drive_sync(begin_to_look(event, place.gates, Deadline(None)))
+def check_of(place, event, **wishes):
+    """Check a stop as the hook does."""
+    gates = tuple(place.gates)
+    return drive_sync(check(Stop(event, gates, place.ledger, warn=pytest.fail, **wishes)))
 
 
-def test_what_can_wait_is_done_once_whether_or_not_gates_are_asked(place):
+def test_what_can_wait_is_done_once_whether_or_not_gates_run(place):
     done = []
-    for said in ("asked", "spared"):
-        decision = check_meanwhile(
-            place.engine(),
-            a_stop(place, said),
-            None,
-            while_waiting=lambda said=said: done.append(said),
-        )
+    for said in ("run", "skipped"):
+        decision = check_of(place, a_stop(place, said), on_wait=lambda said=said: done.append(said))
         assert decision.outcome == "passed"
-    assert (done, place.asked) == (["asked", "spared"], ["g"])
+    assert (done, place.asked) == (["run", "skipped"], ["g"])
 
 
-def test_a_look_that_has_begun_is_finished_by_the_check(place):
-    event = a_stop(place)
-    looking = begun(place, event)
-    assert looking is not None
-    assert check_meanwhile(place.engine(), event, None, remembering=looking).outcome == "passed"
-    again = a_stop(place, "again")
-    decision = check_meanwhile(place.engine(), again, None, remembering=begun(place, again))
-    assert (statuses(decision), place.asked) == ({"g": "remembered"}, ["g"])
+def test_what_comes_before_commands_is_done_once_and_only_if_one_runs(place):
+    done = []
+    place.gates = [place.gate("a"), place.gate("b", step=1)]
+    for said in ("run", "skipped"):
+        check_of(place, a_stop(place, said), before_commands=lambda said=said: done.append(said))
+    assert (done, place.asked) == (["run"], ["a", "b"])
 
 
-def test_a_look_that_nobody_waits_for_is_ended_by_whoever_began_it(place):
+def test_a_look_that_is_not_waited_for_is_ended(place, monkeypatch):
+    def broken(*_):
+        raise LedgerError("ledger.db", "broken")
+
+    monkeypatch.setattr(place.ledger, "begin", broken)
     before = children()
-    event = a_stop(place, session_id="")
-    looking = begun(place, event)
-    assert check_meanwhile(place.engine(), event, None, remembering=looking).why == "no-session"
-    looking.leave()
-    assert children() == before
+    decision = drive_sync(
+        check(Stop(a_stop(place), tuple(place.gates), place.ledger, warn=place.warnings.append))
+    )
+    assert (decision.why, children()) == ("ledger", before)
 
 
-def test_where_no_gate_depends_on_files_nobody_looks(place):
+def test_where_no_gate_depends_on_files_git_does_not_start(place, monkeypatch):
+    monkeypatch.setattr(remembering, "Looking", lambda *_: pytest.fail("git was started"))
     place.gates = [place.gate(when="always")]
-    assert begun(place, a_stop(place)) is None
+    assert check_of(place, a_stop(place)).outcome == "passed"
 
 
 @pytest.mark.parametrize("change", [False, True])

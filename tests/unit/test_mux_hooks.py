@@ -18,9 +18,10 @@ from mux_document import (
 )
 from notyet import Ledger
 from notyet.adapters.mux import MOST_CONTINUATIONS, continuation, run_stop_hooks
-from notyet.cli import hook
 from notyet.config.host_files import host_files
 from notyet.config.trust import candidate, grant
+from notyet.hook import main as hook
+from notyet.hook.payload import Call, Options
 from support import recorded
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -208,7 +209,9 @@ def stops(project, flags, event="Stop"):
             "stop_hook_active": flag,
         }
         raw = json.dumps(payload).encode()
-        replies.append(hook.main(["--host", "mux"], lambda raw=raw: raw, os.environ))
+        replies.append(
+            hook.answer(Call(Options(["--host", "mux"]), os.environ, lambda raw=raw: raw))
+        )
     return [json.loads(reply.stdout) if reply.stdout else {} for reply in replies]
 
 

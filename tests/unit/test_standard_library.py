@@ -40,7 +40,7 @@ def test_importing_every_public_name_loads_no_other_library(tmp_path):
 @pytest.mark.parametrize(("gates", "is_blocked"), [("", False), (PASSING, False), (FAILING, True)])
 def test_a_stop_loads_no_other_library(tmp_path, gates, is_blocked):
     project = new_project(tmp_path / "p", gates) if gates else tmp_path
-    code = 'from notyet.cli.hook import serve; serve(("--host", "claude"))'
+    code = 'from notyet.hook.main import serve; serve(("--host", "claude"))'
     reply, loaded = run(code, in_bytes(payload("claude", project)), tmp_path=tmp_path)
     assert loaded == ["notyet"]
     assert bool(reply) is is_blocked

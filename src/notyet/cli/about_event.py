@@ -91,7 +91,7 @@ def about(args: argparse.Namespace, cwd: str) -> About:
 
 def read(stop: About, environ: Mapping[str, str]) -> StopEvent:
     """Read a stop as its host's hook reads it. Raises NotyetError for what is none."""
-    from notyet.hook.unusable import LIKE_CLAUDE
+    from notyet.hook.unusual import LIKE_CLAUDE
 
     host = stop.spoken
     if host in LIKE_CLAUDE:

@@ -11,11 +11,9 @@ from notyet.core.limits import History, Limits, open_turn
 from notyet.core.plan import missing_names, select
 from notyet.core.record import Record, replace
 from notyet.core.verdict import Allow, Block, Halt, Problem, Report, skipped
-from notyet.engine.stop import NO_SESSION, Asking, Deadline, Deciding, Situation
-from notyet.engine.warnings import tell_all
+from notyet.engine.stop import NO_SESSION, Stop, decide, decide_again, warn_all
 from notyet.errors import LedgerError, LedgerUnmended
-from notyet.hook.check import completed
-from notyet.hook.line import Hook, answered
+from notyet.hook.main import Hook, answer_by, completed
 from notyet.hook.payload import Call, Options
 from notyet.ledger import Begun
 from notyet.ledger.history import foresee
@@ -154,7 +152,7 @@ def ask(wish: Wish, environ: Mapping[str, str]) -> Checked:
     read(wish.stop, environ)
     hook = _Rehearsal(wish, environ)
     try:
-        reply = answered(hook)
+        reply = answer_by(hook)
     finally:
         hook.close()
     if hook.error is not None:
@@ -177,7 +175,7 @@ class _Rehearsal(Hook):
         self._setup_here = Setup()
         self._decision = skipped("no-gate")
         self._foretold: Decision | None = None
-        self._deciding: Deciding | None = None
+        self._stop: Stop | None = None
         self._found = Begun(stop=0)  # what the ledger knows of the agent
         self._spared: Mapping[str, str] = {}
         self._unasked: tuple[tuple[Gate, str], ...] = ()
@@ -212,7 +210,6 @@ class _Rehearsal(Hook):
 
     def check(self, event: StopEvent, setup: Setup) -> Decision:
         """Ask the gates, and remember their passes."""
-        self.prepare()
         event = completed(event, setup)
         self.event = event
         self._unasked = tuple((gate, why) for gate in setup.gates if (why := _why_not(gate, event)))
@@ -225,8 +222,8 @@ class _Rehearsal(Hook):
         self._decision = self._rehearsed(event, setup, answers)
         self._remember([r for r in self._decision.reports if r.gate not in answers])
         self._foretold = self._without_spared(event) if self._spared else self._decision
-        tell_all(self._foretold.warnings, self.said.append)
-        tell_all(self._decision.warnings, self.notes.append)
+        warn_all(self._foretold.warnings, self.said.append)
+        warn_all(self._decision.warnings, self.notes.append)
         return self._foretold
 
     def _without_spared(self, event: StopEvent) -> Decision:
@@ -235,15 +232,31 @@ class _Rehearsal(Hook):
         Whoever has answered already is not asked again; others may be, whom a gate held up here
         that a stop would not have asked.
         """
-        assert self._deciding is not None
-        asked = self._decision
-        known = {report.gate: report for report in asked.reports if report.answer is not None}
-        asking = Asking(event, {}, Deadline(self.time_left()), self.wish.progress, known)
-        line = self._deciding.decide_without(self._spared, asking, _keep_nothing)
+        assert self._stop is not None
+        known = {r.gate: r for r in self._decision.reports if r.answer is not None}
+        stop = self._new_stop(event, self._stop.gates, known)
+        line = decide_again(stop, self._found.history, _keep_nothing, self._spared, self._stop)
         return self._as_begun(drive_sync(line))
 
-    def mended(self) -> Sequence[str]:
-        """Say nothing: no ledger is mended here."""
+    def _new_stop(
+        self, event: StopEvent, gates: tuple[Gate, ...], answers: Mapping[str, Report]
+    ) -> Stop:
+        setup = self._setup_here
+        return Stop(
+            event,
+            gates,
+            self._known,
+            declared=setup.gates,
+            limits=Limits(**setup.limits),
+            within=self.time_left(),
+            warn=self._trouble.append,
+            before_commands=self.before_commands,
+            progress=self.wish.progress,
+            answers=answers,
+        )
+
+    def repaired(self) -> Sequence[str]:
+        """Return nothing: no ledger is repaired here."""
         return ()
 
     def _rehearsed(self, event: StopEvent, setup: Setup, answers: Mapping[str, Report]) -> Decision:
@@ -257,17 +270,9 @@ class _Rehearsal(Hook):
             self._found = begun = self._begun(event)
         except LedgerError as error:
             return skipped("ledger", f"{error} (nothing was asked)")
-        situation = Situation(
-            gates=gates,
-            declared=setup.gates,
-            history=begun.history,
-            limits=Limits(**setup.limits),
-        )
-        asking = Asking(event, {}, Deadline(self.time_left()), self.wish.progress, answers)
-        self._deciding = deciding = Deciding(asking, situation)
-        line = deciding.decide(self._known, _keep_nothing, self._trouble.append, "all")
-        decision = drive_sync(line)
-        self._spared = deciding.spared
+        self._stop = stop = self._new_stop(event, gates, answers)
+        decision = drive_sync(decide(stop, begun.history, _keep_nothing, run_unchanged=True))
+        self._spared = stop.skipped_unchanged
         return self._as_begun(decision)
 
     def _as_begun(self, decision: Decision) -> Decision:
@@ -305,7 +310,7 @@ class _Rehearsal(Hook):
         asked = {report.gate for report in failed}  # by the next stop, too
         self._spared = {name: why for name, why in self._spared.items() if name not in asked}
 
-    def write_down(self, cause: str, words: Sequence[str]) -> Sequence[str]:
+    def record_skip(self, cause: str, words: Sequence[str]) -> Sequence[str]:
         """Write down nothing: this is no stop."""
         self._decision = skipped(cause, *words)
         return ()

@@ -6,7 +6,6 @@ notyet conclaude Hooks Stop --agent coder < payload.json
 
 from __future__ import annotations
 
-import os
 import sys
 
 from notyet.config.document import did_you_mean
@@ -73,10 +72,9 @@ def run(args: argparse.Namespace) -> int:
         hint = f"; {near}" if near else ""
         print(f"notyet conclaude: no event is called {words[0]!r}{hint}", file=sys.stderr)
         return 1
-    from notyet.cli.hook import main
-    from notyet.hook.process import adopt, answer_host
+    from notyet.hook.main import serve
 
     argv = ["--host", "conclaude", "--event", words[0]]
     if args.agent:
         argv += ["--agent", args.agent]
-    return answer_host(lambda read: main(argv, read, os.environ, adopt))
+    return serve(argv)

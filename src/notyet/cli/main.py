@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code is ours."""
     words = sys.argv[1:] if argv is None else list(argv)
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
-        from notyet.cli.hook import serve  # alone: a stop needs no other module of the CLI
+        from notyet.hook.main import serve  # alone: a stop needs no other module of the CLI
 
         return serve(words[1:])
     from notyet.cli.streams import give_up, give_up_unwritable, open_streams

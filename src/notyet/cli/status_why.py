@@ -16,8 +16,7 @@ from notyet.core.text import visible
 from notyet.core.verdict import skipped
 from notyet.engine.stop import NO_SESSION
 from notyet.errors import LedgerError, LedgerUnmended, NotyetError
-from notyet.hook.check import completed
-from notyet.hook.line import Hook, answered
+from notyet.hook.main import Hook, answer_by, completed
 from notyet.hook.payload import Call, Options
 
 TYPE_CHECKING = False
@@ -48,7 +47,7 @@ class Looked(Hook):
     ) -> None:
         argv = ["--host", stop.host] if stop.host else []
         kept = {name: value for name, value in environ.items() if name != _OTHERS}
-        super().__init__(Call(Options(argv), kept, lambda: stop.content), _prepare_nothing)
+        super().__init__(Call(Options(argv), kept, lambda: stop.content))
         self.host = event.host
         self.cause = ""
         self.words: tuple[str, ...] = ()
@@ -63,7 +62,7 @@ class Looked(Hook):
 
     def look(self) -> None:
         """Go the way of the hook, as far as its gates."""
-        answered(self)
+        answer_by(self)
         self.stop = completed(self.stop, self.setup)
 
     def stopping(self, event: StopEvent) -> Reply:
@@ -81,25 +80,21 @@ class Looked(Hook):
         if not select(event, setup.gates):
             return skipped("no-gate")
         if not event.session_id.strip():
-            self.write_down("no-session", (NO_SESSION,))
+            self.record_skip("no-session", (NO_SESSION,))
         return skipped("looked")
 
-    def write_down(self, cause: str, words: Sequence[str]) -> Sequence[str]:
+    def record_skip(self, cause: str, words: Sequence[str]) -> Sequence[str]:
         """Keep why the agent is let go unchecked."""
         self.cause, self.words = cause, tuple(words)
         return ()
 
-    def mended(self) -> Sequence[str]:
-        """Say nothing: no ledger is mended here."""
+    def repaired(self) -> Sequence[str]:
+        """Return nothing: no ledger is repaired here."""
         return ()
 
     def recover(self, error: Exception) -> Reply:
         """Let whoever asks see a fault of ours."""
         raise error
-
-
-def _prepare_nothing() -> None:
-    """Prepare for gates that are not asked."""
 
 
 _HEAD = ("gate", "now", "from", "because")

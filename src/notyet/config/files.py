@@ -14,9 +14,8 @@ from notyet.config.find import (
     user_file,
     user_folder,
 )
-from notyet.core.address import is_remote
 from notyet.core.record import Record
-from notyet.light import real_folder
+from notyet.light import is_remote, real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from notyet import light
-from notyet.core.address import is_remote
-from notyet.light import config_home, real_folder, state_home
+from notyet.light import config_home, is_remote, real_folder, state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

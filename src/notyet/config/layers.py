@@ -6,9 +6,9 @@ from notyet.config.files import NATIVE, parent
 from notyet.config.find import has_record
 from notyet.config.records import unchanged
 from notyet.config.settings import Setup, thaw, thaw_gates
-from notyet.core.address import LOCAL, is_remote
 from notyet.core.gate import Command
 from notyet.core.record import replace
+from notyet.light import LOCAL, is_remote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

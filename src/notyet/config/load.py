@@ -15,9 +15,8 @@ from notyet.config.files import (
 from notyet.config.find import READ_FOR, starts, state_folder
 from notyet.config.layers import Loaded
 from notyet.config.settings import Setup
-from notyet.core.address import is_remote
 from notyet.core.record import Record, replace
-from notyet.light import getcwd, join
+from notyet.light import getcwd, is_remote, join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ from notyet.config.find import state_folder
 from notyet.config.layers import is_by_path, refused
 from notyet.config.records import Trusted, read_record, write_record
 from notyet.config.settings import freeze, thaw, thaw_gates
-from notyet.core.address import LOCAL, is_remote
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
-from notyet.light import dumps, loads
+from notyet.light import LOCAL, dumps, is_remote, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from notyet.core.address import LOCAL
 from notyet.core.event import SCOPES
 from notyet.core.matcher import matches, pattern_error
 from notyet.core.record import Record
+from notyet.light import LOCAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,6 +201,14 @@ class Gate(Record, kw_only=True):
     def native(self) -> bool:
         """Whether the gate is written for notyet, and not for some host's hooks."""
         return self.check.speaks == NATIVE
+
+
+def folder_of(named: Gate | Starter) -> str:
+    """Return the folder of the file that names a gate or a starter; empty for one made in code."""
+    if named.source is None:
+        return ""
+    folder, slash, _ = named.source.file.rpartition("/")
+    return folder or slash
 
 
 def place_of(gate: Gate, workspace: str = "") -> Remote | None:

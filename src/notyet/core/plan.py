@@ -32,7 +32,7 @@ class Plan(Record, kw_only=True):
     at_limit: bool = False
     handed_back: bool = False
     skipped: str = ""
-    spared: Mapping[str, str] = {}  # gates that need not be asked, and why: nothing changed (N1)
+    unchanged: Mapping[str, str] = {}  # gates that need not run, and why (N1)
     warnings: tuple[str, ...] = ()
 
 
@@ -50,13 +50,13 @@ def plan(
     limits: Limits,
     declared: Sequence[Gate] = (),
     *,
-    spared: Mapping[str, str] = {},
+    unchanged: Mapping[str, str] = {},
 ) -> Plan:
-    """Plan the questions for an event that these selected gates apply to.
+    """Plan which of these selected gates run for an event, in which order.
 
     `declared` are all gates, also those that do not apply because the event does not say enough.
-    `spared` are those that need not be asked because nothing changed since they "passed", or
-    since the agent began ("unchanged").
+    `unchanged` says of gates that need not run why: no file changed since they "passed", or since
+    the agent began ("unchanged").
     """
     limit = limit_in_force(limits, history, event.host_cap)
     at_limit = history.blocks >= limit.number
@@ -73,9 +73,9 @@ def plan(
     if at_limit:
         asked = tuple(gate for gate in asked if gate.check.speaks not in NOT_ASKED_AT_LIMIT)
     staged = asked
-    if spared:
-        spared = {gate.name: spared[gate.name] for gate in asked if gate.name in spared}
-        staged = tuple(gate for gate in asked if gate.name not in spared)
+    if unchanged:
+        unchanged = {gate.name: unchanged[gate.name] for gate in asked if gate.name in unchanged}
+        staged = tuple(gate for gate in asked if gate.name not in unchanged)
     told = {
         "block_count": history.blocks,
         "max_blocks": limit.number,
@@ -97,7 +97,7 @@ def plan(
         "at_limit": at_limit,
         "handed_back": handed_back,
         "skipped": skipped,
-        "spared": spared,
+        "unchanged": unchanged,
         "warnings": warnings,
     }
     return made(Plan, planned)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from notyet.core.address import LOCAL, SCHEME, is_remote
 from notyet.core.record import Record
+from notyet.light import LOCAL, SCHEME, is_remote
 
 __all__ = ("LOCAL", "SCHEME", "Remote", "is_remote", "remote_from")
 

@@ -1,4 +1,4 @@
-"""Failures that can be compared: two runs of the same failure differ in times and addresses."""
+"""`settle`: what the reports of all gates come to, as one decision."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from notyet.core.gate import EVERY_AGENT
 from notyet.core.limits import limit_in_force
 from notyet.core.message import Held, compose, left_out
 from notyet.core.record import made, replace
-from notyet.core.text import bounded, joined, listed
+from notyet.core.text import bounded, joined, listed, masked
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
 
 TYPE_CHECKING = False
@@ -20,91 +20,19 @@ if TYPE_CHECKING:
 
     Blocks = Sequence[tuple[Gate, Block]]  # who blocks, in declared order
 
-_UNITS = ("ns", "us", "µs", "ms", "s", "sec", "secs", "seconds", "second", "m", "min", "h")
-_HEX = frozenset("0123456789abcdefABCDEF")
-_SHORTEST_HEX = 7  # as git abbreviates
-
-
-def masked(text: str) -> str:
-    """Return the text with what differs between two runs of the same failure blotted out.
-
-    Numbers, durations ("1.2s", "900 ms") and hexadecimal words (hashes, addresses) become "#".
-    """
-    out: list[str] = []
-    at = 0
-    while at < len(text):
-        if not _is_word(text[at]):
-            out.append(text[at])
-            at += 1
-            continue
-        end = at
-        while end < len(text) and (_is_word(text[end]) or _joins_digits(text, end)):
-            end += 1
-        out.append(_mask_word(text[at:end]))
-        at = end
-    return _without_units("".join(out))
-
-
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
-
-
-def _joins_digits(text: str, at: int) -> bool:
-    """Tell whether a dot, comma or colon stands inside a number or a time."""
-    return text[at] in ".,:" and text[at - 1].isdigit() and text[at + 1 : at + 2].isdigit()
-
-
-def _mask_word(word: str) -> str:
-    if not any(character.isdigit() for character in word):
-        return word
-    digits = word.removeprefix("0x").removeprefix("0X")
-    if len(digits) >= _SHORTEST_HEX and _HEX.issuperset(digits):
-        return "#"
-    if digits != word and _HEX.issuperset(digits):
-        return "#"
-    out: list[str] = []
-    for character in word:
-        shown = "#" if character.isdigit() or character in ".,:" else character
-        if shown != "#" or out[-1:] != ["#"]:
-            out.append(shown)
-    return "".join(out)
-
-
-def _without_units(text: str) -> str:
-    """Make "#s", "#ms" and "# seconds" alike: the unit grows with the number."""
-    words = text.split(" ")
-    out: list[str] = []
-    for word in words:
-        bare = word.strip("()[]{},.;:")
-        if bare.startswith("#") and bare[1:] in _UNITS:
-            out.append(word.replace(bare, "#", 1))
-        elif bare in _UNITS and out and out[-1].endswith("#"):
-            out[-1] += word.replace(bare, "", 1)
-        else:
-            out.append(word)
-    return " ".join(out)
-
-
 _MOST_WORDS = 100_000  # characters that an agent is told at once
 _MOST_COMPARED = 20_000  # characters of a reason that tell whether a failure is the same
 
 
-def sent_back(
+def _sent_back(
     plan: Plan, blocks: Blocks, reports: tuple[Report, ...], *, repeats: int, extend: int
 ) -> Block:
-    """Return the verdict that sends an agent back, with the words of all who block."""
+    """Return the verdict that sends an agent back, with the words of all gates that block."""
     return Block(
         prompt=bounded(compose(_held(plan, blocks, reports, repeats)), _MOST_WORDS),
         reason=bounded(joined([block.because for _, block in blocks]), _MOST_WORDS),
         extend=extend,
     )
-
-
-def cut_short(
-    plan: Plan, blocks: Blocks, reports: tuple[Report, ...], repeats: int
-) -> tuple[str, ...]:
-    """Return the gates of whose output an agent that is held would read only a part."""
-    return left_out(_held(plan, blocks, reports, repeats))
 
 
 def _held(plan: Plan, blocks: Blocks, reports: tuple[Report, ...], repeats: int) -> Held:
@@ -120,23 +48,8 @@ def _held(plan: Plan, blocks: Blocks, reports: tuple[Report, ...], repeats: int)
     )
 
 
-def repeat_key_of(plan: Plan, blocks: Blocks, tree: str) -> str:
-    """Return what stays equal while nothing moves; empty where we cannot tell (B6)."""
-    if plan.at_limit or not plan.limits.stuck_after:
-        return ""
-    if not all(gate.native for gate, _ in blocks):
-        return ""
-    from zlib import crc32
-
-    said = joined([block.because for _, block in blocks])
-    words = masked(bounded(said, _MOST_COMPARED))
-    names = "\n".join(gate.name for gate, _ in blocks)
-    same = crc32(f"{names}\n\n{words}".encode("utf-8", "replace"))
-    return f"{same:08x}-{len(words)}-{tree}"
-
-
 _ALLOW = Allow()
-_HOLDING = (Block, Halt)
+_BLOCKING = (Block, Halt)
 _NOT_RUN = ("not started", "lost")  # how a command ended that was kept from answering
 
 
@@ -157,7 +70,7 @@ class _Tally:
     def __init__(self) -> None:
         self.halts: list[Halt] = []
         self.blocks: list[tuple[Gate, Block]] = []
-        self.broken: list[str] = []  # gates that could not answer and are let through
+        self.broken: list[str] = []  # gates with a problem that does not block
         self.would_block: list[str] = []  # gates that only observe
         self.unseen: list[str] = []  # those of them that gave no answer
         self.not_asked: list[str] = []
@@ -165,7 +78,7 @@ class _Tally:
         self.warnings: list[str] = []
 
     def add(self, gate: Gate, answer: Block | Halt | Problem | None) -> None:
-        """Count what a gate that does not only observe has against it."""
+        """Count an answer other than Allow, of a gate that does not only observe."""
         if isinstance(answer, Block):
             self.extend = max(self.extend, answer.extend)
             self.blocks.append((gate, answer))
@@ -203,18 +116,20 @@ def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
         "extend": tally.extend,
         "why": why,
         "repeat_key": repeat_key,
-        "overridden": 0,  # nobody knows yet
+        "overridden": 0,  # the ledger knows
         "warnings": warnings,
     }
     return made(Decision, settled)
 
 
 def too_long(plan: Plan, reports: Sequence[Report], tree: str = "") -> tuple[str, ...]:
-    """Return the gates of whose output an agent that is held would read only a part."""
+    """Return the gates whose output does not fit into the prompt, if the agent is sent back."""
     ordered = _ordered(plan, reports)
     tally = _count(plan.gates, ordered)
-    repeats = _repeats(plan, _repeat_key(plan, tally, tree))
-    return cut_short(plan, tally.blocks, ordered, repeats)
+    repeat_key = _repeat_key(plan, tally, tree)
+    if not _sends_back(plan, tally, repeat_key):
+        return ()
+    return left_out(_held(plan, tally.blocks, ordered, _repeats(plan, repeat_key)))
 
 
 def _ordered(plan: Plan, reports: Sequence[Report]) -> tuple[Report, ...]:
@@ -230,12 +145,12 @@ def _ordered(plan: Plan, reports: Sequence[Report]) -> tuple[Report, ...]:
 
 
 def _completed(plan: Plan, gate: Gate, report: Report | None) -> Report:
-    """Return the report on a gate that gave no answer: it was spared, not asked, or broken."""
+    """Return the report on a gate that was skipped, did not run, or had a problem."""
     if report is None:
-        why = plan.spared.get(gate.name, "")
+        why = plan.unchanged.get(gate.name, "")
         answer = _ALLOW if why else None
         return Report(gate=gate.name, answer=answer, observed=gate.observe, spared=why)
-    return replace(report, held=True) if holds(gate, report) else report
+    return replace(report, held=True) if blocks(gate, report) else report
 
 
 def _with_match(report: Report, gate: Gate, event: StopEvent) -> Report:
@@ -247,22 +162,22 @@ def _with_match(report: Report, gate: Gate, event: StopEvent) -> Report:
     return replace(report, matched=fits(gate.match.kind, gate.match.agents, event))
 
 
-def holds(gate: Gate, report: Report) -> bool:
-    """Tell whether a report ends the questioning (A2)."""
+def blocks(gate: Gate, report: Report) -> bool:
+    """Return True if a report keeps the gates after it from running (A2)."""
     answer = report.answer
     if isinstance(answer, Allow) or gate.observe:
         return False
     if isinstance(answer, Problem):
         answer = _counted(gate, answer, report)
-    return isinstance(answer, _HOLDING)
+    return isinstance(answer, _BLOCKING)
 
 
 def needs_tree(plan: Plan, stage: Sequence[Gate], reports: Sequence[Report]) -> bool:
-    """Tell whether a stage that holds the agent may be stuck; to know costs a `git status`."""
+    """Return True if the agent may be stuck on this stage; to know costs a `git status`."""
     if plan.at_limit or not plan.limits.stuck_after:
         return False
     return all(
-        gate.native for gate, report in zip(stage, reports, strict=True) if holds(gate, report)
+        gate.native for gate, report in zip(stage, reports, strict=True) if blocks(gate, report)
     )
 
 
@@ -291,7 +206,7 @@ def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
             answer = _counted(gate, answer, report)
         if not gate.observe:
             tally.add(gate, answer)
-        elif isinstance(answer, _HOLDING):
+        elif isinstance(answer, _BLOCKING):
             tally.would_block.append(gate.name)
         else:
             tally.unseen.append(gate.name)
@@ -312,8 +227,8 @@ def _verdict(
     if tally.halts:
         reason = joined([halt.reason for halt in tally.halts if halt.reason.strip()])
         return Halt(reason), "halted", reason
-    if plan.spared and all(report.spared == "unchanged" for report in reports):
-        return _ALLOW, "skipped", "unchanged"  # nobody was asked, and nobody has passed (N1)
+    if plan.unchanged and all(report.spared == "unchanged" for report in reports):
+        return _ALLOW, "skipped", "unchanged"  # no gate ran, and none has passed (N1)
     if not tally.blocks:
         return _ALLOW, *_outcome_of_allow(plan, tally)
     names = listed([gate.name for gate, _ in tally.blocks])
@@ -322,10 +237,15 @@ def _verdict(
     repeats = _repeats(plan, repeat_key)
     if repeat_key and repeats >= plan.limits.stuck_after:
         return _ALLOW, "stuck", f"{names} failed {repeats} times alike, and no file changed"
-    # most stops end without a word
-
-    verdict = sent_back(plan, tally.blocks, reports, repeats=repeats, extend=tally.extend)
+    verdict = _sent_back(plan, tally.blocks, reports, repeats=repeats, extend=tally.extend)
     return verdict, "blocked", names
+
+
+def _sends_back(plan: Plan, tally: _Tally, repeat_key: str) -> bool:
+    """Return True if the agent is sent back, and not let through by a limit."""
+    if plan.skipped or plan.at_limit or tally.halts or not tally.blocks:
+        return False
+    return not (repeat_key and _repeats(plan, repeat_key) >= plan.limits.stuck_after)
 
 
 def _repeats(plan: Plan, repeat_key: str) -> int:
@@ -341,7 +261,7 @@ def _outcome_of_allow(plan: Plan, tally: _Tally) -> tuple[Outcome, str]:
         return "capped", f"{listed(tally.not_asked)} not asked; {_used(plan)}"
     if tally.broken or tally.not_asked:
         return "failed_open", f"{listed(tally.broken + tally.not_asked)} gave no answer"
-    if tally.unseen and all(gate.observe for gate in plan.gates):  # then nobody has passed
+    if tally.unseen and all(gate.observe for gate in plan.gates):  # then no gate has passed
         return "failed_open", f"{listed(tally.unseen)} gave no answer"
     if tally.would_block:
         return "observed", f"{listed(tally.would_block)} would have blocked"
@@ -353,10 +273,18 @@ def _used(plan: Plan) -> str:
 
 
 def _repeat_key(plan: Plan, tally: _Tally, tree: str) -> str:
-    """Return what stays equal while nothing moves; empty where we cannot tell (B6)."""
-    if not tree or not tally.blocks:
+    """Return a key that is equal for equal failures on the same files; empty if unknown (B6)."""
+    if not tree or not tally.blocks or plan.at_limit or not plan.limits.stuck_after:
         return ""
-    return repeat_key_of(plan, tally.blocks, tree)
+    if not all(gate.native for gate, _ in tally.blocks):
+        return ""
+    from zlib import crc32
+
+    said = joined([block.because for _, block in tally.blocks])
+    words = masked(bounded(said, _MOST_COMPARED))
+    names = "\n".join(gate.name for gate, _ in tally.blocks)
+    same = crc32(f"{names}\n\n{words}".encode("utf-8", "replace"))
+    return f"{same:08x}-{len(words)}-{tree}"
 
 
 def _clipped(plan: Plan, extend: int) -> list[str]:

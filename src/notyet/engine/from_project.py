@@ -28,7 +28,7 @@ def configured_engine(
     """Return an engine with the gates, observers and limits that are in force."""
     return Engine(
         setup.gates,
-        observers=[_observer(observer) for observer in setup.observers],
+        observers=[observer_of(observer) for observer in setup.observers],
         starters=setup.starters,
         limits=Limits(**setup.limits),
         ledger=ledger,
@@ -86,7 +86,8 @@ def _notifier(
     return send
 
 
-def _observer(observer: FileObserver) -> Observer:
+def observer_of(observer: FileObserver) -> Observer:
+    """Return the observer that a file declares."""
     from notyet.engine.observers import EVERY_DECISION, Observer
 
     file = observer.source.file if observer.source is not None else ""

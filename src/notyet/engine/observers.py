@@ -1,12 +1,12 @@
-"""Observers: told about an ending, one after another, and unable to change it (K10)."""
+"""Observers: notified of decisions, one after another, and unable to change them (K10)."""
 
 from __future__ import annotations
 
 from notyet.core.gate import Command, check_timeout, name_of, where
 from notyet.core.record import Record, variant
 from notyet.core.verdict import OUTCOMES, Allow, Block, Halt, Problem
-from notyet.run.drive import Call, Stage
-from notyet.run.functions import Question
+from notyet.engine.questions import command_question, transcripts_for
+from notyet.run.drive import Stage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from notyet.hosts.answers import Reading
     from notyet.run.command import CommandQuestion
     from notyet.run.drive import Line
-    from notyet.run.elsewhere import Transcripts
-    from notyet.run.spawn import Job
+    from notyet.run.functions import Question
 
 _SCOPES = {"stop": "agent", "subagent_stop": "subagent", "subagent_ended": "subagent"}
 EVERY_DECISION = "decision"  # sent-back agents included
 OBSERVED = (*_SCOPES, EVERY_DECISION)
-_NO_ENDING = frozenset({"blocked", "overridden"})  # the one goes on, the other is long over
+_NO_ENDING = frozenset({"blocked", "overridden"})  # the first goes on, the second ended long ago
 
 
 class Observer(Record):
@@ -59,18 +58,20 @@ class Observer(Record):
 
 
 class Watch:
-    """An observer, and how it is told; made once."""
+    """An observer, and how it is run; made once."""
 
     def __init__(self, observer: Observer) -> None:
         self.observer = observer
         self.name = observer.name
         self._question: Question | None = None
         if not isinstance(observer.call, Command):
+            from notyet.run.functions import Question
+
             name = self.name or f"{observer.on} observer {name_of(observer.call)}"
             self._question = Question(name, observer.call, _ignore, timeout=observer.timeout)
 
-    def tell(self, event: StopEvent, decision: Decision, deadline: float | None) -> Line[Report]:
-        """Tell the observer of an ending; return how that went."""
+    def notify(self, event: StopEvent, decision: Decision, deadline: float | None) -> Line[Report]:
+        """Notify the observer of a decision; return how that went."""
         if self._question is not None:
             arguments = _arguments(self.observer.on, event, decision)
             stage = Stage({0: (self._question, arguments)}, {}, deadline)
@@ -81,68 +82,45 @@ class Watch:
         return reports[0]
 
     def _command(self, event: StopEvent, decision: Decision) -> Line[CommandQuestion]:
-        from notyet.run.command import CommandQuestion
-
         observer = self.observer
         assert isinstance(observer.call, Command)
         remote = where(observer.call)
-        warning = ""
-        if remote is None:
-            job = self._job(observer.call, event, decision)
-        else:
-            from notyet.run.elsewhere import job_there, read_transcripts
-
-            transcripts: Transcripts = yield Call(read_transcripts, (event,))
-            warning = transcripts.warning
-            job = job_there(
-                observer.call,
-                remote,
-                event,
-                lambda event, folder: _told(event, folder, decision),
-                transcripts=transcripts,
-                timeout=observer.timeout,
-            )
-        name = f"observer {self.name}"
-        return CommandQuestion(name=name, job=job, read=_ended, warning=warning)
-
-    def _job(self, command: Command, event: StopEvent, decision: Decision) -> Job:
-        from notyet.light import dumps
-        from notyet.run.command import job_for
-
-        told, environ = _told(event, self.observer.folder, decision)
-        return job_for(
-            command,
-            folder=self.observer.folder or event.cwd,
-            cwd=event.cwd,
-            stdin=dumps(told).encode(),
-            environ=environ,
-            timeout=self.observer.timeout,
+        return command_question(
+            observer.call,
+            event,
+            lambda event, folder: _written(event, folder, decision),
+            _ended,
+            name=f"observer {self.name}",
+            remote=remote,
+            folder=observer.folder,
+            timeout=observer.timeout,
+            transcripts=(yield from transcripts_for(event, (remote,))),
         )
 
 
-def tell(
+def notify_all(
     watches: Sequence[Watch],
     event: StopEvent,
     decision: Decision,
     deadline: float | None,
     warn: Callable[[str], None],
 ) -> Line[None]:
-    """Tell observers of a decision, one after another; what goes wrong with one is only said."""
+    """Notify observers of a decision, one after another; what goes wrong is only warned of."""
     if decision.overridden and decision.outcome != "overridden":
         before = found_out(decision.overridden, decision.turn - 1)
-        yield from tell(watches, event, before, deadline, warn)
-    told = variant(event, {"block_count": decision.count, "max_blocks": decision.limit})
+        yield from notify_all(watches, event, before, deadline, warn)
+    seen = variant(event, {"block_count": decision.count, "max_blocks": decision.limit})
     for watch in watches:
-        if is_told(watch.observer, event, decision):
-            report = yield from watch.tell(told, decision, deadline)
+        if hears(watch.observer, event, decision):
+            report = yield from watch.notify(seen, decision, deadline)
             if isinstance(report.answer, Problem):
                 warn(f"{report.gate} {report.answer} (ignored)")
             if report.warning:
                 warn(f"{report.gate}: {report.warning}")
 
 
-def is_told(observer: Observer, event: StopEvent, decision: Decision) -> bool:
-    """Tell whether an ending is one that this observer is told of."""
+def hears(observer: Observer, event: StopEvent, decision: Decision) -> bool:
+    """Return True if this observer is notified of a decision."""
     if event.internal or decision.outcome not in observer.outcomes:
         return False
     if observer.on == EVERY_DECISION:
@@ -159,7 +137,7 @@ def found_out(stop: int, turn: int) -> Decision:
 
 
 def _arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]:
-    """Return what a function is told, in a copy that is its alone."""
+    """Return the arguments of a function, in a copy of its own."""
     from notyet.core.event import private_copy
     from notyet.hosts import neovate, openclaw
 
@@ -173,7 +151,7 @@ def _arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]
     return openclaw.write_ended(event, decision)
 
 
-def _told(
+def _written(
     event: StopEvent, folder: str, decision: Decision
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return what a command gets on its stdin, and in its environment."""
@@ -183,12 +161,12 @@ def _told(
     payload, environ = write_event(event, folder)
     reports = [as_dict(report) | {"status": report.status} for report in decision.reports]
     settled = as_dict(decision) | _kind_of(decision) | {"reports": reports}
-    told = {"event": payload, "decision": settled}
-    return told, environ | {"NOTYET_OUTCOME": decision.outcome}
+    content = {"event": payload, "decision": settled}
+    return content, environ | {"NOTYET_OUTCOME": decision.outcome}
 
 
 def _kind_of(decision: Decision) -> dict[str, str]:
-    """Say which verdict it was, in words: its fields alone do not."""
+    """Return the verdict's name and words: its fields alone do not name it."""
     verdict = decision.verdict
     said = {"verdict": type(verdict).__name__.lower()}
     if isinstance(verdict, Block):
@@ -202,12 +180,12 @@ def _ignore(_returned: object) -> tuple[Allow, str]:
     return Allow(), ""
 
 
-def _ended(exit: Exit) -> Reading:  # noqa: A002  # its name in our words
-    """An observer says nothing; but that it failed is worth a line."""
+def _ended(ended: Exit) -> Reading:
+    """Read how an observer's command ended: only a failure is worth a warning."""
     from notyet.hosts.answers import Reading
 
-    if exit.code == 0:
+    if ended.code == 0:
         return Reading(answer=Allow())
     from notyet.run.command import how
 
-    return Reading(answer=Problem("crashed", exit.problem or how(exit)))
+    return Reading(answer=Problem("crashed", ended.problem or how(ended)))

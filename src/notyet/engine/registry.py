@@ -1,6 +1,6 @@
-"""Who is asked and who is told: the gates and observers of an engine, refused where they cannot be.
+"""The gates, observers and starters of an engine, checked when they are registered.
 
-A function that could only fail once an agent stops is found out when it is registered.
+A function that takes the wrong arguments is refused here, not when an agent stops.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
     from notyet.run.functions import Question
 
 
-class Roster:
+class Registry:
     """The gates, observers and starters, in the order in which they were added."""
 
     def __init__(self, engine: int) -> None:
         self._engine = engine
         self.gates: list[Gate] = []
-        self.questions: dict[str, Question] = {}  # for the gates that are functions
+        self.functions: dict[str, Question] = {}  # of the gates that are functions, by name
         self.watches: list[Watch] = []
         self.starters: list[Entry] = []
         self._names: set[str] = set()
-        self._has_patterns = False  # whether an agent's names tell which gates are for it
+        self._has_patterns = False  # whether the names of agents decide which gates apply
         self._selected: dict[tuple[str, str], tuple[Gate, ...]] = {}
-        # Who is asking here, once somebody is asked in this process who might want to stop in it.
+        # The engines that run a function now; set once an engine has a function.
         self.asked_by: ContextVar[frozenset[int]] | None = None
 
-    def add(self, gate: Gate | Callable[..., Any]) -> None:
+    def add_gate(self, gate: Gate | Callable[..., Any]) -> None:
         """Add a gate; a plain function becomes one for the main agent."""
         if not isinstance(gate, Gate):
             gate = _as_gate(gate)
         if gate.name in self._names:
             raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
         if not isinstance(gate.check, Command):
-            from notyet.engine.functions import question_for
+            from notyet.engine.questions import function_question
             from notyet.run.functions import asked_by
 
             self.asked_by = asked_by
             shape = ("event",) if gate.native else ("event", "ctx")
             _expect(gate.check.call, shape, f"the gate {gate.name!r}")
-            self.questions[gate.name] = question_for(gate, gate.check, engine=self._engine)
+            self.functions[gate.name] = function_question(gate, gate.check, self._engine)
         self._names.add(gate.name)
         self.gates.append(gate)
         match = gate.match
@@ -57,7 +57,7 @@ class Roster:
         self._selected = {}  # a new one: another thread may be filling in the old
 
     def gates_for(self, event: StopEvent) -> tuple[Gate, ...]:
-        """Return the gates that apply to an event; where no name matters, found out once."""
+        """Return the gates that apply to an event; cached where no agent name matters."""
         if event.internal or (self._has_patterns and event.scope == "subagent"):
             return select(event, self.gates)
         kind, selected = (event.scope, event.ending), self._selected
@@ -65,7 +65,7 @@ class Roster:
             selected[kind] = select(event, self.gates)
         return selected[kind]
 
-    def watch(self, observer: object) -> None:
+    def add_observer(self, observer: object) -> None:
         """Add an observer."""
         from notyet.engine.observers import Observer, Watch
 
@@ -76,8 +76,8 @@ class Roster:
             _expect(observer.call, ("event", "ctx"), f"an observer of {observer.on!r}")
         self.watches.append(Watch(observer))
 
-    def begin(self, starter: Starter) -> None:
-        """Add one who may add words for an agent that starts."""
+    def add_starter(self, starter: Starter) -> None:
+        """Add a starter, which may add words for an agent that starts."""
         from notyet.core.gate import Starter
         from notyet.engine.start_hooks import entry_for
         from notyet.run.functions import asked_by
@@ -99,17 +99,17 @@ class Roster:
         if name in STARTING:
             from notyet.engine.start_hooks import handler as starter_for
 
-            self.begin(starter_for(name, handler, len(self.starters)))
+            self.add_starter(starter_for(name, handler, len(self.starters)))
             return
         if name in openclaw.DECIDING:
-            self.add(openclaw.gate(name, handler, priority, step=len(self.gates)))
+            self.add_gate(openclaw.gate(name, handler, priority, step=len(self.gates)))
             return
         try:
             observer = Observer(name, handler)
         except ValueError:
             known = ", ".join((*openclaw.DECIDING, *OBSERVED, *STARTING))
             raise ValueError(f"no event is called {name!r}; there is {known}") from None
-        self.watch(observer)
+        self.add_observer(observer)
 
 
 def _as_gate(call: Callable[..., Any]) -> Gate:

@@ -1,18 +1,15 @@
-"""How an agent's start is told to those who may add words for it (F13)."""
+"""Start hooks: commands and functions that may add words for an agent that starts (F13)."""
 
 from __future__ import annotations
 
-import os
-
-from notyet.core.gate import Command, Function, is_asked, where
+from notyet.core.gate import Command, Function, folder_of, is_asked, where
 from notyet.core.record import Record, variant
 from notyet.core.text import bounded, joined
 from notyet.core.verdict import Allow, Problem
+from notyet.engine.questions import command_question, transcripts_for
 from notyet.hosts import start_face
 from notyet.hosts.starts import STARTING, read_return, write_start
-from notyet.light import dumps
-from notyet.run.command import CommandQuestion, job_for
-from notyet.run.drive import Call, Stage
+from notyet.run.drive import Stage
 from notyet.run.functions import Question
 
 TYPE_CHECKING = False
@@ -22,8 +19,10 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StartEvent
     from notyet.core.gate import Exit, Starter
+    from notyet.core.remote import Remote
     from notyet.core.verdict import Report
     from notyet.hosts.answers import Reading
+    from notyet.run.command import CommandQuestion
     from notyet.run.drive import Line
     from notyet.run.elsewhere import Transcripts
 
@@ -32,14 +31,14 @@ _MOST = 100_000
 
 
 class Entry(Record):
-    """A starter, and how it is asked if it is a function; made once."""
+    """A starter, and how it is called if it is a function; made once."""
 
     starter: Starter
     question: Question | None
 
 
 def entry_for(starter: Starter, engine: int) -> Entry:
-    """Return how a starter is asked by this engine."""
+    """Return how a starter is run by this engine."""
     check = starter.check
     if not isinstance(check, Function):
         return Entry(starter, None)
@@ -60,7 +59,7 @@ def handler(name: str, call: Callable[..., Any], place: int) -> Starter:
 
 
 def begin(event: StartEvent, entries: Sequence[Entry], warn: Callable[[str], None]) -> Line[str]:
-    """Ask commands together and functions one after another; join what they add, in order.
+    """Run commands together and functions one after another; join what they add, in order.
 
     Nothing that goes wrong keeps the agent from starting.
     """
@@ -69,8 +68,12 @@ def begin(event: StartEvent, entries: Sequence[Entry], warn: Callable[[str], Non
     hooks = [place for place, entry in enumerate(asked) if entry.question is None]
     if hooks:
         starters = [asked[place].starter for place in hooks]
-        transcripts = yield from _transcripts(starters, event)
-        questions = [_command(starter, event, transcripts) for starter in starters]
+        places = [where(s.check) if isinstance(s.check, Command) else None for s in starters]
+        transcripts = yield from transcripts_for(event, places)
+        questions = [
+            _command(starter, event, place, transcripts)
+            for starter, place in zip(starters, places, strict=True)
+        ]
         answers: list[Report] = yield Stage({}, dict(enumerate(questions)))
         reports |= zip(hooks, answers, strict=True)
     for place, entry in enumerate(asked):
@@ -98,53 +101,27 @@ def _arguments(entry: Entry, event: StartEvent) -> tuple[Any, ...]:
     return write_start(event) if speaks == "openclaw" else (event.__copy__(),)
 
 
-def _transcripts(starters: Sequence[Starter], event: StartEvent) -> Line[Transcripts | None]:
-    """Read what is sent along, if a command runs elsewhere; off the caller's thread."""
-    if not any(isinstance(s.check, Command) and where(s.check) for s in starters):
-        return None
-    from notyet.run.elsewhere import read_transcripts
-
-    read: Transcripts = yield Call(read_transcripts, (event,))
-    return read
-
-
 def _command(
-    starter: Starter, event: StartEvent, transcripts: Transcripts | None
+    starter: Starter, event: StartEvent, remote: Remote | None, transcripts: Transcripts | None
 ) -> CommandQuestion:
     check = starter.check
-    assert not isinstance(check, Function)
+    assert isinstance(check, Command)
     face = start_face(check.speaks)
-    remote = where(check)
-    warning = ""
-    if remote is None or transcripts is None:
-        payload, environ = face.write_start(event)
-        folder = os.path.dirname(starter.source.file) if starter.source is not None else ""
-        job = job_for(
-            check,
-            folder=folder or event.cwd,
-            cwd=event.cwd,
-            stdin=dumps(payload).encode(),
-            environ=environ,
-            timeout=starter.timeout,
-        )
-    else:
-        from notyet.run.elsewhere import job_there
 
-        warning = transcripts.warning
-        job = job_there(
-            check,
-            remote,
-            event,
-            lambda event, _: face.write_start(event),
-            transcripts=transcripts,
-            timeout=starter.timeout,
-        )
-
-    def read(exit: Exit) -> Reading:  # noqa: A002  # its name in our words
-        reading = face.read_context(exit, event.scope)
+    def read(ended: Exit) -> Reading:
+        reading = face.read_context(ended, event.scope)
         if isinstance(reading.answer, Problem):
             return reading
         return variant(reading, {"answer": Allow(note=reading.context)})
 
-    name = f"start hook {starter.name}"
-    return CommandQuestion(name=name, job=job, read=read, warning=warning)
+    return command_question(
+        check,
+        event,
+        lambda event, _folder: face.write_start(event),
+        read,
+        name=f"start hook {starter.name}",
+        remote=remote,
+        folder=folder_of(starter),
+        timeout=starter.timeout,
+        transcripts=transcripts,
+    )

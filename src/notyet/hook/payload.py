@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from notyet.ledger.stops import Ledger
+
 _MOST_BYTES = 32 * 1024 * 1024  # of a payload; real ones have a few kilobytes
 _OPTIONS = ("--host", "--config", "--timeout", "--event", "--agent")
 _TEXTS = (
@@ -20,6 +22,14 @@ _TEXTS = (
     " agent_id agent_type prompt_id turn_id permission_mode model source"
 )
 _KINDS = dict.fromkeys(_TEXTS.split(), str) | {"stop_hook_active": bool, "background_tasks": list}
+_JSON_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+}
 
 
 class Options:
@@ -68,11 +78,11 @@ class Options:
 
 
 class Unreadable(Exception):  # noqa: N818  # not an error of ours
-    """What came is no event; says why."""
+    """The payload is no event; the message says why."""
 
 
 class Call:
-    """One call of ours by a host: how, when, and what it sent, which is read once."""
+    """One call by a host: its options, when it came, and the payload, which is read once."""
 
     def __init__(
         self, options: Options, environ: Mapping[str, str], read: Callable[[], bytes]
@@ -80,16 +90,17 @@ class Call:
         self.options = options
         self.environ = environ
         self.started = monotonic()
-        self.host = options.host  # or who wrote the payload, as soon as somebody has looked
+        self.host = options.host  # or, once it is read, who wrote the payload
         self.said: list[str] = []  # for stderr, where hosts show or log it
         self.is_out_of_time = False
+        self.ledger: Ledger | None = None  # once it is opened
         self._read = read
         self._payload: dict[str, Any] | Exception | OutOfTime | None = None
 
     def payload(self) -> dict[str, Any]:
         """Return what the host sent. Raises Unreadable, or OutOfTime, each time.
 
-        Whatever else is raised is raised again too: stdin is not there to be read twice.
+        Whatever else is raised is raised again too: stdin cannot be read twice.
         """
         if self._payload is None:
             host_waits(self.patience)
@@ -102,7 +113,7 @@ class Call:
         raise self._payload
 
     def is_from(self, host: str) -> None:
-        """Say who calls, who may wait for longer than others would."""
+        """Set which host calls; it may wait for longer than others."""
         self.host = host
         host_waits(self.patience)
 
@@ -124,8 +135,6 @@ def payload_from(content: bytes, said: list[str]) -> dict[str, Any]:
     except ValueError as error:
         raise Unreadable(f"the event on stdin is not JSON: {error}") from None
     if not isinstance(payload, dict):
-        from notyet.hook.unusable import kind_of
-
         raise Unreadable(f"the event on stdin is {kind_of(payload)}, not an object")
     return payload
 
@@ -140,6 +149,11 @@ def _decoded(content: bytes, said: list[str]) -> str:
         said.append("the payload starts with a byte order mark, which was ignored")
         text = text[1:]
     return text
+
+
+def kind_of(value: object) -> str:
+    """Return what kind of JSON a value is."""
+    return _JSON_KINDS.get(type(value), "null")
 
 
 def of_wrong_kind(payload: Mapping[str, Any]) -> list[str]:

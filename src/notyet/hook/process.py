@@ -143,8 +143,8 @@ _PAUSE = 0.005
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
-def asked_at() -> float | None:
-    """Return when the host started this process for its one stop; None in any other program."""
+def host_started_at() -> float | None:
+    """Return when the host started this process for its stop; None in any other program."""
     if not alarm.started:
         return None
     from notyet.ledger.owner import own_birth
@@ -152,42 +152,41 @@ def asked_at() -> float | None:
     return own_birth()
 
 
-def answer_host(answer: Callable[[Callable[[], bytes]], Reply]) -> int:
-    """Answer the host that started this process; return the exit code."""
+def answer_host(answer: Callable[[], Reply], afterwards: Callable[[], None]) -> int:
+    """Answer the host that started this process; return the exit code.
+
+    `afterwards` is called briefly once the host has its answer.
+    """
     _occupy_standard_descriptors()
     alarm.started, alarm.patience = time.monotonic(), NEVER
     reply = None
     try:
         try:
             _end_on_signals()
-            reply = answer(_read_stdin)
-            _ignore_signals()  # the stop is recorded as answered, so it is
+            reply = answer()
+            _ignore_signals()  # the stop is recorded as answered
         finally:
             alarm.stop()
     except (Ended, KeyboardInterrupt, OutOfTime):
-        pass  # nobody reads our answer any more, or there is none; the gates are ended
+        pass  # the host is gone, or there is no answer; the gates are ended
     alarm.stop()
     _sweep()
     if reply is not None:
         _write(2, reply.stderr)
         _write(1, reply.stdout)
-        _tidy()
+        _briefly(afterwards)
     alarm.started, alarm.patience = 0.0, NEVER
     return 0 if reply is None else reply.code
 
 
-def _tidy() -> None:
-    """Let the ledger be tidied up, if it is in use and its turn has come; briefly."""
-    check = sys.modules.get("notyet.hook.check")
-    if check is None:
-        return
+def _briefly(do: Callable[[], None]) -> None:
     try:
         try:
             alarm.set(SHORTLY, 0, raise_out_of_time)
-            check.tidy(light.variables())
+            do()
         finally:
             alarm.stop()
-    except (Exception, OutOfTime):  # noqa: BLE001  # the host has its answer, and hears of nothing
+    except (Exception, OutOfTime):  # noqa: BLE001  # the host has its answer
         return
 
 
@@ -223,13 +222,7 @@ def _ignore_signals() -> None:
 
 
 def adopt() -> None:
-    """Become the parent of whatever gates leave behind, if and when one is started (E2)."""
-    from notyet.run.groups import before_commands
-
-    before_commands(_adopt)
-
-
-def _adopt() -> None:
+    """Become the parent of what gates leave behind, and hear when the host is gone (E2)."""
     from notyet.run.groups import reap_later
     from notyet.run.loop import answer_to
     from notyet.run.sweep import adopt_orphans
@@ -316,7 +309,7 @@ class _Reading:
         return self._late_looks > _LATE_LOOKS or not select([0], [], [], 0)[0]
 
 
-def _read_stdin() -> bytes:
+def read_stdin() -> bytes:
     """Read all of stdin; nothing where it is closed, a terminal, or cannot be read."""
     if light.isatty(0):
         return b""

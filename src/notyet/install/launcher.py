@@ -52,7 +52,7 @@ except Exception:
     pass  # without the pack, the usual import finds everything
 code = 0
 try:
-    from notyet.cli.hook import serve
+    from notyet.hook.main import serve
     code = serve(sys.argv[2:])
 except BaseException as error:
     posix.write(1, {reply!a} % type(error).__name__.encode())

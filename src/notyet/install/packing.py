@@ -31,38 +31,21 @@ if TYPE_CHECKING:
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         # Of every event.
-        "door": ("notyet.cli.hook",),
+        "door": ("notyet.hook.main",),
         # Where a subagent stops, and there is a file.
         "silent": ("notyet.config.records",),
         # Where something is configured for this agent.
-        "setup": (
-            "notyet.hook.line",
-            "notyet.hosts.claude",
-            "notyet.config.load",
-        ),
-        # Where gates are asked.
-        "gates": (
-            "notyet.core.plan",
-            "notyet.hook.check",
-            "notyet.run.groups",
-            "notyet.engine.stop",
-        ),
-        # What asks them, and remembers it; loaded while git looks at files they depend on.
-        "asking": (
-            "notyet.engine.engine",
-            "notyet.engine.from_project",
-            "notyet.ledger.stops",
-        ),
-        # Where the ledger is opened, for which SQLite is loaded.
-        "opening": ("notyet.ledger.file",),
-        # Where one is a command, and not spared.
+        "setup": ("notyet.hosts.claude", "notyet.config.load"),
+        # Where gates run.
+        "gates": ("notyet.core.plan", "notyet.engine.stop", "notyet.ledger.stops"),
+        # Where a command runs.
         "commands": (
             "notyet.run.stage",
             "notyet.run.command",
             "notyet.run.sweep",
             "notyet.hosts.native",
         ),
-        # Where gates have answered; loaded while they are at work.
+        # Where gates have answered; loaded while they run.
         "answers": (
             "notyet.core.settle",
             "notyet.core.definition",

@@ -1,7 +1,4 @@
-"""What a process does for itself before its first command starts; with next to no import.
-
-A hook starts none where nothing changed since the gates passed.
-"""
+"""The process groups of commands, and the watchdog that ends them if we die."""
 
 from __future__ import annotations
 
@@ -10,24 +7,7 @@ from notyet.run.spawn import SH, launch, pipe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-_before: Callable[[], None] | None = None
-
-
-def before_commands(do: Callable[[], None]) -> None:
-    """Have something done before the next command is started, if one ever is."""
-    global _before  # noqa: PLW0603  # it is a property of the process
-    _before = do
-
-
-def will_start() -> None:
-    """Do what was to be done before commands are started, if anything."""
-    global _before  # as above
-    if _before is not None:
-        do, _before = _before, None
-        do()
-
+    from collections.abc import Iterable
 
 # Reads group ids until its input ends, which is when we die, however we die. After a good end it
 # is killed before that. What left its group is found by our mark, where there is a /proc.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from notyet import light
-from notyet.run.groups import Watchdog, living, reap, reap_in_time, will_start
+from notyet.run.groups import Watchdog, living, reap, reap_in_time
 from notyet.run.loop import NEVER, READ, WRITE, Loop
 from notyet.run.process import Process, hold_sigpipe, release_sigpipe
 from notyet.run.spawn import Job, folder_id, inherited, is_full, new_token, prepare, shell_argv, why
@@ -274,7 +274,6 @@ def run_processes(
     """
     if not jobs:
         return []
-    will_start()
     kind = Stage
     if any(type(job) is not Job for job in jobs):
         from notyet.run.linked_stage import LinkedStage as kind  # noqa: N813  # of stages

@@ -19,7 +19,7 @@ from notyet.core.record import replace
 from notyet.core.remote import is_remote
 from notyet.core.text import visible
 from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended
-from notyet.hook.probe import VARIABLE as PROBE
+from notyet.hook.unusual import PROBE
 from notyet.ledger.file import default_path
 from notyet.status.faults.fault import fault
 from notyet.status.faults.fault import place as at

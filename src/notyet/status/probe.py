@@ -15,7 +15,7 @@ from notyet.config.off import switched_off
 from notyet.core.event import StopEvent
 from notyet.core.record import Record
 from notyet.core.text import clean, first_line
-from notyet.hook.probe import NOTHING, SESSION, VARIABLE, would_ask
+from notyet.hook.unusual import PROBE, PROBE_SESSION, WOULD_RUN_NOTHING, would_run
 from notyet.hosts import PATIENCE, host_named
 from notyet.hosts.own_line import ISOLATED, own_line
 from notyet.install.worktree import main_root
@@ -132,7 +132,7 @@ class Probe(Record, kw_only=True):
 def probe(look: Look, entry: Registration) -> Probe:
     """Send a stop that asks nothing, and return what came back."""
     mark = _session()
-    done = _run(look, entry, mark, {VARIABLE: mark}, _PATIENCE)
+    done = _run(look, entry, mark, {PROBE: mark}, _PATIENCE)
     said = _said(done)
     if spoken(look, entry) == "conclaude" and not done.stdout.strip():  # it speaks on stderr only
         said = {"reason": done.stderr.decode("utf-8", "replace")}
@@ -184,7 +184,7 @@ def probe_faults(
     expected = _expected(look, entry, setup) if setup is not None else probed.foretold
     is_same = probed.foretold == expected
     if is_other:  # which may say it in other words
-        is_same = (NOTHING in probed.foretold) == (NOTHING in expected)
+        is_same = (WOULD_RUN_NOTHING in probed.foretold) == (WOULD_RUN_NOTHING in expected)
     if not is_same and not (expected.startswith(_OFF) and probed.foretold.startswith(_OFF)):
         yield look.fault(
             "asks-otherwise",
@@ -204,7 +204,7 @@ def _expected(look: Look, entry: Registration, setup: Setup) -> str:
     payload, _ = host_named(look.host).write_event(_event(look, entry, ""), look.cwd)
     event = host_named(look.host).read_event(payload, environ)
     assert isinstance(event, StopEvent)
-    return " ".join(clean(would_ask(event, setup)).split())
+    return " ".join(clean(would_run(event, setup)).split())
 
 
 def masked(command: str) -> str:
@@ -213,7 +213,7 @@ def masked(command: str) -> str:
 
 
 def _session() -> str:
-    return f"{SESSION}{os.urandom(8).hex()}"
+    return f"{PROBE_SESSION}{os.urandom(8).hex()}"
 
 
 def _event(look: Look, entry: Registration, session: str) -> StopEvent:

@@ -6,10 +6,8 @@ import os
 import pytest
 
 from hook_runs import ask, in_bytes, new_project, payload, run_hook, stops, trust
-from notyet.cli import hook
 from notyet.config.off import switch_off
-from notyet.hook import check as hook_check
-from notyet.hook import line as hook_line
+from notyet.hook import main as hook
 from notyet.hook.payload import Call, Options
 from notyet.hook.process import OutOfTime
 
@@ -28,27 +26,26 @@ def place(tmp_path):
 @pytest.fixture
 def alone(monkeypatch):
     """The door alone: there is no line behind it."""
-    monkeypatch.setattr(hook_line, "answered", lambda _: pytest.fail("the door did not answer"))
+    monkeypatch.setattr(hook, "answer_by", lambda _: pytest.fail("the door did not answer"))
 
 
 @pytest.fixture
 def gone_on(monkeypatch):
     """The calls that the door let through to the line."""
     calls = []
-    answered = hook_line.answered
+    answered = hook.answer_by
 
     def noting(call):
         calls.append(call)
         return answered(call)
 
-    monkeypatch.setattr(hook_line, "answered", noting)
+    monkeypatch.setattr(hook, "answer_by", noting)
     return calls
 
 
 @pytest.fixture
-def late(monkeypatch):
+def late():
     """What the time runs out in, in a process that has begun no stop in the ledger yet."""
-    monkeypatch.setattr(hook_check, "_ledger", None)
 
     def hanging(*_, **__):
         raise OutOfTime
@@ -60,7 +57,7 @@ def by_the_line(content, *argv, environ=None):
     """Answer without the door."""
     given = os.environ if environ is None else environ
     call = Call(Options(argv), given, lambda: in_bytes(content))
-    return hook_line.answered(hook_line.Hook(call, lambda: None))
+    return hook.answer_by(hook.Hook(call))
 
 
 @pytest.mark.rule("A10")
@@ -71,9 +68,7 @@ def test_where_nothing_is_configured_the_door_answers_as_the_line_would(place, a
     at_the_door = ask(content, "--host", host)
     assert ask(content) == at_the_door  # by the payload alone
     assert at_the_door.stderr == ""
-    hook_of_line = hook_line.Hook(
-        Call(Options(["--host", host]), os.environ, lambda: in_bytes(content)), lambda: None
-    )
+    hook_of_line = hook.Hook(Call(Options(["--host", host]), os.environ, lambda: in_bytes(content)))
     assert hook_of_line.answer() == at_the_door
     assert not os.path.exists(os.environ["XDG_STATE_HOME"])
 
@@ -218,7 +213,7 @@ def test_stdin_is_read_once_and_a_payload_that_cannot_be_read_is_told_of_once(pl
         read.append(1)
         return b"\xff" + json.dumps(payload("claude", place)).encode()
 
-    reply = hook.main([], reading, os.environ)
+    reply = hook.answer(Call(Options([]), os.environ, reading))
     assert len(read) == 1
     assert reply.stderr.count("not UTF-8") == 1
 
@@ -235,7 +230,7 @@ def test_a_stop_that_runs_out_of_time_at_the_door_is_let_go_and_written_down(
 
 @pytest.mark.rule("E9")
 def test_a_host_that_takes_too_long_to_say_what_it_wants_is_let_go(late):
-    reply = hook.main(["--host", "claude"], late, os.environ)
+    reply = hook.answer(Call(Options(["--host", "claude"]), os.environ, late))
     assert "no answer within" in reply.stdout
     assert stops() == [("skipped", "deadline")]
 

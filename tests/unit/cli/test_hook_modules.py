@@ -72,7 +72,7 @@ def test_one_gate_loads_what_asks_it_and_what_writes_it_down(tmp_path):
     loaded_by(project)  # which makes the ledger
     assert_loads(
         project,
-        ["door", "silent", "setup", "gates", "asking", "opening", "commands", "answers"],
+        ["door", "silent", "setup", "gates", "commands", "answers"],
         ASKING,
     )
     assert stops() == [("passed", "")] * 2
@@ -83,7 +83,7 @@ def test_a_gate_that_depends_on_files_loads_what_looks_at_them(git_project):
     git(project, "add", ".")
     git(project, "commit", "--quiet", "-m", "gated")
     loaded_by(project)  # which makes the ledger
-    asked = ["door", "silent", "setup", "gates", "asking", "opening", "answers"]
+    asked = ["door", "silent", "setup", "gates", "answers"]
     # It is spared, because it passed.
     assert_loads(project, [*asked, "files", "looking"], SPARED)
     assert stops() == [("passed", "")] * 2

@@ -220,7 +220,7 @@ def loaded_by(folder):
 def test_a_stop_without_gates_loads_and_writes_nothing(tmp_path):
     (tmp_path / "p").mkdir()
     modules = loaded_by(tmp_path / "p")
-    assert modules.isdisjoint(HEAVY | {"_sqlite3", "notyet.engine.engine", "notyet.hook.check"})
+    assert modules.isdisjoint(HEAVY | {"_sqlite3", "notyet.engine.stop"})
     assert not os.path.exists(os.environ["XDG_STATE_HOME"])
 
 
@@ -291,11 +291,11 @@ hook.wait()
 
 @pytest.mark.rule("E9", "E6")
 def test_muxs_ten_seconds_are_known_without_being_told():
-    from notyet.hook.line import Hook
+    from notyet.hook.main import Hook
     from notyet.hook.payload import Call, Options
 
     left = {
-        host: Hook(Call(Options(["--host", host]), {}, bytes), lambda: None).time_left()
+        host: Hook(Call(Options(["--host", host]), {}, bytes)).time_left()
         for host in ("claude", "codex", "mux", "conclaude", "notyet")
     }
     assert 7.9 < left.pop("mux") <= 8

@@ -11,8 +11,8 @@ import pytest
 
 from commands import pids_in, running
 from hook_runs import gate, in_bytes, new_project, payload, run_changed_hook, stops
-from notyet.cli import hook
 from notyet.cli.main import main
+from notyet.hook import main as hook
 from notyet.hook import process as hook_process
 from notyet.hosts import Reply
 
@@ -63,7 +63,7 @@ def test_a_reply_goes_to_its_streams_and_its_code_is_ours(streams):
     with streams:
         streams.say(b"payload")
         code = hook_process.answer_host(
-            lambda read: Reply(stdout=read().decode(), stderr="e", code=2)
+            lambda: Reply(stdout=hook_process.read_stdin().decode(), stderr="e", code=2), bool
         )
         assert (code, *streams.heard()) == (2, b"payload\n", b"e\n")
 
@@ -71,7 +71,10 @@ def test_a_reply_goes_to_its_streams_and_its_code_is_ours(streams):
 def test_an_empty_reply_writes_not_even_a_line(streams):
     with streams:
         streams.say(b"")
-        assert hook_process.answer_host(lambda read: Reply(stdout=read().decode())) == 0
+        assert (
+            hook_process.answer_host(lambda: Reply(stdout=hook_process.read_stdin().decode()), bool)
+            == 0
+        )
         assert streams.heard() == (b"", b"")
 
 
@@ -79,20 +82,20 @@ def test_an_empty_reply_writes_not_even_a_line(streams):
 def test_a_signal_ends_the_question_and_a_second_one_is_ignored(streams, number):
     with streams:
 
-        def answer(_read):
+        def answer():
             try:
                 signal.raise_signal(number)
             finally:
                 signal.raise_signal(number)
 
-        assert hook_process.answer_host(answer) == 0
+        assert hook_process.answer_host(answer, bool) == 0
         assert streams.heard() == (b"", b"")
 
 
 def test_a_signal_after_the_answer_does_not_cost_it(streams, monkeypatch):
     with streams:
         monkeypatch.setattr(hook_process, "_sweep", lambda: signal.raise_signal(signal.SIGTERM))
-        assert hook_process.answer_host(lambda _read: Reply(stdout="said")) == 0
+        assert hook_process.answer_host(lambda: Reply(stdout="said"), bool) == 0
         assert streams.heard()[0] == b"said\n"
 
 
@@ -100,19 +103,19 @@ def test_what_cannot_be_read_is_nothing(streams):
     with streams:
         master, slave = pty.openpty()
         streams.give(slave)
-        assert hook_process._read_stdin() == b""
+        assert hook_process.read_stdin() == b""
         os.close(master)
         streams.give(os.open("/", os.O_RDONLY))
-        assert hook_process._read_stdin() == b""
+        assert hook_process.read_stdin() == b""
         os.close(0)
-        assert hook_process._read_stdin() == b""
+        assert hook_process.read_stdin() == b""
 
 
 def test_more_than_is_kept_is_read_all_the_same(streams, monkeypatch):
     with streams:
         monkeypatch.setattr(hook_process, "_KEPT", 100_000)
         streams.say(b"x" * 200_000)
-        assert 0 < len(hook_process._read_stdin()) <= 100_000
+        assert 0 < len(hook_process.read_stdin()) <= 100_000
         assert os.read(0, 1) == b""
 
 
@@ -122,7 +125,7 @@ def test_a_host_that_says_no_more_and_does_not_close_has_said_all(streams, monke
         reads, writes = os.pipe()
         streams.give(reads)
         os.write(writes, b"all of it")
-        assert hook_process._read_stdin() == b"all of it"
+        assert hook_process.read_stdin() == b"all of it"
         assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
         os.close(writes)
 
@@ -133,7 +136,7 @@ def test_pipes_that_do_not_wait_are_waited_for(streams):
         os.set_blocking(reads, False)
         streams.give(reads)
         threading.Timer(0.1, lambda: (os.write(writes, b"late"), os.close(writes))).start()
-        assert hook_process._read_stdin() == b"late"
+        assert hook_process.read_stdin() == b"late"
         reads, writes = os.pipe()
         os.set_blocking(writes, False)
         taken = []
@@ -165,7 +168,7 @@ def test_nothing_of_ours_gets_the_number_of_a_closed_stream(streams, monkeypatch
         opened = os.open("/", os.O_RDONLY)
         assert opened > 2
         os.close(opened)
-        monkeypatch.setattr(hook_process.system, "open", lambda *_: (_ for _ in ()).throw(OSError))
+        monkeypatch.setattr(hook_process.light, "open", lambda *_: (_ for _ in ()).throw(OSError))
         hook_process._occupy_standard_descriptors()
 
 

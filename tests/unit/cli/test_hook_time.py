@@ -195,7 +195,7 @@ def test_one_gate_that_prints_hostile_bytes_on_both_streams_takes_little_memory(
     new_project(project, gate([sys.executable, "g.py"]))
     code = (
         f"import os, sys; sys.path.insert(0, {str(ENTRY.parent.parent)!r})\n"
-        "from notyet.cli.hook import serve\n"
+        "from notyet.hook.main import serve\n"
         "serve([])\n"
         "status = open('/proc/self/status').read()\n"
         "os.write(2, status.partition('VmHWM:')[2].split()[0].encode())\n"

@@ -2,7 +2,7 @@ import pytest
 
 from notyet import Allow, Block, Decision, Halt, History, Limits, Problem, Report
 from notyet.core.plan import plan
-from notyet.core.settle import holds, needs_tree, settle
+from notyet.core.settle import blocks, needs_tree, settle
 from support import gate, stop
 
 BROKEN = Problem("crashed", "ValueError: x")
@@ -95,7 +95,7 @@ def test_an_observing_gate_never_changes_the_verdict(answer):
     decision = settled({"watch": answer, "real": Allow()}, gates=gates)
     assert (decision.verdict, decision.outcome) == (Allow(), "observed")
     assert decision.why == "watch would have blocked"
-    assert not holds(gates[0], Report(gate="watch", answer=answer))
+    assert not blocks(gates[0], Report(gate="watch", answer=answer))
 
 
 @pytest.mark.rule("A7", "A8")

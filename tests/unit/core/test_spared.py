@@ -18,7 +18,7 @@ def command(name, **fields):
 
 
 def decided(gates, spared, *reports, history=History(), event=None):
-    planned = plan(event or stop(), tuple(gates), history, LIMITS, spared=spared)
+    planned = plan(event or stop(), tuple(gates), history, LIMITS, unchanged=spared)
     return settle(planned, reports)
 
 
@@ -28,7 +28,7 @@ def said(decision):
 
 def test_a_gate_that_is_spared_is_in_no_stage():
     a, b = command("a"), command("b", priority=-1)
-    planned = plan(stop(), (a, b), History(), LIMITS, spared={"a": "passed"})
+    planned = plan(stop(), (a, b), History(), LIMITS, unchanged={"a": "passed"})
     assert planned.stages == ((b,),)
     assert planned.gates == (a, b)
 

@@ -2,8 +2,7 @@ import time
 
 import pytest
 
-from notyet.core.settle import masked
-from notyet.core.text import bounded, clean, first_line, joined, listed, visible
+from notyet.core.text import bounded, clean, first_line, joined, listed, masked, visible
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_what_is_laid_is_for_its_user_only_and_known_again(tmp_path):
 
 
 def test_the_door_comes_from_the_pack(whole, bare):
-    assert "notyet.cli.hook" in from_pack(whole)
+    assert "notyet.hook.main" in from_pack(whole)
     assert from_pack(bare) == []
 
 
@@ -146,8 +146,8 @@ def test_a_pack_that_nobody_may_read_is_done_without(tmp_path):
 def test_a_source_that_changed_is_imported_and_not_taken_from_the_pack(tmp_path):
     root = copy_of_package(tmp_path / "lib")
     pack = laid(tmp_path / "notyet", root)
-    assert "notyet.cli.hook" in from_pack(pack.parent)
-    source = root / "notyet" / "cli" / "hook.py"
+    assert "notyet.hook.main" in from_pack(pack.parent)
+    source = root / "notyet" / "hook" / "main.py"
     source.write_text(f"{source.read_text()}\nraise ImportError('changed')\n")
     assert not is_laid(str(pack.parent), str(root))
     code, stdout, _ = started(pack.parent, payload("claude", tmp_path), "--host", "claude")
@@ -158,10 +158,10 @@ def test_a_source_that_changed_is_imported_and_not_taken_from_the_pack(tmp_path)
 @pytest.mark.parametrize(
     ("module", "source", "why"),
     [
-        ("cli/hook.py", b"def", "SyntaxError"),
+        ("hook/main.py", b"def", "SyntaxError"),
         ("hook/process.py", b"\0", "(SyntaxError|ValueError)"),
         ("hook/payload.py", b"raise SystemExit(2)", "SystemExit"),
-        ("cli/hook.py", b"def serve(argv):\n    1 / 0", "ZeroDivisionError"),
+        ("hook/main.py", b"def serve(argv):\n    1 / 0", "ZeroDivisionError"),
     ],
 )
 def test_a_package_that_is_not_whole_is_told_of_and_never_ends_with_2(
@@ -223,7 +223,7 @@ def test_the_package_of_the_python_that_runs_comes_before_that_of_another(tmp_pa
     other = tmp_path / "lib" / "python3.0" / "site-packages"
     known = text(str(tmp_path), str(root)).replace(str(root), str(other))
     (tmp_path / "launch.py").write_text(known)
-    (copy_of_package(other) / "notyet/cli/hook.py").write_text("1 / 0")
+    (copy_of_package(other) / "notyet/hook/main.py").write_text("1 / 0")
     project = new_project(tmp_path / "p", FAILING)
     code, stdout, _ = started(tmp_path, payload("claude", project), "--host", "claude")
     assert (code, json.loads(stdout)["decision"]) == (0, "block")
@@ -246,7 +246,7 @@ def test_odd_folders_are_no_matter(tmp_path):
     folder = tmp_path / "a 'b' \"c\" {d} 100%s \\n é" / os.fsdecode(b"\xff") / "notyet"
     root = copy_of_package(tmp_path / "lib 'x' %d {y}")
     laid(folder, root)
-    assert "notyet.cli.hook" in from_pack(folder)
+    assert "notyet.hook.main" in from_pack(folder)
     shutil.rmtree(root)
     assert started(folder, b"{}")[0] == 0
 

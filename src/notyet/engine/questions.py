@@ -1,0 +1,253 @@
+"""What each gate, observer and start hook is given when it runs, and how its answer is read."""
+
+from __future__ import annotations
+
+from notyet.core.gate import Command, folder_of, place_of
+from notyet.core.record import replace
+from notyet.core.verdict import Problem
+from notyet.hosts import command_face, function_face
+from notyet.light import dumps
+from notyet.run.drive import Call, Stage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.gate import Exit, Function, Gate
+    from notyet.core.remote import Remote
+    from notyet.core.verdict import Report
+    from notyet.engine.stop import Deadline
+    from notyet.hosts.answers import Reading
+    from notyet.run.command import CommandQuestion
+    from notyet.run.drive import Ends, Line, Progress
+    from notyet.run.elsewhere import Transcripts
+    from notyet.run.functions import Question, Writer
+
+    E = TypeVar("E", StartEvent, StopEvent)
+    # Writes an event for a project in a folder: what goes to stdin, and into the environment.
+    Write = Callable[[E, str], tuple[Mapping[str, Any], Mapping[str, str]]]
+    Written = dict[tuple[str, str], tuple[bytes, Mapping[str, str]]]  # by dialect and folder
+
+_NOT_RUNNABLE = (126, 127)  # how a shell says that a program is missing
+
+
+class Questions:
+    """The gates of one stop, as what runs them; each dialect's form of the event is made once."""
+
+    def __init__(
+        self,
+        event: StopEvent,
+        deadline: Deadline,
+        functions: Mapping[str, Question],
+        progress: Progress | None = None,
+        answers: Mapping[str, Report] | None = None,
+        *,
+        before_commands: Callable[[], None] | None = None,
+        on_wait: Callable[[], None] | None = None,
+    ) -> None:
+        self.event = event  # once it is planned: as the gates see it
+        self._deadline = deadline
+        self._functions = functions  # of gates that are functions, by name
+        self._progress = progress
+        self._answers = answers  # of gates that do not run, because the caller answers
+        self._before_commands = before_commands
+        self._on_wait = on_wait
+        self._calls: dict[Writer, Callable[[], tuple[Any, ...]]] = {}
+        self._written: Written = {}
+        self._transcripts: Transcripts | None = None
+
+    def use_wait(self) -> None:
+        """Do what the caller wants done while something else works, unless it was done."""
+        if self._on_wait is not None:
+            do, self._on_wait = self._on_wait, None
+            do()
+
+    def before_first(self) -> None:
+        """Do what the caller wants done before the first command, unless it was done."""
+        if self._before_commands is not None:
+            do, self._before_commands = self._before_commands, None
+            do()
+
+    def steps(self, stages: Sequence[Sequence[Gate]]) -> list[tuple[Sequence[Gate], bool]]:
+        """Return what runs in one go: a stage, or functions that follow one another.
+
+        Those run in one thread, unless a caller wants to hear of each.
+        """
+        if len(stages) == 1 or self._progress is not None or self._answers:
+            return [(stage, False) for stage in stages]
+        steps: list[tuple[Sequence[Gate], bool]] = []
+        row: list[Gate] = []
+        is_async: bool | None = None
+        for stage in stages:
+            question = self._functions.get(stage[0].name) if len(stage) == 1 else None
+            if question is None:
+                steps.append((stage, False))
+                is_async = None
+                continue
+            if question.is_async is not is_async:  # plain and async functions run differently
+                row, is_async = [], question.is_async
+                steps.append((row, True))
+            row += stage
+        return steps
+
+    def run(self, gates: Sequence[Gate], ends: Ends | None = None) -> Line[list[Report]]:
+        """Run gates together, except those whose answer is known."""
+        running = gates
+        if self._answers:
+            running = [gate for gate in gates if gate.name not in self._answers]
+        if self._transcripts is None:
+            commands = [gate for gate in running if gate.name not in self._functions]
+            places = [place_of(gate, self.event.workspace) for gate in commands]
+            self._transcripts = yield from transcripts_for(self.event, places)
+        reports: list[Report] = []
+        if running:
+            reports = yield self._stage(running, ends)
+            self._on_wait = None  # it is called once
+        if not self._answers:
+            return reports
+        known = {**self._answers, **{report.gate: report for report in reports}}
+        return [known[gate.name] for gate in gates]
+
+    def _stage(self, gates: Sequence[Gate], ends: Ends | None) -> Stage:
+        functions = {}
+        commands = {}
+        for place, gate in enumerate(gates):
+            question = self._functions.get(gate.name)
+            if question is None:
+                commands[place] = self._command(gate)
+            else:
+                functions[place] = (question, self._arguments(question))
+        if commands:
+            self.before_first()
+        return Stage(
+            functions,
+            commands,
+            self._deadline.ends,
+            self._progress,
+            ends=ends,
+            while_waiting=self._on_wait if commands else None,
+        )
+
+    def _arguments(self, question: Question) -> tuple[Any, ...]:
+        write = question.write
+        assert write is not None  # a gate's
+        call = self._calls.get(write)
+        if call is None:
+            call = self._calls[write] = write(self.event)
+        return call()
+
+    def _command(self, gate: Gate) -> CommandQuestion:
+        check = gate.check
+        assert isinstance(check, Command)
+        face = command_face(check.speaks)
+        remote = place_of(gate, self.event.workspace)
+        question = command_question(
+            check,
+            self.event,
+            face.write_event,
+            lambda ended: _no_answer(check, ended, remote) or face.read_reply(gate, ended),
+            name=gate.name,
+            remote=remote,
+            folder=folder_of(gate),
+            timeout=gate.timeout,
+            observed=gate.observe,
+            transcripts=self._transcripts,
+            written=self._written,
+        )
+        if "refused" not in check.options:  # why it must not run
+            return question
+        from notyet.run.linked import LinkedJob
+
+        job = question.job
+        if not isinstance(job, LinkedJob):
+            job = LinkedJob(**job.__dict__)
+        return replace(question, job=replace(job, refused=check.options["refused"]))
+
+
+def command_question(
+    check: Command,
+    event: E,
+    write: Write[E],
+    read: Callable[[Exit], Reading],
+    *,
+    name: str,
+    remote: Remote | None,
+    folder: str,
+    timeout: float | None,
+    observed: bool = False,
+    transcripts: Transcripts | None = None,
+    written: Written | None = None,
+) -> CommandQuestion:
+    """Return what runs a command, here or on another machine, and reads how it ended.
+
+    `folder` is that of the file which names it; `written` keeps the event's forms for others.
+    """
+    from notyet.run.command import CommandQuestion, job_for
+
+    warning = ""
+    if remote is None:
+        key = (check.speaks, folder)
+        if written is None or key not in written:
+            payload, environ = write(event, folder)
+            written = {} if written is None else written
+            written[key] = dumps(payload).encode(), environ
+        stdin, environ = written[key]
+        job = job_for(
+            check,
+            folder=folder or event.cwd,
+            cwd=event.cwd,
+            stdin=stdin,
+            environ=environ,
+            timeout=timeout,
+        )
+    else:
+        from notyet.run.elsewhere import job_there
+
+        assert transcripts is not None  # read before
+        warning = transcripts.warning
+        job = job_there(check, remote, event, write, transcripts=transcripts, timeout=timeout)
+    return CommandQuestion(name=name, job=job, read=read, observed=observed, warning=warning)
+
+
+def transcripts_for(
+    event: StopEvent | StartEvent, places: Sequence[Remote | None]
+) -> Line[Transcripts | None]:
+    """Read the transcripts that are sent along, if one of these places is another machine."""
+    if not any(places):
+        return None
+    from notyet.run.elsewhere import read_transcripts
+
+    read: Transcripts = yield Call(read_transcripts, (event,))
+    return read
+
+
+def function_question(gate: Gate, check: Function, engine: int) -> Question:
+    """Return how a gate's function is called by this engine."""
+    from notyet.run.functions import Question
+
+    face = function_face(check.speaks)
+    return Question(
+        gate.name,
+        check.call,
+        face.read_return,
+        write=face.write_call,
+        timeout=gate.timeout,
+        observed=gate.observe,
+        engine=engine,
+    )
+
+
+def _no_answer(check: Command, ended: Exit, remote: Remote | None) -> Reading | None:
+    """Return the problem of a Python gate whose process ended before it could answer (N4)."""
+    if "python" not in check.options:
+        return None
+    if remote is not None and ended.code in _NOT_RUNNABLE:
+        return None  # the shell there says why
+    if ended.code is None or ended.problem or ended.timed_out or ended.stdout.strip():
+        return None
+    from notyet.hosts.answers import Reading
+
+    said = f"its process ended with exit code {ended.code} and no answer"
+    return Reading(answer=Problem("crashed", said))

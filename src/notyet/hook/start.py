@@ -1,0 +1,54 @@
+"""How the hook answers the start of an agent: it remembers the files, and names the gates."""
+
+from __future__ import annotations
+
+from notyet.core.record import replace
+from notyet.hosts import host_named
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from notyet.config.load import Setup
+    from notyet.core.event import StartEvent
+    from notyet.hook.main import Hook
+    from notyet.hosts import Reply
+
+_LOOK = 5.0  # seconds to look at files
+
+
+def answer_start(hook: Hook, event: StartEvent) -> Reply:
+    """Answer the start of an agent."""
+    if hook.switched_off(event.cwd):
+        return hook.nothing()
+    setup = hook.load(event, 0.0)
+    if any(gate.when == "changed" for gate in setup.gates):
+        try:
+            _remember_files(event, setup, min(_LOOK, hook.time_left() / 3))
+        except Exception as error:  # noqa: BLE001  # then its gates run once more, that is all
+            hook.said.append(f"{error} (with which files the agent begins was not remembered)")
+    if setup.start_tell and setup.workspace:  # the gates may be in files on that machine
+        setup = hook.load(event, _LOOK)
+    if not setup.start_tell:
+        return hook.nothing()
+    from notyet.core.message import briefing_for
+
+    words = briefing_for(event, setup.gates)
+    return host_named(hook.host).write_context(words, event) if words else hook.nothing()
+
+
+def _remember_files(event: StartEvent, setup: Setup, patience: float) -> None:
+    """Remember with which files an agent begins (N1). Raises LedgerError."""
+    from notyet.git.place import repository_of
+
+    if not (setup.workspace or event.workspace or repository_of(event.cwd)):
+        return  # outside of git, every gate runs
+    from notyet.engine.unchanged import remember_start
+    from notyet.ledger.stops import Ledger
+    from notyet.run.drive import drive_sync
+
+    if setup.workspace:  # a file may have named one
+        event = replace(event, workspace=setup.workspace)
+    ledger = Ledger(mends=False)  # the next stop repairs it, and tells the user
+    try:
+        drive_sync(remember_start(event, setup.gates, ledger, patience))
+    finally:
+        ledger.close()
