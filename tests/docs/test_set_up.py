@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from notyet.cli.main import main
-from notyet.project import look_at
+from notyet.project import detect
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "set-up.md").read_text(encoding="utf-8")
 # What shows each command of the page.
@@ -50,7 +50,7 @@ def test_a_command_of_the_page_is_found(command, tmp_path, monkeypatch):
     (tmp_path / name).write_text(text)
     if command == "golangci-lint run":
         (tmp_path / ".golangci.yml").write_text("")
-    assert command in [one.run for one in look_at(str(tmp_path)).proposals]
+    assert command in [one.run for one in detect(str(tmp_path)).proposals]
 
 
 def test_the_mistake_of_the_page_is_said(tmp_path, monkeypatch, capsys):

@@ -6,9 +6,9 @@ import tempfile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from notyet.cli.init_text import Trial, file_text
+from notyet.cli.init_file import Trial, file_text
 from notyet.config.native import read_native
-from notyet.project import look_at
+from notyet.project import detect
 
 NAMES = (
     "pyproject.toml",
@@ -52,7 +52,7 @@ def test_a_file_without_mistakes_comes_of_any_project(files, result, why, second
             os.makedirs(os.path.join(root, folder), exist_ok=True)
             with open(os.path.join(root, folder, name), "wb") as file:
                 file.write(content)
-        found = look_at(root)
+        found = detect(root)
         trials = [
             Trial(proposal=proposal, result=result, why=why, seconds=seconds)
             for proposal in found.proposals

@@ -1,96 +1,80 @@
-"""What a project checks itself with, found in its files: one small module for each ecosystem.
+"""Detect what a project checks itself with, from its files alone: nothing is run.
 
-Each offers `proposals(folder)`. Nothing is run to find out, and nothing is believed but the files.
+One module for each ecosystem, with a function `proposals(folder)`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from importlib import import_module
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from notyet.core.record import Record, replace
 from notyet.core.text import visible
+from notyet.project import go, node, python, rust, targets
 from notyet.project.folder import Folder, at
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Protocol
+    from collections.abc import Sequence
 
     from notyet.config.document import Mistake
     from notyet.project.folder import Proposal
 
-    class Ecosystem(Protocol):
-        """What the module of an ecosystem must offer."""
-
-        def proposals(self, folder: Folder) -> Iterator[Proposal]:
-            """Yield the gates that a folder seems to want."""
-
-
-ECOSYSTEMS = ("python", "node", "rust", "go", "precommit")
-# Asked last, for what nobody found: targets mostly run what the others are about.
-FALLBACKS = ("targets", "unittests")
-# What hosts no part of a project, or parts that are not the project's own.
+ECOSYSTEMS = (python.proposals, node.proposals, rust.proposals, go.proposals, python.pre_commit)
+# Only for names that no ecosystem has: targets mostly run the same tools.
+FALLBACKS = (targets.proposals, python.unittests)
+# Folders that hold no part of a project, or parts that are not its own.
 _LEFT_OUT = frozenset((
     "bench", "build", "coverage", "dist", "doc", "docs", "env", "example", "examples", "fixtures",
     "node_modules", "site-packages", "target", "test", "testdata", "tests", "third_party",
     "vendor", "venv",
 ))  # fmt: skip
-_MOST_FOLDERS = 50
-# What looks into all folders by itself; scripts, targets and modules of a folder are its own.
-_WHOLE = frozenset(("mypy", "pre-commit", "pyright", "pytest", "ruff"))
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+_MAX_FOLDERS = 50
+# Tools that look into all folders by themselves; scripts, targets and modules do not.
+_RECURSIVE = frozenset(("mypy", "pre-commit", "pyright", "pytest", "ruff"))
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-class Found(Record, kw_only=True):
-    """All that was found: the gates in the order of their file, and what could not be read."""
+@dataclass(frozen=True)
+class Found:
+    """What was detected: gates in the order of the file, files that cannot be read, notes."""
 
-    proposals: tuple[Proposal, ...] = ()
-    mistakes: tuple[Mistake, ...] = ()
-    notes: tuple[str, ...] = ()  # what else a person should know
+    proposals: tuple[Proposal, ...]
+    mistakes: tuple[Mistake, ...]
+    notes: tuple[str, ...]
 
 
-def look_at(root: str) -> Found:
-    """Look at a project and the folders in it, one level down."""
+def detect(root: str) -> Found:
+    """Detect the checks of a project and of the folders in it, one level down."""
     mistakes: list[Mistake] = []
     notes: list[str] = []
     top = Folder(root)
-    found = _found(top, mistakes)
-    whole = _WHOLE | ({"cargo"} if at(top.toml("Cargo.toml"), "workspace") is not None else set())
-    known = {(one.name, one.tool) for one in found if one.tool in whole}
+    found = _detect_in(top, mistakes)
+    is_workspace = at(top.toml("Cargo.toml"), "workspace") is not None
+    recursive = _RECURSIVE | ({"cargo"} if is_workspace else set())
+    known = {(one.name, one.tool) for one in found if one.tool in recursive}
     for name in _folders(root):
-        inner = _found(Folder(root, name), mistakes)
+        inner = _detect_in(Folder(root, name), mistakes)
         inner = [one for one in inner if (one.name, one.tool) not in known]
-        if _can_be_written(name):
+        # A name with control characters, or with a tilde that a file would expand.
+        if visible(name) == name and not name.startswith("~"):
             found += inner
         elif inner:
             notes.append(f"the folder {name} has a name that no gate can have as `dir`; left out")
-    return Found(proposals=_named(found), mistakes=tuple(mistakes), notes=tuple(notes))
+    return Found(_with_unique_names(found), tuple(mistakes), tuple(notes))
 
 
-def _can_be_written(name: str) -> bool:
-    """Tell whether a folder's name hides nothing, and means no other folder in a file."""
-    return visible(name) == name and not name.startswith("~")
-
-
-def _found(folder: Folder, mistakes: list[Mistake]) -> list[Proposal]:
+def _detect_in(folder: Folder, mistakes: list[Mistake]) -> list[Proposal]:
     found: list[Proposal] = []
-    for name in ECOSYSTEMS:
-        found += map(folder.propose, _ecosystem(name).proposals(folder))
-    for name in FALLBACKS:
+    for proposals in ECOSYSTEMS:
+        found += map(folder.propose, proposals(folder))
+    for proposals in FALLBACKS:
         known = {one.name for one in found}
-        offered = list(_ecosystem(name).proposals(folder))
-        # `check` says nothing new where there are tests.
-        is_known = known | ({"check"} if "tests" in known else set())
-        found += [folder.propose(one) for one in offered if one.name not in is_known]
+        if "tests" in known:
+            known.add("check")  # mostly the same
+        found += [folder.propose(one) for one in proposals(folder) if one.name not in known]
     mistakes += folder.mistakes
     return found
-
-
-def _ecosystem(name: str) -> Ecosystem:
-    module: Ecosystem = import_module(f"notyet.project.{name}")
-    return module
 
 
 def _folders(root: str) -> list[str]:
@@ -105,22 +89,19 @@ def _folders(root: str) -> list[str]:
         and not entry.name.startswith(".")
         and entry.name.lower() not in _LEFT_OUT
     ]
-    return names[:_MOST_FOLDERS]
+    return names[:_MAX_FOLDERS]
 
 
-def _named(found: Sequence[Proposal]) -> tuple[Proposal, ...]:
-    """Give every proposal a name of its own: tests, web-tests, tests-pytest, ..."""
-    plain = [_plain(one) for one in found]
+def _with_unique_names(found: Sequence[Proposal]) -> tuple[Proposal, ...]:
+    """Return the proposals with names such as tests, web-tests, tests-pytest, tests-pytest-2."""
+    names = []
+    for one in found:
+        folder = _NOT_IN_A_NAME.sub("-", one.dir).strip("-")[:40]
+        names.append(f"{folder}-{one.name}" if folder else one.name)
     taken: dict[str, int] = {}
     named = []
-    for one, name in zip(found, plain, strict=True):
-        longer = f"{name}-{one.tool}" if plain.count(name) > 1 else name
-        taken[longer] = taken.get(longer, 0) + 1
-        number = taken[longer]
+    for one, name in zip(found, names, strict=True):
+        longer = f"{name}-{one.tool}" if names.count(name) > 1 else name
+        number = taken[longer] = taken.get(longer, 0) + 1
         named.append(replace(one, name=longer if number == 1 else f"{longer}-{number}"))
     return tuple(named)
-
-
-def _plain(one: Proposal) -> str:
-    folder = _NO_NAME.sub("-", one.dir).strip("-")[:40]
-    return f"{folder}-{one.name}" if folder else one.name

@@ -1,26 +1,28 @@
-"""`Proposal`: a gate that a project seems to want, and what says so."""
+"""`Folder`: the files of a project. `Proposal`: a gate that they suggest."""
 
 from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from notyet.config.document import BadSyntax, Document, Mistake
 from notyet.config.readers import read_file, read_json, read_toml
-from notyet.core.record import Record, replace
+from notyet.core import record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-class Proposal(Record, kw_only=True):
-    """A command that a project has for itself, and the place in its files that shows it."""
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A command that checks a project, and the line of a file that shows it."""
 
     name: str  # what it is about: tests, lint, types, format, build, ...
-    tool: str  # whose command it is: pytest, npm, make, ...
+    tool: str  # pytest, npm, make, ...
     run: str  # a script for a shell
-    file: str  # what shows it, below the project's folder
+    file: str  # below the project's folder
     line: int = 1
     dir: str = ""  # where it runs, below the project's folder
     paths: tuple[str, ...] = ()  # all that it depends on, where that is evident
@@ -31,7 +33,7 @@ _PLAIN = re.compile(r"[\w .+@-]*")
 
 
 class Folder:
-    """Reads each file once; one that cannot be read is a mistake, and counts as empty."""
+    """Reads each file of a folder once; one that cannot be read is a mistake, and empty."""
 
     def __init__(self, root: str, name: str = "") -> None:
         self.root = root
@@ -42,7 +44,7 @@ class Folder:
         self._documents: dict[str, Document] = {}
 
     def has(self, name: str) -> bool:
-        """Tell whether there is such a file."""
+        """Return True if there is such a file."""
         return os.path.isfile(os.path.join(self.path, name))
 
     def first(self, *names: str) -> str:
@@ -50,14 +52,14 @@ class Folder:
         return next(filter(self.has, names), "")
 
     def above(self, name: str) -> str:
-        """Return where a file is, as it is named from here: in here, or in the project's folder."""
+        """Return the path to a file in here or in the project's folder; empty for none."""
         if os.path.exists(os.path.join(self.path, name)):
             return name
         is_there = self.name and os.path.exists(os.path.join(self.root, name))
         return os.path.join("..", name) if is_there else ""
 
     def text(self, name: str) -> str:
-        """Return what a file says; nothing if it is not there."""
+        """Return the text of a file; empty if it is not there."""
         if name not in self._texts:
             self._texts[name] = self._read(name)
         return self._texts[name]
@@ -100,7 +102,7 @@ class Folder:
             return ""
         text, mistake = read_file(os.path.join(self.path, name))
         if mistake is not None:
-            self.mistakes.append(replace(mistake, file=self.place(name)))
+            self.mistakes.append(record.replace(mistake, file=self.place(name)))
         return text or ""
 
     def _parsed(self, name: str, read: Callable[[str], Document]) -> Document:
@@ -124,7 +126,7 @@ class Folder:
 
 
 def at(document: Document, *keys: str) -> object:
-    """Return what a document says under these keys; None for nothing."""
+    """Return the value under these keys of a document; None for nothing."""
     value = document.value
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from notyet.project.folder import Proposal, at
 from notyet.run.shell import commands
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -57,7 +57,7 @@ def proposals(folder: Folder) -> Iterator[Proposal]:
 
 
 def _is_check(script: object) -> bool:
-    """Tell whether a script looks at something, ends, and changes nothing."""
+    """Return True if a script looks at something, ends, and changes nothing."""
     if not isinstance(script, str) or _PLACEHOLDER in script:
         return False
     started = [words for words in commands(script) if words]
@@ -67,7 +67,7 @@ def _is_check(script: object) -> bool:
 
 
 def _watches(words: list[str]) -> bool:
-    """Tell whether a command goes on until somebody ends it."""
+    """Return True if a command goes on until somebody ends it."""
     known = set(words)
     is_short = "-w" in known and not _SHORT_WATCH.isdisjoint(known)
     # `--watch false` says the opposite.

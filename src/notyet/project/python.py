@@ -1,15 +1,15 @@
-"""What a Python project checks itself with: pytest, ruff, mypy, pyright; else tox or nox."""
+"""Python: pytest, ruff, mypy, pyright, else tox or nox; pre-commit; unittest."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from notyet.core.record import Record
 from notyet.project.folder import Proposal, at
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -22,7 +22,8 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _SECTION = re.compile(r"[ \t]*\[")
 
 
-class _Tool(Record, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class _Tool:
     """A program, and by what a project shows that it uses it."""
 
     name: str
@@ -192,7 +193,7 @@ def _mypy(folder: Folder) -> str:
 
 
 def _is_in_section(text: str, section: str, keys: tuple[str, ...]) -> bool:
-    """Tell whether a section of an INI file has one of these keys."""
+    """Return True if a section of an INI file has one of these keys."""
     is_inside = False
     for line in text.splitlines():
         if _SECTION.match(line):
@@ -205,7 +206,8 @@ def _is_in_section(text: str, section: str, keys: tuple[str, ...]) -> bool:
 _ENVIRONMENTS = (".venv", "venv", "env")
 
 
-class _Manager(Record):
+@dataclass(frozen=True)
+class _Manager:
     """A program that keeps a project's environment, and by what a project shows that it does."""
 
     program: str
@@ -244,3 +246,29 @@ def _manager(folder: Folder) -> str:
         if folder.above(manager.lock) or at(document, *manager.table) is not None:
             return manager.program
     return ""
+
+
+_PRE_COMMIT = ".pre-commit-config.yaml"
+_IMPORT = re.compile(r"^[ \t]*(?:import unittest\b(?!\.)|from unittest import\b)", re.MULTILINE)
+_CLASS = re.compile(r"^[ \t]*class[ \t]+\w+[ \t]*\([^)#]*TestCase\b", re.MULTILINE)
+
+
+def pre_commit(folder: Folder) -> Iterator[Proposal]:
+    """Yield one gate for all hooks of pre-commit."""
+    line = folder.line_with(_PRE_COMMIT, "repos:")
+    if line:
+        name = "pre-commit"
+        run = f"{started(folder, name)} run --all-files"
+        yield Proposal(name=name, tool=name, run=run, file=_PRE_COMMIT, line=line)
+
+
+def unittests(folder: Folder) -> Iterator[Proposal]:
+    """Yield one gate for all tests that `python3 -m unittest` finds."""
+    for name in folder.names(".py"):
+        text = folder.text(name) if name.startswith("test") else ""
+        found = _CLASS.search(text)
+        if found and _IMPORT.search(text):
+            run = f"{started(folder, 'python3')} -m unittest"
+            line = text.count("\n", 0, found.start()) + 1
+            yield Proposal(name="tests", tool="unittest", run=run, file=name, line=line)
+            return

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from notyet.core.record import Record
 from notyet.project.folder import Proposal
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from notyet.project.folder import Folder
 
 
-class _Runner(Record, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class _Runner:
     """A program that runs targets, and how its files name them."""
 
     program: str

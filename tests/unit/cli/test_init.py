@@ -15,8 +15,7 @@ from hook_runs import ask as ask_hook
 from hook_runs import payload, query, stops
 from installs import converse, environment, start
 from notyet.cli import init
-from notyet.cli.init import judged
-from notyet.cli.init_text import Trial, file_text
+from notyet.cli.init_file import Trial, file_text, judged
 from notyet.cli.main import main
 from notyet.config.schema import examine
 from notyet.core.verdict import Problem, Report
@@ -66,7 +65,7 @@ def test_what_fails_already_only_watches_and_says_how_to_hold_agents_to_it(shop,
     assert "# Makefile:3, failed in " in text
     assert "remove this line, and agents are held to it" in text
     said = capsys.readouterr().out
-    assert "next: mend what fails, take out `observe`" in said
+    assert "next: fix the failing checks, delete the `observe` lines" in said
 
 
 def test_each_command_is_tried_once(shop):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.project import look_at
+from notyet.project import detect
 from projects import shown
 
 
@@ -40,7 +40,7 @@ def test_scripts_that_check_nothing_never_end_or_write_are_no_gates(project, scr
 
 @pytest.mark.parametrize("text", ["[]", '{"scripts": []}', '{"scripts": null}', "{}", "", "5"])
 def test_a_package_without_scripts_has_none(project, text):
-    found = look_at(project({"package.json": text}))
+    found = detect(project({"package.json": text}))
     assert (found.proposals, found.mistakes) == ((), ())
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from notyet.project import look_at
+from notyet.project import detect
 from projects import shown
 
 
@@ -222,7 +222,7 @@ def test_scripts_targets_and_modules_of_a_folder_are_its_own(project, name, text
 def test_a_folder_that_no_gate_can_name_is_left_out_and_said(project):
     root = project({"~x/go.mod": "module x\n", "~y/README": "", "a/go.mod": "module x\n"})
     assert set(shown(root)) == {"a-lint", "a-tests"}
-    (note,) = look_at(root).notes
+    (note,) = detect(root).notes
     assert note.startswith("the folder ~x has a name that no gate can have")
 
 
@@ -242,20 +242,20 @@ def test_two_tools_for_the_same_are_told_apart(project):
 
 def test_folders_whose_names_differ_in_signs_get_names_of_their_own(project):
     root = project({"a b/go.mod": "module x\n", "a+b/go.mod": "module x\n"})
-    names = [one.name for one in look_at(root).proposals]
+    names = [one.name for one in detect(root).proposals]
     assert len(set(names)) == len(names) == 4
 
 
 def test_paths_are_said_where_they_are_evident(project):
     root = project({"api/ruff.toml": "", "api/Cargo.toml": "[package]\n", "pytest.ini": ""})
-    paths = {one.name: one.paths for one in look_at(root).proposals}
+    paths = {one.name: one.paths for one in detect(root).proposals}
     assert "api/**/*.py" in paths["api-lint-ruff"]
     assert "api/**/*.rs" in paths["api-format"]
     assert paths["tests"] == ()
 
 
 def test_a_folder_whose_name_is_a_pattern_gets_no_paths(project):
-    assert [one.paths for one in look_at(project({"[ab]/ruff.toml": ""})).proposals] == [()]
+    assert [one.paths for one in detect(project({"[ab]/ruff.toml": ""})).proposals] == [()]
 
 
 def test_a_broken_file_is_told_with_its_place_and_the_rest_is_found(project):
@@ -266,7 +266,7 @@ def test_a_broken_file_is_told_with_its_place_and_the_rest_is_found(project):
             "go.mod": "module x\n",
         }
     )
-    found = look_at(root)
+    found = detect(root)
     assert [one.tool for one in found.proposals] == ["go", "go"]
     assert [str(mistake).split(": ")[0] for mistake in found.mistakes] == [
         "pyproject.toml:2:5",
@@ -279,14 +279,14 @@ def test_files_that_are_no_text_are_told_once(project):
     for name in ("pyproject.toml", "requirements.txt"):
         with open(os.path.join(root, name), "wb") as file:
             file.write(b"x\xff")
-    assert [mistake.file for mistake in look_at(root).mistakes] == [
+    assert [mistake.file for mistake in detect(root).mistakes] == [
         "pyproject.toml",
         "requirements.txt",
     ]
 
 
 def test_a_folder_that_is_gone_has_nothing(tmp_path):
-    assert look_at(str(tmp_path / "gone")).proposals == ()
+    assert detect(str(tmp_path / "gone")).proposals == ()
 
 
 @pytest.mark.uncounted
