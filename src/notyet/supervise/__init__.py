@@ -3,9 +3,8 @@
     async with Supervisor(engine, Ledger(), reopen) as supervisor:
         result = await supervisor.run(session, "Make the tests pass.")
 
-A task is driven by a loop over what the *ledger* says of it (`driver`), and every step of that
-loop is one guarded transaction. So a crash at any point, and recovery by another process, is
-nothing but the same loop begun again.
+A task is driven by a loop over its state in the *ledger* (`driver`), and every step of that loop is
+one guarded transaction. So recovery after a crash, by any process, is the same loop started again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The ledger for an event loop: one thread that writes, so that the loop never waits for a disk."""
+"""The parts that a supervisor's modules share; and the ledger behind one thread of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from notyet.core.task import ending_of
@@ -17,7 +18,6 @@ from notyet.run.functions import run_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
-    from queue import SimpleQueue
     from typing import TypeVar
 
     from notyet.core.session import Session, Turn
@@ -38,11 +38,9 @@ _LONGEST_PAUSE = 5.0
 
 
 class Store:
-    """Calls of the ledger, one after another, off the loop's thread."""
+    """Makes calls of the ledger one after another in a thread, so that the loop never waits."""
 
     def __init__(self, ledger: Ledger, patience: float, warn: Callable[[str], None]) -> None:
-        from queue import SimpleQueue
-
         self.ledger = ledger
         self.tasks = Tasks(ledger)
         self.runs = Runs(ledger)
@@ -61,7 +59,7 @@ class Store:
             run_in_thread(self._work)
 
     def close(self) -> None:
-        """End the thread, once it has done what it was asked."""
+        """End the thread after the calls that are queued."""
         if self._is_open:
             self._is_open = False
             self._jobs.put(None)
@@ -71,19 +69,19 @@ class Store:
             job()
 
     async def __call__(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
-        """Make a call; raises what it raises. It happens even if nobody waits for it any more."""
+        """Make a call and return its result; it is made even if the caller is cancelled."""
         if not self._is_open:
             raise Refused(NOT_RUNNING)
         return await _done(self._jobs.put, lambda: call(*args, **options))
 
     async def at_last(self, call: Callable[..., T], *args: Any) -> T:
-        """Make a call that must not be lost, also when the supervisor has been closed."""
+        """Make a call that must not be lost, also after `close`."""
         if self._is_open:
             return await self.insist(call, *args)
         return await _done(run_in_thread, lambda: call(*args))
 
     async def insist(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
-        """Make a call that must not be lost: try again while the ledger cannot be written."""
+        """Make a call that must not be lost: retry while the ledger cannot be written."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + self._patience
         pause = _FIRST_PAUSE
@@ -99,7 +97,7 @@ class Store:
 
 
 async def _done(put: Callable[[Job], None], call: Callable[[], T]) -> T:
-    """Put a call where a thread finds it, and wait until it is done."""
+    """Give a call to a thread, and wait for its result."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -116,18 +114,18 @@ async def _done(put: Callable[[Job], None], call: Callable[[], T]) -> T:
         failure: BaseException | None = None
         try:
             result = call()
-        except Exception as error:  # noqa: BLE001  # raised where somebody waits
+        except Exception as error:  # noqa: BLE001  # raised in the waiting task
             failure = error
         try:
             loop.call_soon_threadsafe(deliver, result, failure)
-        except RuntimeError:  # the loop is closed: nobody waits
+        except RuntimeError:  # the loop is closed
             return
 
     put(job)
     return await done
 
 
-_ASIDE = 1.0  # seconds
+_LAST_WAIT = 1.0  # seconds for background work when the supervisor closes
 
 
 class Fenced(Exception):  # noqa: N818  # named after what happened
@@ -135,7 +133,7 @@ class Fenced(Exception):  # noqa: N818  # named after what happened
 
 
 class Context:
-    """The engine, the ledger, the settings, and the tasks that live in this process."""
+    """The engine, the ledger, the settings, and the tasks of this process."""
 
     def __init__(
         self,
@@ -153,19 +151,19 @@ class Context:
         self.program = ""
         self.deliver: Deliver | None = None
         self.lives: dict[str, Life] = {}
-        self.at_work: dict[int, str] = {}  # which task each session is at work on
+        self.at_work: dict[int, str] = {}  # the task of each busy session, by its id()
         # Answers that came back while the ledger could not be written, with their runs.
         self.unrecorded: dict[str, tuple[str, Turn]] = {}
         self._on_progress = on_progress
-        self._asides: set[asyncio.Task[Any]] = set()
+        self._background: set[asyncio.Task[Any]] = set()
 
     @property
     def delivers(self) -> bool:
-        """Whether a consumer takes the results of subagents; else whoever awaits the handle."""
+        """Whether `deliver` takes the results of subagents, and not their handles."""
         return self.deliver is not None
 
     def tell(self, progress: Progress) -> None:
-        """Tell whoever watches; nothing that they do may harm a task."""
+        """Report progress; an error of the callback must not harm the task."""
         if self._on_progress is not None:
             try:
                 self._on_progress(progress)
@@ -173,24 +171,24 @@ class Context:
                 self.warn(f"on_progress failed: {type(error).__name__}: {error}")
 
     def transcript(self, session: Session | None) -> str | None:
-        """Ask a session for its transcript; it is foreign code, which must not harm its task."""
-        path: object = None if session is None else self._ask(session.transcript)
+        """Return the path of a session's transcript, if it has one."""
+        path: object = None if session is None else self._call(session.transcript)
         return path if isinstance(path, str) else None
 
     def session_id(self, task: str) -> str:
-        """Return the id that the session of a task in this process has told; empty if none yet."""
+        """Return the id of the session of a task in this process; empty if not known yet."""
         life = self.lives.get(task)
         told: object = None if life is None or life.session is None else life.session.id
         return told if isinstance(told, str) else ""
 
     def knows(self, session: Session, key: str) -> bool | None:
-        """Ask a session whether a prompt arrived; what makes no sense says nothing."""
-        known: object = self._ask(session.knows, key)
+        """Return whether a prompt arrived, as the session says; None if it cannot tell."""
+        known: object = self._call(session.knows, key)
         return known if isinstance(known, bool) else None
 
     def ref(self, session: Session) -> tuple[dict[str, object], str] | None:
-        """Ask a session how it is reopened; None when that cannot be kept."""
-        ref = self._ask(session.ref)
+        """Return how a session is reopened, and its id; None if that is not JSON."""
+        ref = self._call(session.ref)
         try:
             dumps(ref)
         except ValueError as error:
@@ -198,7 +196,7 @@ class Context:
             return None
         return (ref, session.id or "") if isinstance(ref, dict) else None
 
-    def _ask(self, call: Callable[..., T], *args: object) -> T | None:
+    def _call(self, call: Callable[..., T], *args: object) -> T | None:
         try:
             return call(*args)
         except Exception as error:  # noqa: BLE001  # foreign code
@@ -206,7 +204,7 @@ class Context:
             return None
 
     async def look(self, task: str) -> Seen:
-        """Return a task as it is. Raises Fenced where it is another process's by now."""
+        """Return a task as the ledger has it. Raises Fenced if another process owns it now."""
         seen = await self.store.insist(self.store.tasks.look, task)
         if seen is None:
             raise LedgerError(self.store.ledger.path, f"task {task} is gone")
@@ -215,23 +213,23 @@ class Context:
         return seen
 
     def release(self, life: Life) -> None:
-        """Say that a task needs its session no more; another one may have it already."""
+        """Free a task's session, unless another task has it already."""
         if self.at_work.get(id(life.session)) == life.task_id:
             del self.at_work[id(life.session)]
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Begin something that is done to its end, even if nobody waits for it any more."""
+        """Start work that is finished even if its caller is cancelled."""
         task = asyncio.ensure_future(work)
-        self._asides.add(task)
-        task.add_done_callback(self._asides.discard)
-        task.add_done_callback(looked_at)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        task.add_done_callback(retrieve_error)
         return task
 
     def do(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Do something that nobody waits for."""
+        """Start work in the background; its errors become warnings."""
         task = asyncio.ensure_future(self._guarded(work))
-        self._asides.add(task)
-        task.add_done_callback(self._asides.discard)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
         try:
@@ -241,17 +239,17 @@ class Context:
         except Exception as error:  # noqa: BLE001  # a session's news may be nonsense
             self.warn(f"news of a session could not be used: {type(error).__name__}: {error}")
 
-    async def finish_asides(self) -> None:
-        """Wait a moment for what nobody waits for; what takes longer is recovered."""
-        if self._asides:
-            _, late = await asyncio.wait(set(self._asides), timeout=_ASIDE)
+    async def finish_background(self) -> None:
+        """Wait a moment for background work; the rest is left to recovery."""
+        if self._background:
+            _, late = await asyncio.wait(set(self._background), timeout=_LAST_WAIT)
             for task in late:
                 task.cancel()
             if late:
-                await asyncio.wait(late, timeout=_ASIDE)
+                await asyncio.wait(late, timeout=_LAST_WAIT)
 
     async def finish(self, task_id: str, run_id: str, turn: Turn) -> bool:
-        """Take a signal that a run has ended; False when it is late, or of a superseded run."""
+        """Record that a run has ended; False if it is too late, or superseded."""
         ending = ending_of(turn)
         finished = await self.store.insist(self.store.runs.finish, run_id, turn, ending, self.owner)
         life = self.lives.get(task_id)
@@ -265,8 +263,8 @@ def new_key() -> str:
     return os.urandom(8).hex()
 
 
-def looked_at(task: asyncio.Future[Any]) -> None:
-    """Look at an error for those who left, so that nobody is told that nobody did."""
+def retrieve_error(task: asyncio.Future[Any]) -> None:
+    """Retrieve a task's error, if any: asyncio reports errors that are never retrieved."""
     if not task.cancelled():
         task.exception()
 

@@ -1,4 +1,4 @@
-"""What happens once a task has ended: observers are told, then its result is handed out (K1)."""
+"""The end of a task: notify its observers, then deliver its result (K1)."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _LEAST_PAUSE = 0.001
 
 
 class Delivery:
-    """Brings results to where they belong."""
+    """Hands results to handles and to `deliver`, with retries."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
-        self._under_way: dict[str, asyncio.Event] = {}  # set: try again at once
+        self._under_way: dict[str, asyncio.Event] = {}  # deliveries; set to retry at once
 
     async def conclude(self, life: Life) -> None:
-        """Tell the observers, then hand the result to whoever waits for it."""
+        """Notify the observers, then hand out the result."""
         seen = await self._store.insist(self._store.tasks.look, life.task_id)
         known = await self._store.insist(self._store.outbox.read, life.task_id)
         if seen is None or known is None:
@@ -58,7 +58,7 @@ class Delivery:
         self._wake_parent(life)
 
     def discard(self, life: Life, seen: Seen) -> None:
-        """Let a session remove its files, where its task is not to leave any."""
+        """Let a session remove its files, if its task has `cleanup="delete"`."""
         discard = getattr(life.session, "discard", None)
         if seen.task.cleanup == "delete" and discard is not None:
             try:
@@ -67,11 +67,11 @@ class Delivery:
                 self._context.warn(f"task {life.task_id} left files behind: {error}")
 
     def is_ours(self, seen: Seen) -> bool:
-        """Tell whether the consumer gets this result; a main agent's goes to its caller."""
+        """Return True if `deliver` gets this result; a main agent's goes to its caller."""
         return self._context.delivers and seen.task.scope == "subagent"
 
     async def deliver(self, task_id: str) -> bool:
-        """Deliver a result, again and again until it is acknowledged or hopeless."""
+        """Deliver a result, with retries until it is acknowledged or suspended."""
         if task_id in self._under_way:
             return False
         self._under_way[task_id] = asyncio.Event()
@@ -92,7 +92,7 @@ class Delivery:
             del self._under_way[task_id]
 
     async def _leased(self, announcement: Announcement) -> float | None:
-        """Try once, and leave nothing leased that nobody is delivering."""
+        """Try once; release the lease unless the attempt settled it."""
         is_settled = False
         try:
             pause = await self._attempt(announcement)
@@ -100,28 +100,28 @@ class Delivery:
             return pause
         finally:
             if not is_settled:
-                # Written even if we are cancelled again; what fails here is due all the same.
+                # Written even if we are cancelled again; if it fails, the result is still due.
                 with suppress(LedgerError, Refused):
                     outbox, task = self._store.outbox, announcement.result.task_id
                     await self._store(outbox.release, task, self._context.owner)
 
     async def _hurried(self, task_id: str) -> None:
-        """Wait until somebody wants the next attempt now."""
+        """Wait until `hurry` asks for the next attempt now."""
         hurry = self._under_way[task_id]
         while True:
             hurry.clear()
             await hurry.wait()
-            # Whoever says so may have looked while the last attempt was made.
+            # It may have been asked during the last attempt.
             if await self._store.insist(self._store.outbox.is_due, task_id):
                 return
 
     def hurry(self, task_id: str) -> None:
-        """Try again now, where the next attempt is being waited for."""
+        """Make the next attempt of a delivery now."""
         if task_id in self._under_way:
             self._under_way[task_id].set()
 
     async def _attempt(self, announcement: Announcement) -> float | None:
-        """Try once; return how long to wait before the next try: 0 for done, None for never."""
+        """Try once; return the pause before the next try: 0 for done, None for never."""
         store, settings = self._store, self._context.settings
         deliver = self._context.deliver
         if deliver is None:
@@ -144,7 +144,7 @@ class Delivery:
                 await self._suspend(announcement, said)
                 return None
             pause = settings.first_retry * 2.0 ** (announcement.attempt - 1)
-            pause = min(settings.longest_retry, pause) * random.uniform(0.8, 1.2) + _LEAST_PAUSE  # noqa: S311  # so that not all come at once
+            pause = min(settings.longest_retry, pause) * random.uniform(0.8, 1.2) + _LEAST_PAUSE  # noqa: S311  # jitter
             owner = self._context.owner
             await store.insist(store.outbox.postpone, announcement.key, owner, said, pause)
             return pause
@@ -176,14 +176,14 @@ class Delivery:
 
 
 def _is_cancelled(error: BaseException) -> bool:
-    """Tell whether we are to stop; a consumer may raise the same error for a reason of its own."""
+    """Return True if this task is being cancelled, and not only the consumer's own work."""
     task = asyncio.current_task()
     is_meant = task is not None and task.cancelling() > 0
     return isinstance(error, asyncio.CancelledError) and is_meant
 
 
 def _decision(life: Life, result: Result) -> Decision:
-    """Return what observers are told: the last decision, if it is what ended the task."""
+    """Return the last decision for observers, if it is what ended the task."""
     decision = life.decision
     if decision is None or isinstance(decision.verdict, Block):
         return ended_decision(result)

@@ -1,4 +1,8 @@
-"""Between the end of a turn and the gates: an error may heal, and children come first."""
+"""The driver of one task: a loop over its state in the ledger.
+
+Each step looks, waits for one thing, and makes one guarded move. A move that fails has lost a race
+against a person, a second signal or another process; then the loop looks again.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Settling:
-    """Lets one task settle, as often as a turn of it ends."""
+    """Between the end of a turn and the gates: an error may heal, and children come first."""
 
     def __init__(self, context: Context, life: Life, gating: Gating) -> None:
         self._context = context
@@ -37,7 +41,7 @@ class Settling:
         self._gating = gating
 
     async def settle(self, seen: Seen) -> None:
-        """Wait until an error has proved to be one, and until the children are done (K9)."""
+        """Wait out the grace of an error, and for the children (K9); then move on."""
         self._context.tell(
             Progress(task_id=seen.task.id, kind="settling", generation=seen.run.generation)
         )
@@ -50,14 +54,14 @@ class Settling:
             )
 
     async def _is_over(self, seen: Seen) -> bool:
-        """Wait until an error can no longer prove to be transient; False: look again."""
+        """Wait until an error can no longer be transient; False: look again."""
         life, loop = self._life, asyncio.get_running_loop()
         if life.key != seen.run.key:  # nothing is in flight that could still succeed
             return True
         ends = life.grace.setdefault(seen.run.id, loop.time() + self._context.settings.grace)
         while (left := ends - loop.time()) > 0:
             if await self._store.insist(self._store.tasks.has_word, seen.task.id):
-                break  # its user goes on
+                break  # the user sent a message
             await life.first_of(*([life.sending] if life.sending else ()), timeout=left)
             turn = life.take_turn()
             if turn is not None and ending_of(turn) == "done":  # seen as an error elsewhere
@@ -69,7 +73,7 @@ class Settling:
         return True
 
     async def _children_are_done(self, seen: Seen) -> bool:
-        """Wait for the children, but no message of the user waits with us; False: look again."""
+        """Wait for the children, unless the user sent a message; False: look again."""
         tasks, life = self._store.tasks, self._life
         patience = self._context.settings.children_expiry
         loop = asyncio.get_running_loop()
@@ -93,12 +97,6 @@ class Settling:
                 if (await self._context.look(seen.task.id)).run != seen.run:
                     return False
         return True
-
-
-# The life of one task: a loop over the state that the ledger holds.
-#
-# Each step looks, waits for one thing, and makes one guarded move. A move that fails means that
-# somebody was faster (a person, a second signal, another process); then the loop looks again.
 
 
 _LOST = "its supervisor died while the agent was at work; what it did is not known"
@@ -147,13 +145,13 @@ class Driver:
             self._tell_cut_off(seen.run, sending)
 
     def _tell_cut_off(self, run: Run, sending: asyncio.Task[Turn]) -> None:
-        """Tell whoever watches what a turn that was aborted has cost."""
+        """Report an aborted turn, for its cost."""
         turn = come_back(sending)
         if turn is not None:
             self._tell(run, "turn", turn=turn)
 
     async def _run(self, seen: Seen) -> None:
-        """Wait for the turn of the current run; begin it, where nobody has."""
+        """Wait for the turn of the current run, after sending its prompt if that was not done."""
         run = seen.run
         life = self._life
         early = life.signals.pop(run.id, None)
@@ -177,7 +175,7 @@ class Driver:
             await self._timed_out(seen)
 
     async def _may_send(self, seen: Seen) -> bool:
-        """Tell whether a first prompt is to be sent; end the task where that cannot be known."""
+        """Return True if the first prompt must be sent; end the task if that is unknown."""
         run, life = seen.run, self._life
         if life.session is None:
             await self._end(seen, "interrupted", None, "its session cannot be reopened")
@@ -192,12 +190,12 @@ class Driver:
         return False
 
     def _send(self, run: Run, prompt: str, key: str) -> asyncio.Task[Turn]:
-        """Put a prompt to the session, for the run that it begins."""
+        """Send a prompt to the session, for the run that it starts."""
         self._tell(run, "sent", text=prompt)
         return self._life.send(prompt, key, lambda news: self._hear(run, news))
 
     def _hear(self, run: Run, news: News) -> None:
-        """Take in what a session says while its turn runs."""
+        """Handle news that a session reports during its turn."""
         context, life = self._context, self._life
         if news.kind == "ref":
             context.do(self._note_session())
@@ -222,7 +220,7 @@ class Driver:
                 seen = await self._context.look(self._life.task_id)
             except Fenced:
                 return
-            if seen.run.id != run or seen.run.state != "running":  # else it came in just now
+            if seen.run.id != run or seen.run.state != "running":  # else it was entered just now
                 if seen.run.state == "steering":  # the run that ended is not in the ledger yet
                     self._life.signals[run] = turn
                 return
@@ -242,7 +240,7 @@ class Driver:
         """Record how a turn ended by itself."""
         try:
             turn = sending.result()
-        except SendError as error:  # which cannot heal: nothing was sent
+        except SendError as error:  # not transient: nothing was sent
             turn = Turn(text="", stop_reason="error", error=str(error), turns=0)
             self._life.key = ""
         except asyncio.CancelledError:
@@ -252,7 +250,7 @@ class Driver:
         await self._note_session()
         ending = ending_of(turn)
         self._tell(seen.run, "turn", turn=turn)
-        if ending == "interrupted":  # by its user, inside the agent: no gate is asked (C4)
+        if ending == "interrupted":  # by its user, inside the agent: gates do not run (C4)
             await self._end(seen, "interrupted", turn, turn.error)
             return
         await self._finish(seen, turn, ending)
@@ -315,7 +313,7 @@ class Driver:
         await self._await_acceptance(seen, self._send(begun, prompt, steer.key))
 
     def _with_task(self, seen: Seen, prompt: str) -> str:
-        """Return a steer's words, after the task itself where that did not arrive in time."""
+        """Return a steer's prompt, after the task's own if that did not arrive."""
         run, session = seen.run, self._life.session
         if run.turn is not None or run.sent != "dispatched" or session is None:
             return prompt
@@ -345,14 +343,14 @@ class Driver:
         error = None
         if sending.done() and not sending.cancelled():
             error = sending.exception()
-        if error is not None:  # whatever was heard: a SendError says that nothing arrived
+        if error is not None:  # a SendError: nothing arrived, whatever the news said
             self._life.sending = None
-            await self._fail(key, str(error), sent="reserved")  # SendError: nothing arrived
+            await self._fail(key, str(error), sent="reserved")
             return
         await self._store.insist(self._store.runs.accept, key, self._context.owner)
 
     async def _out_of_time(self, seen: Seen, key: str) -> None:
-        """No sign of a steer, and its time is over: did it arrive?"""
+        """Settle a steer that was not acknowledged in time: failed, or accepted."""
         session = self._life.session
         if session is not None and self._context.knows(session, key) is False:
             await self._life.abort(self._context.settings.abort_patience)
@@ -362,7 +360,7 @@ class Driver:
             await self._store.insist(self._store.runs.accept, key, self._context.owner)
 
     async def _fail(self, key: str, error: str, sent: Sent | None = None) -> None:
-        """Let a steer fail; `sent` is what is known of its prompt, if more than its mark says."""
+        """Record that a steer failed; `sent` overrides what the ledger knows of its prompt."""
         self._context.warn(f"task {self._life.task_id} could not be steered: {error}")
         owner = self._context.owner
         await self._store.insist(self._store.runs.fail, key, owner, error, sent=sent)

@@ -1,4 +1,4 @@
-"""What gates and observers are told of a supervised agent."""
+"""Running the gates of a supervised agent: its events, the decision, what follows from it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from notyet.supervise.life import Life
 
 HOST = "notyet"
-_SAID_BY_ENDING = frozenset({"end_turn", "error", "cancelled"})  # these tell nothing new
-# A host's own helpers meet no gate (C7).
+_SAID_BY_ENDING = frozenset({"end_turn", "error", "cancelled"})  # the ending says the same
+# Internal helpers are not gated (C7).
 INTERNAL = skipped("internal")
 
 
@@ -76,7 +76,7 @@ def stop_event(
 
 
 def ended_event(seen: Seen, result: Result, transcript: str | None) -> StopEvent:
-    """Return the ending that observers are told of."""
+    """Return the event of a task's end, for observers."""
     event = stop_event(seen, transcript)
     return replace(
         event, ending=result.ending, error=result.error, last_message=result.text or None
@@ -84,7 +84,7 @@ def ended_event(seen: Seen, result: Result, transcript: str | None) -> StopEvent
 
 
 def ended_decision(result: Result) -> Decision:
-    """Return a decision for the observers of an ending that no gate was asked about."""
+    """Return a decision for the observers of an end without gates."""
     return Decision(
         verdict=Allow(), outcome=result.outcome, why=result.stop_reason or result.ending
     )
@@ -111,16 +111,16 @@ _MOST_WARNINGS = 10
 
 
 class Gating:
-    """Asks the gates about one task, as often as its agent wants to stop."""
+    """Runs the gates of one task, each time its agent wants to stop."""
 
     def __init__(self, context: Context, life: Life) -> None:
         self._context = context
         self._store = context.store
         self._life = life
-        self.overdue: tuple[str, ...] = ()  # children that were waited for in vain
+        self.overdue: tuple[str, ...] = ()  # children that did not end in time
 
     async def gate(self, seen: Seen) -> None:
-        """Ask, and record the decision together with what follows from it."""
+        """Run the gates, and record the decision together with what follows from it."""
         parent = self._context.lives.get(seen.task.parent)
         parents = self._context.transcript(parent.session if parent is not None else None)
         own = self._context.transcript(self._life.session)
@@ -141,7 +141,7 @@ class Gating:
                 await engine.tell(event, found_out(begun.overridden, begun.history.turn - 1))
 
     async def _decide(self, seen: Seen, event: StopEvent, begun: Begun) -> Decision | None:
-        """Return what the gates decide; None when somebody was faster than they (K6)."""
+        """Return the gates' decision; None if a person or another process was faster (K6)."""
 
         def keep(report: Report) -> str:
             try:
@@ -163,7 +163,7 @@ class Gating:
                 deciding.cancel()
                 await asyncio.wait({deciding}, timeout=self._context.settings.abort_patience)
                 await self._store(self._store.ledger.give_up, begun)
-        # A stop that another process still asks about has no place to be counted in.
+        # A repetition of a stop that is being decided elsewhere is not counted.
         return uncounted(decision, "an equal stop is being asked") if begun.repeats else decision
 
     async def _is_overtaken(self, seen: Seen) -> bool:
@@ -191,7 +191,7 @@ class Gating:
             self._context.warn(warning)
         self._tell(seen, "decided", final)
         if isinstance(final.verdict, Block):
-            await engine.tell(event, final)  # those who watch decisions; an ending it is not (C5)
+            await engine.tell(event, final)  # a decision, but no ending (C5)
 
     def _tell(self, seen: Seen, kind: str, decision: Decision | None = None) -> None:
         self._context.tell(
@@ -205,7 +205,7 @@ class Gating:
 
 
 def _decided(deciding: asyncio.Future[Decision]) -> Decision:
-    """Return what was decided; a fault of ours lets the agent go, and says so."""
+    """Return the decision; an internal error allows the stop, with a warning."""
     error = deciding.exception()
     if error is None:
         return deciding.result()

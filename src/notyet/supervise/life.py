@@ -1,12 +1,14 @@
-"""`Handle`: how whoever started a task waits for its result."""
+"""The state of a task that ends with the process, and `Handle`, which waits for its result."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from notyet.core.session import News, Turn
+from notyet.errors import SendError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
@@ -27,7 +29,7 @@ class Handle:
         self._wait = wait
 
     async def result(self) -> Result:
-        """Wait for the result; taking it is what acknowledges it, where nobody else delivers."""
+        """Wait for the result; this acknowledges it, unless `deliver` does."""
         return await self._wait()
 
     def __await__(self) -> Generator[Any, None, Result]:
@@ -38,14 +40,14 @@ class Handle:
 
 
 class Life:
-    """What the ledger cannot know of a task, because it ends with the process."""
+    """The in-process state of a task: its session, the turn in flight, its driver."""
 
     def __init__(self, task_id: str, session: Session | None, origin: Origin) -> None:
         loop = asyncio.get_running_loop()
         self.task_id = task_id
         self.parent = ""
         self.session = session
-        self.origin: Origin = origin  # recovered: whatever is in flight was sent by the dead
+        self.origin: Origin = origin  # recovered: a dead process sent what is in flight
         self.poked = asyncio.Event()  # something about the task has changed
         self.accepted = asyncio.Event()  # the agent has the prompt in flight
         self.key = ""  # of the prompt in flight
@@ -60,7 +62,7 @@ class Life:
         self.driver: asyncio.Task[None] | None = None
 
     def send(self, prompt: str, key: str, on_news: Callable[[News], None]) -> asyncio.Task[Turn]:
-        """Put a prompt to the session; what comes back is always a Turn, or SendError."""
+        """Send a prompt to the session; the task returns a Turn or raises SendError."""
         self.key = key
         self.accepted.clear()
         self.sent_at = asyncio.get_running_loop().time()
@@ -74,22 +76,22 @@ class Life:
         session = self.session
         assert session is not None
         with suppress(AttributeError):  # not every session has news
-            session.on_news = hear  # type: ignore[attr-defined]  # as above
+            session.on_news = hear  # type: ignore[attr-defined]  # optional
         self.sending = asyncio.ensure_future(_turn(session, prompt, key))
         return self.sending
 
     def left(self, timeout: float | None) -> float | None:
-        """Return how long the prompt in flight may still take, None for ever."""
+        """Return the seconds left for the prompt in flight; None for no limit."""
         if timeout is None:
             return None
         return max(0.0, self.sent_at + timeout - asyncio.get_running_loop().time())
 
     def poke(self) -> None:
-        """Let the driver look again."""
+        """Make the driver look again."""
         self.poked.set()
 
     async def first_of(self, *others: asyncio.Future[Any], timeout: float | None = None) -> None:  # noqa: ASYNC109  # not an error
-        """Wait for one of these, for somebody to poke us, or until the time is over."""
+        """Wait for the first of these, for a poke, or for the timeout."""
         poked = asyncio.ensure_future(self.poked.wait())
         try:
             await asyncio.wait(
@@ -99,7 +101,7 @@ class Life:
             poked.cancel()
 
     def take_turn(self) -> Turn | None:
-        """Return the turn in flight, if it has come back by now and nobody took it."""
+        """Return the turn in flight if it has ended, once."""
         sending = self.sending
         if sending is None or not sending.done():
             return None
@@ -107,7 +109,7 @@ class Life:
         return come_back(sending)
 
     async def abort(self, patience: float) -> bool:
-        """End the turn in flight; False when the agent does not stop in time."""
+        """Abort the turn in flight; False if the agent does not stop in time."""
         sending, session = self.sending, self.session
         if session is None:
             return True
@@ -117,20 +119,18 @@ class Life:
         for one in late:
             one.cancel()
         if sending is not None and sending.done() and not sending.cancelled():
-            sending.exception()  # looked at, so that nobody is told that nobody did
+            sending.exception()  # asyncio reports errors that are never retrieved
         self.sending = None
         return not late
 
 
 async def _turn(session: Session, prompt: str, key: str) -> Turn:
-    """Wait for a turn; a session is foreign code, so whatever it raises is an ending too."""
-    from notyet.errors import SendError
-
+    """Return the session's turn; an exception of this foreign code becomes one that failed."""
     try:
         turn: object = await session.send(prompt, key)
     except (SendError, asyncio.CancelledError, KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # noqa: BLE001  # foreign code; somebody waits for this
+    except BaseException as error:  # noqa: BLE001  # foreign code
         said = f"{type(error).__name__}: {error}".rstrip(": ")
         turn = _broken(f"the session failed: {said}")
     if not isinstance(turn, Turn):
@@ -143,7 +143,7 @@ def _broken(error: str) -> Turn:
 
 
 def come_back(sending: asyncio.Task[Turn] | None) -> Turn | None:
-    """Return what came back, if it is a turn."""
+    """Return the turn that a finished `send` returned; None for anything else."""
     if sending is None or not sending.done() or sending.cancelled() or sending.exception():
         return None
     return sending.result()
@@ -152,7 +152,5 @@ def come_back(sending: asyncio.Task[Turn] | None) -> Turn | None:
 async def _aborted(session: Session) -> None:
     try:
         await session.abort()
-    except Exception as error:  # noqa: BLE001  # foreign code; that the agent still runs is seen
-        import logging
-
+    except Exception as error:  # noqa: BLE001  # foreign code
         logging.getLogger("notyet").warning("a session could not be aborted: %s", error)

@@ -1,4 +1,4 @@
-"""What people do to a task: here directly, in another process through an intent (K16, K18)."""
+"""Requests of people for a task (K16, K18), and the pulse that serves them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _ENDINGS: dict[What, Ending] = {"kill": "killed", "reset": "reset", "interrupt":
 
 
 class People:
-    """Acts on tasks of this process, and asks the owners of others to."""
+    """Steers, messages and ends tasks of this process, and asks the owners of others to."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
-        self._obeyed: set[int] = set()  # intents that are being obeyed
+        self._obeyed: set[int] = set()  # intents that are being carried out
 
     async def do(self, task: str, what: What, text: str = "") -> bool:
-        """Do something to a task; False when it had ended before. Raises Refused."""
+        """Carry out a request; False if the task had ended before. Raises Refused."""
         seen = await self._look(task)
         if seen.run.state in {"ended", "superseded"}:
             if what in _ENDINGS:
@@ -41,22 +41,22 @@ class People:
         return await self._ask_owner(task, what, text)
 
     async def obey(self) -> None:
-        """Begin what other processes want of this one's tasks, in the order of their asking."""
+        """Start what other processes requested for tasks of this one, in order."""
         for intent in await self._store(self._store.intents.waiting, self._context.owner):
             if intent.id not in self._obeyed:
                 self._obeyed.add(intent.id)
                 self._context.do(self._obey(intent))
 
     async def _obey(self, intent: Intent) -> None:
-        """Obey and answer; one that takes long, or cannot be obeyed, holds up nobody."""
+        """Carry out one request and answer it; others do not wait for it."""
         state: Literal["done", "refused"] = "done"
         answer = ""
         try:
-            # Keyed by the intent: an owner that died before it could answer has perhaps obeyed.
+            # The intent is the key: an owner that died before its answer may have done it.
             key = f"intent {intent.id}"
             if not await self._act(intent.task, intent.what, intent.text, key):
                 state, answer = "refused", f"task {intent.task} has ended"
-        except Exception as error:  # noqa: BLE001  # whoever asked is to know
+        except Exception as error:  # noqa: BLE001  # the other process gets it as an answer
             state, answer = "refused", str(error)
         try:
             await self._store.insist(self._store.intents.answer, intent.id, state, answer)
@@ -77,7 +77,7 @@ class People:
         return True
 
     async def _end(self, task: str, what: What) -> bool:
-        """End a task, and before it what it started; afterwards what was started meanwhile."""
+        """End a task after its descendants, and then those that started meanwhile."""
         wanted: set[str] = set()
         await self._end_all_below(task, what, wanted)
         has_ended = await self._end_one(task, what)
@@ -86,7 +86,7 @@ class People:
         return has_ended
 
     async def _end_all_below(self, task: str, what: What, wanted: set[str]) -> bool:
-        """End what is at work below a task; False when there was nothing new."""
+        """End the active descendants of a task; False if there was no new one."""
         below = await self._store.insist(self._store.tasks.descendants, task)
         new = [child for child in below if child not in wanted]
         for child in new:
@@ -105,7 +105,7 @@ class People:
         seen = await self._look(child)
         if seen.owner == self._context.owner:
             await self._end_one(child, what)
-        else:  # its owner will do it; the parent's end does not wait for that
+        else:  # its owner does it, and the parent's end does not wait
             await self._store.insist(self._store.intents.wish, child, what, "")
 
     async def _ask_owner(self, task: str, what: What, text: str) -> bool:
@@ -143,11 +143,11 @@ class People:
 _RENEWALS = 4  # in the time of one lease
 _TIDIED_FIRST = 5.0  # seconds after the start
 _TIDIED_EVERY = 60.0
-_LATER = 5.0  # seconds until a row that cannot be read is looked at again
+_LATER = 5.0  # seconds until a row that cannot be read is read again
 
 
 class Pulse:
-    """Renews the lease, obeys other processes, and delivers what is due."""
+    """Renews the lease, serves requests of other processes, delivers due results, prunes."""
 
     def __init__(self, context: Context, people: People, delivery: Delivery) -> None:
         self._context = context
@@ -155,11 +155,11 @@ class Pulse:
         self._people = people
         self._delivery = delivery
         self._beating: asyncio.Task[None] | None = None
-        self._looked_at: set[str] = set()  # results that are due, and not ours to deliver
+        self._looked_at: set[str] = set()  # due results that are not ours to deliver
 
     @property
     def is_beating(self) -> bool:
-        """Whether the supervisor is in use."""
+        """True between `start` and `stop`."""
         return self._beating is not None
 
     async def start(self) -> None:
@@ -169,14 +169,14 @@ class Pulse:
         self._beating = asyncio.ensure_future(self._beat())
 
     async def stop(self) -> None:
-        """Stop renewing; the lease is given up later, when nothing is at work any more."""
+        """Stop renewing; `retire` gives up the lease when all agents have stopped."""
         beating, self._beating = self._beating, None
         if beating is not None:
             beating.cancel()
             await asyncio.wait({beating})
 
     async def retire(self) -> None:
-        """Leave what is unfinished to others, at once."""
+        """Give up the lease: others may take over unfinished tasks at once."""
         try:
             await self._store(self._store.leases.retire, self._context.owner)
         except LedgerError as error:
@@ -200,7 +200,7 @@ class Pulse:
                 await self._guarded(self._deliver_due())
 
     async def _tidy(self) -> None:
-        """Remove a little of what the ledger need not keep."""
+        """Prune a few old rows."""
         ledger = self._store.ledger
         if ledger.retention is not None:
             from notyet.ledger.prune import tidy
@@ -208,23 +208,23 @@ class Pulse:
             await self._store(tidy, ledger, ledger.retention)
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do one of these; what goes wrong with it must not stop the others."""
+        """Do one part of a beat; an error must not stop the others."""
         try:
             await work
         except LedgerError as error:
             self._context.warn(f"{error} (trying again)")
-        except Exception as error:  # noqa: BLE001  # a row that makes no sense
+        except Exception as error:  # noqa: BLE001  # an unreadable row
             self._context.warn(f"{type(error).__name__}: {error} (trying again)")
 
     async def _deliver_due(self) -> None:
         for task in await self._store(self._store.outbox.due, self._context.owner):
-            self._delivery.hurry(task)  # somebody retried what waits for its next attempt
+            self._delivery.hurry(task)  # `retry` may have made it due early
             if task not in self._context.lives and task not in self._looked_at:
                 self._looked_at.add(task)
                 self._context.do(self._deliver(task))
 
     async def _deliver(self, task: str) -> None:
-        """Deliver a result that no driver sees to; one that makes no sense holds up no other."""
+        """Deliver a result that has no driver; an unreadable one holds up no other."""
         try:
             seen = await self._store(self._store.tasks.look, task)
         except LedgerError as error:
@@ -232,7 +232,7 @@ class Pulse:
             await asyncio.sleep(_LATER)
             self._looked_at.discard(task)
             return
-        # A main agent's result waits for its caller, who may not have asked for it yet.
+        # A main agent's result waits for its caller.
         if seen is not None and self._delivery.is_ours(seen):
             self._looked_at.discard(task)
             await self._delivery.deliver(task)
@@ -246,4 +246,4 @@ class Pulse:
         )
         self._context.warn("another process took this supervisor for dead, and took over its tasks")
         for life in list(self._context.lives.values()):
-            life.poke()  # each finds out that it is fenced
+            life.poke()  # each driver finds that it is fenced

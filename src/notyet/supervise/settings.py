@@ -1,4 +1,4 @@
-"""What a supervisor can be told, and what it tells while it works."""
+"""Settings of a supervisor, and the progress that it reports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ProgressKind = Literal[
 
 
 class SupervisorSettings(Record, kw_only=True):
-    """Patience and limits of a supervisor; times are seconds."""
+    """Timeouts and limits of a supervisor; times are in seconds."""
 
     max_depth: int = 5  # how deep agents may be nested
     max_children: int = 20  # active children of one task
@@ -35,8 +35,8 @@ class SupervisorSettings(Record, kw_only=True):
     children_expiry: float = 600.0  # how long a parent's end waits for its children
     abort_patience: float = 15.0  # how long an agent may take to stop
     steer_pause: float = 2.0  # between two steers by hand
-    lease: float = 60.0  # an owner that is silent for so long has lost its tasks
-    poll: float = 0.25  # how often the ledger is asked what other processes want
+    lease: float = 60.0  # an owner that does not renew it loses its tasks
+    poll: float = 0.25  # between two looks for requests of other processes
     intent_patience: float = 15.0  # how long to wait for the owner in another process
     first_retry: float = 1.0  # of a delivery; doubles each time
     longest_retry: float = 300.0
@@ -55,7 +55,7 @@ class SupervisorSettings(Record, kw_only=True):
 
 
 class Progress(Record, kw_only=True):
-    """Something that happens to a task, for whoever watches."""
+    """An event in the life of a task, for `on_progress`."""
 
     task_id: str
     kind: ProgressKind

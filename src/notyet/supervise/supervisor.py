@@ -1,26 +1,21 @@
-"""How a task begins: below whom, with which first prompt, and on a session that is free."""
+"""`Supervisor`: the public face of our own host."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from notyet.core.gate import check_timeout
 from notyet.core.message import announced
-from notyet.core.record import replace
-from notyet.core.task import Run, Task
+from notyet.core.task import Task
 from notyet.errors import Refused, Undeliverable
-from notyet.ledger.runs import run_id
 from notyet.supervise.context import NOT_RUNNING, Context, Store, new_key
 from notyet.supervise.delivery import Delivery
-from notyet.supervise.gating import start_event
 from notyet.supervise.life import Handle, Life
-from notyet.supervise.living import Living
 from notyet.supervise.people import People, Pulse
 from notyet.supervise.settings import SupervisorSettings
+from notyet.supervise.tasks import LiveTasks, NewTasks, new_id, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,109 +33,14 @@ if TYPE_CHECKING:
 
     Reopen = Callable[[Mapping[str, Any]], Session]
 
-_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
-_ID_LENGTH = 10
-
-
-class Entering:
-    """Enters tasks in the ledger, before anything of them happens."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._store = context.store
-
-    async def below(self, task: Task, parent: str) -> Task:
-        """Return the task as one of a parent: a task that we know, or some agent's session."""
-        above = await self._store(self._store.tasks.look, parent)
-        if above is None:
-            return replace(task, parent_session=parent)
-        # A session that has just told its id knows it before the ledger does.
-        session = above.session_id or self._context.session_id(parent) or above.task.id
-        depth = above.task.depth + 1
-        return replace(
-            task,
-            parent=above.task.id,
-            parent_session=session,
-            depth=depth,
-            workspace=task.workspace or above.task.workspace,
-        )
-
-    async def enter(self, session: Session, task: Task) -> Life:
-        """Enter a task. Raises Refused."""
-        check_timeout(task.timeout)
-        if not isinstance(session.id, str | None):
-            raise TypeError(f"a session's id is text or None, not {type(session.id).__name__}")
-        at_work = self._context.at_work
-        if id(session) in at_work:
-            raise Refused(f"this session is at work on task {at_work[id(session)]}")
-        task = replace(task, prompt=words(task.prompt), cwd=task.cwd or os.getcwd())
-        at_work[id(session)] = task.id
-        try:
-            await self._write(session, task)
-        except BaseException:
-            at_work.pop(id(session), None)
-            raise
-        life = Life(task.id, session, "here")
-        life.parent = task.parent
-        return life
-
-    async def _write(self, session: Session, task: Task) -> None:
-        settings = self._context.settings
-        limits = {"max_depth": settings.max_depth, "max_children": settings.max_children}
-        # Before a start hook is told of an agent that never starts (K14).
-        await self._store(self._store.tasks.check, task, **limits)
-        run = Run(
-            id=run_id(task.id, 1),
-            task=task.id,
-            generation=1,
-            state="running",
-            source="start",
-            key=new_key(),
-            prompt=await self._with_context(session, task),
-            sent="reserved",
-        )
-        await self._store(
-            self._store.tasks.start,
-            task,
-            run,
-            self._context.owner,
-            session.ref(),
-            session.id or "",
-            **limits,
-        )
-
-    async def _with_context(self, session: Session, task: Task) -> str:
-        """Return the first prompt, after what start hooks have to say (K14)."""
-        if task.internal:
-            return task.prompt
-        is_new = session.id is None or not await self._store(
-            self._store.tasks.knows_session, session.id
-        )
-        if task.scope == "agent" and not is_new:
-            return task.prompt
-        told = await self._context.engine.start(start_event(task, session, is_new=is_new))
-        return f"{told}\n\n{task.prompt}" if told else task.prompt
-
-
-def new_id() -> str:
-    """Return an id for a task: short, and easy to read out."""
-    return "t" + "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(_ID_LENGTH))
-
-
-def words(text: str) -> str:
-    """Return a prompt, which must say something."""
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError("a prompt needs words")
-    return text
-
 
 class Supervisor:
     """Our own host. `async with` it, then `run` main agents and `spawn` subagents.
 
-    `reopen` makes a session again from what its `ref()` returned, for recovery. `deliver` gets
-    the results of subagents (as an `Announcement`); to return is to acknowledge. Without it,
-    whoever awaits a handle is the consumer. `program` names what can go on with these tasks: a
-    supervisor recovers those of its own program, and leaves others' in the same ledger alone.
+    `reopen` makes a session again from its `ref()`, for recovery. `deliver` gets the results of
+    subagents (as an `Announcement`) and acknowledges them by returning; without it, awaiting a
+    handle does. A supervisor recovers the tasks of its own `program` only, and leaves those of
+    other programs in the same ledger alone.
     """
 
     def __init__(
@@ -165,8 +65,8 @@ class Supervisor:
         self._settings = settings
         self._delivery = Delivery(self._context)
         self._people = People(self._context)
-        self._entering = Entering(self._context)
-        self._living = Living(self._context, self._delivery)
+        self._new_tasks = NewTasks(self._context)
+        self._live_tasks = LiveTasks(self._context, self._delivery)
         self._pulse = Pulse(self._context, self._people, self._delivery)
         self._closing: asyncio.Future[None] | None = None
         self._recovering = asyncio.Lock()
@@ -208,22 +108,20 @@ class Supervisor:
         label: str | None = None,
         cwd: str = "",
         workspace: str = "",
-        timeout: float | None = None,  # noqa: ASYNC109  # of the task, which is more than a wait
+        timeout: float | None = None,  # noqa: ASYNC109  # of the task
     ) -> Result:
-        """Put a user's prompt to a main agent, and wait until it may stop.
+        """Send a user's prompt to a main agent, and wait until it may stop.
 
-        `workspace` is where the files are that it works on, if they are on another machine:
-        `ssh://[user@]host[:port]/path`. The agent runs here, in `cwd`; command gates that name
-        neither a folder nor a workspace of their own run there (M1).
-
-        To cancel this is to interrupt the agent.
+        `workspace` is where its files are, if on another machine: `ssh://[user@]host[:port]/path`.
+        The agent runs here, in `cwd`; command gates without a folder or workspace of their own run
+        there (M1). Cancelling this interrupts the agent.
         """
         handle = await self.launch(
             session, prompt, label=label, cwd=cwd, workspace=workspace, timeout=timeout
         )
         try:
             return await handle.result()
-        except asyncio.CancelledError:  # whoever waited has gone, and the agent is to stop
+        except asyncio.CancelledError:
             self._context.do(self._people.do(handle.task_id, "interrupt"))
             raise
 
@@ -235,9 +133,9 @@ class Supervisor:
         label: str | None = None,
         cwd: str = "",
         workspace: str = "",
-        timeout: float | None = None,  # noqa: ASYNC109  # as above
+        timeout: float | None = None,  # noqa: ASYNC109  # of the task
     ) -> Handle:
-        """Do what `run` does, but return at once."""
+        """Do the same as `run`, but return at once."""
         task = Task(
             id=new_id(),
             prompt=prompt,
@@ -257,16 +155,16 @@ class Supervisor:
         parent: Handle | str | None = None,
         label: str | None = None,
         agent_type: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109  # as above
+        timeout: float | None = None,  # noqa: ASYNC109  # of the task
         cleanup: Cleanup = "keep",
         internal: bool = False,
         cwd: str = "",
         workspace: str = "",
     ) -> Handle:
-        """Give a subagent a task. Raises Refused where it would be one too many, or too deep.
+        """Start a subagent. Raises Refused if there are too many, or it would be nested too deep.
 
-        `parent` is a task of this supervisor, or the session of an agent it does not know. Its
-        `workspace` is the subagent's too, unless another one is given, or "local".
+        `parent` is a task of this supervisor, or the session id of any other agent. The subagent
+        inherits its `workspace`, unless another one or "local" is given.
         """
         if cleanup not in {"keep", "delete"}:
             raise ValueError(f"cleanup is 'keep' or 'delete', not {cleanup!r}")
@@ -283,31 +181,31 @@ class Supervisor:
             depth=1,
         )
         if parent is not None:
-            asked = await self._entering.below(asked, _id(parent))
+            asked = await self._new_tasks.below(asked, _id(parent))
         return await self._start(session, asked)
 
     async def say(self, task: Handle | str, text: str) -> None:
-        """Keep a user's message for a task: it is sent when the turn ends, and beats a block."""
+        """Queue a user's message: it is sent when the turn ends, and beats a block."""
         await self._do(task, "say", words(text))
 
     async def steer(self, task: Handle | str, prompt: str) -> None:
-        """Stop what an agent is doing and let it go on with this prompt. Raises Refused."""
+        """Abort the current turn and continue with this prompt. Raises Refused."""
         await self._do(task, "steer", words(prompt))
 
     async def kill(self, task: Handle | str) -> bool:
-        """End a task and what it started; no gate is asked. False: it had ended before."""
+        """End a task and its descendants without running gates; False if it had ended before."""
         return await self._do(task, "kill")
 
     async def reset(self, task: Handle | str) -> bool:
-        """End a task because its session is begun anew."""
+        """End a task because its session starts over."""
         return await self._do(task, "reset")
 
     async def interrupt(self, task: Handle | str) -> bool:
-        """End a task for its user, who pressed Escape; messages that wait are kept."""
+        """End a task because its user pressed Escape; queued messages are kept."""
         return await self._do(task, "interrupt")
 
     async def _do(self, task: Handle | str, what: What, text: str = "") -> bool:
-        # To its end: an agent that the ledger calls killed must not go on.
+        # Finished even if cancelled: an agent that the ledger calls killed must not go on.
         doing = self._context.begin(self._people.do(_id(task), what, text))
         try:
             return await asyncio.shield(doing)
@@ -316,15 +214,15 @@ class Supervisor:
             raise
 
     async def finish(self, run: str, turn: Turn) -> bool:
-        """Take a signal from elsewhere that a run has ended; False: too late, or superseded."""
+        """Record a signal that a run has ended; False if it is too late, or superseded."""
         return await self._context.finish(run.rpartition(".")[0], run, turn)
 
     async def tasks(self, most: int = 1000) -> list[TaskView]:
-        """Return tasks, the newest first, with what became of them and of their results."""
+        """Return tasks, the newest first."""
         return await self._store(self._store.tasks.views, "", most)
 
     async def task(self, task: Handle | str) -> TaskView:
-        """Return one task. Raises Refused for one that nobody knows."""
+        """Return one task. Raises Refused if it is unknown."""
         views = await self._store(self._store.tasks.views, _id(task))
         if not views:
             raise Refused(f"there is no task {_id(task)}; list them with: notyet tasks")
@@ -336,16 +234,16 @@ class Supervisor:
         self._delivery.hurry(_id(task))
 
     async def dismiss(self, task: Handle | str) -> None:
-        """Say that nobody needs a task's result any more."""
+        """Mark a result as no longer needed."""
         await self._store(self._store.outbox.dismiss, _id(task))
 
     async def recover(
         self, unfinished: Literal["continue", "end"] = "continue", *, only: str = ""
     ) -> tuple[Handle, ...]:
-        """Take over the tasks and results of this program's processes that are gone (K18).
+        """Take over the tasks and results of dead processes of this program (K18).
 
-        `unfinished = "end"` ends what they had not finished as interrupted, instead of going on
-        where that is safe. `only` is one task to take over, whatever program it was of.
+        `unfinished = "end"` ends unfinished tasks as interrupted, instead of continuing those that
+        can be continued safely. `only` is one task to take over, of any program.
         """
         if unfinished not in {"continue", "end"}:
             raise ValueError(f"unfinished is 'continue' or 'end', not {unfinished!r}")
@@ -353,7 +251,7 @@ class Supervisor:
             if not self._pulse.is_beating:
                 raise Refused(NOT_RUNNING)
             claimed = await self._store(self._store.tasks.claim, self._context.owner, only)
-            # Of our own, what a ledger that could not be written left without a driver.
+            # And our own that lost their driver while the ledger could not be written.
             here = {*self._context.lives, *self._context.at_work.values()}
             claimed += await self._store(self._store.tasks.left, self._context.owner, here)
             origin: Origin = "recovered" if unfinished == "continue" else "to end"
@@ -366,13 +264,13 @@ class Supervisor:
                     if task in self._context.unrecorded:
                         run, turn = self._context.unrecorded.pop(task)
                         life.signals[run] = turn
-                    handles.append(self._living.begin(life))
+                    handles.append(self._live_tasks.begin(life))
         return tuple(handles)
 
     async def tell_parent(self, announcement: Announcement) -> None:
-        """Deliver a result to its supervised parent's session; one of several ways to `deliver`.
+        """Deliver a result to its supervised parent's session; can be given as `deliver`.
 
-        A parent that has ended leaves it to its own parent; with nobody left, it is suspended.
+        If the parent has ended, its own parent gets it; if all have, the result is suspended.
         """
         result = announcement.result
         seen = await self._store(self._store.tasks.look, result.task_id)
@@ -392,7 +290,7 @@ class Supervisor:
         raise Undeliverable("nobody who asked for it is at work any more")
 
     async def close(self) -> None:
-        """Stop; agents at work are ended, and their tasks are left to whoever recovers them."""
+        """Stop: abort the agents at work, and leave their tasks to recovery."""
         if self._closing is None:
             if not self._pulse.is_beating:
                 return
@@ -410,35 +308,35 @@ class Supervisor:
             await asyncio.wait(drivers, timeout=self._settings.abort_patience)
         busy = [life for life in lives if life.sending is not None]
         await asyncio.gather(*(life.abort(self._settings.abort_patience) for life in busy))
-        await self._context.finish_asides()
+        await self._context.finish_background()
         await self._pulse.retire()
         self._store.close()
 
     async def _start(self, session: Session, task: Task) -> Handle:
         if not self._pulse.is_beating:
             raise Refused(NOT_RUNNING)
-        entering = self._context.begin(self._entering.enter(session, task))
+        entering = self._context.begin(self._new_tasks.enter(session, task))
         try:
             life = await asyncio.shield(entering)
         except asyncio.CancelledError:
             _expect_open(entering)
-            # Nobody will have a handle; but it may be in the ledger.
+            # The caller gets no handle, but the task may be in the ledger.
             self._context.do(self._forsake(entering))
             raise
         if self._context.is_closing:
             await self._store.at_last(self._end_unbegun, life.task_id)
             raise Refused(NOT_RUNNING)
-        return self._living.begin(life)
+        return self._live_tasks.begin(life)
 
     def _end_unbegun(self, task: str) -> None:
         owner, error = self._context.owner, "its supervisor was closed before it began"
         self._store.runs.end(task, owner, "interrupted", error=error)
 
     async def _forsake(self, entering: asyncio.Task[Life]) -> None:
-        """End a task that was entered when whoever wanted it had gone."""
+        """End a task whose caller was cancelled while it was entered."""
         with suppress(Refused):
             life = await entering
-            self._living.begin(life)
+            self._live_tasks.begin(life)
             await self._people.do(life.task_id, "interrupt")
 
     def _reopened(self, ref: Mapping[str, Any], task: str) -> Session | None:
@@ -452,14 +350,14 @@ class Supervisor:
 
 
 def _expect_open(inner: asyncio.Task[Any]) -> None:
-    """Say why something was cancelled, where it was not its caller but our closing."""
+    """Raise Refused if it was our closing, and not the caller, that cancelled."""
     task = asyncio.current_task()
     if inner.cancelled() and (task is None or not task.cancelling()):
         raise Refused(NOT_RUNNING) from None
 
 
 def _awaiting(consumer: Deliver) -> Deliver:
-    """Return a consumer that may be awaited, also for a plain function."""
+    """Return a consumer that can be awaited, also for a plain function."""
 
     async def deliver(announcement: Announcement) -> None:
         returned: object = consumer(announcement)

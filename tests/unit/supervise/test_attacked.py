@@ -163,7 +163,7 @@ def test_a_task_of_the_wrong_shape_is_refused_before_its_agent_starts(world, fie
 
 
 def test_a_fault_of_ours_ends_the_task_and_says_so(world, monkeypatch):
-    monkeypatch.setattr("notyet.supervise.gating.stop_event", lambda *_: 1 / 0)
+    monkeypatch.setattr("notyet.engine.engine.Engine.asks", lambda *_: 1 / 0)
     handle = world.spawn(Agent("done"))
     result = world.result(handle)
     assert (result.ending, result.text) == ("interrupted", "done")
