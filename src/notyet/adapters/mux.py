@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 MOST_CONTINUATIONS = 3  # in a turn
 _CANCELLED = "cancelled"
+_NAME = mux.HOST.name
 
 
 class StopHooksResult(Record, kw_only=True):
@@ -122,9 +123,9 @@ def _gates(project: str, trust: str) -> Found:
     if trust == "given":
         from notyet.config.load import load_vouched
 
-        setup = load_vouched(host_files("mux", project, os.environ))
+        setup = load_vouched(host_files(_NAME, project, os.environ))
     else:
-        setup = load(project, "mux", os.environ)
+        setup = load(project, _NAME, os.environ)
     return _of_mux(setup)
 
 
@@ -136,14 +137,14 @@ def _there(workspace: str, here: str, trust: str) -> Line[Found]:
 
 def _gates_there(workspace: str, here: str, trust: str) -> Found:
     if trust != "given":
-        return _of_mux(load(here, "mux", os.environ, workspace=workspace))
+        return _of_mux(load(here, _NAME, os.environ, workspace=workspace))
     from notyet.config.host_files import Project, project_files
     from notyet.config.load import PATIENCE, load_vouched
     from notyet.config.remote import RemoteTree
 
-    tree = RemoteTree(workspace, PATIENCE, ("mux",))
+    tree = RemoteTree(workspace, PATIENCE, (_NAME,))
     project = Project(folder=workspace, tree=tree, here=here)
-    files = project_files("mux", project, os.environ, lambda _path: False)
+    files = project_files(_NAME, project, os.environ, lambda _path: False)
     gates, warnings = _of_mux(load_vouched(files))
     if tree.unseen:
         warnings += (f"the files of {workspace} cannot be read: {tree.unseen}",)
@@ -157,5 +158,5 @@ def _placed(gate: Gate) -> Gate:
 
 
 def _of_mux(setup: Setup) -> Found:
-    gates = [gate for gate in setup.gates if gate.check.speaks == "mux"]
+    gates = [gate for gate in setup.gates if gate.check.speaks == _NAME]
     return tuple(gates), (*setup.warnings, *setup.distrust)

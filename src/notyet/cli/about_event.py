@@ -12,7 +12,7 @@ from notyet.core.event import StopEvent
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
 from notyet.errors import NotyetError
-from notyet.hosts import HOSTS, host_named
+from notyet.hosts import DEFAULT, HOSTS, host_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 EVENTS = {"stop": "agent", "subagent_stop": "subagent"}
 NAMES = ("agent_type", "agent_id", "agent_name")
 _MADE_UP = "made-up"  # the session, and the subagent, of a stop that nobody sent
-_FIRST = "claude"  # whose words are spoken where nobody says otherwise, as in the hook
 _STDIN = "-"
 _MOST_BYTES = 32 * 1024 * 1024 + 1  # one more than the hook takes, which then says so
 
@@ -86,16 +85,16 @@ def about(args: argparse.Namespace, cwd: str) -> About:
     # Only a subagent has such names here; a main agent has one only if its payload says so.
     if not args.event and not changes.keys().isdisjoint(NAMES):
         changes["scope"] = "subagent"
-    return _made_up(args.as_host or _FIRST, cwd, changes)
+    return _made_up(args.as_host or DEFAULT, cwd, changes)
 
 
 def read(stop: About, environ: Mapping[str, str]) -> StopEvent:
     """Read a stop as its host's hook reads it. Raises NotyetError for what is none."""
-    from notyet.hook.unusual import LIKE_CLAUDE
+    from notyet.hosts.detect import LIKE_DEFAULT
 
     host = stop.spoken
-    if host in LIKE_CLAUDE:
-        host = _FIRST
+    if host in LIKE_DEFAULT:
+        host = DEFAULT
     if host not in HOSTS:
         known = ", ".join(HOSTS)
         raise NotyetError(

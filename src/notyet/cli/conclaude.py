@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from notyet.config.document import did_you_mean
+from notyet.hosts.conclaude import HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         return 1
     from notyet.hook.main import serve
 
-    argv = ["--host", "conclaude", "--event", words[0]]
+    argv = ["--host", HOST.name, "--event", words[0]]
     if args.agent:
         argv += ["--agent", args.agent]
     return serve(argv)

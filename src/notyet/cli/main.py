@@ -12,6 +12,7 @@ from importlib import import_module
 from types import MappingProxyType
 
 from notyet import __version__
+from notyet.hosts import TABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION = "The stop gate for AI agents: agents say done, notyet checks."
+_OF_HOSTS = tuple(name for name, row in TABLE.items() if row.is_command)
 COMMANDS = {
     "init": "notyet.cli.init",
     "install": "notyet.cli.install",
@@ -46,7 +48,7 @@ COMMANDS = {
     "tasks": "notyet.cli.tasks",
     "log": "notyet.cli.log",
     "hook": "notyet.cli.hook",
-    "conclaude": "notyet.cli.conclaude",
+    **{name: f"notyet.cli.{name}" for name in _OF_HOSTS},
     "validate": "notyet.cli.validate",
     "schema": "notyet.cli.schema",
     "completion": "notyet.cli.completion",
@@ -58,7 +60,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Every day": ("check", "status"),
     "Look back": ("log", "replay"),
     "Agents": ("with", "tasks"),
-    "Plumbing": ("hook", "conclaude", "validate", "schema", "completion", "demo"),
+    "Plumbing": ("hook", *_OF_HOSTS, "validate", "schema", "completion", "demo"),
 }
 EXAMPLES: Examples = (
     ("notyet demo", "watch scripted agents meet the gates; nothing is changed"),
@@ -114,7 +116,7 @@ def _run(words: list[str]) -> int:
     try:
         args = parsed(words)
     except SystemExit as error:
-        if error.code and words[:1] == ["conclaude"]:
+        if error.code and words[:1] and words[0] in _OF_HOSTS:
             return 1  # argparse exits 2, which sends an agent back
         raise
     try:
@@ -124,7 +126,7 @@ def _run(words: list[str]) -> int:
             raise
         other = ", or use --all" if hasattr(args, "all") else ""
         _complain(f"this folder is gone; go to another one{other}", args.command)
-        return 1 if args.command == "conclaude" else 2
+        return 1 if args.command in _OF_HOSTS else 2
 
 
 def _has_folder() -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from notyet.cli.person import refuse, why_refused, write_down
 from notyet.cli.terminal import waiting
 from notyet.cli.trusting import Show, files_there, files_to_trust, folder_there, offer, records
-from notyet.config.files import CONCLAUDE, NAME, READABLE, above, known_as
+from notyet.config.files import NAME, above, known_as
 from notyet.config.find import has_record, state_folder
 from notyet.config.host_files import looked_for
 from notyet.config.load import PATIENCE
@@ -17,6 +17,7 @@ from notyet.config.remote import RemoteTree
 from notyet.config.shape import meant_workspace
 from notyet.core.remote import is_remote
 from notyet.core.text import visible
+from notyet.hosts.files import ABOVE, READABLE
 
 if TYPE_CHECKING:
     import argparse
@@ -148,8 +149,8 @@ def _around(place: str, state: str) -> list[str]:
     """Return the files that may count for a folder."""
     every, projects = looked_for(READABLE)
     # Of these only the nearest one counts; one further up belongs to another project.
-    nearest = [_nearest(place, names, state) for names in ((NAME,), CONCLAUDE)]
-    names = [name for name in (*every, *projects) if name not in (NAME, *CONCLAUDE)]
+    nearest = [_nearest(place, names, state) for names in ((NAME,), tuple(ABOVE))]
+    names = [name for name in (*every, *projects) if name not in (NAME, *ABOVE)]
     others = [os.path.join(folder, name) for folder in above(place) for name in names]
     return [*filter(None, nearest), *others]
 

@@ -13,7 +13,6 @@ from notyet.cli.terminal import Style
 from notyet.config.files import (
     NAME,
     NATIVE,
-    READABLE,
     ConfigFile,
     above,
     is_config_name,
@@ -30,6 +29,7 @@ from notyet.config.trust import candidate, grant, hosts_read
 from notyet.core.gate import Command
 from notyet.core.remote import is_remote, remote_from
 from notyet.core.text import visible
+from notyet.hosts.files import EXECUTABLE, READABLE, format_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -120,7 +120,7 @@ def _commands(check: object, found: Candidate) -> list[str]:
     """Return everything that would run, line by line."""
     assert isinstance(check, Command)
     options = check.options
-    if found.file.kind.startswith("mux-"):
+    if format_of(found.file.kind) == EXECUTABLE:
         return ["the file itself"]
     text = str(options.get("python") or check.line)
     before = [f"{name}={value}" for name, value in check.env]

@@ -15,7 +15,6 @@ from notyet.config.document import Mistake
 from notyet.config.files import (
     NAME,
     NATIVE,
-    READABLE,
     ConfigFile,
     known_as,
     native_files,
@@ -29,6 +28,7 @@ from notyet.config.schema import examine
 from notyet.core.record import as_dict, replace
 from notyet.core.text import visible
 from notyet.hosts import host_named
+from notyet.hosts.files import READABLE
 from notyet.status.waits import waits_here
 
 if TYPE_CHECKING:

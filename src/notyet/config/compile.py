@@ -18,7 +18,9 @@ from notyet.config.settings import Settings
 from notyet.core.gate import Command, Gate, Match, Source
 from notyet.core.record import replace
 from notyet.core.remote import is_remote, remote_from
-from notyet.hosts import PATIENCE
+from notyet.hosts import command_face
+from notyet.hosts.files import EXECUTABLE, format_of, host_of
+from notyet.hosts.hooks_block import gates, starters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,15 +32,8 @@ if TYPE_CHECKING:
     Path = tuple[str | int, ...]
 
 
-_HOOKS: dict[str, tuple[str, str]] = {
-    "claude": ("claude", "hooks"),
-    "codex": ("codex", "hooks"),
-    "codex-toml": ("codex", "hooks-toml"),
-    "mux": ("mux", "hooks"),
-}
 _SHELLS = ("bash", "sh", "dash", "zsh", "ksh")
 _LONGEST_SCRIPT = 100_000  # bytes; the system refuses an argument of 128 KiB
-_EXECUTABLES = {"mux-stop": "agent", "mux-subagent-stop": "subagent"}
 
 
 def compile_text(
@@ -54,12 +49,13 @@ def compile_text(
         if is_remote(path):
             return _without_openclaw(settings) if settings.openclaw else settings
         return _with_openclaw(settings) if settings.openclaw else settings
-    if kind in _EXECUTABLES:
+    host, form = host_of(kind), format_of(kind)
+    if form == EXECUTABLE:
         settings = _executable(text, path, kind, tree)
-    elif kind == "conclaude":
-        settings = _conclaude(text, path)
+    elif form == host.name:
+        settings = _own_format(text, path, host.name)
     else:
-        settings = _hooks(text, path, *_HOOKS[kind])
+        settings = _hooks(text, path, host.name, form)
     return _moved(settings, path, kind) if is_remote(path) else settings
 
 
@@ -78,8 +74,6 @@ def _moved(settings: Settings, path: str, kind: str) -> Settings:
 
 
 def _hooks(text: str, path: str, speaks: str, form: str) -> Settings:
-    from notyet.hosts.hooks_block import gates, starters
-
     examined = examine(text, path, form)
     warnings: list[Mistake] = []
 
@@ -100,11 +94,9 @@ def _hooks(text: str, path: str, speaks: str, form: str) -> Settings:
     )
 
 
-def _conclaude(text: str, path: str) -> Settings:
-    from notyet.hosts.conclaude import gates
-
-    examined = examine(text, path, "conclaude")
-    found = gates(examined.value, path, lambda where: _line(examined, where))
+def _own_format(text: str, path: str, host: str) -> Settings:
+    examined = examine(text, path, host)
+    found = command_face(host).gates(examined.value, path, lambda where: _line(examined, where))
     return Settings(
         file=path,
         gates=tuple(found),
@@ -114,7 +106,7 @@ def _conclaude(text: str, path: str) -> Settings:
 
 
 def _executable(text: str, path: str, kind: str, tree: Tree) -> Settings:
-    """Return the gate for Mux's `.mux/stop` (J3).
+    """Return the gate for an executable such as `.mux/stop` (J3).
 
     Of a shell script, the trusted text runs, whatever the file says by then. Another program can
     only run by its path, so it does not run at all once it changed.
@@ -125,12 +117,13 @@ def _executable(text: str, path: str, kind: str, tree: Tree) -> Settings:
         mistake = Mistake(file=path, message="it is not executable, so it is not run", hint=hint)
         return Settings(file=path, mistakes=(mistake,))
     shell = _shell_of(text)
-    by_text = Command(argv=(shell or "bash", "-c", text, itself), speaks="mux") if shell else None
+    host = host_of(kind)
+    by_text = Command(argv=(shell, "-c", text, itself), speaks=host.name) if shell else None
     gate = Gate(
-        name=f"mux {'/'.join(path.split('/')[-2:])}",
-        check=by_text or Command(argv=(itself,), speaks="mux", options={"by_path": True}),
-        match=Match(events=(_EXECUTABLES[kind],)),  # type: ignore[arg-type]  # a scope
-        timeout=PATIENCE["mux"],
+        name=f"{host.name} {'/'.join(path.split('/')[-2:])}",
+        check=by_text or Command(argv=(itself,), speaks=host.name, options={"by_path": True}),
+        match=Match(events=("subagent" if "-subagent-" in kind else "agent",)),
+        timeout=host.timeout,
         source=Source(path, 1),
     )
     return Settings(file=path, gates=(gate,))

@@ -47,12 +47,9 @@ if TYPE_CHECKING:
 
 
 __all__ = (
-    "CONCLAUDE",
-    "FOLDERS",
     "LOCAL_TREE",
     "NAME",
     "NATIVE",
-    "READABLE",
     "ConfigFile",
     "LocalTree",
     "about_folder",
@@ -71,10 +68,6 @@ __all__ = (
 )
 
 NATIVE = "notyet"
-READABLE = ("claude", "codex", "mux", "conclaude")  # hosts whose files can hold gates for us
-FOLDERS = (".claude", ".codex", ".mux", ".xum")  # where hosts keep a project's files
-CONCLAUDE = (".conclaude.yaml", ".conclaude.yml")
-_USER_FOLDERS = (".config", *FOLDERS)
 
 
 class LocalTree:
@@ -109,7 +102,7 @@ class ConfigFile(Record, kw_only=True):
     """A file that may hold gates."""
 
     path: str  # of one in a workspace, its address: ssh://host/path
-    kind: str  # "notyet", "claude", "codex", "codex-toml", "mux", "mux-stop", "conclaude", ...
+    kind: str  # NATIVE, or one of a host's kinds of files
     own: bool = False  # the user's, outside every project: in force without trust
     is_gone: bool = False  # it was trusted, and removed since
     tree: Tree = LOCAL_TREE
@@ -127,14 +120,19 @@ class ConfigFile(Record, kw_only=True):
     def project(self) -> str:
         """The folder that the file is about: around `.claude` and the like."""
         folder = parent(self.path)
-        is_around = self.kind != NATIVE and light.basename(folder) in FOLDERS
-        return parent(folder) if is_around else folder
+        if self.kind == NATIVE:
+            return folder
+        from notyet.hosts.files import FOLDERS
+
+        return parent(folder) if light.basename(folder) in FOLDERS else folder
 
 
 def is_config_name(path: str) -> bool:
     """Return True if a path can only name a configuration file, not a folder."""
+    from notyet.hosts.files import ABOVE, FOLDERS
+
     folder, name = light.split(path)
-    return name in (NAME, *CONCLAUDE) or light.basename(folder) in FOLDERS
+    return name in (NAME, *ABOVE) or light.basename(folder) in FOLDERS
 
 
 def about_folder(path: str) -> str:
@@ -184,8 +182,11 @@ def is_own(path: str, cwd: str) -> bool:
     inside = root.rstrip("/") + "/"
     if not root or not (path.startswith(inside) or light.realpath(path).startswith(inside)):
         return True
+    from notyet.hosts.files import FOLDERS
+
     home = real_home()
-    return bool(home) and path.startswith(tuple(f"{home}/{name}/" for name in _USER_FOLDERS))
+    own = tuple(f"{home}/{name}/" for name in (".config", *FOLDERS))
+    return bool(home) and path.startswith(own)
 
 
 def real_home() -> str:

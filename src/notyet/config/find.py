@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from notyet import light
+from notyet.hosts import TABLE
 from notyet.light import config_home, is_remote, real_folder, state_home
 
 TYPE_CHECKING = False
@@ -10,9 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 NAME = "notyet.toml"
-# Hosts that do not run their own files, so that we do it for them (J8). Claude Code is what calls
-# us as conclaude.
-READ_FOR = {"mux": ("mux",), "conclaude": ("conclaude",)}
 OFF_VARIABLE = "NOTYET_DISABLE"
 _OFF = frozenset({"1", "true", "yes", "on"})
 MOST_BYTES = 4 * 1024 * 1024  # of a configuration file
@@ -34,7 +32,7 @@ def projects_files(
 
     The arguments are those of `load`. Return None also if notyet may be switched off.
     """
-    if only or workspace or not cwd or host in READ_FOR:
+    if only or workspace or not cwd or TABLE[host].reads_files:
         return None
     state = state_folder(environ)
     if may_be_off(environ) or user_file(environ):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from notyet.config.files import CONCLAUDE, LOCAL_TREE, NAME, ConfigFile, above, is_own, root_of
+from notyet.config.files import LOCAL_TREE, NAME, ConfigFile, above, is_own, root_of
 from notyet.core.record import Record, replace
+from notyet.hosts import host_named
 from notyet.light import home_folder
 
 TYPE_CHECKING = False
@@ -13,26 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from notyet.config.files import Tree
+    from notyet.hosts.host import File, Host
 
-_MUX = (".xum", ".mux")
-_LEVELS = 12  # as far up as conclaude looks (J5)
-_SHARED, _LOCAL = "settings.json", "settings.local.json"
-_EXECUTABLES = ("stop", "subagent_stop")
+_LEVELS = 12  # as far up as files "above" a project count (J5)
 
 
 def looked_for(hosts: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the names to look for in every folder, and those to look for in projects."""
     every, projects = [NAME, ".git"], []
     for host in sorted(hosts):
-        if host == "conclaude":
-            every += CONCLAUDE
-        elif host == "mux":
-            names = (_SHARED, _LOCAL, *_EXECUTABLES)
-            projects += [f"{folder}/{name}" for folder in _MUX for name in names]
-        elif host == "codex":
-            projects += [".codex/hooks.json", ".codex/config.toml"]
-        else:
-            projects += [f".claude/{name}" for name in (_SHARED, _LOCAL)]
+        for scope, path, _ in (file for group in host_named(host).files for file in group):
+            if scope == "above":
+                every.append(path)
+            elif scope != "user":
+                projects.append(path)
     return every, projects
 
 
@@ -92,50 +87,34 @@ def project_files(
     host: str, project: Project, environ: Mapping[str, str], is_trusted: Callable[[str], bool]
 ) -> list[ConfigFile]:
     """Do the same for a project that may be elsewhere; the user's own files are always here."""
-    home = home_folder(environ)
-    if host == "mux":
-        return _mux(project, home, is_trusted)
-    if host == "conclaude":
-        folders = above(project.folder)[: _LEVELS + 1]
-        files = [
-            replace(project, folder=folder).file(name, "conclaude")
-            for folder in folders
-            for name in CONCLAUDE
+    data = host_named(host)
+    found: list[ConfigFile] = []
+    for group in data.files:
+        candidates = [
+            file for entry in group for file in _candidates(data, entry, project, environ)
         ]
-        return _first(files, is_trusted)
-    if host == "codex":
-        user = environ.get("CODEX_HOME") or (os.path.join(home, ".codex") if home else "")
-        kinds = (("hooks.json", "codex"), ("config.toml", "codex-toml"))
-        candidates = [project.users(user, name, kind) for name, kind in kinds]
-        candidates += [project.file(f".codex/{name}", kind) for name, kind in kinds]
-    else:
-        user = environ.get("CLAUDE_CONFIG_DIR") or (os.path.join(home, ".claude") if home else "")
-        candidates = [project.users(user, _SHARED, "claude")]
-        if user == os.path.join(project.folder, ".claude"):  # they work in their home
-            candidates.append(project.users(user, _LOCAL, "claude"))
-        else:
-            candidates += [project.file(f".claude/{name}", "claude") for name in (_SHARED, _LOCAL)]
-    return _there(candidates, is_trusted)
-
-
-def _mux(project: Project, home: str, is_trusted: Callable[[str], bool]) -> list[ConfigFile]:
-    """Return Mux's settings and executables; Mux was renamed, so `.xum` comes first (J2, J3)."""
-
-    def theirs(name: str, kind: str) -> list[ConfigFile]:
-        return [project.file(f"{base}/{name}", kind) for base in _MUX if project.folder]
-
-    def users(name: str, kind: str) -> list[ConfigFile]:
-        folders = [os.path.join(home, base) for base in _MUX if home]
-        return [project.users(folder, name, kind) for folder in folders]
-
-    found = _first(users(_SHARED, "mux"), is_trusted)
-    for name in (_SHARED, _LOCAL):
-        found += _first(theirs(name, "mux"), is_trusted)
-    for name, kind in (("stop", "mux-stop"), ("subagent_stop", "mux-subagent-stop")):
-        is_home = project.folder == home  # where all is the user's
-        executables = [] if is_home else theirs(name, kind)
-        found += _first([*executables, *users(name, kind)], is_trusted)
+        if group[0][0] == "above":  # both names in the nearest folder first
+            candidates.sort(key=lambda file: -len(os.path.dirname(file.path)))
+        found += _first(candidates, is_trusted)
     return found
+
+
+def _candidates(
+    host: Host, entry: File, project: Project, environ: Mapping[str, str]
+) -> list[ConfigFile]:
+    """Return where a file of a host can be."""
+    scope, path, kind = entry
+    if scope == "above":
+        folders = above(project.folder)[: _LEVELS + 1]
+        return [replace(project, folder=folder).file(path, kind) for folder in folders]
+    folder, name = os.path.split(path)
+    home = home_folder(environ)
+    users = environ.get(host.home_variable) or (os.path.join(home, folder) if home else "")
+    if scope == "user":
+        return [project.users(users, name, kind)] if users else []
+    if users == os.path.join(project.folder, folder):  # the user works in the home folder
+        return [project.users(users, name, kind)] if scope == "local" else []
+    return [project.file(path, kind)] if project.folder else []
 
 
 def _first(files: list[ConfigFile], is_trusted: Callable[[str], bool]) -> list[ConfigFile]:

@@ -11,53 +11,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# Variables that agents set for the commands they run.
-_VARIABLES = (
-    "AI_AGENT",
-    "CLAUDECODE",
-    "CLAUDE_CODE_SESSION_ID",
-    "CODEX_SANDBOX",
-    "CODEX_THREAD_ID",
-    "COPILOT_CLI",
-    "CRUSH",
-    "CURSOR_AGENT",
-    "GEMINI_CLI",
-    "MUX_WORKSPACE_ID",
-    "NOTYET_INSIDE",
-    "NOTYET_SUPERVISED",
-    "OPENCODE",
-    "QWEN_CODE",
-    "XUM_RUNTIME",
-    "XUM_WORKSPACE_ID",
-)
-_PROGRAMS = frozenset(
-    {
-        "amp",
-        "claude",
-        "codex",
-        "copilot",
-        "crush",
-        "cursor-agent",
-        "droid",
-        "gemini",
-        "goose",
-        "mux",
-        "neovate",
-        "opencode",
-        "qwen",
-        "xum",
-    }
-)
+_OURS = ("NOTYET_INSIDE", "NOTYET_SUPERVISED")
 _MOST_ANCESTORS = 64
 
 
 def inside_agent(environ: Mapping[str, str]) -> str:
     """Say which agent runs this process, or by which sign one does; empty for a person."""
-    for name in _VARIABLES:
+    from notyet.hosts.others import every_program
+
+    programs = every_program()
+    for name in sorted({*_OURS, *(name for host in programs for name in host.inside)}):
         if environ.get(name):
             return f"{name} is set"
+    names = {host.program for host in programs} - {""}
     for program in _ancestors(os.getpid()):
-        if program.split("-")[0] in _PROGRAMS or program in _PROGRAMS:  # as in claude-2.1
+        if program.split("-")[0] in names or program in names:  # as in claude-2.1
             return f"{program} is among the programs that started this one"
     return ""
 

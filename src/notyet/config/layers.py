@@ -57,14 +57,22 @@ def merged_gates(loaded: Loaded) -> tuple[Gate, ...]:
     for file, settings in loaded.layers:
         for gate in _gates(loaded, file, settings):
             key: object = gate.name
-            if file.kind in {"claude", "mux"}:
+            same = "" if file.kind == NATIVE else _same_command(file.kind)
+            if same:
                 key = (file.kind, gate.match, gate.check.line)  # type: ignore[union-attr]  # a Command
-            elif file.kind != "notyet":
+            elif file.kind != NATIVE:
                 key = (file.path, gate.name)
-            if key in merged and file.kind == "claude" and not is_remote(file.path):
+            if key in merged and same == "once" and not is_remote(file.path):
                 continue
             merged[key] = gate
     return _with_own_names(merged.values())
+
+
+def _same_command(kind: str) -> str:
+    """Return what becomes of a command that stands in several files of a host."""
+    from notyet.hosts.files import host_of
+
+    return host_of(kind).same_command
 
 
 def _gates(loaded: Loaded, file: ConfigFile, settings: Settings) -> tuple[Gate, ...]:
@@ -79,7 +87,7 @@ def merged_starters(starters: Iterable[tuple[ConfigFile, Starter]]) -> tuple[Sta
     unique: dict[object, Starter] = {}
     for place, (file, starter) in enumerate(starters):
         key: object = place
-        if file.kind == "claude":
+        if _same_command(file.kind) == "once":
             key = (starter.scope, starter.matcher, starter.check.line)  # type: ignore[union-attr]  # a Command
         unique.setdefault(key, starter)
     return tuple(unique.values())

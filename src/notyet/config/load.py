@@ -5,17 +5,17 @@ from __future__ import annotations
 from notyet.config.files import (
     NAME,
     NATIVE,
-    READABLE,
     ConfigFile,
     known_as,
     native_files,
     own_native,
     real_folder,
 )
-from notyet.config.find import READ_FOR, starts, state_folder
+from notyet.config.find import starts, state_folder
 from notyet.config.layers import Loaded
 from notyet.config.settings import Setup
 from notyet.core.record import Record, replace
+from notyet.hosts import TABLE, host_named
 from notyet.light import getcwd, is_remote, join
 
 TYPE_CHECKING = False
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ("NO_LOOK", "PATIENCE", "Setup", "load", "load_vouched")
 
-# Hosts that run these files themselves, so that notyet does not (J8).
-_LEFT_TO = {"claude": ("claude",), "codex": ("codex",), "conclaude": ("claude",)}
 # Seconds to read the files of a workspace; with 0 it is not connected to, and records of trust are
 # all that is known of it.
 PATIENCE = 20.0
@@ -81,8 +79,9 @@ def load(
         _add_draft(loaded, place, environ, draft)
     else:
         _add_native(loaded, cwd, project, environ)
-    read_for = READABLE if agent else READ_FOR.get(host, ())
-    left_to = _LEFT_TO.get(agent or host, ())
+    # Files that the host runs itself are left to it (J8).
+    read_for = _readable() if agent else (host,) if TABLE[host].reads_files else ()
+    left_to = host_named(agent or host).runs if (agent or host) in TABLE else ()
     if not is_remote(workspace):
         for name in dict.fromkeys((*read_for, *loaded.read_hosts)):
             if name not in left_to:
@@ -93,6 +92,12 @@ def load(
         looking = Looking(environ=environ, here=place, hosts=read_for, left_to=left_to)
         add_files_there(loaded, looking, patience)
     return loaded.setup(event)
+
+
+def _readable() -> tuple[str, ...]:
+    from notyet.hosts.files import READABLE
+
+    return READABLE
 
 
 def _add_native(loaded: Loaded, cwd: str, project: str, environ: Mapping[str, str]) -> None:

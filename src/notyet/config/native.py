@@ -11,6 +11,7 @@ from notyet.config.settings import FileObserver, Settings
 from notyet.core.gate import EVERY_AGENT, Command, Gate, Match, Source
 from notyet.core.remote import LOCAL, is_remote, remote_from
 from notyet.core.verdict import OUTCOMES
+from notyet.hosts.openclaw import NAME as OPENCLAW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def read_native(text: str, file: str, workspace: str = "") -> Settings:
     value = examined.value
     reading = _Reading(file, examined, workspace)
     read = value.get("read", {})
-    openclaw = read.get("openclaw", "")
+    openclaw = read.get(OPENCLAW, "")
     return Settings(
         file=file,
         gates=reading.gates(),

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from notyet.config.document import BadSyntax, Document, Mistake, said
-from notyet.config.files import READABLE
 from notyet.config.readers import READERS
 from notyet.config.schema_hosts import CONCLAUDE, HOOKS
 from notyet.config.shape import (
@@ -32,6 +31,9 @@ from notyet.config.shape import (
 from notyet.core.gate import GATED_ENDINGS
 from notyet.core.limits import Limits
 from notyet.core.verdict import OUTCOMES
+from notyet.hosts import all_hosts, conclaude
+from notyet.hosts.files import READABLE
+from notyet.hosts.openclaw import NAME as OPENCLAW
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -272,7 +274,7 @@ READ = Table(
             doc="Whose own files are read too: the hooks that people wrote for these hosts "
             "become gates.",
         ),
-        "openclaw": Field(
+        OPENCLAW: Field(
             shape=Text(line=True),
             doc="Path of an `openclaw.json`: its "
             "`agents.defaults.subagents.maxSteerRestarts` sets `max_blocks`.",
@@ -281,12 +283,14 @@ READ = Table(
 )
 REPLY = Table(
     fields={
-        "claude": Field(
-            shape=Choice(("context", "block")),
-            default="context",
-            doc='How Claude Code is told to go on: `"context"` as added context, which keeps its '
+        host.name: Field(
+            shape=Choice(host.reply_styles),
+            default=host.reply_styles[0],
+            doc=f'How {host.title} is told to go on: `"context"` as added context, which keeps its '
             'final answer, or `"block"` as a blocking decision.',
         )
+        for host in all_hosts()
+        if host.reply_styles
     }
 )
 
@@ -334,7 +338,7 @@ class Format:
 
 FORMATS: dict[str, Format] = {
     "notyet": Format(shape=NATIVE, syntax="toml", page="notyet.toml", title="notyet.toml"),
-    "conclaude": Format(
+    conclaude.HOST.name: Format(
         shape=CONCLAUDE, syntax="yaml", page="conclaude.yaml", title=".conclaude.yaml"
     ),
     "hooks": Format(

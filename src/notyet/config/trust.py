@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from notyet.config.layers import Loaded
     from notyet.config.settings import Settings
 
-_STARTING = ("claude", "codex", "codex-toml")  # kinds of files with hooks for starts
-
 
 class Candidate(Record, kw_only=True):
     """A file that can be trusted: what it says now, and what was trusted before."""
@@ -224,8 +222,11 @@ def _put_in_force(
             "it to ~/.config/notyet/notyet.toml"
         )
     settings = _placed(loaded, file, record, settings)
-    if loaded.agent and file.kind in _STARTING:
-        _add_starters(loaded, file, record)
+    if loaded.agent and file.kind != NATIVE:
+        from notyet.hosts.files import host_of
+
+        if host_of(file.kind).starts:
+            _add_starters(loaded, file, record)
     loaded.put(file, settings)
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from notyet.core.matcher import Kind
     from notyet.core.remote import Remote
 
-    Speaks = Literal["notyet", "openclaw"]
 
 # Who reads how a command ended (table F); each is a module of `notyet.hosts`.
 COMMAND_DIALECTS = ("notyet", "claude", "codex", "mux", "conclaude")
@@ -93,7 +92,7 @@ class Function(Record):
     """A check: call this, plain or `async`. `speaks` says in which shape it is called."""
 
     call: Callable[..., Any]
-    speaks: Speaks = "notyet"
+    speaks: str = "notyet"
 
     def _validate(self) -> None:
         if not callable(self.call):

@@ -8,7 +8,7 @@ from notyet.core.text import bounded, joined
 from notyet.core.verdict import Allow, Problem
 from notyet.engine.questions import command_question, transcripts_for
 from notyet.hosts import start_face
-from notyet.hosts.starts import STARTING, read_return, write_start
+from notyet.hosts.starts import DIALECT, STARTING, read_return, write_start
 from notyet.run.drive import Stage
 from notyet.run.functions import Question
 
@@ -53,7 +53,7 @@ def handler(name: str, call: Callable[..., Any], place: int) -> Starter:
 
     return Starter(
         name=f"{name}[{place}] {name_of(call)}",
-        check=Function(call, "openclaw"),
+        check=Function(call, DIALECT),
         scope=STARTING[name],
     )
 
@@ -98,7 +98,7 @@ def _joined(reports: Sequence[Report], warn: Callable[[str], None]) -> str:
 
 def _arguments(entry: Entry, event: StartEvent) -> tuple[Any, ...]:
     speaks = entry.starter.check.speaks
-    return write_start(event) if speaks == "openclaw" else (event.__copy__(),)
+    return write_start(event) if speaks == DIALECT else (event.__copy__(),)
 
 
 def _command(

@@ -21,7 +21,7 @@ from notyet.hook.process import (
     host_started_at,
     read_stdin,
 )
-from notyet.hosts import HOSTS, SILENCE, Reply, host_named, time_to_answer
+from notyet.hosts import DEFAULT, HOSTS, SILENCE, Reply, host_named, time_to_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Hook:
         self.call = call
         self.before_commands = before_commands
         self.environ = call.environ
-        self.host = call.options.host or "claude"
+        self.host = call.options.host or DEFAULT
         self.workspace = ""  # chosen by a caller in a host's place; may be "local"
         self.said = call.said
         self.event: StopEvent | None = None
@@ -198,10 +198,11 @@ class Hook:
         if self.call.host in HOSTS:
             self.host = self.call.host
             return ""
-        from notyet.hook.unusual import LIKE_CLAUDE, is_stop
+        from notyet.hook.unusual import is_stop
+        from notyet.hosts.detect import LIKE_DEFAULT
 
         unknown = self.call.host
-        if unknown not in LIKE_CLAUDE or not is_stop(payload):
+        if unknown not in LIKE_DEFAULT or not is_stop(payload):
             return unknown
         self.call.is_from(self.host)
         self.said.append(f"this looks like {unknown}; it is answered as Claude Code")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from notyet.hosts import Reply
     from notyet.ledger.stops import Ledger
 
-# They copied Claude Code's format, and take its `decision: block` at a stop.
-LIKE_CLAUDE = frozenset({"vscode", "qwen", "droid", "junie"})
 PROBE = "NOTYET_PROBE"  # the variable that marks a probe, with the name of its session
 PROBE_SESSION = "notyet-status-"  # how that begins; no host names a session so
 WOULD_RUN_NOTHING = "would ask nothing"

@@ -41,28 +41,39 @@ class Row:
 
     `hooks` is the module that runs hook commands written for the host. `timeout` is how many
     seconds the host waits for a hook whose registration does not say (E6, E9). `silence` is the
-    stdout that allows a stop without a word, for hosts that run their own hooks; None: notyet
-    reads the host's files itself, so no stop can be answered before that.
+    stdout that allows a stop without a word; None: that depends on more. `reads_files`: notyet
+    runs the hooks in the host's own files, because the host does not (J8). `is_command`: hosts can
+    also call `notyet NAME EVENT`.
     """
 
     def __init__(
-        self, module: str, *, hooks: str = "", timeout: float = 600.0, silence: str | None = None
+        self,
+        module: str,
+        *,
+        hooks: str = "",
+        timeout: float = 600.0,
+        silence: str | None = None,
+        reads_files: bool = False,
+        is_command: bool = False,
     ) -> None:
         self.module = module
         self.hooks = hooks
         self.timeout = timeout
         self.silence = silence
+        self.reads_files = reads_files
+        self.is_command = is_command
 
 
 TABLE = {
     "claude": Row("claude", hooks="claude.hooks", silence=""),
     "codex": Row("codex", hooks="codex.hooks", silence="{}"),
-    "mux": Row("mux", hooks="mux", timeout=10.0),
-    "conclaude": Row("conclaude", hooks="conclaude"),
+    "mux": Row("mux", hooks="mux", timeout=10.0, reads_files=True),
+    "conclaude": Row("conclaude", hooks="conclaude", reads_files=True, is_command=True),
     "notyet": Row("native_host", hooks="native"),
     "gemini": Row("gemini", timeout=60.0, silence=""),
 }
 HOSTS = tuple(TABLE)
+DEFAULT = "claude"  # the host that speaks as a payload in which nothing tells another
 PATIENCE = {name: row.timeout for name, row in TABLE.items()}
 SILENCE = {
     name: Reply(stdout=row.silence) for name, row in TABLE.items() if row.silence is not None

@@ -66,8 +66,9 @@ HOST = Conclaude(
     title="conclaude",
     cap=claude.HOST.cap,
     cap_variable=claude.HOST.cap_variable,
-    has_context=False,
+    starts={},
     files=((("above", ".conclaude.yaml", "conclaude"), ("above", ".conclaude.yml", "conclaude")),),
+    formats={"conclaude": "conclaude"},
     runs=claude.HOST.runs,
 )
 

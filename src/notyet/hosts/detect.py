@@ -6,6 +6,8 @@ environment: agents started inside another's terminal inherit its variables.
 
 from __future__ import annotations
 
+from notyet.hosts import DEFAULT
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
     Payload = Mapping[str, Any]
 
+# They copied the format of the default host, and take its `decision: block` at a stop.
+LIKE_DEFAULT = frozenset({"vscode", "qwen", "droid", "junie"})
 _MUX_SESSIONS = ("/.mux/sessions/", "/.xum/sessions/")
 
 
@@ -71,4 +75,4 @@ def detect(payload: Payload) -> str:
     for host, fits in _SIGNS:
         if fits(payload):
             return host
-    return "claude"
+    return DEFAULT

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from notyet.core.event import Scope, StartEvent, StopEvent
@@ -38,6 +38,11 @@ class CommandFace(Protocol):
 
     def read_reply(self, gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
         """Read how a command ended."""
+
+    def gates(
+        self, settings: Mapping[str, Any], file: str, line_of: Callable[[Any], int]
+    ) -> list[Gate]:
+        """Return the gates of a file in the host's own format; only a host that has one."""
 
 
 class StartFace(Protocol):

@@ -19,7 +19,6 @@ HOST = Host(
     fields={"turn_id": (), "last_message": ()},
     flag_is_reliable=False,  # false again as soon as the continuation used a tool
     project_variable="GEMINI_PROJECT_DIR",
-    has_context=False,
     timeout_unit=0.001,
     settings={"user": ".gemini/settings.json", "project": ".gemini/settings.json"},
     inside=("GEMINI_CLI",),

@@ -60,11 +60,11 @@ class Host:
 
     # What it understands.
     block_word = "block"
+    reply_styles: tuple[str, ...] = ()  # ways of blocking that `[reply]` chooses from
     longest_reason = 30_000
     longest_context = 9_000
     measured_in = "characters"  # or "utf-8" bytes, or "utf-16" units
     has_notes = True  # shows `systemMessage` to its user; else notes go to stderr
-    has_context = True  # adds `additionalContext` of a start to what the agent reads
     halts = True  # `continue: false` ends the turn
 
     # Its files. Scopes are user, project, local and above (the project or a folder above it).
@@ -73,6 +73,8 @@ class Host:
     settings: Mapping[str, str] = {}  # scope: the file that `notyet install` writes to
     # Hooks that people wrote for it and that become gates: of each group the first that is there.
     files: tuple[tuple[File, ...], ...] = ()
+    formats: Mapping[str, str] = {}  # kind of file: hooks, hooks-toml, executable, or its own
+    same_command = ""  # in several files: runs "once", or the later one "replaces" the earlier
     runs: tuple[str, ...] = ()  # the hosts whose files it runs by itself (J8)
     inside: tuple[str, ...] = ()  # variables that it sets for the commands of its agents
     command_line: Mapping[str, Any] = {}  # how to run it headless: see `others.CommandLine`

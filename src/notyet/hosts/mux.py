@@ -29,7 +29,7 @@ HOST = Host(
     program="mux",
     tested="0.24.0",
     has_notes=False,
-    has_context=False,
+    starts={},
     files=(
         _either("user", "settings.json", "mux"),
         _either("project", "settings.json", "mux"),
@@ -38,6 +38,8 @@ HOST = Host(
         _either("project", "subagent_stop", "mux-subagent-stop")
         + _either("user", "subagent_stop", "mux-subagent-stop"),
     ),
+    formats={"mux": "hooks", "mux-stop": "executable", "mux-subagent-stop": "executable"},
+    same_command="replaces",
     inside=("MUX_WORKSPACE_ID", "XUM_RUNTIME", "XUM_WORKSPACE_ID"),
 )
 

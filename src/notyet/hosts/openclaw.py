@@ -12,6 +12,7 @@ from notyet.core.record import made
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Problem
 from notyet.hosts.native import VERDICTS
+from notyet.hosts.starts import DIALECT
 from notyet.hosts.view import View, snake
 
 TYPE_CHECKING = False
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from notyet.core.event import Scope, StopEvent, Usage
     from notyet.core.verdict import Decision, Halt
 
+NAME = DIALECT  # the key of `[read]` that names its file
 _ALLOW = Allow()
 _PATIENCE = 600.0  # seconds for one handler; a hung one must not hold the agent for ever
 _OUTCOMES = {"done": "ok", "error": "error", "timeout": "timeout"}
@@ -94,7 +96,7 @@ def gate(name: str, handler: Callable[..., Any], priority: int, step: int) -> Ga
     """Return the gate for a handler: one after another by priority, also after errors (C2)."""
     return Gate(
         name=f"{name}[{step}] {name_of(handler)}",
-        check=Function(handler, "openclaw"),
+        check=Function(handler, NAME),
         match=Match(events=(DECIDING[name],), endings=GATED_ENDINGS),
         priority=priority,
         step=step,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # The names that handlers are registered under, and whose start each is about.
 STARTING: dict[str, Scope] = {"session_start": "agent", "subagent_start": "subagent"}
+DIALECT = "openclaw"  # of these handlers
 _KEY = "additional_context"
 
 

@@ -15,6 +15,7 @@ from notyet.core.note import UNCHECKED
 from notyet.core.record import Record, replace
 from notyet.core.remote import is_remote
 from notyet.core.text import listed, visible
+from notyet.hosts.openclaw import NAME as OPENCLAW
 from notyet.status.hosts import SCOPES
 
 TYPE_CHECKING = False
@@ -387,8 +388,8 @@ def _source(name: str, path: str, environ: Mapping[str, str]) -> str:
         return path
     if name in examined.value.get("limits", {}):
         return f"{path}:{document.locate(('limits', name))[0]}"
-    line = document.locate(("read", "openclaw"))[0]
-    return f"{examined.value.get('read', {}).get('openclaw', '')} ({path}:{line})"
+    line = document.locate(("read", OPENCLAW))[0]
+    return f"{examined.value.get('read', {}).get(OPENCLAW, '')} ({path}:{line})"
 
 
 def _text_of(path: str) -> str:

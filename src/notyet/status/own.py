@@ -7,7 +7,7 @@ import tempfile
 from shlex import quote
 from types import MappingProxyType
 
-from notyet.config.files import CONCLAUDE, ConfigFile, known_as, native_files, real_folder, root_of
+from notyet.config.files import ConfigFile, known_as, native_files, real_folder, root_of
 from notyet.config.find import OFF_VARIABLE, has_record, state_folder
 from notyet.config.host_files import host_files
 from notyet.config.off import switched_off
@@ -20,6 +20,7 @@ from notyet.core.remote import is_remote
 from notyet.core.text import visible
 from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended
 from notyet.hook.unusual import PROBE
+from notyet.hosts.files import ABOVE
 from notyet.ledger.file import default_path
 from notyet.status.faults.fault import fault
 from notyet.status.faults.fault import place as at
@@ -131,11 +132,11 @@ def _programs(setup: Setup, environ: Mapping[str, str]) -> Iterator[Fault]:
 
 def _unreadable(path: str) -> Fault:
     """Judge a file of which nothing can be known, and that was not found by looking around."""
-    if os.path.basename(path) not in CONCLAUDE:
+    if os.path.basename(path) not in ABOVE:
         what = "It cannot be read, so none of its gates is in force."
         return fault("config-unreadable", what, where=at(path), fix="make it readable")
     what = "It was trusted with another version of notyet, and must be trusted again."
-    fix = f"run: {ConfigFile(path=path, kind='conclaude').command}"
+    fix = f"run: {ConfigFile(path=path, kind=ABOVE[os.path.basename(path)]).command}"
     return fault("config-unreadable", what, where=at(path), fix=fix)
 
 

@@ -5,6 +5,9 @@ import sys
 import pytest
 
 from notyet.config import inside
+from notyet.hosts import others
+from notyet.hosts.host import Host
+from notyet.hosts.others import every_program
 
 CODE = "import os; from notyet.config.inside import inside_agent; print(inside_agent({}))"
 
@@ -15,7 +18,9 @@ def environ():
 
 
 @pytest.mark.rule("N5")
-@pytest.mark.parametrize("variable", inside._VARIABLES)
+@pytest.mark.parametrize(
+    "variable", ["NOTYET_INSIDE", *(name for host in every_program() for name in host.inside)]
+)
 def test_a_variable_of_an_agent_gives_it_away(variable):
     assert inside.inside_agent({variable: "1"}) == f"{variable} is set"
 
@@ -60,7 +65,8 @@ def test_where_nothing_can_be_found_out_there_is_no_ancestor(monkeypatch):
 def test_the_programs_above_a_process_are_named_nearest_first(monkeypatch):
     names = list(inside._ancestors(os.getpid()))
     assert names
-    monkeypatch.setattr(inside, "_PROGRAMS", frozenset(names[:1]))
+    monkeypatch.setattr(others, "OTHERS", (Host(name="x", program=names[0]),))
+    monkeypatch.setattr(others, "all_hosts", list)
     assert inside.inside_agent({}) == f"{names[0]} is among the programs that started this one"
-    monkeypatch.setattr(inside, "_PROGRAMS", frozenset())
+    monkeypatch.setattr(others, "OTHERS", ())
     assert inside.inside_agent({}) == ""

@@ -126,5 +126,6 @@ def test_asking_loads_next_to_nothing(tmp_path):
         "notyet.config.find",
         "notyet.core",
         "notyet.core.address",
+        "notyet.hosts",
         "notyet.light",
     }

@@ -55,6 +55,7 @@ HOST = Claude(
     tested="2.1.325",
     oldest=(2, 0, 42),  # SubagentStop names its agent
     advised=_CONTEXT_SINCE,
+    reply_styles=("context", "block"),
     cap=8,
     cap_variable="CLAUDE_CODE_STOP_HOOK_BLOCK_CAP",
     measured_in="utf-16",  # longer context is replaced by a preview and a file
@@ -69,6 +70,8 @@ HOST = Claude(
         (("project", ".claude/settings.json", "claude"),),
         (("local", ".claude/settings.local.json", "claude"),),
     ),
+    formats={"claude": "hooks"},
+    same_command="once",
     runs=("claude",),
     inside=("AI_AGENT", "CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),
     command_line={

@@ -46,6 +46,7 @@ HOST = Codex(
         (("project", ".codex/hooks.json", "codex"),),
         (("project", ".codex/config.toml", "codex-toml"),),
     ),
+    formats={"codex": "hooks", "codex-toml": "hooks-toml"},
     runs=("codex",),
     inside=("CODEX_SANDBOX", "CODEX_THREAD_ID"),
     command_line={
