@@ -39,11 +39,13 @@ _LOOK = 20.0  # seconds to look at files in a workspace elsewhere, where there i
 _LAST = 1.0  # seconds for what follows the answer
 TIDY_EVERY = 50  # stops, of which one tidies up
 _WRITE_BACK_EVERY = 4  # stops, of which one shortens the ledger's log
+_served: list[Call] = []
 
 
 def serve(argv: Sequence[str]) -> int:
     """Read stdin, answer on stdout, and return the exit code."""
     call = Call(Options(argv), light.variables(), read_stdin)
+    _served.append(call)  # a ledger that is freed is closed, and the host waits for that checkpoint
     return answer_host(lambda: answer(call, adopt), lambda: _tidy(call))
 
 
@@ -435,7 +437,7 @@ def _tidy(call: Call) -> None:
     if ledger is None or not ledger.newest:
         return
     is_due = ledger.newest % TIDY_EVERY == 0
-    if is_due or ledger.kept_of:
+    if is_due or ledger.logged:
         from notyet.hook.unusual import tidy
 
         tidy(ledger, call.environ, logs_only=not is_due)
