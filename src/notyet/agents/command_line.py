@@ -1,7 +1,7 @@
-"""What the `ref` of a session with a program may hold, and how it is read again.
+"""`CommandLineSession`: an agent's own program, started anew for each turn.
 
-A ref may come from another version of notyet: what is odd in it counts as unknown, so that
-nothing is found out only when an agent has run. It is kept in the ledger, so no secret is in it.
+Its `ref` is kept in the ledger, so it holds no secrets. It may come from another version of notyet:
+invalid values in it count as unknown.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from typing import TYPE_CHECKING
 
 from notyet.agents.formats import FIGURES, READERS, Reading, tell, whole
 from notyet.agents.process import Running, end_orphan
@@ -21,23 +22,22 @@ from notyet.light import loads
 from notyet.run.cannot_start import CannotStart
 from notyet.run.spawn import Job
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
-NOBODY = (0, "", "")  # no process: its number, when it started, and its mark
-_TELLTALES = ("key", "token", "secret", "pass", "credential", "auth", "bearer", "_pat", "pat=")
-_SHAPES = ("sk-", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "akia", "eyj")
+_NO_PROCESS = (0, "", "")  # its number, when it started, and its mark
+_SECRETS = ("key", "token", "secret", "pass", "credential", "auth", "bearer", "_pat", "pat=")
+_PREFIXES = ("sk-", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "akia", "eyj")
 
 
 def may_hold_secrets(args: Iterable[str]) -> bool:
-    """Tell whether an argument names something that should not be written down."""
-    return any(word in arg.casefold() for arg in args for word in (*_TELLTALES, *_SHAPES))
+    """Return True if an argument may hold a secret."""
+    return any(word in arg.casefold() for arg in args for word in (*_SECRETS, *_PREFIXES))
 
 
 def text(ref: Mapping[str, object], name: str) -> str:
-    """Return a text that has to be there. Raises ValueError."""
+    """Return a required string of a ref. Raises ValueError."""
     value = ref[name]
     if not isinstance(value, str) or not value:
         raise ValueError(f"{name} is text, not {value!r}")
@@ -45,13 +45,13 @@ def text(ref: Mapping[str, object], name: str) -> str:
 
 
 def args(ref: Mapping[str, object]) -> list[str] | None:
-    """Return the arguments; None when they were not kept."""
+    """Return the arguments in a ref; None if they were not kept."""
     found = ref.get("args", [])
     return [str(arg) for arg in found] if isinstance(found, list) else None
 
 
 def totals(ref: Mapping[str, object]) -> dict[str, int] | None:
-    """Return what the conversation had spent; None when that is not known."""
+    """Return the token counts of the conversation so far; None if unknown."""
     found = ref.get("totals")
     if not isinstance(found, dict) or not all(map(_is_count, found.values())):
         return None
@@ -59,10 +59,10 @@ def totals(ref: Mapping[str, object]) -> dict[str, int] | None:
 
 
 def orphan(ref: Mapping[str, object]) -> tuple[int, str, str]:
-    """Return the process that may have been left behind."""
+    """Return the process that a crash may have left behind."""
     pid, started, mark = ref.get("pid"), ref.get("started"), ref.get("mark", "")
     if not _is_count(pid) or not isinstance(started, str) or not isinstance(mark, str):
-        return NOBODY
+        return _NO_PROCESS
     return whole(pid), started, mark
 
 
@@ -71,7 +71,7 @@ def _is_count(value: object) -> bool:
 
 
 _SUPERVISED = "NOTYET_SUPERVISED"  # our own hook leaves the main stop to the supervisor
-_LINGER = 60.0  # seconds without a word after its answer: then it does not end by itself
+_LINGER = 60.0  # seconds without output after its answer, until it is killed
 _TAIL = 600  # characters of stderr that an error quotes
 
 
@@ -102,10 +102,10 @@ class CommandLineSession:
         if not place:
             raise Refused("there is no home folder to keep transcripts in; set XDG_STATE_HOME")
         self._transcript = Transcript(os.path.join(place, f"{name}-{uuid.uuid4().hex}.jsonl"))
-        # Of a conversation that others began, we do not know what it had spent.
+        # Unknown for a conversation that another program started.
         self._totals: dict[str, int] | None = {} if session is None else None
-        self._fates: dict[str, bool | None] = {}  # of the prompts that were sent here
-        self._orphan = NOBODY
+        self._fates: dict[str, bool | None] = {}  # did a prompt arrive? by key
+        self._orphan = _NO_PROCESS
         self._is_reopened = False
         self._running: Running | None = None
         self._sending = self._aborted = False
@@ -113,7 +113,7 @@ class CommandLineSession:
 
     @classmethod
     def reopened(cls, ref: Mapping[str, object]) -> CommandLineSession:
-        """Return the session that a `ref` names. Raises ValueError where it names none."""
+        """Return the session with this `ref`. Raises ValueError for an invalid one."""
         name, path = text(ref, "agent"), text(ref, "transcript")
         args_here = args(ref)
         session = cls(
@@ -136,9 +136,9 @@ class CommandLineSession:
         return session
 
     def ref(self) -> dict[str, object]:
-        """Return what it takes to reopen the session; never a value of the environment.
+        """Return what reopens the session, without values of the environment.
 
-        Arguments that may hold a secret are left out, all of them: this is kept in the ledger.
+        If an argument may hold a secret, none is included: the ledger keeps this.
         """
         pid, started, mark = self._orphan
         return {
@@ -172,23 +172,23 @@ class CommandLineSession:
             self._quietly(self._transcript.refused, key)
             raise
         finally:
-            self._sending, self._running, self._orphan = False, None, NOBODY
+            self._sending, self._running, self._orphan = False, None, _NO_PROCESS
 
     def knows(self, key: str) -> bool | None:
-        """Tell whether a prompt arrived: by what this process saw, else by what it wrote down."""
+        """Return whether a prompt arrived, from this process's memory or the transcript."""
         if key in self._fates or not self._is_reopened:
             return self._fates.get(key, False)
         written = self._transcript.fates()
         if written is None:
             return None
-        # A prompt is written down before its program is started.
+        # A prompt is written before its program is started.
         return {"sent": None, "accepted": True, "refused": False}[written.get(key, "refused")]
 
     async def abort(self) -> None:
-        """End the running turn, or the process that a crash left behind; again, by force."""
+        """End the running turn, or an orphan of a crash; the second call kills."""
         if not self._sending:
             await end_orphan(*self._orphan)
-            self._orphan = NOBODY
+            self._orphan = _NO_PROCESS
             return
         is_again, self._aborted = self._aborted, True
         if self._running is not None:
@@ -229,7 +229,7 @@ class CommandLineSession:
     async def _run(self, form: str, prompt: str, key: str) -> tuple[Reading, Running]:
         reading = Reading(self._tell, self._transcript, key)
         argv = (self._program, *self._row.words(form, self._args, self.id or ""))
-        # Session and all, where it is known: an agent that this one starts inherits it.
+        # With the session, if known: an agent that this one starts inherits the mark.
         mark = f"{os.getpid()}:{self.id}" if self.id else str(os.getpid())
         environ = {**os.environ, _SUPERVISED: mark}
         stdin = prompt.encode("utf-8", "replace")
@@ -267,7 +267,7 @@ class CommandLineSession:
             self._running.end_within(_LINGER)
 
     def _adopt(self, reading: Reading) -> None:
-        """Take the conversation's id as the agent tells it, once it speaks for our prompt."""
+        """Take the id that the agent gives the conversation, once it has our prompt."""
         if reading.session is None or not (reading.is_accepted or not self._row.chooses):
             return
         if reading.session != self.id or not self._has_begun:
@@ -275,8 +275,8 @@ class CommandLineSession:
             self._tell(News(kind="ref"))
 
     def _is_elsewhere(self, form: Sequence[str], reading: Reading, running: Running) -> bool:
-        """Tell whether the other form is the right one: a turn was cut off at its very start."""
-        # A conversation that somebody named is that one or none, never a new one.
+        """Return True if the other form is right: an earlier turn was cut off at its start."""
+        # A conversation that the user named is never started anew.
         if reading.is_accepted or self._is_named or not self._row.chooses:
             return False
         said = running.stderr() + (reading.error or "")
@@ -300,12 +300,12 @@ class CommandLineSession:
             before = spent if self._totals is None else self._totals
             self._totals = dict(spent)
             spent = {name: max(0, n - before.get(name, 0)) for name, n in spent.items()}
-        self._orphan = NOBODY
+        self._orphan = _NO_PROCESS
         self._tell(News(kind="ref"))
         return reading.turn(spent, duration_ms)
 
     def _why(self, reading: Reading, running: Running) -> str:
-        """Say why a turn has no answer."""
+        """Return why a turn has no answer."""
         ended = f"signal {running.signal}" if running.signal else f"exit code {running.code}"
         parts = [f"{self._name} ended without an answer ({ended})"]
         unread = reading.garbage + running.too_long
@@ -313,7 +313,7 @@ class CommandLineSession:
             lines = "a line" if unread == 1 else f"{unread} lines"
             parts.append(f"{lines} of its output could not be read")
         said = clean(running.stderr()).strip().splitlines()
-        # Warnings are not why, unless there is nothing else.
+        # Warnings are not the cause, unless there is nothing else.
         matters = [line for line in said if not line.startswith("WARNING")] or said
         if matters:
             parts.append("\n".join(matters)[-_TAIL:])

@@ -1,27 +1,27 @@
-"""Lines out of a stream of bytes, none of them longer than we can bear."""
+"""An agent's program while it runs, read by the event loop; and ending one that a crash left."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
+from typing import TYPE_CHECKING
 
 from notyet.run.cannot_start import CannotStart
 from notyet.run.groups import Watchdog, is_zombie, living, reap, send, status
 from notyet.run.process import Process, hold_sigpipe, release_sigpipe, take_status
 from notyet.run.spawn import MARK, folder_id, inherited, prepare, why
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from notyet.run.spawn import Job
 
-_LONGEST = 8 * 1024 * 1024  # a picture that an agent looked at, and more
+_LONGEST = 8 * 1024 * 1024  # bytes of a line; a picture in base64 fits
 
 
 class Lines:
-    """Cuts what is read into lines; of one that is too long, only that it came is kept."""
+    """Splits a stream into lines; drops and counts those that are too long."""
 
     __slots__ = ("_held", "_is_skipping", "too_long")
 
@@ -31,7 +31,7 @@ class Lines:
         self.too_long = 0
 
     def add(self, chunk: bytes) -> list[bytes]:
-        """Take the next bytes and return the lines that are whole now."""
+        """Add bytes and return the lines that are complete now."""
         first, *rest = chunk.split(b"\n")
         self._hold(first)
         if not rest:
@@ -41,7 +41,7 @@ class Lines:
         return [line for line in lines if line.strip()]
 
     def end(self) -> list[bytes]:
-        """Return the last line, if it has no end."""
+        """Return the last line, if it has no newline."""
         last = self._take()
         return [last] if last.strip() else []
 
@@ -58,13 +58,6 @@ class Lines:
         return line
 
 
-# One program while it runs, read by the event loop itself: no thread, no executor.
-#
-# It has a session and a process group of its own, and a watchdog that ends the group if we are
-# killed. When the program exits, what is left of its group is ended before it is collected,
-# because until then nobody else can get the number that we signal (E2).
-
-
 _CHUNK = 64 * 1024
 _PIPEFUL = 20  # chunks that a pipe can hold when its writer has exited
 _LOOK_AGAIN = 0.02  # where nothing wakes us up
@@ -73,10 +66,15 @@ _STDERR = 8 * 1024  # bytes of its end that are kept
 
 
 class Running:
-    """A program that was started. `wait` for it, also when it is told to stop."""
+    """A started program. `wait` for it, also after `stop`.
+
+    It has its own process group, and a watchdog ends the group if we are killed. When the program
+    exits, the rest of its group is ended before it is reaped: until then its number cannot be given
+    to another process (E2).
+    """
 
     def __init__(self, job: Job, on_line: Callable[[bytes], None]) -> None:
-        """Start it; raises CannotStart and leaves nothing behind."""
+        """Start it. Raises CannotStart, and then leaves no process behind."""
         self._process = Process(job)
         self._on_line = on_line
         self._lines = Lines()
@@ -86,7 +84,10 @@ class Running:
         self._closed = False
         self._fds: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self.mark, close = os.urandom(12).hex(), inherited()  # that all it starts carries
+        self.mark, close = (
+            os.urandom(12).hex(),
+            inherited(),
+        )  # its children inherit it
         argv, environ = prepare(job, folder_id("."), self.mark)
         self._watchdog = Watchdog(self.mark, close)
         try:
@@ -100,12 +101,12 @@ class Running:
 
     @property
     def pid(self) -> int:
-        """Its number, which is that of its group."""
+        """The process id, which is also that of its group."""
         return self._process.pid
 
     @property
     def code(self) -> int | None:
-        """Its exit code; None when a signal ended it."""
+        """The exit code; None if a signal ended it."""
         return self._process.code
 
     @property
@@ -115,15 +116,15 @@ class Running:
 
     @property
     def too_long(self) -> int:
-        """How many lines were too long to be read."""
+        """How many lines were too long, and dropped."""
         return self._lines.too_long
 
     def stderr(self) -> str:
-        """Return the end of what it wrote to stderr."""
+        """Return the end of its stderr."""
         return self._stderr[-_STDERR:].decode("utf-8", "replace")
 
     async def wait(self) -> None:
-        """Wait until it has exited and nothing is left of its group; ends it when cancelled."""
+        """Wait until it and its group have ended; kill them if cancelled."""
         try:
             await asyncio.wait({self._exited})
             self._drain()
@@ -132,25 +133,25 @@ class Running:
             self._close()
 
     async def stop(self) -> None:
-        """End it: politely, then less so, then by force."""
+        """End it by SIGINT, then SIGTERM, then SIGKILL."""
         for number, patience in STEPS:
             if not self._exited.done():
                 self.send(number)
                 await asyncio.wait({self._exited}, timeout=patience)
 
     async def kill(self) -> None:
-        """End it by force."""
+        """Kill it."""
         self.send(signal.SIGKILL)
         await asyncio.wait({self._exited})
 
     def end_within(self, seconds: float) -> None:
-        """End it by force unless it exits within so many seconds from now."""
+        """Kill it unless it exits within so many seconds."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(seconds, self.send, signal.SIGKILL)
 
     def send(self, number: int) -> None:
-        """Signal its whole group, unless it has been collected."""
+        """Signal its whole group, unless it was reaped."""
         if not self._closed:
             send(-self.pid, number)
             send(-self.pid, signal.SIGCONT)
@@ -180,7 +181,7 @@ class Running:
             self._loop.call_later(_LOOK_AGAIN, self._look)
 
     def _read(self, fd: int) -> bool:
-        """Read once; tells whether there may be more."""
+        """Read once; return True if there may be more."""
         try:
             chunk = os.read(fd, _CHUNK)
         except BlockingIOError:
@@ -206,7 +207,7 @@ class Running:
             written = os.write(process.stdin, process.todo[:_CHUNK])
         except BlockingIOError:
             return
-        except OSError:  # it does not want to read
+        except OSError:  # it closed its stdin
             written = len(process.todo)
         finally:
             release_sigpipe(held)
@@ -228,7 +229,7 @@ class Running:
         if self._process.reaped:
             return
         if living({self.pid}):
-            send(-self.pid, signal.SIGTERM)  # once: what ends politely is not to be disturbed
+            send(-self.pid, signal.SIGTERM)  # once: a program that ends by itself is left in peace
         for number in (0, signal.SIGKILL):
             ends = self._loop.time() + _GRACE
             while living({self.pid}):
@@ -263,25 +264,22 @@ class Running:
         self._watchdog.stop()
 
 
-# Ending what a dead process of ours left behind: a program that we did not start, and its group.
-#
-# A number alone names nobody: it may have been given to another program since. A group is still the
-# one we mean while its leader started when ours did, or while a member carries the mark that ours
-# was started with. As long as a group has a member, the system gives its number to nobody else.
+# An orphan is a program that a dead process of ours left running. Its number may belong to another
+# program by now: a group is still ours if its leader started at the recorded time, or if a member
+# carries our mark. While a group has a member, the system does not give its number away.
 
-
-_STARTED = 19  # the field that tells when a process started
-# Politely, then less so, then by force; with the seconds that each is given.
+_STARTED = 19  # the field with the start time
+# Signals, and the seconds to wait after each.
 STEPS = ((signal.SIGINT, 1.5), (signal.SIGTERM, 1.5), (signal.SIGKILL, 1.0))
 
 
 def start_of(pid: int) -> str:
-    """Return when a process started, in the system's own words; empty where it does not say."""
+    """Return a process's start time in the system's ticks; empty if unknown."""
     return b"".join(status(pid)[_STARTED : _STARTED + 1]).decode("ascii", "replace")
 
 
 async def end_orphan(pid: int, started: str, mark: str = "") -> bool:
-    """End a group whose leader had this number; True when it was there, and nobody is left."""
+    """End an orphan's process group; True if it was there and is gone now."""
     if pid <= 1 or not started:
         return False
     group = _Group(pid, started, mark)
@@ -303,18 +301,18 @@ async def end_orphan(pid: int, started: str, mark: str = "") -> bool:
 
 
 class _Group:
-    """A process group, for as long as it is the one that was meant."""
+    """A process group that is certain to be the orphan's."""
 
     def __init__(self, pid: int, started: str, mark: str) -> None:
         self._pid, self._mark = pid, mark
-        self._known = {(pid, started)}  # who was seen in it
+        self._known = {(pid, started)}  # members seen
 
     def lives(self) -> bool:
-        """Tell whether anybody is left in it."""
+        """Return True while it has members."""
         members = {(pid, start_of(pid)) for pid in _members(self._pid)}
         if not members:
             return False
-        leader = (self._pid, start_of(self._pid))  # which may wait to be collected
+        leader = (self._pid, start_of(self._pid))  # which may be a zombie
         is_it = bool(self._known & (members | {leader}))
         if not is_it and not any(_carries(pid, self._mark) for pid, _ in members):
             return False
@@ -322,7 +320,7 @@ class _Group:
         return True
 
     def send(self, number: int) -> None:
-        """Signal all of it."""
+        """Signal all members."""
         send(-self._pid, number)
         send(-self._pid, signal.SIGCONT)
 
@@ -343,7 +341,7 @@ def _group_of(pid: int) -> int:
 
 
 def _carries(pid: int, mark: str) -> bool:
-    """Tell whether a process was started with this mark, or by one that was."""
+    """Return True if a process inherited this mark."""
     if not mark:
         return False
     try:

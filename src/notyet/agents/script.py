@@ -1,4 +1,4 @@
-"""What a scripted agent does: records for Python, and a small TOML file for everybody else.
+"""The script of a scripted agent: records for Python, or a small TOML file.
 
     model = "scripted/one"        # all of this is optional
     after = "repeat"              # what follows the last turn: "repeat" it, or an "error"
@@ -24,13 +24,16 @@ makes the first two attempts to send its prompt fail. A turn without `say` has a
 
 from __future__ import annotations
 
+import tomllib
+from typing import TYPE_CHECKING
+
+from notyet.config.document import did_you_mean
 from notyet.core.event import Usage
 from notyet.core.record import Record
 from notyet.core.text import bounded
 from notyet.errors import Refused
 from notyet.light import dumps
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
@@ -43,13 +46,13 @@ _LONGEST_SHOWN = 200
 
 
 class Say(Record):
-    """The agent says something; the last words of a turn are its answer."""
+    """The agent says something; the last text of a turn is its answer."""
 
     text: str
 
 
 class Tool(Record):
-    """The agent calls a tool: really, when it has a command to run or a function of that name."""
+    """The agent calls a tool; a command or a function of that name really runs."""
 
     name: str
     input: Mapping[str, Any] = {}
@@ -92,7 +95,7 @@ class Fail(Record):
 
 
 class Garbage(Record):
-    """The agent says what no model should say: escapes, controls, half characters."""
+    """The agent prints escapes, control characters and half characters."""
 
     length: int = 1000
 
@@ -124,7 +127,7 @@ class Script(Record, kw_only=True):
         return cls(turns=tuple(Scene(steps=(Say(answer),)) for answer in answers))
 
     def scene(self, number: int) -> Scene | None:
-        """Return what happens at a turn, counted from 0; None: nothing is written for it."""
+        """Return a turn, counted from 0; None after the last one."""
         if number < len(self.turns):
             return self.turns[number]
         return self.turns[-1] if self.after == "repeat" else None
@@ -135,8 +138,6 @@ Step = Say | Tool | Write | Wait | Hang | Fail | Garbage
 
 def read_script(path: str) -> Script:
     """Read a script from a TOML file. Raises Refused, with the file and what is wrong in it."""
-    import tomllib
-
     try:
         with open(path, "rb") as file:
             content = tomllib.load(file)
@@ -150,7 +151,7 @@ def read_script(path: str) -> Script:
 
 
 def script_from(content: Mapping[str, Any], where: str) -> Script:
-    """Make a script of plain values, as a file or a `ref` has them."""
+    """Make a script of the plain values in a file or a `ref`."""
     top = Table(content, where)
     turns = top.get("turn", (list,), [])
     script = {
@@ -166,7 +167,7 @@ def script_from(content: Mapping[str, Any], where: str) -> Script:
 
 
 def plain(script: Script) -> dict[str, Any]:
-    """Return a script as the plain values of which `script_from` makes it again."""
+    """Return a script as plain values, for `script_from`."""
     turns = []
     for scene in script.turns:
         usage = {name: value for name, value in scene.usage.__dict__.items() if value}
@@ -266,7 +267,7 @@ def _counted(values: list[Any]) -> list[tuple[int, Any]]:
 
 
 class Table:
-    """A table of the file: each key is taken once, and what is left over is a mistake."""
+    """A table of the file: each key is taken once, and a key left over is an error."""
 
     def __init__(self, content: object, where: str) -> None:
         if not isinstance(content, dict):
@@ -296,10 +297,8 @@ class Table:
         return value
 
     def close(self) -> None:
-        """Refuse what nobody asked for."""
+        """Raise Refused for a key that was not taken."""
         if self.left:
-            from notyet.config.document import did_you_mean
-
             key = min(self.left)
             hint = did_you_mean(key, self._known) or f"it knows {', '.join(self._known)}"
             raise Refused(f"{self.where}: {key} is unknown; {hint}")

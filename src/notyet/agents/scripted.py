@@ -1,4 +1,8 @@
-"""One turn of a scripted agent, played step by step until it ends or is aborted."""
+"""`ScriptedSession`: an agent that follows a script instead of a model.
+
+For tests, for the demo, and for the tests of people who use notyet. With a folder it is durable:
+its transcript records which prompts arrived, so that another process can reopen it and continue.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import inspect
 import os
 import time
 import uuid
+from typing import TYPE_CHECKING
 
 from notyet.agents.formats import in_a_line, tell
 from notyet.agents.process import Running
@@ -20,7 +25,6 @@ from notyet.errors import Refused, SendError
 from notyet.run.cannot_start import CannotStart
 from notyet.run.spawn import SH, Job, shell_argv
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from typing import Any
@@ -35,7 +39,7 @@ _LONGEST_OUTPUT = 8000
 
 
 class Play:
-    """What is needed for one turn; it belongs to one call of `send`."""
+    """One turn, played step by step until it ends or is aborted."""
 
     def __init__(
         self,
@@ -67,7 +71,7 @@ class Play:
                 break
             try:
                 await self._do(step)
-            except Exception as error:  # noqa: BLE001  # somebody's tool
+            except Exception as error:  # noqa: BLE001  # a foreign function
                 self._error = f"the tool failed: {type(error).__name__}: {error}"
         stop_reason: Any = self._scene.stop_reason
         if self._stop.done():
@@ -157,7 +161,7 @@ class Play:
     async def _or_stop(
         self, waiting: asyncio.Future[Any], end: Callable[[], Awaitable[None]] | None
     ) -> None:
-        """Wait for something; end it, in its own way or by cancelling, when the turn is aborted."""
+        """Wait for a future; if the turn is aborted, end it by `end` or cancel it."""
         try:
             await asyncio.wait({waiting, self._stop}, return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
@@ -168,20 +172,13 @@ class Play:
                 waiting.cancel()
             await asyncio.wait({waiting})
         finally:
-            if not waiting.done():  # we are cancelled ourselves
+            if not waiting.done():  # this task is cancelled
                 waiting.cancel()
                 await asyncio.wait({waiting})
 
 
-# `ScriptedSession`: an agent that follows a script instead of a model.
-#
-# For tests, for the demo, and for the tests of people who use notyet. With a folder it is durable:
-# its transcript says which prompts arrived, so that a session reopened in another process goes on
-# with the next turn. Without one, nothing of it is outside of this object.
-
-
 class ScriptedSession:
-    """A `Session`. `prompts` are those that arrived here, each with its key."""
+    """A `Session`. `prompts` are those that arrived, each with its key."""
 
     __slots__ = (
         *("id", "prompts", "on_news", "_script", "_cwd", "_transcript", "_tools"),
@@ -206,7 +203,7 @@ class ScriptedSession:
         self._transcript = Transcript(os.path.join(folder, f"{self.id}.jsonl")) if folder else None
         self._keys: set[str] = set()
         self._turns = self._refused = 0
-        self._stop: asyncio.Future[None] | None = None  # there while a turn runs
+        self._stop: asyncio.Future[None] | None = None  # set while a turn runs
         self._later: asyncio.TimerHandle | None = None
         if self._transcript is not None and os.path.exists(self._transcript.path):
             self._remember(self._transcript)
@@ -215,7 +212,7 @@ class ScriptedSession:
     def reopened(
         cls, ref: Mapping[str, object], *, tools: Mapping[str, Function] | None = None
     ) -> ScriptedSession:
-        """Return the session that a `ref` names; functions are not part of it, so give them."""
+        """Return the session with this `ref`; pass its functions again."""
         script, folder = ref["script"], ref["folder"]
         if not isinstance(script, dict):
             raise Refused("the ref of a scripted session has no script")
@@ -228,7 +225,7 @@ class ScriptedSession:
         )
 
     def ref(self) -> dict[str, object]:
-        """Return what it takes to reopen the session: with a folder, anywhere and at any time."""
+        """Return what reopens the session; without a folder its history is lost."""
         folder = os.path.dirname(self._transcript.path) if self._transcript else None
         return {
             "agent": "scripted",
@@ -240,11 +237,11 @@ class ScriptedSession:
         }
 
     def knows(self, key: str) -> bool | None:
-        """Tell whether a prompt arrived; a forgetful agent never can."""
+        """Return whether a prompt arrived; None for a forgetful agent."""
         return None if self._script.forgetful else key in self._keys
 
     def transcript(self) -> str | None:
-        """Return the path of the transcript, where there is a folder for it."""
+        """Return the path of the transcript, if there is a folder."""
         return self._transcript.path if self._transcript else None
 
     def discard(self) -> None:
@@ -253,7 +250,7 @@ class ScriptedSession:
             self._transcript.remove()
 
     async def abort(self) -> None:
-        """End what the agent does now; a success that was to follow its error does not come."""
+        """End the running turn, and cancel the recovery of a failed one."""
         if self._later is not None:
             self._later.cancel()
         if self._stop is not None and not self._stop.done():
@@ -261,7 +258,7 @@ class ScriptedSession:
             await asyncio.sleep(0)
 
     async def send(self, prompt: str, key: str) -> Turn:
-        """Play the next turn, whatever the prompt says."""
+        """Play the next turn, whatever the prompt is."""
         if self._stop is not None:
             raise SendError("the scripted agent still works on another prompt")
         scene = self._script.scene(self._turns)
@@ -269,7 +266,7 @@ class ScriptedSession:
             self._write("refused", key)
             self._count(key, True)
             raise SendError("the scripted agent refuses this prompt, as its script says")
-        self._write("prompt", key, prompt)  # from here on it has arrived, whatever happens to us
+        self._write("prompt", key, prompt)  # it has arrived from here on
         self._count(key, False)
         self.prompts.append((key, prompt))
         self._stop = asyncio.get_running_loop().create_future()
@@ -294,7 +291,7 @@ class ScriptedSession:
             self._stop.cancel()
             self._stop = None
 
-    def _count(self, key: str, is_refused: bool) -> None:  # noqa: FBT001  # what became of it
+    def _count(self, key: str, is_refused: bool) -> None:  # noqa: FBT001
         if is_refused:
             self._refused += 1
             self._keys.discard(key)
@@ -314,7 +311,7 @@ class ScriptedSession:
             ) from None
 
     def _recover(self, turn: Turn, text: str, after: float) -> None:
-        """Tell later, and not through `send`, that the failed turn was a success after all."""
+        """Report by news, later, that the failed turn succeeded after all."""
         told = replace(turn, text=text, stop_reason="end_turn", error=None)
         ended = News(kind="ended", turn=replace(told, model=self._script.model))
         self._later = asyncio.get_running_loop().call_later(after, self._tell, ended)

@@ -1,7 +1,7 @@
-"""Transcripts that are ours to write: one compact JSON object per line (L5).
+"""Transcripts that we write: one compact JSON object per line (L5).
 
-A transcript is also the session's journal. A prompt is written with its key before the agent gets
-it, so that a session reopened after a crash knows what certainly did not arrive.
+A transcript is also the session's journal: a prompt is written with its key before it is sent, so
+that a session reopened after a crash knows which prompts did not arrive.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import time
+from typing import TYPE_CHECKING
 
 from notyet.core.text import bounded
 from notyet.ledger.file import make_private
 from notyet.ledger.prune import sessions_folder
 from notyet.light import loads
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Literal
@@ -31,12 +31,12 @@ _WRITE = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def default_folder(environ: Mapping[str, str]) -> str:
-    """Return the folder for transcripts, beside the ledger; empty where there is no home."""
-    return sessions_folder(environ)  # where pruning looks for what nobody needs any more
+    """Return the folder for transcripts, which pruning knows; empty without a home folder."""
+    return sessions_folder(environ)
 
 
 class Transcript:
-    """One conversation's file. It holds no descriptor: a thousand idle sessions cost nothing."""
+    """One conversation's file; it is opened for each line, so idle sessions cost nothing."""
 
     __slots__ = ("path",)
 
@@ -44,7 +44,7 @@ class Transcript:
         self.path = path
 
     def prompt(self, key: str, text: str) -> None:
-        """Write what the agent is about to be told. Raises OSError: then nothing may be sent."""
+        """Write a prompt before it is sent. Raises OSError: then it must not be sent."""
         self._add("user", {"key": key, "message": _message("user", text)})
 
     def accepted(self, key: str) -> None:
@@ -52,7 +52,7 @@ class Transcript:
         self._add("accepted", {"key": key})
 
     def refused(self, key: str) -> None:
-        """Write that the agent certainly did not get the prompt."""
+        """Write that the agent did not get the prompt."""
         self._add("refused", {"key": key})
 
     def said(self, text: str) -> None:
@@ -65,29 +65,29 @@ class Transcript:
         self._add("tool", {"tool_name": name, "tool_input": _small(given)})
 
     def result(self, text: str) -> None:
-        """Write what a tool answered."""
+        """Write the result of a tool."""
         self._add("tool_result", {"output": bounded(text, _LONGEST_RESULT)})
 
     def fates(self) -> dict[str, Fate] | None:
-        """Return what became of each prompt, by its key; None when there is no file to tell."""
+        """Return whether each prompt arrived, by its key; None without a file."""
         try:
             return dict(self.history())
         except OSError:
             return None
 
     def history(self) -> Iterator[tuple[str, Fate]]:
-        """Yield the keys of all prompts and what became of them, in order. Raises OSError."""
+        """Yield the key and fate of each prompt, in order. Raises OSError."""
         for entry in _entries(self.path):
             fate, key = _FATES.get(entry.get("type")), entry.get("key")
             if fate is not None and isinstance(key, str):
                 yield key, fate
 
     def create(self) -> None:
-        """Make the file and its folder, for its owner alone. Raises OSError."""
+        """Create the file and its folder, private to the user. Raises OSError."""
         make_private(self.path)
 
     def remove(self) -> None:
-        """Delete the file, if it is there."""
+        """Delete the file, if it exists."""
         try:
             os.unlink(self.path)
         except OSError:
@@ -102,9 +102,9 @@ class Transcript:
             self.create()
             fd = os.open(self.path, _WRITE)
         try:
-            # In one call and at the end of the file: lines of two writers never mix.
+            # One call, appending: lines of two writers never mix.
             written = os.write(fd, line)
-            if written != len(line):  # the disk is full: what follows begins on a line of its own
+            if written != len(line):  # the disk is full: end the line
                 os.write(fd, b"\n")
                 raise OSError(f"only {written} of {len(line)} bytes could be written")
         finally:
@@ -123,7 +123,7 @@ def _small(given: object) -> object:
 
 
 def _dumps(value: object) -> bytes:
-    # Not in ASCII: people search these files for their own words.
+    # Not ASCII: people search these files for their own words.
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     return text.encode("utf-8", "replace")
 
