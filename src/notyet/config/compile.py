@@ -20,7 +20,7 @@ from notyet.core.record import replace
 from notyet.core.remote import is_remote, remote_from
 from notyet.hosts import command_face
 from notyet.hosts.files import EXECUTABLE, format_of, host_of
-from notyet.hosts.hooks_block import gates, starters
+from notyet.hosts.hook_commands import gates, starters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

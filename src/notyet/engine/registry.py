@@ -94,7 +94,7 @@ class Registry:
         """Add a handler by the name of what it is called for."""
         from notyet.engine.observers import OBSERVED, Observer
         from notyet.hosts import openclaw
-        from notyet.hosts.starts import STARTING
+        from notyet.hosts.plugins import STARTING
 
         if name in STARTING:
             from notyet.engine.start_hooks import handler as starter_for

@@ -8,7 +8,7 @@ from notyet.core.text import bounded, joined
 from notyet.core.verdict import Allow, Problem
 from notyet.engine.questions import command_question, transcripts_for
 from notyet.hosts import start_face
-from notyet.hosts.starts import DIALECT, STARTING, read_return, write_start
+from notyet.hosts.plugins import DIALECT, STARTING, read_return, write_start
 from notyet.run.drive import Stage
 from notyet.run.functions import Question
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from notyet.hosts.faces import CommandFace, FunctionFace, StartFace
+    from notyet.hosts.hook_commands import CommandFace, FunctionFace, StartFace
     from notyet.hosts.host import Host
 
 MARGIN = 3.0  # seconds before a host's deadline at which we must have answered (E9)

@@ -29,37 +29,37 @@ BLOCKING = 2  # the exit code that blocks
 _SHORT = 300
 
 
-def problem_of(gate: Gate | None, exit: Exit) -> Problem | None:  # noqa: A002  # its name in our words
+def problem_of(gate: Gate | None, ended: Exit) -> Problem | None:
     """Return what kept a command from answering at all; None when it did answer."""
-    if exit.problem:
-        return Problem("crashed" if exit.lost else "cannot_start", exit.problem)
-    if exit.timed_out:
+    if ended.problem:
+        return Problem("crashed" if ended.lost else "cannot_start", ended.problem)
+    if ended.timed_out:
         timeout = gate.timeout if gate else None
-        took = f"{exit.seconds:.1f}" if timeout is None else f"{timeout:g}"
+        took = f"{ended.seconds:.1f}" if timeout is None else f"{timeout:g}"
         return Problem("timeout", f"no answer in {took} s")
-    if exit.cancelled:
+    if ended.cancelled:
         return Problem("crashed", "it was ended before it could answer")
-    if exit.code is None:
-        return Problem("crashed", f"it was ended by signal {exit.signal}")
+    if ended.code is None:
+        return Problem("crashed", f"it was ended by signal {ended.signal}")
     return None
 
 
-def start_problem(exit: Exit) -> Problem | None:  # noqa: A002  # as above
+def start_problem(ended: Exit) -> Problem | None:
     """Return why what a start hook printed means nothing; None when it ended with 0."""
-    problem = problem_of(None, exit)
-    if problem is not None or exit.code == 0:
+    problem = problem_of(None, ended)
+    if problem is not None or ended.code == 0:
         return problem
-    return failed(exit, words(exit.stderr))
+    return failed(ended, words(ended.stderr))
 
 
-def by_exit(gate: Gate, exit: Exit) -> Block | Problem | None:  # noqa: A002  # as above
+def by_exit(gate: Gate, ended: Exit) -> Block | Problem | None:
     """Return what a command says without its stdout; None when it exited with 0."""
-    stderr = words(exit.stderr)
-    problem = problem_of(gate, exit)
-    if problem is not None or exit.code == 0:
+    stderr = words(ended.stderr)
+    problem = problem_of(gate, ended)
+    if problem is not None or ended.code == 0:
         return problem
-    if exit.code != BLOCKING:
-        return failed(exit, stderr)
+    if ended.code != BLOCKING:
+        return failed(ended, stderr)
     if stderr:
         return Block(stderr)
     return Problem("bad_answer", "it exited with code 2 but wrote no reason to stderr")
@@ -75,10 +75,10 @@ def decided(said: dict[str, Any]) -> Allow | Block | Halt | Problem:
     return Block(why) if why else Problem("bad_answer", "it answered block without a reason")
 
 
-def failed(exit: Exit, stderr: str) -> Problem:  # noqa: A002  # as above
+def failed(ended: Exit, stderr: str) -> Problem:
     """Return the problem of a command that ended with a code that means nothing."""
     said = f": {bounded(stderr, _SHORT)}" if stderr else ""
-    return Problem("crashed", f"it exited with code {exit.code}{said}")
+    return Problem("crashed", f"it exited with code {ended.code}{said}")
 
 
 def words(output: bytes) -> str:

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StopEvent
     from notyet.core.gate import Exit
-    from notyet.core.verdict import Decision
+    from notyet.core.verdict import Decision, Report
 
     Path = tuple[str | int, ...]
     Entry = tuple[Path, Mapping[str, Any], Match]
+    Said = tuple[str, str]  # the setting that asks for a notification, and its text
 
 CONTINUE = "continue working on the task"  # what `infinite` says when the file does not
 _SHOWN = ("message", "showCommand", "showStdout", "showStderr", "maxOutputLines")
@@ -38,6 +39,9 @@ _MOST_COMMAND = 500  # characters of a command in a message
 _MOST_NAME = 60  # the same, in a gate's name
 _MOST_PAYLOAD = 100_000  # bytes; the system refuses variables of 128 KiB
 _MOST_VALUE = 10_000  # bytes of any other variable: names and paths
+_MOST_BODY = 300  # characters of a notification
+_CALM = frozenset({"passed", "observed", "skipped"})  # outcomes that are no failure
+_FAILED, _FINE = "showErrors", "showSuccess"
 
 
 class Conclaude(Host):
@@ -132,15 +136,15 @@ def _shortened(value: Any, most: int) -> Any:
     return value
 
 
-def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
+def read_reply(gate: Gate, ended: Exit) -> Reading:
     """Read how a command ended (F, both columns conclaude)."""
     options = options_of(gate)
-    if exit.cancelled or (exit.timed_out and gate.timeout is None):
+    if ended.cancelled or (ended.timed_out and gate.timeout is None):
         # Not its own time was up, but ours; that holds nobody (E9).
         return Reading(answer=Problem("deadline", "it was ended before it could answer"))
     if options["section"] == "infinite":
         return Reading(answer=Block(options["message"]))
-    failure = _failure(gate, exit)
+    failure = _failure(gate, ended)
     if not failure:
         return Reading(answer=Allow())
     if options["section"] == "stop" or options.get("block") is True:
@@ -154,21 +158,23 @@ def options_of(gate: Gate) -> Mapping[str, Any]:
     return gate.check.options
 
 
-def _failure(gate: Gate, exit: Exit) -> str:  # noqa: A002  # as above
+def _failure(gate: Gate, ended: Exit) -> str:
     """Return what is said of a command that failed; empty when it did not."""
-    if exit.problem:
-        what = f"Command {'did not end' if exit.lost else 'could not be started'} ({exit.problem})"
-    elif exit.timed_out:
+    if ended.problem:
+        what = (
+            f"Command {'did not end' if ended.lost else 'could not be started'} ({ended.problem})"
+        )
+    elif ended.timed_out:
         what = f"Command timed out after {gate.timeout:g} seconds"
-    elif exit.code is None:
-        what = f"Command was ended by signal {exit.signal}"
-    elif exit.code:
-        what = f"Command failed with exit code {exit.code}"
+    elif ended.code is None:
+        what = f"Command was ended by signal {ended.signal}"
+    elif ended.code:
+        what = f"Command failed with exit code {ended.code}"
     else:
         return ""
     options = options_of(gate)
     words = [(options.get("message") or "").strip() or what + shown_command(gate)]
-    for label, output in (("Stdout", exit.stdout), ("Stderr", exit.stderr)):
+    for label, output in (("Stdout", ended.stdout), ("Stderr", ended.stderr)):
         text = answers.words(output) if options.get(f"show{label}") is True else ""
         if text:
             words.append(f"{label}: {_first_lines(text, options.get('maxOutputLines'))}")
@@ -238,13 +244,13 @@ def _command(path: Path, entry: Mapping[str, Any], folder: str) -> Command:
     if path[1] == "infinite":
         # There is nothing to run: its answer is known. Every gate runs something, though.
         options["section"] = "infinite"
-        return Command(argv=("true",), dir=folder, speaks="conclaude", options=options)
+        return Command(argv=("true",), dir=folder, speaks=HOST.name, options=options)
     options["section"] = path[0]
     return Command(  # noqa: S604  # a description; nothing is run here
         script=entry["run"],  # one script, however many lines (E8)
         shell="bash",  # found on the PATH, as conclaude does
         dir=folder,
-        speaks="conclaude",
+        speaks=HOST.name,
         options=options,
     )
 
@@ -266,10 +272,61 @@ def _short(text: str) -> str:
 def notifications(
     wishes: Mapping[str, Any], event: StopEvent, decision: Decision, gates: Sequence[Gate] = ()
 ) -> list[tuple[str, str]]:
-    """Return title and body of what the user is to be notified of, once all is decided.
+    """Return title and body of each notification for the user, once the stop is decided.
 
-    `wishes` is the section `notifications` of the file, and `gates` are those that were asked.
+    `wishes` is the section `notifications` of the file; `gates` are those that ran. `showErrors`
+    and `showSuccess` select among the commands; the end of a stop is a system event, shown unless
+    `showSystemEvents` is off.
     """
-    from notyet.hosts import conclaude_notifications
+    hook = hook_name(event)
+    hooks = wishes.get("hooks") or ()
+    if wishes.get("enabled") is not True or not ("*" in hooks or hook in hooks):
+        return []
+    ours = {gate.name: gate for gate in gates if gate.check.speaks == HOST.name}
+    said = list(_of_commands(ours, decision))
+    bodies = [body for wish, body in said if wishes.get(wish) is True]
+    wish, body = _of_event(ours, event, decision)
+    if wishes.get("showSystemEvents") is not False or wishes.get(wish) is True:
+        bodies.append(body)
+    return [(f"notyet - {hook}", bounded(clean(body), _MOST_BODY)) for body in bodies]
 
-    return conclaude_notifications.notifications(wishes, event, decision, gates)
+
+def _of_commands(ours: Mapping[str, Gate], decision: Decision) -> Iterator[Said]:
+    """Yield the notifications of commands with `notifyPerCommand`."""
+    for report in decision.reports:
+        gate = ours.get(report.gate)
+        if gate and report.answer and options_of(gate).get("notifyPerCommand") is True:
+            command = shown_command(gate)
+            if _has_failed(report):
+                yield _FAILED, f"Command failed{command}"
+            else:
+                yield _FINE, f"Command passed{command}"
+
+
+def _has_failed(report: Report) -> bool:
+    return bool(report.warning) or not isinstance(report.answer, Allow)
+
+
+def _of_event(ours: Mapping[str, Gate], event: StopEvent, decision: Decision) -> Said:
+    if event.ending == "error":
+        return _FAILED, f"The turn ended with an error: {event.error or 'unknown'}"
+    if event.scope == "subagent":
+        return _of_subagent(event, decision)
+    if isinstance(decision.verdict, Block):
+        held = [ours.get(r.gate) for r in decision.reports if r.status == "blocked"]
+        if held and all(gate and options_of(gate)["section"] == "infinite" for gate in held):
+            return _FINE, f"Continuing: {decision.verdict.prompt}"
+        return _FAILED, decision.verdict.prompt
+    if decision.outcome == "passed":
+        return _FINE, "All commands passed"
+    wish = _FINE if decision.outcome in _CALM else _FAILED
+    return wish, f"{decision.outcome}: {decision.why}"
+
+
+def _of_subagent(event: StopEvent, decision: Decision) -> Said:
+    name = event.agent_id or event.agent_name or event.agent_type or "unknown"
+    if isinstance(decision.verdict, Block):
+        return _FAILED, f"Subagent '{name}' was sent back"
+    if decision.outcome in _CALM:
+        return _FINE, f"Subagent '{name}' completed"
+    return _FAILED, f"Subagent '{name}' was let go, {decision.outcome}: {decision.why}"

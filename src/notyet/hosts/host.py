@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.core.event import Scope, StartEvent, StopEvent
+    from notyet.core.matcher import Kind
     from notyet.core.verdict import Allow, Block, Halt
     from notyet.hosts import Reply
 
@@ -74,6 +75,11 @@ class Host:
     # Hooks that people wrote for it and that become gates: of each group the first that is there.
     files: tuple[tuple[File, ...], ...] = ()
     formats: Mapping[str, str] = {}  # kind of file: hooks, hooks-toml, executable, or its own
+    matchers: Kind = "claude"  # how their matchers are read (D4, D5)
+    hook_shell = "/bin/sh"
+    least_timeout = 0.0  # seconds, where a hook's `timeout` says less; 0: its default counts then
+    hooks_take_args = True  # hooks may have `args`, and are skipped if they have `if`
+    other_hooks = "not run; only commands are"  # said of hooks that are no commands
     same_command = ""  # in several files: runs "once", or the later one "replaces" the earlier
     runs: tuple[str, ...] = ()  # the hosts whose files it runs by itself (J8)
     inside: tuple[str, ...] = ()  # variables that it sets for the commands of its agents

@@ -39,13 +39,15 @@ HOST = Host(
         + _either("user", "subagent_stop", "mux-subagent-stop"),
     ),
     formats={"mux": "hooks", "mux-stop": "executable", "mux-subagent-stop": "executable"},
+    hook_shell="bash",
     same_command="replaces",
     inside=("MUX_WORKSPACE_ID", "XUM_RUNTIME", "XUM_WORKSPACE_ID"),
 )
 
 
-def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:  # noqa: ARG001  # of the protocol
+def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return stdin and environment of a hook written for Mux (W3, H2)."""
+    del folder
     is_subagent = event.scope == "subagent"
     transcript = (event.agent_transcript_path if is_subagent else None) or event.transcript_path
     session = event.session_id
@@ -68,12 +70,12 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
     return payload, environ
 
 
-def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
+def read_reply(gate: Gate, ended: Exit) -> Reading:
     """Read what a hook written for Mux answered (F, column mux)."""
-    by_exit = answers.by_exit(gate, exit)
+    by_exit = answers.by_exit(gate, ended)
     if by_exit is not None:
         return Reading(answer=by_exit)
-    said = answers.json_object(exit.stdout)
+    said = answers.json_object(ended.stdout)
     if said is None:  # plain text is kept as output, and means nothing
-        return Reading(answer=Allow(note=bounded(answers.words(exit.stdout), _LONGEST_OUTPUT)))
+        return Reading(answer=Allow(note=bounded(answers.words(ended.stdout), _LONGEST_OUTPUT)))
     return Reading(answer=answers.decided(said), **(answers.extras(said) | {"context": ""}))

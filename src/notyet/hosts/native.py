@@ -74,18 +74,18 @@ def _json(value: Any) -> Any:
     return value
 
 
-def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
+def read_reply(gate: Gate, ended: Exit) -> Reading:
     """Read how a gate's command ended: by its exit code, or by what it says itself (E10)."""
-    problem = answers.problem_of(gate, exit)
+    problem = answers.problem_of(gate, ended)
     if problem is not None:
         return Reading(answer=problem)
     options: Mapping[str, Any] = gate.check.options  # type: ignore[union-attr]  # a Command
-    passes = exit.code in options.get("pass_codes", (0,))
-    stderr = answers.words(exit.stderr)
-    if exit.code in _NOT_RUNNABLE and not passes:
+    passes = ended.code in options.get("pass_codes", (0,))
+    stderr = answers.words(ended.stderr)
+    if ended.code in _NOT_RUNNABLE and not passes:
         said = f": {bounded(stderr, 300)}" if stderr else ""
-        return Reading(answer=Problem("cannot_start", f"{_NOT_RUNNABLE[exit.code]}{said}"))
-    reply = answers.json_object(exit.stdout, loads) or {}
+        return Reading(answer=Problem("cannot_start", f"{_NOT_RUNNABLE[ended.code]}{said}"))
+    reply = answers.json_object(ended.stdout, loads) or {}
     if "python" in options and isinstance(reply.get("problem"), str):  # our own child says so
         described = answers.text(reply, "problem") or "it failed and did not say how"
         return Reading(answer=Problem("crashed", bounded(described, _MOST_DESCRIBED)))
@@ -96,8 +96,8 @@ def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in 
         if "python" in options:  # our own child always decides
             return Reading(answer=Problem("bad_answer", "its answer could not be read"))
         return Reading(answer=_ALLOW)
-    output = "\n".join(part for part in (answers.words(exit.stdout), stderr) if part)
-    return Reading(answer=Block(output or f"It exited with code {exit.code} and said nothing."))
+    output = "\n".join(part for part in (answers.words(ended.stdout), stderr) if part)
+    return Reading(answer=Block(output or f"It exited with code {ended.code} and said nothing."))
 
 
 def _said(reply: dict[str, Any]) -> Allow | Block | Halt | Problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.event import Usage
-from notyet.hosts.view import View
+from notyet.hosts.plugins import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

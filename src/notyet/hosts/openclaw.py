@@ -12,8 +12,7 @@ from notyet.core.record import made
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Problem
 from notyet.hosts.native import VERDICTS
-from notyet.hosts.starts import DIALECT
-from notyet.hosts.view import View, snake
+from notyet.hosts.plugins import DIALECT, View, snake
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

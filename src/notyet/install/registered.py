@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.record import Record
-from notyet.hosts.hooks_block import is_own
+from notyet.hosts.hook_commands import is_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -71,6 +71,7 @@ HOST = Claude(
         (("local", ".claude/settings.local.json", "claude"),),
     ),
     formats={"claude": "hooks"},
+    other_hooks="not run by notyet: Claude Code runs it itself, other hosts run only commands",
     same_command="once",
     runs=("claude",),
     inside=("AI_AGENT", "CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),

@@ -34,8 +34,9 @@ _OUTPUT_KEYS: dict[str, tuple[type, ...]] = {
 }
 
 
-def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:  # noqa: ARG001  # of the protocol
+def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return stdin and environment of a hook written for Claude Code (W1, H1)."""
+    del folder
     tasks = [task.__dict__.copy() for task in event.background_tasks]
     payload = {
         "session_id": parents_key(event),
@@ -72,14 +73,14 @@ def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
     return known(payload), {"CLAUDE_PROJECT_DIR": event.cwd}
 
 
-def read_context(exit: Exit, scope: Scope = "agent") -> Reading:  # noqa: A002  # its name in our words
+def read_context(ended: Exit, scope: Scope = "agent") -> Reading:
     """Read what a start hook gives the agent; a SessionStart hook may just print it (F13)."""
-    problem = answers.start_problem(exit)
+    problem = answers.start_problem(ended)
     if problem is not None:
         return Reading(answer=problem)
-    said = answers.json_object(exit.stdout)
+    said = answers.json_object(ended.stdout)
     if said is None:
-        printed = answers.words(exit.stdout)
+        printed = answers.words(ended.stdout)
         if printed.startswith("{"):
             return Reading(answer=Problem("bad_answer", _HALF_JSON))
         return Reading(answer=Allow(), context=printed if scope == "agent" else "")
@@ -89,22 +90,22 @@ def read_context(exit: Exit, scope: Scope = "agent") -> Reading:  # noqa: A002  
     return Reading(answer=Allow(), **answers.extras(said))
 
 
-def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
+def read_reply(gate: Gate, ended: Exit) -> Reading:
     """Read what a hook written for Claude Code answered (F, column claude)."""
-    problem = answers.problem_of(gate, exit)
+    problem = answers.problem_of(gate, ended)
     if problem is not None:
         return Reading(answer=problem)
-    said = answers.json_object(exit.stdout)
+    said = answers.json_object(ended.stdout)
     if said is None:
-        begun = exit.stdout.lstrip().startswith(b"{")
+        begun = ended.stdout.lstrip().startswith(b"{")
         warning = f"{_HALF_JSON}; ignored" if begun else ""
-        return Reading(answer=_by_code(exit), warning=warning)
+        return Reading(answer=_by_code(ended), warning=warning)
     wrong = _refused(said, tuple(HOST.event_name(scope) for scope in gate.match.events))
-    if wrong and exit.code == 0:
+    if wrong and ended.code == 0:
         return Reading(answer=Problem("bad_answer", wrong))
     if wrong:
-        return Reading(answer=_by_code(exit), warning=wrong)
-    return Reading(answer=_by_json(said, exit), **answers.extras(said))
+        return Reading(answer=_by_code(ended), warning=wrong)
+    return Reading(answer=_by_json(said, ended), **answers.extras(said))
 
 
 def _refused(said: dict[str, Any], names: tuple[str, ...]) -> str:
@@ -122,19 +123,19 @@ def _refused(said: dict[str, Any], names: tuple[str, ...]) -> str:
     return ""
 
 
-def _by_json(said: dict[str, Any], exit: Exit) -> Allow | Block | Halt | Problem:  # noqa: A002  # as above
+def _by_json(said: dict[str, Any], ended: Exit) -> Allow | Block | Halt | Problem:
     if said.get("continue") is False:
         return answers.halt(said)
     if said.get("decision") == "block":
         return Block(answers.reason(said) or "Blocked by hook")
     context = answers.context(said)
-    return Block(context) if context else _by_code(exit)  # it continues the agent (F11)
+    return Block(context) if context else _by_code(ended)  # it continues the agent (F11)
 
 
-def _by_code(exit: Exit) -> Allow | Block | Problem:  # noqa: A002  # as above
-    stderr = answers.words(exit.stderr)
-    if exit.code == 0:
+def _by_code(ended: Exit) -> Allow | Block | Problem:
+    stderr = answers.words(ended.stderr)
+    if ended.code == 0:
         return Allow()
-    if exit.code == answers.BLOCKING:
+    if ended.code == answers.BLOCKING:
         return Block(stderr or "No stderr output")
-    return answers.failed(exit, stderr)
+    return answers.failed(ended, stderr)

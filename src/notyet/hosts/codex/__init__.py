@@ -47,6 +47,10 @@ HOST = Codex(
         (("project", ".codex/config.toml", "codex-toml"),),
     ),
     formats={"codex": "hooks", "codex-toml": "hooks-toml"},
+    matchers="codex",
+    hook_shell="bash",
+    least_timeout=1.0,
+    hooks_take_args=False,
     runs=("codex",),
     inside=("CODEX_SANDBOX", "CODEX_THREAD_ID"),
     command_line={

@@ -38,8 +38,9 @@ _OUTPUT_KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:  # noqa: ARG001  # of the protocol
+def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return stdin of a hook written for Codex: exactly its keys, all of them (W2, H4)."""
+    del folder
     payload: dict[str, Any] = {
         "session_id": parents_key(event),
         "turn_id": event.turn_id or "",
@@ -76,15 +77,15 @@ def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
     return payload | {"turn_id": event.turn_id or ""} | child, {}
 
 
-def read_context(exit: Exit, scope: Scope = "agent") -> Reading:  # noqa: A002  # its name in our words
+def read_context(ended: Exit, scope: Scope = "agent") -> Reading:
     """Read what a start hook gives the agent: a JSON answer, or just what it printed (F13)."""
-    problem = answers.start_problem(exit)
+    problem = answers.start_problem(ended)
     if problem is not None:
         return Reading(answer=problem)
-    printed = answers.words(exit.stdout)
+    printed = answers.words(ended.stdout)
     if not printed.startswith(("{", "[")):
         return Reading(answer=Allow(), context=printed)
-    said, wrong = _strictly(exit.stdout, _START_KINDS)
+    said, wrong = _strictly(ended.stdout, _START_KINDS)
     output = said.get("hookSpecificOutput") or {}
     wrong = wrong or _wrong(output, _OUTPUT_KINDS)
     if not wrong and output and output.get("hookEventName") != HOST.start_name(scope):
@@ -96,14 +97,14 @@ def read_context(exit: Exit, scope: Scope = "agent") -> Reading:  # noqa: A002  
     return Reading(answer=Allow(), context=answers.context(said), tell_user=told)
 
 
-def read_reply(gate: Gate, exit: Exit) -> Reading:  # noqa: A002  # its name in our words
+def read_reply(gate: Gate, ended: Exit) -> Reading:
     """Read what a hook written for Codex answered (F, column codex)."""
-    by_exit = answers.by_exit(gate, exit)
+    by_exit = answers.by_exit(gate, ended)
     if by_exit is not None:
         return Reading(answer=by_exit)
-    if not exit.stdout.strip():
+    if not ended.stdout.strip():
         return Reading(answer=Allow())
-    said, wrong = _strictly(exit.stdout, _KINDS)
+    said, wrong = _strictly(ended.stdout, _KINDS)
     if wrong:
         return Reading(answer=Problem("bad_answer", wrong))
     # suppressOutput is ignored (F12).

@@ -3,7 +3,7 @@
 import pytest
 
 from notyet.core.gate import Source, why_not
-from notyet.hosts.hooks_block import gates, is_own, starters
+from notyet.hosts.hook_commands import gates, is_own, starters
 from support import stop, substop
 from wire import name_of, vectors
 

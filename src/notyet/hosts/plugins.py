@@ -1,23 +1,60 @@
-"""What a `session_start` or `subagent_start` handler gets, and what it may answer (C8, F13)."""
+"""What handlers of plugin systems (OpenClaw, Neovate) get: records readable in two spellings.
+
+A `session_start` or `subagent_start` handler gets `(Start, Context)` and may return words for the
+agent (C8, F13).
+"""
 
 from __future__ import annotations
 
+from notyet.core.record import Record
 from notyet.core.text import clean
 from notyet.core.verdict import Allow
-from notyet.hosts.view import View, snake
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from notyet.core.event import Scope, StartEvent
 
-# The names that handlers are registered under, and whose start each is about.
+# Names of start handlers, and the scope of each.
 STARTING: dict[str, Scope] = {"session_start": "agent", "subagent_start": "subagent"}
-DIALECT = "openclaw"  # of these handlers
+DIALECT = "openclaw"  # of start handlers
 _KEY = "additional_context"
 
 
+class View(Record, kw_only=True):
+    """A record whose fields can also be read by their camel-case names."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__[snake(name)]
+        except KeyError:
+            known = ", ".join(self._fields)
+            kind = type(self).__name__
+            raise AttributeError(f"{kind} has no field {name!r}; it has {known}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that have a value, by camel-case names, for `json.dumps`."""
+        return {
+            camel(name): value.to_dict() if isinstance(value, View) else value
+            for name in self._fields
+            if (value := self.__dict__[name]) is not None
+        }
+
+
+def snake(name: str) -> str:
+    """`lastAssistantMessage` -> `last_assistant_message`."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name)
+
+
+def camel(name: str) -> str:
+    """`last_assistant_message` -> `lastAssistantMessage`."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
 class Start(View, kw_only=True):
-    """What the handler is told about."""
+    """The agent that starts."""
 
     session_id: str
     agent_id: str | None
@@ -50,7 +87,7 @@ def write_start(event: StartEvent) -> tuple[Start, Context]:
 
 
 def read_return(returned: object) -> tuple[Allow, str]:
-    """Return the words that a handler adds, as a note, and a warning for its author."""
+    """Return a handler's words as a note, and a warning for its author."""
     if isinstance(returned, dict):
         said = {snake(str(key)): value for key, value in returned.items()}
         returned = said.get(_KEY)
