@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from notyet.run.drive import Line
 
     T = TypeVar("T")
-    Found = tuple[tuple[Gate, ...], tuple[str, ...]]  # hooks, and what is to be said about them
+    Found = tuple[tuple[Gate, ...], tuple[str, ...]]  # hooks, and warnings about them
 
 MOST_CONTINUATIONS = 3  # in a turn
 _CANCELLED = "cancelled"
@@ -43,7 +43,7 @@ _NAME = mux.HOST.name
 
 
 class StopHooksResult(Record, kw_only=True):
-    """What Mux's hooks came to."""
+    """The joint result of Mux's hooks."""
 
     should_stop: bool
     continue_reason: str | None = None  # for the agent, where it should not stop
@@ -101,7 +101,7 @@ async def run_stop_hooks(
 
 
 async def _unless(cancel: asyncio.Event | None, work: Coroutine[Any, Any, T]) -> T | None:
-    """Return what comes of some work; None if `cancel` was set before that."""
+    """Return the result of some work; None if `cancel` was set first."""
     if cancel is None:
         return await work
     working = asyncio.ensure_future(work)
@@ -130,7 +130,7 @@ def _gates(project: str, trust: str) -> Found:
 
 
 def _there(workspace: str, here: str, trust: str) -> Line[Found]:
-    """Find the hooks of a project elsewhere, off the loop's thread: to look takes a connection."""
+    """Find the hooks of a remote project in a thread, because that connects to it."""
     found: Found = yield Call(_gates_there, (workspace, here, trust))
     return found
 

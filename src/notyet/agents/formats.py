@@ -1,4 +1,4 @@
-"""What an agent's output comes to, gathered line by line while it runs."""
+"""Read the output of headless agents line by line, one function per format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LONGEST_TEXT = 1_000_000
 _LONGEST_SHOWN = 400  # of a tool's input
 _MOST_TOOLS = 1000  # names that are kept; the calls are all counted
-_MOST = 2**53  # above it nobody counts tokens, and not every reader of JSON can
+_MOST = 2**53  # larger numbers are no counts, and not every reader of JSON keeps them
 FIGURES = ("input", "output", "cache_read", "cache_write")
 
 
@@ -98,23 +98,23 @@ class Reading:
         self._tell(News(kind="tool", tool=tool, text=in_a_line(script or given)))
 
     def is_new(self, call: object) -> bool:
-        """Tell whether this call was not noted before: some formats tell of it twice."""
+        """Return True for a call that was not noted before: some formats repeat it."""
         if not isinstance(call, str) or call in self._told:
             return not isinstance(call, str)
         self._told.add(call)
         return True
 
     def answered(self, text: object) -> None:
-        """Note what a tool answered."""
+        """Note the output of a tool."""
         if isinstance(text, str) and text:
             self.keep(self._transcript.result, text)
 
     def count(self, message: object, figures: Mapping[str, Any], names: tuple[str, ...]) -> None:
-        """Note the tokens of one request to the model; told again, they replace what was told."""
+        """Note the tokens of one request; a repeated report replaces the first."""
         self.parts[message if isinstance(message, str) else ""] = _numbers(figures, names)
 
     def sum_up(self, figures: Mapping[str, Any], names: tuple[str, ...]) -> None:
-        """Note the tokens as the agent adds them up itself."""
+        """Note the tokens that the agent summed up itself."""
         self.figures = _numbers(figures, names)
 
     def fail(self, error: object) -> None:
@@ -123,7 +123,7 @@ class Reading:
         self.error = clean(in_a_line(error)) or "the agent says that it failed, and not why"
 
     def finish(self, stop_reason: StopReason = "end_turn") -> None:
-        """Note that the turn is over, as the agent says."""
+        """Note that the agent ended the turn."""
         self.flush()
         self.is_finished = True
         if self.error is None:
@@ -138,7 +138,7 @@ class Reading:
         return {name: sum(part[name] for part in parts) for name in FIGURES}
 
     def turn(self, spent: Mapping[str, int], duration_ms: float) -> Turn:
-        """Return what it all came to."""
+        """Return the turn."""
         return Turn(
             text=self.text,
             stop_reason=self.stop_reason,
@@ -152,15 +152,15 @@ class Reading:
         )
 
     def keep(self, write: Callable[..., None], *values: object) -> None:
-        """Write to the transcript; an agent at work is not stopped by a full disk."""
+        """Write to the transcript; a full disk must not stop the agent."""
         try:
             write(*values)
-        except (OSError, ValueError, RecursionError):  # or by what has no JSON
+        except (OSError, ValueError, RecursionError):  # a value that has no JSON
             return
 
 
 def tell(watcher: Tell | None, news: News) -> None:
-    """Tell whoever watches, who must not end what it watches."""
+    """Call the watcher, whose failure must not end the turn."""
     if watcher is None:
         return
     try:
@@ -176,29 +176,27 @@ def in_a_line(value: object) -> str:
         text = (
             value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         )
-    except (ValueError, RecursionError):  # it was read from a place with more room on the stack
+    except (ValueError, RecursionError):  # too deeply nested
         text = "..."
     return bounded(text, _LONGEST_SHOWN).replace("\n", " ").strip()
 
 
 def whole(value: object) -> int:
-    """Return a count that a host tells; 0 for what is none: text, infinity, below zero."""
+    """Return a count; 0 for anything that is none: text, infinity, a negative number."""
     return int(value) if isinstance(value, int | float) and 0 <= value < _MOST else 0
 
 
 def _numbers(figures: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, int]:
-    """Return a host's figures under our names; `names` are theirs, in the order of ours."""
+    """Return token counts by our names; `names` are the agent's, in the same order."""
     found = {}
     for ours, theirs in zip(FIGURES, names, strict=True):
         found[ours] = whole(figures.get(theirs))
     return found
 
 
-# How the output of each command-line agent is read: one function per format.
-#
-# Each takes one line as it was parsed and tells a `Reading` what it means. A line that it does not
-# know says nothing: these formats grow with every release. Whatever type a value has, nothing is
-# raised: what is not of the type that we expect is not there.
+# One function per format. Each takes a parsed line and notes in a `Reading` what it means. Unknown
+# lines are ignored, because formats grow with every release; a value of an unexpected type counts
+# as missing.
 
 
 _ANTHROPIC = (
@@ -214,7 +212,7 @@ _STOPS: dict[str, StopReason] = {
 }
 _SHELLS = frozenset({"Bash", "bash", "run_shell_command", "shell"})
 _QWEN_FAILED = "[API Error: "
-_OWN_WORDS = "<synthetic>"  # the model of what claude itself says in the agent's name
+_OWN_WORDS = "<synthetic>"  # the model of messages that Claude Code itself writes
 
 
 def read_claude(entry: Entry, reading: Reading) -> None:
@@ -266,7 +264,7 @@ def _claude_result(entry: Entry, reading: Reading) -> None:
 
 
 def read_qwen(entry: Entry, reading: Reading) -> None:
-    """Read a line of qwen, whose sums count a resumed conversation twice: its parts do not."""
+    """Read a line of qwen; its sums count a resumed conversation twice, so they are ignored."""
     message = _dict(entry.get("message"))
     usage = _dict(message.get("usage"))
     cached = whole(usage.get("cache_read_input_tokens"))  # which it counts as input, too
@@ -311,7 +309,7 @@ def _codex_item(kind: str, item: Entry, reading: Reading) -> None:
         return
     if what in ("reasoning", "error", "todo_list"):  # its own warnings are items of kind "error"
         return
-    # What takes no time comes without a beginning.
+    # Short items come without `item.started`.
     if reading.is_new(item.get("id")):
         name = item.get("tool") if what == "mcp_tool_call" else what
         given = {k: v for k, v in item.items() if k not in ("id", "type", "status", "result")}
@@ -413,7 +411,7 @@ def _use(reading: Reading, name: object, given: object) -> None:
 
 
 def _said(error: object) -> str:
-    """Return the words of an error, wherever a format puts them."""
+    """Return the message of an error, wherever a format puts it."""
     found = _dict(error)
     for place in (found, _dict(found.get("data")), _dict(found.get("error"))):
         if isinstance(place.get("message"), str) and place["message"]:

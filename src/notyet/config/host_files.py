@@ -1,4 +1,4 @@
-"""Which files of other hosts hold gates for a project, here or in a workspace (J1 to J5)."""
+"""Find the files of hosts that hold gates for a project, here or in a workspace (J1 to J5)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def trusted_folders(cwd: str, hosts: Iterable[str], is_trusted: Callable[[str], 
 def folders_of(
     cwd: str, host: str, is_trusted: Callable[[str], bool], tree: Tree = LOCAL_TREE
 ) -> list[str]:
-    """Return where a host's files count for somebody in a folder, the nearest folder last.
+    """Return the folders whose files of a host count in a folder, the nearest last.
 
     That is the project. But an agent could get rid of hooks by beginning a repository of its own
     where it works, so whatever was trusted around that counts too.
@@ -86,7 +86,7 @@ def host_files(
 def project_files(
     host: str, project: Project, environ: Mapping[str, str], is_trusted: Callable[[str], bool]
 ) -> list[ConfigFile]:
-    """Do the same for a project that may be elsewhere; the user's own files are always here."""
+    """Do the same for a project that may be remote; the user's own files are always here."""
     data = host_named(host)
     found: list[ConfigFile] = []
     for group in data.files:
@@ -118,7 +118,7 @@ def _candidates(
 
 
 def _first(files: list[ConfigFile], is_trusted: Callable[[str], bool]) -> list[ConfigFile]:
-    """Return the first file that counts, after those before it that nobody trusted.
+    """Return the first file that counts, and untrusted ones before it.
 
     Those are told of, and hide nothing: else an agent could put one before a trusted one.
     """

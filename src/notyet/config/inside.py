@@ -1,4 +1,4 @@
-"""Whether an agent is calling: `trust` and `off` are for people (N5); or a supervised one.
+"""Detect that an agent calls: `trust` and `off` are for people (N5).
 
 This keeps honest agents honest, and no more: a program that wants to hide can.
 """
@@ -16,7 +16,7 @@ _MOST_ANCESTORS = 64
 
 
 def inside_agent(environ: Mapping[str, str]) -> str:
-    """Say which agent runs this process, or by which sign one does; empty for a person."""
+    """Return the sign by which an agent runs this process; empty for a person."""
     from notyet.hosts.others import every_program
 
     programs = every_program()
@@ -31,7 +31,7 @@ def inside_agent(environ: Mapping[str, str]) -> str:
 
 
 def is_supervised(mark: str, session: str) -> bool:
-    """Tell whether a supervisor above us gates this session: `mark` is its process, and which.
+    """Return True if a supervisor above us gates this session; `mark` is its process and session.
 
     A mark that somebody set by hand, or left behind, names no process that started this one. And
     an agent that the supervised one starts by itself inherits it, with another's session.
@@ -60,7 +60,7 @@ def _ancestors(pid: int) -> Iterator[str]:
 
 
 def _parent(pid: int) -> tuple[int, list[str]]:
-    """Return a process's parent, and the names that program goes by."""
+    """Return the parent of a process, and the names of its program."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # The name in brackets may hold anything; the state and the parent come after it.

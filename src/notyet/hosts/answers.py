@@ -1,4 +1,4 @@
-"""`Reading`: what a hook command answered."""
+"""`Reading`: the answer of a hook command, and what all readers of answers share (table F)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Reading(Record, kw_only=True):
-    """What a hook command answered."""
+    """The answer of a hook command."""
 
     answer: Allow | Block | Halt | Problem
     warning: str = ""  # for the command's author
@@ -30,7 +30,7 @@ _SHORT = 300
 
 
 def problem_of(gate: Gate | None, ended: Exit) -> Problem | None:
-    """Return what kept a command from answering at all; None when it did answer."""
+    """Return why a command gave no answer at all; None if it answered."""
     if ended.problem:
         return Problem("crashed" if ended.lost else "cannot_start", ended.problem)
     if ended.timed_out:
@@ -45,7 +45,7 @@ def problem_of(gate: Gate | None, ended: Exit) -> Problem | None:
 
 
 def start_problem(ended: Exit) -> Problem | None:
-    """Return why what a start hook printed means nothing; None when it ended with 0."""
+    """Return why the output of a start hook does not count; None if it exited with 0."""
     problem = problem_of(None, ended)
     if problem is not None or ended.code == 0:
         return problem
@@ -53,7 +53,7 @@ def start_problem(ended: Exit) -> Problem | None:
 
 
 def by_exit(gate: Gate, ended: Exit) -> Block | Problem | None:
-    """Return what a command says without its stdout; None when it exited with 0."""
+    """Return what the exit code and stderr say; None if it exited with 0."""
     stderr = words(ended.stderr)
     problem = problem_of(gate, ended)
     if problem is not None or ended.code == 0:
@@ -66,7 +66,7 @@ def by_exit(gate: Gate, ended: Exit) -> Block | Problem | None:
 
 
 def decided(said: dict[str, Any]) -> Allow | Block | Halt | Problem:
-    """Return what a JSON answer decides, where a block must have a reason."""
+    """Return the verdict of a JSON answer; a block must have a reason."""
     if said.get("continue") is False:
         return halt(said)
     if said.get("decision") != "block":
@@ -76,13 +76,13 @@ def decided(said: dict[str, Any]) -> Allow | Block | Halt | Problem:
 
 
 def failed(ended: Exit, stderr: str) -> Problem:
-    """Return the problem of a command that ended with a code that means nothing."""
+    """Return the problem of a command that exited with an unknown code."""
     said = f": {bounded(stderr, _SHORT)}" if stderr else ""
     return Problem("crashed", f"it exited with code {ended.code}{said}")
 
 
 def words(output: bytes) -> str:
-    """Return output as an agent may read it (E5)."""
+    """Return output as clean text (E5)."""
     return clean(output.decode("utf-8", "replace")).strip()
 
 
@@ -101,7 +101,7 @@ def json_object(
 
 
 def wrong_type(said: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> str:
-    """Say which field is of a type that its host refuses; empty when none is."""
+    """Return which field has a type that its host refuses; empty if none has."""
     for name, kind in kinds.items():
         if name in said and not isinstance(said[name], kind):
             return f"it printed a {type(said[name]).__name__} as {name}, which its host refuses"
@@ -109,12 +109,12 @@ def wrong_type(said: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -
 
 
 def halt(said: dict[str, Any]) -> Halt:
-    """Return what `continue: false` means: the agent's turn ends."""
+    """Return the verdict of `continue: false`."""
     return Halt(text(said, "stopReason"))
 
 
 def reason(said: dict[str, Any]) -> str:
-    """Return why an answer blocks, as an agent may read it; empty when it does not say."""
+    """Return the reason of an answer as clean text; empty if it has none."""
     return text(said, "reason")
 
 
@@ -134,6 +134,6 @@ def extras(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def text(said: dict[str, Any], name: str) -> str:
-    """Return a text of an answer as people and agents may read it; empty when it has none."""
+    """Return a field of an answer as clean text; empty if it is missing."""
     value = said.get(name)
     return clean(value).strip() if isinstance(value, str) else ""

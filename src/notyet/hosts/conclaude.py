@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     Entry = tuple[Path, Mapping[str, Any], Match]
     Said = tuple[str, str]  # the setting that asks for a notification, and its text
 
-CONTINUE = "continue working on the task"  # what `infinite` says when the file does not
+CONTINUE = "continue working on the task"  # the prompt of `infinite` by default
 _SHOWN = ("message", "showCommand", "showStdout", "showStderr", "maxOutputLines")
 _OPTIONS = (*_SHOWN, "notifyPerCommand", "block")
-_MOST_OUTPUT = 20_000  # characters of each stream, however few lines that is
+_MOST_OUTPUT = 20_000  # characters of each stream
 _MOST_COMMAND = 500  # characters of a command in a message
-_MOST_NAME = 60  # the same, in a gate's name
+_MOST_NAME = 60  # characters of a command in a gate's name
 _MOST_PAYLOAD = 100_000  # bytes; the system refuses variables of 128 KiB
 _MOST_VALUE = 10_000  # bytes of any other variable: names and paths
 _MOST_BODY = 300  # characters of a notification
@@ -103,14 +103,14 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
 
 
 def hook_name(event: StopEvent) -> str:
-    """Return what conclaude calls the hook of an event."""
+    """Return conclaude's name for the hook of an event."""
     return "StopFailure" if event.ending == "error" else HOST.event_name(event.scope)
 
 
 def _value(text: str) -> str:
-    """Return a text as a variable can hold it."""
+    """Return a text that fits into an environment variable."""
     try:
-        value = text.encode("utf-8", "surrogateescape")  # as names of files come
+        value = text.encode("utf-8", "surrogateescape")  # file names that are not UTF-8
     except UnicodeEncodeError:
         value = text.encode("utf-8", "replace")
     return value.replace(b"\0", b"")[:_MOST_VALUE].decode("utf-8", "surrogateescape")
@@ -126,7 +126,7 @@ def _payload_json(payload: dict[str, Any]) -> str:
 
 
 def _shortened(value: Any, most: int) -> Any:
-    """Return the same with texts and lists cut: still JSON, still every field."""
+    """Return a value with long texts and lists cut, but with all fields."""
     if isinstance(value, str):
         return bounded(value, most)
     if isinstance(value, dict):
@@ -140,7 +140,7 @@ def read_reply(gate: Gate, ended: Exit) -> Reading:
     """Read how a command ended (F, both columns conclaude)."""
     options = options_of(gate)
     if ended.cancelled or (ended.timed_out and gate.timeout is None):
-        # Not its own time was up, but ours; that holds nobody (E9).
+        # Our deadline, not the command's timeout: never blocks (E9).
         return Reading(answer=Problem("deadline", "it was ended before it could answer"))
     if options["section"] == "infinite":
         return Reading(answer=Block(options["message"]))
@@ -153,13 +153,13 @@ def read_reply(gate: Gate, ended: Exit) -> Reading:
 
 
 def options_of(gate: Gate) -> Mapping[str, Any]:
-    """Return what the file says about a command, and in which section."""
+    """Return the options of a command in the file, with its section."""
     assert isinstance(gate.check, Command)
     return gate.check.options
 
 
 def _failure(gate: Gate, ended: Exit) -> str:
-    """Return what is said of a command that failed; empty when it did not."""
+    """Return the message about a failed command; empty if it did not fail."""
     if ended.problem:
         what = (
             f"Command {'did not end' if ended.lost else 'could not be started'} ({ended.problem})"
@@ -182,7 +182,7 @@ def _failure(gate: Gate, ended: Exit) -> str:
 
 
 def shown_command(gate: Gate) -> str:
-    """Return the command, as far as `showCommand` lets us."""
+    """Return the command for a message, unless `showCommand` is off."""
     assert isinstance(gate.check, Command)
     if gate.check.options.get("showCommand") is False:
         return ""
@@ -197,14 +197,14 @@ def _first_lines(text: str, most: int | None) -> str:
 
 
 def gates(settings: Mapping[str, Any], file: str, line_of: Callable[[Path], int]) -> list[Gate]:
-    """Return the gates of a validated `.conclaude.yaml`, in the order they are asked in (D3)."""
+    """Return the gates of a validated `.conclaude.yaml`, in the order in which they run (D3)."""
     found: dict[str, Gate] = {}
     steps: dict[str | int, int] = {}
     for path, entry, match in _entries(settings):
         section = path[0]
         step = steps[section] = steps.get(section, -1) + 1
         name = _name(path, entry)
-        while name in found:  # long patterns may begin alike
+        while name in found:  # long patterns are cut and may be equal then
             name += "'"
         holds = section == "stop" or entry.get("block") is True
         found[name] = Gate(
@@ -215,7 +215,7 @@ def gates(settings: Mapping[str, Any], file: str, line_of: Callable[[Path], int]
             timeout=entry.get("timeout"),
             if_broken="block" if holds else "allow",
             observe=section == "stopFailure",
-            always=section != "stop",  # of `stop`, the first failure ends the others
+            always=section != "stop",  # the first failure of `stop` ends the others
             source=Source(file, line_of(path)),
         )
     return list(found.values())
@@ -242,7 +242,7 @@ def _entries(settings: Mapping[str, Any]) -> Iterator[Entry]:
 def _command(path: Path, entry: Mapping[str, Any], folder: str) -> Command:
     options = {name: entry[name] for name in _OPTIONS if entry.get(name) is not None}
     if path[1] == "infinite":
-        # There is nothing to run: its answer is known. Every gate runs something, though.
+        # A gate must run something, even if its answer is known.
         options["section"] = "infinite"
         return Command(argv=("true",), dir=folder, speaks=HOST.name, options=options)
     options["section"] = path[0]

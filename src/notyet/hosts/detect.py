@@ -33,7 +33,7 @@ def _event(payload: Payload) -> object:
     return payload.get("hook_event_name")
 
 
-# In this order; the first that fits. What comes last speaks as Claude Code does.
+# The first sign that fits counts.
 _SIGNS: tuple[tuple[str, Callable[[Payload], bool]], ...] = (
     ("notyet", _has("scope", "session_id")),
     ("cursor", _has("cursor_version")),
@@ -56,8 +56,8 @@ _SIGNS: tuple[tuple[str, Callable[[Payload], bool]], ...] = (
     ("vscode", _has("hookEventName", "sessionId")),
     ("vscode", _has("timestamp", "stop_hook_active")),
     ("mux", _is_mux),
-    # Codex says nothing in a start event that Claude Code does not; but it says the model.
-    # (A tuple: whatever stands there, it need not be hashable.)
+    # Start events of Codex and Claude Code have the same keys, but only Codex always has a model.
+    # (A tuple, because the value may be unhashable.)
     ("codex", lambda p: _event(p) in ("SessionStart", "SessionEnd") and _is_codex_session(p)),
     ("kimi", lambda p: "stop_hook_active" in p and "transcript_path" not in p),
     ("kiro", lambda p: "hook_event_name" in p and "session_id" not in p),
@@ -71,7 +71,7 @@ def _is_codex_session(payload: Payload) -> bool:
 
 
 def detect(payload: Payload) -> str:
-    """Return the name of the host; some of them are known here but not spoken to."""
+    """Return the name of the host, which may be one that notyet does not support."""
     for host, fits in _SIGNS:
         if fits(payload):
             return host

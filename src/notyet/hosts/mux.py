@@ -1,4 +1,4 @@
-"""Mux: hook commands written for its Stop and SubagentStop, and Mux itself when it calls us."""
+"""Mux (rules W3, G3, H2), and hook commands that people wrote for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from notyet.core.event import StopEvent
     from notyet.core.gate import Exit, Gate
 
-_FOLDERS = (".xum", ".mux")  # Mux was renamed; hooks of both ages exist
+_FOLDERS = (".xum", ".mux")  # Mux was renamed; both names are in use
 _LONGEST_OUTPUT = 30_000
 
 
@@ -63,7 +63,7 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
         "stop_hook_active": event.stop_hook_active is True,
     }
     environ = {"CLAUDE_PROJECT_DIR": event.cwd}
-    for prefix in ("MUX", "XUM"):  # Mux was renamed; hooks of both ages are about
+    for prefix in ("MUX", "XUM"):
         environ[f"{prefix}_PROJECT_DIR"] = event.cwd
         environ[f"{prefix}_STOP_HOOK_ACTIVE"] = active
         environ[f"{prefix}_TRANSCRIPT_PATH"] = transcript or ""
@@ -76,6 +76,6 @@ def read_reply(gate: Gate, ended: Exit) -> Reading:
     if by_exit is not None:
         return Reading(answer=by_exit)
     said = answers.json_object(ended.stdout)
-    if said is None:  # plain text is kept as output, and means nothing
+    if said is None:  # plain text is kept as a note
         return Reading(answer=Allow(note=bounded(answers.words(ended.stdout), _LONGEST_OUTPUT)))
     return Reading(answer=answers.decided(said), **(answers.extras(said) | {"context": ""}))

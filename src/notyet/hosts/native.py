@@ -1,4 +1,4 @@
-"""notyet's own dialect, for gate functions and for commands in a `notyet.toml`."""
+"""Gates in notyet's own format: Python functions, and commands in a `notyet.toml`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_DESCRIBED = 8_000
 
 
 def write_call(event: StopEvent) -> Callable[[], tuple[StopEvent]]:
-    """Return what gives the arguments of a call: the event, in a copy that is this gate's alone."""
+    """Return a function that makes the arguments of a call: a copy of the event."""
     return lambda: (private_copy(event),)
 
 
@@ -41,9 +41,7 @@ def read_return(returned: object) -> tuple[Allow | Block | Halt | Problem, str]:
 
 def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return stdin and environment of a gate in a `notyet.toml` (W5, H5)."""
-    payload = {
-        name: _json(event.__dict__[name]) for name in StopEvent._fields if name != "raw"
-    }  # our own record
+    payload = {name: _json(event.__dict__[name]) for name in StopEvent._fields if name != "raw"}
     environ = {
         "EVENT": "subagent_stop" if event.scope == "subagent" else "stop",
         "HOST": event.host,
@@ -63,7 +61,7 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
 
 
 def _json(value: Any) -> Any:
-    """Return a value that has JSON; a foreign object is described."""
+    """Return a value that JSON can hold; of a foreign object, its repr."""
     value = plain(value)
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -75,7 +73,7 @@ def _json(value: Any) -> Any:
 
 
 def read_reply(gate: Gate, ended: Exit) -> Reading:
-    """Read how a gate's command ended: by its exit code, or by what it says itself (E10)."""
+    """Read a gate's exit code, or the decision that it printed (E10)."""
     problem = answers.problem_of(gate, ended)
     if problem is not None:
         return Reading(answer=problem)
@@ -86,14 +84,14 @@ def read_reply(gate: Gate, ended: Exit) -> Reading:
         said = f": {bounded(stderr, 300)}" if stderr else ""
         return Reading(answer=Problem("cannot_start", f"{_NOT_RUNNABLE[ended.code]}{said}"))
     reply = answers.json_object(ended.stdout, loads) or {}
-    if "python" in options and isinstance(reply.get("problem"), str):  # our own child says so
+    if "python" in options and isinstance(reply.get("problem"), str):  # from `python_child`
         described = answers.text(reply, "problem") or "it failed and did not say how"
         return Reading(answer=Problem("crashed", bounded(described, _MOST_DESCRIBED)))
-    # A report that happens to be JSON is no answer: the exit code is.
+    # A tool's report may be JSON too; without a decision, the exit code counts.
     if reply.get("decision") is not None or reply.get("continue") is False:
         return Reading(answer=_said(reply), **answers.extras(reply))
     if passes:
-        if "python" in options:  # our own child always decides
+        if "python" in options:  # `python_child` always prints a decision
             return Reading(answer=Problem("bad_answer", "its answer could not be read"))
         return Reading(answer=_ALLOW)
     output = "\n".join(part for part in (answers.words(ended.stdout), stderr) if part)
@@ -105,7 +103,7 @@ def _said(reply: dict[str, Any]) -> Allow | Block | Halt | Problem:
     reason = answers.reason(reply)
     if reply.get("continue") is False or decision == "halt":
         return Halt(reason or answers.halt(reply).reason)
-    if decision not in ("allow", "block"):  # a tuple: it need not be hashable
+    if decision not in ("allow", "block"):  # a tuple, because the value may be unhashable
         strange = bounded(repr(decision), 80)
         hint = "say allow, block or halt"
         return Problem("bad_answer", f"it answered with the decision {strange}; {hint}")

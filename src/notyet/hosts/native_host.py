@@ -1,4 +1,4 @@
-"""Reading a StopEvent that another program wrote: every field may be missing or wrong (W5)."""
+"""Programs that send events in notyet's own format; any field may be missing or wrong (W5)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST = 1_000_000
 
 
 def read(payload: Mapping[str, Any]) -> StopEvent:
-    """Return the event, as far as it can be made out."""
+    """Return the event; a field of the wrong type counts as missing."""
     usage = payload.get("usage")
     tools = payload.get("tools_used")
     scope = payload.get("scope")
@@ -50,7 +50,7 @@ def read(payload: Mapping[str, Any]) -> StopEvent:
 
 
 def _workspace(payload: Mapping[str, Any]) -> str:
-    """Return where the files are; what names no place counts as missing."""
+    """Return the address of the files; an invalid one counts as missing."""
     said = path(payload, "workspace")
     if said is None or said == LOCAL:
         return ""
@@ -97,7 +97,7 @@ class Native(Host):
     def read_event(
         self, payload: Mapping[str, Any], environ: Mapping[str, str]
     ) -> StopEvent | StartEvent | None:
-        """Read a stop; a field of the wrong type counts as missing (W5)."""
+        """Read a stop (W5)."""
         del environ
         return read(payload)
 

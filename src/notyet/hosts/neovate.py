@@ -23,7 +23,7 @@ class UsageView(View, kw_only=True):
 
 
 class Result(View, kw_only=True):
-    """How the run ended, where the host has no result object of its own."""
+    """How the run ended, if the host gave no result object."""
 
     success: bool
     text: str
@@ -57,7 +57,7 @@ class SubagentStop(View, kw_only=True):
 
 
 class Context(View, kw_only=True):
-    """Where it happened and what the gates made of it."""
+    """Where it happened, and what the gates decided."""
 
     host: str
     session_id: str

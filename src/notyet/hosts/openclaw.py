@@ -1,4 +1,4 @@
-"""OpenClaw's plugin hooks: `subagent_stopping` decides, `subagent_ended` is told.
+"""OpenClaw's plugin hooks: `subagent_stopping` decides, `subagent_ended` observes.
 
 Handlers get `(event, ctx)` and may answer `{"allow": False, "prompt": ..., "reason": ...,
 "extend_max_steers": n}`, in snake or camel case, or one of our verdicts.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NAME = DIALECT  # the key of `[read]` that names its file
 _ALLOW = Allow()
-_PATIENCE = 600.0  # seconds for one handler; a hung one must not hold the agent for ever
+_PATIENCE = 600.0  # seconds for one handler; a handler that hangs must not block for ever
 _OUTCOMES = {"done": "ok", "error": "error", "timeout": "timeout"}
 _REASONS = {
     "done": "subagent-complete",
@@ -34,7 +34,7 @@ _REASONS = {
     "reset": "session-reset",
     "interrupted": "subagent-interrupted",
 }
-# The hooks that decide, and whose stop each is about. "stopping" is ours, for main agents.
+# Hooks that decide, and their scope. "stopping" is our addition, for main agents.
 DECIDING: dict[str, Scope] = {"subagent_stopping": "subagent", "stopping": "agent"}
 _RESULT_KEYS = frozenset({"allow", "prompt", "reason", "extend_max_steers"})
 
@@ -83,7 +83,7 @@ class SubagentEnded(View, kw_only=True):
 
 
 class Context(View, kw_only=True):
-    """Who is meant, for both hooks."""
+    """The agent, for both hooks."""
 
     agent_id: str
     run_id: str
@@ -92,7 +92,7 @@ class Context(View, kw_only=True):
 
 
 def gate(name: str, handler: Callable[..., Any], priority: int, step: int) -> Gate:
-    """Return the gate for a handler: one after another by priority, also after errors (C2)."""
+    """Return the gate for a handler; they run by priority, also after errors (C2)."""
     return Gate(
         name=f"{name}[{step}] {name_of(handler)}",
         check=Function(handler, NAME),
@@ -104,7 +104,7 @@ def gate(name: str, handler: Callable[..., Any], priority: int, step: int) -> Ga
 
 
 def write_call(event: StopEvent) -> Callable[[], tuple[SubagentStopping, Context]]:
-    """Return what gives the arguments of a `subagent_stopping` handler, anew for each."""
+    """Return a function that makes the arguments of a `subagent_stopping` handler."""
     ctx = _context(event)
     fields = {
         "run_id": ctx.run_id,
@@ -184,7 +184,7 @@ def _lacking(prompt: object) -> str:
 
 def _extend(extend: object) -> tuple[int, str]:
     try:
-        return Allow(extend=extend).extend, ""  # type: ignore[arg-type]  # that is the question
+        return Allow(extend=extend).extend, ""  # type: ignore[arg-type]  # checked there
     except ValueError:
         strange = bounded(repr(extend), 80)
         return 0, f"extend_max_steers is a whole number, not {strange}; ignored"

@@ -1,4 +1,4 @@
-"""The last thing an agent said, from the JSONL file in which its host writes the conversation (L).
+"""The last message of an agent, from the JSONL transcript that its host writes (table L).
 
 Hosts are recognised line by line: Claude Code, Codex, OpenClaw and Pi, Mux, and Gemini CLI. The
 file is read backwards, so the cost depends on how far back the answer is, and not on the size of
@@ -23,7 +23,7 @@ _BLOCK = 64 * 1024
 _MOST_SCANNED = 64 * 1024 * 1024  # bytes from the end
 _LONGEST_LINE = 8 * 1024 * 1024
 _SHORTEST_LINE = len('{"role":"assistant","parts":"x"}')
-_MOST_PARSED = 50_000  # lines that look like a message; only a made-up file has so many in vain
+_MOST_PARSED = 50_000  # lines that look like a message
 _LONGEST_MESSAGE = 1_000_000  # characters
 _HEAD = 256 * 1024  # bytes in which the first message of a file begins
 _HINTS = (
@@ -39,7 +39,7 @@ _REGULAR_FILE = 0o100000
 
 
 def last_message_of(event: StopEvent) -> str | None:
-    """Return what the stopping agent said last: as its host says, else as its transcript does."""
+    """Return the last message of the stopping agent, from its payload or its transcript."""
     if event.last_message and event.last_message.strip():
         return event.last_message
     path = event.transcript_path
@@ -50,9 +50,9 @@ def last_message_of(event: StopEvent) -> str | None:
 
 
 def last_message(path: str) -> str | None:
-    """Return the text of the last assistant message that has text; None when there is none."""
+    """Return the text of the last assistant message that has text, or None."""
     try:
-        # Without O_NONBLOCK in it, opening a pipe waits for somebody to write into it.
+        # Without O_NONBLOCK, opening a pipe would wait for a writer.
         handle = light.open(light.expanduser(path), _READ)
         try:
             about = light.fstat(handle)
@@ -65,7 +65,7 @@ def last_message(path: str) -> str | None:
 
 
 def _search(handle: int, size: int) -> str | None:
-    of_subagent: bool | None = None  # found out when it matters
+    of_subagent: bool | None = None  # determined on demand
     for _, line in zip(range(_MOST_PARSED), _lines(handle, size), strict=False):
         entry = _entry(line)
         text = _text_of(entry)
@@ -84,12 +84,12 @@ def _lines(handle: int, size: int) -> Iterator[bytes]:
     """Yield the lines that may hold a message, the last one first."""
     end = size
     floor = max(0, size - _MOST_SCANNED)
-    later: list[bytes] = []  # what follows of the line that `end` stands in, last piece first
+    later: list[bytes] = []  # the rest of the line at `end`, last piece first
     held = 0
     while end > floor:
         start = max(floor, end - _BLOCK)
         block = light.pread(handle, end - start, start)
-        if len(block) < end - start:  # truncated since: what we hold no longer follows
+        if len(block) < end - start:  # the file was truncated: drop what followed
             later, held = [], 0
         end = start
         last = block.rfind(b"\n")
@@ -104,18 +104,18 @@ def _lines(handle: int, size: int) -> Iterator[bytes]:
         held += len(block)
         later.append(block)
         if held > _LONGEST_LINE:
-            later = []  # too long already: only its length counts from here on
+            later = []  # too long: only count its length from here on
     if end == 0 and held <= _LONGEST_LINE:
         yield from _promising(b"".join(reversed(later)))
 
 
 def _promising(lines: bytes) -> Iterator[bytes]:
-    """Yield those of some lines that are worth parsing, the last one first."""
+    """Yield the lines that are worth parsing, the last one first."""
     if not any(hint in lines for hint in _HINTS):
-        return  # as it mostly is; and splitting is what costs
+        return  # most blocks; splitting them is expensive
     for line in reversed([line for line in lines.split(b"\n") if len(line) >= _SHORTEST_LINE]):
         bare = line.strip(_AROUND_JSON)
-        # A half-written line ends anyhow, and finding that out by parsing is dear.
+        # Sort out half-written lines without parsing them.
         if bare[:1] == b"{" and bare[-1:] == b"}" and any(hint in bare for hint in _HINTS):
             yield bare
 
@@ -128,7 +128,7 @@ def _entry(line: bytes) -> dict[str, Any]:
 
 
 def _text_of(entry: dict[str, Any]) -> str:
-    """Return the text of an assistant's message, in whichever host's shape; else nothing (L4)."""
+    """Return the text of an assistant's message in any host's shape; else an empty string (L4)."""
     kind = entry.get("type")
     if kind == "event_msg":  # Codex, what its user is shown
         shown = _dict(entry.get("payload"))
@@ -142,7 +142,7 @@ def _text_of(entry: dict[str, Any]) -> str:
     elif kind in ("assistant", "message") and "message" in entry:  # Claude Code; OpenClaw, Pi
         message = _dict(entry["message"])
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
-            return ""  # words of Claude Code itself
+            return ""  # written by Claude Code itself
     else:
         message = entry  # Mux, with `parts`; Codex of old, with `content`
     if message.get("role") != "assistant":
@@ -165,7 +165,7 @@ def _joined(content: object) -> str:
         if not isinstance(text, str) or not text:
             was_piece = False
             continue
-        # Mux keeps a text in the pieces that it arrived in, each with its time.
+        # Mux stores a text in the pieces in which it arrived, each with a timestamp.
         is_piece = "timestamp" in block
         if texts and not (is_piece and was_piece):
             texts.append("\n")
@@ -175,17 +175,17 @@ def _joined(content: object) -> str:
 
 
 def _is_of_subagent(head: bytes) -> bool:
-    """Tell a subagent's own file, a side chain from its first line on, from its parent's.
+    """Return True if a file is a subagent's own: a side chain from its first line on.
 
     Older versions of Claude Code wrote subagents into the file of their parent.
     """
-    # With its quote it cannot stand inside a text, where quotes are escaped.
+    # The quote keeps texts from matching: there, quotes are escaped.
     _, found, rest = head.partition(b'isSidechain":')
     return bool(found) and rest.lstrip()[:4] == b"true"
 
 
 def _presentable(text: str) -> str:
-    """Return a message as text that can be written anywhere, and is of a sensible size."""
+    """Return a message without lone surrogates, and cut to a sensible size."""
     if not text.isascii():
-        text = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates have no bytes
+        text = text.encode("utf-8", "replace").decode("utf-8")
     return bounded(text, _LONGEST_MESSAGE)

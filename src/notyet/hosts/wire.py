@@ -1,4 +1,4 @@
-"""Reads a host's payload and writes its reply, as its `Host` says.
+"""Read the payload of a host and write its reply, by the data of its `Host`.
 
 Anything may be missing from a payload or have a wrong type; a field of the wrong type counts as
 missing.
@@ -61,7 +61,7 @@ def read_event(
 
 
 def _fields(host: Host, payload: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return what stops and starts have in common."""
+    """Return the fields that stops and starts have in common."""
     found: dict[str, Any] = {
         ours: _first(payload, theirs, path if ours in _PATHS else text)
         for ours, theirs in host.fields.items()
@@ -165,37 +165,37 @@ def added_context(host: Host, text: str, event_name: str) -> dict[str, Any]:
 
 
 def text(payload: Mapping[str, Any], name: str) -> str | None:
-    """Return a text that is there and not blank."""
+    """Return a field that is a text and not blank."""
     value = payload.get(name)
     if not isinstance(value, str) or not value.strip():
         return None
     try:
         value.encode()
-    except UnicodeEncodeError:  # half a character, which no program can be given
+    except UnicodeEncodeError:  # a lone surrogate
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return value
 
 
 def path(payload: Mapping[str, Any], name: str) -> str | None:
-    """Return a path that the system could open: without NUL and half characters."""
+    """Return a field that is a path without NUL and lone surrogates."""
     value = payload.get(name)
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         return None
     try:
-        value.encode("utf-8", "surrogateescape")  # as names that are not UTF-8 come
+        value.encode("utf-8", "surrogateescape")  # names that are not UTF-8
     except UnicodeEncodeError:
         return None
     return value
 
 
 def flag(payload: Mapping[str, Any], name: str) -> bool | None:
-    """Return a truth value; None when the host does not say."""
+    """Return a field that is true or false; None if it is neither."""
     value = payload.get(name)
     return value if isinstance(value, bool) else None
 
 
 def background_tasks(payload: Mapping[str, Any]) -> tuple[BackgroundTask, ...]:
-    """Return the work that still runs, as far as it can be made out."""
+    """Return the background tasks that still run."""
     tasks = payload.get("background_tasks")
     if not isinstance(tasks, list) or not tasks:
         return ()
@@ -218,7 +218,7 @@ def known(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def presentable(text: str) -> str:
-    """Return text that no host stumbles over: some refuse a reply with half a character in it."""
+    """Return clean text: some hosts refuse a reply with a lone surrogate."""
     return text if text.replace("\n", "").isprintable() else clean(text)
 
 

@@ -1,4 +1,4 @@
-"""Hook commands that people wrote for Claude Code: what they are told, and what they answer."""
+"""Hook commands that people wrote for Claude Code: their input and their answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from notyet.core.gate import Exit, Gate
 
 _HALF_JSON = "it printed something like JSON that cannot be read"
-# What a hook may answer, and of which type; unknown keys are nothing to Claude Code.
+# Keys of an answer and their types; Claude Code ignores unknown keys.
 _KEYS: dict[str, tuple[type, ...]] = {
     "continue": (bool, type(None)),
     "suppressOutput": (bool, type(None)),
@@ -44,7 +44,7 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
         "cwd": event.cwd,
         "prompt_id": event.turn_id,
         "permission_mode": event.permission_mode or "default",
-        # A main agent has a type at most: who has an id is a subagent.
+        # A main agent may have a type, but only a subagent has an id.
         "agent_id": event.agent_id if event.scope == "subagent" else None,
         "agent_type": event.agent_type,
         "hook_event_name": HOST.event_name(event.scope),
@@ -109,7 +109,7 @@ def read_reply(gate: Gate, ended: Exit) -> Reading:
 
 
 def _refused(said: dict[str, Any], names: tuple[str, ...]) -> str:
-    """Say what Claude Code would refuse in an answer; empty when nothing."""
+    """Return why Claude Code would refuse an answer; empty if it would not."""
     output: Any = said.get("hookSpecificOutput") or {}
     wrong = answers.wrong_type(said, _KEYS) or answers.wrong_type(output, _OUTPUT_KEYS)
     if wrong:

@@ -1,4 +1,4 @@
-"""Hook commands that people wrote for Codex: what they are told, and what they answer."""
+"""Hook commands that people wrote for Codex: their input and their answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from notyet.core.event import Scope, StartEvent, StopEvent
     from notyet.core.gate import Exit, Gate
 
-# What a hook may answer, and of which type; Codex refuses everything else.
+# Keys of an answer and their types; Codex refuses everything else.
 _KINDS: dict[str, tuple[type, ...]] = {
     "continue": (bool,),
     "stopReason": (str, type(None)),
@@ -28,7 +28,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "decision": (str, type(None)),
     "reason": (str, type(None)),
 }
-_STOP_KEYS = ("decision", "reason")  # the others may be answered to every event
+_STOP_KEYS = ("decision", "reason")  # the others are valid for every event
 _START_KINDS = {name: kind for name, kind in _KINDS.items() if name not in _STOP_KEYS} | {
     "hookSpecificOutput": (dict, type(None))
 }
@@ -112,7 +112,7 @@ def read_reply(gate: Gate, ended: Exit) -> Reading:
 
 
 def _strictly(stdout: bytes, kinds: Mapping[str, tuple[type, ...]]) -> tuple[dict[str, Any], str]:
-    """Return an answer as Codex would accept it, or what Codex would refuse it for."""
+    """Return an answer that Codex would accept, or why Codex would refuse it."""
     try:
         said = loads_strictly(stdout.decode("utf-8", "replace"))
     except ValueError as error:
