@@ -224,11 +224,6 @@ def config_home(environ: Mapping[str, str]) -> str:
     return _xdg_folder(environ, "XDG_CONFIG_HOME", ".config")
 
 
-def data_home(environ: Mapping[str, str]) -> str:
-    """Return the folder of the user's data; empty without a home."""
-    return _xdg_folder(environ, "XDG_DATA_HOME", ".local/share")
-
-
 def state_home(environ: Mapping[str, str]) -> str:
     """Return the folder of the user's state; empty without a home."""
     if "HOME" not in environ:

@@ -6,6 +6,7 @@ invalid values in it count as unknown.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import uuid
@@ -18,7 +19,6 @@ from notyet.core.session import News, Turn
 from notyet.core.text import clean
 from notyet.errors import Refused, SendError
 from notyet.hosts.others import headless
-from notyet.light import loads
 from notyet.run.cannot_start import CannotStart
 from notyet.run.spawn import Job
 
@@ -248,8 +248,8 @@ class CommandLineSession:
 
     def _hear(self, line: bytes, reading: Reading, key: str) -> None:
         try:
-            entry = loads(line.decode("utf-8", "replace"))
-        except ValueError:
+            entry = json.loads(line.decode("utf-8", "replace"), strict=False)
+        except (ValueError, RecursionError):
             entry = None
         if not isinstance(entry, dict):
             reading.garbage += 1

@@ -24,6 +24,7 @@ makes the first two attempts to send its prompt fail. A turn without `say` has a
 
 from __future__ import annotations
 
+import json
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,6 @@ from notyet.core.event import Usage
 from notyet.core.record import Record
 from notyet.core.text import bounded
 from notyet.errors import Refused
-from notyet.light import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -226,8 +226,8 @@ def _step(table: Table) -> Step:
 def _tool(table: Table) -> Tool:
     run, given = table.get("run", (str, list), ()), table.get("input", (dict,), {})
     try:
-        dumps(given)  # as all tools get theirs
-    except ValueError as error:
+        json.dumps(given, allow_nan=False)  # as all tools get theirs
+    except (TypeError, ValueError) as error:
         raise Refused(f"{table.where}: input cannot be written as JSON: {error}") from None
     argv = run if isinstance(run, str) else tuple(map(str, run))
     return Tool(table.get("tool", (str,), ""), given, argv)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from notyet.core.text import bounded
 from notyet.ledger.file import make_private
 from notyet.ledger.prune import sessions_folder
-from notyet.light import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -132,8 +131,8 @@ def _entries(path: str) -> Iterator[dict[str, Any]]:
     with open(path, "rb") as file:
         for line in iter(lambda: file.readline(_LONGEST_LINE), b""):
             try:
-                entry = loads(line.decode("utf-8", "replace"))
-            except ValueError:  # a line that was never finished
+                entry = json.loads(line.decode("utf-8", "replace"), strict=False)
+            except (ValueError, RecursionError):  # a line that was never finished
                 continue
             if isinstance(entry, dict):
                 yield entry

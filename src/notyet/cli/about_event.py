@@ -6,6 +6,7 @@ it. From there on it goes the way of any stop: the dialect of its host reads it.
 
 from __future__ import annotations
 
+import json
 import sys
 
 from notyet.core.event import StopEvent
@@ -133,7 +134,6 @@ def _expect_told(
 
 def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> About:
     """Return a stop in the words of a host."""
-    from notyet.light import dumps
 
     is_subagent = changes.get("scope") == "subagent"
     event = StopEvent(
@@ -144,7 +144,7 @@ def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> About:
         cwd=cwd,
     )
     payload, _ = host_named(host).write_event(event, "")
-    content = dumps(payload).encode()
+    content = json.dumps(payload).encode()
     return About(host=host, content=content, payload=payload, changes=changes)
 
 

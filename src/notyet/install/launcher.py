@@ -21,7 +21,6 @@ from notyet.core.text import visible
 from notyet.hosts.own_line import LAUNCHER
 from notyet.install.packing import HEAD, SIGN, Package, is_current
 from notyet.install.replacing import write_private
-from notyet.light import data_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,8 +77,10 @@ def pack_path(folder: str, tag: str) -> str:
 
 def data_folder(environ: Mapping[str, str]) -> str:
     """Return the folder of launchers, below the XDG data folder; empty where there is no home."""
-    home = data_home(environ)
-    return os.path.join(home, "notyet") if home else ""
+    data, home = environ.get("XDG_DATA_HOME", ""), environ.get("HOME", "")
+    if not os.path.isabs(data):  # the rules say to ignore it
+        data = os.path.join(home, ".local/share") if os.path.isabs(home) else ""
+    return os.path.join(data, "notyet") if data else ""
 
 
 def own_folder(environ: Mapping[str, str], root: str) -> str:

@@ -5,6 +5,7 @@ A line of ours may stand in a repository that was just cloned, and run anything 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
@@ -19,7 +20,6 @@ from notyet.hook.unusual import PROBE, PROBE_SESSION, WOULD_RUN_NOTHING, would_r
 from notyet.hosts import PATIENCE, host_named
 from notyet.hosts.own_line import ISOLATED, own_line
 from notyet.install.worktree import main_root
-from notyet.light import dumps, loads
 from notyet.run.spawn import Job
 from notyet.run.stage import run_together
 from notyet.status.faults.claude_folder import is_accepted
@@ -245,7 +245,7 @@ def _run(
         argv=_argv(look, entry),
         dir=look.cwd,
         environ={**environ, **variables, **extra},
-        stdin=dumps(payload).encode("utf-8", "replace"),
+        stdin=json.dumps(payload).encode("utf-8", "replace"),
         timeout=patience,
     )
     (done,) = run_together([job])
@@ -276,7 +276,7 @@ def _login_shell() -> str:
 
 def _said(done: Exit) -> dict[str, Any] | None:
     try:
-        said = loads(done.stdout.decode("utf-8", "replace"))
+        said = json.loads(done.stdout.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) else None

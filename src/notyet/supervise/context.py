@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ from notyet.ledger.leases import Intents, Leases
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import Runs
 from notyet.ledger.tasks import Tasks
-from notyet.light import dumps
 from notyet.run.functions import run_in_thread
 
 if TYPE_CHECKING:
@@ -190,8 +190,8 @@ class Context:
         """Return how a session is reopened, and its id; None if that is not JSON."""
         ref = self._call(session.ref)
         try:
-            dumps(ref)
-        except ValueError as error:
+            json.dumps(ref, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
             self.warn(f"the ref of a session is no JSON, and is not kept: {error}")
             return None
         return (ref, session.id or "") if isinstance(ref, dict) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 
@@ -11,7 +12,6 @@ from notyet.core.text import clean, visible
 from notyet.install.entry import EVENTS
 from notyet.install.place import Place
 from notyet.install.registered import registrations
-from notyet.light import dumps
 from notyet.run.spawn import Job
 from notyet.run.stage import run_together
 from notyet.status.faults.claude_folder import folder_faults
@@ -432,7 +432,7 @@ def why_refused(handler: Mapping[str, Any], matcher: object) -> str:
         if not is_right:
             value = matcher if name == "matcher" else handler.get(name)
             missing = name == "type" and name not in handler
-            return f"it has no {name}" if missing else f"its {name} may not be {dumps(value)}"
+            return f"it has no {name}" if missing else f"its {name} may not be {json.dumps(value)}"
     return ""
 
 

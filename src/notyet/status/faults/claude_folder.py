@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from notyet.config.files import above
 from notyet.config.readers import read_file
-from notyet.light import loads
 from notyet.status.faults.fault import place as at
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def _accepted(look: Look) -> dict[str, Any] | None:
     path = _memory(look.environ)
     text, _ = read_file(path) if path else (None, None)
     try:
-        known = loads(text or "")
+        known = json.loads(text or "")
     except (ValueError, RecursionError):
         return None  # nobody was asked yet, or it is not ours to judge
     projects = known.get("projects") if isinstance(known, dict) else None

@@ -7,6 +7,7 @@ ends in an answer or in a reason within the time that it is given.
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
@@ -16,7 +17,6 @@ from contextlib import suppress
 
 from notyet.core.record import Record
 from notyet.core.text import clean, first_line
-from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class _Server:
         """Send a message that gets no answer."""
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(dumps(message).encode() + b"\n")
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
         except OSError:
             raise _Silent("ended before it was asked") from None
@@ -115,7 +115,7 @@ class _Server:
     def _next(self) -> dict[str, Any]:
         while True:
             with suppress(ValueError, RecursionError):
-                message: dict[str, Any] = loads(self._line().decode("utf-8", "replace"))
+                message: dict[str, Any] = json.loads(self._line().decode("utf-8", "replace"))
                 return message
 
     def _line(self) -> bytes:
