@@ -227,7 +227,7 @@ def _tool(table: Table) -> Tool:
     run, given = table.get("run", (str, list), ()), table.get("input", (dict,), {})
     try:
         json.dumps(given, allow_nan=False)  # as all tools get theirs
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise Refused(f"{table.where}: input cannot be written as JSON: {error}") from None
     argv = run if isinstance(run, str) else tuple(map(str, run))
     return Tool(table.get("tool", (str,), ""), given, argv)
