@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from hook_runs import HOSTS, ask, new_project, payload, trust
 from notyet.cli.about_event import about, read
-from notyet.cli.check_asking import VERDICTS, Wish, answer_from
-from notyet.cli.check_asking import ask as ask_gates
+from notyet.cli.check_run import VERDICTS, Answer, rehearse
 from notyet.core.event import StopEvent
 from notyet.errors import NotyetError
 
@@ -53,7 +52,7 @@ def test_any_bytes_are_a_stop_or_an_error_that_names_the_file(tmp_path, content)
 def test_any_text_is_an_answer_or_an_error_with_words(text):
     said = ""
     try:
-        answer = answer_from(text)
+        answer = Answer.parse(text)
     except ValueError as error:
         said = str(error)
     if said:
@@ -90,7 +89,7 @@ def test_the_reply_to_any_payload_is_the_hooks(one_project, tmp_path, host, odd,
     file = tmp_path / "sent.json"
     file.write_text(json.dumps(sent))
     stop = about(options(payload=str(file), as_host=host), "/")
-    said = ask_gates(Wish(stop=stop), os.environ).reply
+    said = rehearse(stop, os.environ).reply
     real = ask(sent, "--host", host)
     assert [timeless(said.stdout), timeless(said.stderr), said.code] == [
         timeless(real.stdout),

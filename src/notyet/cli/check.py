@@ -1,19 +1,25 @@
-"""`notyet check`: ask the gates now, as a stop would, and show what an agent would be told."""
+"""`notyet check`: run the gates now, as a stop would, and show what an agent would read."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from notyet.cli.about_event import about, add_event_options
+from notyet.cli.check_run import Answer, Rehearsal, rehearse
+from notyet.cli.check_show import Show, json_of, result
 from notyet.cli.ending import ended_in_order
+from notyet.cli.streams import json_line
 from notyet.cli.terminal import Progress
+from notyet.config.document import did_you_mean
+from notyet.core.text import listed, visible
+from notyet.core.verdict import Allow
 from notyet.errors import NotyetError
+from notyet.run.sweep import sweep
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from notyet.cli.check_asking import Answer, Checked, Wish
     from notyet.core.verdict import Report
 
 SUMMARY = "ask the gates now, as a stop would"
@@ -26,7 +32,7 @@ EXAMPLES = (
     ("notyet check --answer 'tests=block:Mend the tests.'", "as if this gate had said so"),
     ("notyet check --json", "for programs"),
 )
-_USAGE = _UNASKED = 2
+_USAGE = _NOT_RUN = 2  # exit codes
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,10 +54,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _answer(text: str) -> Answer:
-    from notyet.cli.check_asking import answer_from
-
     try:
-        return answer_from(text)
+        return Answer.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -67,83 +71,60 @@ def _seconds(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask the gates; exit 1 when the agent would be held, 2 when nobody could be asked."""
+    """Run the gates; exit 1 if the agent would be blocked, 2 if gates could not be run."""
     try:
         cwd = os.getcwd()
     except OSError:
         return _refuse("this folder is gone; go to another one")
-    if os.environ.get("NOTYET_INSIDE"):  # it would ask itself, for ever (E11)
+    if os.environ.get("NOTYET_INSIDE"):  # it would run itself, for ever (E11)
         return _refuse("this runs inside a gate, and a gate does not ask the gates")
-    from notyet.cli.check_asking import Wish
-
     try:
-        stop = about(args, cwd)
-        wish = Wish(
-            stop=stop,
-            names=tuple(args.names),
-            answers=tuple(args.answer),
-            timeout=args.timeout or "",
-        )
-        checked = _asked(wish)
+        done = _rehearse(args, cwd)
     except NotyetError as error:
         return _refuse(str(error))
-    if checked.unknown:
-        return _refuse(_unknown(checked))
-    if checked.trouble:
-        print(f"notyet check: {checked.trouble}", file=sys.stderr)
+    if done.unknown:
+        return _refuse(_unknown(done))
+    if done.trouble:
+        print(f"notyet check: {done.trouble}", file=sys.stderr)
     if args.json:
-        from notyet.cli.check_show import plain
-        from notyet.cli.streams import json_line
-
-        print(json_line(plain(checked, args.as_host)))
+        print(json_line(json_of(done, args.as_host)))
     else:
-        from notyet.cli.check_show import Show
-
-        Show(sys.stdout, cwd).all(checked, args.as_host)
-    if is_held(checked):
+        Show(sys.stdout, cwd).all(done, args.as_host)
+    if not isinstance(done.decision.verdict, Allow):
         return 1
-    return _UNASKED if checked.is_unasked else 0
+    return _NOT_RUN if done.lacks_answers else 0
 
 
-def is_held(checked: Checked) -> bool:
-    """Tell whether the agent would go on, or be ended by a gate."""
-    from notyet.core.verdict import Allow
+def _rehearse(args: argparse.Namespace, cwd: str) -> Rehearsal:
+    """Run the gates with progress on the terminal; a signal ends them too."""
+    stop = about(args, cwd)
 
-    return not isinstance(checked.decision.verdict, Allow)
-
-
-def _asked(wish: Wish) -> Checked:
-    """Ask, with what goes on on the terminal; whoever ends us ends the gates."""
-    from notyet.cli.check_asking import ask
-    from notyet.cli.check_show import result
-    from notyet.core.record import replace
-    from notyet.run.sweep import sweep
-
-    def hear(gate: str, report: Report | None) -> None:
+    def on_progress(gate: str, report: Report | None) -> None:
         if report is None:
-            live.begin(gate)
+            progress.begin(gate)
         else:
-            live.end(gate, result(report), report.seconds)
+            progress.end(gate, result(report), report.seconds)
 
-    with ended_in_order(sweep), Progress("looking at the files ...", delay=1.0) as live:
-        return ask(replace(wish, progress=hear), os.environ)
+    with ended_in_order(sweep), Progress("looking at the files ...", delay=1.0) as progress:
+        return rehearse(
+            stop,
+            os.environ,
+            names=args.names,
+            answers=args.answer,
+            timeout=args.timeout or "",
+            progress=on_progress,
+        )
 
 
 def _refuse(why: str) -> int:
-    from notyet.core.text import visible
-
     print(f"notyet check: {visible(why)}", file=sys.stderr)
     return _USAGE
 
 
-def _unknown(checked: Checked) -> str:
-    from notyet.config.document import did_you_mean
-    from notyet.core.text import listed
-
-    names = [gate.name for gate in checked.setup.gates]
-    (first, *_) = checked.unknown
+def _unknown(done: Rehearsal) -> str:
+    names = [gate.name for gate in done.setup.gates]
     there = f"there is {listed(names)}" if names else "there is none here"
-    meant = did_you_mean(first, names)
-    said = f"no gate is called {first!r}; {meant or there}"
-    # It may be in a file, or a part of one, that is not in force.
-    return " | ".join([said, *checked.setup.warnings, *checked.setup.distrust])
+    hint = did_you_mean(done.unknown[0], names) or there
+    said = f"no gate is called {done.unknown[0]!r}; {hint}"
+    # It may be in a file, or in a part of one, that is not in force.
+    return " | ".join([said, *done.setup.warnings, *done.setup.distrust])

@@ -1,73 +1,78 @@
-"""What `notyet check --json` prints: one object with all that came of a check."""
+"""What `notyet check` prints: a table and a verdict for people, one JSON object for programs."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
-
-from notyet.cli.terminal import Style, one_line, padded, table
-from notyet.core.record import replace
+from notyet.cli.terminal import Style, one_line, table
+from notyet.core.remote import remote_from
 from notyet.core.text import clean, listed, visible
 from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.hook.process import written
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
-    from notyet.cli.check_asking import Checked
+    from notyet.cli.check_run import Rehearsal
     from notyet.core.gate import Gate, Source
-    from notyet.core.verdict import Answer, Report
+    from notyet.core.verdict import Answer, Decision, Report
+
+_RESULTS = {
+    "allowed": ("passed", "green"),
+    "blocked": ("failed", "red"),
+    "halted": ("halted", "red"),
+    "problem": ("broken", "yellow"),
+    "not_asked": ("not asked", "dim"),
+}
+_UNCHANGED = {
+    "passed": "it passed on these files before",
+    "unchanged": "no file changed since this agent began",
+}
+_NOT_RUN = {
+    "background": "other work of this session goes on, and wakes the agent again",
+    "untrusted": "nobody trusted these gates yet",
+    "config": "there is no file that can be read",
+    "no-session": "the event has no session_id",
+}
+_MAX_NOTE = 400  # columns
 
 
-def plain(checked: Checked, host: str | None) -> dict[str, Any]:
-    """Return a check as plain types; with the exact reply, for a host."""
-    decision, event = checked.decision, checked.event
+def json_of(done: Rehearsal, host: str | None) -> dict[str, Any]:
+    """Return a check as plain types; for a host, with the exact reply."""
+    decision, event, setup = done.decision, done.event, done.setup
     verdict = decision.verdict
-    gates = {gate.name: gate for gate in checked.setup.gates}
+    at_a_stop = done.stop_decision or decision
+    gates = {gate.name: gate for gate in setup.gates}
+    reason = verdict.reason if isinstance(verdict, Halt) else None
     said: dict[str, Any] = {
-        "verdict": type(verdict).__name__.lower(),
-        "outcome": decision.outcome,
-        "why": decision.why,
+        **_verdict(decision),
         "held": not isinstance(verdict, Allow),
         "prompt": verdict.prompt if isinstance(verdict, Block) else None,
-        "reason": _reason(verdict),
+        "reason": verdict.because if isinstance(verdict, Block) else reason,
         "host": event.host,
         "event": "subagent_stop" if event.scope == "subagent" else "stop",
         "folder": event.cwd,
         "workspace": event.workspace,
-        "stop": _stop(checked),
-        "reports": [_report(report, gates[report.gate], checked) for report in decision.reports],
-        "unasked": [_place(gate) | {"why": why} for gate, why in checked.unasked],
-        "untrusted": [{"file": f.path, "run": f.command} for f in checked.setup.untrusted],
-        "notes": list(checked.notes),
+        "stop": _verdict(at_a_stop),
+        "reports": [_report(report, gates[report.gate], done) for report in decision.reports],
+        "unasked": [_place(gate) | {"why": why} for gate, why in done.not_applying],
+        "untrusted": [{"file": f.path, "run": f.command} for f in setup.untrusted],
+        "notes": list(done.notes),
     }
     if host:
-        reply = checked.reply
         said["reply"] = {
             "host": host,
-            "stdout": written(reply.stdout).decode(),
-            "stderr": written(reply.stderr).decode(),
-            "code": reply.code,
+            "stdout": written(done.reply.stdout).decode(),
+            "stderr": written(done.reply.stderr).decode(),
+            "code": done.reply.code,
         }
     return said
 
 
-def _stop(checked: Checked) -> dict[str, Any]:
-    """Return what a stop would come to now, which leaves out whom it spares."""
-    foretold = checked.foretold
-    return {
-        "verdict": type(foretold.verdict).__name__.lower(),
-        "outcome": foretold.outcome,
-        "why": foretold.why,
-    }
-
-
-def _reason(verdict: Allow | Block | Halt) -> str | None:
-    if isinstance(verdict, Block):
-        return verdict.because
-    return verdict.reason if isinstance(verdict, Halt) else None
+def _verdict(decision: Decision) -> dict[str, Any]:
+    verdict = type(decision.verdict).__name__.lower()
+    return {"verdict": verdict, "outcome": decision.outcome, "why": decision.why}
 
 
 def _place(gate: Gate) -> dict[str, Any]:
@@ -75,7 +80,7 @@ def _place(gate: Gate) -> dict[str, Any]:
     return {"gate": gate.name, "file": file, "line": line}
 
 
-def _report(report: Report, gate: Gate, checked: Checked) -> dict[str, Any]:
+def _report(report: Report, gate: Gate, done: Rehearsal) -> dict[str, Any]:
     return _place(gate) | {
         "status": report.status,
         "words": _words(report.answer),
@@ -86,8 +91,8 @@ def _report(report: Report, gate: Gate, checked: Checked) -> dict[str, Any]:
         "warning": report.warning,
         "definition": report.definition,
         "workspace": report.workspace,
-        "answered": report.gate in checked.answered and report.answer is not None,
-        "spared": checked.spared.get(report.gate, ""),  # why a stop would not ask it now
+        "answered": report.gate in done.answered and report.answer is not None,
+        "spared": done.skipped_unchanged.get(report.gate, ""),
     }
 
 
@@ -99,21 +104,6 @@ def _words(answer: Answer | None) -> str:
     return str(answer) if isinstance(answer, Problem) else ""
 
 
-_RESULTS = {
-    "allowed": ("passed", "green"),
-    "blocked": ("failed", "red"),
-    "halted": ("halted", "red"),
-    "problem": ("broken", "yellow"),
-    "not_asked": ("not asked", "dim"),
-}
-_SPARED = {
-    "passed": "it passed on these files before",
-    "unchanged": "no file changed since this agent began",
-}
-_MOST_NOTE = 400
-_MOST_NAME_SHOW = 60  # columns of a gate and its place
-
-
 class Show:
     """Prints what came of a check."""
 
@@ -122,89 +112,76 @@ class Show:
         self._stream = stream
         self._cwd = os.path.realpath(cwd)
 
-    def all(self, checked: Checked, host: str | None) -> None:
-        """Print everything; for a host, also what it would be answered."""
-        self._table(checked)
-        self._others(checked)
-        self._notes(checked)
-        self._verdict(checked)
+    def all(self, done: Rehearsal, host: str | None) -> None:
+        """Print everything; for a host, also the reply that it would get."""
+        self._table(done)
+        unchanged = done.skipped_unchanged.items()
+        rows = [(name, _UNCHANGED.get(why, why)) for name, why in unchanged]
+        self._list("a stop would not ask now:", rows)
+        apart = [(_named(gate, self._cwd), why) for gate, why in done.not_applying]
+        self._list("not for this stop:", apart)
+        self._notes(done)
+        self._verdict(done)
         if host:
-            self._reply(checked, host)
+            self._reply(done, host)
 
-    def _line(self, text: str = "") -> None:
-        print(text, file=self._stream)
+    def _line(self, text: str = "", *colours: str) -> None:
+        print(self._style.paint(text, *colours), file=self._stream)
 
-    def _table(self, checked: Checked) -> None:
-        gates = {gate.name: gate for gate in checked.setup.gates}
-        rows = [
-            (
-                report.gate,
-                result(report),
-                f"{report.seconds:.1f} s" if _was_asked(report, checked) else "",
-                how(report, checked),
-                place(gates[report.gate].source, self._cwd),
-            )
-            for report in checked.decision.reports
-        ]
+    def _table(self, done: Rehearsal) -> None:
+        gates = {gate.name: gate for gate in done.setup.gates}
+        rows = []
+        for report in done.decision.reports:
+            has_run = report.answer is not None and report.gate not in done.answered
+            took = f"{report.seconds:.1f} s" if has_run else ""
+            where = _where(gates[report.gate].source, self._cwd)
+            rows.append((report.gate, result(report), took, _how(report, done), where))
         if rows:
             head = ("gate", "result", "time", "how", "where")
             for line in table(head, rows, self._style, right=("time",)):
                 self._line(line)
             self._line()
 
-    def _others(self, checked: Checked) -> None:
-        """Print which gates a stop would not have asked, and why."""
-        spared = [(name, _SPARED.get(why, why)) for name, why in checked.spared.items()]
-        self._list("a stop would not ask now:", spared)
-        apart = [(_named(gate, self._cwd), why) for gate, why in checked.unasked]
-        self._list("not for this stop:", apart)
-
     def _list(self, title: str, rows: list[tuple[str, str]]) -> None:
-        if not rows:
-            return
-        self._line(self._style.paint(title, "bold"))
-        names = [one_line(name, _MOST_NAME_SHOW) for name, _ in rows]
-        width = max(map(cell_len, names))
-        for name, (_, why) in zip(names, rows, strict=True):
-            self._line(f"  {padded(name, width)}  {one_line(why, 200)}")
-        self._line()
+        if rows:
+            self._line(title, "bold")
+            for line in table(("", ""), rows, self._style)[1:]:
+                self._line(f"  {line}")
+            self._line()
 
-    def _notes(self, checked: Checked) -> None:
-        said = summary(checked)[0]
-        notes = [note for note in checked.notes if note not in said]
+    def _notes(self, done: Rehearsal) -> None:
+        said = summary(done, done.decision)[0]
+        notes = [note for note in done.notes if note not in said]
         for note in notes:
-            self._line(f"{self._style.paint('!', 'yellow')} {one_line(visible(note), _MOST_NOTE)}")
+            self._line(f"{self._style.paint('!', 'yellow')} {one_line(visible(note), _MAX_NOTE)}")
         if notes:
             self._line()
 
-    def _verdict(self, checked: Checked) -> None:
-        verdict = checked.decision.verdict
-        words, colour = summary(checked)
-        stop = at_a_stop(checked)
-        if stop:
+    def _verdict(self, done: Rehearsal) -> None:
+        verdict = done.decision.verdict
+        words, colour = summary(done, done.decision)
+        at_a_stop = _at_a_stop(done)
+        if at_a_stop:
             words = f"asked now, {words}"
-        self._line(self._style.paint(one_line(words, _MOST_NOTE), colour))
-        if stop:
-            self._line(self._style.paint(one_line(stop, _MOST_NOTE), "yellow"))
-        asked = " by a stop that asks all" if stop else ""
+        self._line(one_line(words, _MAX_NOTE), colour)
+        if at_a_stop:
+            self._line(one_line(at_a_stop, _MAX_NOTE), "yellow")
+        told = " by a stop that asks all" if at_a_stop else ""
+        text = ""
         if isinstance(verdict, Block):
-            self._line(f"The agent would be told{asked}:")
-            self._line()
-            self._text(verdict.prompt)
+            self._line(f"The agent would be told{told}:")
+            text = verdict.prompt
         elif isinstance(verdict, Halt) and verdict.reason.strip():
-            self._line(f"Its user would be told{asked}:")
-            self._line()
-            self._text(verdict.reason)
-
-    def _text(self, text: str) -> None:
-        for line in clean(text).splitlines():
+            self._line(f"Its user would be told{told}:")
+            text = verdict.reason
+        for line in ["", *clean(text).splitlines()] if text else ():
             self._line(f"  {line}".rstrip())
 
-    def _reply(self, checked: Checked, host: str) -> None:
-        """Print the bytes that a host would see, each stream under its name."""
-        reply = checked.reply
+    def _reply(self, done: Rehearsal, host: str) -> None:
+        """Print the bytes that a host would get, each stream under its name."""
+        reply = done.reply
         self._line()
-        self._line(self._style.paint(f"{host} would get, from `notyet hook`:", "bold"))
+        self._line(f"{host} would get, from `notyet hook`:", "bold")
         for name, text in (("stdout", reply.stdout), ("stderr", reply.stderr)):
             label = self._style.paint(f"{name}:", "cyan")
             if not text:
@@ -216,7 +193,7 @@ class Show:
 
 
 def result(report: Report) -> tuple[str, str]:
-    """Return in a word or two what a gate said, and their colour."""
+    """Return the result of a gate in a word or two, and its colour."""
     if report.observed and isinstance(report.answer, Block | Halt):
         return "would fail", "cyan"
     if report.failed_lightly:
@@ -224,44 +201,35 @@ def result(report: Report) -> tuple[str, str]:
     return _RESULTS.get(report.status, (report.status, "dim"))
 
 
-def _was_asked(report: Report, checked: Checked) -> bool:
-    return report.answer is not None and report.gate not in checked.answered
-
-
-def how(report: Report, checked: Checked) -> str:
-    """Say how a gate came to what it said: its exit, its problem, or why it was not asked."""
-    if report.gate in checked.answered and report.answer is not None:
-        return "--answer"
+def _how(report: Report, done: Rehearsal) -> str:
+    """Return what explains a result: the exit, the problem, or why the gate did not run."""
     if report.answer is None:
-        return "a gate before it holds" if checked.decision.outcome != "skipped" else ""
+        return "a gate before it holds" if done.decision.outcome != "skipped" else ""
+    if report.gate in done.answered:
+        return "--answer"
     if isinstance(report.answer, Problem):
         return report.answer.kind.replace("_", " ")
     said = report.exit if report.exit != "exit 0" else ""
     if report.workspace:
-        from notyet.core.remote import remote_from
-
         return f"{said} on {remote_from(report.workspace).destination}".strip()
     return said
 
 
-def place(source: Source | None, cwd: str) -> str:
-    """Return the file and the line of a gate, as seen from a folder."""
+def _where(source: Source | None, cwd: str) -> str:
+    """Return the file and line of a gate, relative to a folder."""
     if source is None:
         return ""
-    file = source.file
-    if file.startswith(cwd.rstrip("/") + "/"):
-        file = file[len(cwd.rstrip("/")) + 1 :]
-    return f"{visible(file)}:{source.line}" if source.line else visible(file)
+    file = visible(source.file.removeprefix(cwd.rstrip("/") + "/"))
+    return f"{file}:{source.line}" if source.line else file
 
 
 def _named(gate: Gate, cwd: str) -> str:
-    where = place(gate.source, cwd)
+    where = _where(gate.source, cwd)
     return f"{gate.name} ({where})" if where else gate.name
 
 
-def summary(checked: Checked) -> tuple[str, str]:
-    """Say in one sentence what would become of the agent, and in which colour."""
-    decision = checked.decision
+def summary(done: Rehearsal, decision: Decision) -> tuple[str, str]:
+    """Return in one sentence what a decision means for the agent, and its colour."""
     if decision.outcome == "passed":
         return "passed: the agent may stop", "green"
     if decision.outcome == "blocked":
@@ -275,34 +243,26 @@ def summary(checked: Checked) -> tuple[str, str]:
         return f"passed: {decision.why}, but only observes", "green"
     if decision.outcome != "skipped":
         return f"let go, {decision.outcome}: {decision.why}", "yellow"
-    return _nothing_asked(checked), "yellow"
+    return _skipped(done, decision), "yellow"
 
 
-def at_a_stop(checked: Checked) -> str:
-    """Say what a stop would do now, if it is something else because it spares gates (N1)."""
-    foretold = checked.foretold
-    if foretold.verdict == checked.decision.verdict:
+def _at_a_stop(done: Rehearsal) -> str:
+    """Return what a stop would do now, if it differs because it skips unchanged gates (N1)."""
+    decision = done.stop_decision or done.decision
+    if decision.verdict == done.decision.verdict:
         return ""
-    unasked = f"a stop now would not ask {listed([*checked.spared])}"
-    if isinstance(foretold.verdict, Allow):
-        return f"{unasked}: the agent may stop"
-    return f"{unasked}: {summary(replace(checked, decision=foretold))[0]}"
+    unchanged = f"a stop now would not ask {listed([*done.skipped_unchanged])}"
+    if isinstance(decision.verdict, Allow):
+        return f"{unchanged}: the agent may stop"
+    return f"{unchanged}: {summary(done, decision)[0]}"
 
 
-def _nothing_asked(checked: Checked) -> str:
-    decision, setup = checked.decision, checked.setup
-    if decision.why == "background":
-        return "nothing was asked: other work of this session goes on, and wakes the agent again"
-    if decision.why == "untrusted":
-        return "nothing was asked: nobody trusted these gates yet"
-    if decision.why == "ledger":
-        return f"a stop would let the agent go unchecked: {listed(decision.warnings)}"
-    if decision.why == "config":
-        return "nothing was asked: there is no file that can be read"
-    if decision.why == "no-session":
-        return "nothing was asked: the event has no session_id"
-    if decision.why != "no-gate":
-        return f"nothing was asked: {listed(decision.warnings) or decision.why}"
-    if setup.gates or checked.unasked:
+def _skipped(done: Rehearsal, decision: Decision) -> str:
+    why, warnings = decision.why, listed(decision.warnings)
+    if why == "ledger":
+        return f"a stop would let the agent go unchecked: {warnings}"
+    if why != "no-gate":
+        return f"nothing was asked: {_NOT_RUN.get(why) or warnings or why}"
+    if done.setup.gates or done.not_applying:
         return "nothing was asked: no gate is for this stop"
     return "nothing was asked: there are no gates here; to write some, run: notyet init"

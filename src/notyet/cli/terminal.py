@@ -259,14 +259,18 @@ class Progress:
             note = one_line(self.note, columns - 1) if now >= self._shown_from else ""
             return Group(Text(note, "dim"))
         running = {job: known for job, known in jobs.items() if not known[1]}
-        left = Text(f"  {len(jobs) - len(running)} of {len(jobs)} done", "dim", no_wrap=True)
+        done = f"  {len(jobs) - len(running)} of {len(jobs)} done"
+        shown = list((jobs if len(jobs) < rows - 1 else running).items())
+        if len(shown) > rows - 2:
+            done += f", {len(shown) - rows + 2} more running"
+            shown = shown[: rows - 2]
         view = Table(box=None, padding=(0, 0, 0, 2), pad_edge=True, show_header=False)
         for _ in range(3):
             view.add_column(no_wrap=True, overflow="ellipsis")
-        for job, (since, took, result) in (jobs if len(jobs) < rows - 1 else running).items():
+        for job, (since, took, result) in shown:
             view.add_row(
                 Text(shorten_middle(job, _MAX_NAME)),
                 Text(took or f"{now - since:.0f} s", "dim"),
                 Text(_text(result), _colour(result)) if took else Text("running", "dim"),
             )
-        return Group(view, left) if len(jobs) > 1 else Group(view)
+        return Group(view, Text(done, "dim", no_wrap=True)) if len(jobs) > 1 else Group(view)

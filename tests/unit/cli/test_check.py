@@ -473,9 +473,9 @@ def test_an_answer_that_is_none_is_refused_with_the_way_to_write_it(check, tmp_p
 
 
 def test_a_name_may_hold_the_sign_that_ends_it():
-    from notyet.cli.check_asking import Answer, answer_from
+    from notyet.cli.check_run import Answer
 
-    assert answer_from("a=b=block:x=allow") == Answer("a=b", "block", "x=allow")
+    assert Answer.parse("a=b=block:x=allow") == Answer("a=b", "block", "x=allow")
 
 
 # For programs.

@@ -165,7 +165,7 @@ def test_progress_shows_what_runs_what_ended_and_how_many_are_left(monkeypatch):
         progress.begin("lint")
         progress.end("lint", ("failed", "red"), 2.25)
         progress.begin("\x1b[31mtests\n")
-        screen.until(r"  lint +2.2 s +failed *\r\n  tests +\d s +running *\r\n  1 of 2 done")
+        screen.until(r"  lint +2.2 s +failed *\r\n  tests +\d+ s +running *\r\n  1 of 2 done")
     assert screen.end().strip() == ""
     assert "\x1b[31m" not in screen.seen
 
