@@ -24,7 +24,7 @@ Generated from the code by `make docs`. Editors understand the files below with 
 is kept, and a gate with a mistake in *what it runs, where, or for whom* is left out.
 
 Patterns are globs: `*` any run of characters, `?` one, `[a-z]` one of, `[!a-z]` one but. Case
-counts, and there are no braces. Time spans are seconds, or text like `"90s"`, `"10m"`, `"1h30m"`
+counts, and there are no braces. Time spans are seconds, or strings like `"90s"`, `"10m"`, `"1h30m"`
 or `"500ms"`.
 """
 EXAMPLE = """\

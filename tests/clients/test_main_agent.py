@@ -146,7 +146,7 @@ def test_an_agent_cannot_trust_what_it_wrote(client):
     client.install()
     trust = f"echo '[gates]' > notyet.toml; {NOTYET} trust --yes; true"
     ran = client.run([Run(trust), Say("Done!"), Run("touch ready"), Say("Well.")])
-    assert "an agent cannot do this" in ran.model.asked()[1].results[-1]
+    assert "an agent may not do this" in ran.model.asked()[1].results[-1]
     assert client.outcomes() == ["blocked", "passed"]
 
 

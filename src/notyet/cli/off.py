@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LONGEST = 365 * 86_400
 SUMMARY = "stop gating, here or everywhere, for a while"
 EXAMPLES = (
-    ("notyet off 30m", "let agents of this project go for half an hour"),
+    ("notyet off 30m", "allow every stop in this project for half an hour"),
     ("notyet off", "until you run: notyet on"),
     ("notyet off 2h --global", "in every project"),
 )
@@ -40,13 +40,13 @@ def run(args: argparse.Namespace) -> int:
     if args.duration is not None:
         seconds, wrong = check(args.duration, Seconds(most=_LONGEST))
         if wrong:
-            return refuse("off", f"{args.duration!r} is no duration; write 90s, 30m or 2h")
+            return refuse("off", f"invalid duration {args.duration!r}; try 90s, 30m or 2h")
         until = time.time() + seconds
     place = "" if args.everywhere else project_of(os.getcwd())
     try:
         off = switch_off(place, until, os.environ)
     except OSError as error:
-        return refuse("off", f"it cannot be remembered: {error}")
+        return refuse("off", f"cannot store the switch: {error}")
     write_down("off", place, args.duration or "")
     print(f"notyet is {off}")
     return 0

@@ -15,9 +15,9 @@ def why_refused() -> str:
     """Return why this command must not run here; empty if it may."""
     who = inside_agent(os.environ)
     if who:
-        return f"an agent cannot do this ({who}); run it yourself, in a terminal of your own"
+        return f"an agent may not do this ({who}); run it yourself in a terminal"
     if not state_folder(os.environ):
-        return "there is no home folder to remember it in; set XDG_STATE_HOME"
+        return "there is no home folder to store this in; set XDG_STATE_HOME"
     return ""
 
 

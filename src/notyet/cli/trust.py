@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from notyet.cli.trusting import Consent
     from notyet.config.files import ConfigFile
 
-SUMMARY = "look at the gates of this project and put them into force"
+SUMMARY = "review the gates of this project and put them into force"
 EXAMPLES = (
-    ("notyet trust", "look at this project's gates, and put them into force"),
-    ("notyet trust --show", "only show what is, and is not, trusted"),
+    ("notyet trust", "review this project's gates, and put them into force"),
+    ("notyet trust --show", "only show which files are trusted"),
     ("notyet trust --read claude", "also the hooks of Claude Code, for other agents"),
     ("notyet trust ssh://dev@box/srv/app", "the gates of a workspace on another machine"),
-    ("notyet trust --revoke", "take trust back"),
+    ("notyet trust --revoke", "stop trusting"),
 )
 
 
@@ -45,9 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a folder or file (default: here), or a workspace: ssh://host/path",
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--show", action="store_true", help="only show what is, and is not, trusted")
-    what.add_argument("--revoke", action="store_true", help="take trust back")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    what.add_argument("--show", action="store_true", help="only show which files are trusted")
+    what.add_argument("--revoke", action="store_true", help="stop trusting")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     parser.add_argument(
         "--read", action="append", choices=READABLE, default=[], help="also files of this host"
     )
@@ -77,7 +77,7 @@ class _NotFound(Exception):  # noqa: N818  # it never leaves this module
 
 def _files(args: argparse.Namespace, environ: Mapping[str, str]) -> list[ConfigFile]:
     """Return the files to trust. Raises _NotFound."""
-    others = "files of other hosts are found with --read"
+    others = "add --read HOST for files of another host"
     if is_remote(args.path):
         files, place = _files_there(args, environ)
         if not files:
@@ -87,7 +87,7 @@ def _files(args: argparse.Namespace, environ: Mapping[str, str]) -> list[ConfigF
     if not files and not os.path.exists(args.path):
         hint = meant_workspace(args.path)
         raise _NotFound(
-            f"there is no {visible(args.path)}" + (f"; {visible(hint)}" if hint else "")
+            f"no such file or folder: {visible(args.path)}" + (f"; {visible(hint)}" if hint else "")
         )
     if not files:
         raise _NotFound(f"no {NAME} in {os.path.abspath(args.path)} or above; {others}")

@@ -221,13 +221,13 @@ def offer(
         return False
     same = same_here(file, found.text, environ)
     if same:
-        print(f"{visible(file.path)} says the same as {visible(same)} here; it needs no trust")
+        print(f"{visible(file.path)} is the same as {visible(same)} here; it needs no trust")
         return True
     show.file(found)
     if consent == "refused" or (found.is_trusted and not found.is_outdated):
         return found.is_trusted
     if found.settings.mistakes:
-        show.problem(file.path, "it has mistakes, so it cannot be trusted; correct them first")
+        show.problem(file.path, "fix these mistakes, then trust it")
         return False
     is_agreed = consent == "given" or found.is_trusted  # the text is the one that was trusted
     if not is_agreed and not agreed(
@@ -238,7 +238,7 @@ def offer(
     try:
         grant(found, environ)
     except OSError as error:
-        show.problem(file.path, f"that cannot be remembered: {error.strerror or error}")
+        show.problem(file.path, f"cannot store this: {error.strerror or error}")
         return False
     count = len(found.settings.gates)
     write_down("trust", file.path, f"{count} gates")
@@ -251,9 +251,7 @@ def offer(
     there = found.settings.workspace
     if is_remote(there):
         see = f"notyet trust {visible(quote(there))}"
-        print(
-            f"files of its workspace that say something else are trusted by themselves; see: {see}"
-        )
+        print(f"files of its workspace that differ are trusted separately; see: {see}")
     return True
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from notyet.status.waits import Wait
 
-SUMMARY = "check configuration files, and say every mistake at once"
+SUMMARY = "check configuration files, and report every mistake at once"
 EXAMPLES = (
     ("notyet validate", "all files that would count here, trusted or not"),
     ("notyet validate notyet.toml .claude/settings.json", "these files"),
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     files = files_named(args.files, environ) if args.files else files_here(cwd, environ)
     wrong = "" if files else f"no {NAME} in {visible(cwd)} or above; write one with: notyet init"
     if "" in args.files:
-        wrong = "the name of a file is empty; name one, or none to look at all that counts here"
+        wrong = "the name of a file is empty; name one, or none to check all that counts here"
     if wrong:
         if args.json:
             print(json_line({"ok": False, "files": []}))

@@ -143,7 +143,7 @@ def _count(text: str) -> int:
 def _seconds(text: str) -> float:
     seconds, wrong = check(text, Seconds(most=30 * 86_400))
     if wrong:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 90s, 30m or 2h")
+        raise argparse.ArgumentTypeError(f"invalid duration {text!r}; try 90s, 30m or 2h")
     return float(seconds)
 
 

@@ -114,7 +114,7 @@ def _executable(text: str, path: str, kind: str, tree: Tree) -> Settings:
     itself = remote_from(path).path if is_remote(path) else path
     if tree.exists(path) and not tree.is_executable(path):
         hint = f"run chmod +x {quote(itself)}"
-        mistake = Mistake(file=path, message="it is not executable, so it is not run", hint=hint)
+        mistake = Mistake(file=path, message="is not executable, so it does not run", hint=hint)
         return Settings(file=path, mistakes=(mistake,))
     shell = _shell_of(text)
     host = host_of(kind)
@@ -157,14 +157,14 @@ def _with_openclaw(settings: Settings) -> Settings:
         limits.setdefault("max_blocks", number)
     elif mistake is None:
         where = "agents.defaults.subagents.maxSteerRestarts"
-        mistake = Mistake(file=settings.openclaw, message=f"it has no whole number at {where}")
+        mistake = Mistake(file=settings.openclaw, message=f"has no whole number at {where}")
     mistakes = settings.mistakes if mistake is None else (*settings.mistakes, mistake)
     return replace(settings, limits=limits, mistakes=mistakes)
 
 
 def _without_openclaw(settings: Settings) -> Settings:
     """Return settings without OpenClaw's limit: its file would be on another machine."""
-    message = "`read.openclaw` is not followed in a file that is read from a workspace"
+    message = "`read.openclaw` has no effect in a file of a workspace"
     warning = Mistake(file=settings.file, message=message)
     return replace(settings, openclaw="", warnings=(*settings.warnings, warning))
 

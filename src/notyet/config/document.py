@@ -115,14 +115,14 @@ def quoted(text: str) -> str:
 def said(value: object) -> str:
     """Describe a value for a message, in words that fit every format."""
     if isinstance(value, str):
-        return f"the text {quoted(value)}"
+        return quoted(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         if isinstance(value, float) and isnan(value):
-            return "no number at all (nan)"
+            return "nan"
         return str(value) if abs(value) < HUGE else "a huge number"
-    for kind, words in ((type(None), "nothing"), (list, "a list"), (dict, "a table")):
+    for kind, words in ((type(None), "null"), (list, "a list"), (dict, "a table")):
         if isinstance(value, kind):
             return words
     return "a date or time"

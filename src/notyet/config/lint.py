@@ -42,8 +42,8 @@ if TYPE_CHECKING:
             """Return the command that makes it wait for so long."""
 
 
-NO_FILE = "matches no file that git looks at"
-_OUTSIDE = "leads out of the repository, so that nobody can tell whether it changed"
+NO_FILE = "matches no file that git tracks or would add"
+_OUTSIDE = "is outside the repository, so git cannot see changes to it"
 _GIT_TIMEOUT = 20.0
 _MOST_GLOBS = 50  # git runs once for each
 _MOST_PROGRAMS = 50  # of one script
@@ -115,8 +115,8 @@ class _File:
                     max(stop, key=lambda gate: gate.timeout or 0.0),
                     "timeout",
                     f"the gates may take {took:g} s at a stop, and {wait.title} waits "
-                    f"{wait.seconds:g} s: what is not finished by then is let go unchecked",
-                    f"give them less `timeout`, or let it wait longer with: {wait.longer(took)}",
+                    f"{wait.seconds:g} s: a gate that has not finished by then is NOT CHECKED",
+                    f"lower `timeout`, or make the host wait longer: {wait.longer(took)}",
                 )
 
     def lint_ledger(self, document: Document) -> Iterator[Mistake]:
@@ -129,7 +129,7 @@ class _File:
                 file=self._settings.file,
                 line=line,
                 column=column,
-                message="[ledger] is obeyed in your own notyet.toml only",
+                message="[ledger] has an effect only in your own notyet.toml",
                 hint="move it to ~/.config/notyet/notyet.toml",
             )
 
@@ -138,11 +138,11 @@ class _File:
         if match.kind != "glob" or not match.never:
             return
         if "subagent" not in match.events:
-            why = "names subagents, and the gate is only for main agents"
-            hint = 'write for = "all", or leave it out'
+            why = "names subagents, but the gate is only for main agents"
+            hint = 'write for = "all", or remove it'
             yield self._warning(gate, "never", f"`never` {why}", hint)
         elif "agent" not in match.events and excludes_all(match):
-            why = "leaves out all that `for` names, so the gate is never asked"
+            why = "excludes all that `for` includes, so the gate never runs"
             yield self._warning(gate, "never", f"`never` {why}")
 
     def _programs(self, gate: Gate, check: Command) -> Iterator[Mistake]:

@@ -163,5 +163,5 @@ def retention(environ: Mapping[str, str]) -> Retention:
     setup = loaded.setup()
     wrong = [*setup.warnings, *setup.distrust, *setup.unreadable]
     if wrong:
-        raise Refused(f"nothing is removed until this is mended: {wrong[0]}")
+        raise Refused(f"nothing is removed until this is fixed: {wrong[0]}")
     return Retention(**setup.ledger)

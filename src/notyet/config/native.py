@@ -74,7 +74,7 @@ class _Reading:
         )
         named = workspace or examined.value.get("workspace", LOCAL)
         if self.home and named not in {LOCAL, self.home}:
-            message = f"`workspace` is not followed in a file that is read from {self.home}"
+            message = f"`workspace` has no effect in a file of the workspace {self.home}"
             self.warnings.append(self._mistake(("workspace",), message))
         self.workspace = self.home or ("" if named == LOCAL else named)
 

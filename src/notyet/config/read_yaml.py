@@ -58,14 +58,14 @@ def read(text: str) -> Document:
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         place = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise BadSyntax(f"this is not YAML: {error.reason}", *place) from None
+        raise BadSyntax(f"invalid YAML: {error.reason}", *place) from None
     except RecursionError:
         raise BadSyntax(TOO_DEEP) from None
     except BadSyntax:
         raise
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         # PyYAML fails on a few texts, such as characters beyond the last one.
-        raise BadSyntax(f"this is not YAML: {error}") from None
+        raise BadSyntax(f"invalid YAML: {error}") from None
     return Document(value=value, places=reader.places, findings=tuple(reader.findings))
 
 
@@ -74,7 +74,7 @@ def _syntax(error: yaml.MarkedYAMLError) -> BadSyntax:
     message = ", ".join(part for part in (error.context, error.problem) if part)
     line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
     hint = "indent with spaces" if "\\t" in message else ""
-    return BadSyntax(f"this is not YAML: {message}", line, column, hint)
+    return BadSyntax(f"invalid YAML: {message}", line, column, hint)
 
 
 class _NodeReader:
@@ -90,10 +90,10 @@ class _NodeReader:
         """Return the value of a node. Raises BadSyntax."""
         self._nodes += 1
         if self._nodes > _MOST_NODES:
-            most = f"it stands for more than {_MOST_NODES} entries, aliases included"
+            most = f"it has more than {_MOST_NODES} entries, aliases included"
             raise BadSyntax(most, *_start(node))
         if node in self._around:
-            raise BadSyntax("an alias stands inside what it is an alias for", *_start(node))
+            raise BadSyntax("an alias is inside its own anchor", *_start(node))
         if len(self._around) > DEEPEST:
             raise BadSyntax(TOO_DEEP, *_start(node))
         self._around.append(node)
@@ -117,7 +117,9 @@ class _NodeReader:
             if key_node.tag != f"{_TAG}str":
                 is_scalar = isinstance(key_node, ScalarNode)
                 shown = quoted(str(key_node.value)) if is_scalar else "a list or table"
-                self._find(key_node, f"a key of {name_of(path)} is text, not {shown}", "quote it")
+                self._find(
+                    key_node, f"a key of {name_of(path)} must be a string, not {shown}", "quote it"
+                )
                 continue
             key = _joined(key_node.value)
             inner = (*path, key)
@@ -156,7 +158,7 @@ class _NodeReader:
                 return _whole(text) if kind == "int" else _float(text)
             except ValueError:
                 pass  # a tag written by hand
-        self._find(node, f"{name_of(path)} is no number that can be read: {quoted(text)}")
+        self._find(node, f"{name_of(path)} is not a readable number: {quoted(text)}")
         return None
 
 

@@ -37,23 +37,23 @@ def read_file(path: str) -> tuple[str | None, Mistake | None]:
     except UnicodeEncodeError as error:
         return None, _not_utf8(path, text, error.start)
     except OSError as error:
-        message = "it is a folder, not a file" if os.path.isdir(path) else _reason(error)
+        message = "is a folder, not a file" if os.path.isdir(path) else _reason(error)
         return None, Mistake(file=path, message=message)
     except ValueError:
-        return None, Mistake(file=path, message="it cannot be read: no file has such a name")
+        return None, Mistake(file=path, message="cannot be read: no file can have this name")
     return text, None
 
 
 def _reason(error: OSError) -> str:
     said = str(error.strerror)
-    return said if said.startswith("it is ") else f"it cannot be read: {said}"
+    return said.removeprefix("it ") if said.startswith("it is ") else f"cannot be read: {said}"
 
 
 def _not_utf8(path: str, text: str, at: int) -> Mistake:
     if text.encode("utf-8", "surrogateescape").startswith(_UTF16):
-        return Mistake(file=path, message="it is UTF-16 text", hint="save it as UTF-8")
+        return Mistake(file=path, message="is UTF-16 text", hint="save it as UTF-8")
     line, column = Lines(text).place(at)
-    message = f"it is not UTF-8: byte 0x{ord(text[at]) & 0xFF:02x}"
+    message = f"is not UTF-8: byte 0x{ord(text[at]) & 0xFF:02x}"
     return Mistake(file=path, line=line, column=column, message=message, hint="save it as UTF-8")
 
 
@@ -88,7 +88,7 @@ def read_toml(text: str) -> Document:
 def _toml_error(said: str, text: str) -> BadSyntax:
     match = _TOML_ERROR.fullmatch(said)
     if not match:
-        return BadSyntax(f"this is not TOML: {said}")
+        return BadSyntax(f"invalid TOML: {said}")
     message, line, column = match.groups()
     if line is None:
         line, column = Lines(text).place(len(text.rstrip()))
@@ -96,7 +96,7 @@ def _toml_error(said: str, text: str) -> BadSyntax:
         lambda names: name_of(tuple(re.findall("'([^']*)'", names[0]))),
         message[:1].lower() + message[1:],
     )
-    return BadSyntax(f"this is not TOML: {message}", int(line), int(column))
+    return BadSyntax(f"invalid TOML: {message}", int(line), int(column))
 
 
 def read_json(text: str) -> Document:
@@ -109,7 +109,7 @@ def read_json(text: str) -> Document:
     except json.JSONDecodeError as error:
         raise _json_error(error, text) from None
     except ValueError as error:
-        raise BadSyntax(f"this is not JSON: {str(error).partition(';')[0]}") from None
+        raise BadSyntax(f"invalid JSON: {str(error).partition(';')[0]}") from None
     locator = _Locator(text)
     locator.read_value(())
     return Document(value=value, places=locator.places(), findings=tuple(locator.findings))
@@ -129,8 +129,8 @@ def _json_error(error: json.JSONDecodeError, text: str) -> BadSyntax:
         at = comma.start()
         message, hint = f'a comma stands before "{comma[0][-1]}"', "remove the last comma"
     elif text.startswith("'", at):
-        hint = "texts stand in double quotes"
-    return BadSyntax(f"this is not JSON: {message}", *Lines(text).place(at), hint)
+        hint = "strings stand in double quotes"
+    return BadSyntax(f"invalid JSON: {message}", *Lines(text).place(at), hint)
 
 
 def read_yaml(text: str) -> Document:

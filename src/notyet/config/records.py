@@ -57,7 +57,7 @@ def read_record(state: str, path: str) -> Trusted | None:
 def write_record(state: str, record: Trusted) -> None:
     """Write a record atomically. Raises OSError."""
     if not state:
-        raise OSError(_ENOENT, "there is no home folder to remember it in; set XDG_STATE_HOME")
+        raise OSError(_ENOENT, "there is no home folder to store this in; set XDG_STATE_HOME")
     write_private(record_path(state, record.path), _laid_out(record))
 
 

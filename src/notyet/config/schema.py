@@ -49,7 +49,7 @@ class Kind(Glob):
     def parse(self, value: str) -> str:
         if value in _WHOM:
             hint = 'write for = "main", "subagents" or "all", without a list'
-            raise Wrong(f"is {said(value)}; a list holds kinds of subagents", hint)
+            raise Wrong(f"is {said(value)}, but a list holds kinds of subagents", hint)
         return super().parse(value)
 
 
@@ -58,31 +58,31 @@ _RUN = Field(
     shape=Either((Text(), ListOf(item=Text(blank=True), least=1))),
     vital=True,
     also=("command", "cmd", "script", "exec", "commands"),
-    doc="What to run: a text is one script for one shell, of as many lines as you like; "
-    "a list is a program and its arguments, without a shell.",
+    doc="What to run: a string is a shell script of any length; a list is a program and its "
+    "arguments, without a shell.",
 )
 _PYTHON = Field(
     shape=Text(
         pattern=r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
         r":[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*",
-        says='text like "module:function"',
+        says='a string like "module:function"',
     ),
     vital=True,
     also=("function", "call"),
-    doc="Instead of `run`: a Python function, called in a process of its own with the project "
-    "on its path.",
+    doc="Instead of `run`: a Python function, called in its own process with the project on "
+    "its path.",
 )
 _INTERPRETER = Field(
     shape=Text(line=True),
     vital=True,
-    doc="The Python that calls the function; without it the project's `.venv/bin/python` "
-    "where there is one, else the one that runs notyet; in a workspace else its `python3`.",
+    doc="The Python that calls the function. Default: the project's `.venv/bin/python` if it "
+    "exists, else the one that runs notyet; in a workspace `python3`.",
 )
 _DIR = Field(
     shape=PathBelow(),
     vital=True,
     also=("cwd", "directory", "folder", "workdir"),
-    doc="The folder it runs in, below the folder of this file. Without it: that folder.",
+    doc="The folder it runs in, below the folder of this file. Default: that folder.",
 )
 _ENV = Field(
     shape=MapOf(
@@ -92,9 +92,9 @@ _ENV = Field(
     ),
     vital=True,
     also=("environment",),
-    doc="Environment variables for it, on top of those it inherits.",
+    doc="Environment variables, in addition to those it inherits.",
 )
-_WHERE = ("remote", "host", "machine", "ssh", "where")  # what people may call a workspace
+_WHERE = ("remote", "host", "machine", "ssh", "where")  # other words for a workspace
 
 GATE = Table(
     one_of=("run", "python"),
@@ -105,12 +105,12 @@ GATE = Table(
         "python": _PYTHON,
         "interpreter": _INTERPRETER,
         "slow": Field(
-            shape=Flag(), default=False, doc="`true`: asked only when the quick ones passed."
+            shape=Flag(), default=False, doc="`true`: runs only if all quick gates passed."
         ),
         "priority": Field(
             shape=Whole(least=-1000, most=1000),
             default=0,
-            doc="Gates with a higher one are asked first, those with the same together. "
+            doc="Gates with a higher priority run first, those with the same at the same time. "
             "`slow` is -1.",
         ),
         "paths": Field(
@@ -119,33 +119,35 @@ GATE = Table(
             also=("files",),
             doc="Globs of the files that it depends on, below the folder of this file (in your own "
             "file: below the top of the repository that the agent works in); `**` stands for any "
-            "folders. Without it: all files of the repository. See `when`.",
+            "folders. Default: all files of the repository. See `when`.",
         ),
         "when": Field(
             shape=Choice(("changed", "always")),
             default="changed",
-            doc='`"changed"`: asked only if a file that it depends on differs from when the '
-            "session began, and from when it passed; git tells, and outside of git it is always "
-            'asked. `"always"`: asked at every stop.',
+            doc='`"changed"`: runs only if a file that it depends on changed since the session '
+            "began and since the gate last passed, as git sees it; outside of git it always "
+            'runs. `"always"`: runs at every stop.',
         ),
         "timeout": Field(
-            shape=Seconds(), default=600, doc="How long it may take. Later, it is broken."
+            shape=Seconds(),
+            default=600,
+            doc="How long it may take; then it is ended and counts as broken.",
         ),
         "pass_codes": Field(
             shape=ListOf(item=Whole(least=0, most=255), least=1),
             default=[0],
-            doc="Exit codes that let the agent finish.",
+            doc="Exit codes that mean passed.",
         ),
         "hint": Field(
             shape=Text(blank=True, most=2000),
             default="",
             also=("message",),
-            doc="What the agent should know when it is sent back.",
+            doc="What the agent is told when it is sent back, besides the output.",
         ),
         "if_broken": Field(
             shape=Choice(("allow", "block")),
             default="allow",
-            doc="What happens when it cannot start, crashes or takes too long.",
+            doc="What happens if it cannot start, crashes or times out.",
         ),
         "for": Field(
             shape=Either(
@@ -154,20 +156,20 @@ GATE = Table(
             default=MAIN,
             vital=True,
             also=("agents", "matcher"),
-            doc='Who is asked: `"main"` the main agent, `"subagents"`, `"all"` both, or patterns '
-            "for kinds of subagents.",
+            doc='Which agents it gates: `"main"`, `"subagents"`, `"all"`, or patterns for kinds of '
+            "subagents.",
         ),
         "never": Field(
             shape=_PATTERNS,
             default=[],
             vital=True,
             also=("except", "exclude"),
-            doc="Patterns for subagents that are left in peace.",
+            doc="Patterns for subagents that it does not gate.",
         ),
         "dir": replace(
             _DIR,
             doc="The folder it runs in, below the folder of this file, or below the path of its "
-            "workspace. Without it: that folder.",
+            "workspace. Default: that folder.",
         ),
         "workspace": Field(
             shape=Workspace(),
@@ -180,12 +182,12 @@ GATE = Table(
             shape=Flag(),
             default=False,
             vital=True,
-            doc="`true`: it is asked and recorded, and never sends anybody back.",
+            doc="`true`: it runs and is recorded, and never sends an agent back.",
         ),
         "endings": Field(
             shape=ListOf(item=Choice(GATED_ENDINGS), least=1),
             default=["done"],
-            doc="How the agent must have ended for the gate to be asked.",
+            doc="The endings of an agent's turn at which the gate runs.",
         ),
         "env": _ENV,
     },
@@ -203,8 +205,8 @@ OBSERVER = Table(
             shape=ListOf(item=Choice(OUTCOMES), least=1),
             vital=True,
             also=("outcomes",),
-            doc="The outcomes it is told of. Without it: all. Of an overridden stop it is told at "
-            "the next one, whose event it gets.",
+            doc="The outcomes it is run for. Default: all. For an overridden stop it runs at the "
+            "next stop, with the event of that one.",
         ),
         "dir": _DIR,
         "env": _ENV,
@@ -217,22 +219,22 @@ LIMITS = Table(
         "max_blocks": Field(
             shape=Whole(most=_MANY),
             default=_GIVEN.max_blocks,
-            doc="How often an agent is sent back in one turn; a passing stop refills it.",
+            doc="How often an agent is sent back in one turn; a passing stop refills this.",
         ),
         "session_ceiling": Field(
             shape=Whole(most=_MANY),
             default=_GIVEN.session_ceiling,
-            doc="How often in one session, never refilled. 0 is off.",
+            doc="How often in one session, never refilled. 0: no ceiling.",
         ),
         "stuck_after": Field(
-            shape=Whole(most=_MANY, never=1, because="nobody would ever be sent back"),
+            shape=Whole(most=_MANY, never=1, because="no agent would ever be sent back"),
             default=_GIVEN.stuck_after,
-            doc="The same failure this often in a row is let go. 0 is off.",
+            doc="Allow the stop after this many equal failures in a row. 0: never.",
         ),
         "wait_for_background": Field(
             shape=Flag(),
             default=_GIVEN.wait_for_background,
-            doc="Whether the main agent is left alone while other agents of its session work.",
+            doc="Whether the main agent is not gated while other agents of its session work.",
         ),
     }
 )
@@ -241,7 +243,7 @@ START = Table(
         "tell": Field(
             shape=Flag(),
             default=False,
-            doc="Whether an agent is told at its start which gates it will meet.",
+            doc="Whether an agent is told at its start which gates will run.",
         )
     }
 )
@@ -255,14 +257,14 @@ LEDGER = Table(
         "max_size": Field(
             shape=Size(least=1_000_000),
             default="256MB",
-            doc="How much the ledger may hold; agents without stops and the oldest stops "
-            "make room.",
+            doc="How large the ledger may become; agents without stops and the oldest stops are "
+            "removed first.",
         ),
         "logs": Field(
             shape=Size(),
             default="64MB",
-            doc="How much the logs beside it may hold, with all that gates printed; those of the "
-            "newest stop stay in any case.",
+            doc="How large the logs with the full output of gates may become; those of the newest "
+            "stop are always kept.",
         ),
     }
 )
@@ -271,8 +273,7 @@ READ = Table(
         "hosts": Field(
             shape=ListOf(item=Choice(READABLE)),
             default=[],
-            doc="Whose own files are read too: the hooks that people wrote for these hosts "
-            "become gates.",
+            doc="Hosts whose own files are read too: hooks written for these hosts become gates.",
         ),
         OPENCLAW: Field(
             shape=Text(line=True),
@@ -286,8 +287,8 @@ REPLY = Table(
         host.name: Field(
             shape=Choice(host.reply_styles),
             default=host.reply_styles[0],
-            doc=f'How {host.title} is told to go on: `"context"` as added context, which keeps its '
-            'final answer, or `"block"` as a blocking decision.',
+            doc=f'How {host.title} is sent back: `"context"` with added context, which keeps its '
+            'final answer, or `"block"` with a blocking decision.',
         )
         for host in all_hosts()
         if host.reply_styles
@@ -300,26 +301,26 @@ NATIVE = Table(
         "workspace": Field(
             shape=Workspace(),
             also=_WHERE,
-            doc="Where the files are that agents work on, if elsewhere: `ssh://dev@box/srv/app`. "
+            doc="Where the agents' files are, if on another machine: `ssh://dev@box/srv/app`. "
             "The gates run there, over SSH, and the project's own files there are read too. "
             "Observers run here.",
         ),
-        "limits": Field(shape=LIMITS, doc="How much patience the gates have."),
+        "limits": Field(shape=LIMITS, doc="How often agents are sent back."),
         "gates": Field(
             shape=MapOf(item=Either((Text(), GATE)), key=NAME),
             doc='The gates by name. `NAME = "script"` is short for a table with `run`.',
         ),
         "observers": Field(
             shape=MapOf(item=OBSERVER, key=NAME),
-            doc="Commands that are told of decisions and cannot change them, by name.",
+            doc="Commands that get every decision and cannot change it, by name.",
         ),
         "ledger": Field(
             shape=LEDGER,
-            doc="How much of the past is kept. Only in your own `notyet.toml`, not in a project's.",
+            doc="How much history is kept. Only in your own `notyet.toml`, not in a project's.",
         ),
         "start": Field(shape=START, doc="What happens when an agent starts."),
         "read": Field(shape=READ, doc="Which other files are read."),
-        "reply": Field(shape=REPLY, doc="How hosts are answered."),
+        "reply": Field(shape=REPLY, doc="How notyet replies to hosts."),
     }
 )
 

@@ -20,9 +20,7 @@ _COMMAND = {
     "run": Field(
         shape=Text(), required=True, also=("command", "cmd"), doc="The script, for one shell."
     ),
-    "message": Field(
-        shape=Text(blank=True), doc="What is said when it fails, instead of its name."
-    ),
+    "message": Field(shape=Text(blank=True), doc="The message when it fails, instead of its name."),
     "showCommand": Field(shape=Flag(), default=True, doc="Whether the command itself is shown."),
     "showStdout": Field(shape=Flag(), default=False, doc=f"{_OUTPUT} output."),
     "showStderr": Field(shape=Flag(), default=False, doc=f"{_OUTPUT} error."),
@@ -51,7 +49,7 @@ SUBAGENT_COMMAND = Table(
 _COMMANDS = Field(
     shape=ListOf(item=COMMAND, whole=False),
     default=[],
-    doc="Asked one after another; the first that fails ends it.",
+    doc="Run one after another, up to the first that fails.",
 )
 STOP = Table(
     nulls=True,
@@ -115,9 +113,9 @@ _NOT_OURS = (
 CONCLAUDE = Table(
     nulls=True,
     fields={
-        "stop": Field(shape=STOP, doc="Asked when the main agent stops."),
-        "stopFailure": Field(shape=STOP_FAILURE, doc="Told when the main agent failed."),
-        "subagentStop": Field(shape=SUBAGENT_STOP, doc="Asked when a subagent stops."),
+        "stop": Field(shape=STOP, doc="Run when the main agent stops."),
+        "stopFailure": Field(shape=STOP_FAILURE, doc="Run when the main agent failed."),
+        "subagentStop": Field(shape=SUBAGENT_STOP, doc="Run when a subagent stops."),
         "notifications": Field(shape=NOTIFICATIONS, doc="Desktop notifications."),
     }
     | {
@@ -139,7 +137,9 @@ HANDLER = Table(
             doc="Arguments: `command` is then a program, and no shell is used.",
         ),
         "timeout": Field(shape=Number(), doc="Seconds it may take."),
-        "async": Field(shape=Flag(), doc="Whether nobody waits for it; it cannot block then."),
+        "async": Field(
+            shape=Flag(), doc="Whether the host does not wait for it; then it cannot block."
+        ),
         "shell": Field(shape=Text(), doc="Which shell runs it."),
         "statusMessage": Field(shape=Text(blank=True), doc="Shown while it runs."),
     },

@@ -51,6 +51,7 @@ class Shape(ABC):
     """What a value may be."""
 
     types: ClassVar[tuple[type, ...]]  # a bool is not an int here
+    example: ClassVar[str] = ""  # the hint for every wrong value
 
     def accepts(self, value: object) -> bool:
         """Return True if a value has the right type, whatever else is wrong with it."""
@@ -74,7 +75,7 @@ class Shape(ABC):
 
     def wrong(self, value: object, hint: str = "") -> Wrong:
         """Return the mistake that a value is something else."""
-        return Wrong(f"is {self.words}, not {said(value)}", hint)
+        return Wrong(f"must be {self.words}, not {said(value)}", self.example or hint)
 
     def hint(self, value: object) -> str:
         """Return how to write a value of the wrong type."""
@@ -127,13 +128,13 @@ class Text(Shape):
     most: int = 0  # characters; 0: any number
     line: bool = False  # one line, without control characters
     pattern: str = ""
-    says: str = "text"
+    says: str = "a string"
 
     def parse(self, value: str) -> str:
         if not self.blank and not value.strip():
-            raise Wrong("is blank")
+            raise Wrong("must not be blank")
         if UNUSABLE.search(value):
-            raise Wrong("contains a character that no program can be given", "NUL, or half a pair")
+            raise Wrong("contains a NUL character or an unpaired surrogate")
         if self.line and CONTROL.search(value):
             raise Wrong("contains a line break or control character")
         if self.most and len(value) > self.most:
@@ -158,7 +159,7 @@ class Text(Shape):
 
     @property
     def plural(self) -> str:
-        return "texts" if self.says == "text" else self.says
+        return "strings" if self.says == "a string" else self.says
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,17 +186,17 @@ class FileGlob(PathBelow):
         clean = super().parse(value)
         problem = glob_error(clean)
         if problem:
-            raise Wrong(f"is no pattern: {problem}")
+            raise Wrong(f"is not a valid pattern: {problem}")
         if clean.startswith((":", "!")):
-            why, hint = "which would leave files out", "name the files that count"
+            why, hint = "files cannot be left out", "name the files that count"
         elif "\\" in clean:
-            why, hint = "and folders are told apart by /", _meant(clean.replace("\\", "/"))
+            why, hint = "folders are separated by /", _meant(clean.replace("\\", "/"))
         elif any("**" in part and part != "**" for part in clean.split("/")):
             parts = [_between_slashes(part) for part in clean.split("/")]
-            why, hint = "and ** stands for folders, between slashes", _meant("/".join(parts))
+            why, hint = "** stands alone between slashes", _meant("/".join(parts))
         else:
             return clean
-        raise Wrong(f"is {said(value)}, {why}", hint)
+        raise Wrong(f"is {said(value)}, but {why}", hint)
 
     @property
     def plural(self) -> str:
@@ -220,7 +221,7 @@ class Workspace(Text):
     """A folder on this machine or behind SSH. Cleaned, its address is canonical."""
 
     line: bool = True
-    says: str = f'"ssh://[user@]host[:port]/path", or "{LOCAL}"'
+    says: str = f'"ssh://[user@]host[:port]/path" or "{LOCAL}"'
 
     def parse(self, value: str) -> str:
         clean = super().parse(value)
@@ -299,7 +300,7 @@ class Glob(Shape):
     def parse(self, value: str) -> str:
         problem = glob_error(value) if not UNUSABLE.search(value) else "it is not readable text"
         if problem:
-            raise Wrong(f"is no pattern: {problem}")
+            raise Wrong(f"is not a valid pattern: {problem}")
         word = "" if any(sign in value for sign in "*?[") else nearest(value, self.unlike)
         if word:
             hint = f"write {dumps(word)}, or a list of patterns to mean kinds of subagents"
@@ -345,14 +346,16 @@ class Whole(Shape):
 
     @property
     def _range(self) -> str:
-        return f"from {self.least} " + ("up" if self.most is None else f"to {self.most}")
+        if self.most is None:
+            return f"of at least {self.least}"
+        return f"from {self.least} to {self.most}"
 
 
 class Number(Shape):
     """A number from 0 up, whole or not."""
 
     types = (int, float)
-    words = "a number from 0 up"
+    words = "a number of at least 0"
 
     def parse(self, value: float) -> float:
         if not 0 <= value <= HUGE:  # False for NaN too
@@ -385,7 +388,8 @@ class Seconds(Shape):
     """A time span: a number of seconds, or text such as "1h30m". Cleaned, it is a float."""
 
     types = (int, float, str)
-    words = 'seconds, or text like "10m"'
+    words = 'seconds or a time like "10m"'
+    example = 'write it like 90, "90s", "10m", "1h30m" or "500ms"'
     most: int = 86_400
 
     def parse(self, value: float | str) -> float:
@@ -393,12 +397,8 @@ class Seconds(Shape):
         if seconds is None:
             raise self.wrong(value)
         if not 0 < seconds <= self.most:  # True for NaN too
-            raise Wrong(f"is above 0 and at most {self.most} seconds, not {said(value)}")
+            raise Wrong(f"must be above 0 and at most {self.most} seconds, not {said(value)}")
         return float(seconds)
-
-    def wrong(self, value: object, hint: str = "") -> Wrong:  # it has its own
-        hint = 'write it like 90, "90s", "10m", "1h30m" or "500ms"'
-        return Wrong(f"is a number of seconds, not {said(value)}", hint)
 
     def schema(self) -> Schema:
         number = {"type": "number", "exclusiveMinimum": 0, "maximum": self.most}
@@ -409,7 +409,8 @@ class Age(Shape):
     """A long time span: text such as "90d". Cleaned, it is a number of seconds."""
 
     types = (str,)
-    words = 'text like "90d"'
+    words = 'a time like "90d"'
+    example = 'write it like "90d", "12w" or "36h"'
     _most_days = 36_500
 
     def parse(self, value: str) -> float:
@@ -417,9 +418,6 @@ class Age(Shape):
         if not seconds or seconds > self._most_days * _UNITS["d"]:
             raise self.wrong(value)
         return float(seconds)
-
-    def wrong(self, value: object, hint: str = "") -> Wrong:  # noqa: ARG002  # it has its own
-        return Wrong(f"is a time span, not {said(value)}", 'write it like "90d", "12w" or "36h"')
 
     def schema(self) -> Schema:
         return {"type": "string", "pattern": f"^{_DAYS}$"}
@@ -431,6 +429,7 @@ class Size(Shape):
 
     types = (int, str)
     words = 'a size like "256MB"'
+    example = 'write it like "256MB", "1GB", or in bytes'
     least: int = 0
     most: int = 1_000_000_000_000
 
@@ -439,11 +438,8 @@ class Size(Shape):
         if size is None:
             raise self.wrong(value)
         if not self.least <= size <= self.most:
-            raise Wrong(f"is from {self.least} to {self.most} bytes, not {said(value)}")
+            raise Wrong(f"must be {self.least} to {self.most} bytes, not {said(value)}")
         return int(size)
-
-    def wrong(self, value: object, hint: str = "") -> Wrong:  # noqa: ARG002  # it has its own
-        return Wrong(f"is a size, not {said(value)}", 'write it like "256MB", "1GB", or in bytes')
 
     def schema(self) -> Schema:
         number = {"type": "integer", "minimum": self.least, "maximum": self.most}
@@ -468,7 +464,7 @@ class ListOf(Shape):
 
     def parse(self, value: list[Any]) -> list[Any]:
         if len(value) < self.least:
-            raise Wrong("is empty", "leave it out for the default")
+            raise Wrong("must not be empty", "leave it out for the default")
         return value
 
     def schema(self) -> Schema:
@@ -581,7 +577,7 @@ class Table(Shape):
         if meant:
             return f"did you mean `{meant}`?"
         is_short = 0 < len(self.fields) <= _MOST_LISTED
-        return f"known here: {', '.join(self.fields)}" if is_short else ""
+        return f"known keys: {', '.join(self.fields)}" if is_short else ""
 
     def _is_incomplete(self, value: dict[str, Any], path: Path, found: Found) -> bool:
         """Add what is wrong with keys that depend on each other; return True if that is fatal."""
@@ -593,17 +589,17 @@ class Table(Shape):
         unknown = () if self.open else [key for key in value if key not in self.fields]
         misspelt = {self._meant(key) for key in unknown}
         found += [
-            (path, f"{name_of(path)} has no `{key}`", "") for key in missing if key not in misspelt
+            (path, f"{name_of(path)} needs `{key}`", "") for key in missing if key not in misspelt
         ]
         if self.one_of and not given and misspelt.isdisjoint(self.one_of):
-            names = " nor ".join(f"`{key}`" for key in self.one_of)
-            found.append((path, f"{name_of(path)} has neither {names}", ""))
+            names = " or ".join(f"`{key}`" for key in self.one_of)
+            found.append((path, f"{name_of(path)} needs {names}", ""))
         for one, other in [(extra, given[0]) for extra in given[1:]] + list(self.apart):
             if one in value and other in value:
                 message = f"{name_of(path)} has both `{other}` and `{one}`"
                 found.append(((*path, one), message, "keep one of them"))
         found += [
-            ((*path, key), f"{name_of((*path, key))} means nothing without `{need}`", "")
+            ((*path, key), f"{name_of((*path, key))} has no effect without `{need}`", "")
             for key, need in self.needs
             if key in value and need not in value
         ]
@@ -664,7 +660,7 @@ class Either(Shape):
 
     @property
     def words(self) -> str:
-        return ", or ".join(shape.words for shape in self.shapes)
+        return " or ".join(shape.words for shape in self.shapes)
 
     @property
     def plural(self) -> str:

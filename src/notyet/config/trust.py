@@ -210,7 +210,7 @@ def _put_in_force(
     if is_program and text != record.content:
         # The file is the command, and it may be any program by now. Its gates stay, and cannot
         # start: else hiding the file would remove them.
-        changed = "was removed" if file.is_gone else f"could not be looked at: {why}"
+        changed = "was removed" if file.is_gone else f"could not be read: {why}"
         changed = changed if text is None else "changed since it was trusted"
         settings = refused(settings, f"{visible(file.path)} {changed}")
         loaded.not_run += [file.path] if text is None and file.tree.unseen else []
@@ -218,8 +218,8 @@ def _put_in_force(
     if file.kind == NATIVE and not file.own and settings.ledger:
         # It would remove what other projects want to look back at.
         loaded.warnings.append(
-            f"{visible(file.path)}: [ledger] is obeyed in your own notyet.toml only; move "
-            "it to ~/.config/notyet/notyet.toml"
+            f"{visible(file.path)}: [ledger] has an effect only in your own notyet.toml; "
+            "move it to ~/.config/notyet/notyet.toml"
         )
     settings = _placed(loaded, file, record, settings)
     if loaded.agent and file.kind != NATIVE:

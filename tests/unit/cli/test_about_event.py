@@ -138,7 +138,7 @@ def test_a_payload_comes_from_stdin(monkeypatch):
 def test_a_broken_payload_is_refused_with_its_line_and_column(tmp_path):
     file = tmp_path / "p.json"
     file.write_text('{\n  "session_id": "s",\n  "cwd": oops\n}\n')
-    assert refusal("--payload", file).startswith(f"{file}:3:10: this is not JSON: ")
+    assert refusal("--payload", file).startswith(f"{file}:3:10: invalid JSON: ")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_broken_payload_is_refused_with_its_line_and_column(tmp_path):
         (b"null", "the payload is null, not an object"),
         (b"true", "the payload is true or false, not an object"),
         (b"1.5", "the payload is a number, not an object"),
-        (b"\xff\xfe", "this is not JSON"),
+        (b"\xff\xfe", "invalid JSON"),
         (b'{"hook_event_name": "SessionStart", "session_id": "s"}', "SessionStart is no stop"),
         (b'{"session_id": "s", "transcript_path": "/t"}', "this is no stop"),
         (b'{"hook_event_name": "a\\u001b[31mb", "session_id": "s"}', "is no stop"),

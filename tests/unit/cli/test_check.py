@@ -224,7 +224,7 @@ def test_a_broken_payload_is_refused_with_its_place(check, tmp_path):
     file.write_text('{"session_id": "s",\n "cwd" "/x"}')
     done = check(new_project(tmp_path / "p", FAILING), "--payload", file)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"notyet check: {file}:2:8: this is not JSON: ")
+    assert done.err.startswith(f"notyet check: {file}:2:8: invalid JSON: ")
 
 
 def test_a_gate_does_not_ask_the_gates(check, tmp_path, monkeypatch):

@@ -252,4 +252,4 @@ def test_a_payload_comes_through_a_pipe(tmp_path):
     )
     out, err = started.communicate(b"{", timeout=60)
     assert (started.returncode, out) == (2, b"")
-    assert err.startswith(b"notyet check: <stdin>:1:2: this is not JSON: ")
+    assert err.startswith(b"notyet check: <stdin>:1:2: invalid JSON: ")

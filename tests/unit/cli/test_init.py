@@ -157,7 +157,7 @@ def test_a_dry_run_shows_the_file_and_runs_nothing(shop, capsys):
 def test_an_agent_may_look_and_no_more(shop, monkeypatch, capsys):
     monkeypatch.setattr("notyet.cli.person.inside_agent", lambda _environ: "CLAUDECODE is set")
     assert main(["init", "--yes"]) == 1
-    assert "an agent cannot do this (CLAUDECODE is set)" in capsys.readouterr().err
+    assert "an agent may not do this (CLAUDECODE is set)" in capsys.readouterr().err
     assert not (shop / "notyet.toml").exists()
     assert main(["init", "--dry-run"]) == 0
 
@@ -178,7 +178,7 @@ def test_a_broken_file_is_told_with_its_place_and_the_rest_is_found(shop, capsys
     (shop / "package.json").write_text('{"scripts": {"test": }}')
     assert main(["init", "--yes"]) == 0
     err = capsys.readouterr().err
-    assert "note: pyproject.toml:1:11: this is not TOML" in err
+    assert "note: pyproject.toml:1:11: invalid TOML" in err
     assert "note: package.json:1:22: " in err
     assert set(gates(shop)) == {"tests", "lint"}
 

@@ -187,7 +187,7 @@ def test_an_agent_is_refused(place, home, capsys, monkeypatch):
     monkeypatch.setattr(person, "inside_agent", lambda _environ: "CLAUDECODE is set")
     for command in ("install", "uninstall"):
         assert main([command, "claude", "--yes"]) == 1
-        assert "an agent cannot do this" in capsys.readouterr().err
+        assert "an agent may not do this" in capsys.readouterr().err
     assert not (home / ".claude").exists()
 
 
@@ -243,4 +243,4 @@ def test_a_file_that_the_host_cannot_read_is_told_of(place, capsys):
     (place / ".claude").mkdir()
     (place / ".claude" / "settings.json").write_text("{")
     assert main(["install", "claude", "--yes"]) == 0
-    assert "settings.json:1:2: this is not JSON" in capsys.readouterr().out
+    assert "settings.json:1:2: invalid JSON" in capsys.readouterr().out

@@ -77,7 +77,7 @@ def test_a_file_that_cannot_be_read_makes_uninstalling_no_success(settings, plac
 def test_blanks_that_json_does_not_know_are_a_mistake(content, settings, capsys):
     settings.write_text(content)
     assert main(["install", "claude", "--yes"]) == 1
-    assert f"{settings}:1:1: this is not JSON" in capsys.readouterr().err
+    assert f"{settings}:1:1: invalid JSON" in capsys.readouterr().err
     assert settings.read_text() == content
 
 

@@ -15,14 +15,14 @@ pytestmark = pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(
     ("content", "where"),
     [
-        (b'{\n  "a": 1,\n}', ":2:9: this is not JSON: a comma"),
-        (b'{"a": 1} // mine', ":1:10: this is not JSON: JSON has no comments"),
+        (b'{\n  "a": 1,\n}', ":2:9: invalid JSON: a comma"),
+        (b'{"a": 1} // mine', ":1:10: invalid JSON: JSON has no comments"),
         (b"[]", ":1:1: "),
         (b'{\n "hooks": []\n}', ":2:2: "),
         (b'{"hooks": {"Stop": {}}}', ":1:12: "),
         (b'{"hooks": null}', ":1:2: "),
-        (b'{"a": "\xff"}', ":1:8: it is not UTF-8"),
-        (b"\xff\xfe{\0}\0", ": it is UTF-16"),
+        (b'{"a": "\xff"}', ":1:8: is not UTF-8"),
+        (b"\xff\xfe{\0}\0", ": is UTF-16"),
     ],
 )
 @pytest.mark.parametrize("host", FILES)

@@ -434,7 +434,7 @@ def test_pruning_by_hand_is_refused_while_the_users_file_is_wrong(capsys, here):
     (folder / "notyet.toml").write_text('[ledger]\nkeep = "long"\n')
     code, out, err = shown(capsys, "--prune")
     assert (code, out) == (1, "")
-    assert "nothing is removed until this is mended" in err
+    assert "nothing is removed until this is fixed" in err
 
 
 def test_a_stop_that_is_still_asked_is_shown_as_such(capsys, here):

@@ -75,7 +75,7 @@ def test_on_says_what_is_still_off(project, capsys, monkeypatch):
 def test_what_is_no_duration_is_refused(project, capsys, duration):
     words = ["off", "--", duration] if duration.startswith("-") else ["off", duration]
     assert main(words) == 1
-    assert "is no duration" in capsys.readouterr().err
+    assert "invalid duration" in capsys.readouterr().err
     assert outcome(project) == ("blocked", "bad")
 
 
@@ -88,7 +88,7 @@ def test_a_folder_without_configuration_can_be_off_too(tmp_path, project, monkey
 def test_an_agent_may_not_switch_off(project, monkeypatch, capsys):
     monkeypatch.setattr(person, "inside_agent", lambda _environ: "claude was seen")
     assert main(["off"]) == 1
-    assert "an agent cannot do this (claude was seen)" in capsys.readouterr().err
+    assert "an agent may not do this (claude was seen)" in capsys.readouterr().err
     assert outcome(project) == ("blocked", "bad")
 
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_remembered_is_said(project, monkeypatch, capsys, tmp_pat
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert main(["off"]) == 1
-    assert "it cannot be remembered" in capsys.readouterr().err
+    assert "cannot store the switch" in capsys.readouterr().err
     assert main(["on"]) == 0
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", "nowhere")

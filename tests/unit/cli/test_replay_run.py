@@ -131,8 +131,8 @@ def test_a_draft_leaves_no_trace(project, tmp_path, capsys):
     [
         (["77"], "there is no stop 77; list them with: notyet log --all"),
         (["1", "--all"], "an ID does not go together with --all; choose one"),
-        (["--config", "no.toml"], "no.toml: it cannot be read: No such file or directory"),
-        (["--config", "."], ".: it is a folder, not a file"),
+        (["--config", "no.toml"], "no.toml: cannot be read: No such file or directory"),
+        (["--config", "."], ".: is a folder, not a file"),
         (["--config", "bad.toml"], "bad.toml:2:1: `gates.x.rum` is not a known key"),
     ],
 )

@@ -188,7 +188,7 @@ def test_what_cannot_be_remembered_is_said(project, capsys, monkeypatch, tmp_pat
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert main(["trust", "--yes"]) == 1
-    assert "cannot be remembered" in capsys.readouterr().err
+    assert "cannot store this" in capsys.readouterr().err
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", "nowhere")
     assert main(["trust", "--yes"]) == 1
@@ -215,7 +215,7 @@ def test_an_agent_is_refused_by_its_variables(tmp_path, command):
             timeout=60,
         )
         assert done.returncode == 1
-        assert f"an agent cannot do this ({variable} is set)".encode() in done.stderr
+        assert f"an agent may not do this ({variable} is set)".encode() in done.stderr
     assert query("SELECT count(*) FROM acts") in ([], [(0,)])
 
 
@@ -230,7 +230,7 @@ def test_an_agent_is_refused_by_its_ancestors(tmp_path, name, command):
         [agent, "-c", deep], cwd=project, env=clean_environ(), capture_output=True, timeout=60
     )
     assert done.returncode == 1
-    assert b"an agent cannot do this" in done.stderr
+    assert b"an agent may not do this" in done.stderr
     assert b"is among the programs that started this one" in done.stderr
 
 

@@ -45,7 +45,7 @@ def test_a_number_that_went_away_is_a_mistake_and_the_old_one_stays(place, capsy
     write(place, "notyet.toml", READS)
     (place / "openclaw.json").write_text("{}")
     assert main(["trust"]) == 1
-    assert "it has no whole number at agents.defaults" in capsys.readouterr().out
+    assert "has no whole number at agents.defaults" in capsys.readouterr().out
     assert in_force(place).limits == {"max_blocks": 5}
 
 
@@ -53,7 +53,7 @@ def test_a_number_that_went_away_is_a_mistake_and_the_old_one_stays(place, capsy
 def test_an_executable_is_trusted_only_once_it_can_be_run(place, capsys):
     path = write(place, ".mux/stop", "exit 2\n", trusted=False, mode=0o644)
     assert main(["trust", "--yes", "--read", "mux"]) == 1
-    said = "it is not executable, so it is not run"
+    said = "is not executable, so it does not run"
     assert f"{said} (run chmod +x {path})" in capsys.readouterr().out
     path.chmod(0o755)
     assert main(["trust", "--yes", "--read", "mux"]) == 0

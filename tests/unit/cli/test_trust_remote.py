@@ -87,7 +87,7 @@ def test_files_of_hosts_there_are_found_with_read_and_by_their_names(warm_box, a
     write_there(app, ".mux/stop", "#!/bin/sh\n", mode=0o755)
     url = warm_box.url(app)
     code, _, err = trust(url, "--show")
-    assert (code, "files of other hosts are found with --read" in err) == (1, True)
+    assert (code, "add --read HOST for files of another host" in err) == (1, True)
     code, out, _ = trust(url, "--show", "--read", "mux")
     assert f"{url}/.mux/settings.json  (not trusted)" in out
     assert f"{url}/.mux/stop  (not trusted)" in out
@@ -114,7 +114,7 @@ def test_a_file_there_with_mistakes_is_not_trusted(warm_box, app, trust):
     write_there(app, "notyet.toml", '[gates.a]\nrun = "x"\nworkspace = "ssh://elsewhere/x"\n')
     code, out, err = trust(warm_box.url(app), "--yes")
     assert (code, "names another machine" in out) == (1, True)
-    assert "it has mistakes, so it cannot be trusted" in err
+    assert "fix these mistakes, then trust it" in err
 
 
 @pytest.mark.rule("M5")
@@ -129,7 +129,7 @@ def test_a_file_here_that_names_a_workspace_says_where_it_would_run(place, trust
         "would run in ssh://box/srv/app:",
         "  a           x",
         "trusted: 1 gate of this file in force now",
-        "files of its workspace that say something else are trusted by themselves; see: "
+        "files of its workspace that differ are trusted separately; see: "
         "notyet trust ssh://box/srv/app",
     ]
 
@@ -145,7 +145,7 @@ def test_a_copy_of_the_file_here_that_names_the_workspace_needs_no_trust(
     assert "(not trusted)" in trust(url, "--show")[1]  # nor is the one here
     assert trust("--yes")[0] == 0
     code, out, _ = trust(url, "--yes")
-    same = f"{url}/notyet.toml says the same as {place}/notyet.toml here; it needs no trust\n"
+    same = f"{url}/notyet.toml is the same as {place}/notyet.toml here; it needs no trust\n"
     assert (code, out, is_trusted(f"{url}/notyet.toml")) == (0, same, False)
     write_there(app, "notyet.toml", f"{text}b = 'y'\n")
     assert trust(url, "--yes")[0] == 0
@@ -169,7 +169,7 @@ def test_without_a_home_nothing_is_trusted_whatever_lies_here(
     assert (code, out.splitlines()[0]) == (1, f"{url}/notyet.toml  (not trusted)")
     for option in ("--yes", "--revoke"):
         code, _, err = trust(url, option)
-        assert (code, "there is no home folder to remember it in" in err) == (1, True)
+        assert (code, "there is no home folder to store this in" in err) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_without_a_home_nothing_is_trusted_whatever_lies_here(
     [
         ("ssh://box", "a workspace names a folder, from the root on"),
         ("ssh://me:secret@box/x", "a workspace holds no password"),
-        ("box:/srv/app", 'there is no box:/srv/app; did you mean "ssh://box/srv/app"?'),
+        ("box:/srv/app", 'no such file or folder: box:/srv/app; did you mean "ssh://box/srv/app"?'),
     ],
 )
 def test_what_is_no_workspace_is_said_without_connecting(trust, url, words):

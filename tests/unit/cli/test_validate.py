@@ -54,10 +54,10 @@ def test_every_mistake_of_every_file_is_said_with_its_place(said, folder):
         "other.toml",
     )
     assert code == 1
-    assert lines[0].startswith("notyet.toml:2:1: `gates.a` is ")
+    assert lines[0].startswith("notyet.toml:2:1: `gates.a` must be ")
     assert lines[1].endswith("`gates.b.timeuot` is not a known key (did you mean `timeout`?)")
     assert lines[2].startswith(".claude/settings.json:1:")
-    assert lines[3].startswith("other.toml:2:5: this is not TOML")
+    assert lines[3].startswith("other.toml:2:5: invalid TOML")
     assert lines[4] == "3 files: 4 mistakes"
 
 
@@ -116,8 +116,8 @@ def test_files_that_cannot_be_read_are_mistakes(folder, capsys):
     assert code == 1
     hint = "name a notyet.toml, or a file of Claude Code, Codex, Mux or conclaude"
     assert lines == [
-        "gone.toml: it cannot be read: No such file or directory",
-        "bytes.toml:2:1: it is not UTF-8: byte 0xff (save it as UTF-8)",
+        "gone.toml: cannot be read: No such file or directory",
+        "bytes.toml:2:1: is not UTF-8: byte 0xff (save it as UTF-8)",
         f"what.txt: there is no such file ({hint})",
         f"notes.txt: notyet does not read files of this name ({hint})",
         ".mux/stop: No such file or directory",
@@ -147,7 +147,7 @@ def test_files_of_mux_are_known_by_their_folder(folder, base, capsys):
         file.write("#!/bin/sh\nexit 0\n")
     assert main(["validate", f"{base}/settings.json"]) == 1
     assert main(["validate", f"{base}/stop"]) == 1
-    assert "it is not executable, so it is not run" in capsys.readouterr().out
+    assert "is not executable, so it does not run" in capsys.readouterr().out
     os.chmod(f"{base}/stop", stat.S_IRWXU)
     assert main(["validate", f"{base}/stop"]) == 0
     assert capsys.readouterr().out == f"{base}/stop: no mistakes (1 gate)\n"
@@ -274,8 +274,8 @@ def test_paths_that_match_nothing_are_told(said, folder):
     code, lines = said(f'[gates.g]\nrun = "true"\npaths = {json.dumps(globs)}\n')
     assert code == 0
     assert warnings(lines) == [
-        "3:36: warning: g: `src/**` matches no file that git looks at",
-        "3:46: warning: g: `dist/**` matches no file that git looks at",
+        "3:36: warning: g: `src/**` matches no file that git tracks or would add",
+        "3:46: warning: g: `dist/**` matches no file that git tracks or would add",
     ]
 
 
@@ -300,10 +300,10 @@ def test_without_git_nobody_can_tell_what_paths_match(tmp_path, monkeypatch, cap
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
-        ('never = ["x"]', "names subagents, and the gate is only for main agents"),
-        ('for = ["coder"]\nnever = ["cod*"]', "leaves out all that `for` names"),
-        ('for = ["impl-*"]\nnever = ["impl-*"]', "leaves out all that `for` names"),
-        ('for = "subagents"\nnever = ["*"]', "leaves out all that `for` names"),
+        ('never = ["x"]', "names subagents, but the gate is only for main agents"),
+        ('for = ["coder"]\nnever = ["cod*"]', "excludes all that `for` includes"),
+        ('for = ["impl-*"]\nnever = ["impl-*"]', "excludes all that `for` includes"),
+        ('for = "subagents"\nnever = ["*"]', "excludes all that `for` includes"),
         ('for = "subagents"\nnever = ["x"]', ""),
         ('for = "all"\nnever = ["*"]', ""),
         ('for = ["impl-*"]\nnever = ["impl-d*"]', ""),
@@ -382,7 +382,7 @@ def test_a_file_without_a_name_is_said(said, options, capsys):
     said(RIGHT)
     assert main(["validate", "", *options]) == 1
     out, err = capsys.readouterr()
-    assert "the name of a file is empty; name one, or none to look at all that counts here" in err
+    assert "the name of a file is empty; name one, or none to check all that counts here" in err
     assert out == ('{"ok": false, "files": []}\n' if options else "")
 
 

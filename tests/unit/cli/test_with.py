@@ -158,7 +158,7 @@ WRONG = [
     (["claude:x", "x"], "write claude, without a colon"),
     (["scripted:agent.toml", " "], "the prompt is empty"),
     (["scripted:agent.toml", "x", "--cwd", "/nowhere"], "--cwd /nowhere does not exist"),
-    (["scripted:agent.toml", "x", "--timeout", "soon"], "'soon' is no duration"),
+    (["scripted:agent.toml", "x", "--timeout", "soon"], "invalid duration 'soon'"),
     (["scripted:agent.toml", "x", "--max-blocks", "-1"], "'-1' is no whole number"),
     (["scripted:agent.toml", "x", "--max-blocks", "many"], "'many' is no whole number"),
     (["scripted:agent.toml", "x", "--max-blocks", "٣"], "'٣' is no whole number"),

@@ -90,9 +90,9 @@ def test_a_shell_script_is_run_as_its_text_and_another_program_by_its_path(tmp_p
     ("content", "words"),
     [
         (None, "No such file"),
-        ("{", "it has no whole number at agents.defaults.subagents.maxSteerRestarts"),
+        ("{", "has no whole number at agents.defaults.subagents.maxSteerRestarts"),
         ("{a: {maxSteerRestarts: 1}, b: {maxSteerRestarts: 2}}", "no whole number"),
-        ("[]", "it has no whole number at agents.defaults.subagents.maxSteerRestarts"),
+        ("[]", "has no whole number at agents.defaults.subagents.maxSteerRestarts"),
         ('{"agents": {"defaults": {"subagents": {"maxSteerRestarts": true}}}}', "no whole number"),
         ('{"agents": {"defaults": {"subagents": {"maxSteerRestarts": -1}}}}', "no whole number"),
     ],

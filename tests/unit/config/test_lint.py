@@ -7,7 +7,7 @@ import pytest
 
 from notyet.config.lint import NO_FILE, why_unmatched
 
-OUTSIDE = "leads out of the repository, so that nobody can tell whether it changed"
+OUTSIDE = "is outside the repository, so git cannot see changes to it"
 
 
 @pytest.fixture

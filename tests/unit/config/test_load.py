@@ -112,7 +112,7 @@ def test_an_executable_that_is_not_executable_is_a_warning(tmp_path):
     write_own(".mux/stop", "#!/bin/sh\n").chmod(0o644)
     found = setup(tmp_path, "mux")
     assert found.gates == ()
-    assert "it is not executable, so it is not run" in found.warnings[0]
+    assert "is not executable, so it does not run" in found.warnings[0]
 
 
 @pytest.mark.rule("J3", "N5")

@@ -46,7 +46,7 @@ def test_a_trusted_program_that_nobody_could_look_at_is_asked_and_cannot_start(
     )
     decision = decided(found)
     assert (decision.outcome, decision.reports[0].answer.kind) == ("failed_open", "cannot_start")
-    assert decision.reports[0].answer.detail == f"{url}/.mux/stop could not be looked at: {why}"
+    assert decision.reports[0].answer.detail == f"{url}/.mux/stop could not be read: {why}"
     assert decided(found, if_broken="block").outcome == "blocked"
 
 
@@ -74,7 +74,7 @@ def test_so_it_is_for_one_that_was_removed_or_became_too_large(warm_box, app, el
     path.write_bytes(b"x" * 5_000_000)
     assert found().warnings == (f"{name} cannot be read: it is larger than 4 MB",)
     reason = "it is larger than 4 MB"
-    assert decided(found()).reports[0].answer.detail == f"{name} could not be looked at: {reason}"
+    assert decided(found()).reports[0].answer.detail == f"{name} could not be read: {reason}"
     path.unlink()
     (warning,) = found().warnings
     assert "was removed since it was trusted; it cannot be run: put it back, or run: " in warning

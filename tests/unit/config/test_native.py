@@ -84,15 +84,15 @@ env = { CI = "1", EMPTY = "" }
 @pytest.mark.parametrize(
     ("glob", "words"),
     [
-        ("", "is blank"),
-        ("/src/**", 'is a glob of files below the file\'s folder, not the text "/src/**"'),
-        ("~/src", "is a glob of files below the file's folder"),
-        ("../other/**", "is a glob of files below the file's folder"),
+        ("", "must not be blank"),
+        ("/src/**", 'must be a glob of files below the file\'s folder, not "/src/**"'),
+        ("~/src", "must be a glob of files below the file's folder"),
+        ("../other/**", "must be a glob of files below the file's folder"),
         ("a\\nb", "contains a line break or control character"),
-        ("src/{a,b}.py", "is no pattern: braces are not supported"),
-        ("src/[a", "is no pattern: "),
-        ("!docs/**", "which would leave files out (name the files that count)"),
-        (":(exclude)docs", "which would leave files out"),
+        ("src/{a,b}.py", "is not a valid pattern: braces are not supported"),
+        ("src/[a", "is not a valid pattern: "),
+        ("!docs/**", "but files cannot be left out (name the files that count)"),
+        (":(exclude)docs", "but files cannot be left out"),
         ("src\\\\a.py", '(did you mean "src/a.py"?)'),
         ("**.py", '(did you mean "**/*.py"?)'),
         ("src**", '(did you mean "src/**"?)'),
@@ -169,7 +169,7 @@ def test_a_gate_cannot_run_outside_the_folder_of_its_file(folder):
 
 
 def test_a_blank_folder_is_a_mistake():
-    assert mistakes_of('[gates.g]\nrun = "x"\ndir = ""\n') == ["`gates.g.dir` is blank"]
+    assert mistakes_of('[gates.g]\nrun = "x"\ndir = ""\n') == ["`gates.g.dir` must not be blank"]
 
 
 @pytest.mark.rule("E7")
@@ -193,7 +193,7 @@ def test_a_priority_beside_slow_is_a_mistake_and_the_number_counts():
 def test_pass_codes_are_exit_codes_and_there_is_at_least_one():
     assert gate_of('run = "x"\npass_codes = [0, 255]').check.options["pass_codes"] == [0, 255]
     text = '[gates.g]\nrun = "x"\npass_codes = {}\n'
-    assert mistakes_of(text.format("[]")) == ["`gates.g.pass_codes` is empty"]
+    assert mistakes_of(text.format("[]")) == ["`gates.g.pass_codes` must not be empty"]
     assert len(mistakes_of(text.format("[-1, 256, true]"))) == 3
 
 
@@ -266,7 +266,7 @@ def test_an_empty_file_says_nothing():
 def test_a_file_that_is_no_toml_is_one_mistake_with_its_place():
     settings = read_native("[gates]\nx = \n", "notyet.toml")
     assert [str(mistake) for mistake in settings.mistakes] == [
-        "notyet.toml:2:5: this is not TOML: invalid value"
+        "notyet.toml:2:5: invalid TOML: invalid value"
     ]
     assert settings.gates == ()
 

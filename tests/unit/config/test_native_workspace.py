@@ -68,8 +68,8 @@ def test_a_workspace_of_a_gate_wins_and_local_is_here():
         ('"ssh://me:pw@box/x"', "holds no password"),
         ('"ssh://-oProxyCommand=x/x"', "a workspace names a host"),
         ('"ssh://box/a\\nb"', "`workspace` contains a line break"),
-        ("7", '`workspace` is "ssh://[user@]host[:port]/path", or "local", not 7'),
-        ('""', "`workspace` is blank"),
+        ("7", '`workspace` must be "ssh://[user@]host[:port]/path" or "local", not 7'),
+        ('""', "`workspace` must not be blank"),
     ],
 )
 def test_what_is_wrong_with_a_workspace_is_said_with_its_place_and_no_gate_is_kept(value, message):
@@ -84,7 +84,7 @@ def test_what_is_wrong_with_a_workspace_is_said_with_its_place_and_no_gate_is_ke
 def test_a_gate_whose_workspace_is_wrong_is_left_out_and_its_neighbours_stay():
     settings = read(GATES + 'workspace = "sh://box/x"\n[gates.c]\nrun = "z"\n')
     assert said(settings) == [
-        '/p/notyet.toml:6:1: `gates.b.workspace` is the text "sh://box/x": a workspace begins '
+        '/p/notyet.toml:6:1: `gates.b.workspace` is "sh://box/x": a workspace begins '
         "with ssh:// (write it like ssh://dev@box.example/srv/app)"
     ]
     assert list(where(settings)) == ["a", "c"]
@@ -105,7 +105,7 @@ def test_a_file_that_is_read_from_a_workspace_speaks_of_that_machine_only():
     settings = read(f'workspace = "ssh://elsewhere/x"\n{GATES}', path)
     assert where(settings)["a"] == (THERE, "/srv/app")
     assert [str(warning) for warning in settings.warnings] == [
-        f"{path}:1:1: `workspace` is not followed in a file that is read from {THERE}"
+        f"{path}:1:1: `workspace` has no effect in a file of the workspace {THERE}"
     ]
     assert settings.workspace == ""
     assert not read(f'workspace = "{THERE}"\n{GATES}', path).warnings
@@ -124,7 +124,7 @@ def test_a_file_in_a_workspace_does_not_make_us_read_files_here(tmp_path):
     settings = read(f'[read]\nopenclaw = "{here}"\n', f"{THERE}/notyet.toml")
     assert (dict(settings.limits), settings.openclaw) == ({}, "")
     (warning,) = settings.warnings
-    assert "`read.openclaw` is not followed" in warning.message
+    assert "`read.openclaw` has no effect" in warning.message
 
 
 @pytest.mark.rule("M5", "J2")

@@ -40,7 +40,7 @@ def test_a_key_written_twice_is_a_mistake_and_the_last_one_counts():
         ('{"a": 1,}', (1, 8), 'a comma stands before "}"', "remove the last comma"),
         ("[1,\n]", (1, 3), 'a comma stands before "]"', "remove the last comma"),
         ("{a: 1}", (1, 2), "expecting property name enclosed in double quotes", ""),
-        ("{\"a\": 'b'}", (1, 7), "expecting value", "texts stand in double quotes"),
+        ("{\"a\": 'b'}", (1, 7), "expecting value", "strings stand in double quotes"),
         ('{"a": 1 "b": 2}', (1, 9), "expecting ',' delimiter", ""),
         ("[NaN]", (0, 0), "NaN is not a number in JSON", ""),
         ("{} {}", (1, 4), "extra data", ""),
@@ -51,7 +51,7 @@ def test_a_key_written_twice_is_a_mistake_and_the_last_one_counts():
 def test_bad_syntax_is_said_with_its_place(text, place, message, hint):
     with pytest.raises(BadSyntax) as caught:
         read(text)
-    assert caught.value.message == f"this is not JSON: {message}"
+    assert caught.value.message == f"invalid JSON: {message}"
     assert (caught.value.line, caught.value.column, caught.value.hint) == (*place, hint)
 
 

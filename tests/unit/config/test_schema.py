@@ -85,7 +85,8 @@ command = 5
 """
     examined = examine(text, "config.toml", "hooks-toml")
     assert [str(mistake) for mistake in examined.mistakes] == [
-        "config.toml:12:1: `hooks.Stop[0].hooks[1].command` is text, not 5 (write it in quotes)"
+        "config.toml:12:1: `hooks.Stop[0].hooks[1].command` must be a string, not 5 "
+        "(write it in quotes)"
     ]
     hooks = examined.value["hooks"]["Stop"][0]["hooks"]
     assert hooks == [{"type": "command", "command": "x", "timeout": 1.5}]
@@ -102,7 +103,7 @@ def test_unknown_events_and_keys_in_a_hooks_block_are_the_hosts_business():
 
 def test_a_misspelt_key_that_a_host_ignores_is_missing():
     (mistake,) = examine('{"hooks": {"Stop": [{"hooks": [{"Type": "x"}]}]}}', "f", "hooks").mistakes
-    assert mistake.message == "`hooks.Stop[0].hooks[0]` has no `type`"
+    assert mistake.message == "`hooks.Stop[0].hooks[0]` needs `type`"
 
 
 @pytest.mark.parametrize("text", ["[]", "null", '"x"', "5"])

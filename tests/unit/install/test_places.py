@@ -157,7 +157,7 @@ def test_codex_keeps_its_hooks_in_one_file_and_ours_go_there(tmp_path, json, tom
 def test_a_config_that_does_not_parse_is_told_of_before_anything_is_chosen(tmp_path):
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text("a = \n")
-    with pytest.raises(CannotInstall, match=r"config\.toml:1:\d+: this is not TOML"):
+    with pytest.raises(CannotInstall, match=r"config\.toml:1:\d+: invalid TOML"):
         codex.target("user", "/", {"HOME": str(tmp_path)})
     _, (mistake,) = codex.found("/", {"HOME": str(tmp_path)})
     assert mistake.line == 1

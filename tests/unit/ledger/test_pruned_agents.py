@@ -84,5 +84,5 @@ def test_any_mistake_in_the_users_own_file_keeps_everything(ledger, capsys):
     decide(ledger, stop())
     enter(ledger, 5, "old", 100)
     assert main(["log", "--prune"]) == 1
-    assert "nothing is removed until this is mended: " in capsys.readouterr().err
+    assert "nothing is removed until this is fixed: " in capsys.readouterr().err
     assert agents(ledger) == 6

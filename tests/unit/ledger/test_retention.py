@@ -265,19 +265,19 @@ def test_what_is_kept_is_said_by_the_users_own_file():
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('keep = "1y"', '`ledger.keep` is a time span, not the text "1y"'),
-        ("keep = 90", "`ledger.keep` is a time span, not 90"),
-        ('keep = "0d"', '`ledger.keep` is a time span, not the text "0d"'),
-        ('max_size = "lots"', '`ledger.max_size` is a size, not the text "lots"'),
-        ("max_size = 5", "`ledger.max_size` is from 1000000 to"),
-        ("logs = true", "`ledger.logs` is a size, not true"),
-        ("logs = -1", "`ledger.logs` is from 0 to"),
+        ('keep = "1y"', '`ledger.keep` must be a time like "90d", not "1y"'),
+        ("keep = 90", '`ledger.keep` must be a time like "90d", not 90'),
+        ('keep = "0d"', '`ledger.keep` must be a time like "90d", not "0d"'),
+        ('max_size = "lots"', '`ledger.max_size` must be a size like "256MB", not "lots"'),
+        ("max_size = 5", "`ledger.max_size` must be 1000000 to"),
+        ("logs = true", "`ledger.logs` must be a size like"),
+        ("logs = -1", "`ledger.logs` must be 0 to"),
         ('kept = "9d"', "kept"),
     ],
 )
 def test_a_mistyped_limit_removes_nothing_and_is_said(ledger, line, says):
     own_file(f"[ledger]\n{line}\n")
-    with pytest.raises(Refused, match="nothing is removed until this is mended") as found:
+    with pytest.raises(Refused, match="nothing is removed until this is fixed") as found:
         retention(os.environ)
     assert says in str(found.value)
     assert "notyet.toml:2:" in str(found.value)
@@ -287,7 +287,7 @@ def test_a_projects_file_cannot_say_what_is_kept(tmp_path):
     text = gate("true") + '\n[ledger]\nkeep = "1h"\n'
     folder = new_project(tmp_path / "p", text)
     answer = ask(payload("claude", folder))
-    assert "[ledger] is obeyed in your own notyet.toml only" in answer.stdout
+    assert "[ledger] has an effect only in your own notyet.toml" in answer.stdout
     assert retention(os.environ) == Retention()
 
 
@@ -295,7 +295,7 @@ def test_validate_says_where_a_projects_file_is_not_obeyed(tmp_path, monkeypatch
     folder = new_project(tmp_path / "p", '[ledger]\nkeep = "1h"\n', trusted=False)
     monkeypatch.chdir(folder)
     assert main(["validate"]) == 0
-    said = "notyet.toml:1:2: warning: [ledger] is obeyed in your own notyet.toml only"
+    said = "notyet.toml:1:2: warning: [ledger] has an effect only in your own notyet.toml"
     assert said in capsys.readouterr().out
     own_file('[ledger]\nkeep = "1h"\n')
     assert main(["validate", str(Path(os.environ["HOME"], ".config/notyet/notyet.toml"))]) == 0

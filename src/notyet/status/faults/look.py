@@ -35,7 +35,7 @@ if TYPE_CHECKING:
             """Return the variables that settings add for hooks, with their places."""
 
 
-_NOT_UTF8 = "it is not UTF-8"
+_NOT_UTF8 = "is not UTF-8"
 
 
 class Content(Record, kw_only=True):
