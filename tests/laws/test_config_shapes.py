@@ -8,22 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from notyet.config.native import read_native
+from notyet.config.scalars import Choice, Flag, Glob, Number, Seconds, Text, Whole
 from notyet.config.schema import FORMATS, pages
 from notyet.config.settings import freeze, thaw
-from notyet.config.shape import (
-    Choice,
-    Either,
-    Flag,
-    Glob,
-    ListOf,
-    MapOf,
-    Number,
-    Seconds,
-    Table,
-    Text,
-    Whole,
-    check,
-)
+from notyet.config.shape import Either, ListOf, MapOf, Table, check
 from notyet.core.limits import Limits
 from notyet.core.record import replace
 from notyet.light import dumps, loads

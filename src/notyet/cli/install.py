@@ -9,7 +9,8 @@ from notyet.cli.installing import add_options, guarded
 from notyet.cli.person import refuse
 from notyet.cli.trusting import Show, files_to_trust, offer
 from notyet.config.files import NAME, native_files
-from notyet.config.shape import Seconds, check
+from notyet.config.scalars import Seconds
+from notyet.config.shape import check
 from notyet.core.record import replace
 from notyet.core.text import bounded, visible
 from notyet.install import HOSTS, host_named

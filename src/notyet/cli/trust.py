@@ -14,7 +14,7 @@ from notyet.config.host_files import looked_for
 from notyet.config.load import PATIENCE
 from notyet.config.records import read_record, remove_record
 from notyet.config.remote import RemoteTree
-from notyet.config.shape import meant_workspace
+from notyet.config.scalars import meant_workspace
 from notyet.core.remote import is_remote
 from notyet.core.text import visible
 from notyet.hosts.files import ABOVE, READABLE

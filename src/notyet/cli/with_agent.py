@@ -12,7 +12,8 @@ from notyet.agents import AGENTS
 from notyet.cli.streams import give_up, json_line
 from notyet.cli.with_run import With
 from notyet.config.document import did_you_mean
-from notyet.config.shape import Seconds, check, meant_workspace
+from notyet.config.scalars import Seconds, meant_workspace
+from notyet.config.shape import check
 from notyet.core.remote import LOCAL, remote_from
 from notyet.core.text import clean
 from notyet.errors import NotyetError

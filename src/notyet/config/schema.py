@@ -7,27 +7,22 @@ from typing import Any, Literal
 
 from notyet.config.document import BadSyntax, Document, Mistake, said
 from notyet.config.readers import READERS
-from notyet.config.schema_hosts import CONCLAUDE, HOOKS
-from notyet.config.shape import (
+from notyet.config.scalars import (
     Age,
     Choice,
-    Either,
-    Field,
     FileGlob,
     Flag,
     Glob,
-    ListOf,
-    MapOf,
     PathBelow,
     Seconds,
     Size,
-    Table,
     Text,
     Whole,
     Workspace,
     Wrong,
-    check,
 )
+from notyet.config.schema_hosts import CONCLAUDE, HOOKS
+from notyet.config.shape import Either, Field, ListOf, MapOf, Table, check
 from notyet.core.gate import GATED_ENDINGS
 from notyet.core.limits import Limits
 from notyet.core.verdict import OUTCOMES

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from notyet.config.shape import (
-    Anything,
-    Field,
-    Flag,
-    Glob,
-    ListOf,
-    MapOf,
-    Number,
-    Table,
-    Text,
-    Whole,
-)
+from notyet.config.scalars import Anything, Flag, Glob, Number, Text, Whole
+from notyet.config.shape import Field, ListOf, MapOf, Table
 
 _OUTPUT = "Whether the agent is shown what the command wrote to its standard"
 _COMMAND = {

@@ -3,22 +3,17 @@ import math
 import pytest
 
 from notyet.config.document import name_of, quoted, said
-from notyet.config.shape import (
+from notyet.config.scalars import (
     Anything,
     Choice,
-    Either,
-    Field,
     Flag,
     Glob,
-    ListOf,
-    MapOf,
     Number,
     Seconds,
-    Table,
     Text,
     Whole,
-    check,
 )
+from notyet.config.shape import Either, Field, ListOf, MapOf, Table, check
 
 BOOK = Table(
     fields={
