@@ -110,9 +110,10 @@ def check_function(check: object) -> None:
 KINDS = ("glob", "claude", "codex")  # how patterns can be read
 NATIVE = "notyet"
 DIALECTS = (NATIVE, "openclaw")
-# Seeds of these two say that a hook is skipped at its limit; every other gate is asked once
-# more, unable to block: we give up on bouncing, never on checking (B1).
-NOT_ASKED_AT_LIMIT = frozenset({"openclaw", "mux"})
+# Hooks of these two are skipped at their limit, while every other gate runs once more without
+# blocking (B1). Nothing is added to their prompts (K12).
+MUX = "mux"
+VERBATIM = frozenset({"openclaw", MUX})
 EVERY_AGENT = ("*",)
 WHEN = ("always", "changed")
 CODEX_DEFAULT = "default"  # the type of a child that was spawned without one (D5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.gate import NATIVE, Command
+from notyet.core.gate import MUX, NATIVE, VERBATIM, Command
 from notyet.core.record import Record
 from notyet.core.text import bounded, clean, first_line, joined, listed, shortened
 from notyet.core.verdict import Allow, Problem
@@ -62,8 +62,6 @@ _MOST_BRIEFED = 30
 _CUT = " bytes left out ..."  # the runner's mark in an output that was too long to keep
 _LONGEST_PATH = 300  # bytes; half a path would be of no use
 _LEAST_TAIL = 80
-_MUX = "mux"
-_VERBATIM = frozenset({"openclaw", _MUX})  # nothing is added to what these say (K12)
 CONTINUATION = "[Stop hook requested continuation]"  # before what Mux tells a main agent (K17)
 
 _ADVICE = (
@@ -103,7 +101,7 @@ def compose(held: Held) -> str:
     theirs = _theirs(held)
     if not ours:
         asks_again = held.is_subagent and any(
-            gate.check.speaks not in _VERBATIM for gate, _, _ in held.blocks
+            gate.check.speaks not in VERBATIM for gate, _, _ in held.blocks
         )
         return joined([*theirs, _REPORT_AGAIN] if asks_again else theirs)
     before, after = _around(held)
@@ -120,7 +118,7 @@ def _theirs(held: Held) -> list[str]:
     said = []
     is_marked = held.is_subagent or held.host != NATIVE  # Mux itself adds the line
     for gate, block, _ in held.blocks:
-        if gate.check.speaks == _MUX and not is_marked:
+        if gate.check.speaks == MUX and not is_marked:
             is_marked = True
             said.append(f"{CONTINUATION}\n{block.prompt}")
         elif not _is_ours(gate):

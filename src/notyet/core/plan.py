@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.gate import EVERY_AGENT, NOT_ASKED_AT_LIMIT, why_not
+from notyet.core.gate import EVERY_AGENT, VERBATIM, why_not
 from notyet.core.limits import History, Limit, Limits, limit_in_force
 from notyet.core.record import Record, made, variant
 
@@ -71,7 +71,7 @@ def plan(
         asked = tuple(gate for gate in asked if not gate.native)
     wanted = asked
     if at_limit:
-        asked = tuple(gate for gate in asked if gate.check.speaks not in NOT_ASKED_AT_LIMIT)
+        asked = tuple(gate for gate in asked if gate.check.speaks not in VERBATIM)
     staged = asked
     if unchanged:
         unchanged = {gate.name: unchanged[gate.name] for gate in asked if gate.name in unchanged}
