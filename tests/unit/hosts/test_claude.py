@@ -8,29 +8,9 @@ from notyet.hosts import claude, mux
 from notyet.hosts.claude import hooks as claude_hooks
 from notyet.hosts.codex import hooks as codex_hooks
 from support import stop, substop
-from wire import (
-    check_reading,
-    ended,
-    gate_of,
-    name_of,
-    replies,
-    starts,
-)
 
 CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 VERDICTS = [Allow(), Allow(note="x"), Block("p"), Block("p", "r"), Halt(), Halt("why")]
-
-
-@pytest.mark.parametrize("vector", replies("claude"), ids=name_of)
-def test_a_hook_is_understood_as_claude_code_understands_it(vector):
-    reading = claude_hooks.read_reply(gate_of("claude", vector), ended(vector["exit"]))
-    check_reading(reading, vector["expect"])
-
-
-@pytest.mark.parametrize("vector", starts("claude"), ids=name_of)
-def test_a_start_hook_gives_the_agent_what_claude_code_would_give_it(vector):
-    context = claude_hooks.read_context(ended(vector["exit"]), vector["start"]).context
-    assert context == vector["expect"]["context"]
 
 
 @pytest.mark.rule("G1")
@@ -166,17 +146,3 @@ def test_a_start_hook_is_told_what_claude_code_would_tell_it():
         "agent_type": "Explore",
         "hook_event_name": "SubagentStart",
     }
-
-
-@pytest.mark.rule("F13-claude")
-def test_what_we_tell_a_starting_agent_is_read_as_context():
-    for scope in ("agent", "subagent"):
-        reply = claude.HOST.write_context("Tests first.", StartEvent(scope=scope))
-        given = claude_hooks.read_context(
-            ended({"code": reply.code, "stdout": reply.stdout}), scope
-        )
-        assert given.context == "Tests first."
-    assert (
-        claude_hooks.read_context(ended({"code": 0, "stdout": "Tests first."})).context
-        == "Tests first."
-    )

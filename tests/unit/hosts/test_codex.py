@@ -1,38 +1,16 @@
 """Codex: what its hooks answer, what it sends us, and what we tell it."""
 
-import json
-
 import pytest
 
 from notyet.core.event import StartEvent
 from notyet.hosts import codex
 from notyet.hosts.codex import hooks as codex_hooks
 from support import stop, substop
-from wire import (
-    check_reading,
-    ended,
-    gate_of,
-    name_of,
-    replies,
-    starts,
-)
 
 KNOWN = {"continue", "stopReason", "suppressOutput", "systemMessage", "decision", "reason"}
 COMMON = {"session_id", "transcript_path", "cwd", "hook_event_name", "model", "permission_mode"}
 STOP = COMMON | {"turn_id", "stop_hook_active", "last_assistant_message"}
 SUBAGENT_STOP = STOP | {"agent_id", "agent_type", "agent_transcript_path"}
-
-
-@pytest.mark.parametrize("vector", replies("codex"), ids=name_of)
-def test_a_hook_is_understood_as_codex_understands_it(vector):
-    reading = codex_hooks.read_reply(gate_of("codex", vector), ended(vector["exit"]))
-    check_reading(reading, vector["expect"])
-
-
-@pytest.mark.parametrize("vector", starts("codex"), ids=name_of)
-def test_a_start_hook_gives_the_agent_what_codex_would_give_it(vector):
-    context = codex_hooks.read_context(ended(vector["exit"]), vector["start"]).context
-    assert context == vector["expect"]["context"]
 
 
 @pytest.mark.rule("W2", "H4")
@@ -113,20 +91,3 @@ def test_a_child_without_a_type_has_the_default_type():
     for name in ("Stop", "SessionStart"):
         event = codex.HOST.read_event({"hook_event_name": name, "session_id": "s"}, {})
         assert event.agent_type is None
-
-
-@pytest.mark.rule("F13-codex")
-def test_what_we_tell_a_starting_agent_is_read_as_context():
-    for scope in ("agent", "subagent"):
-        reply = codex.HOST.write_context("Tests first.", StartEvent(scope=scope))
-        given = codex_hooks.read_context(ended({"code": reply.code, "stdout": reply.stdout}), scope)
-        assert given.context == "Tests first."
-    given = codex_hooks.read_context(ended({"code": 0, "stdout": reply.stdout}))
-    assert given.context == ""  # it was for a subagent
-    reply = codex.HOST.write_context("Tests first.", StartEvent())
-    assert (
-        codex_hooks.read_context(ended({"code": 0, "stdout": reply.stdout})).context
-        == "Tests first."
-    )
-    long = json.loads(codex.HOST.write_context("漢" * 9_000, StartEvent()).stdout)
-    assert len(long["hookSpecificOutput"]["additionalContext"].encode()) <= 9_000

@@ -1,11 +1,49 @@
-"""Gates from the hooks block of Claude Code's, Codex's and Mux's settings."""
+"""Hook commands that people wrote for hosts: how their answers are read, and which become gates."""
 
 import pytest
 
+from notyet.core.event import StartEvent
 from notyet.core.gate import Source, why_not
+from notyet.hosts import command_face, host_named, start_face
 from notyet.hosts.hook_commands import gates, is_own, starters
 from support import stop, substop
-from wire import name_of, vectors
+from wire import check_reading, ended, gate_of, name_of, replies, starts, vectors
+
+REPLIES = [
+    pytest.param(speaks, vector, id=vector["id"])
+    for speaks in ("claude", "codex", "mux", "notyet")
+    for vector in replies(speaks)
+]
+STARTS = [
+    pytest.param(speaks, vector, id=vector["id"])
+    for speaks in ("claude", "codex")
+    for vector in starts(speaks)
+]
+
+
+@pytest.mark.parametrize(("speaks", "vector"), REPLIES)
+def test_an_answer_is_read_as_its_host_reads_it(speaks, vector):
+    reading = command_face(speaks).read_reply(gate_of(speaks, vector), ended(vector["exit"]))
+    check_reading(reading, vector["expect"])
+
+
+@pytest.mark.parametrize(("speaks", "vector"), STARTS)
+def test_a_start_hook_gives_the_agent_what_its_host_would_give_it(speaks, vector):
+    reading = start_face(speaks).read_context(ended(vector["exit"]), vector["start"])
+    assert reading.context == vector["expect"]["context"]
+
+
+@pytest.mark.rule("F13-claude", "F13-codex")
+@pytest.mark.parametrize("speaks", ["claude", "codex"])
+def test_what_we_tell_a_starting_agent_is_read_as_context(speaks):
+    for scope, other in (("agent", "subagent"), ("subagent", "agent")):
+        reply = host_named(speaks).write_context("Tests first.", StartEvent(scope=scope))
+        told = ended({"code": reply.code, "stdout": reply.stdout})
+        assert start_face(speaks).read_context(told, scope).context == "Tests first."
+        assert start_face(speaks).read_context(told, other).context == ""
+    long = host_named(speaks).write_context("漢" * 9_001, StartEvent()).stdout
+    told = start_face(speaks).read_context(ended({"code": 0, "stdout": long}), "agent").context
+    assert len(told) < 9_001
 
 
 def read(speaks, settings, entries=gates):

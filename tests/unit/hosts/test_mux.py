@@ -6,18 +6,9 @@ from notyet import Allow
 from notyet.hosts import mux
 from support import stop, substop
 from wire import (
-    check_reading,
     ended,
     gate_of,
-    name_of,
-    replies,
 )
-
-
-@pytest.mark.parametrize("vector", replies("mux"), ids=name_of)
-def test_a_hook_is_understood_as_mux_understands_it(vector):
-    reading = mux.read_reply(gate_of("mux", vector), ended(vector["exit"]))
-    check_reading(reading, vector["expect"])
 
 
 @pytest.mark.rule("W3", "H2")

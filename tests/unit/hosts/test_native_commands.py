@@ -10,18 +10,9 @@ from notyet.core.verdict import Problem
 from notyet.hosts import native, native_host
 from support import stop, substop
 from wire import (
-    check_reading,
     ended,
     gate_of,
-    name_of,
-    replies,
 )
-
-
-@pytest.mark.parametrize("vector", replies("notyet"), ids=name_of)
-def test_a_command_answers_with_its_code_or_in_so_many_words(vector):
-    reading = native.read_reply(gate_of("notyet", vector), ended(vector["exit"]))
-    check_reading(reading, vector["expect"])
 
 
 @pytest.mark.rule("E10")
