@@ -1,21 +1,26 @@
-"""Made-up stops: which one `check` and `status --why` are to be about, as their options say it.
+"""The stop that `check` and `status --why` are about: made up, or a payload that a host sent.
 
-A stop is made up in the words of a host, or is a payload that a host really sent; options change
-it. From there on it goes the way of any stop: the dialect of its host reads it.
+Options change it. From there on it is read as any stop, by its host's data.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from notyet.config.document import BadSyntax, Mistake
+from notyet.config.readers import read_json
 from notyet.core.event import StopEvent
-from notyet.core.record import Record, replace
+from notyet.core.record import replace
+from notyet.core.remote import LOCAL, remote_from
 from notyet.core.text import visible
 from notyet.errors import NotyetError
+from notyet.hook.payload import Unreadable, payload_from
 from notyet.hosts import DEFAULT, HOSTS, host_named
+from notyet.hosts.detect import LIKE_DEFAULT, detect
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
@@ -23,34 +28,33 @@ if TYPE_CHECKING:
 
 EVENTS = {"stop": "agent", "subagent_stop": "subagent"}
 NAMES = ("agent_type", "agent_id", "agent_name")
-_MADE_UP = "made-up"  # the session, and the subagent, of a stop that nobody sent
+_MADE_UP = "made-up"  # the session and the subagent of a made-up stop
 _STDIN = "-"
-_MOST_BYTES = 32 * 1024 * 1024 + 1  # one more than the hook takes, which then says so
+_MAX_BYTES = 32 * 1024 * 1024 + 1  # one more than the hook takes, which then says so
 
 
-class About(Record, kw_only=True):
-    """A stop to ask about: in whose words, what was said, and what is changed of that."""
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """A stop: the payload, its host, and the fields that options change."""
 
     content: bytes
     payload: Mapping[str, Any]
-    host: str = ""  # as somebody said; empty: the payload tells
-    changes: Mapping[str, Any] = {}
-    origin: str = ""  # the file of a payload; empty for a stop that is made up
+    host: str = ""  # empty: the payload tells
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    origin: str = ""  # the file of a payload; empty for a made-up stop
 
     @property
     def spoken(self) -> str:
-        """The host in whose words this is, if we speak its language, else another's name."""
-        from notyet.hosts.detect import detect
-
+        """The host of the payload, which may be one that we do not speak to."""
         return self.host or detect(self.payload)
 
     def changed(self, event: StopEvent) -> StopEvent:
-        """Return an event with what the options say in place of what it says."""
+        """Return an event with the fields that options change."""
         return replace(event, **self.changes) if self.changes else event
 
 
 def add_event_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which stop it is about."""
+    """Add the options that describe the stop."""
     group = parser.add_argument_group("the stop")
     group.add_argument(
         "--as", dest="as_host", choices=HOSTS, metavar="HOST", help=f"one of {', '.join(HOSTS)}"
@@ -70,7 +74,7 @@ def add_event_options(parser: argparse.ArgumentParser) -> None:
 
 
 def about(args: argparse.Namespace, cwd: str) -> About:
-    """Return what the options say, before any dialect has read it. Raises NotyetError."""
+    """Return the stop that the options describe. Raises NotyetError."""
     changes: dict[str, Any] = {
         name: getattr(args, name) or None for name in NAMES if getattr(args, name) is not None
     }
@@ -83,16 +87,14 @@ def about(args: argparse.Namespace, cwd: str) -> About:
         origin = _name(args.payload)
         host = args.as_host or ""
         return About(host=host, content=content, payload=payload, changes=changes, origin=origin)
-    # Only a subagent has such names here; a main agent has one only if its payload says so.
+    # A made-up stop with such a name is a subagent's.
     if not args.event and not changes.keys().isdisjoint(NAMES):
         changes["scope"] = "subagent"
     return _made_up(args.as_host or DEFAULT, cwd, changes)
 
 
 def read(stop: About, environ: Mapping[str, str]) -> StopEvent:
-    """Read a stop as its host's hook reads it. Raises NotyetError for what is none."""
-    from notyet.hosts.detect import LIKE_DEFAULT
-
+    """Read a stop as its host's hook reads it. Raises NotyetError if it is not a stop."""
     host = stop.spoken
     if host in LIKE_DEFAULT:
         host = DEFAULT
@@ -108,18 +110,18 @@ def read(stop: About, environ: Mapping[str, str]) -> StopEvent:
         what = f"{visible(name)[:80]} is no stop" if isinstance(name, str) else "this is no stop"
         raise NotyetError(f"{stop.origin}: {what}; take the payload of Stop or SubagentStop")
     event = stop.changed(event)
-    _expect_told(host, event, stop.changes, environ)
+    _check_names(host, event, stop.changes, environ)
     return event
 
 
-def _expect_told(
+def _check_names(
     host: str, event: StopEvent, changes: Mapping[str, Any], environ: Mapping[str, str]
 ) -> None:
-    """Refuse a stop that this host never tells of: its hook would not know these names either."""
+    """Refuse names that this host never tells its hook. Raises NotyetError."""
     if changes.keys().isdisjoint(NAMES):
         return
     payload, _ = host_named(host).write_event(event, "")
-    # Of a host with a place for it, the name is what somebody gave with `hook --agent`.
+    # `hook --agent` gives the name for hosts that have a place for it.
     payload["agent_name"] = event.agent_name
     told = host_named(host).read_event(payload, environ)
     for name in NAMES:
@@ -133,8 +135,7 @@ def _expect_told(
 
 
 def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> About:
-    """Return a stop in the words of a host."""
-
+    """Return a made-up stop in the words of a host."""
     is_subagent = changes.get("scope") == "subagent"
     event = StopEvent(
         scope="subagent" if is_subagent else "agent",
@@ -149,8 +150,6 @@ def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> About:
 
 
 def _workspace(url: str) -> str:
-    from notyet.core.remote import LOCAL, remote_from
-
     try:
         return "" if url == LOCAL else remote_from(url).url
     except ValueError as error:
@@ -162,15 +161,13 @@ def _name(path: str) -> str:
 
 
 def _sent(path: str) -> tuple[bytes, dict[str, Any]]:
-    """Read a payload. Raises NotyetError that says where it is wrong."""
-    from notyet.hook.payload import Unreadable, payload_from
-
+    """Read a payload from a file or stdin. Raises NotyetError."""
     try:
         if path == _STDIN:
-            content = sys.stdin.buffer.read(_MOST_BYTES)
+            content = sys.stdin.buffer.read(_MAX_BYTES)
         else:
             with open(path, "rb") as file:
-                content = file.read(_MOST_BYTES)
+                content = file.read(_MAX_BYTES)
     except OSError as error:
         raise NotyetError(f"{_name(path)}: {error.strerror or error}") from None
     except ValueError as error:  # a NUL in the name
@@ -178,23 +175,18 @@ def _sent(path: str) -> tuple[bytes, dict[str, Any]]:
     try:
         return content, payload_from(content, [])
     except Unreadable as error:
-        raise NotyetError(_place_of_mistake(_name(path), content, str(error))) from None
+        raise NotyetError(_mistake(_name(path), content, str(error))) from None
 
 
-def _place_of_mistake(name: str, content: bytes, otherwise: str) -> str:
-    """Say with line and column what is wrong with a payload, in words for whoever wrote it."""
-    from notyet.config.document import BadSyntax, Mistake
-    from notyet.config.readers import read_json
-
+def _mistake(name: str, content: bytes, otherwise: str) -> str:
+    """Return what is wrong with a payload, with line and column."""
     text = content.decode("utf-8", "replace")
     if not text.strip():
         return f"{name}: the payload is empty"
-    if len(content) < _MOST_BYTES:
+    if len(content) < _MAX_BYTES:
         try:
             read_json(text)
         except BadSyntax as bad:
-            said = Mistake(
-                file=name, line=bad.line, column=bad.column, message=bad.message, hint=bad.hint
-            )
-            return str(said)
+            line, column, hint = bad.line, bad.column, bad.hint
+            return str(Mistake(file=name, line=line, column=column, message=bad.message, hint=hint))
     return f"{name}: {otherwise.replace('event on stdin', 'payload')}"

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from typing import TYPE_CHECKING
 
 from notyet.agents.scripted import ScriptedSession
 from notyet.cli.demo_cast import CONFIG, CREW, LEAD, LONERS, make_project
@@ -21,7 +22,6 @@ from notyet.engine.from_project import configured_engine
 from notyet.ledger.stops import Ledger
 from notyet.supervise import Supervisor, SupervisorSettings
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
@@ -45,13 +45,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Tell the story; exit 0 only if it went as it must."""
+    """Run the agents; exit 0 only if each came to its expected outcomes."""
     if shutil.which("git") is None:
         print("notyet demo: git is not installed; install it and try again", file=sys.stderr)
         return 1
     log = logging.getLogger("notyet")
     level = log.level
-    log.setLevel(logging.ERROR)  # the timeline says it in its own words
+    log.setLevel(logging.ERROR)  # the timeline shows it
     folder = tempfile.mkdtemp(prefix="notyet-demo-")
     try:
         return asyncio.run(_Demo(folder).tell())
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Demo:
-    """One telling."""
+    """One run of all agents."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -79,7 +79,7 @@ class _Demo:
         self._prompts: dict[str, str] = {}  # what each agent was told
 
     async def tell(self) -> int:
-        """Tell all of it; 0 when it went as it must."""
+        """Run all agents; return 0 if all outcomes are as expected."""
         self._show.opening(CONFIG)
         try:
             async with asyncio.timeout(_AT_MOST):
@@ -91,7 +91,7 @@ class _Demo:
         return 1 if self._show.closing((LEAD, *CREW, *LONERS), self._prompts) else 0
 
     async def _team(self) -> None:
-        """Let a main agent give its work to subagents, whose reports reach it when they pass."""
+        """Run a main agent with two subagents, whose reports reach it when they pass."""
         self._show.scene(LEAD, *CREW)
         project, supervisor = self._project("team")
         supervisor.deliver = supervisor.tell_parent
@@ -114,7 +114,7 @@ class _Demo:
         self._remember(LEAD, session)
 
     async def _alone(self, role: Role) -> None:
-        """Let a subagent do its work for somebody who is not in the play."""
+        """Run one subagent, without its main agent."""
         self._show.scene(role)
         project, supervisor = self._project(role.name)
         session = ScriptedSession(role.script, cwd=project)
@@ -129,7 +129,7 @@ class _Demo:
     def _project(self, name: str) -> tuple[str, Supervisor]:
         project = os.path.join(self._folder, name)
         make_project(project)
-        # The demo wrote this file itself; a project's own is obeyed only when you trust it.
+        # No trust is needed: the demo wrote this file itself.
         setup = load_vouched([ConfigFile(path=os.path.join(project, NAME), kind=NATIVE)])
         engine = configured_engine(setup, self._ledger)
         return project, Supervisor(
@@ -140,16 +140,16 @@ class _Demo:
         self._prompts[role.name] = "\n".join(prompt for _, prompt in session.prompts)
 
 
-_NEWS = (
+_NEW_LINES = (
     "FAILED",
     "It is the same",
     "This is the last",
     "Your report was not delivered",
-)  # lines that differ from send-back to send-back
+)  # how lines begin that differ from send-back to send-back
 
 
 class Timeline:
-    """Prints what happens, as it happens."""
+    """Prints events as they happen."""
 
     def __init__(self) -> None:
         self._lines = Lines(sys.stdout)
@@ -161,7 +161,7 @@ class Timeline:
         self.outcomes: dict[str, list[str]] = {}
 
     def opening(self, config: str) -> None:
-        """Say what is going to happen."""
+        """Print what is going to happen."""
         self._line(self._paint("Agents say done. notyet checks.", "bold"))
         self._line()
         self._line(
@@ -174,17 +174,17 @@ class Timeline:
             self._line(f"    {self._paint(line, 'dim')}".rstrip())
 
     def scene(self, *roles: Role) -> None:
-        """Introduce who is coming."""
+        """Introduce agents."""
         self._line()
         for role in roles:
             self._line(f"{self._paint(role.name, 'bold', 'cyan')} {role.about}")
 
     def cast(self, task: str, role: Role) -> None:
-        """Say whose task this is."""
+        """Remember which agent has a task."""
         self._names[task] = role.name
 
     def hear(self, progress: Progress) -> None:
-        """Show something that happens to a task."""
+        """Print an event of a task."""
         name = self._names.get(progress.task_id, "")
         if progress.kind == "text":
             self._event(name, f'"{progress.text}"')
@@ -212,28 +212,28 @@ class Timeline:
             self._event("notyet", f"{name} {word}{': ' if decision.why else ''}{decision.why}")
 
     def _worth_showing(self, prompt: str) -> list[str]:
-        """Return what an agent is told: all of it once, then what is new."""
+        """Return the lines of a prompt: all of the first one, then only the new ones."""
         lines = prompt.splitlines()
         if not self._has_shown_all:
             self._has_shown_all = True
             return lines
-        return [line for line in lines if line.startswith(_NEWS)]
+        return [line for line in lines if line.startswith(_NEW_LINES)]
 
     def closing(self, roles: tuple[Role, ...], prompts: Mapping[str, str]) -> int:
-        """Say how each agent fared; return how many fared otherwise than they must."""
+        """Print the outcomes of each agent; return how many are not as expected."""
         self._line()
         wrong = 0
         for role in roles:
             outcomes = tuple(self.outcomes.get(role.name, ()))
-            as_it_must = outcomes == role.outcomes
+            is_expected = outcomes == role.outcomes
             unheard = [said for said in role.hears if said not in prompts.get(role.name, "")]
             mark = self._paint("ok", "green")
-            if not as_it_must or unheard:
+            if not is_expected or unheard:
                 wrong += 1
                 mark = self._paint("WRONG", "bold", "red")
             stops = f"{len(outcomes)} stop{'' if len(outcomes) == 1 else 's'}"
             self._line(f"{role.name:<4}  {stops:<7}  {' > '.join(outcomes)}  {mark}")
-            if not as_it_must:
+            if not is_expected:
                 self._line(f"      expected {' > '.join(role.outcomes)}")
             for said in unheard:
                 self._line(f"      never heard: {first_line(said)}")

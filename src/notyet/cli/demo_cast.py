@@ -1,13 +1,13 @@
-"""The cast of the demo: what each scripted agent does, and the project they work on."""
+"""The agents of the demo, what each of them does, and the project they work on."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 
 from notyet.agents.script import Say, Scene, Script, Tool, Wait, Write
-from notyet.core.record import Record
 from notyet.git.run import own_environ
 
 _TEST = """\
@@ -53,8 +53,9 @@ _CODE = "Make total() work for every basket."
 _DOCS = "Explain total() in README.md."
 
 
-class Role(Record, kw_only=True):
-    """An agent, and what must become of it for the demo to have told the truth."""
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """An agent, its script, and the outcomes that are expected."""
 
     name: str
     about: str
@@ -62,7 +63,7 @@ class Role(Record, kw_only=True):
     kind: str  # which gates it meets
     script: Script
     outcomes: tuple[str, ...]
-    hears: tuple[str, ...] = ()  # what the reports of its subagents must have told it
+    hears: tuple[str, ...] = ()  # texts that the reports of its subagents must contain
 
 
 def _shop(text: str) -> Write:

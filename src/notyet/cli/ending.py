@@ -1,4 +1,4 @@
-"""Ending in order: what was started is ended and what was begun is undone, whoever ends us."""
+"""End in order on a signal: stop what was started, undo what was begun, then exit."""
 
 from __future__ import annotations
 
@@ -6,39 +6,34 @@ import signal
 import sys
 import time
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_ENOUGH = 10.0  # seconds in which whatever is being ended has ended
-
-
-def _nothing() -> None:
-    """Do nothing at last."""
+_AGAIN = 10.0  # seconds after which the same signal is raised once more
+_LEFT_ALONE = (signal.SIG_IGN, None)  # None: it was set by something that is not Python
 
 
 @contextmanager
-def ended_in_order(last: Callable[[], object] = _nothing) -> Iterator[None]:
-    """Leave nothing behind when somebody ends us: neither what was started, nor files.
+def ended_in_order(last: Callable[[], object] | None = None) -> Iterator[None]:
+    """Let a signal end the block, and call `last` in any case, undisturbed by more signals.
 
-    A signal ends the block, and then `last` is done. Who says it again, or says it meanwhile, is
-    heard when that is over: somebody in a hurry would leave half of it. What whoever started us
-    lets us ignore, as `nohup` does, stays ignored.
+    Signals that were ignored before, as by `nohup`, stay ignored.
     """
-    told: list[int] = []
-    heard_at = -_ENOUGH
+    received: list[int] = []
+    raised_at = -_AGAIN
     is_over = False
 
     def end(number: int, _frame: object) -> None:
-        nonlocal heard_at
-        told.append(number)
+        nonlocal raised_at
+        received.append(number)
         now = time.monotonic()
-        # Once more after a while: Python drops what is raised in the midst of a finalizer.
-        if not is_over and now - heard_at >= _ENOUGH:
-            heard_at = now
-            _end_of(number)
+        # Once more after a while: Python drops an exception in a finalizer.
+        if not is_over and now - raised_at >= _AGAIN:
+            raised_at = now
+            _end_by(number)
 
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     kept = {number: known for number, known in before.items() if known not in _LEFT_ALONE}
@@ -52,19 +47,16 @@ def ended_in_order(last: Callable[[], object] = _nothing) -> Iterator[None]:
     finally:
         is_over = True  # once more: a signal may have come just before
         try:
-            last()
+            if last is not None:
+                last()
         finally:
             for number, known in kept.items():
-                # Who was told to end ends now, and need not be told again.
-                signal.signal(number, signal.SIG_IGN if told else known)
-    if told:
-        _end_of(told[0])
+                signal.signal(number, signal.SIG_IGN if received else known)
+    if received:
+        _end_by(received[0])
 
 
-_LEFT_ALONE = (signal.SIG_IGN, None)  # None: it was set by something that is not Python
-
-
-def _end_of(number: int) -> None:
+def _end_by(number: int) -> None:
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     sys.exit(128 + number)

@@ -93,7 +93,7 @@ def test_nothing_is_different_afterwards(handlers):
 
 
 def test_a_signal_that_was_lost_can_be_given_again_later(monkeypatch):
-    monkeypatch.setattr(ending, "_ENOUGH", 0.0)
+    monkeypatch.setattr(ending, "_AGAIN", 0.0)
 
     def block():
         with ended_in_order():
