@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def test_the_project_can_be_kept(capsys, monkeypatch, tmp_path):
 
 def test_a_story_that_goes_otherwise_is_an_error(capsys, monkeypatch):
     ada, bob = demo.CREW
-    honest = ada.__replace__(script=Script(turns=ada.script.turns[2:]))
+    honest = replace(ada, script=Script(turns=ada.script.turns[2:]))
     monkeypatch.setattr(demo, "CREW", (honest, bob))
     monkeypatch.setattr(demo, "LONERS", ())
     assert main(["demo"]) == 1
@@ -58,7 +59,7 @@ def test_a_story_that_goes_otherwise_is_an_error(capsys, monkeypatch):
 
 def test_a_report_that_does_not_arrive_is_an_error(capsys, monkeypatch):
     lead = demo.LEAD
-    monkeypatch.setattr(demo, "LEAD", lead.__replace__(hears=("what nobody said",)))
+    monkeypatch.setattr(demo, "LEAD", replace(lead, hears=("what nobody said",)))
     monkeypatch.setattr(demo, "LONERS", ())
     assert main(["demo"]) == 1
     shown = capsys.readouterr().out
