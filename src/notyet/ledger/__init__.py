@@ -1,4 +1,4 @@
-"""Our durable memory: what every stop came to, and how often each agent was sent back."""
+"""The durable memory: the outcome of every stop, and how often each agent was sent back."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class Begun(Record, kw_only=True):
-    """A stop that is being decided; or, with `repeats`, one that another stop answers (B12)."""
+    """A stop that is being decided; with `repeats`, one that an equal stop answers (B12)."""
 
     stop: int
-    token: bytes = b""  # a stop's number alone may mean another stop, in another file
+    token: bytes = b""  # the number may be another stop's, if the file was replaced
     history: History = History()
     repeats: int = 0
-    overridden: int = 0  # the stop before, if the host let the agent go against it (B11)
+    overridden: int = 0  # the stop before, if the host ignored it (B11)
     warnings: tuple[str, ...] = ()
 
 
-# The same stop again, with its flag still false, is a repetition for so many seconds and so many
-# times; an agent that says the same thing later has been at work, and must be counted (B12).
+# An equal stop with `stop_hook_active` still false is a repetition for this many seconds and times;
+# later, the agent has worked in between, and the stop counts (B12).
 REPEATED_WITHIN = 10.0
 REPEATED_AT_MOST = 3

@@ -1,6 +1,10 @@
-"""SQLite without the `sqlite3` package, which brings `datetime` and its adapters.
+"""One process's connection to the ledger's file: opened at need, one transaction at a time.
 
-Only the C module behind it is needed here, and a hook starts anew at every stop.
+A transaction waits for its turn with short random pauses: SQLite's own busy handler backs off up to
+100 ms, and under load a writer that backs off is overtaken for seconds.
+
+A connection must not be carried over a fork: the child would believe that it holds the parent's
+locks, and both would write. So every file is closed for the moment of a fork.
 """
 
 from __future__ import annotations
@@ -25,10 +29,10 @@ __all__ = ["sqlite3_module"]
 
 
 def _load() -> Any:
-    """Load the C module; it wants `functools.lru_cache` for its statements, and nothing more.
+    """Load the C module alone: the `sqlite3` package brings `datetime` and adapters.
 
-    `functools` and what it imports cost a quarter of a bare interpreter. In a process that has
-    loaded hardly anything, `_sqlite3` is given the same cache without the rest.
+    It needs `functools.lru_cache` and nothing else of `functools`, which costs a quarter of a bare
+    interpreter. In a process that has not loaded it, `_sqlite3` gets the same cache without it.
     """
     if "functools" in sys.modules or "threading" in sys.modules:
         import _sqlite3
@@ -66,22 +70,18 @@ class UnreleasedFormat(Exception):  # noqa: N818  # it never leaves the ledger
 
 
 def is_busy(error: Exception) -> bool:
-    """Tell whether another process holds the file, so that it is worth trying again."""
+    """Return True if another process holds the file, so that a retry may help."""
     return _code(error) in (sqlite3_module.SQLITE_BUSY, sqlite3_module.SQLITE_LOCKED)
 
 
 def is_corrupt(error: Exception) -> bool:
-    """Tell whether the file cannot be read any more."""
+    """Return True if the file is damaged."""
     is_ours = isinstance(error, sqlite3_module.DatabaseError)
     return is_ours and _code(error) in (sqlite3_module.SQLITE_CORRUPT, sqlite3_module.SQLITE_NOTADB)
 
 
 def fault(path: str, error: Exception, patience: float) -> LedgerError:
-    """Return what is to be told of an error.
-
-    Whatever it is, a value SQLite cannot hold or a fault of ours: an agent must not meet it. The
-    cause is kept for whoever looks.
-    """
+    """Return the LedgerError for any error, also for values that SQLite cannot hold."""
     from notyet.ledger.repair import is_read_only
 
     if is_busy(error):
@@ -97,87 +97,71 @@ def _code(error: Exception) -> int:
     return (extended or 0) & 0xFF
 
 
-# One process's hold on the ledger's file: opened at need, one transaction at a time.
-#
-# A transaction waits for its turn with short random pauses: SQLite's own busy handler backs off
-# up to 100 ms, and under load a writer that backs off is overtaken for seconds.
-#
-# A connection must not be carried over a fork: the child would believe that it holds the
-# parent's locks, and both would write. So every file is closed for the moment of a fork.
-#
-# Only a stop mends a ledger, since its user is told, and whoever supervises agents, who tells it.
-# All others (`mends=False`) leave a damaged or older file as it is; those who only look find one
-# that
-# is not there empty.
-
-
 _PAUSE = 0.0005  # seconds between two tries for the lock, on average
 _TO_READ, _TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
 
-_all: dict[int, ref[Connection]] = {}  # all that live
-_forking = RLock()  # one thread's fork must not undo the preparations of another's
+_all: dict[int, ref[Connection]] = {}
+_forking = RLock()  # one fork at a time
 
 
 class Connection:
-    """Runs transactions on one file; safe in many threads, and after a fork."""
+    """Runs transactions on one file; safe in many threads, and after a fork.
+
+    Stops and supervisors repair a damaged or older file, because they tell the user. All others
+    (`mends=False`) leave it as it is, and read a missing one as empty.
+    """
 
     def __init__(self, path: str, patience: float, *, mends: bool = True) -> None:
         self.path = path
         self.mends = mends
-        self.for_one_stop = False  # this process is there for one stop, and others follow it
+        self.for_one_stop = False  # this process serves one stop only
         self.patience = patience
-        self._lock = RLock()  # a signal handler may fork, or close us, in the midst of anything
+        self._lock = RLock()  # re-entrant: a signal handler may fork, or close us
         self._db: sqlite3_module.Connection | None = None
         self._file: tuple[int, int] | None = None
         self._in_transaction = False
         self._warnings: list[str] = []
-        self.mended: tuple[str, ...] = ()  # those of a file that was set aside, with its counts
+        self.mended: tuple[str, ...] = ()  # warnings about files that were set aside
         with _forking:
             _all[id(self)] = ref(self)
 
     def write(
         self, work: Callable[[sqlite3_module.Connection], T], patience: float | None = None
     ) -> T:
-        """Do some work in one transaction that no other writer can come between.
-
-        Others are waited for as long as `patience` says, and never longer than our own.
-        """
+        """Run `work` in one write transaction; wait for other writers up to `patience` seconds."""
         return self._transact(_TO_WRITE, work, patience)
 
     def write_through(self, work: Callable[[sqlite3_module.Connection], T]) -> T:
-        """Do what `write` does, and be sure that it outlives a power cut too."""
+        """Do the same as `write`, and flush it to the disk: it survives a power cut."""
         return self._transact(_TO_WRITE, work, None, flush=True)
 
     def read(
         self, work: Callable[[sqlite3_module.Connection], T], patience: float | None = None
     ) -> T:
-        """Do some reading in one transaction, which holds nobody up."""
+        """Run `work` in one read transaction, which blocks no writer."""
         return self._transact(_TO_READ, work, patience)
 
     def checkpoint(self) -> None:
-        """Bring what was written into the file itself, as far as nobody reads what was before."""
+        """Write the log back into the file and truncate it, as far as readers allow."""
         with self._lock:
             try:
                 self._opened(_TO_WRITE).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             except NotyetError:
                 raise
-            except Exception as error:
+            except (sqlite3_module.Error, OSError, UnreleasedFormat) as error:
                 raise fault(self.path, error, 0.0) from error
 
     def write_back(self) -> None:
-        """Do the same as far as that takes no waiting for others, and no opening.
-
-        Where it cannot be done, on a full disk, the log only stays longer.
-        """
+        """Write the log back without waiting for others; an error only leaves it longer."""
         with self._lock:
             if self._db is not None:
                 try:
                     self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-                except Exception:  # noqa: BLE001  # whatever SQLite has to say
+                except sqlite3_module.Error:
                     return
 
     def take_warnings(self) -> tuple[str, ...]:
-        """Return, once, what happened to the file that its user should know."""
+        """Return the warnings about the file since the last call."""
         taken, self._warnings = tuple(self._warnings), []
         return taken
 
@@ -193,9 +177,9 @@ class Connection:
         self._close()
 
     def hold(self) -> None:
-        """Wait for another thread's transaction, close the file and let nobody open it."""
+        """Wait for a transaction of another thread, close the file and keep it closed."""
         self._lock.acquire()
-        if not self._in_transaction:  # else it is our own, interrupted by a signal
+        if not self._in_transaction:  # else it is this thread's, interrupted by a signal
             self._close()
 
     def release(self) -> None:
@@ -203,7 +187,7 @@ class Connection:
         self._lock.release()
 
     def release_in_child(self) -> None:
-        """Undo `hold` in the forked child, which must not touch the parent's transaction."""
+        """Undo `hold` in the child, which must not touch the parent's transaction."""
         if self._db is not None:
             _unusable.append(self._db)  # closing it would end that transaction
             self._db = None
@@ -226,11 +210,11 @@ class Connection:
         ends = time.monotonic() + patience
         may_mend = True
         while True:
-            with self._lock:  # but not while we wait: a fork must not wait for other processes
+            with self._lock:  # not during the pause: a fork must not wait for other processes
                 self._in_transaction = True
                 try:
                     return self._attempt(begin, work, flush=flush)
-                except NotyetError:  # what the work itself has to say
+                except NotyetError:  # of the work itself
                     raise
                 except Exception as error:
                     if may_mend and (is_corrupt(error) or isinstance(error, UnreleasedFormat)):
@@ -269,19 +253,19 @@ class Connection:
         return result
 
     def _expect_process(self, process: int) -> None:
-        """Leave a transaction to the parent, if this process was forked in its midst."""
+        """Raise LedgerError in a process that was forked during the transaction."""
         if light.getpid() != process:
             raise LedgerError(self.path, "the process was forked in the midst of a transaction")
 
     def _roll_back(self, db: sqlite3_module.Connection) -> None:
         try:
             db.execute("ROLLBACK")
-        except Exception:  # noqa: BLE001  # whatever SQLite has to say
+        except sqlite3_module.Error:
             self._close()  # which rolls back as well
 
     def _opened(self, begin: str) -> sqlite3_module.Connection:
         if self._db is not None and self._file is None and begin == _TO_WRITE:
-            self._close()  # an empty one, in place of a file that is not there
+            self._close()  # the empty one in memory
         if self._db is not None and self._file != _identity(self.path):
             self._close()
             if self._file is not None:
@@ -304,7 +288,7 @@ class Connection:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return what tells a file from another that took its name."""
+    """Return the device and inode of a file, which tell it from a replacement."""
     try:
         info = light.stat(path)
     except OSError:
@@ -313,7 +297,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 _unusable: list[sqlite3_module.Connection] = []
-_forks: list[list[Connection]] = []  # what each running fork holds; a signal may nest them
+_forks: list[list[Connection]] = []  # connections held by each running fork; a signal may nest them
 
 
 def _before_fork() -> None:

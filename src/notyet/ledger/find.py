@@ -1,7 +1,7 @@
-"""Finding stops by an index, whatever is wished: a ledger may hold a million of them.
+"""Finding stops by an index: a ledger may hold a million of them.
 
-Every index ends with the stop's number, so that what it finds comes in order, the newest first.
-A wish for several folders or outcomes is several such walks, whose results are put together.
+Every index ends with the stop's number, so that its rows come in order, the newest first. A wish
+for several folders or outcomes is several walks along an index, whose results are merged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from notyet.ledger.stops import Ledger
 
 _HIGHEST = (1 << 63) - 1
-_FEW = 1_000  # agents, or stops of a gate, that are looked up one by one
+_FEW = 1_000  # agents, or stops of a gate, to look up one by one
 _FEW_PLACES = 500
 _ALL_OUTCOMES = (*OUTCOMES, "asking")
 
@@ -36,10 +36,10 @@ class _Walk(Record, kw_only=True):
 
 
 def find(db: sqlite3.Connection, wish: Wish) -> list[int]:
-    """Return the numbers of the stops that are meant, the newest first."""
+    """Return the numbers of the stops that match, the newest first."""
     if ("asking" in wish.outcomes) == ("skipped" in wish.outcomes):
         return _find(db, wish)
-    # One whose asker is gone counts as skipped, though it may never be written down as that.
+    # A stop whose process is gone counts as skipped, though the row may never say so.
     asking = _find(db, replace(wish, outcomes=("asking",), most=-1))
     lost = lost_among(db, asking)
     others = tuple(outcome for outcome in wish.outcomes if outcome != "asking")
@@ -70,12 +70,12 @@ def _find(db: sqlite3.Connection, wish: Wish) -> list[int]:
 
 
 def _span(db: sqlite3.Connection, wish: Wish) -> tuple[int, int]:
-    """Return the first number that can be meant, and the one beyond the last.
+    """Return the first number that can match, and the one after the last.
 
-    A clock may have been set back: the first by its time need not be the first by its number.
+    The clock may have been set back: times need not be in the order of numbers.
     """
     first, beyond = wish.after + 1, wish.before or _HIGHEST
-    if (wish.since or wish.until) and not wish.after:  # those after another are few
+    if (wish.since or wish.until) and not wish.after:  # the stops after another are few
         span = wish.since or -_EVER, wish.until or _EVER
         lowest, highest = db.execute(_IN_SPAN, span).fetchone()
         if lowest is None:
@@ -96,7 +96,7 @@ _BY_AGENT = "INDEXED BY stops_by_agent"
 def _walks(
     db: sqlite3.Connection, wish: Wish
 ) -> tuple[list[_Walk], tuple[str, ...], tuple[Any, ...]]:
-    """Return the walks, and what is to be checked for each stop that they come by."""
+    """Return the walks, and the conditions to check for each stop on them."""
     checks = _Checks(wish)
     if wish.session:
         walks = [_of_agent(agent) for agent in _agents_of_session(db, wish)]
@@ -151,7 +151,7 @@ def _agents_of_session(db: sqlite3.Connection, wish: Wish) -> list[int]:
 
 
 def _places(db: sqlite3.Connection, wish: Wish) -> list[str] | None:
-    """Return the folders that stops were in; None where the folder does not narrow it down."""
+    """Return the folders of stops below a place; None if there are too many."""
     folders = below(wish.place)
     if not folders:
         return None
@@ -173,7 +173,7 @@ _NEXT_PLACE = "SELECT min(place) FROM stops WHERE place > ? AND place < ?"
 
 
 class _Checks:
-    """What a stop must be like that a walk comes by, as far as the walk does not say so."""
+    """Conditions of a wish that a walk does not imply."""
 
     def __init__(self, wish: Wish) -> None:
         self._known: dict[str, tuple[str, tuple[Any, ...]]] = {}
@@ -196,7 +196,7 @@ class _Checks:
         )
 
     def all(self, *names: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-        """Return the conditions of these names, and those of time, with their values."""
+        """Return the conditions of these names and those of time, with their values."""
         wanted = (*(self._known[name] for name in names if name in self._known), *self._time)
         words = tuple(condition for condition, _ in wanted)
         return words, tuple(value for _, values in wanted for value in values)
@@ -209,18 +209,15 @@ _OF_HOST = (
 _WITH_GATE = "EXISTS (SELECT 1 FROM reports r WHERE r.stop = s.id AND r.gate = ?)"
 
 
-# What happened in a ledger since one looked. Each look is one transaction.
-#
-# So nothing comes between what is read and the number up to which it was: no stop is told twice,
-# and
-# none is lost, however long nobody looked.
-
-
-_AT_ONCE = 1_000  # numbers
+_AT_ONCE = 1_000  # stops in one look
 
 
 class News(Record, kw_only=True):
-    """Stops, the oldest first; `fresh` up to the number `newest`, which is the last if `is_all`."""
+    """What happened since the last look, the oldest stop first.
+
+    `fresh` has the stops up to the number `newest`, which is the last one if `is_all`. Each look is
+    one transaction, so that no stop is returned twice or missed.
+    """
 
     newest: int
     is_all: bool
@@ -229,7 +226,7 @@ class News(Record, kw_only=True):
 
 
 def first_look(ledger: Ledger, wish: Wish) -> News:
-    """Return the stops that are meant, and all that are being asked: they may be meant later."""
+    """Return the stops that match, and all that are being decided: they may match later."""
 
     def look(db: sqlite3.Connection) -> News:
         asking = find(db, replace(wish, outcomes=("asking",), gate="", most=-1))
@@ -241,9 +238,9 @@ def first_look(ledger: Ledger, wish: Wish) -> News:
 
 
 def next_look(ledger: Ledger, wish: Wish, watched: Sequence[int], after: int) -> News:
-    """Return how the watched stops are now, and the next ones after a number.
+    """Return the watched stops as they are now, and the next ones after a number.
 
-    Whatever their outcome and their gates: a stop gets these only when it is decided.
+    Of any outcome and gate: a stop has these only when it is decided.
     """
 
     def look(db: sqlite3.Connection) -> News:

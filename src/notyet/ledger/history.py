@@ -1,7 +1,7 @@
-"""What had been counted of an agent when it stopped: its history then, out of the rows of now.
+"""The history of an agent at a past stop, and at a stop that would come now.
 
-The ledger keeps one History per agent, which moves on with every stop. What it was before a stop is
-read off that stop and those around it.
+The ledger keeps one History per agent, which changes with every stop. The history before a past
+stop is computed from that stop and those around it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _BLOCKED = frozenset({"blocked", "overridden"})
 
 
 class Counted(Record, kw_only=True):
-    """A stop as it was counted."""
+    """A past stop, with the history before it."""
 
     stop: int
-    agent: int  # the ledger's number for it; 0: it was never counted
+    agent: int  # its row; 0 if it was never counted
     turn: int
-    outcome: str  # as it was decided, whatever the host or a failure made of it later
-    history: History  # before it: without what failed alike, which `repeat_key` tells
+    outcome: str  # as it was decided, also if it was overridden later
+    history: History  # without repeats, for which see `repeat_key`
     repeat_key: str = ""
-    is_first: bool = True  # of its turn, as far as the turn can be known
+    is_first: bool = True  # of its turn
 
 
 def counted(ledger: Ledger, stops: Sequence[int]) -> dict[int, Counted]:
-    """Return how these stops were counted, and all others of the same agents."""
+    """Return these stops with their histories, and all others of the same agents."""
     if not stops or not os.path.exists(ledger.path):
         return {}
 
@@ -70,15 +70,15 @@ _STOPS = (
 
 
 def decided(outcome: str, why: str) -> str:
-    """Return what a stop was decided to be: that the agent did not go on is found out later."""
+    """Return the original outcome of a stop that was overridden, or not sent back after all."""
     if outcome == "overridden" or (outcome == "failed_open" and why.startswith(NOT_SENT)):
         return "blocked"
     return outcome
 
 
 def _of_agent(agent: int, session_blocks: int, rows: Sequence[tuple[Any, ...]]) -> list[Counted]:
-    """Go through the stops of an agent, the oldest first."""
-    # The sum is known for now only, and older stops may be gone: so it is counted backwards.
+    """Return the stops of an agent, the oldest first."""
+    # Only the current sum is stored, and older stops may be pruned: count backwards.
     spent = sum(decided(row[2], row[3]) in _BLOCKED for row in rows)
     total = max(0, session_blocks - spent)
     found = []
@@ -87,12 +87,12 @@ def _of_agent(agent: int, session_blocks: int, rows: Sequence[tuple[Any, ...]]) 
         was = decided(outcome, why)
         is_block = was in _BLOCKED
         blocks = max(0, count - is_block)
-        if not number:  # let go before its turn was numbered
+        if not number:  # skipped
             found.append(Counted(stop=stop, agent=agent, turn=0, outcome=was, history=History()))
             continue
         if number != turn:
             turn, extend, seen = number, 0, 0
-        if source == "extended by a gate":  # perhaps by a stop that is gone
+        if source == "extended by a gate":  # perhaps by a pruned stop
             extend = max(extend, limit)
         found.append(
             Counted(
@@ -116,10 +116,10 @@ _WRITE_NOTHING = "UPDATE stops SET outcome = outcome WHERE 1 = 0"
 
 
 def foresee(ledger: Ledger, event: StopEvent, patience: float | None = None) -> Begun:
-    """Return what `begin` would find out: the history in which this stop would happen.
+    """Return what `begin` would return, without entering the stop.
 
-    Nothing is entered, and no answer of another stop is taken for this one's. Raises LedgerError
-    where `begin` would, too: also if the file can be read, and not written.
+    Never a repetition of another stop. Raises LedgerError as `begin` would, also if the file can be
+    read but not written.
     """
     key = (key_text(event.host), key_text(event.session_id), key_text(event.agent_id or ""))
     if event.turn_id:

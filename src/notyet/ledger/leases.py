@@ -1,4 +1,7 @@
-"""Intents: what other processes ask of a task's owner, who alone acts on it (K18)."""
+"""Owners: processes that drive tasks, the leases that prove they live, and intents (K18).
+
+An intent is the request of another process for a task; only the task's owner carries it out.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Intent(Record, kw_only=True):
-    """One wish."""
+    """One request."""
 
     id: int
     task: str
@@ -29,20 +32,22 @@ class Intent(Record, kw_only=True):
 
 
 class Intents:
-    """Written by anybody, answered by the owner."""
+    """Requests: written by any process, answered by the owner."""
 
     def __init__(self, file: Connection) -> None:
         self._file = file
 
     def wish(self, task: str, what: What, text: str) -> int:
-        """Write an intent down; return its number."""
+        """Store a request; return its number."""
         new = (task, what, storable(text), time.time())
-        sql = "INSERT INTO intents (task, what, text, at, state) VALUES (?, ?, ?, ?, 'pending')"
-        returning = f"{sql} RETURNING id"
-        return self._file.write(lambda db: int(db.execute(returning, new).fetchone()[0]))
+        sql = (
+            "INSERT INTO intents (task, what, text, at, state) VALUES (?, ?, ?, ?, 'pending')"
+            " RETURNING id"
+        )
+        return self._file.write(lambda db: int(db.execute(sql, new).fetchone()[0]))
 
     def waiting(self, owner: int) -> list[Intent]:
-        """Return what is asked of an owner's tasks, in the order of asking."""
+        """Return the open requests for an owner's tasks, in order."""
 
         def read(db: sqlite3.Connection) -> list[Intent]:
             rows = db.execute(
@@ -55,17 +60,17 @@ class Intents:
         return self._file.read(read)
 
     def answer(self, intent: int, state: Literal["done", "refused"], answer: str = "") -> None:
-        """Say what became of an intent."""
+        """Answer a request."""
         sql = "UPDATE intents SET state = ?, answer = ? WHERE id = ? AND state = 'pending'"
         self._file.write(lambda db: db.execute(sql, (state, storable(answer), intent)))
 
     def withdraw(self, intent: int) -> bool:
-        """Take an intent back that nobody has answered."""
+        """Delete a request; False if it was answered."""
         sql = "DELETE FROM intents WHERE id = ? AND state = 'pending'"
         return self._file.write(lambda db: db.execute(sql, (intent,)).rowcount == 1)
 
     def read(self, intent: int) -> tuple[str, str]:
-        """Return an intent's state and answer."""
+        """Return the state of a request, and its answer."""
 
         def read(db: sqlite3.Connection) -> tuple[str, str]:
             row: tuple[str, str] | None = db.execute(
@@ -78,7 +83,7 @@ class Intents:
 
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _SPACE = "/proc/self/ns/pid"
-_system: dict[int, tuple[str, str]] = {}  # asked once; a forked child has another number
+_system: dict[int, tuple[str, str]] = {}  # by process id, since a child is another process
 
 OWNER_COLUMNS = ("owners.pid", "owners.pid_start", "boot", "space", "lease_until")
 _CARRY_OVER = (
@@ -96,7 +101,7 @@ _ENROL = (
 
 
 class Leases:
-    """How this process says that it lives."""
+    """The lease of this process."""
 
     def __init__(self, file: Connection) -> None:
         self._file = file
@@ -104,9 +109,8 @@ class Leases:
     def enrol(self, lease: float, before: int = 0, program: str = "") -> int:
         """Enter this process as an owner; return its number.
 
-        `program` is whose tasks it drives, and takes over from the dead. `before` is the
-        number it had until another process took it for dead. What that one did not take, because
-        it was not there yet, is carried over.
+        It takes over tasks of the same `program` from dead owners. `before` is its number until
+        another process took it for dead; tasks that the other did not take over are carried over.
         """
         new = (os.getpid(), own_start(), *own_system(), program, time.time() + lease)
 
@@ -120,19 +124,19 @@ class Leases:
         return self._file.write(enter)
 
     def renew(self, owner: int, lease: float) -> bool:
-        """Renew the lease; False when another process took the owner for dead."""
+        """Renew the lease; False if another process took this owner for dead."""
         sql = "UPDATE owners SET lease_until = ? WHERE id = ?"
         until = (time.time() + lease, owner)
         return self._file.write(lambda db: db.execute(sql, until).rowcount == 1)
 
     def retire(self, owner: int) -> None:
-        """Say that this owner will do nothing any more."""
+        """End the lease at once."""
         sql = "UPDATE owners SET lease_until = 0 WHERE id = ?"
         self._file.write(lambda db: db.execute(sql, (owner,)))
 
 
 def is_over(db: sqlite3.Connection, owner: int) -> bool:
-    """Tell whether an owner is dead, or let its lease run out."""
+    """Return True if an owner is dead, or its lease has expired."""
     row = db.execute(
         f"SELECT {', '.join(OWNER_COLUMNS)} FROM owners WHERE id = ?",  # our own names
         (owner,),
@@ -141,22 +145,19 @@ def is_over(db: sqlite3.Connection, owner: int) -> bool:
 
 
 def has_ended(pid: int, started: str, boot: str, space: str, until: float) -> bool:
-    """Tell of an owner's `OWNER_COLUMNS` whether it is dead, or let its lease run out."""
+    """Return True if the owner with these `OWNER_COLUMNS` is dead, or its lease has expired."""
     if until < time.time():
         return True
     own_boot, own_space = own_system()
     if space and own_space and space != own_space:
-        return False  # its number means another process here, or none: only its lease tells
+        return False  # another container: only the lease tells
     if boot and own_boot and boot != own_boot:
         return True
     return pid != os.getpid() and is_gone(pid, started)
 
 
 def own_system() -> tuple[str, str]:
-    """Return which start of the system we run on, and whose process ids ours is one of.
-
-    A container counts its processes for itself. Each is empty where the system does not say.
-    """
+    """Return the ids of this boot and of this process-id namespace; each empty if unknown."""
     process = os.getpid()
     if process not in _system:
         _system.clear()

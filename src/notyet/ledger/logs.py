@@ -1,4 +1,4 @@
-"""The whole output of gates that failed, beside the ledger: what an agent is told is short."""
+"""Logs with the whole output of failed gates, beside the ledger; agents get a short version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from notyet.ledger.prune import Retention
 
-_KEPT = 1_000  # files of older stops; more of them make room at once, others in time (prune.py)
+_KEPT = 1_000  # files of older stops; more are deleted at once, old ones by prune.py
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _HEX = frozenset("0123456789abcdef")
 _DIGITS = frozenset("0123456789")
@@ -21,17 +21,16 @@ _HASH = 8  # characters
 
 
 def keep(ledger: str, stop: int, gate: str, output: str) -> str:
-    """Write a log and return its path; empty when it cannot be written."""
+    """Write a log and return its path; empty if it cannot be written."""
     folder = _folder(ledger)
     readable = "".join(letter if letter in _LETTERS else "-" for letter in gate)[:60]
-    # Names that differ only in odd letters, or far behind, must not share a file.
-    # So do the ledgers of one folder, each of which counts its stops for itself.
+    # Gates with similar names, and ledgers in one folder, must not share a file.
     whose = f"{ledger}\n{gate}".encode("utf-8", "surrogatepass")
     name = f"stop-{stop}-{readable}-{crc32(whose):08x}.log"
     path = os.path.join(folder, name)
     try:
         make_private(path)
-        # A link in its place could lead anywhere, and a pipe would make us wait.
+        # No links, which could lead anywhere, and no pipes, which would block.
         flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with open(os.open(path, flags), "wb") as file:
             file.write(output.encode("utf-8", "replace") + b"\n")
@@ -45,15 +44,15 @@ def _folder(ledger: str) -> str:
 
 
 def make_room(ledger: str, retention: Retention, newest: int = 0) -> int:
-    """Remove logs that are too old, and the oldest of what is too much; return how many.
+    """Delete old logs, and the oldest beyond the maximum size; return how many.
 
-    Those of the newest stop stay, whatever they need: an agent may be reading them.
+    Those of the newest stop stay: an agent may be reading them.
     """
     try:
         logs = _logs(_folder(ledger))
     except OSError:  # there are none
         return 0
-    stay = {newest, *(log.stop for log in logs[-1:])}  # the clock may have been set back
+    stay = {newest, *(log.stop for log in logs[-1:])}  # the clock may be wrong
     cutoff = (time.time() - retention.keep) * 1e9
     removed = 0
     total = sum(log.size for log in logs)
@@ -67,7 +66,7 @@ def make_room(ledger: str, retention: Retention, newest: int = 0) -> int:
 
 
 def make_room_for(ledger: str, newest: int) -> None:
-    """Remove the oldest logs where there are very many; once, before a stop writes its first."""
+    """Delete the oldest logs if there are very many, before a stop writes its first."""
     folder = _folder(ledger)
     try:
         if len(os.listdir(folder)) < _KEPT:
@@ -89,7 +88,7 @@ class _Log(Record):
 
 
 def _logs(folder: str) -> list[_Log]:
-    """Return the logs in a folder, and nothing else that is there; the oldest first."""
+    """Return the logs in a folder, the oldest first."""
     logs = []
     for name in os.listdir(folder):
         stop = _stop_of(name)
@@ -97,7 +96,7 @@ def _logs(folder: str) -> list[_Log]:
             path = os.path.join(folder, name)
             try:
                 info = os.lstat(path)
-            except FileNotFoundError:  # another process makes room too
+            except FileNotFoundError:  # another process deleted it
                 continue
             logs.append(_Log(info.st_mtime_ns, stop, path, info.st_size))
     return sorted(logs, key=lambda log: (log.changed, log.stop, log.path))
@@ -106,13 +105,13 @@ def _logs(folder: str) -> list[_Log]:
 def _remove(path: str) -> bool:
     try:
         os.unlink(path)
-    except OSError:  # somebody was faster, or it is no file
+    except OSError:  # another process was faster, or it is no file
         return False
     return True
 
 
 def _stop_of(name: str) -> int | None:
-    """Return the number in the name of a log; None for a file that is not one of ours."""
+    """Return the stop in the name of a log; None for another file."""
     kind, _, rest = name.removesuffix(".log").partition("-")
     number, _, rest = rest.partition("-")
     _, dash, hashed = rest.rpartition("-")

@@ -1,4 +1,8 @@
-"""A ledger that forgets when the process ends: what `Engine(ledger=None)` counts with."""
+"""`MemoryLedger`: counts until the process ends, for `Engine(ledger=None)`.
+
+Not SQLite in memory: a stop with three gates would take 2.5 times as long (0.36 ms, not 0.14), and
+loading SQLite adds a sixth to the first one.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ _MOST_ANSWERS = 10_000  # of the last few seconds
 
 
 def _remembered(event: StopEvent) -> StopEvent:
-    """Return an event to compare others with, without what may be large and is not ours."""
+    """Return an event for comparisons, without foreign objects."""
     if event.result is not None:
         from notyet.ledger.rows import event_row
 
@@ -38,7 +42,7 @@ def _remembered(event: StopEvent) -> StopEvent:
 
 
 class _Stop:
-    """A stop that is being asked, or was a moment ago."""
+    """A stop that is being decided, or was a moment ago."""
 
     def __init__(self, agent: Agent, event: StopEvent) -> None:
         self.agent = agent
@@ -58,7 +62,7 @@ class MemoryLedger:
         self._asking: dict[int, _Stop] = {}
         self._decided: dict[int, _Stop] = {}
         self._last: dict[Agent, int] = {}  # the newest decided stop of each agent
-        self._newest: dict[Agent, int] = {}  # and the newest, whatever became of it
+        self._newest: dict[Agent, int] = {}  # and the newest of any kind
         self._passes: dict[tuple[str, str], None] = {}  # definition and tree, oldest first
         self._starts: dict[Agent, dict[str, str]] = {}  # scope and tree
         self._stops = 0
@@ -66,7 +70,7 @@ class MemoryLedger:
         with _forking:
             _all.add(self)
 
-    def begin(self, event: StopEvent, patience: float | None = None) -> Begun:  # noqa: ARG002  # it never waits
+    def begin(self, event: StopEvent, patience: float | None = None) -> Begun:  # noqa: ARG002
         """Number the turn and enter the stop, or find the one it repeats."""
         agent = (event.host, event.session_id, event.agent_id or "")
         event = _remembered(event)
@@ -93,9 +97,9 @@ class MemoryLedger:
         begun: Begun,
         decision: Decision,
         ceiling: int = 0,
-        patience: float | None = None,  # noqa: ARG002  # it never waits
+        patience: float | None = None,  # noqa: ARG002
     ) -> Decision:
-        """Count the decision and keep it for whoever waits for it."""
+        """Count the decision, and wake those who wait for it."""
         with self._changed:
             stop = self._asking.pop(begun.stop, None)
             if stop is None:
@@ -109,22 +113,22 @@ class MemoryLedger:
             self.remember(decision.reports)
             return decision
 
-    def give_up(self, begun: Begun, patience: float | None = None) -> None:  # noqa: ARG002  # it never waits
-        """Let those who wait for a stop that is still asking know that no answer will come."""
+    def give_up(self, begun: Begun, patience: float | None = None) -> None:  # noqa: ARG002
+        """End a stop that is being decided without an answer."""
         with self._changed:
             stop = self._asking.pop(begun.stop, None)
             if stop is not None:
                 self._decide(begun.stop, stop, None)
 
-    def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:  # noqa: ARG002  # of the protocol
-        """Remember only that there was a stop: nobody could ask for more."""
+    def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:  # noqa: ARG002
+        """Remember only that there was a stop."""
         agent = (event.host, event.session_id, event.agent_id or "")
         with self._changed:
             self._stops += 1
             if agent in self._histories:
                 self._newest[agent] = self._stops
 
-    def keep_output(self, begun: Begun, report: Report) -> str:  # noqa: ARG002  # of the protocol
+    def keep_output(self, begun: Begun, report: Report) -> str:  # noqa: ARG002
         """Keep nothing: this ledger has no folder."""
         return ""
 
@@ -145,16 +149,16 @@ class MemoryLedger:
         self,
         event: StopEvent,
         wanted: Sequence[Wanted],
-        patience: float | None = None,  # noqa: ARG002  # it never waits
+        patience: float | None = None,  # noqa: ARG002
     ) -> Mapping[str, str]:
-        """Look up which gates passed on their files, or have those that the agent began with."""
+        """Return why gates can be skipped: gate -> "passed" or "unchanged" (N1)."""
         with self._changed:
             known = [self._starts[a] for a in agents_of(event) if a in self._starts]
             passed = [(one.definition, one.tree) in self._passes for one in wanted]
             return causes(wanted, known[0] if known else {}, passed)
 
-    def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:  # noqa: ARG002  # it never waits
-        """Remember the passes among some reports, and take back what failures refute."""
+    def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:  # noqa: ARG002
+        """Remember the passes among reports; forget those that failures refute."""
         with self._changed:
             for known in passes_in(reports):
                 self._passes[known] = None
@@ -166,9 +170,9 @@ class MemoryLedger:
         self,
         event: StartEvent,
         trees: Mapping[str, str],
-        patience: float | None = None,  # noqa: ARG002  # it never waits
+        patience: float | None = None,  # noqa: ARG002
     ) -> None:
-        """Remember with which files an agent begins, unless it has begun already."""
+        """Remember the files that an agent starts with; only its first start counts."""
         with self._changed:
             agent = (event.host, event.session_id, event.agent_id or "")
             if trees and agent not in self._histories:
@@ -176,14 +180,14 @@ class MemoryLedger:
             _drop_oldest(self._starts, _MOST_AGENTS)
 
     def answer(self, stop: int, patience: float) -> Decision | None:
-        """Wait for a stop that is still being asked."""
+        """Wait for the decision of a stop."""
         with self._changed:
             self._changed.wait_for(lambda: stop not in self._asking, patience)
             kept = self._decided.get(stop)
             return kept.decision if kept is not None else None
 
     def after_fork(self) -> None:
-        """Forget a lock that another thread of the parent may have held, and what it asked."""
+        """Replace a lock that another thread of the parent may hold, and forget its stops."""
         self._changed = Condition()
         self._asking.clear()
 

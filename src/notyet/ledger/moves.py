@@ -1,4 +1,7 @@
-"""What becomes of the stops of supervised runs when their decisions do not stand."""
+"""Parts of the guarded moves in runs.py: looking at a task, moving its run, messages, its end.
+
+Each function works inside the caller's transaction.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Decision
     from notyet.ledger import Begun
 
-NOT_SENT = "it could not be sent back"  # how the cause begins of a send-back that did not happen
-# Whoever was asking about a task that is taken over, and perhaps still is, is not listened to.
+NOT_SENT = "it could not be sent back"  # how the cause of such a stop starts
+# When a task is taken over, a decision of its old owner must not count.
 LOSE_STOPS = """
     UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'lost'
     WHERE outcome = 'asking' AND agent IN (
@@ -42,7 +45,7 @@ LOSE_STOPS = """
 
 
 def drop_stop(db: sqlite3.Connection, begun: Begun) -> None:
-    """The decision came too late: a person was faster."""
+    """End the stop of a decision that came too late: a person was faster."""
     db.execute(
         "UPDATE stops SET outcome = 'skipped', verdict = 'allow', why = 'overtaken', ended_at = ?"
         " WHERE id = ? AND token = ? AND outcome = 'asking'",
@@ -51,7 +54,7 @@ def drop_stop(db: sqlite3.Connection, begun: Begun) -> None:
 
 
 def give_back(db: sqlite3.Connection, key: str) -> None:
-    """Do not count a send-back that did not happen, unless another stop came since."""
+    """Undo the count of a send-back that did not happen, unless another stop came since."""
     db.execute(
         "UPDATE agents SET blocks = blocks - 1, session_blocks = session_blocks - 1, blocked = 0"
         " WHERE (id, last_stop) = (SELECT stops.agent, stops.id FROM stops JOIN steers"
@@ -62,7 +65,7 @@ def give_back(db: sqlite3.Connection, key: str) -> None:
 
 
 def fail_stop(db: sqlite3.Connection, key: str, why: str) -> None:
-    """The agent could not be sent back: that stop has let it go."""
+    """Mark a stop as failed open: its agent could not be sent back."""
     db.execute(
         "UPDATE stops SET outcome = 'failed_open', verdict = 'allow', why = ?"
         " WHERE id = (SELECT stop FROM steers WHERE key = ?) AND outcome = 'blocked'",
@@ -74,14 +77,13 @@ _LOOK = f"""
     SELECT about, owner, ref, session_id, user_turn, steers, steered_at, rejected,
            {", ".join("runs." + name for name in RUN_COLUMNS)}
     FROM tasks JOIN runs ON runs.id = tasks.run WHERE tasks.id = ?
-"""  # the names of our own columns
+"""
 _OPEN_STEER = (
-    f"SELECT {', '.join(STEER_COLUMNS)} FROM steers"  # as above
+    f"SELECT {', '.join(STEER_COLUMNS)} FROM steers"
     " WHERE task = ? AND phase IN ('reserved', 'dispatched')"
 )
 _NEW_RUN = (
-    f"INSERT INTO runs ({', '.join(RUN_COLUMNS)})"  # as above
-    f" VALUES ({', '.join('?' * len(RUN_COLUMNS))})"
+    f"INSERT INTO runs ({', '.join(RUN_COLUMNS)}) VALUES ({', '.join('?' * len(RUN_COLUMNS))})"
 )
 
 # A message that brings a child's result has the key of that delivery.
@@ -91,7 +93,7 @@ _QUEUED_REPORTS = (
 
 
 class Seen(Record, kw_only=True):
-    """A task as it is at one moment: with its current run, and the steer that is in flight."""
+    """A task at one moment, with its current run and the steer in flight."""
 
     task: Task
     run: Run
@@ -106,7 +108,7 @@ class Seen(Record, kw_only=True):
 
 
 def look(db: sqlite3.Connection, task: str) -> Seen | None:
-    """Return a task as it is; None for one that nobody knows."""
+    """Return a task; None if it is unknown."""
     row = db.execute(_LOOK, (task,)).fetchone()
     if row is None:
         return None
@@ -127,7 +129,7 @@ def look(db: sqlite3.Connection, task: str) -> Seen | None:
 
 
 def new_run(db: sqlite3.Connection, run: Run) -> None:
-    """Enter a run."""
+    """Insert a run."""
     known = {name: getattr(run, name) for name in RUN_COLUMNS}
     known["prompt"] = storable(run.prompt)
     known["turn"] = None
@@ -135,25 +137,25 @@ def new_run(db: sqlite3.Connection, run: Run) -> None:
 
 
 def can(run: Run, signal: Signal) -> bool:
-    """Tell whether a run may be moved this way now."""
+    """Return True if the run's state allows this move."""
     return signal in TRANSITIONS[run.state]
 
 
 def move(db: sqlite3.Connection, run: Run, signal: Signal, **columns: object) -> bool:
-    """Move a run from the state it was seen in; False when somebody was faster."""
+    """Move a run from the state it was seen in; False if the state has changed."""
     target = TRANSITIONS[run.state].get(signal)
     if target is None:
         return False
     names = "".join(f", {name} = ?" for name in columns)
     moved = db.execute(
-        f"UPDATE runs SET state = ?{names} WHERE id = ? AND state = ?",  # our own names
+        f"UPDATE runs SET state = ?{names} WHERE id = ? AND state = ?",
         (target, *columns.values(), run.id, run.state),
     )
     return moved.rowcount == 1
 
 
 def has_others(db: sqlite3.Connection, task: str, overdue: Collection[str]) -> bool:
-    """Tell whether children of a task are at work besides those that are overdue."""
+    """Return True if a task has active children besides the overdue ones."""
     rows = db.execute("SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL", (task,))
     return any(child not in overdue for (child,) in rows)
 
@@ -170,7 +172,7 @@ def reserve(
 
 
 def take_messages(db: sqlite3.Connection, task: str, steer: str) -> tuple[str, Source] | None:
-    """Give the waiting messages to a steer; return them as one prompt, and whose they are."""
+    """Give the queued messages to a steer; return them as one prompt, with its source."""
     rows = db.execute(
         "SELECT id, kind, text FROM messages WHERE task = ? AND state = 'queued' ORDER BY id",
         (task,),
@@ -185,7 +187,7 @@ def take_messages(db: sqlite3.Connection, task: str, steer: str) -> tuple[str, S
 
 
 def settle_messages(db: sqlite3.Connection, task: str, steer: str, state: str) -> None:
-    """Say what became of the messages that a steer took along."""
+    """Set the state of the messages that a steer took."""
     db.execute(
         "UPDATE messages SET state = ?"
         " WHERE task = ? AND steer = ? AND state IN ('queued', 'taken') AND state = 'taken'",
@@ -229,7 +231,7 @@ def freeze(
         error=error,
     )
     db.execute("UPDATE tasks SET ended_at = ? WHERE id = ?", (now, seen.task.id))
-    # Whoever wanted just this has it; everybody else came too late.
+    # A request for this very end is done; all others are too late.
     db.execute(
         "UPDATE intents SET state = CASE WHEN what = ? THEN 'done' ELSE 'refused' END,"
         " answer = 'it has ended' WHERE task = ? AND state = 'pending'",
@@ -252,7 +254,7 @@ def freeze(
 
 
 def clear_machine_messages(db: sqlite3.Connection, task: str) -> None:
-    """Drop what machines wanted to say (K16); a child's result among it can be sent by hand."""
+    """Clear queued messages of machines (K16); a child's result can be retried by hand."""
     db.execute(
         "UPDATE outbox SET status = 'suspended', delivered_at = NULL,"
         " error = 'a steer by hand cleared it from the queue of its parent'"
@@ -267,13 +269,13 @@ def clear_machine_messages(db: sqlite3.Connection, task: str) -> None:
 
 
 def _close_messages(db: sqlite3.Connection, task: str, owner: int) -> tuple[str, ...]:
-    """Keep what the user said and nobody sent; what machines said is of no use any more."""
+    """Close the messages of a task that ends; return the user's unsent ones."""
     rows = db.execute(
         "SELECT text FROM messages WHERE task = ? AND kind = 'user'"
         " AND state IN ('queued', 'taken') ORDER BY id",
         (task,),
     ).fetchall()
-    # A child's result that was queued here has reached nobody: it is to be delivered again.
+    # A child's result that was queued here did not arrive: deliver it again.
     db.execute(
         "UPDATE outbox SET status = 'pending', owner = ?, next_at = ?, delivered_at = NULL"
         f" WHERE status = 'delivered' AND key IN ({_QUEUED_REPORTS})",
@@ -288,5 +290,5 @@ def _close_messages(db: sqlite3.Connection, task: str, owner: int) -> tuple[str,
 
 
 def delivery_key(task: str, generation: int = 1) -> str:
-    """Return the key under which a task's result is delivered, however often that is tried."""
+    """Return the key of a task's delivery, the same for every attempt."""
     return f"{task}:{generation}"

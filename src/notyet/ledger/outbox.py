@@ -1,4 +1,4 @@
-"""The outbox: results on their way to whoever asked for them (K8)."""
+"""The outbox: results of tasks until they are delivered (K8)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _DROP = """
 
 
 class Outbox:
-    """Rows are written with the end of their task, and stay until somebody has the result."""
+    """Results that were stored with the end of their task."""
 
     def __init__(self, file: Connection) -> None:
         self._file = file
 
     def lease(self, task: str, owner: int) -> Announcement | None:
-        """Take a result that is to be delivered now; None when there is nothing to do."""
+        """Lease a result for an attempt to deliver it; None if there is nothing to do."""
 
         def take(db: sqlite3.Connection) -> Announcement | None:
             row = db.execute(
@@ -54,9 +54,8 @@ class Outbox:
     def due(self, owner: int) -> list[str]:
         """Return the tasks whose results this owner should deliver by now, or is delivering.
 
-        Where the observers were not told, that comes first, and is not the matter of deliveries.
+        Without those whose observers were not notified, which comes first.
         """
-        # In the words of the index, which holds what is open and nothing else.
         sql = (
             "SELECT task FROM outbox WHERE owner = ? AND next_at <= ?"
             " AND status IN ('pending', 'leased') AND told = 1"
@@ -65,7 +64,7 @@ class Outbox:
         return [task for (task,) in rows]
 
     def read(self, task: str) -> tuple[Result, bool] | None:
-        """Return a task's result, and whether the observers were told; None while it works."""
+        """Return a task's result, and if its observers were notified; None while it is active."""
 
         def read(db: sqlite3.Connection) -> tuple[Result, bool] | None:
             row = db.execute(
@@ -77,7 +76,7 @@ class Outbox:
         return self._file.read(read)
 
     def is_due(self, task: str) -> bool:
-        """Tell whether a result is to be delivered by now."""
+        """Return True if a result should be delivered by now."""
         sql = (
             "SELECT 1 FROM outbox WHERE task = ? AND next_at <= ?"
             " AND status IN ('pending', 'leased')"
@@ -86,12 +85,12 @@ class Outbox:
         return self._file.read(lambda db: db.execute(sql, asked).fetchone() is not None)
 
     def told(self, task: str, owner: int) -> None:
-        """Say that the observers know."""
+        """Record that the observers were notified."""
         sql = "UPDATE outbox SET told = 1 WHERE task = ? AND owner + 0 = ?"
         self._file.write(lambda db: db.execute(sql, (task, owner)))
 
     def release(self, task: str, owner: int) -> None:
-        """Put a result back that was leased, and of which nothing is known."""
+        """Release the lease of a result that was not delivered."""
         sql = (
             "UPDATE outbox SET status = 'pending'"
             " WHERE task = ? AND owner + 0 = ? AND status = 'leased'"
@@ -99,7 +98,7 @@ class Outbox:
         self._file.write(lambda db: db.execute(sql, (task, owner)))
 
     def acknowledge(self, task: str) -> None:
-        """Say that the consumer has the result, whoever brought it."""
+        """Record that the result was delivered."""
         sql = (
             "UPDATE outbox SET status = 'delivered', delivered_at = ?, error = ''"
             " WHERE task = ? AND status IN ('pending', 'leased', 'suspended')"
@@ -107,7 +106,7 @@ class Outbox:
         self._file.write(lambda db: db.execute(sql, (time.time(), task)))
 
     def postpone(self, key: str, owner: int, error: str, pause: float) -> None:
-        """Try again later."""
+        """Schedule the next attempt."""
         sql = (
             "UPDATE outbox SET status = 'pending', next_at = ?, error = ?"
             " WHERE key = ? AND owner = ? AND status = 'leased'"
@@ -116,7 +115,7 @@ class Outbox:
         self._file.write(lambda db: db.execute(sql, later))
 
     def suspend(self, key: str, owner: int, error: str) -> bool:
-        """Give up until a person looks at it; False when another process delivers it now."""
+        """Suspend a delivery until a person retries; False if another process owns it now."""
         sql = (
             "UPDATE outbox SET status = 'suspended', error = ?"
             " WHERE key = ? AND owner = ? AND status IN ('pending', 'leased')"
@@ -127,15 +126,14 @@ class Outbox:
     def drop(self, key: str, owner: int) -> bool:
         """Dismiss the result of a task that a person ended together with one above it.
 
-        False: it is not such a one. Whoever would get the result was ended by the same act, and
-        a person has nothing to do about it.
+        False if it is not such a task. The receiver of the result was ended by the same act.
         """
         return self._file.write(lambda db: db.execute(_DROP, (key, owner)).rowcount == 1)
 
     def retry(self, task: str, asking: int) -> None:
-        """Deliver again, under the same key; what was delivered already, under a new one.
+        """Deliver again, under the same key, or under a new one if it was delivered already.
 
-        The process that had the task does it, if it lives: it has the consumer.
+        The owner of the task does it, if it lives.
         """
 
         def again(db: sqlite3.Connection) -> None:
@@ -166,7 +164,7 @@ class Outbox:
         self._file.write_through(again)
 
     def dismiss(self, task: str) -> None:
-        """Say that nobody needs this result any more."""
+        """Mark a result as no longer needed."""
 
         def dismiss(db: sqlite3.Connection) -> None:
             key = self._newest(db, task)[0]

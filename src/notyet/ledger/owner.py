@@ -13,14 +13,14 @@ from notyet import light
 _DEAD = frozenset({"Z", "X", "x"})
 _STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted after the name of the program
 _LONGEST_STAT = 4096  # bytes; they are some 300
-_LONGEST_START = 5.0  # seconds; a system that says more of a process that just began is wrong
-_TICKS = 0.02  # seconds; it says it no more exactly than that
+_LONGEST_START = 5.0  # seconds; a larger age of a new process is a wrong clock
+_TICKS = 0.02  # seconds; the precision of start times
 
-_own: dict[int, str] = {}  # asked once; a forked child has another number
+_own: dict[int, str] = {}  # by process id, since a child is another process
 
 
 def own_start() -> str:
-    """Return when this process started, in the system's own words; empty where it does not say."""
+    """Return when this process started, in the system's ticks; empty if unknown."""
     process = light.getpid()
     if process not in _own:
         _own.clear()
@@ -29,9 +29,9 @@ def own_start() -> str:
 
 
 def own_birth() -> float:
-    """Return when this process, which began just now, was started, by the clock; never too early.
+    """Return when this new process was started, by the clock; never too early.
 
-    Before anything of ours could run: on a busy system that takes a while.
+    On a busy system, that is a while before its first line of Python runs.
     """
     now = time.time()
     started = own_start()
@@ -42,20 +42,20 @@ def own_birth() -> float:
 
 
 def is_gone(process: int, started: str) -> bool:
-    """Tell whether a process that started then is no more."""
+    """Return True if the process that started then has ended."""
     try:
         light.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return True
     except PermissionError:
-        pass  # somebody else's, and alive; or not the one we mean
+        pass  # alive, of another user
     state, now = _stat(process)
     return state in _DEAD or bool(started and now and started != now)
 
 
 def _stat(process: int) -> tuple[str, str]:
     try:
-        # Not `open`, which asks the system for much that nobody wants to know of this file.
+        # Not `open`, which makes several more system calls.
         file = light.open(f"/proc/{process}/stat", light.O_RDONLY | light.O_CLOEXEC)
         try:
             fields = light.read(file, _LONGEST_STAT).rpartition(b")")[2].decode("ascii").split()

@@ -1,8 +1,8 @@
-"""On which files gates passed, and with which ones agents began (N1): rows, and how many of them.
+"""The files on which gates passed, and those that agents started with (N1).
 
-A failure is never entered; it takes back what passed on the same files. What is too old, or one too
-many, is forgotten: then a gate is asked again, and nothing is lost but time. The start of an agent
-that has stopped is kept as long as the agent itself: another one must not come in its place.
+A failure is never stored; it deletes a pass on the same files. Old passes, and those beyond a
+maximum, are deleted: then a gate runs again. The start of an agent that has stopped is kept as long
+as the agent itself, so that a later start cannot replace it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NEW_START = (
     "INSERT INTO starts (host, session_id, agent_id, scope, tree, at) VALUES (?, ?, ?, ?, ?, ?)"
 )
 _HAS_STOPPED = "SELECT 1 FROM agents WHERE host = ? AND session_id = ? AND agent_id = ?"
-_OF_NOBODY = (  # no agent that has stopped
+_WITHOUT_STOP = (
     "NOT EXISTS (SELECT 1 FROM agents WHERE agents.host = starts.host"
     " AND agents.session_id = starts.session_id AND agents.agent_id = starts.agent_id)"
 )
@@ -44,10 +44,10 @@ _TAKE_BACK = "DELETE FROM passes WHERE definition = ? AND tree = ?"
 
 
 class Wanted(Record, kw_only=True):
-    """A gate that need not be asked if it passed on these files, or if the agent began with them.
+    """A gate that can be skipped if it passed on these files, or if the agent started with them.
 
-    `definition` is what it asks, `tree` a fingerprint of the files that count for it, which
-    `scope` names; each is empty where it is unknown (N1).
+    `definition` is a digest of what it runs, `tree` a fingerprint of the files that it depends on,
+    and `scope` names these files; each is empty if unknown (N1).
     """
 
     gate: str
@@ -57,10 +57,10 @@ class Wanted(Record, kw_only=True):
 
 
 def agents_of(event: StopEvent) -> list[Agent]:
-    """Return under which names an agent may have begun, its own first.
+    """Return the agents whose start counts for an event, its own first.
 
-    A subagent of which no start is known began with its session, or later. With a task, somebody
-    asked for something to be done, and to have changed nothing is no answer to that.
+    A subagent without a known start began with its session, or later. An agent with a task was
+    asked to do something, so unchanged files are no reason to skip its gates.
     """
     if event.task_id:
         return []
@@ -75,30 +75,30 @@ def agents_of(event: StopEvent) -> list[Agent]:
 def causes(
     wanted: Sequence[Wanted], start: Mapping[str, str], passed: Sequence[bool]
 ) -> dict[str, str]:
-    """Return why each gate need not be asked; those that must be are left out."""
-    spared = {}
+    """Return why gates can be skipped: gate -> cause; those that must run are left out."""
+    skipped = {}
     for one, has_passed in zip(wanted, passed, strict=True):
-        if not one.tree:  # unknown files are like no others
+        if not one.tree:  # unknown files
             continue
         if has_passed and one.definition:
-            spared[one.gate] = "passed"
+            skipped[one.gate] = "passed"
         elif start.get(one.scope) == one.tree:
-            spared[one.gate] = "unchanged"
-    return spared
+            skipped[one.gate] = "unchanged"
+    return skipped
 
 
 def passes_in(reports: Sequence[Report]) -> list[tuple[str, str]]:
-    """Return what is to be remembered of some reports: the question, and the files."""
+    """Return the passes in reports: definition and tree."""
     return [(r.definition, r.passed_on) for r in reports if r.definition and r.passed_on]
 
 
 def failures_in(reports: Sequence[Report]) -> list[tuple[str, str]]:
-    """Return what is remembered of some reports no more: the question, and the files."""
+    """Return the failures in reports that delete passes: definition and tree."""
     return [(r.definition, r.failed_on) for r in reports if r.definition and r.failed_on]
 
 
 def recall(db: sqlite3.Connection, event: StopEvent, wanted: Sequence[Wanted]) -> dict[str, str]:
-    """Look up why gates need not be asked."""
+    """Return why gates can be skipped."""
     wanted = [_storable(one) for one in wanted]
     start: dict[str, str] = {}
     for agent in agents_of(event):
@@ -117,7 +117,7 @@ def _storable(wanted: Wanted) -> Wanted:
 
 
 def remember(db: sqlite3.Connection, reports: Sequence[Report], stop: int = 0) -> None:
-    """Enter the passes among some reports, and take back what the failures among them refute."""
+    """Store the passes among reports, and delete those that failures refute."""
     now = time.time()
     new = [(*map(key_text, known), now, stop) for known in passes_in(reports)]
     db.executemany(_ENTER, new)
@@ -129,10 +129,10 @@ def remember(db: sqlite3.Connection, reports: Sequence[Report], stop: int = 0) -
 
 
 def remember_start(db: sqlite3.Connection, event: StartEvent, trees: Mapping[str, str]) -> None:
-    """Enter with which files an agent begins, unless it has begun already."""
+    """Store the files that an agent starts with; only its first start counts."""
     agent = (key_text(event.host), key_text(event.session_id), key_text(event.agent_id or ""))
     if any(db.execute(known, agent).fetchone() for known in (_START_OF, _HAS_STOPPED)):
-        return  # its context was compacted, or it goes on: it began long ago
+        return  # its context was compacted, or it resumed
     now = time.time()
     new = [(*agent, key_text(scope), key_text(tree), now) for scope, tree in trees.items()]
     db.executemany(_NEW_START, new)
@@ -140,8 +140,8 @@ def remember_start(db: sqlite3.Connection, event: StartEvent, trees: Mapping[str
 
 
 def forget(db: sqlite3.Connection, cutoff: float) -> None:
-    """Remove what is older than a moment, and the oldest of what is too much."""
-    for table, which in (("passes", ""), ("starts", f" AND {_OF_NOBODY}")):
+    """Delete passes and starts before `cutoff`, and the oldest beyond the maximum."""
+    for table, which in (("passes", ""), ("starts", f" AND {_WITHOUT_STOP}")):
         oldest = db.execute(
             f"SELECT at FROM {table} ORDER BY at DESC LIMIT 1 OFFSET ?", (_MOST - 1,)
         ).fetchone()

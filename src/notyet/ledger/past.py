@@ -1,6 +1,7 @@
-"""Rows that are not as we write them: another version's, or somebody wrote into the file.
+"""Looking back: reading the stops and agents of a ledger. Reads only, and never creates a file.
 
-One odd row hides no other: what can be understood of it is shown, and the rest is named.
+Rows that are not as we write them hide no others: their readable columns are returned, and the
+others named in `odd`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ __all__ = [
     "these",
 ]
 
-_LARGEST = 1e15  # seconds; beyond, nothing can be reckoned with
+_LARGEST = 1e15  # seconds; more overflows dates
 _NO_WORDS = "(no words)"
 _WHOLE = frozenset({"stop", "position", "extend", "observed", "hidden", "held"})
 _STATUSES = frozenset(
@@ -59,14 +60,14 @@ _STATUSES = frozenset(
 
 
 class Columns:
-    """Columns of one row by their names, each as it is meant to be; `odd` names the others."""
+    """Columns of one row by name, each of its type; `odd` names those that are not."""
 
     def __init__(self, names: Iterable[str], row: Iterable[Any]) -> None:
         self._known = dict(zip(names, row, strict=True))
         self.odd: list[str] = []
 
     def text(self, name: str) -> str:
-        """Return a text, or whatever it is as text."""
+        """Return a text; another value converted to text."""
         value = self._known[name]
         if isinstance(value, str):
             return value
@@ -76,7 +77,7 @@ class Columns:
         return "" if value is None else str(value)
 
     def whole(self, name: str) -> int:
-        """Return a whole number, 0 where there is none."""
+        """Return an integer, 0 for another value."""
         value = self._known[name]
         if isinstance(value, int):
             return value
@@ -84,7 +85,7 @@ class Columns:
         return 0
 
     def number(self, name: str) -> float:
-        """Return a number, 0 where there is none."""
+        """Return a number, 0 for another value."""
         value = self._known[name]
         if not is_number(value):
             self.odd.append(name)
@@ -92,7 +93,7 @@ class Columns:
         return float(value)
 
     def moment(self, name: str) -> float | None:
-        """Return a moment, or None where there is none yet."""
+        """Return a time, or None."""
         return None if self._known[name] is None else self.number(name)
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -108,12 +109,12 @@ class Columns:
 
 
 def is_number(value: object) -> bool:
-    """Tell whether a column holds a number that can be reckoned with."""
+    """Return True if a value is a number of reasonable size."""
     return isinstance(value, int | float) and -_LARGEST < value < _LARGEST
 
 
 def readable_report(row: tuple[Any, ...]) -> tuple[Report, tuple[str, ...]]:
-    """Read the columns `REPORT_COLUMNS`; return a report, and which of them are odd."""
+    """Return a report from `REPORT_COLUMNS`, and the names of its odd columns."""
     columns = Columns(REPORT_COLUMNS, row)
     known: dict[str, Any] = {name: _column(columns, name) for name in REPORT_COLUMNS}
     if not 0 <= known["extend"] <= HIGHEST_EXTEND:
@@ -141,10 +142,10 @@ def _column(columns: Columns, name: str) -> Any:
 
 
 def event_of(text: str) -> StopEvent:
-    """Read an event; what was cut short, or comes from another version, is left out."""
+    """Return an event; unreadable fields are left out."""
     try:
         known = loads(text)
-    except ValueError:  # somebody wrote into the file; one odd row must not hide the others
+    except ValueError:
         known = None
     if not isinstance(known, dict):
         return StopEvent()
@@ -185,7 +186,7 @@ _AT_ONCE = 500  # rows in one statement
 class Past(Record, kw_only=True):
     """One stop as the ledger has it; `outcome` is "asking" while it is not decided.
 
-    One whose asker is gone is "skipped", because it is lost, though nobody has written that yet.
+    One whose process is gone is "skipped" (lost), also if its row does not say so yet.
     """
 
     id: int
@@ -193,7 +194,7 @@ class Past(Record, kw_only=True):
     session_id: str
     agent_id: str  # "" for the main agent
     scope: str
-    place: str  # the folder of the agent; "" if it is not known, as before version 6
+    place: str  # the agent's folder, "" if unknown
     turn: int
     begun_at: float
     ended_at: float | None
@@ -211,7 +212,7 @@ class Past(Record, kw_only=True):
     task: str  # of a supervised agent
     reports: tuple[Report, ...]
     event: StopEvent
-    odd: tuple[str, ...] = ()  # columns that could not be read, and are shown as far as they can be
+    odd: tuple[str, ...] = ()  # columns with invalid values
 
 
 _ASKER = ("token", "pid", "pid_start")
@@ -232,7 +233,7 @@ _ASKED_BY = f"SELECT id, outcome, {ASKER} FROM stops WHERE id IN "
 
 
 def has_lost_asker(outcome: object, *asker: Any) -> bool:
-    """Tell whether a stop will never be decided: the process that was asking is gone."""
+    """Return True if a stop will never be decided: its process is gone."""
     try:
         return outcome == "asking" and is_lost(*asker)
     except (TypeError, ValueError):  # an odd row
@@ -251,12 +252,12 @@ def lost_among(db: sqlite3.Connection, ids: Sequence[int]) -> set[int]:
 
 
 def read(db: sqlite3.Connection, ids: Sequence[int], reports: str = _SHORT_REPORTS) -> list[Past]:
-    """Return some stops by their numbers, as far as they are there; without outputs."""
+    """Return stops by their numbers, as far as they exist; without outputs."""
     return in_utf8(db, lambda: _read(db, ids, reports))
 
 
 def in_utf8(db: sqlite3.Connection, look: Callable[[], T]) -> T:
-    """Look at rows, though some text in them be no UTF-8."""
+    """Read rows, also if a text in them is not UTF-8."""
     try:
         return look()
     except sqlite3.OperationalError as error:
@@ -288,7 +289,7 @@ def _read(db: sqlite3.Connection, ids: Sequence[int], reports: str) -> list[Past
 
 
 def parts(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Give many numbers in lists that one statement can take."""
+    """Yield lists of numbers that fit into one statement."""
     for at in range(0, len(ids), _AT_ONCE):
         yield ids[at : at + _AT_ONCE]
 
@@ -300,7 +301,7 @@ def _past_of(row: tuple[Any, ...], said: list[tuple[Report, tuple[str, ...]]]) -
     is_counted = raw["host"] is not None
     if is_counted:
         host, session_id, agent_id = map(columns.text, _WHO)
-    else:  # let go before its agent was ever counted
+    else:  # skipped, of an agent that was never counted
         host, session_id, agent_id = event.host, event.session_id, event.agent_id or ""
     asker = [raw[name] for name in (*_ASKER, "begun_at")]
     lost = has_lost_asker(raw["outcome"], *asker)
@@ -324,7 +325,7 @@ def _past_of(row: tuple[Any, ...], said: list[tuple[Report, tuple[str, ...]]]) -
         limit_source=columns.text("limit_source"),
         warnings=columns.texts("warnings"),
         repeated=columns.whole("repeated"),
-        followed=bool(raw["followed"]) or not is_counted,  # else nobody knows
+        followed=bool(raw["followed"]) or not is_counted,  # unknown, if not counted
         task=event.task_id or "",
         reports=tuple(report for report, _ in said),
         event=event,
@@ -333,20 +334,14 @@ def _past_of(row: tuple[Any, ...], said: list[tuple[Report, tuple[str, ...]]]) -
     return past if not odd else replace(past, odd=odd)
 
 
-# Looking back: what stops came to. Only reads, and never makes a file that is not there.
-#
-# `past_find.py` knows which stops are meant, `past_read.py` how they are read, `past_stats.py` what
-# many of them come to and `past_news.py` what happened since.
-
-
 class Wish(Record, kw_only=True):
-    """Which stops somebody wants to see; what is empty does not matter."""
+    """Which stops to find; an empty field matches all."""
 
-    session: str = ""  # an id, or how it begins
+    session: str = ""  # an id, or its beginning
     outcomes: tuple[str, ...] = ()
     host: str = ""
-    place: str = ""  # a folder: it and those below
-    gate: str = ""  # which has a report, whatever it says
+    place: str = ""  # a folder, with those below
+    gate: str = ""  # that has a report
     since: float = 0.0
     until: float = 0.0
     before: int = 0  # stops older than this one
@@ -355,7 +350,7 @@ class Wish(Record, kw_only=True):
 
 
 class AgentPast(Record, kw_only=True):
-    """An agent that was seen lately, and what became of its last stop."""
+    """An agent, and the outcome of its last stop."""
 
     host: str
     session_id: str
@@ -368,7 +363,7 @@ class AgentPast(Record, kw_only=True):
 
 
 def stops(ledger: Ledger, wish: Wish) -> list[Past]:
-    """Return the stops that are meant, the newest first, without what their gates printed."""
+    """Return the stops that match, the newest first, without outputs."""
     from notyet.ledger.find import find
 
     if not os.path.exists(ledger.path):
@@ -377,7 +372,7 @@ def stops(ledger: Ledger, wish: Wish) -> list[Past]:
 
 
 def numbers(ledger: Ledger, wish: Wish) -> list[int]:
-    """Return the numbers of the stops that are meant, the newest first."""
+    """Return the numbers of the stops that match, the newest first."""
     from notyet.ledger.find import find
 
     if not os.path.exists(ledger.path):
@@ -386,7 +381,7 @@ def numbers(ledger: Ledger, wish: Wish) -> list[int]:
 
 
 def stop(ledger: Ledger, number: int) -> Past | None:
-    """Return one stop, whole."""
+    """Return one stop with its outputs."""
     if not os.path.exists(ledger.path) or abs(number) >= 1 << 63:
         return None
     found = ledger.file.read(lambda db: read(db, [number], WHOLE_REPORTS))
@@ -394,7 +389,7 @@ def stop(ledger: Ledger, number: int) -> Past | None:
 
 
 def these(ledger: Ledger, numbers: Sequence[int]) -> list[Past]:
-    """Return some stops by their numbers, the newest first, as far as they are there."""
+    """Return stops by their numbers, the newest first, as far as they exist."""
     if not numbers or not os.path.exists(ledger.path):
         return []
     wanted = sorted(numbers, reverse=True)
@@ -422,7 +417,7 @@ def around(ledger: Ledger, number: int, most: int = 10) -> list[Past]:
 
 
 def agents(ledger: Ledger, since: float, place: str = "", most: int = 20) -> list[AgentPast]:
-    """Return the agents seen since a moment, the last seen first; of a folder and below it."""
+    """Return the agents seen since then, the last seen first; of a folder and below it."""
     if not os.path.exists(ledger.path):
         return []
     folders = below(place)
@@ -443,21 +438,21 @@ def agents(ledger: Ledger, since: float, place: str = "", most: int = 20) -> lis
 
 
 def has_unplaced(ledger: Ledger) -> bool:
-    """Tell whether there are stops of which nobody knows in which folder they were."""
+    """Return True if there are stops without a folder."""
     if not os.path.exists(ledger.path):
         return False
     return bool(ledger.file.read(lambda db: db.execute(_UNPLACED).fetchone()))
 
 
 def gate_stats(ledger: Ledger, wish: Wish) -> list[GateStats]:
-    """Return what became of each gate's questions, that which took longest first."""
+    """Return the figures of each gate, the slowest first."""
     from notyet.ledger.stats import stats
 
     return list(stats(ledger, wish).gates)
 
 
 def below(place: str) -> list[tuple[str, str, str]]:
-    """Return a folder as it may be stored: it, and the range of what is below; both its names."""
+    """Return the stored forms of a folder, by path and real path: itself, and the range below."""
     if not place:
         return []
     names = dict.fromkeys(map(place_text, (os.path.abspath(place), os.path.realpath(place))))
@@ -484,7 +479,7 @@ def _agent_of(db: sqlite3_module.Connection, row: tuple[Any, ...]) -> AgentPast:
     stop, place, *said = db.execute(_NEWEST, (agent,)).fetchone() or (0, "", "")
     try:
         history = history_of(row[len(_AGENT) + 1 :])
-    except (TypeError, ValueError, AttributeError):  # an odd row, of which this cannot be known
+    except (TypeError, ValueError, AttributeError):  # an odd row
         history = History()
     return AgentPast(
         host=columns.text("host"),

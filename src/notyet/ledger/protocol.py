@@ -1,7 +1,4 @@
-"""What a ledger promises: what the engine needs of one, whoever wrote it.
-
-`notyet.testing` checks every promise; our own ledgers are `sqlite` and `memory`.
-"""
+"""`AnyLedger`: what the engine needs of a ledger. Ours are `Ledger` and `MemoryLedger`."""
 
 from __future__ import annotations
 
@@ -19,53 +16,53 @@ else:
 
 
 class AnyLedger(Protocol):
-    """What the engine needs of a ledger. Methods raise LedgerError and nothing else.
+    """What the engine needs of a ledger. Methods raise only LedgerError.
 
-    `patience` is how many seconds a caller can wait, where that may be less than the ledger would.
+    `patience` is how many seconds a caller can wait, if less than the ledger would.
     """
 
     instant: bool  # False: calls may wait for a disk or a lock
 
     def begin(self, event: StopEvent, patience: float | None = None) -> Begun:
-        """Number the turn, find out what became of the last stop, and enter this one."""
+        """Enter a stop: number its turn, and find out if the host overrode the last one."""
 
     def record(
         self, begun: Begun, decision: Decision, ceiling: int = 0, patience: float | None = None
     ) -> Decision:
-        """Count a decision and write it down; return it as it may stand (`within_limit`)."""
+        """Count and record a decision; return it within the limits (`within_limit`)."""
 
     def give_up(self, begun: Begun, patience: float | None = None) -> None:
-        """Say that a stop which is still asking will not be answered; count nothing."""
+        """End a stop that is being decided without an answer; count nothing."""
 
     def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:
-        """Write down a stop that was let go for a cause, without counting anything."""
+        """Record a stop that was allowed without running gates; count nothing."""
 
     def keep_output(self, begun: Begun, report: Report) -> str:
-        """Keep a report's whole output in a file; return its path, empty where there is none."""
+        """Write a report's whole output to a file; return its path, or ''."""
 
     def answer(self, stop: int, patience: float) -> Decision | None:
-        """Wait for a stop's decision; None when nobody will answer, or not in time."""
+        """Wait for a stop's decision; None if there will be none, or not in time."""
 
     def recall(
         self, event: StopEvent, wanted: Sequence[Wanted], patience: float | None = None
     ) -> Mapping[str, str]:
-        """Say why gates need not be asked: gate -> "passed" or "unchanged"; of others nothing.
+        """Return why gates can be skipped: gate -> "passed" or "unchanged".
 
-        "unchanged" are the files that this agent began with; where no start of it is known, those
-        that its session began with. Those of an agent with a task are never.
+        "unchanged": the files are those that this agent started with, or its session if the start
+        of the agent is unknown; never for an agent with a task.
         """
 
     def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:
-        """Remember the passes among reports, those with a `passed_on`; `record` does so too.
+        """Remember the passes among reports (`passed_on`), as `record` does.
 
-        One with a `failed_on` takes back what the same gate passed on these files.
+        A report with `failed_on` deletes the pass of the same gate on these files.
         """
 
     def remember_start(
         self, event: StartEvent, trees: Mapping[str, str], patience: float | None = None
     ) -> None:
-        """Remember with which files an agent begins, by their scope; of each agent only once.
+        """Remember the files that an agent starts with, by their scope.
 
-        Hosts tell of a start in the middle of a session too, when its context is compacted. And
-        one that has stopped before does not begin: the files may be its own work.
+        Only its first start counts: hosts also report one when a context is compacted. After a stop
+        none counts: the files may be the agent's own work.
         """

@@ -1,4 +1,8 @@
-"""How much the ledger keeps. Loaded on the hook's way, so it is light."""
+"""Pruning: deleting old rows and logs in batches, so that writers never wait for long.
+
+Each batch is one transaction: a crash in its midst deletes nothing, and two processes that prune
+take turns. Freed pages are used again; only `shrink` makes the file smaller.
+"""
 
 from __future__ import annotations
 
@@ -27,28 +31,21 @@ _MB = 1_000_000
 
 
 class Retention(Record, kw_only=True):
-    """How long stops and tasks are kept, and how large the ledger and its logs may become."""
+    """How long stops and tasks are kept, and the maximum size of the ledger and its logs."""
 
     keep: float = 90 * _DAY  # seconds
-    max_size: int = 256 * _MB  # bytes of the ledger that are in use
+    max_size: int = 256 * _MB  # bytes in use of the ledger
     logs: int = 64 * _MB  # bytes of all logs
 
 
-# Removing what is old, or too much: a batch at a time, so that nobody who writes has to wait.
-#
-# Each batch is one transaction. Whoever dies in its midst has removed nothing, and two who prune
-# at once take turns. Pages that become free are used again; only `shrink` makes the file smaller.
-
-
 AT_ONCE = 500  # rows in one transaction
-_ALWAYS_KEPT = 100  # stops, however old they are or small the ledger is to be
-_NEWEST_KEPT = 1  # stop, so that the next one gets a number that nobody had
-_TIDIED = 200  # rows that go at most when a hook tidies up: more than came since the last time
-_TIDY_PATIENCE = 0.05  # seconds to wait for others; the next one tries again
-_FORGOTTEN_AFTER = 30 * 86_400.0  # an agent that was sent back and never came again
+_ALWAYS_KEPT = 100  # the newest stops, of any age
+_NEWEST_KEPT = 1  # stop, so that its number is not given again
+_TIDIED = 200  # rows that a hook deletes at most: more than came since the last time
+_TIDY_PATIENCE = 0.05  # seconds to wait for other writers
+_FORGOTTEN_AFTER = 30 * 86_400.0  # an agent that was sent back and did not stop again
 
 _OLD_ASKING = f"SELECT id, {ASKER} FROM stops WHERE outcome = 'asking' AND begun_at < ?"
-# Looked up for each stop: among the agents of a large ledger, those at work are few.
 _NOT_AT_WORK = (
     "NOT EXISTS (SELECT 1 FROM agents WHERE agents.id = stops.agent AND last_stop = stops.id"
     " AND blocked = 1 AND seen_at >= ?)"
@@ -65,31 +62,28 @@ _OLD_AGENTS = (
 
 
 class Pruned(Record, kw_only=True):
-    """What was removed."""
+    """How many rows and files were deleted."""
 
     stops: int = 0
     tasks: int = 0
-    agents: int = 0  # of which no stop was left
+    agents: int = 0  # without stops
     logs: int = 0
 
 
 def tidy(ledger: Ledger, retention: Retention) -> None:
-    """Remove a little of what is too old or too much; a ledger that is busy is left for later.
-
-    A hook has little time for it: what was done by then is committed, and stays done.
-    """
+    """Delete a few old rows, for a hook; a busy ledger is left for later."""
     cutoff = time.time() - retention.keep
     try:
         ledger.file.write(lambda db: _batch(db, retention, _TIDIED), _TIDY_PATIENCE)
         ledger.file.write(lambda db: tidy_tasks(db, cutoff, _TIDIED), _TIDY_PATIENCE)
     except LedgerError:
-        return  # whoever needs the ledger will say what is wrong with it
+        return  # the next stop reports it
     finally:
         make_room(ledger.path, retention, ledger.newest)
 
 
 def prune(ledger: Ledger, retention: Retention) -> Pruned:
-    """Remove all that is too old or too much."""
+    """Delete everything beyond the retention."""
     tasks = prune_all_tasks(ledger, time.time() - retention.keep, AT_ONCE)
     stops = agents = 0
     while True:
@@ -102,7 +96,7 @@ def prune(ledger: Ledger, retention: Retention) -> Pruned:
 
 
 def prune_older(ledger: Ledger, cutoff: float) -> int:
-    """Remove stops and tasks from before a moment; return how many."""
+    """Delete stops and tasks before `cutoff`; return how many."""
     removed = 0
     while True:
         some = ledger.file.write(lambda db: _prune_old(db, cutoff, AT_ONCE, _NEWEST_KEPT))
@@ -113,7 +107,7 @@ def prune_older(ledger: Ledger, cutoff: float) -> int:
 
 
 def _batch(db: sqlite3.Connection, retention: Retention, most: int) -> tuple[int, int]:
-    """Remove at most so many stops and agents; return how many of each."""
+    """Delete at most `most` stops and agents; return how many of each."""
     cutoff = time.time() - retention.keep
     stops, agents = _prune_old(db, cutoff, most, _ALWAYS_KEPT)
     forget(db, cutoff)
@@ -131,14 +125,14 @@ _OLDEST = f"""
 SELECT id FROM stops WHERE id <= (SELECT max(id) FROM stops) - ? AND outcome != 'asking'
   AND {_NOT_AT_WORK} ORDER BY id LIMIT ?
 """
-# Agents that were last seen before the stops that always stay, and have none, make room first.
+# Agents without stops that were last seen before the stops that stay go first.
 _SINCE = """
 SELECT begun_at FROM stops WHERE id > (SELECT max(id) FROM stops) - ? ORDER BY id LIMIT 1
 """
 
 
 def _prune_old(db: sqlite3.Connection, cutoff: float, most: int, kept: int) -> tuple[int, int]:
-    """Remove some stops and agents from before a moment, but not the newest stops."""
+    """Delete some stops and agents before `cutoff`, but not the newest stops."""
     for stop, *asker in db.execute(_OLD_ASKING, (cutoff,)).fetchall():
         if is_lost(*asker):
             db.execute(LOSE, (stop,))
@@ -151,12 +145,12 @@ def _prune_old(db: sqlite3.Connection, cutoff: float, most: int, kept: int) -> t
 
 
 def _prune_agents(db: sqlite3.Connection, cutoff: float, at_work: float, most: int) -> int:
-    """Remove some agents that were last seen before a moment, and have no stop any more."""
+    """Delete some agents that were last seen before `cutoff` and have no stops."""
     return db.execute(_OLD_AGENTS, (cutoff, at_work, most)).rowcount
 
 
 def _at_work(cutoff: float) -> float:
-    """Return since when an agent that was sent back counts as at work."""
+    """Return the time since when an agent that was sent back counts as working."""
     return min(cutoff, time.time() - _FORGOTTEN_AFTER)
 
 
@@ -198,10 +192,9 @@ def _number(db: sqlite3.Connection, name: str) -> int:
 
 
 _BEGINNING: Place = (-1.0, "")
-_LOOKED_AT = 1_000  # tasks at most in one transaction: those that must stay may be very many
-_MANY = 20_000  # tasks; among more, nobody looks in passing which transcripts are named
-# What has ended stays while something below it is at work or on its way: a kill from above and a
-# report from below go through it.
+_LOOKED_AT = 1_000  # tasks examined in one transaction: many may have to stay
+_MANY = 20_000  # tasks; with more, a hook leaves those with transcripts alone
+# An ended task stays while a descendant is active or undelivered: kills and results pass it.
 _OLD = """
     WITH RECURSIVE held (id) AS (
       SELECT parent FROM tasks INDEXED BY tasks_by_owner WHERE ended_at IS NULL
@@ -232,16 +225,16 @@ _ENDING = ".jsonl"
 
 
 def sessions_folder(environ: Mapping[str, str]) -> str:
-    """Return where our sessions keep their transcripts; empty where there is no home."""
+    """Return the folder of our sessions' transcripts; empty without a home folder."""
     state = state_home(environ)
     return os.path.join(state, "notyet", "sessions") if state else ""
 
 
 def tidy_tasks(db: sqlite3.Connection, cutoff: float, most: int) -> None:
-    """Remove a few tasks that ended before `cutoff`, wherever among the old ones they are.
+    """Delete a few tasks that ended before `cutoff`.
 
-    Looks at some of them only, from any one on: those that have to stay are in nobody's way.
-    Where there are very many, those that have a transcript are left to `prune_all_tasks`.
+    It examines some from a random place on, so that tasks that must stay cannot block the others.
+    If there are very many, those with a transcript are left to `prune_all_tasks`.
     """
     start = _any_old(db, cutoff)
     if start is None:
@@ -250,14 +243,14 @@ def tidy_tasks(db: sqlite3.Connection, cutoff: float, most: int) -> None:
     (count,) = db.execute(_COUNT, (_MANY + 1,)).fetchone()
     wish = _Wish(cutoff=cutoff, most=most, with_transcripts=count <= _MANY)
     refs, place = _prune_some(db, wish, start)
-    if place is None:  # those were the last ones, so the first are next
+    if place is None:  # at the end: go on at the beginning
         more, _ = _prune_some(db, variant(wish, {"most": most - len(refs)}), _BEGINNING)
         refs += more
     _remove_transcripts(db, refs)
 
 
 def prune_all_tasks(ledger: Ledger, cutoff: float, at_once: int) -> int:
-    """Remove all tasks that ended before `cutoff`, with their transcripts; return how many."""
+    """Delete all tasks that ended before `cutoff`, with their transcripts; return how many."""
     wish = _Wish(cutoff=cutoff, most=at_once)
     removed = 0
     refs: list[str] = []
@@ -266,17 +259,16 @@ def prune_all_tasks(ledger: Ledger, cutoff: float, at_once: int) -> int:
         some, place = ledger.file.write(partial(_prune_some, wish=wish, start=place))
         removed += len(some)
         refs += some
-        if place is None or len(refs) >= _MANY:  # one look at all tasks, for very many
+        if place is None or len(refs) >= _MANY:  # reading all refs is slow: do it rarely
             ledger.file.read(partial(_remove_transcripts, refs=refs))
             refs = []
     return removed
 
 
 def _any_old(db: sqlite3.Connection, cutoff: float) -> Place | None:
-    """Return any of the tasks that began before `cutoff`; None where there is none.
+    """Return a random task that was created before `cutoff`; None if there is none.
 
-    By any moment since the oldest, and by number from there on: to count all would take the longer
-    the more there are.
+    From a random time on, by number: counting all tasks would be slow.
     """
     (oldest,) = db.execute("SELECT min(created_at) FROM tasks").fetchone()
     if oldest is None or oldest >= cutoff:
@@ -291,12 +283,12 @@ def _any_old(db: sqlite3.Connection, cutoff: float) -> Place | None:
 
 
 def _any_part() -> float:
-    """Return a number from 0 up to, but not, 1."""
+    """Return a random number in [0, 1)."""
     return int.from_bytes(os.urandom(4), "big") / 2**32
 
 
 class _Wish(Record, kw_only=True):
-    """Which tasks are to go."""
+    """Which tasks to delete."""
 
     cutoff: float
     most: int
@@ -306,7 +298,7 @@ class _Wish(Record, kw_only=True):
 def _prune_some(
     db: sqlite3.Connection, wish: _Wish, start: Place
 ) -> tuple[list[str], Place | None]:
-    """Remove some tasks; return their refs, and from where to go on, None at the end."""
+    """Delete some tasks; return their refs, and where to go on, None at the end."""
     place = db.execute(_FURTHER, (*start, wish.cutoff, _LOOKED_AT - 1)).fetchone()
     until = place or (wish.cutoff, "")
     wanted = (*start, *until, wish.cutoff, int(wish.with_transcripts), wish.most)
@@ -324,9 +316,9 @@ def _forget_idle_owners(db: sqlite3.Connection, cutoff: float) -> None:
 
 
 def _remove_transcripts(db: sqlite3.Connection, refs: Sequence[str]) -> None:
-    """Remove what our sessions wrote, and no task names any more.
+    """Delete transcripts of our sessions that no task names any more.
 
-    A ref is foreign code's: whatever it names, only files in our own folder are touched.
+    A ref is foreign data: only files in our own folder are deleted.
     """
     folder = sessions_folder(os.environ)
     if not folder:
@@ -335,7 +327,7 @@ def _remove_transcripts(db: sqlite3.Connection, refs: Sequence[str]) -> None:
     for path in {_transcript(ref) for ref in refs}:
         place, name = os.path.split(path)
         if name.endswith(_ENDING) and os.path.realpath(place) == os.path.realpath(folder):
-            ours[path] = dumps(f"/{name}")[2:]  # as a ref ends it, however its folder is spelled
+            ours[path] = dumps(f"/{name}")[2:]  # the end of a ref, for any spelling of the folder
     if not ours:
         return
     named = _named(db)
@@ -343,12 +335,12 @@ def _remove_transcripts(db: sqlite3.Connection, refs: Sequence[str]) -> None:
         if name not in named:
             try:
                 os.unlink(path)
-            except OSError:  # somebody was faster, or may not
+            except OSError:  # another process was faster
                 continue
 
 
 def _named(db: sqlite3.Connection) -> set[str]:
-    """Return the names of all transcripts that tasks have, as they are written in their refs."""
+    """Return the names of all transcripts in refs, as they are written there."""
     end = f'{_ENDING}"'
     return {
         part.rpartition("/")[2] + end

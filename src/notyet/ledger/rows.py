@@ -1,8 +1,8 @@
-"""Events, histories and decisions as rows. Bounded: a ledger is not a transcript."""
+"""Events, histories and decisions as rows, with texts of bounded length."""
 
 from __future__ import annotations
 
-from _imp import source_hash  # one that is there already: to load another costs 2 % of a stop
+from _imp import source_hash  # a hash that is loaded already: another costs 2 % of a stop
 
 from notyet.core.event import StopEvent
 from notyet.core.limits import History
@@ -24,7 +24,7 @@ _MOST_TEXT = 8_000  # of one text in an event
 _LONGEST_KEY = 200  # of an id that agents are looked up by
 _LONGEST_PLACE = 4_096  # of a folder
 _MOST_WORDS = 32_000  # of a prompt, a reason or an output
-_NEVER_STORED = frozenset({"raw"})  # foreign, and may hold anything
+_NEVER_STORED = frozenset({"raw"})  # the host's own payload
 
 HISTORY_COLUMNS = tuple(History._fields)  # the table has a column per field
 STOP_COLUMNS = (
@@ -66,9 +66,9 @@ REPORT_COLUMNS = (
 
 
 def event_row(event: StopEvent) -> tuple[bytes, str]:
-    """Return an event's digest, taken of all of it, and its bounded JSON.
+    """Return the digest of a whole event, and its bounded JSON.
 
-    The digest tells one agent's last few stops apart, and nothing depends on it but that (B12).
+    The digest only tells the last few stops of one agent apart (B12).
     """
     known = {
         name: _json(value)
@@ -113,7 +113,7 @@ def _bounded_json(text: str) -> str:
 
 
 def key_text(text: str) -> str:
-    """Return a text to look an agent up by: storable and bounded, different for different ones."""
+    """Return a text as a key: storable and bounded, and still unique."""
     stored = _words(text)
     if stored == text and len(text) <= _LONGEST_KEY:
         return text
@@ -200,7 +200,7 @@ def _answer_columns(answer: Record | None) -> tuple[str, str, int]:
 
 
 def place_text(folder: str) -> str:
-    """Return a folder as stops are looked up by it: storable, and cut where nobody has such one."""
+    """Return a folder as it is stored with stops."""
     return _words(folder)[:_LONGEST_PLACE]
 
 
@@ -209,7 +209,7 @@ def _words(text: str) -> str:
     return bounded(text, _MOST_WORDS).encode("utf-8", "replace").decode("utf-8")
 
 
-_SPARED = {"remembered": "passed", "unchanged": "unchanged"}  # statuses, and why that is
+_SKIPPED = {"remembered": "passed", "unchanged": "unchanged"}  # status -> cause
 
 
 def decision_of(row: tuple[Any, ...], reports: list[tuple[Any, ...]]) -> Decision:
@@ -263,7 +263,7 @@ def report_of(row: tuple[Any, ...]) -> Report:
         hidden=bool(columns["hidden"]),
         held=bool(columns["held"]),
         workspace=columns["workspace"],
-        spared=_SPARED.get(columns["status"], ""),
+        spared=_SKIPPED.get(columns["status"], ""),
         definition=columns["definition"],
         when=columns["asked_when"],
     )

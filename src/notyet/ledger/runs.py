@@ -1,7 +1,7 @@
 """The moves of supervised runs: each is one guarded transaction.
 
-A move returns False, or None, when the run was no longer where its caller saw it: somebody was
-faster, or another process owns it now. The caller then looks again.
+A move returns False or None if the run is no longer in the state its caller saw: a person or a
+signal was faster, or another process owns it now. The caller then looks again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SIGNALS: Mapping[Ending, Signal] = {
 
 
 class Runs:
-    """Moves runs, and what belongs to them: steers, messages, results."""
+    """Moves runs, with their steers, messages and results."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -81,10 +81,10 @@ class Runs:
     def settle(
         self, run: str, owner: int, key: str, overdue: Collection[str] | None = None
     ) -> bool:
-        """Let a settled run meet its gates; or, where messages wait for it, go on with those.
+        """Move a settled run to its gates, or continue it with queued messages.
 
-        With `overdue`, the children that were waited for in vain, not while others are at work:
-        one may have started since its caller looked (K9).
+        With `overdue`, the children that did not end in time, not while others are active: one may
+        have started since the caller looked (K9).
         """
 
         def settle(db: sqlite3.Connection) -> bool:
@@ -113,7 +113,7 @@ class Runs:
     ) -> Decision | None:
         """Record a decision together with what follows from it: a steer, or the end of the task.
 
-        None: the run is no longer gating, so that the decision was dropped (K6).
+        None if the run is no longer gating: the decision is dropped (K6).
         """
 
         def settle(db: sqlite3.Connection) -> Decision | None:
@@ -131,8 +131,8 @@ class Runs:
                 db.execute("UPDATE tasks SET steers = steers + 1 WHERE id = ?", (seen.task.id,))
                 move(db, seen.run, "block")
                 return final
-            # It may go, but a report came while the gates were asked; it is read, and then they
-            # are asked again (K9). Each is sent once, so that this comes to an end.
+            # A result of a child that came meanwhile is sent first, and the gates run again (K9).
+            # Each is sent once, so that this ends.
             waiting = None
             if not isinstance(final.verdict, Halt):
                 waiting = take_messages(db, seen.task.id, key)
@@ -157,7 +157,7 @@ class Runs:
             left = seen.steered_at + pause - time.time()
             if 0 < left <= pause:
                 raise Refused(f"task {task} was steered just now; try again in {left:.1f} s")
-            # An agent that was not told its task is told it now: what is reserved is not sent.
+            # A first prompt that is only reserved was not sent: send it along.
             first = f"{seen.run.prompt}\n\n" if seen.run.sent == "reserved" else ""
             reserve(db, seen, key, "manual", first + prompt)
             move(db, seen.run, "steer")
@@ -169,10 +169,9 @@ class Runs:
     def say(
         self, task: str, kind: Literal["user", "machine"], key: str, text: str, steer: str
     ) -> None:
-        """Keep a message for a task; one that comes while the gates are asked beats them (C9).
+        """Queue a message for a task; a user's message beats gates that are running (C9).
 
-        Raises Refused. `steer` is the key for that case. What was said under this key before is
-        not said again.
+        Raises Refused. `steer` is the key for that case. A message with a known key is ignored.
         """
 
         def keep(db: sqlite3.Connection) -> None:
@@ -196,7 +195,7 @@ class Runs:
         self._file.write_through(keep)
 
     def dispatch(self, key: str, owner: int) -> bool:
-        """Say that a steer is about to be sent: from now on it may have arrived."""
+        """Mark a steer as dispatched: from now on it may have arrived."""
 
         def mark(db: sqlite3.Connection) -> bool:
             seen = _steered(db, key, owner)
@@ -207,7 +206,7 @@ class Runs:
         return self._file.write(mark)
 
     def accept(self, key: str, owner: int) -> bool:
-        """A steer has arrived: a new run of the same task carries on (K2)."""
+        """Start the run that an accepted steer begins (K2)."""
 
         def carry_on(db: sqlite3.Connection) -> bool:
             seen = _steered(db, key, owner)
@@ -229,7 +228,7 @@ class Runs:
             settle_messages(db, seen.task.id, key, "sent")
             move(db, seen.run, "accept", ended_at=now)
             new_run(db, run)
-            # A subagent's task is one turn, whoever speaks to it: its budget is given once (B4).
+            # A subagent's task is one turn, with one budget (B4).
             opens_turn = run.source == "user" and seen.task.scope == "agent"
             answer = seen.run.turn.text if seen.run.turn is not None else ""
             db.execute(
@@ -249,10 +248,9 @@ class Runs:
         return self._file.write(carry_on)
 
     def fail(self, key: str, owner: int, error: str, sent: Sent | None = None) -> Result | None:
-        """A steer cannot be sent: the run ends as if no gate existed (K4).
+        """End a run whose steer cannot be sent, as if there were no gates (K4).
 
-        `sent` is what is known of its prompt, where that is more than the ledger knows. One that
-        was certainly not sent is not counted either.
+        `sent` overrides what the ledger knows of its prompt; if it was not sent, it is not counted.
         """
 
         def give_up(db: sqlite3.Connection) -> Result | None:
@@ -287,9 +285,9 @@ class Runs:
         error: str | None = None,
         run: Run | None = None,
     ) -> Result | None:
-        """End a task by hand, whatever it is doing; None when it had ended, or is not ours.
+        """End a task in any state; None if it had ended, or is not ours.
 
-        With `run`, only if the task is still as it was seen then. With `error`, no person did it.
+        With `run`, only if the task is still in that state. With `error`, it was not a person.
         """
 
         def end(db: sqlite3.Connection) -> Result | None:
@@ -313,7 +311,7 @@ def run_id(task: str, generation: int) -> str:
 
 
 def _owned(db: sqlite3.Connection, run: str, owner: int) -> Seen | None:
-    """Return the task whose current run this is, if it is ours."""
+    """Return the task with this current run, if it is ours."""
     row = db.execute("SELECT task FROM runs WHERE id = ?", (run,)).fetchone()
     seen = look(db, row[0]) if row is not None else None
     if seen is None or seen.run.id != run or seen.owner != owner:
@@ -322,7 +320,7 @@ def _owned(db: sqlite3.Connection, run: str, owner: int) -> Seen | None:
 
 
 def _steered(db: sqlite3.Connection, key: str, owner: int) -> Seen | None:
-    """Return the task that this steer, still in flight, belongs to."""
+    """Return the task of a steer in flight, if it is ours."""
     row = db.execute("SELECT task FROM steers WHERE key = ?", (key,)).fetchone()
     seen = look(db, row[0]) if row is not None else None
     if seen is None or seen.owner != owner or seen.run.state != "steering":

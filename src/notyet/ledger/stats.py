@@ -1,4 +1,4 @@
-"""What many stops come to, gate by gate: is a gate worth its seconds?"""
+"""Figures about many stops, gate by gate: is a gate worth its time?"""
 
 from __future__ import annotations
 
@@ -21,49 +21,49 @@ if TYPE_CHECKING:
     Turn = tuple[int, int]  # its agent, and its number
     Said = tuple[str, str, float, int, int]  # a report's columns `_SAID`
 
-MOST_COUNTED = 20_000  # stops; the newest, so that the answer comes at once from any ledger
+MOST_COUNTED = 20_000  # the newest stops, so that the answer is fast for any ledger
 _ANSWERS = frozenset({"allowed", "blocked", "halted", "problem"})
 _PASSES = frozenset({"allowed", "remembered"})
 _SENT_BACK = frozenset({"blocked", "overridden"})
 
 
 class GateStats(Record, kw_only=True):
-    """What became of one gate's questions; while it only watches, nobody is held by it."""
+    """The results of one gate; with `watches`, those while it only observed."""
 
     gate: str
     watches: bool = False
     asked: int = 0
-    remembered: int = 0  # spared: it had passed on the same files
-    unchanged: int = 0  # spared: no file changed since its agent began
-    not_asked: int = 0  # another gate had ended the questioning
-    blocked: int = 0  # or would have, had it not only watched
-    halted: int = 0  # as above
-    held: int = 0  # could not answer, and the agent was sent back
-    failed_open: int = 0  # could not answer, and let go
-    sent_back: int = 0  # blocks and problems by which an agent really went back to work
-    led_to_pass: int = 0  # of these, those after which the gate passed in the same turn
+    remembered: int = 0  # skipped: it had passed on the same files
+    unchanged: int = 0  # skipped: no file changed since its agent started
+    not_asked: int = 0  # another gate had ended the run
+    blocked: int = 0  # or would have, while it observed
+    halted: int = 0  # likewise
+    held: int = 0  # a problem that sent the agent back
+    failed_open: int = 0  # a problem that allowed the stop
+    sent_back: int = 0  # blocks and problems after which an agent went back to work
+    led_to_pass: int = 0  # of these, those followed by a pass in the same turn
     p50: float = 0.0  # seconds
     p95: float = 0.0
-    seconds: float = 0.0  # all in all
+    seconds: float = 0.0  # in total
 
     @property
     def spared(self) -> int:
-        """How often it was not asked because nothing had changed."""
+        """How often it was skipped because nothing had changed."""
         return self.remembered + self.unchanged
 
     @property
     def problems(self) -> int:
-        """How often it could not answer."""
+        """How often it had a problem."""
         return self.held + self.failed_open
 
     @property
     def stopped(self) -> int:
-        """How often somebody was, or would have been, kept from finishing by its answer."""
+        """How often it blocked or halted, or would have."""
         return self.blocked + self.halted
 
 
 class Stats(Record, kw_only=True):
-    """What the stops of a wish come to."""
+    """The figures of the stops that match a wish."""
 
     stops: int = 0
     is_all: bool = True  # False: there are more, older ones
@@ -74,7 +74,7 @@ class Stats(Record, kw_only=True):
 
 
 def stats(ledger: Ledger, wish: Wish) -> Stats:
-    """Count the stops that are meant, at most `wish.most` or as many as are counted at once."""
+    """Count the stops that match, at most `wish.most` and MOST_COUNTED."""
     if not os.path.exists(ledger.path):
         return Stats(outcomes={})
     most = MOST_COUNTED if wish.most < 0 else min(wish.most, MOST_COUNTED)
@@ -124,7 +124,7 @@ def _count(db: sqlite3.Connection, wish: Wish, most: int) -> Stats:
 
 
 def _as_meant(row: Sequence[Any]) -> Said:
-    """Return the columns of a report, each as it is meant to be."""
+    """Return the columns of a report, each of its type."""
     gate, status, seconds, observed, held = row
     texts = isinstance(gate, str) and isinstance(status, str)
     if texts and isinstance(observed, int) and isinstance(held, int) and is_number(seconds):
@@ -149,10 +149,10 @@ _PASSED = (
 
 
 def _look_further(db: sqlite3.Connection, gates: Mapping[tuple[str, bool], _Counting]) -> None:
-    """Look for passes in those stops of a turn that were not wished for: they count as well."""
-    turns: dict[Turn, int] = {}  # and the first stop there that nobody mended yet
+    """Count passes in stops of the same turns that do not match the wish."""
+    turns: dict[Turn, int] = {}  # and its first send-back without a pass
     for counting in gates.values():
-        for key, numbers in counting.unmended.items():
+        for key, numbers in counting.unfixed.items():
             turns[key] = min(numbers[0], turns.get(key, numbers[0]))
     for key, first in turns.items():
         agent, turn = key
@@ -160,8 +160,8 @@ def _look_further(db: sqlite3.Connection, gates: Mapping[tuple[str, bool], _Coun
             if its_turn == turn:
                 for (gate,) in db.execute(_PASSED, (number,)):
                     if (gate, False) in gates:
-                        gates[gate, False].mend(key, number)
-            elif its_turn:  # one that was let go unasked has no turn, and ends none
+                        gates[gate, False].passed(key, number)
+            elif its_turn:  # a skipped stop has no turn, and ends none
                 break
 
 
@@ -169,7 +169,7 @@ class _Counting:
     """One gate's reports, the oldest first."""
 
     def __init__(self) -> None:
-        self.unmended: dict[Turn, list[int]] = {}  # send-backs, by agent and turn
+        self.unfixed: dict[Turn, list[int]] = {}  # send-backs, by agent and turn
         self._statuses: dict[str, int] = {}
         self._seconds: list[float] = []
         self._sent_back = 0
@@ -181,27 +181,27 @@ class _Counting:
         if status in _ANSWERS:
             self._seconds.append(seconds)
         if status in _PASSES:
-            self.mend(turn, stop)
+            self.passed(turn, stop)
         elif is_sent_back and not is_watching and (status == "blocked" or is_held):
             self._sent_back += 1
-            self.unmended.setdefault(turn, []).append(stop)
+            self.unfixed.setdefault(turn, []).append(stop)
         if status == "problem":
-            # Whoever had used up its limits was let go, whatever the gate would have wanted.
+            # At the limit, the stop was allowed whatever the policy of the gate.
             status = "held" if is_held and is_sent_back else "failed_open"
         self._statuses[status] = self._statuses.get(status, 0) + 1
 
-    def mend(self, turn: Turn, number: int) -> None:
-        """It passed: the send-backs before that in this turn have led to it."""
-        if turn not in self.unmended:
+    def passed(self, turn: Turn, number: int) -> None:
+        """Count the send-backs before a pass in this turn."""
+        if turn not in self.unfixed:
             return
-        before = self.unmended.pop(turn)
+        before = self.unfixed.pop(turn)
         after = [one for one in before if one >= number]
         self._led_to_pass += len(before) - len(after)
         if after:
-            self.unmended[turn] = after
+            self.unfixed[turn] = after
 
-    def sum(self, gate: str, watches: bool) -> GateStats:  # noqa: FBT001  # a key's two parts
-        """Return what it came to."""
+    def sum(self, gate: str, watches: bool) -> GateStats:  # noqa: FBT001
+        """Return the figures."""
         return GateStats(
             gate=gate,
             watches=watches,
@@ -219,7 +219,7 @@ _COUNTED = ("remembered", "unchanged", "not_asked", "blocked", "halted", "held",
 
 
 def percentile(values: list[float], percent: int) -> float:
-    """Return the value that so many in a hundred do not exceed; 0 where there is none."""
+    """Return a percentile of the values; 0 if there are none."""
     if not values:
         return 0.0
     rank = -(-len(values) * percent // 100)  # rounded up

@@ -50,7 +50,7 @@ VIEW_COLUMNS = (
 
 
 def storable(text: str) -> str:
-    """Return a text as SQLite can hold it: UTF-8 has no lone surrogates."""
+    """Return a text without lone surrogates, which UTF-8 cannot hold."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -60,7 +60,7 @@ def json_of(record: Record) -> str:
 
 
 def json_of_turn(turn: Turn) -> str:
-    """Return a turn as JSON, bounded: its agent may have said anything."""
+    """Return a turn as JSON of bounded length."""
     known = as_dict(turn)
     known["text"] = bounded(turn.text, MOST_TEXT)
     known["error"] = bounded(turn.error, MOST_TEXT) if turn.error else None
@@ -93,7 +93,7 @@ def _figures(kind: type[R], known: dict[str, Any]) -> R:
 
 
 def _made(kind: type[R], known: dict[str, Any]) -> R:
-    """Make a record of the fields it knows; a later version may have written more."""
+    """Make a record of its known fields; a later version may have written more."""
     return kind(**{name: value for name, value in known.items() if name in kind._fields})
 
 
@@ -143,7 +143,7 @@ def view_of(row: tuple[Any, ...], *, alive: bool) -> TaskView:
 
 
 def _agent_of(ref: str) -> str:
-    """Return which agent a session is with; embedders write their refs as they like."""
+    """Return the agent in a ref, which embedders write as they like."""
     known = loads(ref)
     agent = known.get("agent") if isinstance(known, dict) else None
     return agent if isinstance(agent, str) else ""

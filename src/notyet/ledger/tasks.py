@@ -26,11 +26,11 @@ _VIEWS = f"""
     LEFT JOIN owners ON owners.id = tasks.owner
     LEFT JOIN outbox ON outbox.task = tasks.id AND outbox.key =
       (SELECT key FROM outbox WHERE task = tasks.id ORDER BY created_at DESC LIMIT 1)
-"""  # the names of our own columns
+"""
 
 
 class Course(Record, kw_only=True):
-    """A task's runs, the steers of which no run came, and the messages for it."""
+    """A task's runs, its steers that did not become runs, and its messages."""
 
     runs: tuple[Run, ...]
     ended_at: Mapping[str, float | None]  # by the id of the run
@@ -39,7 +39,7 @@ class Course(Record, kw_only=True):
 
 
 class Tasks:
-    """The part of a ledger that the supervisor drives its tasks by."""
+    """The tasks in a ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -81,18 +81,18 @@ class Tasks:
         self._file.write(enter)
 
     def check(self, task: Task, *, max_depth: int, max_children: int) -> None:
-        """Refuse a task that could not be entered now. Raises Refused."""
+        """Raise Refused if a task could not be entered now."""
         if task.parent:
             self._file.read(lambda db: _check_parent(db, task, max_depth, max_children))
 
     def look(self, task: str) -> Seen | None:
-        """Return a task as it is now."""
+        """Return a task as it is now, None if it is unknown."""
         return self._file.read(lambda db: look(db, task))
 
     def mark_sent(self, run: Run, owner: int, sent: Literal["dispatched", "accepted"]) -> bool:
-        """Say what is known of a first prompt: before it is sent, and when it has arrived.
+        """Record that a first prompt is about to be sent, or has arrived; False if not ours.
 
-        The time of its run begins when it is sent; it may have waited for somebody to recover it.
+        The time of its run starts when it is sent.
         """
 
         def mark(db: sqlite3.Connection) -> bool:
@@ -108,7 +108,7 @@ class Tasks:
         return self._file.write(mark)
 
     def note_session(self, task: str, owner: int, ref: Mapping[str, Any], session_id: str) -> bool:
-        """Keep how a session is reopened. The id that a task had first stays: counts hang on it."""
+        """Store how a session is reopened; its first id stays, since counts depend on it."""
 
         def note(db: sqlite3.Connection) -> bool:
             noted = db.execute(
@@ -122,7 +122,7 @@ class Tasks:
         return self._file.write(note)
 
     def children(self, task: str) -> list[str]:
-        """Return the children of a task that are active, or of whose end nobody was told yet."""
+        """Return the children of a task that are active, or whose observers wait."""
         sql = (
             "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL SELECT task"
             " FROM outbox WHERE parent = ? AND status IN ('pending', 'leased') AND told = 0"
@@ -131,9 +131,9 @@ class Tasks:
         return [child for (child,) in rows]
 
     def left(self, owner: int, here: Collection[str] | None = None) -> list[str]:
-        """Return an owner's tasks that have not ended, or of whose end nobody was told.
+        """Return an owner's tasks that are active, or whose observers were not notified.
 
-        With `here`, those that it drives, only the others; their gates are asked anew.
+        With `here`, the tasks that it drives, only the others; their gates run again.
         """
         sql = (
             "SELECT id FROM tasks WHERE owner = ? AND ended_at IS NULL UNION ALL SELECT task"
@@ -151,7 +151,7 @@ class Tasks:
         return self._file.write(find)
 
     def descendants(self, task: str) -> list[str]:
-        """Return what a task started and is active, also through what has ended; deepest first."""
+        """Return the active descendants of a task, the deepest first."""
         sql = (
             "WITH RECURSIVE below (id, depth) AS (SELECT id, 1 FROM tasks WHERE parent = ? UNION"
             " SELECT tasks.id, below.depth + 1 FROM tasks JOIN below ON tasks.parent = below.id)"
@@ -162,7 +162,7 @@ class Tasks:
         return [child for (child,) in rows]
 
     def unheard(self, task: str) -> list[str]:
-        """Return the children of a task that are active, or whose results are on their way."""
+        """Return the children of a task that are active or undelivered."""
         sql = (
             "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL"
             " SELECT task FROM outbox WHERE parent = ? AND status IN ('pending', 'leased')"
@@ -171,7 +171,7 @@ class Tasks:
         return [child for (child,) in rows]
 
     def has_word(self, task: str) -> bool:
-        """Tell whether the user said something to a task that was not sent yet."""
+        """Return True if a message of the user is queued for a task."""
         sql = (
             "SELECT 1 FROM messages WHERE task = ? AND state IN ('queued', 'taken')"
             " AND state = 'queued' AND kind = 'user'"
@@ -179,7 +179,7 @@ class Tasks:
         return self._file.read(lambda db: db.execute(sql, (task,)).fetchone() is not None)
 
     def knows_session(self, session_id: str) -> bool:
-        """Tell whether a session has worked on a task before."""
+        """Return True if a session has worked on a task before."""
         return self._file.read(
             lambda db: (
                 db.execute(
@@ -190,10 +190,9 @@ class Tasks:
         )
 
     def claim(self, owner: int, only: str = "") -> list[str]:
-        """Take over the tasks and results of owners that are gone; return those tasks (K18).
+        """Take over the tasks and results of dead owners of the same program (K18).
 
-        Those of the same program: another one may not be able to go on with them. Or `only` one
-        active task, whatever program it was of.
+        Or `only` one active task, of any program. Returns the tasks.
         """
 
         def claim(db: sqlite3.Connection) -> list[str]:
@@ -216,7 +215,7 @@ class Tasks:
                     (other,),
                 ).fetchall()
                 claimed += [task for (task,) in rows]
-                # Their tasks too, so that whoever was taken for dead sees that it is fenced.
+                # Their tasks too, so that an owner that lives after all sees that it is fenced.
                 db.executemany(
                     "UPDATE tasks SET owner = ? WHERE id = ?", [(owner, task) for (task,) in rows]
                 )
@@ -231,7 +230,7 @@ class Tasks:
         return self._file.write(claim)
 
     def views(self, only: str = "", most: int = 1000) -> list[TaskView]:
-        """Return tasks as a list shows them, the newest first; or just one."""
+        """Return tasks, the newest first; or only one."""
         if only:
             return self._views("tasks.id = ?", (only,), most)
         return self._views("1 = 1", (), most)
@@ -241,7 +240,7 @@ class Tasks:
         return self._views("tasks.ended_at IS NULL")
 
     def undelivered(self) -> list[TaskView]:
-        """Return the tasks whose results nobody has yet, the newest first."""
+        """Return the tasks whose results are not delivered, the newest first."""
         return self._views("outbox.status IN ('pending', 'leased', 'suspended')")
 
     def below(self, task: str) -> list[TaskView]:
@@ -249,14 +248,14 @@ class Tasks:
         return self._views("tasks.parent = ?", (task,))
 
     def starting_with(self, prefix: str, most: int = 10) -> list[str]:
-        """Return the ids that begin with these letters, in order."""
+        """Return the ids with this prefix, in order."""
         sql = "SELECT id FROM tasks WHERE id >= ? AND substr(id, 1, length(?)) = ? LIMIT ?"
         wanted = (prefix, prefix, prefix, most)
         rows = self._file.read(lambda db: db.execute(sql, wanted).fetchall())
         return [task for (task,) in rows]
 
     def course(self, task: str) -> Course:
-        """Return all that was sent to a task's agent, and what came of it."""
+        """Return the runs, steers and messages of a task."""
 
         def read(db: sqlite3.Connection) -> Course:
             columns = ", ".join(RUN_COLUMNS)
@@ -285,7 +284,7 @@ class Tasks:
 
     def _views(self, where: str, values: tuple[str, ...] = (), most: int = ALL) -> list[TaskView]:
         width = len(VIEW_COLUMNS)
-        sql = f"{_VIEWS} WHERE {where} ORDER BY tasks.created_at DESC LIMIT ?"  # our own words
+        sql = f"{_VIEWS} WHERE {where} ORDER BY tasks.created_at DESC LIMIT ?"
 
         def read(db: sqlite3.Connection) -> list[TaskView]:
             rows = db.execute(sql, (*values, most)).fetchall()
@@ -317,7 +316,7 @@ def _check_parent(db: sqlite3.Connection, task: Task, max_depth: int, max_childr
 
 
 def _owners_at_work(db: sqlite3.Connection, owner: int) -> list[int]:
-    """Return the other owners of the same program; one that nobody knows is of any program."""
+    """Return the other owners with open work, of the same or an unknown program."""
     rows = db.execute(
         "SELECT owner FROM (SELECT owner FROM tasks WHERE ended_at IS NULL UNION"
         " SELECT owner FROM outbox WHERE status IN ('pending', 'leased')) AS at_work"
