@@ -1,4 +1,4 @@
-"""The errors that the check of a stop handles. `errors` has these too, and all others."""
+"""Everything that notyet raises."""
 
 from __future__ import annotations
 
@@ -31,14 +31,12 @@ class LedgerError(NotyetError):
         return f"ledger {self.path}: {self.detail}"
 
 
-# Everything notyet raises.
-#
 # NotyetError                 something outside our code is wrong; the message says what to do
 # ├─ LedgerError              the ledger cannot be used; a stop is then allowed, with a warning
 # │  ├─ LedgerBusy            other processes held it for too long
 # │  ├─ LedgerNewer           it was written by a newer notyet, and is left alone
-# │  └─ LedgerUnmended        it is damaged or of an older notyet; the next stop mends it
-# ├─ Refused                  the supervisor does not do what it was asked; the message says why
+# │  └─ LedgerUnmended        it is damaged or of an older notyet; the next stop repairs it
+# ├─ Refused                  a request is refused; the message says why
 # ├─ SendError                a session could not hand its agent a prompt, which did not arrive
 # └─ Undeliverable            raised by a consumer: trying to deliver this result again is hopeless
 #
@@ -50,12 +48,12 @@ class LedgerBusy(LedgerError):  # noqa: N818  # named after what happened, like 
     """Other processes kept the ledger locked until our patience ended."""
 
 
-class LedgerNewer(LedgerError):  # noqa: N818  # as above
+class LedgerNewer(LedgerError):  # noqa: N818  # named after what happened
     """The file was written by a newer version of notyet."""
 
 
-class LedgerUnmended(LedgerError):  # noqa: N818  # as above
-    """Somebody who only reads found a file that must be mended first, as the next stop does."""
+class LedgerUnmended(LedgerError):  # noqa: N818  # named after what happened
+    """A reader found a file that must be repaired first, which the next stop does."""
 
 
 class Refused(NotyetError):  # noqa: N818  # named after what happened
@@ -66,7 +64,7 @@ class SendError(NotyetError):
     """The prompt certainly did not reach the agent."""
 
 
-class Undeliverable(NotyetError):  # noqa: N818  # as above
+class Undeliverable(NotyetError):  # noqa: N818  # named after what happened
     """A consumer will never take this result; it is suspended until a person looks."""
 
 

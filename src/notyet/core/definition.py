@@ -1,8 +1,8 @@
-"""What a gate asks, as a digest: a pass is remembered for this question and no other (N1)."""
+"""A digest of what a gate runs: a pass is remembered for this very command (N1)."""
 
 from __future__ import annotations
 
-from _imp import source_hash  # one that is there already: to load another costs 2 % of a stop
+from _imp import source_hash  # builtin: to load another hash costs 2 % of a stop
 
 from notyet.core.gate import Command
 from notyet.core.record import variant
@@ -15,16 +15,15 @@ if TYPE_CHECKING:
     from notyet.core.gate import Gate
     from notyet.core.verdict import Report
 
-# To be raised when commands are run in another way, so that an old pass says nothing of a new run.
+# Raise it when commands run in another way: then old passes do not count.
 _FORM = 1
-_WORDS_ONLY = frozenset({"hint"})  # what an agent is told, and no part of the question
+_WORDS_ONLY = frozenset({"hint"})  # only told to the agent
 
 
 def definition_of(gate: Gate) -> str:
-    """Return a digest of what a gate asks; empty where that cannot be told.
+    """Return a digest of what a gate runs, equal in every process; empty for a function.
 
-    It is equal for equal questions, in every process. Who is asked when, and what a failure means,
-    is no part of the question. What a function is made of nobody knows: it has none.
+    When a gate runs and what a failure means is no part of it.
     """
     check = gate.check
     if not isinstance(check, Command):
@@ -46,14 +45,14 @@ def definition_of(gate: Gate) -> str:
     )
     try:
         text = dumps(_listed(asked))
-    except ValueError:  # an option that is no plain value: made in code, and it can mean anything
+    except ValueError:  # an option made in code that is no plain value
         return ""
-    content = text.encode("utf-8", "surrogatepass")  # of files that somebody trusted
+    content = text.encode("utf-8", "surrogatepass")
     return (source_hash(1, content) + source_hash(2, content)).hex()
 
 
 def defined(reports: Sequence[Report], gates: Sequence[Gate]) -> tuple[Report, ...]:
-    """Return the reports of these gates with what each of them was asked, and when it is."""
+    """Return the reports of these gates with the digest of each, and its `when`."""
     definitions = map(definition_of, gates)
     return tuple(
         variant(report, {"definition": definition, "when": gate.when}) if definition else report
@@ -62,7 +61,7 @@ def defined(reports: Sequence[Report], gates: Sequence[Gate]) -> tuple[Report, .
 
 
 def digest_of(text: str) -> str:
-    """Return a short text that differs where this text does, whoever wrote it."""
+    """Return a short text that differs where this text does, even if it was made to collide."""
     try:
         from _blake2 import blake2b  # not hashlib: it loads OpenSSL
     except ImportError:

@@ -1,4 +1,4 @@
-"""What a stop may tell besides: the tokens that were spent, and work that still runs."""
+"""`StopEvent` and `StartEvent`: an agent wants to stop, or starts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BackgroundTask(Record, kw_only=True):
 
 
 def check_parts(usage: object, tasks: tuple[object, ...]) -> None:
-    """Refuse what is neither of them in an event. Raises TypeError."""
+    """Check the types of these two fields of an event. Raises TypeError."""
     if usage is not None and not isinstance(usage, Usage):
         raise TypeError(f"usage is a Usage or None, not {kind_of(usage)}")
     if not all(isinstance(task, BackgroundTask) for task in tasks):
@@ -66,7 +66,7 @@ _TEXTS_IF_KNOWN = (
 )
 _NUMBERS_IF_KNOWN = ("turns", "tool_calls", "duration_ms")
 _NOTHING = type(None)
-# What a field may hold: a wrong type would be found out much later, in somebody else's code.
+# The types of fields: a wrong one would be found much later, in other code.
 _KINDS: tuple[tuple[tuple[str, ...], tuple[type, ...], str], ...] = (
     (_TEXTS, (str,), "text"),
     (_TEXTS_IF_KNOWN, (str, _NOTHING), "text or None"),
@@ -119,7 +119,7 @@ class StopEvent(Record, kw_only=True):
     permission_mode: str | None = None
     host_version: str | None = None  # where what we may answer depends on it (G1)
     host_cap: int = 0  # blocks in a row after which the host overrides us; 0: none known (B8)
-    # Filled in by the engine before a gate is asked (B5).
+    # Filled in by the engine before a gate runs (B5).
     block_count: int = 0
     max_blocks: int = 0
     raw: Mapping[str, Any] | None = None
@@ -145,7 +145,7 @@ class StopEvent(Record, kw_only=True):
 
 
 def stop_of(event: StartEvent) -> StopEvent:
-    """Return the stop that an agent which begins will come to, as far as that is known."""
+    """Return the stop that an agent which starts will come to, as far as that is known."""
     return StopEvent(
         scope=event.scope,
         host=event.host,
@@ -157,14 +157,14 @@ def stop_of(event: StartEvent) -> StopEvent:
 
 
 def workspace_url(text: str) -> str:
-    """Return a workspace in the one form that it has; one that is here needs no words."""
+    """Return a workspace in its canonical form; empty for one that is here."""
     from notyet.core.remote import LOCAL, remote_from
 
     return "" if text == LOCAL else remote_from(text).url
 
 
 def kind_of(value: object) -> str:
-    """Return what a value is, for whoever hoped for another."""
+    """Return the name of a value's type, for error messages."""
     return type(value).__name__
 
 
@@ -182,7 +182,7 @@ def parents_key(event: StopEvent | StartEvent) -> str:
 
 
 def private_copy(event: StopEvent) -> StopEvent:
-    """Return a copy that foreign code may scribble on without anybody else seeing it (A9)."""
+    """Return a copy that foreign code may change without effect on others (A9)."""
     if event.raw is None and event.result is None:
         return event.__copy__()
     return variant(event, {"raw": _own(event.raw), "result": _own(event.result)})
@@ -198,7 +198,7 @@ def _own(value: Any) -> Any:
 
 
 class StartEvent(Record, kw_only=True):
-    """An agent or subagent begins: it can be told which gates it will meet."""
+    """An agent or subagent starts: it can be told which gates it will meet."""
 
     scope: Scope = "agent"
     host: str = "embedded"

@@ -1,9 +1,8 @@
-"""`Command`: a check that runs a program; and `Exit`: how a program that was run ended."""
+"""`Gate`: a named check, where it applies and what a failure means; and the two kinds of checks."""
 
 from __future__ import annotations
 
 from notyet.core.event import SCOPES
-from notyet.core.matcher import matches, pattern_error
 from notyet.core.record import Record
 from notyet.light import LOCAL
 
@@ -16,7 +15,19 @@ if TYPE_CHECKING:
     from notyet.core.matcher import Kind
     from notyet.core.remote import Remote
 
-
+KINDS = ("glob", "claude", "codex")  # how patterns can be read
+NATIVE = "notyet"
+DIALECTS = (NATIVE, "openclaw")
+# Hooks of these two are skipped at the limit, while other gates run once more without blocking
+# (B1). Nothing is added to their prompts (K12).
+MUX = "mux"
+VERBATIM = frozenset({"openclaw", MUX})
+EVERY_AGENT = ("*",)
+WHEN = ("always", "changed")
+CODEX_DEFAULT = "default"  # the type of a child that was spawned without one (D5)
+GATED_ENDINGS: tuple[Ending, ...] = ("done", "error", "timeout")  # others were ended by people
+START_DIALECTS = ("claude", "codex")  # hosts that have hooks for starts
+_ALL = ("", "*")  # matchers of starters
 # Who reads how a command ended (table F); each is a module of `notyet.hosts`.
 COMMAND_DIALECTS = ("notyet", "claude", "codex", "mux", "conclaude")
 
@@ -80,7 +91,7 @@ class Exit(Record, kw_only=True):
     timed_out: bool = False
     cancelled: bool = False
     problem: str = ""  # why it could not be started, or how its exit was lost
-    lost: bool = False  # it did start, elsewhere, and nobody heard how it ended
+    lost: bool = False  # it started on another machine, and how it ended is unknown
     advice: str = ""  # what a person can do about that; nothing that an agent should try
     stdout: bytes = b""  # bounded: head, a mark, tail
     stderr: bytes = b""
@@ -105,28 +116,6 @@ def check_function(check: object) -> None:
     """Refuse a check that is neither a Command nor a Function. Raises TypeError."""
     if not isinstance(check, Function):
         raise TypeError(f"check is a Function or Command, not {type(check).__name__}")
-
-
-KINDS = ("glob", "claude", "codex")  # how patterns can be read
-NATIVE = "notyet"
-DIALECTS = (NATIVE, "openclaw")
-# Hooks of these two are skipped at their limit, while every other gate runs once more without
-# blocking (B1). Nothing is added to their prompts (K12).
-MUX = "mux"
-VERBATIM = frozenset({"openclaw", MUX})
-EVERY_AGENT = ("*",)
-WHEN = ("always", "changed")
-CODEX_DEFAULT = "default"  # the type of a child that was spawned without one (D5)
-GATED_ENDINGS: tuple[Ending, ...] = ("done", "error", "timeout")  # others were ended by people
-
-
-def __getattr__(name: str) -> Any:
-    if name != "Function":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # which no gate of a file is
-
-    globals()[name] = Function
-    return Function
 
 
 class Source(Record):
@@ -164,7 +153,7 @@ class Match(Record, kw_only=True):
 
 
 class Gate(Record, kw_only=True):
-    """A named rule. Gates with the same priority and step are asked together (A1)."""
+    """A named rule. Gates with the same priority and step run together (A1)."""
 
     name: str
     check: Function | Command
@@ -174,7 +163,7 @@ class Gate(Record, kw_only=True):
     timeout: float | None = 600.0
     if_broken: Literal["allow", "block"] = "allow"
     observe: bool = False
-    always: bool = False  # asked although an earlier stage blocked (D3)
+    always: bool = False  # runs although an earlier stage blocked (D3)
     when: Literal["always", "changed"] = "always"  # "changed": only if files did (N1)
     paths: tuple[str, ...] = ()  # globs of the files that it depends on; none: all of them
     source: Source | None = None
@@ -230,7 +219,7 @@ def check_timeout(timeout: float | None) -> None:
 
 
 def why_not(gate: Gate, event: StopEvent) -> str:
-    """Say why a gate does not apply to an event; empty when it does."""
+    """Return why a gate does not apply to an event; empty when it does."""
     match = gate.match
     if event.scope not in match.events:
         return f"it is not for {'subagents' if event.scope == 'subagent' else 'the main agent'}"
@@ -247,12 +236,8 @@ def why_not(gate: Gate, event: StopEvent) -> str:
     return ""
 
 
-SPEAKING = ("claude", "codex")  # hosts that have hooks for starts
-_ALL = ("", "*")
-
-
 class Starter(Record, kw_only=True):
-    """A hook command of a host's settings, or a function, that an agent's start is told to.
+    """A hook command of a host's settings, or a function, that runs when an agent starts.
 
     `matcher` is tried on a subagent's type, and on the `source` of a main agent's session. A
     function that speaks "notyet" is called with the event, one that speaks "openclaw" with
@@ -270,25 +255,32 @@ class Starter(Record, kw_only=True):
     def _validate(self) -> None:
         if not isinstance(self.check, Command):
             check_function(self.check)
-        if isinstance(self.check, Command) and self.check.speaks not in SPEAKING:
+        if isinstance(self.check, Command) and self.check.speaks not in START_DIALECTS:
             said = f"not {self.check.speaks!r}"
-            raise ValueError(f"a start hook speaks {' or '.join(SPEAKING)}, {said}")
+            raise ValueError(f"a start hook speaks {' or '.join(START_DIALECTS)}, {said}")
         if self.scope not in SCOPES:
             raise ValueError(f"scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
         if self.kind not in KINDS:
             raise ValueError(f"kind is one of {', '.join(KINDS)}, not {self.kind!r}")
-        problem = "" if self.matcher in _ALL else pattern_error(self.kind, self.matcher)
-        if problem:
-            raise ValueError(problem)
+        if self.matcher not in _ALL:
+            from notyet.core.matcher import pattern_error
+
+            problem = pattern_error(self.kind, self.matcher)
+            if problem:
+                raise ValueError(problem)
         check_timeout(self.timeout)
 
 
-def is_asked(starter: Starter, event: StartEvent) -> bool:
-    """Tell whether a start is one that this starter is told of."""
+def applies_to_start(starter: Starter, event: StartEvent) -> bool:
+    """Return True if a starter runs at this start."""
     if starter.scope != event.scope:
         return False
+    if starter.matcher in _ALL:
+        return True
     if event.scope == "agent":
         name = event.source or "startup"
     else:
         name = event.agent_type or (CODEX_DEFAULT if starter.kind == "codex" else "")
-    return starter.matcher in _ALL or bool(name and matches(starter.kind, starter.matcher, name))
+    from notyet.core.matcher import matches
+
+    return bool(name and matches(starter.kind, starter.matcher, name))

@@ -1,4 +1,4 @@
-"""How often we may block, how often we did, and when trying again is pointless (B).
+"""How often an agent may be sent back, and how often it was (B).
 
 A ledger keeps one `History` per agent. Its two moves are here, so that every ledger counts
 alike: `open_turn` when a stop begins, `after` when it is decided.
@@ -19,11 +19,11 @@ _TURNS_KNOWN = 8
 
 
 class Limits(Record, kw_only=True):
-    """How much patience the gates have with one agent."""
+    """How often the gates may send one agent back."""
 
     max_blocks: int = 3  # send-backs per turn; a passing stop refills them (B1)
     session_ceiling: int = 50  # send-backs per agent and session, never refilled; 0: off (B13)
-    stuck_after: int = 3  # the same failure this often in a row is let go; 0: off (B6)
+    stuck_after: int = 3  # allow after the same failure this often in a row; 0: off (B6)
     wait_for_background: bool = True  # no gating while the session's other agents work (B10)
 
     def _validate(self) -> None:
@@ -56,7 +56,7 @@ class Limit(Record):
 
 
 def limit_in_force(limits: Limits, history: History, host_cap: int) -> Limit:
-    """Return how many send-backs this turn may have, all in all."""
+    """Return how many send-backs this turn may have."""
     number, source = limits.max_blocks, "max_blocks"
     if history.extend > number:
         number, source = history.extend, "extended by a gate"
@@ -71,7 +71,7 @@ def limit_in_force(limits: Limits, history: History, host_cap: int) -> Limit:
 
 
 def open_turn(history: History, event: StopEvent) -> History:
-    """Return the history in which this stop happens: of the same turn, or of a new one (B4)."""
+    """Return the history at this stop: of the same turn, or of a new one (B4)."""
     # Without an id the flag tells; one that we cannot believe opens nothing, so that the whole
     # session is one turn. An id that comes back opens nothing either: no budget is given twice.
     known = event.turn_id in history.turn_ids

@@ -24,7 +24,7 @@ _SIGNS = frozenset("*?[{}")  # what means more than itself, or nothing that is s
 
 
 def glob_error(pattern: str) -> str:
-    """Say what is wrong with a pattern; empty when it is a good one."""
+    """Return what is wrong with a pattern; empty when nothing is."""
     try:
         if not _is_plain(pattern):
             _compile(pattern)
@@ -34,7 +34,7 @@ def glob_error(pattern: str) -> str:
 
 
 def glob_matches(pattern: str, text: str) -> bool:
-    """Tell whether the whole text fits the pattern. Raises ValueError for a bad pattern."""
+    """Return True if the whole text matches the pattern. Raises ValueError for a bad pattern."""
     if _is_plain(pattern):
         return pattern == text
     tokens = _compile(pattern)
@@ -57,7 +57,7 @@ def glob_matches(pattern: str, text: str) -> bool:
 
 
 def _is_plain(pattern: str) -> bool:
-    """Tell whether a pattern stands for itself, as a name that is written out does."""
+    """Return True if a pattern has no wildcard."""
     return _SIGNS.isdisjoint(pattern) and bool(pattern.strip())
 
 
@@ -129,7 +129,7 @@ _PARTED_BY = {"claude": ",|", "codex": "|"}
 
 
 def matches(kind: Kind, pattern: str, name: str) -> bool:
-    """Tell whether a pattern of this kind means this name."""
+    """Return True if a pattern of this kind matches a name."""
     if kind == "glob":
         return glob_matches(pattern, name)
     if pattern in {"", "*"}:
@@ -142,7 +142,7 @@ def matches(kind: Kind, pattern: str, name: str) -> bool:
 
 
 def pattern_error(kind: str, pattern: str) -> str:
-    """Say what is wrong with a pattern; empty when nothing is."""
+    """Return what is wrong with a pattern; empty when nothing is."""
     if kind == "glob":
         return glob_error(pattern)
     if pattern in {"", "*"} or _EXACT[kind].issuperset(pattern):
@@ -157,7 +157,7 @@ def pattern_error(kind: str, pattern: str) -> str:
 
 
 def fits(kind: Kind, patterns: tuple[str, ...], event: StopEvent) -> str:
-    """Say which of a subagent's names fits which pattern; empty when none does (D2)."""
+    """Return which of a subagent's names fits which pattern; empty when none does (D2)."""
     from notyet.core.gate import CODEX_DEFAULT
 
     kind_of_agent = event.agent_type or (CODEX_DEFAULT if kind == "codex" else None)
@@ -174,12 +174,12 @@ def fits(kind: Kind, patterns: tuple[str, ...], event: StopEvent) -> str:
 
 
 def patterns_error(match: Match) -> str:
-    """Say what is wrong with the patterns of a Match; empty when nothing is."""
+    """Return what is wrong with the patterns of a Match; empty when nothing is."""
     patterns = [(match.kind, pattern) for pattern in match.agents]
     patterns += [("glob", pattern) for pattern in match.never]
     problems = filter(None, (pattern_error(kind, pattern) for kind, pattern in patterns))
-    nobody = "agents is empty, so the gate would never apply; leave it out for all"
-    return next(problems, "" if match.agents else nobody)
+    empty = "agents is empty, so the gate would never apply; leave it out for all"
+    return next(problems, "" if match.agents else empty)
 
 
 def _names(kind: str, pattern: str) -> list[str]:

@@ -1,4 +1,8 @@
-"""What a parent agent is told when a subagent of its has ended."""
+"""What agents are told: when one is sent back (N2, K12), when one starts, when a subagent ended.
+
+Gates of a `notyet.toml` only fail; the words around their output are made here. What hooks and
+functions say in their own words is passed on as it is.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +53,6 @@ def announced(result: Result) -> str:
     return "\n".join(lines)
 
 
-# What an agent is told: when it is sent back (N2, K12), and when it starts.
-#
-# Gates of a `notyet.toml` only fail; the words around their output are made here, in one place.
-# What hooks and functions say in their own words is passed on as it is.
-
-
 _MOST_BYTES = 2_950  # of a message with nothing in it but our own gates
 _MOST_SECTIONS = 6
 _MOST_NAMES = 5
@@ -83,8 +81,8 @@ _REPORT_AGAIN = (
 )
 
 
-class Held(Record, kw_only=True):
-    """Why an agent is held: what `compose` makes words of."""
+class SendBack(Record, kw_only=True):
+    """Why an agent is sent back: what `compose` makes words of."""
 
     blocks: tuple[tuple[Gate, Block, Report], ...]
     reports: tuple[Report, ...]
@@ -95,29 +93,29 @@ class Held(Record, kw_only=True):
     host: str = ""
 
 
-def compose(held: Held) -> str:
-    """Return the prompt that continues a held agent."""
-    ours = _ours(held)
-    theirs = _theirs(held)
+def compose(back: SendBack) -> str:
+    """Return the prompt that continues an agent."""
+    ours = _ours(back)
+    theirs = _theirs(back)
     if not ours:
-        asks_again = held.is_subagent and any(
-            gate.check.speaks not in VERBATIM for gate, _, _ in held.blocks
+        asks_again = back.is_subagent and any(
+            gate.check.speaks not in VERBATIM for gate, _, _ in back.blocks
         )
         return joined([*theirs, _REPORT_AGAIN] if asks_again else theirs)
-    before, after = _around(held)
-    shown, rest = _sections(held, ours)
+    before, after = _around(back)
+    shown, rest = _sections(back, ours)
     sections = ["\n".join([head, tail, *foot]) for head, tail, foot in shown]
     return joined([before, *sections, *rest, *theirs, *after])
 
 
-def _theirs(held: Held) -> list[str]:
+def _theirs(back: SendBack) -> list[str]:
     """Return what hooks and functions say; to a main agent of ours, Mux's as Mux marks it.
 
     The mark stands once, before the first of Mux's reasons: those before it are not Mux's.
     """
     said = []
-    is_marked = held.is_subagent or held.host != NATIVE  # Mux itself adds the line
-    for gate, block, _ in held.blocks:
+    is_marked = back.is_subagent or back.host != NATIVE  # Mux itself adds the line
+    for gate, block, _ in back.blocks:
         if gate.check.speaks == MUX and not is_marked:
             is_marked = True
             said.append(f"{CONTINUATION}\n{block.prompt}")
@@ -126,12 +124,12 @@ def _theirs(held: Held) -> list[str]:
     return said
 
 
-def left_out(held: Held) -> tuple[str, ...]:
-    """Return our gates of whose output `compose` tells only a part, or nothing."""
-    ours = _ours(held)
+def left_out(back: SendBack) -> tuple[str, ...]:
+    """Return our gates whose output `compose` shortens or leaves out."""
+    ours = _ours(back)
     if not ours:
         return ()
-    shown, _ = _sections(held, ours)
+    shown, _ = _sections(back, ours)
     whole = {
         gate.name
         for (gate, block, _), (_, tail, _) in zip(ours, shown, strict=False)
@@ -140,48 +138,48 @@ def left_out(held: Held) -> tuple[str, ...]:
     return tuple(gate.name for gate, _, _ in ours if gate.name not in whole)
 
 
-def _ours(held: Held) -> list[tuple[Gate, Block, Report]]:
-    return [block for block in held.blocks if _is_ours(block[0])]
+def _ours(back: SendBack) -> list[tuple[Gate, Block, Report]]:
+    return [block for block in back.blocks if _is_ours(block[0])]
 
 
 def _is_ours(gate: Gate) -> bool:
     return gate.native and isinstance(gate.check, Command)
 
 
-def _room(held: Held) -> int:
+def _room(back: SendBack) -> int:
     """Return how many bytes are left for what our gates say."""
-    before, after = _around(held)
+    before, after = _around(back)
     return _MOST_BYTES - sum(_size(part) + 2 for part in (before, *after))
 
 
-def _around(held: Held) -> tuple[str, list[str]]:
+def _around(back: SendBack) -> tuple[str, list[str]]:
     """Return what is said before and after the words of the gates."""
-    return _opening(held), [
-        *_others(held),
-        *([_SAME] if held.is_same else []),
+    return _opening(back), [
+        *_others(back),
+        *([_SAME] if back.is_same else []),
         _ADVICE,
         _WAY_OUT,
-        *([_LAST] if held.count >= held.limit else []),
-        *([_REPORT_AGAIN] if held.is_subagent else []),
+        *([_LAST] if back.count >= back.limit else []),
+        *([_REPORT_AGAIN] if back.is_subagent else []),
     ]
 
 
-def _opening(held: Held) -> str:
-    counted = [r for r in held.reports if not r.observed and not r.failed_lightly]
+def _opening(back: SendBack) -> str:
+    counted = [r for r in back.reports if not r.observed and not r.failed_lightly]
     asked = sum(r.answer is not None and r.spared != "unchanged" for r in counted)
-    checks = f"{len(held.blocks)} of {asked} checks failed" if asked > 1 else "a check failed"
-    said = f"notyet: {checks} (send-back {held.count} of {held.limit})."
-    return f"{said} Your report was not delivered." if held.is_subagent else said
+    checks = f"{len(back.blocks)} of {asked} checks failed" if asked > 1 else "a check failed"
+    said = f"notyet: {checks} (send-back {back.count} of {back.limit})."
+    return f"{said} Your report was not delivered." if back.is_subagent else said
 
 
-def _others(held: Held) -> list[str]:
-    """Return what became of the gates that do not hold the agent; observers are nobody's matter."""
-    holding = {gate.name for gate, _, _ in held.blocks}
+def _others(back: SendBack) -> list[str]:
+    """Return what the gates came to that do not block, without those that only observe."""
+    blocking = {gate.name for gate, _, _ in back.blocks}
     others = [
         report
-        for report in held.reports
-        # Nobody knows what one would say that has had no reason to look.
-        if not report.observed and report.gate not in holding and report.spared != "unchanged"
+        for report in back.reports
+        # One that was skipped as unchanged has not passed.
+        if not report.observed and report.gate not in blocking and report.spared != "unchanged"
     ]
     said = {
         "Passed": [r for r in others if isinstance(r.answer, Allow) and not r.failed_lightly],
@@ -197,13 +195,13 @@ def _names(names: list[str]) -> str:
 
 
 def _sections(
-    held: Held, ours: list[tuple[Gate, Block, Report]]
+    back: SendBack, ours: list[tuple[Gate, Block, Report]]
 ) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
     """Return what failed: as many gates as there is room for, the others by name.
 
     Each of the former is its first line, as much of its output as fits, and its last lines.
     """
-    room = _room(held)
+    room = _room(back)
     count = min(len(ours), _MOST_SECTIONS)
     while True:
         frames = [_frame(gate, report) for gate, _, report in ours[:count]]
@@ -279,7 +277,7 @@ def briefing_for(event: StartEvent, gates: Sequence[Gate]) -> str:
 
 
 def briefing(gates: Sequence[Gate], scope: Scope) -> str:
-    """Return what an agent is told when it starts; empty where no gate waits for it."""
+    """Return what an agent is told when it starts; empty without gates."""
     if not gates:
         return ""
     lines = [f"- {bounded(gate.name, 80)}{_what(gate)}" for gate in gates[:_MOST_BRIEFED]]

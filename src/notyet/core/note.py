@@ -1,4 +1,4 @@
-"""The one line in which a user reads what became of a stop (N3)."""
+"""The one line that tells a user what a stop came to (N3)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from notyet.core.verdict import Decision, Report
 
-# Causes of a skipped stop that somebody should look into; the others are meant to be quiet.
+# Causes of a skipped stop that the user should know of; the others are quiet.
 _UNMEANT = frozenset({"ledger", "no-session", "duplicate"})
 UNCHECKED = "let go unchecked"
 
@@ -41,7 +41,7 @@ def _note(decision: Decision) -> str:
     if outcome == "halted":
         broken = _also_broken(decision)
         return f"notyet: ended by a gate{broken}" if broken else ""
-    if outcome == "failed_open" and _holding(decision):  # and yet it was let go
+    if outcome == "failed_open" and _blocking(decision):
         return f"notyet: {UNCHECKED}: {decision.why}{_also_broken(decision)}"
     if outcome == "failed_open":
         broken = listed([f"{report.gate}: {_words(report)}" for report in _broken(decision)])
@@ -52,11 +52,11 @@ def _note(decision: Decision) -> str:
 
 
 def _why_blocked(decision: Decision) -> str:
-    holding = [f"{report.gate} ({_words(report)})" for report in _holding(decision)]
-    return listed(holding) or decision.why
+    blocking = [f"{report.gate} ({_words(report)})" for report in _blocking(decision)]
+    return listed(blocking) or decision.why
 
 
-def _holding(decision: Decision) -> list[Report]:
+def _blocking(decision: Decision) -> list[Report]:
     return [
         report
         for report in decision.reports
@@ -70,7 +70,7 @@ def _failed_lightly(decision: Decision) -> str:
 
 
 def _words(report: Report) -> str:
-    """Say in a few words why a gate holds an agent, or what was wrong with it."""
+    """Return in a few words why a gate blocks, or its problem."""
     if not isinstance(report.answer, Block):
         return first_line(str(report.answer))
     # A command that answers in words exits with 0, which would say nothing.
@@ -88,7 +88,7 @@ def _also_broken(decision: Decision) -> str:
 
 
 def _broken(decision: Decision) -> list[Report]:
-    """Return the gates that could not answer and held nobody."""
+    """Return the gates with a problem that did not block."""
     return [
         report
         for report in decision.reports

@@ -1,4 +1,4 @@
-"""`plan`: which gates an event meets, in which order, or why none is asked."""
+"""`plan`: which gates run at a stop, in which order, or why none does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WAITED_FOR = frozenset({"subagent", "workflow", "teammate"})
 
 
 class Plan(Record, kw_only=True):
-    """The gates to ask, stage by stage; or `skipped`, the cause why none is."""
+    """The gates to run, stage by stage; or `skipped`, the cause why none does."""
 
     event: StopEvent  # as the gates see it: with its count, its limit and its flag (B5)
     gates: tuple[Gate, ...] = ()  # all that apply, in declared order
@@ -85,7 +85,7 @@ def plan(
     warnings: tuple[str, ...] = ()
     if not skipped:
         warnings = missing_names(event, declared or gates)
-        if at_limit and (staged or asked != wanted):  # else nobody is asked who could meet it
+        if at_limit and (staged or asked != wanted):  # else no gate runs that could reach it
             warnings += (_limit_reached(event, gates, asked, limit),)
     planned = {
         "event": event,
@@ -111,7 +111,7 @@ def _others_at_work(event: StopEvent) -> bool:
 
 
 def _stages(gates: tuple[Gate, ...]) -> tuple[Stage, ...]:
-    """Return who is asked together: those of a priority and a step, in declared order (A1)."""
+    """Return the gates that run together: those of a priority and a step (A1)."""
     if not gates:
         return ()
     priority, step = gates[0].priority, gates[0].step
@@ -144,7 +144,7 @@ def _limit_reached(
 
 
 def missing_names(event: StopEvent, gates: Sequence[Gate]) -> tuple[str, ...]:
-    """Say that a subagent has no id, where patterns would have been tried on it (D2)."""
+    """Return a warning if a subagent has no id, and a pattern would be tried on it (D2)."""
     if event.scope == "agent" or event.agent_id:
         return ()
     matches = [gate.match for gate in gates if "subagent" in gate.match.events]

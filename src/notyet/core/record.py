@@ -67,7 +67,7 @@ class Record:
         self._validate()
 
     def _validate(self) -> None:
-        """Refuse values that cannot mean anything; overridden where that is possible."""
+        """Refuse wrong values; for classes that override it."""
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is read-only; make a new one with replace()")
@@ -111,14 +111,14 @@ def replace(record: R, **changes: Any) -> R:
 
 
 def made(kind: type[R], values: dict[str, Any]) -> R:
-    """Return a record of all these values, unchecked, where we have each of its fields at hand."""
+    """Return a record of these values, unchecked; they are all of its fields."""
     record = _new(kind)
     _set(record, "__dict__", values)
     return record
 
 
 def variant(record: R, changes: dict[str, Any]) -> R:
-    """Do what `replace` does, unchecked, for our own changes where every microsecond counts."""
+    """Do what `replace` does, unchecked and faster, for our own changes."""
     twin = _new(type(record))
     _set(twin, "__dict__", {**record.__dict__, **changes})
     return twin

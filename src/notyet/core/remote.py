@@ -85,7 +85,7 @@ def _host_and_port(place: str) -> tuple[str, int]:
 
 
 def _is_word(text: str) -> bool:
-    """Tell whether ssh can be given a text without taking it for something else."""
+    """Return True if ssh takes a text as one name, and for nothing else."""
     if not text or text.startswith("-"):
         return False
     return text.isprintable() and not any(c.isspace() or c in "/\\'\"`$;&|<>()*?!@" for c in text)

@@ -1,4 +1,4 @@
-"""`Session`: how the supervisor holds a conversation with any agent."""
+"""`Session`: how the supervisor talks with any agent."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Turn(Record, kw_only=True):
 
 
 class News(Record, kw_only=True):
-    """Something that happens within a turn: for whoever watches, and for recovery."""
+    """Something that happens within a turn, for progress and for recovery."""
 
     kind: NewsKind
     text: str = ""  # words, or a tool's input in one line
@@ -91,7 +91,7 @@ class Session(Protocol):
         """
 
     def knows(self, key: str) -> bool | None:
-        """Tell whether a prompt with this key arrived; None when it cannot be known."""
+        """Return True if a prompt with this key arrived; None if that is unknown."""
 
     async def abort(self) -> None:
         """End the running turn; its `send` returns with stop_reason 'cancelled'.

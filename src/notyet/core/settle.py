@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from notyet.core.gate import EVERY_AGENT
 from notyet.core.limits import limit_in_force
-from notyet.core.message import Held, compose, left_out
+from notyet.core.message import SendBack, compose, left_out
 from notyet.core.record import made, replace
 from notyet.core.text import bounded, joined, listed, masked
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Blocks = Sequence[tuple[Gate, Block]]  # who blocks, in declared order
 
 _MOST_WORDS = 100_000  # characters that an agent is told at once
-_MOST_COMPARED = 20_000  # characters of a reason that tell whether a failure is the same
+_MOST_COMPARED = 20_000  # characters of a reason by which failures are compared
 
 
 def _sent_back(
@@ -29,15 +29,15 @@ def _sent_back(
 ) -> Block:
     """Return the verdict that sends an agent back, with the words of all gates that block."""
     return Block(
-        prompt=bounded(compose(_held(plan, blocks, reports, repeats)), _MOST_WORDS),
+        prompt=bounded(compose(_send_back(plan, blocks, reports, repeats)), _MOST_WORDS),
         reason=bounded(joined([block.because for _, block in blocks]), _MOST_WORDS),
         extend=extend,
     )
 
 
-def _held(plan: Plan, blocks: Blocks, reports: tuple[Report, ...], repeats: int) -> Held:
+def _send_back(plan: Plan, blocks: Blocks, reports: tuple[Report, ...], repeats: int) -> SendBack:
     by_gate = {report.gate: report for report in reports}
-    return Held(
+    return SendBack(
         blocks=tuple((gate, block, by_gate[gate.name]) for gate, block in blocks),
         reports=reports,
         is_subagent=plan.event.scope == "subagent",
@@ -129,7 +129,7 @@ def too_long(plan: Plan, reports: Sequence[Report], tree: str = "") -> tuple[str
     repeat_key = _repeat_key(plan, tally, tree)
     if not _sends_back(plan, tally, repeat_key):
         return ()
-    return left_out(_held(plan, tally.blocks, ordered, _repeats(plan, repeat_key)))
+    return left_out(_send_back(plan, tally.blocks, ordered, _repeats(plan, repeat_key)))
 
 
 def _ordered(plan: Plan, reports: Sequence[Report]) -> tuple[Report, ...]:

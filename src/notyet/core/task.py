@@ -120,7 +120,7 @@ class Result(Record, kw_only=True):
     outcome: Outcome = "skipped"
     text: str = ""  # the agent's last message
     error: str | None = None
-    stop_reason: str | None = None  # why a gate halted it, or why nobody asked the gates
+    stop_reason: str | None = None  # why a gate halted it, or why no gate ran
     rejected: str = ""  # an earlier answer, where none came after it; a gate may have rejected it
     unsent: tuple[str, ...] = ()  # messages of the user that came too late
     steers: int = 0  # how often a gate sent it back
@@ -134,7 +134,7 @@ class Result(Record, kw_only=True):
 
 
 class Announcement(Record, kw_only=True):
-    """A result on its way to whoever asked for it. A consumer that knows the key has had it."""
+    """A result on its way to its consumer. A consumer that knows the key has had it."""
 
     key: str  # the same at every attempt
     result: Result
@@ -241,7 +241,7 @@ def _stop_reason(decision: Decision | None) -> str | None:
 
 
 def ending_of(turn: Turn) -> Ending:
-    """Return how a turn that came back ended, where nobody ended it."""
+    """Return how a turn ended that came back by itself."""
     if turn.stop_reason == "error":
         return "error"
     return "interrupted" if turn.stop_reason == "cancelled" else "done"

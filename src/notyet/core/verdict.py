@@ -1,4 +1,4 @@
-"""What a gate can say, what it said, and what all of it came to."""
+"""Verdicts of gates, reports on gates, and the decision that they come to."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Problem(Record):
 
 
 class Report(Record, kw_only=True):
-    """What one gate said, or the problem it had. No answer: it was not asked (A2)."""
+    """What one gate said, or the problem it had. No answer: it did not run (A2)."""
 
     gate: str
     answer: Allow | Block | Halt | Problem | None = None
@@ -103,27 +103,27 @@ class Report(Record, kw_only=True):
     observed: bool = False  # the gate only watches
     warning: str = ""  # something its author should know
     tell_user: str = ""  # what a hook wants its user to read (F14)
-    hidden: bool = False  # a hook wants its output shown to nobody (F12)
+    hidden: bool = False  # a hook wants its output not shown (F12)
     exit: str = ""  # how a command ended, in words
     workspace: str = ""  # where a command ran, ssh://host/path; empty: here
     log: str = ""  # the file with all of its output, where that was too long to be told
-    held: bool = False  # a problem that held the agent, because `if_broken` is block
-    # Not asked, because nothing changed since it "passed", or since the agent began ("unchanged").
+    held: bool = False  # a problem that blocked, because `if_broken` is block
+    # Not run, because no file changed since it "passed", or since the agent began ("unchanged").
     spared: str = ""
-    definition: str = ""  # a digest of what the gate asks; empty: unknown (N1)
-    when: str = ""  # "always" or "changed": whether it could be spared; empty: unknown
+    definition: str = ""  # a digest of what the gate runs; empty: unknown (N1)
+    when: str = ""  # "always" or "changed": whether it could be skipped; empty: unknown
     passed_on: str = ""  # the files by which this pass is to be remembered; never stored
     failed_on: str = ""  # those on which it failed, so that no pass on them counts; never stored
 
     @property
     def failed_lightly(self) -> bool:
-        """Whether a command failed that cannot hold an agent, such as one of conclaude's."""
+        """Whether a command failed that cannot block, such as one of conclaude's."""
         failed = self.exit not in {"", "exit 0"} and bool(self.warning)
         return failed and isinstance(self.answer, Allow) and not self.observed
 
     @property
     def status(self) -> str:
-        """One word for logs: allowed, blocked, halted, problem, not_asked; or why it was spared."""
+        """One word: allowed, blocked, halted, problem, not_asked; or why it was skipped."""
         if self.spared:
             return _SPARED[self.spared]
         for kind, word in _STATUS:
@@ -154,5 +154,5 @@ class Decision(Record, kw_only=True):
 
 
 def skipped(cause: str, *warnings: str) -> Decision:
-    """Return a decision to let an agent go for a cause, without asking anybody."""
+    """Return a decision to allow a stop for a cause, without running a gate."""
     return Decision(verdict=Allow(), outcome="skipped", why=cause, warnings=warnings)

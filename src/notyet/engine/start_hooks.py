@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.gate import Command, Function, folder_of, is_asked, where
+from notyet.core.gate import Command, Function, applies_to_start, folder_of, where
 from notyet.core.record import Record, variant
 from notyet.core.text import bounded, joined
 from notyet.core.verdict import Allow, Problem
@@ -63,7 +63,7 @@ def begin(event: StartEvent, entries: Sequence[Entry], warn: Callable[[str], Non
 
     Nothing that goes wrong keeps the agent from starting.
     """
-    asked = [entry for entry in entries if is_asked(entry.starter, event)]
+    asked = [entry for entry in entries if applies_to_start(entry.starter, event)]
     reports: dict[int, Report] = {}
     hooks = [place for place, entry in enumerate(asked) if entry.question is None]
     if hooks:

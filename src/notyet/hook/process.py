@@ -1,4 +1,4 @@
-"""The time of `notyet hook`: how long its host waits, and the one timer of its process.
+"""The process of `notyet hook`: its timer, its signals, stdin and stdout.
 
 A timer goes off anywhere, between any two steps. So it raises only where time is really up, and
 from then on the answer that is still due is not disturbed once more.
@@ -31,13 +31,13 @@ _LATE = 1e6  # timers overflow somewhere above
 
 
 class Ended(BaseException):
-    """The host, or a person, wants us gone."""
+    """The host, or a person, ends this process."""
 
 
 class OutOfTime(BaseException):
     """The host stops waiting for us soon; what we do now is not done in time.
 
-    Not an Exception: whoever keeps a fault of somebody else to himself must not keep this one.
+    Not an Exception: code that catches the faults of foreign code must not catch this one.
     """
 
 
@@ -88,7 +88,7 @@ def _nothing() -> None:
 
 
 def raise_out_of_time() -> None:
-    """Say that time is up to whatever is being done."""
+    """Interrupt what is being done: time is up."""
     sys.unraisablehook = raise_again
     raise OutOfTime
 
@@ -97,7 +97,7 @@ alarm = Alarm()
 
 
 def raise_again(lost: Any) -> None:
-    """See to it that what was raised where Python can only print it comes again, and elsewhere.
+    """Raise again what was raised where Python can only print it.
 
     Such places are callbacks, like those that importlib has for its locks.
     """
@@ -115,7 +115,7 @@ def _end_after_all() -> None:
 
 
 def host_waits(seconds: float) -> None:
-    """Say how long the host waits for us, all in all; does nothing in any other program."""
+    """Set how long the host waits for us; does nothing in any other program."""
     if alarm.started:
         alarm.patience = seconds
         alarm.guard()
@@ -135,7 +135,7 @@ def be_brief() -> None:
 
 
 _BLOCK = 1 << 16
-_KEPT = 33 * 1024 * 1024  # bytes; what comes beyond is read, so that the host is not held up
+_KEPT = 33 * 1024 * 1024  # bytes; the rest is read too, so that the host can write it
 _SILENCE = 5.0  # seconds; a host that says nothing for so long, and does not close, has said all
 _LONGEST_READING = 10.0  # seconds, or a third of what the host waits
 _LATE_LOOKS = 5  # ticks for which what lies there is read, although time is up
@@ -285,7 +285,7 @@ class _Reading:
         self._is_over = True
 
     def _is_complete(self) -> bool:
-        """Tell whether this is one whole object; some hosts leave the pipe open."""
+        """Return True if this is one whole object; some hosts leave the pipe open."""
         if self._looked_at == self._size:
             return False
         self._looked_at = self._size
@@ -300,7 +300,7 @@ class _Reading:
             return False
 
     def _is_late(self) -> bool:
-        """Tell whether the host took too long; if it was we who were held up, all lies there."""
+        """Return True if the host took too long, and we have read what it wrote."""
         if time.monotonic() < min(self._ends, self._came + _SILENCE):
             return False
         from select import select

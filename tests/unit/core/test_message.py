@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from notyet import Allow, Block, Gate, Problem, Report
 from notyet.core.gate import Command
-from notyet.core.message import CONTINUATION, Held, briefing, compose, left_out
+from notyet.core.message import CONTINUATION, SendBack, briefing, compose, left_out
 from notyet.core.record import replace
 from support import gate
 
@@ -53,7 +53,7 @@ SENT_BACK = {"is_subagent": False, "count": 1, "limit": 3, "is_same": False}
 
 def held(*blocks, others=(), **fields):
     reports = (*(report for _, _, report in blocks), *others)
-    return Held(blocks=blocks, reports=reports, **(SENT_BACK | fields))
+    return SendBack(blocks=blocks, reports=reports, **(SENT_BACK | fields))
 
 
 TESTS = failed(
@@ -238,7 +238,7 @@ def test_an_exit_code_is_told_where_it_is_the_reason():
 def test_what_is_left_out_is_known_before_it_is_said():
     theirs = (Gate(name="hook", check=Command(script="x", speaks="codex")), Block("x"), None)
     assert left_out(held(LINT)) == ()
-    assert left_out(Held(blocks=(theirs,), reports=(), **SENT_BACK)) == ()
+    assert left_out(SendBack(blocks=(theirs,), reports=(), **SENT_BACK)) == ()
     long = [failed(f"g{n}", "\n".join(f"line {m}" for m in range(40 * n))) for n in range(1, 9)]
     cut = left_out(held(*long))
     text = compose(held(*long))
