@@ -157,9 +157,9 @@ def parent(name: str) -> str:
 def above(folder: str) -> list[str]:
     """Return a folder and all folders around it, nearest first."""
     folders = [folder]
-    while folder != parent(folder):
-        folder = parent(folder)
-        folders.append(folder)
+    while (around := parent(folder)) != folder:
+        folders.append(around)
+        folder = around
     return folders
 
 

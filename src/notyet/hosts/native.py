@@ -62,9 +62,9 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
 
 def _json(value: Any) -> Any:
     """Return a value that JSON can hold; of a foreign object, its repr."""
-    value = plain(value)
     if value is None or isinstance(value, str | bool | int):
         return value
+    value = plain(value)
     try:
         dumps(value)
     except ValueError:

@@ -205,6 +205,8 @@ def place_text(folder: str) -> str:
 
 
 def _words(text: str) -> str:
+    if text.isascii() and len(text) <= _MOST_WORDS:
+        return text
     # SQLite stores UTF-8, which has no lone surrogates.
     return bounded(text, _MOST_WORDS).encode("utf-8", "replace").decode("utf-8")
 
