@@ -42,12 +42,10 @@ if TYPE_CHECKING:
             """Return the command that makes it wait for so long."""
 
 
-NO_FILE = "matches no file that git tracks or would add"
-_OUTSIDE = "is outside the repository, so git cannot see changes to it"
 _GIT_TIMEOUT = 20.0
-_MOST_GLOBS = 50  # git runs once for each
+_MOST_GLOBS = 1000  # more may be too long for one command line
 _MOST_PROGRAMS = 50  # of one script
-_UNMATCHED, _FATAL = 1, 128  # exit codes of git
+_UNMATCHED = 1  # the exit code of git
 _LIST = ("ls-files", "--cached", "--others", "--exclude-standard", "--error-unmatch", "-z", "--")
 # Part of every shell, and unable to make a program that a later command starts.
 _BUILT_IN = frozenset((
@@ -92,9 +90,7 @@ class _File:
         self._folder = os.path.dirname(settings.file)
         gates = [gate for gate in settings.gates if _is_here(gate)]
         globs = dict.fromkeys(path for gate in gates for path in gate.paths)
-        self._unmatched = {
-            glob: why_unmatched(glob, self._folder) for glob in list(globs)[:_MOST_GLOBS]
-        }
+        self._unmatched = unmatched(list(globs)[:_MOST_GLOBS], self._folder) if globs else set()
 
     def lint_gate(self, gate: Gate) -> Iterator[Mistake]:
         yield from self._patterns(gate)
@@ -161,12 +157,12 @@ class _File:
                 yield self._warning(gate, key, f"there is no program `{visible(word)}` {where}")
 
     def _paths(self, gate: Gate) -> Iterator[Mistake]:
-        found = [self._unmatched.get(path, "") for path in gate.paths]
-        for number, (path, why) in enumerate(zip(gate.paths, found, strict=True)):
+        is_dead = self._unmatched.issuperset(gate.paths)
+        for number, path in enumerate(gate.paths):
             # `**/*.pyi` beside globs that match something is meant for files that may come.
-            is_open = why == NO_FILE and path.startswith("**/") and not all(found)
-            if why and not is_open:
-                yield self._warning(gate, ("paths", number), f"`{visible(path)}` {why}")
+            if path in self._unmatched and (is_dead or not path.startswith("**/")):
+                message = f"`{visible(path)}` matches no file that git tracks or would add"
+                yield self._warning(gate, ("paths", number), message)
 
     def _warning(self, gate: Gate, key: str | Path, message: str, hint: str = "") -> Mistake:
         keys = (key,) if isinstance(key, str) else key
@@ -238,11 +234,11 @@ def programs_in(script: str) -> Iterator[str]:
         is_first = is_first and word in _BUILT_IN and word != "cd"
 
 
-def why_unmatched(glob: str, folder: str) -> str:
-    """Return why git finds no file for a glob; empty if it finds one, or cannot say."""
-    argv = ["git", "-C", folder, *HARMLESS, *_LIST, f":(glob){glob}"]
+def unmatched(globs: Sequence[str], folder: str) -> set[str]:
+    """Return the globs for which git finds no file; none if git cannot say."""
+    argv = ["git", "-C", folder, *HARMLESS, *_LIST, *(f":(glob){glob}" for glob in globs)]
     try:
-        done = subprocess.run(  # noqa: S603  # git, with a glob that cannot be an option
+        done = subprocess.run(  # noqa: S603  # git, with globs that cannot be options
             argv,
             env=own_environ() | QUIET | {"LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
@@ -252,8 +248,6 @@ def why_unmatched(glob: str, folder: str) -> str:
             check=False,
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
-        return ""
-    if done.returncode == _UNMATCHED:
-        return NO_FILE
-    is_outside = done.returncode == _FATAL and b"outside repository" in done.stderr
-    return _OUTSIDE if is_outside else ""
+        return set()
+    said = done.stderr.decode("utf-8", "surrogateescape") if done.returncode == _UNMATCHED else ""
+    return {glob for glob in globs if f"error: pathspec ':(glob){glob}' did not match" in said}
