@@ -124,8 +124,6 @@ def test_asking_loads_next_to_nothing(tmp_path):
         "notyet",
         "notyet.config",
         "notyet.config.find",
-        "notyet.core",
-        "notyet.core.address",
         "notyet.hosts",
         "notyet.light",
     }
