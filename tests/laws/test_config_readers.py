@@ -1,8 +1,11 @@
+import json
+
 import pytest
+import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from config_texts import json_texts, toml_texts, yaml_texts
+from config_texts import toml_texts
 from notyet.config.document import BadSyntax
 from notyet.config.readers import READERS, read_json, read_toml, read_yaml
 from notyet.config.schema import FORMATS, examine
@@ -68,27 +71,51 @@ def paths_in(value, path=()):
         yield from paths_in(inner, (*path, key))
 
 
-def assert_places(document, expected):
-    assert {path: document.places.get(path) for path in expected} == expected
-    assert set(paths_in(document.value)) == set(document.places)
+KEYS = st.sampled_from(["a", "b", "gates", "b c", "é", "x.y", "1", 'q"', "back\\slash", "true"])
+LEAVES = st.one_of(st.booleans(), st.integers(-9, 9), st.sampled_from(["", "x", "a: b", "#", "\n"]))
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3)
+)
+TABLES = st.dictionaries(KEYS, VALUES, max_size=4)
+
+
+def found(document, value, text):
+    """Yield each key and item with the text that begins where it was found."""
+    assert document.value == value
+    assert set(paths_in(value)) == set(document.places)
+    lines = text.splitlines(keepends=True)
+    for path, (line, column) in document.places.items():
+        yield path, "".join(lines[line - 1 :])[column - 1 :]
+
+
+def value_at(value, path):
+    for key in path:
+        value = value[key]
+    return value
+
+
+@pytest.mark.rule("J7")
+@given(TABLES, st.sampled_from([None, 0, 2]), st.booleans())
+def test_every_key_and_item_of_a_json_text_is_found_where_it_stands(value, indent, ascii_only):
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    for path, rest in found(read_json(text), value, text):
+        written = json.JSONDecoder().raw_decode(rest)[0]
+        assert written == (path[-1] if isinstance(path[-1], str) else value_at(value, path))
 
 
 @pytest.mark.rule("J7")
 @given(toml_texts())
 def test_every_key_and_item_of_a_toml_text_is_found_where_it_stands(written):
     text, expected = written
-    assert_places(read_toml(text), expected)
+    document = read_toml(text)
+    assert {path: document.places.get(path) for path in expected} == expected
+    assert set(paths_in(document.value)) == set(document.places)
 
 
 @pytest.mark.rule("J7")
-@given(json_texts())
-def test_every_key_and_item_of_a_json_text_is_found_where_it_stands(written):
-    text, expected = written
-    assert_places(read_json(text), expected)
-
-
-@pytest.mark.rule("J7")
-@given(yaml_texts())
-def test_every_key_and_item_of_a_yaml_text_is_found_where_it_stands(written):
-    text, expected = written
-    assert_places(read_yaml(text), expected)
+@given(TABLES, st.sampled_from([True, False, None]))
+def test_every_key_and_item_of_a_yaml_text_is_found_where_it_stands(value, flow):
+    text = yaml.safe_dump(value, default_flow_style=flow, allow_unicode=True, width=10_000)
+    for path, rest in found(read_yaml(text), value, text):
+        if isinstance(path[-1], str):
+            assert rest.startswith(path[-1]) or rest[0] in "\"'"
