@@ -1,9 +1,7 @@
 import os
 import threading
 
-import pytest
-
-from notyet import Allow, Decision, LedgerError
+from notyet import Allow, Decision
 from notyet.ledger import memory
 from notyet.ledger.memory import MemoryLedger
 from support import stop
@@ -51,11 +49,3 @@ def test_a_lock_that_another_thread_held_at_a_fork_does_not_bind_the_child():
     release.set()
     holder.join()
     assert os.waitpid(child, 0)[1] == 0
-
-
-def test_a_stop_that_is_over_is_named_when_it_is_recorded_again():
-    ledger = MemoryLedger()
-    begun = ledger.begin(stop())
-    ledger.give_up(begun)
-    with pytest.raises(LedgerError, match=r"ledger in memory: stop 1 is not being asked"):
-        ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1))

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from notyet import Allow, Decision, Ledger, LedgerError
+from notyet import Allow, Decision, Ledger
 from support import decide, rows, stop
 
 
@@ -72,11 +72,3 @@ def test_what_people_did_is_kept_in_order(ledger):
         ("off", "", "30m"),
     ]
     assert done[0][3] <= done[1][3] <= time.time()
-
-
-def test_a_ledger_that_cannot_be_written_says_so(tmp_path):
-    ledger = Ledger(tmp_path)
-    with pytest.raises(LedgerError, match="is a directory"):
-        ledger.skip(stop(), skipped())
-    with pytest.raises(LedgerError, match="is a directory"):
-        ledger.act("off", "", "")
