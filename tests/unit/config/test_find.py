@@ -1,9 +1,6 @@
 """Whether anything is configured at a place, and where to look: without reading a file."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -104,26 +101,3 @@ def test_what_is_switched_off_is_to_be_said(tmp_path):
 def test_names_that_no_file_can_have_are_no_places(tmp_path):
     for name in ("a\0b", "\ud800"):
         assert bare(f"{tmp_path}/{name}")
-
-
-def test_asking_loads_next_to_nothing(tmp_path):
-    code = (
-        "import sys; before = set(sys.modules)\n"
-        "from notyet.config.find import projects_files\n"
-        f"assert projects_files({str(tmp_path)!r}, 'claude', {{'HOME': {str(tmp_path)!r}}}) == []\n"
-        "print(*sorted(set(sys.modules) - before))"
-    )
-    source = str(Path(load.__code__.co_filename).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {source!r})\n{code}"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert set(done.stdout.split()) - {"__future__", "_json"} == {
-        "notyet",
-        "notyet.config",
-        "notyet.config.find",
-        "notyet.hosts",
-        "notyet.light",
-    }

@@ -1,17 +1,22 @@
-"""Records of files that are as they were trusted: only what a stop needs of them is read."""
+"""Records of trusted files: how they are kept, and that a stop reads only what it needs."""
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from config_places import write, write_user_toml
-from notyet.config.find import projects_files, record_path, state_folder
+from notyet.config.find import has_record, projects_files, record_path, state_folder, text_of
 from notyet.config.load import load
-from notyet.config.records import Trusted, are_silent, read_record, unchanged, write_record
+from notyet.config.records import (
+    Trusted,
+    are_silent,
+    read_record,
+    remove_record,
+    unchanged,
+    write_record,
+)
 from notyet.core.event import StopEvent
 from notyet.core.plan import missing_names, select
 
@@ -120,11 +125,6 @@ def test_a_file_of_the_users_own_once_is_not_trusted_by_that(tmp_path):
     assert found(path, own=True).settings["file"] == str(path)
 
 
-def test_without_a_home_nothing_is_unchanged(tmp_path):
-    path = write(tmp_path, "notyet.toml", MANY)
-    assert unchanged("", str(path), MANY) is None
-
-
 @pytest.mark.rule("N5")
 @pytest.mark.parametrize(
     ("line", "said"),
@@ -170,28 +170,6 @@ def test_a_record_on_one_line_is_read_as_before(tmp_path):
     path = write(tmp_path, "notyet.toml", MANY)
     record_of(path).write_text(json.dumps(json.loads(record_of(path).read_text())))
     assert names(tmp_path, "agent") == (["a", "b", "c", "d"], ())
-
-
-def test_where_no_gate_is_for_an_agent_none_is_made(tmp_path):
-    write(tmp_path, "notyet.toml", MAIN.format("a"))
-    source = str(Path(load.__code__.co_filename).parents[2])
-    code = (
-        f"import sys; sys.path.insert(0, {source!r})\n"
-        "from notyet.config.load import load\n"
-        "from notyet.core.event import StopEvent\n"
-        "from notyet.light import variables\n"
-        f"setup = load({str(tmp_path)!r}, 'claude', variables(),"
-        " event=StopEvent(scope=sys.argv[1]))\n"
-        "print(len(setup.gates), *(name for name in sys.modules if 'gate' in name"
-        " or 'store' in name or 'matcher' in name or 'differing' in name))"
-    )
-    argv = [sys.executable, "-I", "-S", "-c", code]
-    said = [
-        subprocess.run([*argv, scope], capture_output=True, text=True, check=True).stdout.split()
-        for scope in ("subagent", "agent")
-    ]
-    gates = ["notyet.core.matcher", "notyet.core.gate"]
-    assert said == [["0", *gates], ["1", *gates]]
 
 
 @pytest.mark.parametrize(
@@ -242,3 +220,54 @@ def test_silence_is_not_taken_from_a_damaged_record(tmp_path):
         assert old in good
         record_of(path).write_text(good.replace(old, odd))
         assert not silent(tmp_path, "subagent")
+
+
+def test_a_record_comes_back_as_it_was(tmp_path):
+    for content in ("[gates]\n", "", "\0\n\r\n", "é😀", "\udc80\udcff"):
+        record = Trusted(path="/p/notyet.toml", content=content, compiled={"a": [1]}, at=5.5)
+        write_record(str(tmp_path), record)
+        assert read_record(str(tmp_path), "/p/notyet.toml") == record
+    assert os.listdir(tmp_path / "trust" / "p") == ["notyet.toml.json"]
+
+
+def test_what_is_not_there_is_not_known(tmp_path):
+    assert read_record(str(tmp_path), "/p/notyet.toml") is None
+    assert read_record(str(tmp_path), "/p/a\0b") is None
+    assert remove_record(str(tmp_path), "/p/notyet.toml") is False
+
+
+@pytest.mark.rule("N5")
+def test_without_a_home_there_are_no_records_not_even_those_that_lie_here(tmp_path, monkeypatch):
+    record = Trusted(path="/p", content="", compiled={}, at=1.0)
+    write_record(str(tmp_path), record)
+    monkeypatch.chdir(tmp_path)
+    assert os.path.exists(record_path("", "/p"))
+    assert (has_record(str(tmp_path), "/p"), has_record("", "/p")) == (True, False)
+    assert (read_record("", "/p"), remove_record("", "/p")) == (None, False)
+    with pytest.raises(OSError, match="there is no home folder"):
+        write_record("", record)
+
+
+def test_a_record_can_be_removed(tmp_path):
+    write_record(str(tmp_path), Trusted(path="/p", content="", compiled={}))
+    assert remove_record(str(tmp_path), "/p") is True
+    assert read_record(str(tmp_path), "/p") is None
+
+
+def test_a_record_that_cannot_be_put_in_its_place_leaves_nothing_behind(tmp_path):
+    place = Path(record_path(str(tmp_path), "/p/x"))
+    place.mkdir(parents=True)
+    with pytest.raises(OSError, match="irectory"):
+        write_record(str(tmp_path), Trusted(path="/p/x", content="", compiled={}))
+    assert os.listdir(place.parent) == ["x.json"]
+
+
+def test_a_text_is_read_whatever_its_bytes(tmp_path):
+    (tmp_path / "f").write_bytes(b"a\r\n\xff\0")
+    assert text_of(str(tmp_path / "f")) == "a\r\n\udcff\0"
+
+
+def test_records_lie_in_the_state_folder(monkeypatch):
+    assert state_folder({"XDG_STATE_HOME": "/s"}) == "/s/notyet"
+    monkeypatch.setenv("HOME", "nowhere")
+    assert state_folder({}) == ""
