@@ -20,8 +20,9 @@ Generated from the code by `make docs`. `notyet --help` shows all commands, and
 `notyet COMMAND --help` what stands here. What commands exit with is on a page of its own:
 [exit codes](exit-codes.md).
 
-Output is coloured on a terminal only, and not with `NO_COLOR` or `TERM=dumb`; what goes to a pipe
-or a file has no colours and no progress. Where there is `--json`, programs read that.
+Output is coloured on a terminal only (elsewhere too with `FORCE_COLOR`), and not with `NO_COLOR` or
+`TERM=dumb`; what goes to a pipe or a file has no progress.
+Where there is `--json`, programs read that.
 [`notyet completion`](#notyet-completion) lets your shell complete all of this.
 """
 

@@ -22,14 +22,14 @@ from notyet.run.sweep import sweep
 if TYPE_CHECKING:
     from notyet.core.verdict import Report
 
-SUMMARY = "ask the gates now, as a stop would"
+SUMMARY = "run the gates now, as a stop would"
 EXAMPLES = (
-    ("notyet check", "ask every gate that a stop of the main agent would meet"),
+    ("notyet check", "run every gate that a stop of the main agent would meet"),
     ("notyet check tests lint", "only these"),
     ("notyet check --as claude", "with the exact answer that Claude Code would get"),
     ("notyet check --event subagent_stop --agent-type coder", "as for a subagent of this type"),
     ("notyet check --payload stop.json", "as for what a host really sent"),
-    ("notyet check --answer 'tests=block:Mend the tests.'", "as if this gate had said so"),
+    ("notyet check --answer 'tests=block:Fix the tests.'", "as if this gate had said so"),
     ("notyet check --json", "for programs"),
 )
 _USAGE = _NOT_RUN = 2  # exit codes
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_answer,
         metavar="NAME=VERDICT[:WORDS]",
-        help="do not ask this gate: it says allow, block, halt, broken or exit:N",
+        help="do not run this gate: it says allow, block, halt, broken or exit:N",
     )
     parser.add_argument(
         "--timeout", type=_seconds, metavar="S", help="seconds that the host waits for an answer"
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError:
         return _refuse("this folder is gone; go to another one")
     if os.environ.get("NOTYET_INSIDE"):  # it would run itself, for ever (E11)
-        return _refuse("this runs inside a gate, and a gate does not ask the gates")
+        return _refuse("this runs inside a gate, and a gate does not run the gates")
     try:
         done = _rehearse(args, cwd)
     except NotyetError as error:

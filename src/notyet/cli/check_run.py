@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from notyet.run.drive import Progress
 
 VERDICTS = ("allow", "block", "halt", "broken", "exit")
-_HOW = "write it like tests=block:'Mend the tests.', tests=allow, tests=broken or tests=exit:3"
+_HOW = "write it like tests=block:'Fix the tests.', tests=allow, tests=broken or tests=exit:3"
 _MAX_EXIT = 255
 _NO_WORDS = "(answered by --answer)"
 _OTHERS_VARIABLES = frozenset({"NOTYET_SUPERVISED", "NOTYET_PROBE"})

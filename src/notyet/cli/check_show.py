@@ -23,7 +23,7 @@ _RESULTS = {
     "blocked": ("failed", "red"),
     "halted": ("halted", "red"),
     "problem": ("broken", "yellow"),
-    "not_asked": ("not asked", "dim"),
+    "not_asked": ("not run", "dim"),
 }
 _UNCHANGED = {
     "passed": "it passed on these files before",
@@ -117,7 +117,7 @@ class Show:
         self._table(done)
         unchanged = done.skipped_unchanged.items()
         rows = [(name, _UNCHANGED.get(why, why)) for name, why in unchanged]
-        self._list("a stop would not ask now:", rows)
+        self._list("a stop would skip now:", rows)
         apart = [(_named(gate, self._cwd), why) for gate, why in done.not_applying]
         self._list("not for this stop:", apart)
         self._notes(done)
@@ -162,17 +162,17 @@ class Show:
         words, colour = summary(done, done.decision)
         at_a_stop = _at_a_stop(done)
         if at_a_stop:
-            words = f"asked now, {words}"
+            words = f"run now, {words}"
         self._line(one_line(words, _MAX_NOTE), colour)
         if at_a_stop:
             self._line(one_line(at_a_stop, _MAX_NOTE), "yellow")
-        told = " by a stop that asks all" if at_a_stop else ""
+        told = " at a stop that runs all gates" if at_a_stop else ""
         text = ""
         if isinstance(verdict, Block):
-            self._line(f"The agent would be told{told}:")
+            self._line(f"The agent would read{told}:")
             text = verdict.prompt
         elif isinstance(verdict, Halt) and verdict.reason.strip():
-            self._line(f"Its user would be told{told}:")
+            self._line(f"Its user would read{told}:")
             text = verdict.reason
         for line in ["", *clean(text).splitlines()] if text else ():
             self._line(f"  {line}".rstrip())
@@ -197,14 +197,14 @@ def result(report: Report) -> tuple[str, str]:
     if report.observed and isinstance(report.answer, Block | Halt):
         return "would fail", "cyan"
     if report.failed_lightly:
-        return "failed, holds nobody", "yellow"
+        return "failed, does not block", "yellow"
     return _RESULTS.get(report.status, (report.status, "dim"))
 
 
 def _how(report: Report, done: Rehearsal) -> str:
     """Return what explains a result: the exit, the problem, or why the gate did not run."""
     if report.answer is None:
-        return "a gate before it holds" if done.decision.outcome != "skipped" else ""
+        return "a gate before it blocks" if done.decision.outcome != "skipped" else ""
     if report.gate in done.answered:
         return "--answer"
     if isinstance(report.answer, Problem):
@@ -233,16 +233,16 @@ def summary(done: Rehearsal, decision: Decision) -> tuple[str, str]:
     if decision.outcome == "passed":
         return "passed: the agent may stop", "green"
     if decision.outcome == "blocked":
-        return f"held: the agent is sent back by {decision.why}", "red"
+        return f"blocked: the agent would be sent back by {decision.why}", "red"
     if decision.outcome == "halted":
         names = listed([r.gate for r in decision.reports if isinstance(r.answer, Halt)])
-        return f"held: the agent's turn is ended by {names}", "red"
+        return f"halted: the agent's turn would be ended by {names}", "red"
     if decision.outcome == "failed_open":
-        return f"let go unchecked: {decision.why}", "yellow"
+        return f"NOT CHECKED: {decision.why}", "yellow"
     if decision.outcome == "observed":
         return f"passed: {decision.why}, but only observes", "green"
     if decision.outcome != "skipped":
-        return f"let go, {decision.outcome}: {decision.why}", "yellow"
+        return f"NOT PASSED: {decision.why}", "yellow"
     return _skipped(done, decision), "yellow"
 
 
@@ -251,7 +251,7 @@ def _at_a_stop(done: Rehearsal) -> str:
     decision = done.stop_decision or done.decision
     if decision.verdict == done.decision.verdict:
         return ""
-    unchanged = f"a stop now would not ask {listed([*done.skipped_unchanged])}"
+    unchanged = f"a stop now would skip {listed([*done.skipped_unchanged])}"
     if isinstance(decision.verdict, Allow):
         return f"{unchanged}: the agent may stop"
     return f"{unchanged}: {summary(done, decision)[0]}"
@@ -260,9 +260,9 @@ def _at_a_stop(done: Rehearsal) -> str:
 def _skipped(done: Rehearsal, decision: Decision) -> str:
     why, warnings = decision.why, listed(decision.warnings)
     if why == "ledger":
-        return f"a stop would let the agent go unchecked: {warnings}"
+        return f"NOT CHECKED: a stop would be allowed: {warnings}"
     if why != "no-gate":
-        return f"nothing was asked: {_NOT_RUN.get(why) or warnings or why}"
+        return f"nothing was run: {_NOT_RUN.get(why) or warnings or why}"
     if done.setup.gates or done.not_applying:
-        return "nothing was asked: no gate is for this stop"
-    return "nothing was asked: there are no gates here; to write some, run: notyet init"
+        return "nothing was run: no gate is for this stop"
+    return "nothing was run: there are no gates here; to write some, run: notyet init"

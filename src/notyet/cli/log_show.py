@@ -31,9 +31,9 @@ _MAX_TEXT = 2_000  # characters of a text in JSON about many stops
 _MAX_LOG = 64 << 20  # bytes that are read of a log
 _NAME = 10  # columns of a name on the page of one stop
 _MARKS = {"allowed": "✓", "blocked": "✗", "halted": "■", "problem": "!"}
-_NOT_RUN = {"remembered": "✓ remembered", "unchanged": "- unchanged", "not_asked": "- not asked"}
-_REMARKS = {"asking": "still being asked", "overridden": "then let go by the host"}
-_LOST = "lost: the process that asked its gates is gone"
+_NOT_RUN = {"remembered": "✓ remembered", "unchanged": "- unchanged", "not_asked": "- not run"}
+_REMARKS = {"asking": "still running", "overridden": "then allowed by the host"}
+_LOST = "lost: the process that ran its gates is gone"
 _SKIPPED = {
     "passed": "it had passed on the same files before",
     "unchanged": "no file had changed since the agent began",
@@ -77,7 +77,7 @@ def _brief(report: Report) -> str:
     if report.status in _NOT_RUN:
         return f"{gate} {_NOT_RUN[report.status]}"
     kind = f" {report.answer.kind}" if isinstance(report.answer, Problem) else ""
-    watched = " (watches)" if report.observed and report.status != "allowed" else ""
+    watched = " (observed)" if report.observed and report.status != "allowed" else ""
     return f"{gate} {_MARKS[report.status]}{kind} {age(report.seconds)}{watched}"
 
 
@@ -198,12 +198,12 @@ class _Page:
         remark = "" if past.outcome == "overridden" else _remark(past)
         self.fact("stop", f"{past.id}  {outcome}{f' ({remark})' if remark else ''}")
         if past.outcome == "overridden":
-            let_go = "the host let the agent go although it had been sent back"
+            let_go = "the host allowed the stop although the agent had been sent back"
             self.fact("", f"{let_go} ({past.count}/{past.limit})")
         took = "" if past.ended_at is None else f", took {age(past.ended_at - past.begun_at)}"
         self.fact("when", exactly(past.begun_at) + took)
         if past.why and past.why not in remark:
-            self.text("held by" if past.verdict == "block" else "why", past.why)
+            self.text("blocker" if past.verdict == "block" else "why", past.why)
         said = [text for report in past.reports for text in _said(report)]
         if past.reason and past.reason not in {past.prompt, *said}:
             self.text("reason", past.reason)
@@ -287,8 +287,8 @@ def _how(report: Report) -> str:
         report.exit,
         reason if reason != said else "",
         said if report.status == "problem" else "",
-        "only watches" if report.observed else "",
-        "held the agent" if report.held else "",
+        "only observes" if report.observed else "",
+        "blocked the agent" if report.held else "",
         f"on {report.workspace}" if report.workspace else "",
         report.matched,
         report.warning,

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from notyet.ledger.stops import Ledger
 
 _HEAD = (
-    "GATE", "ASKED", "SPARED", "BLOCKED", "HALTED", "BROKEN", "P50", "P95", "IN ALL", "MENDED",
+    "GATE", "RUNS", "SKIPPED", "BLOCKED", "HALTED", "BROKEN", "P50", "P95", "IN ALL", "FIXED",
     "WORTH IT?",
 )  # fmt: skip
-_WATCHING = {"GATE": "WATCHING", "BLOCKED": "WOULD BLOCK", "HALTED": "WOULD HALT"}
-_LEFT = ("GATE", "WATCHING", "MENDED", "WORTH IT?")  # columns aligned to the left
+_WATCHING = {"GATE": "OBSERVING", "BLOCKED": "WOULD BLOCK", "HALTED": "WOULD HALT"}
+_LEFT = ("GATE", "OBSERVING", "FIXED", "WORTH IT?")  # columns aligned to the left
 _FEW = 10  # answers, below which a share says little
 _FEW_BLOCKS = 5
 _OFTEN = 0.5  # of the blocks led to a pass
@@ -51,7 +51,7 @@ def show_stats(
         if gates:
             _print_table(gates)
     if not found.gates:
-        print("no gate was asked\n")
+        print("no gate was run\n")
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in found.outcomes.items())
     print(f"{'1 stop' if found.stops == 1 else f'{found.stops:,} stops'}{where}: {outcomes}")
     print(f"from {exactly(found.first_at)} to {exactly(found.last_at)}")
@@ -64,7 +64,7 @@ def _print_table(gates: list[GateStats]) -> None:
     """Print gates that all watch or all block, without the columns that none of them needs."""
     watches = gates[0].watches
     left_out = set() if any(gate.halted for gate in gates) else {"HALTED"}
-    left_out |= {"MENDED"} if watches else set()
+    left_out |= {"FIXED"} if watches else set()
     shown = [at for at, name in enumerate(_HEAD) if name not in left_out]
     names = [_WATCHING.get(_HEAD[at], _HEAD[at]) if watches else _HEAD[at] for at in shown]
     rows = [[_row(gate)[at] for at in shown] for gate in gates]
@@ -77,7 +77,7 @@ def _print_table(gates: list[GateStats]) -> None:
 def _row(gate: GateStats) -> tuple[str, ...]:
     broken = str(gate.problems)
     if gate.problems and not gate.watches:
-        parts = ((gate.held, "held"), (gate.failed_open, "let go"))
+        parts = ((gate.held, "blocked"), (gate.failed_open, "allowed"))
         broken = ", ".join(f"{count} {word}" for count, word in parts if count)
     share = f"{gate.led_to_pass}/{gate.sent_back}" if gate.sent_back else "-"
     if gate.sent_back >= _FEW_BLOCKS:
@@ -101,15 +101,15 @@ def verdict(gate: GateStats) -> str:
     """Return in plain words whether a gate is worth its time, as far as the numbers say."""
     asked = gate.asked
     if not asked:
-        return "never asked: nothing changed" if gate.spared else "never asked"
+        return "never run: nothing changed" if gate.spared else "never run"
     if asked < _FEW:
-        return f"too early to say: asked {asked} times" if asked > 1 else "too early: asked once"
+        return f"too early to say: run {asked} times" if asked > 1 else "too early: run once"
     if gate.problems / asked >= _BROKEN:
-        return f"broken in {100 * gate.problems / asked:.0f}% of its questions: look at it"
+        return f"broken in {100 * gate.problems / asked:.0f}% of its runs: look at it"
     cost = f"costs {age(gate.p50)} each"
     if gate.watches:
         times = f"{gate.stopped} times" if gate.stopped != 1 else "once"
-        return f"only watches; would have {_stopped(gate)} {times}, {cost}"
+        return f"only observes; would have {_stopped(gate)} {times}, {cost}"
     if gate.stopped or gate.held:
         return _worth(gate)
     slow = gate.p50 >= _SLOW
@@ -121,13 +121,13 @@ def _worth(gate: GateStats) -> str:
     each = age(gate.seconds / (gate.stopped + gate.held))
     if not gate.sent_back:
         if gate.halted:
-            return f"{_stopped(gate)}, once per {each} of asking"
-        return "blocked, but never sent anybody back: see limits"
+            return f"{_stopped(gate)}, once per {each} of running"
+        return "blocked, but never sent an agent back: see limits"
     if gate.sent_back < _FEW_BLOCKS:
-        return f"few blocks so far; one per {each} of asking"
+        return f"few blocks so far; one per {each} of running"
     if gate.led_to_pass / gate.sent_back >= _OFTEN:
-        return f"yes: its blocks are mended, one per {each} of asking"
-    return "its blocks are rarely mended in the same turn: is its message clear?"
+        return f"yes: its blocks are fixed, one per {each} of running"
+    return "its blocks are rarely fixed in the same turn: is its message clear?"
 
 
 def _stopped(gate: GateStats) -> str:

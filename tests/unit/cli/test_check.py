@@ -1,4 +1,4 @@
-"""`notyet check`: the gates are asked now, as a stop would ask them."""
+"""`notyet check`: the gates are run now, as a stop would ask them."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def test_a_failing_gate_exits_with_1_and_shows_what_the_agent_would_read(check, 
     assert done.code == 1
     assert "failed" in rows(done.out)["bad"]
     assert "exit 1" in rows(done.out)["bad"]
-    assert "held: the agent is sent back by bad" in done.out
+    assert "blocked: the agent would be sent back by bad" in done.out
     assert "  notyet: a check failed (send-back 1 of 3).\n" in done.out
     assert "    it is broken\n" in done.out
 
@@ -61,8 +61,8 @@ def test_a_gate_that_ends_the_turn_exits_with_1(check, tmp_path):
     text = gate("""echo '{"decision": "halt", "reason": "no more"}'""")
     done = check(new_project(tmp_path / "p", text))
     assert done.code == 1
-    assert "held: the agent's turn is ended by g" in done.out
-    assert done.out.endswith("Its user would be told:\n\n  no more\n")
+    assert "halted: the agent's turn would be ended by g" in done.out
+    assert done.out.endswith("Its user would read:\n\n  no more\n")
 
 
 def test_a_broken_gate_exits_with_0_and_says_that_nothing_was_checked(check, tmp_path):
@@ -71,7 +71,7 @@ def test_a_broken_gate_exits_with_0_and_says_that_nothing_was_checked(check, tmp
     assert "broken" in rows(done.out)["g"]
     assert "cannot start" in rows(done.out)["g"]
     assert "! gate g cannot_start: " in done.out
-    assert done.out.endswith("let go unchecked: g gave no answer\n")
+    assert done.out.endswith("NOT CHECKED: g gave no answer\n")
 
 
 def test_a_broken_gate_that_blocks_exits_with_1(check, tmp_path):
@@ -89,8 +89,8 @@ def test_an_observing_gate_exits_with_0(check, tmp_path):
 def test_a_stage_that_is_not_reached_is_shown(check, tmp_path):
     text = FAILING + '[gates.later]\nrun = "true"\nslow = true\n'
     done = check(new_project(tmp_path / "p", text))
-    assert "not asked" in rows(done.out)["later"]
-    assert "a gate before it holds" in rows(done.out)["later"]
+    assert "not run" in rows(done.out)["later"]
+    assert "a gate before it blocks" in rows(done.out)["later"]
 
 
 def test_gates_for_others_are_named_with_the_reason(check, tmp_path):
@@ -104,7 +104,7 @@ def test_gates_for_others_are_named_with_the_reason(check, tmp_path):
     done = check(folder, "--agent-type", "reviewer")
     assert done.code == 0
     assert "no pattern fits (coder)" in done.out
-    assert done.out.endswith("nothing was asked: no gate is for this stop\n")
+    assert done.out.endswith("nothing was run: no gate is for this stop\n")
 
 
 def test_only_named_gates_are_asked(check, tmp_path):
@@ -120,7 +120,7 @@ def test_a_named_gate_that_is_not_asked_exits_with_2(check, tmp_path):
     done = check(folder, "g")
     assert (done.code, check(folder, "ok", "g").code) == (2, 2)
     assert "g (notyet.toml:" in done.out
-    assert "nothing was asked: no gate is for this stop" in done.out
+    assert "nothing was run: no gate is for this stop" in done.out
     assert check(folder).code == 0
     failing = new_project(tmp_path / "q", FAILING + gate("true", **{"for": "subagents"}))
     assert check(failing, "bad", "g").code == 1
@@ -160,7 +160,7 @@ def test_a_file_that_nobody_trusts_is_not_asked_and_said(check, tmp_path):
     done = check(new_project(tmp_path / "p", PASSING, trusted=False))
     assert done.code == 2
     assert "is not trusted; run: notyet trust" in done.out
-    assert done.out.endswith("nothing was asked: nobody trusted these gates yet\n")
+    assert done.out.endswith("nothing was run: nobody trusted these gates yet\n")
     assert not (tmp_path / "p" / "ran").exists()
 
 
@@ -174,7 +174,7 @@ def test_a_switch_lets_go_and_is_named(check, tmp_path, monkeypatch):
     monkeypatch.setenv("NOTYET_DISABLE", "1")
     done = check(new_project(tmp_path / "p", FAILING))
     assert done.code == 2
-    assert "nothing was asked: " in done.out
+    assert "nothing was run: " in done.out
     assert "NOTYET_DISABLE" in done.out
 
 
@@ -246,7 +246,7 @@ def test_a_supervisor_around_us_changes_nothing(check, tmp_path, monkeypatch):
 def test_limits_of_nothing_let_go_and_say_so(check, tmp_path):
     done = check(new_project(tmp_path / "p", "[limits]\nmax_blocks = 0\n" + FAILING))
     assert done.code == 0
-    assert "let go, capped: bad still blocks; 0 of 0 send-backs used" in done.out
+    assert "NOT PASSED: bad still blocks; 0 of 0 send-backs used" in done.out
 
 
 def test_a_file_that_cannot_be_read_is_said(check, tmp_path):
@@ -255,7 +255,7 @@ def test_a_file_that_cannot_be_read_is_said(check, tmp_path):
     done = check(folder)
     assert done.code == 2
     assert "! " in done.out
-    assert done.out.endswith("nothing was asked: there is no file that can be read\n")
+    assert done.out.endswith("nothing was run: there is no file that can be read\n")
 
 
 def test_a_stop_without_a_session_is_not_asked_about(check, tmp_path):
@@ -263,7 +263,7 @@ def test_a_stop_without_a_session_is_not_asked_about(check, tmp_path):
     (tmp_path / "sent.json").write_text(json.dumps(payload("claude", folder, session_id="")))
     done = check(folder, "--payload", tmp_path / "sent.json")
     assert done.code == 2
-    assert "nothing was asked: the event has no session_id\n" in done.out
+    assert "nothing was run: the event has no session_id\n" in done.out
 
 
 def test_a_command_that_cannot_hold_anybody_is_shown_as_such(check, tmp_path):
@@ -274,7 +274,7 @@ def test_a_command_that_cannot_hold_anybody_is_shown_as_such(check, tmp_path):
     trust(file, "conclaude")
     done = check(folder, "--as", "conclaude", "--event", "subagent_stop")
     assert done.code == 0
-    assert "failed, holds nobody" in done.out
+    assert "failed, does not block" in done.out
 
 
 def test_a_fault_of_ours_is_not_hidden(check, tmp_path, monkeypatch):
@@ -350,7 +350,7 @@ def test_gates_that_a_stop_would_spare_are_asked_and_named(check, git_project, t
     folder = new_project(Path(git_project), CHANGED.format(ran=ran))
     assert "a stop would not ask" not in check(folder).out
     done = check(folder)
-    assert "a stop would not ask now:\n  tests  it passed on these files before\n" in done.out
+    assert "a stop would skip now:\n  tests  it passed on these files before\n" in done.out
     assert ran.read_text() == "ran\nran\n"
     (folder / "file.txt").write_text("two\n")
     assert "a stop would not ask" not in check(folder).out
@@ -436,7 +436,7 @@ def test_an_answer_stands_in_for_the_gate(check, tmp_path):
         ("ok=halt:enough", 1, "enough"),
         ("ok=halt", 1, "ended by ok"),
         ("ok=broken:no disk", 0, "gate ok crashed: no disk (if_broken = allow)"),
-        ("ok=broken", 0, "let go unchecked"),
+        ("ok=broken", 0, "NOT CHECKED"),
         ("ok=exit:0", 0, "passed: the agent may stop"),
         ("ok=exit:3", 1, "It exited with code 3 and said nothing."),
         ("ok=exit:127", 0, "cannot_start"),

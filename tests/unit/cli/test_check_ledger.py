@@ -54,7 +54,7 @@ def test_a_ledger_that_cannot_be_used_lets_go_as_in_the_hook_and_nobody_is_asked
     assert not ran.exists()
     done = check(folder)
     assert done.code == 2
-    assert done.out.startswith("a stop would let the agent go unchecked: ledger ")
+    assert done.out.startswith("NOT CHECKED: a stop would be allowed: ledger ")
     assert done.err == ""
 
 
@@ -65,7 +65,7 @@ def test_a_ledger_from_the_future_is_left_alone(check, git_project):
         db.execute("PRAGMA user_version = 999")
     done = check(folder)
     assert done.code == 2
-    assert "a stop would let the agent go unchecked" in done.out
+    assert "NOT CHECKED: a stop would be allowed" in done.out
     assert "upgrade notyet" in done.out
 
 

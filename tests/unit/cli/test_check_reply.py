@@ -136,8 +136,8 @@ def test_what_came_of_asking_and_what_a_stop_would_do_are_both_said(check, git_p
     file.write_text(json.dumps(payload("claude", folder)))
     done = check(folder, "--payload", file, "--as", "claude")
     assert done.code == 1
-    assert "asked now, held: the agent is sent back by a\n" in done.out
-    assert "a stop now would not ask a: the agent may stop\n" in done.out
+    assert "run now, blocked: the agent would be sent back by a\n" in done.out
+    assert "a stop now would skip a: the agent may stop\n" in done.out
     assert "stdout: (nothing)" in done.out
 
 

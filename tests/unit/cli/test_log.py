@@ -112,7 +112,7 @@ def test_every_way_that_a_report_can_end_has_its_mark(capsys, here):
     ]
     decided(here, "halted", reports, Halt("no"), why="a")
     line = shown(capsys)[1].splitlines()[1]
-    assert "a ■ 1.0s, b ! timeout 10s, c - unchanged, d - not asked, e ✗ 2.0s (watches); a" in line
+    assert "a ■ 1.0s, b ! timeout 10s, c - unchanged, d - not run, e ✗ 2.0s (observed); a" in line
 
 
 def test_a_gate_that_only_watches_is_marked_as_such_whatever_it_would_have_done(capsys, here):
@@ -121,7 +121,7 @@ def test_a_gate_that_only_watches_is_marked_as_such_whatever_it_would_have_done(
     decided(here, "observed", reports)
     line = shown(capsys)[1].splitlines()[1]
     assert line.endswith(
-        "w ✗ 0.0s (watches), w ■ 0.0s (watches), w ! timeout 0.0s (watches), w ✓ 0.0s"
+        "w ✗ 0.0s (observed), w ■ 0.0s (observed), w ! timeout 0.0s (observed), w ✓ 0.0s"
     )
 
 
@@ -138,10 +138,10 @@ def test_a_send_back_after_which_nothing_came_is_shown_as_such(capsys, here):
     assert "sent back 1/3, no stop since" in shown(capsys)[1]
     decided(here, "passed", turn_id="t2")
     out = shown(capsys)[1]
-    assert "overridden  then let go by the host" in out
+    assert "overridden  then allowed by the host" in out
     page = shown(capsys, "1")[1]
     assert "stop      1  overridden" in page
-    assert "the host let the agent go although it had been sent back (1/3)" in page
+    assert "the host allowed the stop although the agent had been sent back (1/3)" in page
     assert "1 overridden" in shown(capsys, "--stats")[1]
 
 
@@ -285,8 +285,8 @@ def test_how_each_gate_ended_is_said_in_words(capsys, here):
     out = shown(capsys, "1")[1]
     assert "remembered  0.0s  it had passed on the same files before" in out
     assert "unchanged   0.0s  no file had changed since the agent began" in out
-    assert "timeout; after 10 s; held the agent; on ssh://h/p" in out
-    assert "only watches; coder" in out
+    assert "timeout; after 10 s; blocked the agent; on ssh://h/p" in out
+    assert "only observes; coder" in out
     assert "d said (and wants it hidden):\n  a note" in out
     assert "agent     a9 (coder, m1)" in out
     assert "host      claude 2.1" in out
@@ -441,7 +441,7 @@ def test_a_stop_that_is_still_asked_is_shown_as_such(capsys, here):
     ledger = Ledger()
     begun = ledger.begin(stop(cwd=str(here)))
     assert "asking" in shown(capsys)[1]
-    assert "still being asked" in shown(capsys, str(begun.stop))[1]
+    assert "still running" in shown(capsys, str(begun.stop))[1]
 
 
 def test_no_text_in_a_line_of_json_is_long_but_all_is_there_for_one_stop(capsys, here):
@@ -479,9 +479,9 @@ def test_a_stop_whose_asker_was_killed_is_lost_wherever_it_is_shown(capsys, here
     alive = ledger.begin(stop(cwd=str(here), session_id="alive"))
     lost, asking = shown(capsys)[1].splitlines()[1:]
     assert "skipped" in lost
-    assert lost.endswith("lost: the process that asked its gates is gone")
-    assert asking.endswith("still being asked")
-    assert "stop      1  skipped (lost: the process that asked" in shown(capsys, "1")[1]
+    assert lost.endswith("lost: the process that ran its gates is gone")
+    assert asking.endswith("still running")
+    assert "stop      1  skipped (lost: the process that ran" in shown(capsys, "1")[1]
     known = json.loads(shown(capsys, "1", "--json")[1])
     assert (known["outcome"], known["why"]) == ("skipped", "lost")
     assert "2 stops in" in shown(capsys, "--stats")[1]

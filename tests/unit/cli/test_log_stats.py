@@ -18,43 +18,43 @@ def stats(**fields):
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"asked": 0}, "never asked"),
-        ({"asked": 0, "unchanged": 3}, "never asked: nothing changed"),
-        ({"asked": 1}, "too early: asked once"),
-        ({"asked": 9, "blocked": 9}, "too early to say: asked 9 times"),
-        ({"held": 5, "failed_open": 15}, "broken in 20% of its questions: look at it"),
+        ({"asked": 0}, "never run"),
+        ({"asked": 0, "unchanged": 3}, "never run: nothing changed"),
+        ({"asked": 1}, "too early: run once"),
+        ({"asked": 9, "blocked": 9}, "too early to say: run 9 times"),
+        ({"held": 5, "failed_open": 15}, "broken in 20% of its runs: look at it"),
         ({}, "never blocked, costs 2.0s each"),
         ({"p50": 45.0}, "never blocked, and costs 45s each: is it needed at every stop?"),
         (
             {"watches": True, "blocked": 7},
-            "only watches; would have blocked 7 times, costs 2.0s each",
+            "only observes; would have blocked 7 times, costs 2.0s each",
         ),
-        ({"watches": True}, "only watches; would have blocked 0 times, costs 2.0s each"),
+        ({"watches": True}, "only observes; would have blocked 0 times, costs 2.0s each"),
         (
             {"watches": True, "halted": 1},
-            "only watches; would have ended the turn once, costs 2.0s each",
+            "only observes; would have ended the turn once, costs 2.0s each",
         ),
-        ({"halted": 5, "seconds": 200.0}, "ended the turn, once per 40s of asking"),
+        ({"halted": 5, "seconds": 200.0}, "ended the turn, once per 40s of running"),
         (
             {"halted": 1, "blocked": 4, "seconds": 200.0},
-            "blocked or ended the turn, once per 40s of asking",
+            "blocked or ended the turn, once per 40s of running",
         ),
         (
             {"held": 10, "sent_back": 10, "led_to_pass": 9, "seconds": 200.0},
-            "yes: its blocks are mended, one per 20s of asking",
+            "yes: its blocks are fixed, one per 20s of running",
         ),
-        ({"blocked": 3}, "blocked, but never sent anybody back: see limits"),
+        ({"blocked": 3}, "blocked, but never sent an agent back: see limits"),
         (
             {"blocked": 4, "sent_back": 4, "seconds": 200.0},
-            "few blocks so far; one per 50s of asking",
+            "few blocks so far; one per 50s of running",
         ),
         (
             {"blocked": 10, "sent_back": 10, "led_to_pass": 9, "seconds": 200.0},
-            "yes: its blocks are mended, one per 20s of asking",
+            "yes: its blocks are fixed, one per 20s of running",
         ),
         (
             {"blocked": 10, "sent_back": 10, "led_to_pass": 2},
-            "its blocks are rarely mended in the same turn: is its message clear?",
+            "its blocks are rarely fixed in the same turn: is its message clear?",
         ),
     ],
 )
@@ -86,10 +86,10 @@ def test_every_gate_has_a_line_and_all_outcomes_a_sum(capsys, tmp_path):
         Decision(verdict=Allow(), outcome="skipped", why="unchanged", turn=1, reports=(spared,)),
     )
     head, *lines = shown(capsys).splitlines()
-    assert head.split()[:5] == ["GATE", "ASKED", "SPARED", "BLOCKED", "BROKEN"]
+    assert head.split()[:5] == ["GATE", "RUNS", "SKIPPED", "BLOCKED", "BROKEN"]
     rows = {line.split()[0]: line for line in lines[:2]}
     assert rows["tests"].split()[1:5] == ["12", "0", "6", "0"]
-    assert "6/6 (100%)  yes: its blocks are mended, one per" in rows["tests"]
+    assert "6/6 (100%)  yes: its blocks are fixed, one per" in rows["tests"]
     assert rows["lint"].split()[1:3] == ["12", "1"]
     assert lines[3] == "13 stops: 6 blocked, 6 passed, 1 skipped"
     assert lines[4].startswith("from 20")
@@ -118,7 +118,7 @@ def test_stops_without_any_gate_are_counted_too(capsys):
     ledger = Ledger()
     ledger.skip(stop(), Decision(verdict=Allow(), outcome="skipped", why="off"))
     out = shown(capsys)
-    assert "no gate was asked" in out
+    assert "no gate was run" in out
     assert "1 stop: 1 skipped" in out
 
 
@@ -144,9 +144,9 @@ def test_problems_that_held_and_those_that_let_go_are_told_apart(capsys):
     asked(ledger, "strict", [crash, Allow()] * 6, if_broken="block")
     asked(ledger, "lenient", [crash])
     rows = {line.split()[0]: line for line in shown(capsys).splitlines()[1:3]}
-    assert "  6 held  " in rows["strict"]
+    assert "  6 blocked  " in rows["strict"]
     assert " 6/6 (100%) " in rows["strict"]
-    assert "  1 let go  " in rows["lenient"]
+    assert "  1 allowed  " in rows["lenient"]
     known = [json.loads(line) for line in shown(capsys, "--json").splitlines()]
     counts = {one["gate"]: (one["held"], one["failed_open"]) for one in known[:2]}
     assert counts == {"strict": (6, 0), "lenient": (0, 1)}
@@ -161,7 +161,7 @@ def test_a_problem_at_a_stop_that_sent_nobody_back_has_held_nobody(capsys):
     assert outcomes == ["blocked", "blocked", "capped", "capped", "capped"]
     (row, _) = (json.loads(line) for line in shown(capsys, "--json").splitlines())
     assert (row["held"], row["failed_open"]) == (2, 3)
-    assert "  2 held, 3 let go  " in shown(capsys)
+    assert "  2 blocked, 3 allowed  " in shown(capsys)
 
 
 def test_gates_that_only_watch_have_a_table_of_their_own(capsys):
@@ -171,13 +171,13 @@ def test_gates_that_only_watch_have_a_table_of_their_own(capsys):
     head, real, blank, other, watching, *_ = shown(capsys).splitlines()
     assert (head.split()[0], real.split()[0], blank) == ("GATE", "t", "")
     assert other.split()[:8] == [
-        "WATCHING", "ASKED", "SPARED", "WOULD", "BLOCK", "WOULD", "HALT", "BROKEN",
+        "OBSERVING", "RUNS", "SKIPPED", "WOULD", "BLOCK", "WOULD", "HALT", "BROKEN",
     ]  # fmt: skip
     assert watching.split()[:6] == ["w", "3", "0", "1", "1", "1"]
-    assert "MENDED" not in other
+    assert "FIXED" not in other
 
 
 def test_a_filter_that_cuts_off_the_pass_does_not_change_what_was_mended(capsys):
     asked(Ledger(), "t", [Block("x"), Allow()] * 10)
     for argv in ([], ["--outcome", "blocked"]):
-        assert "10/10 (100%)  yes: its blocks are mended" in shown(capsys, *argv)
+        assert "10/10 (100%)  yes: its blocks are fixed" in shown(capsys, *argv)
