@@ -32,7 +32,7 @@ def projects_files(
 
     The arguments are those of `load`. Return None also if notyet may be switched off.
     """
-    if only or workspace or not cwd or TABLE[host].reads_files:
+    if only or workspace or not cwd or (host in TABLE and TABLE[host].reads_files):
         return None
     state = state_folder(environ)
     if may_be_off(environ) or user_file(environ):

@@ -80,7 +80,7 @@ def load(
     else:
         _add_native(loaded, cwd, project, environ)
     # Files that the host runs itself are left to it (J8).
-    read_for = _readable() if agent else (host,) if TABLE[host].reads_files else ()
+    read_for = _readable(host, agent)
     left_to = host_named(agent or host).runs if (agent or host) in TABLE else ()
     if not is_remote(workspace):
         for name in dict.fromkeys((*read_for, *loaded.read_hosts)):
@@ -94,7 +94,10 @@ def load(
     return loaded.setup(event)
 
 
-def _readable() -> tuple[str, ...]:
+def _readable(host: str, agent: str) -> tuple[str, ...]:
+    """Return the hosts whose files are read, besides those that `[read]` adds."""
+    if not agent:
+        return (host,) if host in TABLE and TABLE[host].reads_files else ()
     from notyet.hosts.files import READABLE
 
     return READABLE

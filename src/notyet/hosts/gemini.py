@@ -14,6 +14,7 @@ HOST = Host(
     tested="0.61.0",
     stops={"AfterAgent": "agent"},
     starts={},
+    has_context=False,
     failures=(),  # a failed model call ends the turn without an event
     # `prompt_response` joins all answers of the turn: the transcript has the last one.
     fields={"turn_id": (), "last_message": ()},

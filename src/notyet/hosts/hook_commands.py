@@ -103,6 +103,8 @@ def starters(
     """Return a starter for every command that the host would run at a start, in its order."""
     host = host_named(speaks)
     found: list[Starter] = []
+    if not host.has_context:
+        return found
     for path, event, matcher, handler in _commands(host, settings, host.starts, complain):
         if handler.get("async") is True:
             complain(path, "an async hook is not run at a start: nobody would wait for its words")

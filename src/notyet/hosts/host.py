@@ -66,6 +66,7 @@ class Host:
     longest_context = 9_000
     measured_in = "characters"  # or "utf-8" bytes, or "utf-16" units
     has_notes = True  # shows `systemMessage` to its user; else notes go to stderr
+    has_context = True  # a start may add context, so that start hooks make sense (F13)
     halts = True  # `continue: false` ends the turn
 
     # Its files. Scopes are user, project, local and above (the project or a folder above it).

@@ -29,7 +29,7 @@ HOST = Host(
     program="mux",
     tested="0.24.0",
     has_notes=False,
-    starts={},
+    has_context=False,
     files=(
         _either("user", "settings.json", "mux"),
         _either("project", "settings.json", "mux"),

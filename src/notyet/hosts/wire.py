@@ -154,8 +154,9 @@ def write_reply(
 
 def write_context(host: Host, text: str, event: StartEvent) -> Reply:
     """Put a text before a starting agent's first request; nothing where a host cannot."""
-    name = host.start_name(event.scope)
-    return Reply(stdout=dumps(added_context(host, text, name)) if name else host.silence)
+    if not host.has_context:
+        return Reply(stdout=host.silence)
+    return Reply(stdout=dumps(added_context(host, text, host.start_name(event.scope))))
 
 
 def added_context(host: Host, text: str, event_name: str) -> dict[str, Any]:
