@@ -1,58 +1,69 @@
-"""`notyet status`: am I gated here, now? By which gates and hosts, and what keeps them from it."""
+"""`notyet status`: are agents checked here? By which gates and hosts, and what is wrong."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from notyet import __version__
 from notyet.cli.about_event import add_event_options
 from notyet.cli.ending import ended_in_order
+from notyet.cli.moments import age, when
+from notyet.cli.status_why import explain
+from notyet.cli.streams import json_line
+from notyet.cli.terminal import Style, outcome_cell, table, waiting, width
+from notyet.config.files import root_of
+from notyet.config.load import NO_LOOK, load
+from notyet.core.remote import remote_from
+from notyet.core.text import visible
+from notyet.hosts import host_named
 from notyet.install import HOSTS
+from notyet.ledger.stops import Ledger
+from notyet.status.answer import answer_of
+from notyet.status.fault import is_bad
+from notyet.status.hosts import look_at, not_found, without_unused
+from notyet.status.overview import caps_here, gates_here, lately, limits_here, near
+from notyet.status.own import own_faults
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Sequence
 
+    from notyet.cli.terminal import Cell
     from notyet.config.settings import Setup
-    from notyet.status.faults.fault import Fault
+    from notyet.status.fault import Fault
     from notyet.status.hosts import HostStatus
-    from notyet.status.lately import Lately
+    from notyet.status.overview import GateHere
 
-SUMMARY = "am I gated here, now? and if not, what is wrong"
+SUMMARY = "are agents checked here? and if not, what is wrong"
 EXAMPLES = (
-    ("notyet status", "am I gated here, now?"),
+    ("notyet status", "are agents checked here?"),
     ("notyet status codex", "only Codex"),
     ("notyet status --why", "which gates a stop would meet now, and why not the others"),
     ("notyet status --why --agent-type coder", "the same for a subagent of this type"),
     ("notyet status --why --payload stop.json", "the same for what a host really sent"),
-    ("notyet status --ask", "really ask the gates, as each host would"),
+    ("notyet status --ask", "run the gates, as each host would"),
     ("notyet status --json", "everything for programs"),
 )
-_OF_THE_STOP = (
-    "as_host",
-    "event",
-    "agent_type",
-    "agent_id",
-    "agent_name",
-    "payload",
-    "workspace",
-)
+_ABOUT_STOP = ("as_host", "event", "agent_type", "agent_id", "agent_name", "payload", "workspace")
+_ANSWERS = {"yes": "green", "perhaps": "yellow", "no": "red"}
+_LEVELS = {"fault": "red", "warning": "yellow", "note": "dim"}
+_INDENT = "  "
+_LABEL = 10  # columns of the word at the start of a line
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
+    hosts = tuple(HOSTS)
     parser.add_argument(
-        "host", nargs="?", metavar="HOST", choices=tuple(HOSTS), help=f"only {' or '.join(HOSTS)}"
+        "host", nargs="?", metavar="HOST", choices=hosts, help=f"only {' or '.join(hosts)}"
     )
     parser.add_argument("--json", action="store_true", help="for programs")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--ask", action="store_true", help="really ask the gates, instead of naming them"
-    )
+    what.add_argument("--ask", action="store_true", help="run the gates, instead of naming them")
     what.add_argument(
         "--why", action="store_true", help="for one stop: which gates apply, and why the others not"
     )
@@ -60,136 +71,214 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look at everything; exit 0 if agents are gated, and nothing keeps a gate from it."""
+    """Look at everything; exit 0 if agents are checked and nothing keeps a gate from working."""
     cwd = os.getcwd()
-    is_about_a_stop = any(getattr(args, name) is not None for name in _OF_THE_STOP)
-    if args.why or (is_about_a_stop and not args.ask):
-        from notyet.cli.status_why import explain
-
+    is_about_stop = any(getattr(args, name) is not None for name in _ABOUT_STOP)
+    if args.why or (is_about_stop and not args.ask):
         return explain(args, cwd)
-    if is_about_a_stop:
+    if is_about_stop:
         print("notyet status: options about a stop are for --why", file=sys.stderr)
         return 2
-    return _everything(args, cwd)
-
-
-class Found:
-    """All that was looked at, for those who print it."""
-
-    def __init__(self, cwd: str, own: list[Fault], hosts: list[HostStatus], setup: Setup) -> None:
-        from notyet.status.faults.fault import is_bad
-        from notyet.status.gated import answered, caps_here, gates_here, limits_here
-
-        self.cwd, self.own, self.hosts = cwd, own, hosts
-        wired = {s.host: s.setup for s in hosts if s.registrations and s.setup is not None}
-        self.setups: Mapping[str, Setup] = wired or {hosts[0].host: setup}
-        self.answer = answered(own, hosts, setup)
-        self.gates = gates_here(self.setups)
-        self.limits = limits_here(next(iter(self.setups.values())), os.environ)
-        self.caps = caps_here(status for status in hosts if status.registrations)
-        self.faults = [*own, *(found for status in hosts for found in status.faults)]
-        self.is_well = self.answer.is_gated and not is_bad(self.faults)
-        self.variables = sorted(name for name in os.environ if name.startswith("NOTYET_"))
-        self.lately = self._lately()
-
-    def _lately(self) -> Lately:
-        from notyet.config.files import root_of
-        from notyet.ledger.stops import Ledger
-        from notyet.status.lately import looked_into
-
-        ledger = Ledger(patience=1.0, mends=False)
-        caps = {status.host: status.cap for status in self.hosts}
-        place = root_of(os.path.realpath(self.cwd))
-        try:
-            return looked_into(ledger, place, time.time(), self.setups, caps)
-        finally:
-            ledger.close()
-
-
-def _everything(args: argparse.Namespace, cwd: str) -> int:
     with ended_in_order():
         hosts = _hosts(args, cwd)
-    own, setup = _own(cwd, hosts)
-    found = Found(cwd, own, hosts, setup)
+    found = Found(cwd, hosts)
     if args.json:
-        from notyet.cli.streams import json_line
-
-        print(json_line(_plain(found)))
+        print(json_line(found.plain()))
     else:
-        from notyet.cli.status_show import Show
-
-        Show(sys.stdout).all(found)
+        _Screen().show(found)
     return 0 if found.is_well else 1
 
 
 def _hosts(args: argparse.Namespace, cwd: str) -> list[HostStatus]:
-    from notyet.status.hosts import named, with_others
-
-    if args.host:
-        return [named(_looked_at(args.host, args, cwd))]
-    return with_others(_looked_at(host, args, cwd) for host in HOSTS)
-
-
-def _looked_at(host: str, args: argparse.Namespace, cwd: str) -> HostStatus:
-    from notyet.cli.terminal import waiting
-    from notyet.install import host_named
-    from notyet.status.hosts import look_and_ask, look_at
-
-    title = host_named(host).TITLE
-    if args.ask:
-        with waiting(f"asking the gates as {title} would ..."):
-            return look_and_ask(host, cwd, os.environ)
-    with waiting(f"looking at {title} ..."):
-        return look_at(host, cwd, os.environ)
+    found = []
+    for host in [args.host] if args.host else HOSTS:
+        title = host_named(host).title
+        words = f"running the gates as {title} would ..." if args.ask else f"looking at {title} ..."
+        with waiting(words):
+            found.append(look_at(host, cwd, os.environ, is_asked=args.ask))
+    return [not_found(found[0])] if args.host else without_unused(found)
 
 
-def _own(cwd: str, hosts: list[HostStatus]) -> tuple[list[Fault], Setup]:
-    from notyet.config.load import NO_LOOK, load
-    from notyet.status.own import once_asked, own_faults
+class Found:
+    """All that was found, for people and for programs."""
 
-    host = next((status.host for status in hosts if status.registrations), hosts[0].host)
-    setup = load(cwd, host, os.environ, patience=NO_LOOK)
-    found = own_faults(cwd, os.environ, setup)
-    was_asked = any(status.probe is not None and status.probe.asked for status in hosts)
-    return (once_asked(found) if was_asked else found), setup
+    def __init__(self, cwd: str, hosts: list[HostStatus]) -> None:
+        self.cwd, self.hosts = cwd, hosts
+        wired = {one.host: one.setup for one in hosts if one.entries and one.setup is not None}
+        setup = next(iter(wired.values()), None)
+        setup = setup or load(cwd, hosts[0].host, os.environ, patience=NO_LOOK)
+        self.setups: dict[str, Setup] = wired or {hosts[0].host: setup}
+        is_asked = any(one.probe is not None and one.probe.asked for one in hosts)
+        self.own = own_faults(cwd, os.environ, setup, is_asked=is_asked)
+        self.answer = answer_of(self.own, hosts, setup)
+        self.gates = gates_here(self.setups)
+        self.limits = limits_here(setup, os.environ)
+        self.limits += caps_here(status for status in hosts if status.entries)
+        self.faults = [*self.own, *(found for status in hosts for found in status.faults)]
+        self.is_well = self.answer.state == "yes" and not is_bad(self.faults)
+        self.variables = sorted(name for name in os.environ if name.startswith("NOTYET_"))
+        ledger = Ledger(patience=1.0, mends=False)
+        caps = {status.host: status.cap for status in hosts}
+        try:
+            place = root_of(os.path.realpath(cwd))
+            self.lately = lately(ledger, place, time.time(), self.setups, caps)
+        finally:
+            ledger.close()
 
-
-def _plain(found: Found) -> dict[str, Any]:
-    from notyet.core.record import as_dict, plain
-
-    return {
-        "notyet": __version__,
-        "folder": found.cwd,
-        "ok": found.is_well,
-        "gated": found.answer.is_gated,
-        "answer": as_dict(found.answer),
-        "faults": [as_dict(one) for one in found.own],
-        "gates": plain(found.gates),
-        "limits": plain([*found.limits, *found.caps]),
-        "hosts": [_plain_host(status) for status in found.hosts],
-        "sessions": plain(found.lately.sessions),
-        "decisions": plain(found.lately.decisions),
-        "ledger": {"path": found.lately.path, "size": found.lately.size},
-        "variables": found.variables,
-    }
-
-
-def _plain_host(status: HostStatus) -> dict[str, Any]:
-    from notyet.core.record import as_dict, replace
-    from notyet.status.probe import masked
-
-    entries = [
-        {
-            "event": entry.event,
-            "command": masked(entry.command),
-            "timeout": entry.timeout,
-            "scope": entry.place.scope,
-            "file": entry.place.path,
-            "line": entry.line,
-            "column": entry.column,
+    def plain(self) -> dict[str, Any]:
+        """Return everything for `--json`."""
+        return {
+            "notyet": __version__,
+            "folder": self.cwd,
+            "ok": self.is_well,
+            "gated": self.answer.state == "yes",
+            "answer": asdict(self.answer) | {"but": list(self.answer.but)},
+            "faults": [one.plain() for one in self.own],
+            "gates": [vars(one) for one in self.gates],
+            "limits": self.limits,
+            "hosts": [status.plain() for status in self.hosts],
+            "sessions": list(self.lately.sessions),
+            "decisions": list(self.lately.decisions),
+            "ledger": {"path": self.lately.path, "size": self.lately.size},
+            "variables": self.variables,
         }
-        for entry in status.registrations
-    ]
-    plain = as_dict(replace(status, setup=None)) | {"registrations": entries}
-    del plain["setup"]  # what is in force is told once for all hosts
-    return plain
+
+
+class _Screen:
+    """Prints what was found; control characters are escaped."""
+
+    def __init__(self) -> None:
+        self._style = Style(sys.stdout)
+        self._paint = self._style.paint
+
+    def show(self, found: Found) -> None:
+        """Print the answer first, and the faults where they belong."""
+        answer = found.answer
+        _, _, says = answer.says.partition(": ")
+        state = self._paint(answer.state.upper(), "bold", _ANSWERS[answer.state])
+        print(f"{state}  {visible(says)}")
+        for words in answer.but:
+            print(f"{_INDENT}{self._paint('but', 'yellow')} {visible(words)}")
+        if answer.fix:
+            print(f"{_INDENT}{self._paint('fix:', 'dim')} {visible(answer.fix)}")
+        for one in found.own:
+            if one.what not in says:
+                self._fault(one)
+        self._table(*_gate_table(found.gates, len(found.setups), found.cwd))
+        if found.gates:
+            rows = [
+                (one["name"], _value(one["value"]), near(one["source"], found.cwd))
+                for one in found.limits
+            ]
+            self._table(("limit", "value", "from"), rows)
+        for status in found.hosts:
+            print()
+            self._host(status)
+        now = time.time()
+        sessions = [
+            (
+                one["session_id"],
+                one["agent_id"] or "main",
+                one["host"],
+                str(one["turn"]),
+                f"{one['used']} of {one['limit']}",
+                outcome_cell(one["outcome"]),
+                f"{age(now - one['seen_at'])} ago",
+            )
+            for one in found.lately.sessions
+        ]
+        self._table(("session", "agent", "host", "turn", "sent back", "last", "seen"), sessions)
+        decisions = [
+            (str(one["id"]), when(one["at"]), outcome_cell(one["outcome"]), one["host"], one["why"])
+            for one in found.lately.decisions
+        ]
+        self._table(("stop", "when", "outcome", "host", "why"), decisions)
+        if found.lately.problem or found.variables:
+            print()
+        if found.lately.problem:
+            wrong = f"{near(found.lately.path, '')} cannot be read: {found.lately.problem}"
+            self._fact("ledger", visible(wrong))
+        if found.variables:
+            self._fact("variables", visible(", ".join(found.variables)))
+
+    def _table(self, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+        if rows:
+            print()
+            for line in table(head, rows, self._style, columns=width() - len(_INDENT)):
+                print(f"{_INDENT}{line}")
+
+    def _host(self, status: HostStatus) -> None:
+        if not status.is_here:
+            print(self._paint(f"{status.title}: not found", "dim"))
+            return
+        title = f"{status.title} {status.version}".strip()
+        print(
+            f"{self._paint(title, 'bold')}  {self._paint(visible(status.program), 'dim')}".rstrip()
+        )
+        places: dict[str, list[str]] = {}
+        for entry in status.entries:
+            events = places.setdefault(f"{near(entry.place.path, '')} ({entry.place.scope})", [])
+            events += [] if visible(entry.event) in events else [visible(entry.event)]
+        for place, events in places.items():
+            self._fact("registered", f"{', '.join(events)} in {visible(place)}")
+        probe = status.probe
+        if probe is not None and not probe.problem:
+            took = self._paint(f"({probe.seconds:.2f} s)", "dim")
+            self._fact("answer" if probe.asked else "reply", f"{visible(probe.says)} {took}")
+        for found in status.faults:
+            self._fault(found)
+
+    def _fault(self, found: Fault) -> None:
+        label = self._paint(f"{found.level:<{_LABEL}}", _LEVELS[found.level])
+        code = self._paint(f"[{found.code}]", "dim")
+        print(f"{_INDENT}{label}  {visible(found.what)} {code}")
+        for word, text in (("at", found.where), ("fix", found.fix)):
+            if text:
+                print(f"{_INDENT}{'':<{_LABEL}}  {self._paint(f'{word}:', 'dim')} {visible(text)}")
+
+    def _fact(self, label: str, text: str) -> None:
+        print(f"{_INDENT}{self._paint(f'{label:<{_LABEL}}', 'dim')}  {text}")
+
+
+def _gate_table(
+    gates: Sequence[GateHere], hosts: int, cwd: str
+) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+    """Return the head and the rows of the table of gates, without columns that are empty."""
+    columns = {
+        "gate": [one.name for one in gates],
+        "stage": [_stage(one) for one in gates],
+        "for": [one.whom for one in gates],
+        "runs": [_when(one) for one in gates],
+        "timeout": [_span(one.timeout) for one in gates],
+        "on": [remote_from(one.place).destination if one.place else "" for one in gates],
+        "hosts": ["" if len(one.hosts) == hosts else ", ".join(one.hosts) for one in gates],
+        "from": [near(f"{one.file}:{one.line}" if one.line else one.file, cwd) for one in gates],
+    }
+    shown = {name: cells for name, cells in columns.items() if any(cells)}
+    return tuple(shown), list(zip(*shown.values(), strict=True))
+
+
+def _stage(one: GateHere) -> str:
+    if not one.trusted:
+        return "not trusted"
+    return f"{one.stage}, observes" if one.observe else str(one.stage)
+
+
+def _when(one: GateHere) -> str:
+    if one.when == "always":
+        return "always"
+    return f"{', '.join(one.paths)} changed" if one.paths else "files changed"
+
+
+def _span(seconds: float | None) -> str:
+    """Return a timeout as people write it in a file."""
+    if seconds is None:
+        return "none"
+    for size, unit in ((3_600, "h"), (60, "m")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g}{unit}"
+    return f"{seconds:g}s"
+
+
+def _value(value: object) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

@@ -1,3 +1,1 @@
-"""What `notyet status` tells: how a place is gated, by which hosts, and what is wrong with that."""
-
-from __future__ import annotations
+"""`notyet status`: whether agents are checked here, by which gates and hosts, and what is wrong."""

@@ -1,325 +1,230 @@
-"""At which stops a host is known to reach us, and at which nobody knows."""
+"""`HostStatus`: how one host calls notyet here, and what keeps it from that."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from notyet import hosts
-from notyet.config.lint import time_of
 from notyet.config.load import NO_LOOK, load
 from notyet.core.gate import place_of
-from notyet.core.limits import History, Limits, limit_in_force
-from notyet.core.record import Record, replace
-from notyet.core.text import visible
-from notyet.hosts import MARGIN
+from notyet.hosts import host_named
+from notyet.hosts.faults import checks_of
 from notyet.hosts.own_line import own_line
-from notyet.install import host_named
-from notyet.install.entry import EVENTS, STOPS
-from notyet.install.registered import registrations
-from notyet.status.faults.entries import install_again, restricts, spoken
-from notyet.status.faults.fault import Fault, fault, is_bad
-from notyet.status.faults.look import Look, judge_of, read_places
-from notyet.status.faults.programs import (
-    Version,
-    find_program,
-    launching_faults,
-    program_fault,
-    version_of,
+from notyet.status.entries import (
+    entry_faults,
+    launcher_faults,
+    missing_program,
+    restricts,
+    slow_gates,
+    version_faults,
 )
-from notyet.status.own import once_asked, own_faults
-from notyet.status.probe import (
-    Probe,
-    ask,
-    is_skipped,
-    not_probed,
-    probe,
-    probe_faults,
-    why_not_sent,
-)
-from notyet.status.waits import time_for
+from notyet.status.fault import Fault, fault, is_bad, place
+from notyet.status.look import look_around
+from notyet.status.own import variable_faults
+from notyet.status.probe import Probe, ask, masked, probe, probe_faults, why_not_run
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from notyet.config.load import Setup
-    from notyet.core.event import Scope
+    from notyet.hosts.faults import Checks
     from notyet.install.registered import Registration
-
-SCOPES: dict[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}
-
-
-def reached(look: Look, tried: Mapping[str, str]) -> dict[str, str]:
-    """Return the stops at which a line of ours is run; empty where known, else why it is not.
-
-    `tried` are the command lines that a stop was sent through, and those that it was not, with
-    the reason.
-    """
-    known: dict[str, str] = {}
-    for event in SCOPES:
-        for entry in look.registrations:
-            if entry.event == event and entry.command in tried:
-                why = _untried(tried[entry.command]) or _left_out(look, entry)
-                known[event] = why and known.get(event, why)
-    return known
+    from notyet.status.look import Look
 
 
-def _untried(why: str) -> str:
-    return f"its command was not tried, because {why}" if why else ""
-
-
-def _left_out(look: Look, entry: Registration) -> str:
-    if not restricts(look.host, entry):
-        return ""
-    return f"the matcher `{visible(str(entry.matcher))}` keeps notyet from those it does not fit"
-
-
-# Variables that say where our own files are.
-_MOVING = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "NOTYET_LEDGER")
-
-
-class HostStatus(Record, kw_only=True):
-    """What there is to say about one host, seen from one folder."""
+@dataclass(frozen=True, kw_only=True)
+class HostStatus:
+    """One host, seen from one folder."""
 
     host: str
     title: str
     is_here: bool  # its program or its settings are
     program: str = ""
     version: str = ""
-    registrations: tuple[Registration, ...] = ()
-    gates: tuple[str, ...] = ()  # in force here
-    places: Mapping[str, str] = {}  # the workspaces of those of them that run elsewhere
+    entries: tuple[Registration, ...] = ()
     faults: tuple[Fault, ...] = ()
     probe: Probe | None = None
-    reached: Mapping[str, str] = {}  # stops at which it runs us; where nobody knows, why
+    reached: Mapping[str, str] = field(default_factory=dict)  # see `_reached`
     cap: int = 0  # blocks in a row after which the host overrides us; 0: none
     setup: Setup | None = None  # what is in force for its agents here
 
     @property
     def is_gating(self) -> bool:
-        """Whether nothing keeps gates from gating, as far as this host is concerned."""
+        """Whether nothing keeps gates from working with this host."""
         return self.is_here and not is_bad(self.faults)
 
-
-def look_at(host: str, cwd: str, environ: Mapping[str, str]) -> HostStatus:
-    """Look at a host, and send a stop through the installed command that asks nothing."""
-    return _look(host, cwd, environ, probe)
-
-
-def look_and_ask(host: str, cwd: str, environ: Mapping[str, str]) -> HostStatus:
-    """Look at a host, and send a stop for which the gates are asked."""
-    return _look(host, cwd, environ, ask)
-
-
-def named(status: HostStatus) -> HostStatus:
-    """Return a host that was asked for by its name, and so should be there."""
-    if status.is_here:
-        return status
-    missing = fault(
-        "not-registered",
-        f"{status.title} was not found: neither its program nor its settings.",
-        host=status.host,
-        fix=f"install {status.title}, and run: notyet install {status.host}",
-    )
-    return replace(status, faults=(missing,))
-
-
-def with_others(statuses: Iterable[HostStatus]) -> list[HostStatus]:
-    """Return hosts that were looked at together: one need not be used because another is."""
-    looked = list(statuses)
-    if not any(status.registrations for status in looked):
-        return looked
-    return [status if status.registrations else _unused(status) for status in looked]
-
-
-def _unused(status: HostStatus) -> HostStatus:
-    mild = (
-        replace(found, level="warning") if found.code == "not-registered" else found
-        for found in status.faults
-    )
-    return replace(status, faults=tuple(mild))
+    def plain(self) -> dict[str, Any]:
+        """Return the status for `--json`."""
+        gates = self.setup.gates if self.setup is not None else ()
+        entries = [
+            {
+                "event": entry.event,
+                "command": masked(entry.command),
+                "timeout": entry.timeout,
+                "scope": entry.place.scope,
+                "file": entry.place.path,
+                "line": entry.line,
+                "column": entry.column,
+            }
+            for entry in self.entries
+        ]
+        return {
+            "host": self.host,
+            "title": self.title,
+            "is_here": self.is_here,
+            "program": self.program,
+            "version": self.version,
+            "registrations": entries,
+            "gates": [gate.name for gate in gates],
+            "places": {gate.name: there.url for gate in gates if (there := place_of(gate))},
+            "faults": [found.plain() for found in self.faults],
+            "probe": vars(self.probe) if self.probe is not None else None,
+            "reached": dict(self.reached),
+            "cap": self.cap,
+        }
 
 
-def _look(
-    host: str,
-    cwd: str,
-    environ: Mapping[str, str],
-    send: Callable[[Look, Registration], Probe],
+def look_at(
+    name: str, cwd: str, environ: Mapping[str, str], *, is_asked: bool = False
 ) -> HostStatus:
-    module = host_named(host)
-    contents = read_places(module.places(cwd, environ))
-    program = find_program(module.PROGRAM, environ)
-    ours = [
-        entry
-        for content in contents
-        if content.document is not None
-        for entry in registrations(host, content.place, content.document)
+    """Look for faults of a host and send a made-up stop; `is_asked`: the gates run for it."""
+    host = host_named(name)
+    look = look_around(host, cwd, environ)
+    if not look.program and not look.has_settings and not look.entries:
+        return HostStatus(host=name, title=host.title, is_here=False)
+    look = replace(look, added=checks_of(name).variables(look.contents))
+    lines = _lines(look)
+    setup = _setup(look, lines[0] if lines else None) or load(cwd, name, environ, patience=NO_LOOK)
+    faults = [
+        *version_faults(look),
+        *_with_levels(look, setup, [*_files(look), *entry_faults(look)]),
+        *_merged(look, checks_of(name)),
+        *(replace(found, host=name) for found in variable_faults(look.added)),
+        *slow_gates(look, setup),
+        *launcher_faults(look),
     ]
-    is_there = any(
-        os.path.isdir(os.path.dirname(content.place.path))
-        for content in contents
-        if content.place.scope in {"user", "managed"}
-    )
-    if not program and not is_there and not ours:
-        return HostStatus(host=host, title=module.TITLE, is_here=False)
-    look = Look(
-        host=host,
-        title=module.TITLE,
-        cwd=cwd,
-        environ=environ,
-        program=program,
-        version=version_of(program, environ) if program else Version(),
-        contents=contents,
-        registrations=tuple(ours),
-    )
-    taken, judged = judge_of(host).judged(look)
-    lines = _lines(taken)
-    config = config_of(lines[0], cwd) if lines else ""
-    setup = _setup(taken, lines[0] if lines else None, config or "")
-    judged = [_needed(taken, found, setup) for found in judged]
-    faults = [*_program(look), *judged, *_own(taken, setup, config or ""), *_fits(taken, setup)]
-    probed = None
-    tried: dict[str, str] = {}
+    first: Probe | None = None
+    tried: dict[str, str] = {}  # by command: why it was not tried
     for entry in lines:
-        if is_skipped(taken, entry) or program_fault(taken, entry) is not None:
+        if not checks_of(name).runs(look, entry) or missing_program(look, entry):
             continue
-        why = tried[entry.command] = why_not_sent(taken, entry)
+        why = tried[entry.command] = why_not_run(look, entry)
         if why:
-            faults.append(not_probed(taken, entry, why))
+            fix = "start the host here once and accept the folder, or keep notyet in its own line"
+            what = f"The installed command was not tried, because {why}."
+            faults.append(look.entry_fault("not-probed", entry, what, fix))
         else:
-            answer = (probe if probed else send)(taken, entry)
-            probed = probed or answer
-            own = config_of(entry, cwd)
-            expected = None if own is None else _setup(taken, entry, own)
-            faults += probe_faults(taken, entry, answer, expected)
-    faults += launching_faults(taken, lines)
-    if probed is not None and probed.asked:
-        faults = once_asked(faults)
+            answer = (ask if is_asked and first is None else probe)(look, entry)
+            first = first or answer
+            faults += probe_faults(look, entry, answer, _setup(look, entry))
+    stop = host.read_event({"hook_event_name": next(iter(host.stops))}, look.hook_environ)
     return HostStatus(
-        host=host,
-        title=look.title,
+        host=name,
+        title=host.title,
         is_here=True,
-        program=program,
-        version=look.version.text,
-        registrations=look.registrations,
-        gates=tuple(gate.name for gate in setup.gates),
-        places={gate.name: there.url for gate in setup.gates if (there := place_of(gate))},
+        program=look.program,
+        version=look.version,
+        entries=look.entries,
         faults=tuple(faults),
-        probe=probed,
-        reached=reached(taken, tried),
-        cap=_cap(taken),
+        probe=first,
+        reached=_reached(look, tried),
+        cap=int(getattr(stop, "host_cap", 0)),
         setup=setup,
     )
 
 
-def _needed(look: Look, found: Fault, setup: Setup) -> Fault:
-    """Return a fault as it is, or milder if no gate is for the stops that we are not called at."""
-    if found.code != "partly-registered" or not setup.gates:
-        return found
-    known = {entry.event for entry in look.registrations}
-    missed = {scope for event, scope in SCOPES.items() if event not in known}
-    is_needed = any(missed & set(gate.match.events) for gate in setup.gates)
-    return found if is_needed else replace(found, level="warning")
+def not_found(status: HostStatus) -> HostStatus:
+    """Return a host that the user named, with a fault if it is not here."""
+    if status.is_here:
+        return status
+    what = f"{status.title} was not found: neither its program nor its settings."
+    fix = f"install {status.title}, and run: notyet install {status.host}"
+    return replace(status, faults=(fault("not-registered", what, host=status.host, fix=fix),))
+
+
+def without_unused(statuses: list[HostStatus]) -> list[HostStatus]:
+    """Return hosts that were looked at together: those without an entry need none."""
+    if not any(status.entries for status in statuses):
+        return statuses
+    return [
+        status
+        if status.entries
+        else replace(status, faults=tuple(_mild(f, "not-registered") for f in status.faults))
+        for status in statuses
+    ]
+
+
+def _mild(found: Fault, code: str) -> Fault:
+    return replace(found, level="warning") if found.code == code else found
+
+
+def _files(look: Look) -> Iterator[Fault]:
+    for content in look.contents:
+        mistake = content.mistake
+        if mistake is not None:
+            yield look.fault(
+                "file-invalid",
+                f"{look.host.title} cannot read this file: {mistake.message}.",
+                where=place(mistake.file, mistake.line, mistake.column),
+                fix=mistake.hint or "correct it",
+            )
+
+
+def _with_levels(look: Look, setup: Setup, faults: list[Fault]) -> Iterator[Fault]:
+    """Yield faults; those that keep no gate from working become warnings."""
+    missing = look.missing(look.host.stops)
+    scopes = {look.host.stops[event] for event in missing}
+    is_needed = any(scopes & set(gate.match.events) for gate in setup.gates)
+    has_broken_file = any(found.code == "file-invalid" for found in faults)
+    for found in faults:
+        is_unneeded = found.code == "partly-registered" and setup.gates and not is_needed
+        if is_unneeded or (found.code == "file-invalid" and not missing):
+            yield replace(found, level="warning")
+        elif found.code != "not-registered" or not has_broken_file:  # the file explains it
+            yield found
+
+
+def _merged(look: Look, checks: Checks) -> Iterator[Fault]:
+    """Yield the host's own faults once for all entries; mild if another entry runs instead."""
+    running = {entry.event for entry in look.entries if checks.runs(look, entry)}
+    found: dict[tuple[str, str], Fault] = {}
+    for one in checks.faults(look):
+        known = found.setdefault((one.code, one.what), one)
+        events = tuple(dict.fromkeys((*known.events, *one.events)))
+        found[one.code, one.what] = replace(known, events=events)
+    for one in found.values():
+        is_covered = bool(one.events) and running.issuperset(one.events)
+        yield replace(one, level="warning") if is_covered else one
 
 
 def _lines(look: Look) -> list[Registration]:
-    """Return an entry for each command line that is run at a stop, those of main agents first."""
-    stops = [entry for event in STOPS for entry in look.registrations if entry.event == event]
+    """Return one entry for each command line that runs at a stop, those of main agents first."""
+    stops = [entry for event in look.host.stops for entry in look.entries if entry.event == event]
     return list({entry.command: entry for entry in reversed(stops)}.values())[::-1]
 
 
-def config_of(entry: Registration, cwd: str) -> str | None:
-    """Return the file that a command uses instead of others: empty for none, None if unknown."""
-    line = own_line(entry.command)
+def _setup(look: Look, entry: Registration | None) -> Setup | None:
+    """Return what is in force for an entry's command; None if only a shell can tell."""
+    line = own_line(entry.command) if entry is not None else None
     config = line.config if line is not None else ""
-    return os.path.join(cwd, config) if config else config
+    if config is None:
+        return None
+    name = look.host.name if line is None else line.host or look.host.name
+    name = line.verb if line is not None and line.verb != "hook" else name
+    only = os.path.join(look.cwd, config) if config else ""
+    return load(look.cwd, name, look.environ, only=only, patience=NO_LOOK)
 
 
-def _setup(look: Look, entry: Registration | None, config: str) -> Setup:
-    """Return what is in force for an entry's command."""
-    host = look.host if entry is None else spoken(look, entry)
-    return load(look.cwd, host, look.environ_of_hooks, only=config, patience=NO_LOOK)
-
-
-def _program(look: Look) -> Iterator[Fault]:
-    """Judge the host's program and its version."""
-    if not look.program:
-        what = f"{look.title}'s program is not on the PATH, so that nobody could ask it."
-        yield look.fault("program-not-found", what, fix="nothing, if it is started otherwise")
-        return
-    if look.version.problem:
-        what = f"{look.title} did not say its version: {look.version.problem}."
-        fix = f"try it: {look.program} --version"
-        yield look.fault("version-unknown", what, where=look.program, fix=fix)
-        return
-    floor = judge_of(look.host)
-    parts, fix = look.version.parts, f"upgrade {look.title}"
-    for code, least, effect in (
-        ("version-too-old", floor.OLDEST, "does not run hooks as notyet needs them"),
-        ("version-old", floor.ADVISED, "was not tested, and may lose answers"),
-    ):
-        if parts < least:
-            needed = ".".join(map(str, least))
-            what = f"{look.title} {look.version.text} {effect}; {needed} and later do."
-            if code == "version-old":
-                what = f"{look.title} {look.version.text} is older than {needed}, and {effect}."
-            yield look.fault(code, what, where=look.program, fix=fix)
-            return
-
-
-def _own(look: Look, setup: Setup, config: str) -> Iterator[Fault]:
-    """Say what is wrong on our own side only if this host calls us."""
-    if not look.added and not config:
-        return
-    places = {name: at for name, (_, at) in judge_of(look.host).variables(look.contents).items()}
-    here = load(look.cwd, look.host, look.environ, patience=NO_LOOK)
-    known = own_faults(look.cwd, look.environ, here)
-    moved = ", ".join(name for name in _MOVING if name in look.added)
-    remove = f"remove {moved} from the `env` of {look.title}'s settings"
-    for found in own_faults(look.cwd, look.environ_of_hooks, setup, places, config):
-        if found not in known:
-            is_moved = bool(moved) and not config and found.code != "off-by-variable"
-            yield replace(found, host=look.host, fix=remove if is_moved else found.fix)
-
-
-def _fits(look: Look, setup: Setup) -> Iterator[Fault]:
-    """Judge whether gates and limits fit into what the host grants."""
-    entries = [entry for entry in look.registrations if entry.event in EVENTS]
-    for event, scope in SCOPES.items():
-        entry = next((entry for entry in entries if entry.event == event), None)
-        budget = time_of(gate for gate in setup.gates if scope in gate.match.events)
-        if entry is not None and budget > time_for(look.host, entry):
-            yield look.fault(
-                "gates-too-slow",
-                f"The gates may take {_seconds(budget)} at {event}, and {look.title} waits "
-                f"{_seconds(time_for(look.host, entry))}: what is not finished by then is let go "
-                "unchecked.",
-                where=entry.where,
-                fix=f"give them less `timeout`, or {install_again(look, entry, _longer(budget))}",
-            )
-            break
-    wanted = Limits(**setup.limits)
-    cap = _cap(look)
-    number = limit_in_force(replace(wanted, session_ceiling=0), History(), cap).number
-    if setup.gates and number < wanted.max_blocks:
-        yield look.fault(
-            "limit-above-cap",
-            f"max_blocks is {wanted.max_blocks}, but {look.title} overrides the {cap + 1}th block "
-            f"in a row: notyet stops at {number}.",
-            fix=f"set max_blocks to {number} or less",
-        )
-
-
-def _cap(look: Look) -> int:
-    stop = hosts.host_named(look.host).read_event(
-        {"hook_event_name": "Stop"}, look.environ_of_hooks
-    )
-    return int(getattr(stop, "host_cap", 0))
-
-
-def _seconds(number: float) -> str:
-    return "for ever" if number == float("inf") else f"{number:g} s"
-
-
-def _longer(budget: float) -> str:
-    return "T" if budget == float("inf") else f"{int(budget + MARGIN) // 60 + 1}m"
+def _reached(look: Look, tried: Mapping[str, str]) -> dict[str, str]:
+    """Return the stops at which our entries run; the value is empty, or why that is unsure."""
+    known: dict[str, str] = {}
+    for event in look.host.stops:
+        for entry in look.entries:
+            if entry.event == event and entry.command in tried:
+                why = tried[entry.command]
+                why = f"its command was not tried, because {why}" if why else ""
+                if not why and restricts(look.host, entry):
+                    why = f"the matcher {entry.matcher!r} keeps notyet from agents that do not fit"
+                known[event] = why and known.get(event, why)
+    return known

@@ -1,15 +1,16 @@
-"""What can be wrong on our own side: files, trust, switches, the ledger."""
+"""Faults of our own side: variables, the switch, configuration files, the ledger."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from shlex import quote
-from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from notyet.config.files import ConfigFile, known_as, native_files, real_folder, root_of
+from notyet.config.files import ConfigFile, native_files, real_folder, root_of
 from notyet.config.find import OFF_VARIABLE, has_record, state_folder
 from notyet.config.host_files import host_files
+from notyet.config.lint import lint
 from notyet.config.off import switched_off
 from notyet.config.records import read_record
 from notyet.config.settings import Settings
@@ -22,59 +23,47 @@ from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended
 from notyet.hook.unusual import PROBE
 from notyet.hosts.files import ABOVE
 from notyet.ledger.file import default_path
-from notyet.status.faults.fault import fault
-from notyet.status.faults.fault import place as at
+from notyet.ledger.repair import on_a_network
+from notyet.ledger.stops import Ledger
+from notyet.status.fault import fault
+from notyet.status.fault import place as at
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from notyet.config.load import Setup
     from notyet.config.trust import Candidate
-    from notyet.status.faults.fault import Fault
+    from notyet.status.fault import Fault
 
-_INSIDE = "NOTYET_INSIDE"
-_NOWHERE: Mapping[str, str] = MappingProxyType({})
-_NOT_ASKED = "workspace-not-asked"
+_OFF_VARIABLES = {
+    OFF_VARIABLE: "agents started with it are not checked",
+    "NOTYET_INSIDE": "it marks the work of a gate, which is not checked",
+    PROBE: "it marks stops that `notyet status` makes up",
+}
 _PATIENCE = 2.0  # seconds for the ledger
 
 
 def own_faults(
-    cwd: str,
-    environ: Mapping[str, str],
-    setup: Setup,
-    where: Mapping[str, str] = _NOWHERE,
-    only: str = "",
+    cwd: str, environ: Mapping[str, str], setup: Setup, *, is_asked: bool = False
 ) -> list[Fault]:
-    """Judge what a hook finds with these variables.
-
-    `where` some of them are set, if not by a shell; `only` is a file that it uses instead of
-    those that it would find.
-    """
+    """Return what is wrong on our side; `is_asked`: the gates just ran, wherever they are."""
     return [
-        *variable_faults(environ, where),
+        *variable_faults({name: (environ.get(name, ""), "") for name in _OFF_VARIABLES}),
         *_switch(cwd, environ),
-        *_configuration(cwd, environ, setup, only),
+        *_configuration(cwd, environ, setup),
+        *(() if is_asked else _workspace(setup)),
         *ledger_faults(environ),
     ]
 
 
-def variable_faults(
-    environ: Mapping[str, str], where: Mapping[str, str] = _NOWHERE
-) -> Iterator[Fault]:
-    """Say which variables keep every hook from gating; `where` they are set, if not by a shell."""
-    effects = {
-        OFF_VARIABLE: "agents started with it are let go, and nothing is gated",
-        _INSIDE: "it marks a gate's own work, and nothing is gated",
-        PROBE: "it is for stops that `notyet status` makes up, and for no agent",
-    }
-    for name, effect in effects.items():
-        value = environ.get(name, "")
+def variable_faults(added: Mapping[str, tuple[str, str]]) -> Iterator[Fault]:
+    """Yield the variables that keep every hook from checking, given with their places."""
+    for name, effect in _OFF_VARIABLES.items():
+        value, where = added.get(name, ("", ""))
         is_on = bool(switched_off("", {name: value})) if name == OFF_VARIABLE else value
         if is_on:
-            fix = "remove it" if where.get(name) else f"run: unset {name}"
-            what = f"{name} is set: {effect}."
-            yield fault("off-by-variable", what, where=where.get(name, ""), fix=fix)
+            fix = "remove it" if where else f"run: unset {name}"
+            yield fault("off-by-variable", f"{name} is set: {effect}.", where=where, fix=fix)
 
 
 def _switch(cwd: str, environ: Mapping[str, str]) -> Iterator[Fault]:
@@ -85,53 +74,44 @@ def _switch(cwd: str, environ: Mapping[str, str]) -> Iterator[Fault]:
         yield fault("switched-off", f"notyet is {off}.", fix=f"run: notyet on{everywhere}")
 
 
-def _configuration(
-    cwd: str, environ: Mapping[str, str], setup: Setup, only: str
-) -> Iterator[Fault]:
+def _configuration(cwd: str, environ: Mapping[str, str], setup: Setup) -> Iterator[Fault]:
     told = set()
-    files = [ConfigFile(path=known_as(only), kind="notyet")] if only else []
-    for file in files or _files(cwd, environ, setup):
+    for file in _files(cwd, environ, setup):
         for found in _file(file, environ, setup):
             told.add(file.path)
-            named = f"{file.command} {quote(only)}" if only else file.command
-            yield replace(found, fix=found.fix.replace(file.command, named))
+            yield found
     for path in setup.unreadable:
         if path not in told:
             told.add(path)
             yield _unreadable(path)
     yield from _programs(setup, environ)
-    if setup.workspace:
-        yield fault(
-            _NOT_ASKED,
-            f"The files of agents here are in {setup.workspace}, which was not connected to.",
-            fix=f"to see whether it can be reached, run: notyet trust --show "
-            f"{quote(setup.workspace)}",
-        )
     if not setup.gates and not told:
-        yield fault(
-            "no-gates",
-            "No gate is in force here, so every agent may stop at once.",
-            fix="run: notyet init",
-        )
+        what = "No gate is in force here, so agents are not checked."
+        yield fault("no-gates", what, fix="run: notyet init")
+
+
+def _workspace(setup: Setup) -> Iterator[Fault]:
+    if setup.workspace:
+        what = f"The files of agents here are in {setup.workspace}, which was not connected to."
+        fix = f"to see whether it can be reached, run: notyet trust --show {quote(setup.workspace)}"
+        yield fault("workspace-not-asked", what, fix=fix)
 
 
 def _programs(setup: Setup, environ: Mapping[str, str]) -> Iterator[Fault]:
-    """Say which gates in force may not start, because a program or folder of theirs is missing."""
-    from notyet.config.lint import lint
-
+    """Yield the gates whose program or folder is missing."""
     for gate in setup.gates:
         source = gate.source
         if source is None or is_remote(source.file) or place_of(gate, setup.workspace):
-            continue  # elsewhere, only elsewhere can tell
+            continue
         only = Settings(file=source.file, gates=(replace(gate, paths=(), match=Match()),))
-        for doubt in lint(only, None, (), environ):
+        for warning in lint(only, None, (), environ):
             where = at(source.file, source.line)
-            fix = "install it, or correct the gate; to see what it does, run: notyet check"
-            yield fault("gate-may-not-start", f"{doubt.message}.", where=where, fix=fix)
+            fix = "install it, or correct the gate; then run: notyet check"
+            yield fault("gate-may-not-start", f"{warning.message}.", where=where, fix=fix)
 
 
 def _unreadable(path: str) -> Fault:
-    """Judge a file of which nothing can be known, and that was not found by looking around."""
+    """Return the fault of a file that cannot be read, and that is not among those of this place."""
     if os.path.basename(path) not in ABOVE:
         what = "It cannot be read, so none of its gates is in force."
         return fault("config-unreadable", what, where=at(path), fix="make it readable")
@@ -140,13 +120,8 @@ def _unreadable(path: str) -> Fault:
     return fault("config-unreadable", what, where=at(path), fix=fix)
 
 
-def once_asked(faults: Iterable[Fault]) -> list[Fault]:
-    """Return what is left to say when the gates were asked: so a workspace was connected to."""
-    return [found for found in faults if found.code != _NOT_ASKED]
-
-
 def _files(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[ConfigFile]:
-    """Return the files that configure this place, as the hook would find them."""
+    """Return the configuration files of this place, as the hook finds them."""
     state = state_folder(environ)
 
     def is_trusted(path: str) -> bool:
@@ -177,7 +152,7 @@ def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Iterato
     try:
         found = candidate(file, environ)
     except OSError as error:
-        stays = _stays(read_record(state_folder(environ), file.path) is not None)
+        stays = _stays(was_trusted=read_record(state_folder(environ), file.path) is not None)
         what = f"It cannot be read: {error.strerror or error}{stays}."
         is_missing = isinstance(error, FileNotFoundError)
         fix = "write it, or name another file" if is_missing else "make it readable"
@@ -188,7 +163,7 @@ def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Iterato
 
 
 def _judged(found: Candidate, where: str, *, is_untrusted: bool) -> Iterator[Fault]:
-    stays = _stays(found.before is not None and not found.file.own and not is_untrusted)
+    stays = _stays(was_trusted=found.before is not None and not found.file.own and not is_untrusted)
     mistake = next(iter(found.settings.mistakes), None)
     command = f"run: {found.file.command}"
     if mistake is not None:
@@ -202,19 +177,19 @@ def _judged(found: Candidate, where: str, *, is_untrusted: bool) -> Iterator[Fau
             fix=hint if found.file.own else f"{hint}, and {command}",
         )
     elif is_untrusted:
-        what = "Nobody trusted it, so none of its gates is in force."
+        what = "It is not trusted, so none of its gates is in force."
         yield fault("config-untrusted", what, where=where, fix=command)
     elif not found.file.own and not found.is_trusted:
-        what = "It changed since it was trusted, and the changes are not in force"
+        what = "It changed since you trusted it, and the changes are not in force"
         yield fault("config-changed", f"{what}{stays}.", where=where, fix=command)
 
 
-def _stays(was_trusted: bool) -> str:  # noqa: FBT001  # one fact, one word
+def _stays(*, was_trusted: bool) -> str:
     return "; what was trusted stays in force" if was_trusted else ""
 
 
 def ledger_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
-    """Say what is wrong with the ledger; a fault where nobody is sent back without it."""
+    """Yield what is wrong with the ledger, without which no agent is sent back."""
     path = default_path(environ)
     fix = "set NOTYET_LEDGER to a file on a local disk that you can write"
     effect = "without the ledger no agent is sent back"
@@ -238,10 +213,7 @@ def ledger_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
 
 
 def _tried(path: str) -> tuple[str, ...]:
-    """Write nothing where a ledger would be written; return what its user should know."""
-    from notyet.ledger.repair import on_a_network
-    from notyet.ledger.stops import Ledger
-
+    """Open the ledger as a stop would, and write nothing; return its warnings."""
     path = os.path.realpath(path)
     if not os.path.lexists(path):
         folder = os.path.dirname(path)
@@ -249,7 +221,7 @@ def _tried(path: str) -> tuple[str, ...]:
             folder = os.path.dirname(folder)
         with tempfile.TemporaryFile(dir=folder):
             return ()
-    if os.path.isfile(path) and not os.path.getsize(path):  # which a stop is just creating
+    if os.path.isfile(path) and not os.path.getsize(path):  # a stop is creating it
         return on_a_network(path)
     ledger = Ledger(path, patience=_PATIENCE, mends=False)
     try:

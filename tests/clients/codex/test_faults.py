@@ -42,11 +42,8 @@ FAULTS = {
     "hook-modified": lambda c: edit(c, lambda k: stop_entry(k).update(statusMessage="gating")),
     "hook-disabled": disable,
     "hooks-disabled": without_hooks,
-    "file-dropped": lambda c: edit(c, lambda k: k.update(version=1)),
-    "file-dropped for a timeout": lambda c: edit(c, lambda k: stop_entry(k).update(timeout=1.5)),
-    "file-dropped for a type": lambda c: edit(c, lambda k: stop_entry(k).update(type="http")),
     "file-invalid": lambda c: c.hooks.write_text(c.hooks.read_text()[:-3]),
-    "event-misspelt": lambda c: edit(c, misspell),
+    "entry-changed": lambda c: edit(c, misspell),
     "not-registered": lambda c: c.hooks.unlink(),
 }
 

@@ -37,7 +37,7 @@ def test_nothing_is_recalled_of_a_ledger_of_which_only_a_part_is_damaged(
     why = status(folder, "--why", "--payload", str(file))
     assert "spared" not in why
     assert "it is damaged" in why
-    assert "how many of 3 send-backs were used in this turn is not known" in why
+    assert "the number of send-backs used in this turn, of 3, is unknown" in why
     said = json.loads(status(folder, "--why", "--payload", str(file), "--json"))["why"]
     assert (said["used"], said["gates"][0]["asked"]) == (None, True)
     done = check(folder, "--payload", file)
@@ -54,7 +54,7 @@ def test_a_ledger_that_others_hold_lets_go_in_a_look_as_in_a_stop(status, tmp_pa
     with closing(sqlite3.connect(ledger_path(), isolation_level=None)) as db:
         db.execute("BEGIN EXCLUSIVE")
         why = status(folder, "--why")
-    assert "nothing is asked: ledger " in why
+    assert "no gate runs: ledger " in why
     assert "other processes held it" in why
 
 

@@ -10,12 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from hook_runs import ENTRY, FAILING, clean_environ, stops, trust
+from conftest import git
+from hook_runs import ENTRY, FAILING, ask, clean_environ, payload, stops, trust
 from notyet.cli.main import main
-from notyet.status.faults.fault import CODES, LEVELS
 from status_world import GATES, World
 
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "status.md"
+STAGED = """\
+[limits]
+max_blocks = 4
+[gates.lint]
+run = "test -e ready"
+[gates.tests]
+run = "true"
+slow = true
+paths = ["src/**"]
+timeout = "90s"
+[gates.review]
+run = "true"
+for = ["cod*"]
+when = "always"
+observe = true
+"""
 
 
 @pytest.fixture
@@ -28,50 +43,148 @@ def world(world_of):
     return world_of("claude")
 
 
-def test_a_healthy_machine_is_told_plainly(world):
+def stop(world, **fields):
+    ask(payload("claude", world.project, **fields), "--host", "claude")
+
+
+def lines_of(said):
+    return [" ".join(line.split()) for line in said.splitlines()]
+
+
+# What a person reads
+
+
+def test_a_healthy_machine(world):
     code, said = world.shown()
-    assert code == 0
-    lines = [" ".join(line.split()) for line in said.splitlines()]
+    lines = lines_of(said)
+    assert (code, lines[0]) == (0, "YES stops of Claude Code are checked by 2 gates")
     assert f"Claude Code 2.1.325 {world.bin}/claude" in lines
     every = "Stop, SubagentStop, SessionStart, SubagentStart"
     assert f"registered {every} in ~/.claude/settings.json (user)" in lines
-    assert "gates lint, tests" in lines
-    assert any(line.startswith("reply notyet 0.1.0: would ask lint, tests (") for line in lines)
-    assert "ok Claude Code calls notyet at every stop" in lines
-    assert "Codex: not found, neither its program nor its settings" in lines
-    assert lines[-1] == "nothing keeps gates from gating here"
+    assert any(line.startswith("reply notyet 0.1.0: ") and "lint, tests" in line for line in lines)
+    assert "Codex: not found" in lines
     assert "\x1b" not in said
+
+
+def test_gates_limits_sessions_and_decisions(world):
+    (world.project / ".git").rmdir()
+    git(world.project, "init", "--quiet")
+    world.gates(STAGED)
+    stop(world)
+    stop(world, stop_hook_active=True)
+    stop(world, session_id="s2", agent_id="a7", hook_event_name="SubagentStop", agent_type="coder")
+    lines = lines_of(world.shown()[1])
+    for line in (
+        "but not subagents of Claude Code: they only observe",
+        "gate stage for runs timeout from",
+        "lint 1 main agent files changed 10m notyet.toml:3",
+        "tests 2 main agent src/** changed 90s notyet.toml:5",
+        "review 1, observes cod* always 10m notyet.toml:10",
+        "max_blocks 4 notyet.toml:2",
+        "wait_for_background yes default",
+        "claude cap 7 Claude Code overrides more than 8 blocks in a row",
+    ):
+        assert line in lines
+    at = lines.index("session agent host turn sent back last seen")
+    assert lines[at + 1].startswith("s2 a7 claude 1 0 of 4 passed ")
+    assert lines[at + 2].startswith("s1 main claude 1 2 of 4 blocked ")
+    at = lines.index("stop when outcome host why")
+    assert [line.split()[0] for line in lines[at + 1 : at + 4]] == ["3", "2", "1"]
+    assert lines[at + 2].split()[2:] == ["blocked", "claude", "lint", "blocked"]
+
+
+@pytest.mark.rule("B11")
+def test_decisions_that_the_host_overrode_or_that_only_observed(world):
+    world.gates(STAGED)
+    stop(world)
+    stop(world, stop_hook_active=False, last_assistant_message="another turn")
+    assert [one["outcome"] for one in world.status()[1]["decisions"]] == ["blocked", "overridden"]
+    world.gates('[gates.bad]\nrun = "exit 1"\nobserve = true\nwhen = "always"\n')
+    stop(world, session_id="s9")
+    decision = world.status()[1]["decisions"][0]
+    assert (decision["outcome"], decision["why"]) == ("observed", "bad would have blocked")
 
 
 def test_a_fault_is_one_sentence_with_its_place_and_the_fix(world):
     world.change(lambda value: value.update(disableAllHooks=True))
     code, said = world.shown("claude")
+    lines = lines_of(said)
     assert code == 1
-    lines = [" ".join(line.split()) for line in said.splitlines()]
+    assert lines[:2] == [
+        "NO disableAllHooks is true, so Claude Code runs no hook at all.",
+        "fix: remove it",
+    ]
     at = next(n for n, line in enumerate(lines) if "[hooks-disabled]" in line)
-    assert lines[at].startswith("fault disableAllHooks is true, so Claude Code runs no hook")
-    line = world.settings.read_text().splitlines().index('  "disableAllHooks": true') + 1
-    assert lines[at + 1] == f"at: {world.settings}:{line}:3"
-    assert lines[at + 2] == "fix: remove it"
-    assert lines[-1] == "1 fault: this keeps gates from gating"
+    number = world.settings.read_text().splitlines().index('  "disableAllHooks": true') + 1
+    assert lines[at + 1 :][:2] == [f"at: {world.settings}:{number}:3", "fix: remove it"]
+
+
+@pytest.mark.parametrize("line", ["false && {}", "if false; then {}; fi"])
+def test_a_line_that_may_never_reach_us_is_perhaps(world, line):
+    world.each_stop(line.format(f"{world.notyet} hook --host claude --timeout 1800"))
+    code, said = world.shown()
+    assert code == 1
+    assert lines_of(said)[0] == (
+        "PERHAPS 2 gates are for stops of Claude Code, but its command was not tried, because it "
+        "also runs other commands"
+    )
+
+
+def test_a_changed_file_that_stays_in_force_is_a_but(world):
+    (world.project / "notyet.toml").write_text(GATES + '[gates.more]\nrun = "true"\n')
+    code, said = world.shown()
+    assert code == 1
+    assert lines_of(said)[0].startswith("YES ")
+    assert lines_of(said)[1].startswith(
+        f"but {world.project}/notyet.toml: It changed since you trusted"
+    )
+
+
+def test_control_characters_are_escaped(world):
+    world.change(lambda v: v["hooks"].update({"St\x1b[2Kop": v["hooks"].pop("Stop")}))
+    world.gates('[gates."a\\u001b[31mb"]\nrun = "true"\n')
+    stop(world, session_id="s\x1b[2J\nx")
+    _, said = world.shown("claude")
+    assert "St\\x1b[2Kop" in said
+    assert "\x1b" not in said
+
+
+def test_a_variable_that_switches_off_is_the_answer(world, monkeypatch):
+    monkeypatch.setenv("NOTYET_DISABLE", "1")
+    code, said = world.shown()
+    lines = lines_of(said)
+    assert code == 1
+    assert lines[0].startswith("NO NOTYET_DISABLE is set")
+    assert lines[1] == "fix: run: unset NOTYET_DISABLE"
+    assert "variables NOTYET_DISABLE" in lines
+
+
+def test_a_broken_ledger_is_the_answer(world, monkeypatch, tmp_path):
+    (tmp_path / "other.db").write_text("no ledger at all " * 100)
+    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path / "other.db"))
+    code, said = world.shown()
+    assert code == 1
+    assert said.startswith("NO  The ledger cannot be written")
+
+
+# What a program reads
 
 
 def test_a_program_reads_the_same_as_one_object(world):
+    stop(world)
     code, said = world.status()
-    assert code == 0
-    assert said["ok"] is True
-    assert said["folder"] == str(world.project)
+    assert (code, said["ok"], said["gated"], said["answer"]["state"]) == (0, True, True, "yes")
+    assert (said["folder"], said["faults"], said["variables"]) == (str(world.project), [], [])
+    assert {gate["name"]: gate["stage"] for gate in said["gates"]} == {"lint": 1, "tests": 1}
+    assert [one["outcome"] for one in said["decisions"]] == ["passed"]
+    assert said["ledger"]["size"] > 0
     (host,) = said["hosts"]
     assert (host["host"], host["version"], host["is_here"]) == ("claude", "2.1.325", True)
-    assert [entry["event"] for entry in host["registrations"]] == [
-        "Stop",
-        "SubagentStop",
-        "SessionStart",
-        "SubagentStart",
-    ]
+    events = ["Stop", "SubagentStop", "SessionStart", "SubagentStart"]
+    assert [entry["event"] for entry in host["registrations"]] == events
     assert host["registrations"][0]["file"] == str(world.settings)
-    assert host["gates"] == ["lint", "tests"]
-    assert host["probe"]["says"] == "notyet 0.1.0: would ask lint, tests"
+    assert (host["gates"], host["cap"]) == (["lint", "tests"], 8)
+    assert host["reached"] == {"Stop": "", "SubagentStop": ""}
     assert json.loads(host["probe"]["stdout"]) == {"systemMessage": host["probe"]["says"]}
 
 
@@ -81,40 +194,32 @@ def test_a_look_records_nothing(world):
     assert not os.path.exists(os.path.join(os.environ["XDG_STATE_HOME"], "notyet", "ledger.db"))
 
 
-def test_with_ask_the_gates_themselves_answer(world):
-    (world.project / "notyet.toml").write_text(FAILING)
-    trust(world.project / "notyet.toml")
-    code, said = world.status("--ask")
-    assert code == 0
-    probe = said["hosts"][0]["probe"]
-    assert probe["asked"] is True
-    assert probe["says"].startswith("notyet: sent back 1/3: bad (exit 1)")
-    assert "it is broken" in probe["stdout"]
-    assert stops() == []
-
-
 @pytest.mark.parametrize("host", ["claude", "codex"])
-def test_with_ask_a_gate_that_cannot_start_is_heard_and_gates_nobody(world_of, host):
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        (FAILING, 0, "notyet: sent back 1"),
+        (GATES, 0, "the agent may stop"),
+        ('[gates]\nbad = "./no-such-program --x"\n', 1, "notyet: "),
+    ],
+)
+def test_with_ask_the_gates_run(world_of, host, text, code, says):
     world = world_of(host)
-    (world.project / "notyet.toml").write_text('[gates]\nbad = "./no-such-program --x"\n')
-    trust(world.project / "notyet.toml")
-    code, said = world.status("--ask")
-    assert (code, said["ok"], said["gated"]) == (1, False, False)
-    assert "; asked just now, let go unchecked: bad: " in said["answer"]["says"]
-    assert "nothing keeps gates" not in world.shown("--ask")[1]
-
-
-@pytest.mark.parametrize("host", ["claude", "codex"])
-def test_with_ask_gates_that_pass_are_shown_as_that(world_of, host):
-    code, said = world_of(host).status("--ask")
-    assert code == 0
-    assert said["hosts"][0]["probe"]["says"] == "the agent may stop"
+    world.gates(text)
+    done, said = world.status("--ask")
+    probe = said["hosts"][0]["probe"]
+    assert (done, said["gated"], probe["asked"]) == (code, code == 0, True)
+    assert probe["says"].startswith(says)
+    assert stops() == []
 
 
 def test_with_ask_a_command_that_does_not_answer_is_not_asked(world):
     world.program("notyet", 'test "$NOTYET_PROBE" || touch asked; exit 1')
     assert list(world.found("--ask")[1]) == ["no-reply"]
     assert not (world.project / "asked").exists()
+
+
+# Hosts, files and fixes
 
 
 def test_a_host_that_is_not_used_beside_another_is_only_a_warning(world):
@@ -128,127 +233,84 @@ def test_a_host_that_is_not_used_beside_another_is_only_a_warning(world):
 
 
 def test_a_host_that_is_named_and_not_there_is_a_fault(world):
-    code, said = world.shown("codex")
-    assert code == 1
-    assert "Codex: not found" in said
-    assert "1 fault" in said
+    assert world.shown("codex")[0] == 1
 
 
-def test_nothing_at_all_is_no_fault_and_a_no(tmp_path, monkeypatch, capsys):
+def test_nothing_at_all_is_a_no(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("notyet.install.claude.MANAGED", str(tmp_path / "no"))
     monkeypatch.setattr("notyet.install.codex.MANAGED", str(tmp_path / "no"))
     assert main(["status"]) == 1
     said = capsys.readouterr().out
-    assert said.startswith("no: No gate is in force here")
+    assert said.startswith("NO  No gate is in force here")
     assert "Claude Code: not found" in said
-    assert "nothing calls notyet here" in said
 
 
-def test_without_a_home_it_says_so(world):
-    environ = {name: os.environ[name] for name in ("PATH",)}
-    environ["HOME"] = ""
-    done = run_status(environ, cwd=world.project)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert "[ledger-unusable]" in done.stdout
-
-
-def test_in_a_folder_that_is_gone_it_says_so(tmp_path):
+def test_without_a_home_or_a_folder_it_says_so(world, tmp_path):
+    argv = [sys.executable, "-I", str(ENTRY), "status"]
+    environ = {"PATH": os.environ["PATH"], "HOME": ""}
+    done = subprocess.run(argv, env=environ, cwd=world.project, capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert done.stdout.startswith("NO  There is no home folder to keep the ledger in")
     gone = tmp_path / "gone"
     gone.mkdir()
-    script = f"rmdir {gone}; exec {sys.executable} -I {ENTRY} status"
+    script = f"rmdir {gone}; exec {' '.join(argv)}"
     done = subprocess.run(
         ["/bin/sh", "-c", script], cwd=gone, env=clean_environ(), capture_output=True, text=True
     )
-    assert (done.returncode, done.stderr) == (
-        2,
-        "notyet status: this folder is gone; go to another one\n",
-    )
+    said = "notyet status: this folder is gone; go to another one\n"
+    assert (done.returncode, done.stderr) == (2, said)
 
 
-def test_programs_that_hang_or_flood_do_not_hold_it_up(world_of, monkeypatch):
-    world = world_of("codex")
-    monkeypatch.setattr("notyet.status.faults.codex_server.PATIENCE", 0.1)
-    monkeypatch.setattr("notyet.status.faults.programs.PATIENCE", 0.1)
+def test_programs_that_hang_or_flood_do_not_hold_it_up(world, monkeypatch):
+    monkeypatch.setattr("notyet.status.look.VERSION_TIMEOUT", 0.1)
     for script in ("sleep 60", "yes", "sleep 60 & sleep 60", "trap '' TERM; while :; do :; done"):
-        world.program("codex", script)
+        world.program("claude", script)
         started = time.monotonic()
-        _, found = world.found()
+        assert list(world.found()[1]) == ["version-unknown"]
         assert time.monotonic() - started < 15
-        assert {"version-unknown", "trust-not-asked"} <= set(found)
-
-
-def test_a_program_that_may_not_be_run_is_not_there(world):
-    (world.bin / "claude").chmod(0o644)
-    assert list(world.found()[1]) == ["program-not-found"]
 
 
 @pytest.mark.parametrize("text", ["[]", "5", '"hooks"', '{"hooks": {"Stop": [5, {"hooks": 5}]}}'])
-def test_settings_of_any_shape_are_judged(world_of, text):
-    for host in ("claude", "codex"):
-        world = world_of(host)
-        world.settings.write_text(text)
-        code, found = world.found()
-        assert code == 1
-        assert set(found) <= {"file-invalid", "file-dropped", "not-registered"}
-        shutil.rmtree(world.folder / "home")
-        for name in ("bin", "project"):
-            shutil.rmtree(world.folder / name)
-
-
-def test_what_could_hide_on_a_terminal_is_escaped(world):
-    def change(value):
-        value["hooks"]["St\x1b[2Kop"] = value["hooks"].pop("Stop")
-
-    world.change(change)
-    code, said = world.shown("claude")
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_settings_of_any_shape_are_read(world_of, host, text):
+    world = world_of(host)
+    world.settings.write_text(text)
+    code, found = world.found()
     assert code == 1
-    assert "St\\x1b[2Kop" in said
-    assert "\x1b" not in said
+    assert set(found) <= {"file-invalid", "not-registered"}
 
 
-def test_a_portable_line_is_answered_like_any_other(world):
-    world.settings.unlink()
-    world.register(start="")
+def test_settings_that_need_no_word(world):
+    def one(change, path=None):
+        text = world.settings.read_text()
+        world.change(change, path)
+        assert world.found() == (0, {})
+        world.settings.write_text(text)
+
+    world.accept(world.folder)
     assert world.found() == (0, {})
-
-
-def test_a_line_with_arguments_is_run_without_a_shell(world):
-    args = ["hook", "--host", "claude", "--timeout", "700"]
-    world.each_entry(command=str(world.notyet), args=args, timeout=700)
-    assert world.found() == (0, {})
-
-
-def test_a_project_that_is_accepted_needs_no_word(world):
-    known = {"projects": {str(world.folder): {"hasTrustDialogAccepted": True}}}
-    (world.home / ".claude.json").write_text(json.dumps(known))
-    assert world.found() == (0, {})
-
-
-@pytest.mark.parametrize("text", ["{}", "[]", "{", '{"projects": 5}', ""])
-def test_who_never_started_claude_code_in_a_terminal_was_never_asked(world, text):
-    (world.home / ".claude.json").write_text(text)
-    assert world.found() == (0, {})
-
-
-def test_the_nearest_switch_counts(world):
-    world.change(lambda value: value.update(disableAllHooks=True))
+    (world.home / ".claude.json").write_text('{"projects": 5}')
+    one(lambda value: value["hooks"]["SubagentStop"][0].update(matcher=".*"))
+    one(lambda value: value["hooks"]["Stop"][0]["hooks"][0].update(statusMessage="checking"))
     local = world.project / ".claude" / "settings.local.json"
-    world.change(lambda value: value.update(disableAllHooks=False), local)
-    assert world.found() == (0, {})
+    world.change(lambda value: value.update(disableAllHooks=True))
+    one(lambda value: value.update(disableAllHooks=False), local)  # the nearest switch counts
 
 
-def test_an_organisation_s_own_entry_is_run_whatever_it_forbids(world):
+def test_an_organisation_s_own_entry_runs_whatever_it_forbids(world):
     managed = world.managed / "managed-settings.json"
     managed.parent.mkdir()
     shutil.move(world.settings, managed)
     world.change(lambda value: value.update(allowManagedHooksOnly=True), managed)
     assert world.found() == (0, {})
+    world.change(lambda v: v["hooks"]["Stop"][0]["hooks"][0].update(type="prompt"), managed)
+    fix = world.found()[1]["entry-changed"]["fix"]
+    assert fix == f"ask the administrator of this machine to correct {managed}"
 
 
-@pytest.mark.parametrize("program", ['"$HOME/../bin/notyet"', "./notyet", "notyet"])
+@pytest.mark.parametrize("program", ['"$HOME/../bin/notyet"', "./notyet", "notyet", ""])
 def test_a_program_may_be_named_in_any_way_that_a_shell_takes(world, program):
     shutil.copy(world.notyet, world.project / "notyet")
     world.settings.unlink()
@@ -256,9 +318,26 @@ def test_a_program_may_be_named_in_any_way_that_a_shell_takes(world, program):
     assert world.found() == (0, {})
 
 
-def test_a_program_may_be_a_script_without_a_first_line(world):
-    world.program("notyet", f'exec {sys.executable} -I {ENTRY} "$@"', "")
-    assert world.found() == (0, {})
+@pytest.mark.parametrize(("scope", "option"), [("user", ""), ("local", " --local")])
+def test_the_fix_keeps_an_entry_s_place_and_time(world, scope, option):
+    world.settings.unlink()
+    world.register(scope, timeout=700)
+    path = None if scope == "user" else world.project / ".claude" / "settings.local.json"
+    world.change(lambda v: v["hooks"]["Stop"][0]["hooks"][0].update(timeout=60), path)
+    fix = world.found()[1]["timeout-too-short"]["fix"]
+    assert fix == f"run: notyet install claude{option} --timeout 700"
+
+
+def test_fixes_of_entries_that_are_twice_or_written_by_hand(world):
+    world.register("local")
+    fix = world.found()[1]["registered-twice"]["fix"]
+    assert fix == "run: notyet uninstall claude --local"
+    (world.project / ".claude" / "settings.local.json").unlink()
+    line = f"make lint && {world.notyet} hook --host claude --timeout 1800"
+    world.each_entry("Stop", command=line, timeout=60)
+    found = world.found()[1]["timeout-too-short"]
+    by_hand = f"take `notyet hook ...` out of {found['where']} yourself"
+    assert found["fix"] == f"{by_hand}, and run: notyet install claude"
 
 
 @pytest.mark.parametrize("is_own", [True, False])
@@ -275,8 +354,7 @@ def test_a_mistake_names_its_place(world, is_own):
 
 
 def test_files_of_other_hosts_that_are_read_count_too(world):
-    (world.project / "notyet.toml").write_text(f'{GATES}[read]\nhosts = ["mux"]\n')
-    trust(world.project / "notyet.toml")
+    world.gates(f'{GATES}[read]\nhosts = ["mux"]\n')
     mux = world.project / ".mux"
     mux.mkdir()
     hook = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}
@@ -287,20 +365,14 @@ def test_files_of_other_hosts_that_are_read_count_too(world):
     assert found["config-untrusted"]["fix"] == "run: notyet trust --read mux"
 
 
-def test_every_code_has_its_line_on_the_page():
-    rows = [line.split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("| `")]
-    told = {row[0].strip("| `"): row[1] for row in rows}
-    assert told == dict(CODES)
-    assert set(told.values()) <= set(LEVELS)
-    assert all(len(row) == 4 and row[2].strip() and row[3].strip(" |") for row in rows)
-
-
-def run_status(environ, **options):
-    return subprocess.run(
-        [sys.executable, "-I", str(ENTRY), "status"],
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        **options,
+def test_a_file_that_only_the_command_names_counts(world):
+    other = world.folder / "other.toml"
+    other.write_text('[gates]\nother = "true"\n')
+    trust(other)
+    world.each_entry(
+        "Stop",
+        "SubagentStop",
+        command=f"{world.notyet} hook --host claude --timeout 1800 --config {other}",
     )
+    code, said = world.status()
+    assert (code, said["hosts"][0]["gates"]) == (0, ["other"])

@@ -24,11 +24,11 @@ def test_it_says_where_gates_run_and_whether_it_connected(world, box, tmp_path):
         world.monkeypatch.setenv(name, value)
     code, said = world.shown("claude")
     assert code == 0
-    assert "gates tests on box, notes" in " ".join(said.split())
+    assert "tests 1 main agent files changed 10m box notyet.toml:2" in " ".join(said.split())
     assert f"are in {box.url(tmp_path)}, which was not connected to" in said
     assert box.masters() == {}
     code, said = world.status("--ask")
-    assert "sent back 1/3: tests" in said["hosts"][0]["probe"]["says"]
+    assert "sent back 1" in said["hosts"][0]["probe"]["says"]
     assert said["hosts"][0]["places"] == {"tests": box.url(tmp_path)}
     assert (code, said["faults"], said["hosts"][0]["faults"]) == (0, [], [])
 

@@ -77,7 +77,7 @@ def background(project):
         (lambda p: payload("claude", p, session_id=""), "no-session", "has no session_id"),
         (lambda p: payload("claude", p) | {"cwd": None}, "unreadable", "the event has no cwd"),
         (lambda p: payload("claude", p.parent / "gone"), "unreadable", "gone is gone"),
-        (background, "background", "other agents of the session are at work"),
+        (background, "background", "other agents of the session are running"),
     ],
     ids=["no session", "no cwd", "no folder", "background"],
 )
@@ -157,11 +157,87 @@ def test_a_look_at_a_damaged_ledger_says_so_and_leaves_it_to_the_next_stop(world
     before = sorted(os.listdir(os.path.dirname(ledger)))
     code, said = world.shown()
     assert code == 0  # the next stop is gated
-    assert said.startswith("yes: 2 gates")
+    assert said.startswith("YES  ")
     assert "[ledger-at-risk]" in said
-    assert "it cannot be read: it is damaged" in said
+    assert "cannot be read: it is damaged" in said
     assert why(world)[0] == 0
     assert main(["completion", "--values", "stops"]) == 0
     assert sorted(os.listdir(os.path.dirname(ledger))) == before
     told = ask(payload("claude", world.project, stop_hook_active=True), "--host", "claude")
     assert "was corrupt; it was moved to" in told.stderr
+
+
+# What a person reads
+
+STAGED = """\
+[limits]
+max_blocks = 4
+[gates.lint]
+run = "test -e ready"
+[gates.review]
+run = "true"
+for = ["cod*"]
+"""
+
+
+@pytest.fixture
+def staged(world):
+    (world.project / "notyet.toml").write_text(STAGED)
+    trust(world.project / "notyet.toml")
+    return world
+
+
+def shown(world, *argv):
+    world._capsys.readouterr()
+    code = main(["status", "--why", *argv])
+    said = world._capsys.readouterr().out
+    assert "\x1b" not in said
+    return code, [" ".join(line.split()) for line in said.splitlines()]
+
+
+def test_every_gate_has_a_line(staged):
+    code, lines = shown(staged)
+    assert code == 0
+    assert lines[0] == "a stop of the main agent of claude, session made-up"
+    assert "lint runs notyet.toml:3 it is for the main agent; no pass of it is remembered" in lines
+    assert "review not for it notyet.toml:5 it is not for the main agent" in lines
+    assert lines[-1] == "0 of 4 send-backs used in this turn (max_blocks, notyet.toml:2)"
+    assert shown(staged, "codex")[1][0] == "a stop of the main agent of codex, session made-up"
+
+
+def test_a_gate_that_passed_says_when(staged):
+    (staged.project / "ready").touch()
+    ask(payload("claude", staged.project), "--host", "claude")
+    (line,) = [line for line in shown(staged)[1] if line.startswith("lint ")]
+    assert line.startswith("lint skipped notyet.toml:3 it is for the main agent; it passed on")
+    assert line.endswith("ago (stop 1)")
+
+
+def test_a_stop_is_described_by_options(staged):
+    code, lines = shown(staged, "--agent-type", "writer", "--agent-id", "a\x1b[2J")
+    assert code == 1
+    assert "no gate runs: no gate applies" in lines
+    staged._capsys.readouterr()
+    assert main(["status", "--agent-type", "coder"]) == 0  # without --why
+    assert "agent_type coder fits cod*" in staged._capsys.readouterr().out
+    assert main(["status", "--ask", "--agent-type", "coder"]) == 2
+    assert "--why" in staged._capsys.readouterr().err
+
+
+def test_a_workspace_is_not_connected_to(staged):
+    text = 'workspace = "ssh://nowhere.invalid/srv"\n[gates]\nlint = "true"\n'
+    (staged.project / "notyet.toml").write_text(text)
+    trust(staged.project / "notyet.toml")
+    code, lines = shown(staged)
+    assert code == 0
+    assert "on another machine, which was not connected to" in " ".join(lines)
+    assert "no pass of it is remembered" in " ".join(shown(staged, "--workspace", "local")[1])
+
+
+def test_notes_say_what_else_counts(staged):
+    (staged.project / "notyet.toml").write_text("[gates]\n")
+    main(["off"])
+    code, lines = shown(staged)
+    assert code == 1
+    assert any(line.startswith("no gate runs: notyet is off in ") for line in lines)
+    assert any(line.startswith("note: ") and "changed since" in line for line in lines)

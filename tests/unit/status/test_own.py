@@ -68,7 +68,6 @@ def test_a_folder_in_the_ledger_s_place_is_told(project):
 
 
 def test_a_file_trusted_with_another_notyet_is_told(tmp_path):
-    pytest.importorskip("yaml")
     project = new_project(tmp_path / "p", '[read]\nhosts = ["conclaude"]\n')
     other = project / ".conclaude.yaml"
     other.write_text("stop:\n  commands:\n    - run: make\n")
@@ -100,11 +99,11 @@ def test_all_mistakes_are_counted(project):
 
 @pytest.mark.parametrize("value", ["0", "", "no", "false"])
 def test_a_switch_that_is_not_on_is_no_fault(value):
-    assert list(variable_faults({"NOTYET_DISABLE": value})) == []
+    assert list(variable_faults({"NOTYET_DISABLE": (value, "")})) == []
 
 
 def test_a_variable_of_settings_is_told_with_its_place():
-    (one,) = variable_faults({"NOTYET_INSIDE": "1"}, {"NOTYET_INSIDE": "/s.json:1:2"})
+    (one,) = variable_faults({"NOTYET_INSIDE": ("1", "/s.json:1:2")})
     assert (one.where, one.fix) == ("/s.json:1:2", "remove it")
 
 

@@ -1,9 +1,12 @@
-"""Which installed lines `notyet status` runs: none that its host would not run."""
+"""The made-up stop: which lines it is sent through, and how; none that its host would not run."""
 
 import json
+import pwd
+import sys
 
 import pytest
 
+from hook_runs import ENTRY
 from status_world import World
 
 
@@ -28,11 +31,6 @@ def in_project(world, line, scope="project"):
             value["hooks"][event][0]["hooks"][0]["command"] = line
 
     world.change(change, world.project / ".claude" / name)
-
-
-def accept(world, folder):
-    known = {"projects": {str(folder): {"hasTrustDialogAccepted": True}}}
-    (world.home / ".claude.json").write_text(json.dumps(known))
 
 
 def spying(world, path):
@@ -62,7 +60,7 @@ def test_a_strange_project_s_program_is_not_run(world, scope, start, known):
     spying(world, world.project / "bin" / "notyet")
     (world.folder / "link").symlink_to(world.project / "bin")
     if known == "others":
-        accept(world, "/elsewhere")
+        world.accept("/elsewhere")
     start = start.format(project=world.project, folder=world.folder)
     in_project(world, f"{start} hook --host claude --timeout 1800", scope)
     found = world.found()[1]
@@ -73,14 +71,14 @@ def test_a_strange_project_s_program_is_not_run(world, scope, start, known):
 
 def test_an_accepted_project_s_program_is_run(world):
     spying(world, world.project / "bin" / "notyet")
-    accept(world, world.project)
+    world.accept(world.project)
     in_project(world, "./bin/notyet hook --host claude --timeout 1800")
     assert world.found() == (0, {})
     assert (world.folder / "ran").exists()
 
 
 def test_other_commands_are_not_run_even_where_the_folder_is_accepted(world):
-    accept(world, world.project)
+    world.accept(world.project)
     line = f"touch {world.folder}/ran && {world.notyet} hook --host claude --timeout 1800"
     in_project(world, line)
     code, found = world.found()
@@ -96,7 +94,7 @@ def test_a_project_s_line_that_names_the_user_s_notyet_is_run(world, start):
     code, said = world.status()
     assert code == 0
     assert said["hosts"][0]["faults"] == []
-    assert said["hosts"][0]["probe"]["foretold"].endswith("would ask lint, tests")
+    assert said["hosts"][0]["probe"]["foretold"].endswith("lint, tests")
 
 
 @pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD", "HOME"])
@@ -112,13 +110,18 @@ def test_a_strange_project_s_variables_are_not_given_to_the_user_s_line(world, n
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"trustStatus": "untrusted"}, {"trustStatus": "modified"}, {"enabled": False}],
+    ("old", "new"),
+    [
+        ("trusted_hash", "other"),
+        ("sha256:", "sha256:0"),
+        ("trusted_hash", "enabled = false\ntrusted_hash"),
+    ],
 )
-def test_what_codex_would_skip_is_not_run(codex, changes):
-    codex.serve(**changes)
+def test_what_codex_would_skip_is_not_run(codex, old, new):
     spying(codex, codex.project / "notyet")
     codex.each_entry(command=f"{codex.project}/notyet hook --host codex --timeout 1800")
+    config = codex.home / ".codex" / "config.toml"
+    codex.config(config.read_text().replace(old, new))
     code, said = codex.status()
     assert code == 1
     assert said["hosts"][0]["probe"] is None
@@ -126,9 +129,10 @@ def test_what_codex_would_skip_is_not_run(codex, changes):
 
 
 def test_a_codex_without_hooks_is_not_asked(codex):
-    (codex.home / ".codex/config.toml").write_text("[features]\nhooks = false\n")
+    codex.config("[features]\nhooks = false\n")
     spying(codex, codex.project / "bin" / "notyet")
     codex.each_entry(command=f"{codex.project}/bin/notyet hook --host codex --timeout 1800")
+    codex.config("[features]\nhooks = false\n")
     assert list(codex.found()[1]) == ["hooks-disabled"]
     assert not (codex.folder / "ran").exists()
 
@@ -140,3 +144,65 @@ def test_a_line_that_leaves_the_host_to_the_payload_is_answered(
     world = World(host, tmp_path, monkeypatch, capsys)
     world.each_entry(command=f"{world.notyet} hook --timeout 1800", timeout=1800)
     assert world.found() == (0, {})
+
+
+SHOW = f'cat > payload; env > variables; exec {sys.executable} -I -S {ENTRY} "$@" < payload'
+
+
+def seen(world):
+    """Return what the command found: its payload, and its environment."""
+    world.program("notyet", SHOW)
+    assert world.found() == (0, {})
+    lines = (world.project / "variables").read_text().splitlines()
+    variables = dict(line.split("=", 1) for line in lines if "=" in line)
+    return json.loads((world.project / "payload").read_text()), variables
+
+
+def test_claude_code_is_imitated(world):
+    world.change(lambda value: value.update(env={"FROM": "settings", "NUMBER": 5, "ODD": []}))
+    payload, variables = seen(world)
+    assert payload["hook_event_name"] == "Stop"
+    assert payload["cwd"] == variables["PWD"] == str(world.project)
+    assert payload["session_id"] == variables["NOTYET_PROBE"]
+    assert variables["CLAUDE_PROJECT_DIR"] == str(world.project)
+    assert (variables["FROM"], variables["NUMBER"]) == ("settings", "5")
+    assert "ODD" not in variables
+    assert seen(world)[0]["session_id"] != payload["session_id"]
+
+
+@pytest.mark.parametrize("shell", ["myshell", ""])
+def test_codex_is_imitated_with_its_user_s_shell(codex, monkeypatch, shell):
+    path = codex.program("myshell", 'echo "$@" > how; exec /bin/sh "$@"')
+    entry = pwd.struct_passwd(("me", "x", 0, 0, "", "/", str(path) if shell else ""))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _uid: entry)
+    payload, variables = seen(codex)
+    assert {"turn_id", "model", "permission_mode"} <= payload.keys()
+    assert payload["session_id"] == variables["NOTYET_PROBE"]
+    assert (codex.project / "how").exists() == bool(shell)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("exit 3", "it ended with exit code 3."),
+        ("echo why >&2; exit 3", "it ended with exit code 3: why."),
+        ("kill -9 $$", "it ended with exit code 137"),
+        ("echo what >&2", "it answered nothing: what."),
+        ("echo '[1]'", "its answer is not notyet's: [1]."),
+        ("printf '[%0100000d' 1", "its answer is not notyet's: "),
+    ],
+)
+def test_no_answer_is_told_with_its_reason(world, script, said):
+    world.program("notyet", script)
+    code, found = world.found()
+    assert code == 1
+    assert said in found["no-reply"]["what"]
+    assert len(found["no-reply"]["what"]) < 400
+
+
+def test_a_line_with_arguments_is_run_without_a_shell(world):
+    args = ["hook", "--timeout", "700"]
+    world.each_entry(args=args, command=str(world.notyet), timeout=700)
+    assert world.found() == (0, {})
+    world.program("notyet", "kill -9 $$")
+    assert "it ended with signal 9." in world.found()[1]["no-reply"]["what"]

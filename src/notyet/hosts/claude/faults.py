@@ -1,0 +1,135 @@
+"""What keeps Claude Code from running our hook: switches, managed settings, an unknown folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from notyet.hosts.faults import Checks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from notyet.install.registered import Registration
+    from notyet.status.fault import Fault
+    from notyet.status.look import Content, Look
+
+_SIMPLE = "CLAUDE_CODE_SIMPLE"
+_ON = ("1", "true", "yes", "on")
+
+
+class ClaudeChecks(Checks):
+    """The checks of Claude Code."""
+
+    def variables(self, contents: Sequence[Content]) -> dict[str, tuple[str, str]]:
+        """Return the `env` of the settings."""
+        added: dict[str, tuple[str, str]] = {}
+        for content in contents:
+            env = content.get("env")
+            for name, value in env.items() if isinstance(env, dict) else ():
+                if isinstance(value, str | int | float):
+                    text = str(value).lower() if isinstance(value, bool) else str(value)
+                    added[name] = (text, content.where("env", name))
+        return added
+
+    def faults(self, look: Look) -> Iterator[Fault]:
+        """Yield what keeps Claude Code from running our entries."""
+        yield from _disabled(look)
+        yield from _managed_only(look)
+        projects = _projects(look.environ)
+        if projects is not None and not _is_accepted(projects, look.cwd):
+            yield look.fault(
+                "folder-not-accepted",
+                "Claude Code does not know yet that you trust this folder; in a terminal it runs "
+                "no hook before that (`claude -p` does).",
+                where=_memory(look.environ),
+                fix="start claude here once, and accept the folder",
+            )
+
+    def is_accepted(self, look: Look) -> bool:
+        """Return True if the user accepted this folder, or one around it."""
+        return _is_accepted(_projects(look.environ) or {}, look.cwd)
+
+    def argv(self, entry: Registration) -> tuple[str, ...]:
+        """Return how Claude Code starts a command: with its arguments, or by a shell."""
+        arguments = entry.handler.get("args")
+        if isinstance(arguments, list):
+            return (str(entry.handler["command"]), *arguments)
+        shell = "bash" if entry.handler.get("shell") == "bash" else "/bin/sh"
+        return (shell, "-c", entry.command)
+
+
+CHECKS = ClaudeChecks()
+
+
+def _disabled(look: Look) -> Iterator[Fault]:
+    """Find the switch that counts: a managed one, or that of the nearest file."""
+    switches = [one for one in look.contents if isinstance(one.get("disableAllHooks"), bool)]
+    switches.sort(key=lambda content: content.place.scope == "managed")
+    if switches and switches[-1].get("disableAllHooks") is True:
+        is_managed = switches[-1].place.scope == "managed"
+        if is_managed or not _is_registered_by_managers(look):
+            yield look.fault(
+                "hooks-disabled",
+                "disableAllHooks is true, so Claude Code runs no hook at all.",
+                where=switches[-1].where("disableAllHooks"),
+                fix="remove it",
+            )
+    if look.hook_environ.get(_SIMPLE, "").strip().lower() in _ON:
+        _, where = look.added.get(_SIMPLE, ("", ""))
+        yield look.fault(
+            "hooks-disabled",
+            f"{_SIMPLE} is set, so Claude Code runs no hook at all.",
+            where=where,
+            fix="remove it" if where else f"run: unset {_SIMPLE}",
+        )
+
+
+def _managed_only(look: Look) -> Iterator[Fault]:
+    if _is_registered_by_managers(look):
+        return
+    for content in look.contents:
+        strict = content.get("strictPluginOnlyCustomization")
+        is_strict = strict is True or (isinstance(strict, list) and "hooks" in strict)
+        for key, is_set in (
+            ("allowManagedHooksOnly", content.get("allowManagedHooksOnly") is True),
+            ("strictPluginOnlyCustomization", is_strict),
+        ):
+            if content.place.scope == "managed" and is_set:
+                yield look.fault(
+                    "managed-hooks-only",
+                    f"{key} is set, so Claude Code runs only hooks of your organisation.",
+                    where=content.where(key),
+                    fix="ask the administrator of this machine to register notyet there",
+                )
+
+
+def _is_registered_by_managers(look: Look) -> bool:
+    return any(entry.place.scope == "managed" for entry in look.entries)
+
+
+def _projects(environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return Claude Code's list of folders; None if it has none, or never ran in a terminal."""
+    try:
+        known = json.loads(Path(_memory(environ)).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    projects = known.get("projects") if isinstance(known, dict) else None
+    return projects if isinstance(projects, dict) else None
+
+
+def _memory(environ: Mapping[str, str]) -> str:
+    folder = environ.get("CLAUDE_CONFIG_DIR") or environ.get("HOME", "")
+    return os.path.join(folder, ".claude.json")
+
+
+def _is_accepted(projects: Mapping[str, Any], cwd: str) -> bool:
+    for start in (Path(cwd), Path(cwd).resolve()):
+        for folder in (start, *start.parents):
+            project = projects.get(str(folder))
+            if isinstance(project, dict) and project.get("hasTrustDialogAccepted") is True:
+                return True
+    return False

@@ -1,0 +1,138 @@
+"""What keeps Codex from running our hook: its switch, managed hooks, and its trust.
+
+Codex runs a hook only if the user approved its hash, and skips every other one silently. The
+approved hashes are in its `config.toml`.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from notyet.hosts.faults import Checks
+from notyet.install import codex_trust
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from notyet.install.registered import Registration
+    from notyet.status.fault import Fault
+    from notyet.status.look import Look
+
+_APPROVE = "start codex here, type /hooks and approve it; or run: notyet install codex --trust"
+_SKIPPED = {
+    "project-untrusted": (
+        "Codex does not know yet that you trust this project, so it reads nothing from it.",
+        "start codex here once and accept the project, or run: notyet install codex",
+    ),
+    "hook-untrusted": (
+        "You have not approved notyet's hook, so Codex skips it silently.",
+        _APPROVE,
+    ),
+    "hook-modified": ("notyet's hook changed since you approved it, so Codex skips it.", _APPROVE),
+    "hook-disabled": (
+        "notyet's hook is switched off in Codex's /hooks.",
+        "start codex here, type /hooks and switch it on",
+    ),
+}
+
+
+class CodexChecks(Checks):
+    """The checks of Codex."""
+
+    def faults(self, look: Look) -> Iterator[Fault]:
+        """Yield what keeps Codex from running our entries."""
+        off = [*_disabled(look), *_managed_only(look)]
+        yield from off
+        if off:
+            return
+        for entry in look.entries:
+            code = _why_skipped(look, entry)
+            if code:
+                yield look.entry_fault(code, entry, *_SKIPPED[code])
+
+    def runs(self, look: Look, entry: Registration) -> bool:
+        """Return True if Codex would run an entry: hooks are on, and it is approved."""
+        is_off = any(_disabled(look)) or any(_managed_only(look))
+        return not is_off and not _why_skipped(look, entry)
+
+    def is_accepted(self, look: Look) -> bool:
+        """Return True: what Codex runs was approved entry by entry."""
+        del look
+        return True
+
+    def argv(self, entry: Registration) -> tuple[str, ...]:
+        """Return how Codex starts a command: by the user's shell."""
+        try:
+            shell = pwd.getpwuid(os.getuid()).pw_shell
+        except KeyError:
+            shell = ""
+        return (shell or "/bin/sh", "-c", entry.command)
+
+
+CHECKS = CodexChecks()
+
+
+def _disabled(look: Look) -> Iterator[Fault]:
+    """Find the switch that counts: the one of the nearest file."""
+    switches = [
+        (content.get("features", name), content.where("features", name))
+        for content in look.contents
+        for name in ("codex_hooks", "hooks")
+        if isinstance(content.get("features", name), bool)
+        and (content.place.scope != "project" or _is_trusted_project(look))
+    ]
+    if switches and switches[-1][0] is False:
+        what = "The feature `hooks` is false, so Codex runs no hook at all."
+        yield look.fault("hooks-disabled", what, where=switches[-1][1], fix="remove it")
+
+
+def _managed_only(look: Look) -> Iterator[Fault]:
+    if any(entry.place.scope == "managed" for entry in look.entries):
+        return
+    for content in look.contents:
+        name = os.path.basename(content.place.path)
+        if name == "requirements.toml" and content.get("allow_managed_hooks_only") is True:
+            yield look.fault(
+                "managed-hooks-only",
+                "allow_managed_hooks_only is true, so Codex runs only hooks of your organisation.",
+                where=content.where("allow_managed_hooks_only"),
+                fix="ask the administrator of this machine to register notyet there",
+            )
+
+
+def _is_trusted_project(look: Look) -> bool:
+    """Return True if the user's settings trust this folder, or one around it."""
+    folders = {
+        str(one)
+        for start in (Path(look.cwd), Path(look.cwd).resolve())
+        for one in (start, *start.parents)
+    }
+    return any(
+        content.get("projects", folder, "trust_level") == "trusted"
+        for content in look.contents
+        if content.place.scope != "project"
+        for folder in folders
+    )
+
+
+def _why_skipped(look: Look, entry: Registration) -> str:
+    """Return the code of the fault for which Codex skips an entry; empty if it runs it."""
+    if entry.place.scope == "managed":
+        return ""
+    if entry.place.scope == "project" and not _is_trusted_project(look):
+        return "project-untrusted"
+    key = codex_trust.key(entry.place.path, entry.event, entry.group, entry.index)
+    approved = None
+    for content in look.contents:
+        state = content.get("hooks", "state", key)
+        if content.place.scope == "user" and isinstance(state, dict):
+            if state.get("enabled") is False:
+                return "hook-disabled"
+            approved = state.get("trusted_hash")
+    if approved is None:
+        return "hook-untrusted"
+    expected = codex_trust.hash_of(entry.event, entry.handler, entry.matcher)
+    return "" if approved == expected else "hook-modified"
