@@ -26,10 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from notyet.config.document import Path
     from notyet.config.files import Tree
-    from notyet.config.schema import Examined
-
-    Path = tuple[str | int, ...]
 
 
 _SHELLS = ("bash", "sh", "dash", "zsh", "ksh")
@@ -78,13 +76,10 @@ def _hooks(text: str, path: str, speaks: str, form: str) -> Settings:
     warnings: list[Mistake] = []
 
     def complain(where: Path, message: str) -> None:
-        warnings.append(_mistake(examined, path, where, message))
+        warnings.append(examined.mistake(where, message))
 
-    def line_of(where: Path) -> int:
-        return _line(examined, where)
-
-    stops = gates(speaks, examined.value, path, line_of, complain)
-    starts = starters(speaks, examined.value, path, line_of, complain)
+    stops = gates(speaks, examined.value, path, examined.line, complain)
+    starts = starters(speaks, examined.value, path, examined.line, complain)
     return Settings(
         file=path,
         gates=tuple(stops),
@@ -96,7 +91,7 @@ def _hooks(text: str, path: str, speaks: str, form: str) -> Settings:
 
 def _own_format(text: str, path: str, host: str) -> Settings:
     examined = examine(text, path, host)
-    found = command_face(host).gates(examined.value, path, lambda where: _line(examined, where))
+    found = command_face(host).gates(examined.value, path, examined.line)
     return Settings(
         file=path,
         gates=tuple(found),
@@ -181,12 +176,3 @@ def _steer_restarts(text: str) -> int | None:
         value = value.get(key) if isinstance(value, dict) else None
     is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     return int(value) if is_number else None
-
-
-def _line(examined: Examined, where: Path) -> int:
-    return examined.document.locate(where)[0] if examined.document else 0
-
-
-def _mistake(examined: Examined, file: str, where: Path, message: str) -> Mistake:
-    line, column = examined.document.locate(where) if examined.document else (0, 0)
-    return Mistake(file=file, line=line, column=column, message=message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from notyet.config.document import Mistake
 from notyet.config.files import parent
 from notyet.config.schema import ALL, GATE, MAIN, OBSERVER, SUBAGENTS, examine
 from notyet.config.settings import FileObserver, Settings
@@ -17,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from notyet.config.document import Mistake
     from notyet.config.schema import Examined
     from notyet.core.event import Scope
 
@@ -75,7 +75,7 @@ class _Reading:
         named = workspace or examined.value.get("workspace", LOCAL)
         if self.home and named not in {LOCAL, self.home}:
             message = f"`workspace` has no effect in a file of the workspace {self.home}"
-            self.warnings.append(self._mistake(("workspace",), message))
+            self.warnings.append(self._examined.mistake(("workspace",), message))
         self.workspace = self.home or ("" if named == LOCAL else named)
 
     def gates(self) -> tuple[Gate, ...]:
@@ -95,7 +95,9 @@ class _Reading:
         if self.home and named not in {"", LOCAL, self.home}:
             message = f"`gates.{name}.workspace` names another machine or folder than the file's"
             hint = f'leave it out, or write "{LOCAL}" for the machine that the file is on'
-            self.mistakes.append(self._mistake(("gates", name, "workspace"), message, hint))
+            self.mistakes.append(
+                self._examined.mistake(("gates", name, "workspace"), message, hint)
+            )
             return None
         workspace = self.home or named or self.workspace
         full = GATE.filled(entry)
@@ -145,13 +147,7 @@ class _Reading:
         )
 
     def _source(self, *path: str) -> Source:
-        document = self._examined.document
-        return Source(self._file, document.locate(path)[0] if document else 0)
-
-    def _mistake(self, path: tuple[str, ...], message: str, hint: str = "") -> Mistake:
-        document = self._examined.document
-        line, column = document.locate(path) if document else (0, 0)
-        return Mistake(file=self._file, line=line, column=column, message=message, hint=hint)
+        return Source(self._file, self._examined.line(path))
 
 
 def _match(full: dict[str, Any]) -> Match:

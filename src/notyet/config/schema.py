@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from notyet.config.document import BadSyntax, Document, Mistake, said
+from notyet.config.document import BadSyntax, Document, Mistake, Path, said
 from notyet.config.readers import READERS
 from notyet.config.scalars import (
     Age,
@@ -350,9 +350,19 @@ FORMATS: dict[str, Format] = {
 class Examined:
     """What is right in a file, where it stands, and everything that is wrong."""
 
+    file: str
     value: dict[str, Any]
     document: Document | None
     mistakes: tuple[Mistake, ...]
+
+    def line(self, path: Path) -> int:
+        """Return the line of a key or item."""
+        return self.document.locate(path)[0] if self.document else 0
+
+    def mistake(self, path: Path, message: str, hint: str = "") -> Mistake:
+        """Return a mistake at a key or item."""
+        line, column = self.document.locate(path) if self.document else (0, 0)
+        return Mistake(file=self.file, line=line, column=column, message=message, hint=hint)
 
 
 def examine(text: str, file: str, format_name: str) -> Examined:
@@ -364,7 +374,7 @@ def examine(text: str, file: str, format_name: str) -> Examined:
         mistake = Mistake(
             file=file, line=bad.line, column=bad.column, message=bad.message, hint=bad.hint
         )
-        return Examined(value={}, document=None, mistakes=(mistake,))
+        return Examined(file=file, value={}, document=None, mistakes=(mistake,))
     value = {} if document.value is None else document.value  # an empty YAML file
     clean, found = check(value, form.shape)
     mistakes = [
@@ -378,7 +388,7 @@ def examine(text: str, file: str, format_name: str) -> Examined:
     if len(mistakes) > _MOST_MISTAKES:
         more = f"and {len(mistakes) - _MOST_MISTAKES} more mistakes"
         mistakes[_MOST_MISTAKES:] = [Mistake(file=file, message=more)]
-    return Examined(value=clean or {}, document=document, mistakes=tuple(mistakes))
+    return Examined(file=file, value=clean or {}, document=document, mistakes=tuple(mistakes))
 
 
 def pages() -> dict[str, dict[str, Any]]:
