@@ -256,7 +256,7 @@ class CommandLineSession:
             return
         try:
             READERS[self._row.output](entry, reading)
-        except Exception:  # noqa: BLE001  # one odd line must not cost us those that follow
+        except (AttributeError, LookupError, TypeError, ValueError):  # an unexpected line
             reading.garbage += 1
             return
         reading.understood += 1

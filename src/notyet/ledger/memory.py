@@ -16,6 +16,7 @@ from notyet.core.record import variant
 from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
 from notyet.ledger.passes import agents_of, causes, failures_in, passes_in
+from notyet.ledger.rows import event_row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ _MOST_ANSWERS = 10_000  # of the last few seconds
 def _remembered(event: StopEvent) -> StopEvent:
     """Return an event for comparisons, without foreign objects."""
     if event.result is not None:
-        from notyet.ledger.rows import event_row
-
         return variant(event, {"raw": None, "result": event_row(event)[0]})
     return event if event.raw is None else variant(event, {"raw": None})
 

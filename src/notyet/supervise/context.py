@@ -165,14 +165,11 @@ class Context:
     def tell(self, progress: Progress) -> None:
         """Report progress; an error of the callback must not harm the task."""
         if self._on_progress is not None:
-            try:
-                self._on_progress(progress)
-            except Exception as error:  # noqa: BLE001  # foreign code
-                self.warn(f"on_progress failed: {type(error).__name__}: {error}")
+            self.call("on_progress failed", self._on_progress, progress)
 
     def transcript(self, session: Session | None) -> str | None:
         """Return the path of a session's transcript, if it has one."""
-        path: object = None if session is None else self._call(session.transcript)
+        path: object = None if session is None else self._ask(session.transcript)
         return path if isinstance(path, str) else None
 
     def session_id(self, task: str) -> str:
@@ -183,12 +180,12 @@ class Context:
 
     def knows(self, session: Session, key: str) -> bool | None:
         """Return whether a prompt arrived, as the session says; None if it cannot tell."""
-        known: object = self._call(session.knows, key)
+        known: object = self._ask(session.knows, key)
         return known if isinstance(known, bool) else None
 
     def ref(self, session: Session) -> tuple[dict[str, object], str] | None:
         """Return how a session is reopened, and its id; None if that is not JSON."""
-        ref = self._call(session.ref)
+        ref = self._ask(session.ref)
         try:
             json.dumps(ref, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
@@ -196,11 +193,16 @@ class Context:
             return None
         return (ref, session.id or "") if isinstance(ref, dict) else None
 
-    def _call(self, call: Callable[..., T], *args: object) -> T | None:
+    def _ask(self, call: Callable[..., T], *args: object) -> T | None:
+        name = getattr(call, "__name__", "method")
+        return self.call(f"a session's {name} failed", call, *args)
+
+    def call(self, fault: str, call: Callable[..., T], *args: object) -> T | None:
+        """Call foreign code; an error becomes a warning that starts with `fault`."""
         try:
             return call(*args)
         except Exception as error:  # noqa: BLE001  # foreign code
-            self.warn(f"a session's {_name(call)} failed: {type(error).__name__}: {error}")
+            self.warn(f"{fault}: {type(error).__name__}: {error}")
             return None
 
     async def look(self, task: str) -> Seen:
@@ -267,7 +269,3 @@ def retrieve_error(task: asyncio.Future[Any]) -> None:
     """Retrieve a task's error, if any: asyncio reports errors that are never retrieved."""
     if not task.cancelled():
         task.exception()
-
-
-def _name(call: object) -> str:
-    return getattr(call, "__name__", "method")

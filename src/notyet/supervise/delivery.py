@@ -61,10 +61,7 @@ class Delivery:
         """Let a session remove its files, if its task has `cleanup="delete"`."""
         discard = getattr(life.session, "discard", None)
         if seen.task.cleanup == "delete" and discard is not None:
-            try:
-                discard()
-            except Exception as error:  # noqa: BLE001  # foreign code
-                self._context.warn(f"task {life.task_id} left files behind: {error}")
+            self._context.call(f"task {life.task_id} left files behind", discard)
 
     def is_ours(self, seen: Seen) -> bool:
         """Return True if `deliver` gets this result; a main agent's goes to its caller."""

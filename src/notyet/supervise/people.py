@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from notyet.errors import LedgerError, Refused
+from notyet.ledger.prune import tidy
 from notyet.supervise.context import new_key
 
 if TYPE_CHECKING:
@@ -203,8 +204,6 @@ class Pulse:
         """Prune a few old rows."""
         ledger = self._store.ledger
         if ledger.retention is not None:
-            from notyet.ledger.prune import tidy
-
             await self._store(tidy, ledger, ledger.retention)
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:

@@ -342,11 +342,8 @@ class Supervisor:
     def _reopened(self, ref: Mapping[str, Any], task: str) -> Session | None:
         if self._reopen is None:
             return None
-        try:
-            return self._reopen(ref)
-        except Exception as error:  # noqa: BLE001  # foreign code
-            self._context.warn(f"the session of task {task} cannot be reopened: {error}")
-            return None
+        fault = f"the session of task {task} cannot be reopened"
+        return self._context.call(fault, self._reopen, ref)
 
 
 def _expect_open(inner: asyncio.Task[Any]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from notyet.core.gate import check_timeout
 from notyet.core.record import replace
 from notyet.core.task import Run, Task
-from notyet.errors import LedgerError, Refused
+from notyet.errors import LedgerError, NotyetError, Refused
 from notyet.ledger.runs import run_id
 from notyet.supervise.context import Fenced, new_key, retrieve_error
 from notyet.supervise.driver import Driver
@@ -186,9 +186,10 @@ class LiveTasks:
                 error=said,
             )
             await self._delivery.conclude(life)
-        except Exception as again:  # noqa: BLE001  # a handle waits for it
+        except NotyetError as again:
             self._context.warn(f"task {life.task_id} is left to recovery: {again}")
-        _break(life, error)
+        finally:
+            _break(life, error)
 
     async def _result(self, life: Life) -> Result:
         result = await asyncio.shield(life.result)

@@ -280,7 +280,7 @@ def test_a_session_that_cannot_be_reopened_ends_its_task_in_words(tmp_path, stat
         assert (result.ending, result.text) == ("done", "the report")
     else:
         assert "its session cannot be reopened" in said
-    assert any("t1 cannot be reopened: no such agent" in each for each in world.warnings)
+    assert any("t1 cannot be reopened: " in each for each in world.warnings)
 
 
 @pytest.mark.rule("K18")
