@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from notyet.config.document import did_you_mean
-from notyet.hosts.conclaude import HOST
+from notyet.hosts.conclaude import HOST, OTHER_EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,36 +20,7 @@ EXAMPLES = (
     ("notyet conclaude Stop < payload.json", "answer by the exit code: 2 sends the agent back"),
     ("notyet conclaude Hooks SubagentStop --agent coder < payload.json", "for a subagent"),
 )
-_STOPS = ("Stop", "SubagentStop", "StopFailure")
-_OTHERS = (
-    "ConfigChange",
-    "CwdChanged",
-    "Elicitation",
-    "ElicitationResult",
-    "FileChanged",
-    "InstructionsLoaded",
-    "MessageDisplay",
-    "Notification",
-    "PermissionDenied",
-    "PermissionRequest",
-    "PostCompact",
-    "PostToolBatch",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PreCompact",
-    "PreToolUse",
-    "SessionEnd",
-    "SessionStart",
-    "Setup",
-    "SubagentStart",
-    "TaskCompleted",
-    "TaskCreated",
-    "TeammateIdle",
-    "UserPromptExpansion",
-    "UserPromptSubmit",
-    "WorktreeCreate",
-    "WorktreeRemove",
-)
+_STOPS = (*HOST.stops, *HOST.failures)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,10 +37,10 @@ def run(args: argparse.Namespace) -> int:
     if len(words) != 1:
         print("notyet conclaude: say one event, like: Hooks SubagentStop", file=sys.stderr)
         return 1
-    if words[0] in _OTHERS:
+    if words[0] in OTHER_EVENTS:
         return 0  # they are not about stopping
     if words[0] not in _STOPS:
-        near = did_you_mean(words[0], (*_STOPS, *_OTHERS))
+        near = did_you_mean(words[0], (*_STOPS, *OTHER_EVENTS))
         hint = f"; {near}" if near else ""
         print(f"notyet conclaude: no event is called {words[0]!r}{hint}", file=sys.stderr)
         return 1

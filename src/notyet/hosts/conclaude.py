@@ -32,6 +32,36 @@ if TYPE_CHECKING:
     Said = tuple[str, str]  # the setting that asks for a notification, and its text
 
 CONTINUE = "continue working on the task"  # the prompt of `infinite` by default
+# Events of its command line that are not about stopping.
+OTHER_EVENTS = [
+    "ConfigChange",
+    "CwdChanged",
+    "Elicitation",
+    "ElicitationResult",
+    "FileChanged",
+    "InstructionsLoaded",
+    "MessageDisplay",
+    "Notification",
+    "PermissionDenied",
+    "PermissionRequest",
+    "PostCompact",
+    "PostToolBatch",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PreCompact",
+    "PreToolUse",
+    "SessionEnd",
+    "SessionStart",
+    "Setup",
+    "SubagentStart",
+    "TaskCompleted",
+    "TaskCreated",
+    "TeammateIdle",
+    "UserPromptExpansion",
+    "UserPromptSubmit",
+    "WorktreeCreate",
+    "WorktreeRemove",
+]
 _SHOWN = ("message", "showCommand", "showStdout", "showStderr", "maxOutputLines")
 _OPTIONS = (*_SHOWN, "notifyPerCommand", "block")
 _MOST_OUTPUT = 20_000  # characters of each stream

@@ -19,9 +19,6 @@ ALLOWED = {
     "install/codex.py",
     "install/host.py",
     "install/registered.py",
-    "status/faults/entries.py",
-    "status/faults/look.py",
-    "status/probe.py",
 }
 
 
