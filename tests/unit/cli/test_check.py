@@ -38,25 +38,6 @@ def rows(out):
     return {line.split()[0]: line for line in lines[1:]}
 
 
-def test_passing_gates_exit_with_0(check, tmp_path):
-    done = check(new_project(tmp_path / "p", PASSING))
-    assert done.code == 0
-    assert "passed" in rows(done.out)["ok"]
-    assert rows(done.out)["ok"].endswith("notyet.toml:1")
-    assert done.out.endswith("passed: the agent may stop\n")
-    assert (tmp_path / "p" / "ran").read_text() == "ran\n"
-
-
-def test_a_failing_gate_exits_with_1_and_shows_what_the_agent_would_read(check, tmp_path):
-    done = check(new_project(tmp_path / "p", FAILING))
-    assert done.code == 1
-    assert "failed" in rows(done.out)["bad"]
-    assert "exit 1" in rows(done.out)["bad"]
-    assert "blocked: the agent would be sent back by bad" in done.out
-    assert "  notyet: a check failed (send-back 1 of 3).\n" in done.out
-    assert "    it is broken\n" in done.out
-
-
 def test_a_gate_that_ends_the_turn_exits_with_1(check, tmp_path):
     text = gate("""echo '{"decision": "halt", "reason": "no more"}'""")
     done = check(new_project(tmp_path / "p", text))
@@ -107,14 +88,6 @@ def test_gates_for_others_are_named_with_the_reason(check, tmp_path):
     assert done.out.endswith("nothing was run: no gate is for this stop\n")
 
 
-def test_only_named_gates_are_asked(check, tmp_path):
-    folder = new_project(tmp_path / "p", PASSING + FAILING)
-    done = check(folder, "ok")
-    assert done.code == 0
-    assert list(rows(done.out)) == ["ok"]
-    assert check(folder, "bad").code == 1
-
-
 def test_a_named_gate_that_is_not_asked_exits_with_2(check, tmp_path):
     folder = new_project(tmp_path / "p", PASSING + gate("true", **{"for": "subagents"}))
     done = check(folder, "g")
@@ -130,52 +103,12 @@ def test_gates_for_others_alone_exit_with_0(check, tmp_path):
     assert check(new_project(tmp_path / "p", gate("true", **{"for": "subagents"}))).code == 0
 
 
-def test_a_gate_that_does_not_exist_is_refused_with_a_guess(check, tmp_path):
-    folder = new_project(tmp_path / "p", '[gates]\ntests = "touch ran"\n')
-    done = check(folder, "test")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == "notyet check: no gate is called 'test'; did you mean `tests`?\n"
-    done = check(folder, "completely-else")
-    assert done.err == "notyet check: no gate is called 'completely-else'; there is tests\n"
-    assert check(folder, "--answer", "test=allow").code == 2
-    assert not (folder / "ran").exists()
-
-
-def test_a_gate_in_a_file_that_nobody_trusts_is_refused_with_the_way_to_trust(check, tmp_path):
-    done = check(new_project(tmp_path / "p", PASSING, trusted=False), "ok")
-    assert done.code == 2
-    assert "there is none here" in done.err
-    assert "is not trusted; run: notyet trust" in done.err
-
-
 def test_a_gate_that_was_written_after_the_file_was_trusted_is_refused_with_that(check, tmp_path):
     folder = new_project(tmp_path / "p", PASSING)
     (folder / "notyet.toml").write_text(PASSING + FAILING)
     done = check(folder, "bad")
     assert done.code == 2
     assert "changed since it was trusted" in done.err
-
-
-def test_a_file_that_nobody_trusts_is_not_asked_and_said(check, tmp_path):
-    done = check(new_project(tmp_path / "p", PASSING, trusted=False))
-    assert done.code == 2
-    assert "is not trusted; run: notyet trust" in done.out
-    assert done.out.endswith("nothing was run: nobody trusted these gates yet\n")
-    assert not (tmp_path / "p" / "ran").exists()
-
-
-def test_where_nothing_is_configured_it_says_how_to_begin(check, tmp_path):
-    done = check(tmp_path)
-    assert done.code == 0
-    assert done.out.endswith("there are no gates here; to write some, run: notyet init\n")
-
-
-def test_a_switch_lets_go_and_is_named(check, tmp_path, monkeypatch):
-    monkeypatch.setenv("NOTYET_DISABLE", "1")
-    done = check(new_project(tmp_path / "p", FAILING))
-    assert done.code == 2
-    assert "nothing was run: " in done.out
-    assert "NOTYET_DISABLE" in done.out
 
 
 def test_work_in_the_background_is_said(check, tmp_path):
@@ -206,33 +139,6 @@ def test_a_real_payload_is_asked_about(check, tmp_path, file):
     seen = json.loads((folder / "seen").read_bytes())
     assert seen["session_id"] == sent["session_id"]
     assert (folder / "host").read_text().strip() == file.partition("/")[0]
-
-
-def test_options_change_what_a_payload_says(check, tmp_path):
-    folder = new_project(tmp_path / "p", FAILING + gate("true", **{"for": "subagents"}))
-    sent = payload("notyet", folder, scope="subagent", agent_id="x", agent_type="coder")
-    (tmp_path / "sent.json").write_text(json.dumps(sent))
-    done = check(folder, "--payload", tmp_path / "sent.json")
-    assert (done.code, list(rows(done.out))) == (0, ["g"])
-    done = check(folder, "--payload", tmp_path / "sent.json", "--event", "stop")
-    assert (done.code, list(rows(done.out))) == (1, ["bad"])
-    assert "!" not in done.out  # nothing is wrong with the payload
-
-
-def test_a_broken_payload_is_refused_with_its_place(check, tmp_path):
-    file = tmp_path / "sent.json"
-    file.write_text('{"session_id": "s",\n "cwd" "/x"}')
-    done = check(new_project(tmp_path / "p", FAILING), "--payload", file)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"notyet check: {file}:2:8: invalid JSON: ")
-
-
-def test_a_gate_does_not_ask_the_gates(check, tmp_path, monkeypatch):
-    monkeypatch.setenv("NOTYET_INSIDE", "1")
-    done = check(new_project(tmp_path / "p", PASSING))
-    assert done.code == 2
-    assert "inside a gate" in done.err
-    assert not (tmp_path / "p" / "ran").exists()
 
 
 def test_a_supervisor_around_us_changes_nothing(check, tmp_path, monkeypatch):
@@ -285,16 +191,6 @@ def test_a_fault_of_ours_is_not_hidden(check, tmp_path, monkeypatch):
     monkeypatch.setattr("notyet.engine.stop.plan", broken)
     with pytest.raises(RuntimeError, match="ours"):
         check(folder)
-
-
-def test_a_folder_that_is_gone_under_us_is_said(check, tmp_path, monkeypatch):
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    monkeypatch.setattr("os.getcwd", lambda: (_ for _ in ()).throw(FileNotFoundError))
-    done = check(gone)
-    assert done.code == 2
-    assert "this folder is gone" in done.err
 
 
 def test_the_hosts_deadline_ends_the_gates(check, tmp_path):
@@ -461,17 +357,6 @@ def test_an_answer_of_an_observing_gate_holds_nobody(check, tmp_path):
     assert "would fail" in rows(done.out)["g"]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    ["ok", "ok=", "=block", "ok=maybe", "ok=exit:", "ok=exit:x", "ok=exit:256", "ok=exit:²"],
-)
-def test_an_answer_that_is_none_is_refused_with_the_way_to_write_it(check, tmp_path, answer):
-    done = check(new_project(tmp_path / "p", PASSING), "--answer", answer)
-    assert done.code == 2
-    assert "argument --answer: " in done.err
-    assert not (tmp_path / "p" / "ran").exists()
-
-
 def test_a_name_may_hold_the_sign_that_ends_it():
     from notyet.cli.check_run import Answer
 
@@ -528,18 +413,6 @@ def test_json_has_words_for_each_verdict(check, tmp_path):
     assert said["reports"][0]["words"] == "crashed: no"
     said = check(folder, "--json", "--answer", "ok=allow").json
     assert said["reports"][0]["words"] == ""
-
-
-def test_a_reply_is_shown_by_its_parts(check, tmp_path):
-    folder = new_project(tmp_path / "p", FAILING)
-    done = check(folder, "--as", "claude")
-    shown = done.out.partition("claude would get, from `notyet hook`:\n")[2].splitlines()
-    assert shown[0] == "stdout:"
-    assert json.loads(shown[1])["decision"] == "block"
-    assert shown[2:] == ["stderr: (nothing)", "exit code: 0"]
-    done = check(folder, "--as", "conclaude")
-    assert "stdout: (nothing)\nstderr:\nnotyet: a check failed" in done.out
-    assert done.out.endswith("\nexit code: 2\n")
 
 
 def test_what_gates_print_cannot_reach_the_terminal(check, tmp_path):

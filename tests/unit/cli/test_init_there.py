@@ -47,18 +47,6 @@ def test_nothing_is_missing_where_all_is_there(place, capsys):
     assert "it has a gate for all that was found" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("target", ["elsewhere.toml", "gone.toml"])
-def test_a_link_is_left_alone_wherever_it_leads(shop, target, capsys):
-    (shop / "elsewhere.toml").write_text("")
-    (shop / "notyet.toml").symlink_to(target)
-    assert main(["init", "--yes"]) == 1
-    said = "".join(capsys.readouterr())
-    assert f"(a link to {target})" in said
-    assert "left alone" in said
-    assert (shop / "elsewhere.toml").read_text() == ""
-    assert not (shop / "gone.toml").exists()
-
-
 @pytest.mark.parametrize(
     ("text", "missing"),
     [

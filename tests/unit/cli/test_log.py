@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -42,17 +41,6 @@ def shown(capsys, *argv):
     return code, said.out, said.err
 
 
-def refused(capsys, *argv):
-    """Return what a command line is told that cannot be right."""
-    capsys.readouterr()
-    try:
-        code = main(["log", *argv])
-    except SystemExit as leaving:
-        code = leaving.code
-    assert code == 2
-    return capsys.readouterr().err
-
-
 def decided(folder, outcome="passed", reports=(), verdict=None, why="", **fields):
     """Write down a stop as an engine does."""
     ledger = Ledger()
@@ -71,35 +59,6 @@ def decided(folder, outcome="passed", reports=(), verdict=None, why="", **fields
     ledger.record(begun, decision)
     ledger.close()
     return begun.stop
-
-
-def test_without_a_ledger_it_says_how_to_get_stops_and_makes_nothing(capsys, here):
-    code, out, err = shown(capsys)
-    assert (code, err) == (0, "")
-    assert out.startswith("no stops yet; connect an agent with: notyet install claude (or codex)")
-    assert shown(capsys, "--json") == (0, "", "")
-    assert shown(capsys, "--stats")[1].startswith("no stops in ")
-    assert shown(capsys, "--prune")[1] == "nothing to remove: there is no ledger yet\n"
-    code, _, err = shown(capsys, "7")
-    assert code == 1
-    assert err == f"notyet log: there is no stop 7: {ledger_path()} does not exist yet\n"
-    assert not os.path.exists(ledger_path())
-
-
-def test_the_newest_stop_is_the_last_line_of_a_table(capsys, here):
-    lint = Report(gate="lint", answer=Allow(), seconds=0.21)
-    tests = Report(gate="tests", answer=Block("Mend it."), seconds=4.1)
-    decided(here, "blocked", [lint, tests], Block("Mend it."), session_id="0f3a9c1e-77")
-    spared = Report(gate="lint", answer=Allow(), spared="passed")
-    decided(here, "passed", [spared], session_id="0f3a9c1e-77", last_message="2")
-    code, out, err = shown(capsys)
-    assert (code, err) == (0, "")
-    head, first, second = out.splitlines()
-    assert head.split() == ["ID", "WHEN", "HOST", "SESSION", "OUTCOME", "GATES"]
-    assert first.endswith("lint ✓ 0.2s, tests ✗ 4.1s; sent back 1/3")
-    assert first.split()[0] == "1"
-    assert first.split()[2:5] == ["claude", "0f3a9c1e", "blocked"]
-    assert second.endswith("passed   lint ✓ remembered")
 
 
 def test_every_way_that_a_report_can_end_has_its_mark(capsys, here):
@@ -332,34 +291,6 @@ def test_hostile_text_in_any_field_stays_text(capsys, here, kind):
         assert all(json.loads(line) for line in out.splitlines())
 
 
-def test_what_is_asked_for_in_a_wrong_way_is_said(capsys, here):
-    for wrong in (["9" * 5_000], ["-n", "9" * 5_000], ["x" * 5_000]):
-        err = refused(capsys, *wrong)
-        assert "a stop has a number, not" in err or "a number from 1 up, or all; not" in err
-        assert len(err) < 2_000  # with the usage
-    assert "an ID and --stats do not go together; choose one" in refused(capsys, "1", "--stats")
-    assert "--stats and --follow do not" in refused(capsys, "--stats", "-f")
-    assert "an ID does not go together with --host" in refused(capsys, "1", "--host", "x")
-    assert "--prune does not go together with --since" in refused(
-        capsys, "--prune", "--since", "2d"
-    )
-    assert "--prune has no JSON" in refused(capsys, "--prune", "--json")
-    assert "--until is before --since" in refused(capsys, "--since", "1d", "--until", "2d")
-    assert "--follow and --until" in refused(capsys, "-f", "--until", "2d")
-    assert "a stop has a number, not 'x'" in refused(capsys, "x")
-    assert "invalid time" in refused(capsys, "--since", "soon")
-    assert "a number from 1 up, or all" in refused(capsys, "-n", "0")
-    assert "invalid choice: 'fine'" in refused(capsys, "--outcome", "fine")
-
-
-def test_a_number_that_no_stop_has_is_said(capsys, here):
-    decided(here)
-    code, out, err = shown(capsys, "99")
-    assert (code, out) == (1, "")
-    assert err == "notyet log: there is no stop 99; list them with: notyet log --all\n"
-    assert shown(capsys, "9" * 30)[0] == 1
-
-
 def test_a_ledger_of_a_newer_version_is_left_alone_and_said(capsys, here):
     decided(here)
     with closing(sqlite3.connect(ledger_path())) as db, db:
@@ -406,16 +337,6 @@ def _impatient(path, _patience, *, mends):
     return Connection(path, 0.05, mends=mends)
 
 
-def test_what_is_no_ledger_is_left_alone_and_said(capsys, here, monkeypatch, tmp_path):
-    (tmp_path / "letter.txt").write_text("Dear reader, " * 500)
-    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path / "letter.txt"))
-    code, _, err = shown(capsys)
-    assert code == 1
-    assert "it is not a ledger" in err
-    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path))
-    assert shown(capsys)[0] == 1
-
-
 def test_pruning_by_hand_says_what_went(capsys, here):
     for n in range(102):
         decided(here, session_id=f"s{n}")
@@ -426,15 +347,6 @@ def test_pruning_by_hand_says_what_went(capsys, here):
     assert (code, err) == (0, "")
     assert out.startswith(f"removed 2 stops; {ledger_path()} has ")
     assert len(shown(capsys, "-n", "all")[1].splitlines()) == 1 + 100
-
-
-def test_pruning_by_hand_is_refused_while_the_users_file_is_wrong(capsys, here):
-    folder = Path(os.environ["HOME"]) / ".config" / "notyet"
-    folder.mkdir(parents=True)
-    (folder / "notyet.toml").write_text('[ledger]\nkeep = "long"\n')
-    code, out, err = shown(capsys, "--prune")
-    assert (code, out) == (1, "")
-    assert "nothing is removed until this is fixed" in err
 
 
 def test_a_stop_that_is_still_asked_is_shown_as_such(capsys, here):

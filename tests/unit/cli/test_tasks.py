@@ -11,7 +11,6 @@ from hook_runs import ledger_path
 from notyet import Engine, Ledger
 from notyet.agents import reopen
 from notyet.cli.main import main
-from notyet.cli.moments import age
 from notyet.errors import Undeliverable
 from notyet.supervise import Supervisor, SupervisorSettings
 from notyet.testing import Script, ScriptedSession
@@ -238,21 +237,6 @@ def test_the_beginning_of_an_id_is_enough_if_it_is_the_only_one(capsys):
     assert "there is no task zzz\\x1b; list them with: notyet tasks --all" in err
 
 
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    [
-        (["show"], "which task? write: notyet tasks show ID"),
-        (["list", "t1"], "list takes no id; to look at one, write: notyet tasks show t1"),
-        (["steer", "t1"], 'with which words? write: notyet tasks steer t1 "..."'),
-        (["kill", "t1", "now"], "kill takes no prompt"),
-    ],
-)
-def test_a_wrong_command_line_says_what_is_right(capsys, argv, words):
-    code, _, err = shown(capsys, *argv)
-    assert code == 2
-    assert words in err
-
-
 def test_a_task_that_has_ended_cannot_be_steered_or_killed(capsys):
     task = spawned(None)
     code, _, err = shown(capsys, "steer", task, "Go on.")
@@ -380,11 +364,3 @@ def test_a_steer_may_come_from_stdin(tmp_path):
     (task,) = json.loads(tasks(folder, "--json").stdout)
     done = tasks(folder, "steer", task["id"], "-", stdin="Go on.")
     assert "has ended" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(-1, "0.0s"), (0.25, "0.2s"), (59, "59s"), (90, "2m"), (7200, "2h"), (864_000, "10d")],
-)
-def test_an_age_is_one_number(seconds, words):
-    assert age(seconds) == words

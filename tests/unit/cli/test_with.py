@@ -9,8 +9,7 @@ import subprocess
 import pytest
 
 from conftest import git
-from hook_runs import clean_environ, query
-from notyet.cli.main import main
+from hook_runs import clean_environ
 from with_runs import (
     ANSWERS,
     GATED,
@@ -151,50 +150,6 @@ def test_a_session_goes_on_where_it_was(run_here, tmp_path):
     assert again["session"] == first["session"]
 
 
-WRONG = [
-    (["nobody", "x"], "there is no agent 'nobody'"),
-    (["claud", "x"], "did you mean `claude`?"),
-    (["scripted", "x"], "write scripted:FILE"),
-    (["claude:x", "x"], "write claude, without a colon"),
-    (["scripted:agent.toml", " "], "the prompt is empty"),
-    (["scripted:agent.toml", "x", "--cwd", "/nowhere"], "--cwd /nowhere does not exist"),
-    (["scripted:agent.toml", "x", "--timeout", "soon"], "invalid duration 'soon'"),
-    (["scripted:agent.toml", "x", "--max-blocks", "-1"], "'-1' is no whole number"),
-    (["scripted:agent.toml", "x", "--max-blocks", "many"], "'many' is no whole number"),
-    (["scripted:agent.toml", "x", "--max-blocks", "٣"], "'٣' is no whole number"),
-    (["scripted:agent.toml", "x", "--cwd", "/etc/passwd"], "--cwd /etc/passwd is no folder"),
-    (["scripted:agent.toml"], "PROMPT"),
-    (["claude", "-fix"], "a prompt that begins with a dash is read from stdin"),
-    (["claude", "hi", "--model", "opus"], "unrecognized arguments: --model opus; the agent's own"),
-]
-
-
-@pytest.mark.parametrize(("argv", "words"), WRONG)
-def test_a_wrong_command_line_says_what_is_wrong(run_here, tmp_path, argv, words):
-    agent, prompt, *rest = [*argv, "--json"]
-    done = run_here(project(tmp_path / "p"), *rest, agent=agent, prompt=prompt)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert "usage: notyet with AGENT" in done.stderr or "notyet with: " in done.stderr
-    assert query("SELECT count(*) FROM tasks") in ([], [(0,)])
-
-
-def test_a_script_that_is_not_there_is_named(run_here, tmp_path):
-    folder = project(tmp_path / "p")
-    done = run_here(folder, agent="scripted:other.toml")
-    assert done.returncode == 2
-    assert f"there is no script {folder}/other.toml" in done.stderr
-
-
-def test_a_missing_program_is_named_with_what_to_install(run_here, tmp_path):
-    done = run_here(project(tmp_path / "p"), agent="codex", PATH=str(tmp_path))
-    assert done.returncode == 127
-    assert done.stderr == (
-        "notyet with: codex is not installed, or not on the PATH; "
-        "install it with: npm install -g @openai/codex\n"
-    )
-
-
 CLAUDE = """\
 #!/bin/sh
 cat > prompt
@@ -284,11 +239,3 @@ def test_what_an_agent_says_cannot_harm_a_terminal(run_here, tmp_path):
     done = run_here(folder, "--max-blocks", "0")
     assert "\x1b" not in done.stderr
     assert all(len(line) <= 170 for line in done.stderr.splitlines())
-
-
-def test_the_help_teaches_by_example(capsys):
-    with pytest.raises(SystemExit):
-        main(["with", "--help"])
-    shown = capsys.readouterr().out
-    assert 'notyet with claude "Make the tests pass."' in shown
-    assert "--resume SESSION" in shown

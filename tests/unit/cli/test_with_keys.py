@@ -255,15 +255,6 @@ def after_agent_began(folder, *act):
     return thread
 
 
-def test_one_signal_interrupts(run_here, tmp_path):
-    folder = project(tmp_path / "p", HANGS)
-    after_agent_began(folder, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    done = run_here(folder)
-    assert done.returncode == 143
-    assert "interrupting the agent" in done.stderr
-    assert "interrupted (1 run)" in done.stderr
-
-
 def test_two_signals_kill(run_here, tmp_path, monkeypatch):
     folder = project(tmp_path / "p", STUBBORN)
 
