@@ -4,6 +4,9 @@
 data plus, where data is not enough, methods of its own. `command_face` returns the module that
 runs hook commands people wrote for a host, so that a hook written for one host runs under all.
 
+To add a host, write a module with its `HOST` (`gemini` is the shortest), add a row here, record
+payloads and replies in tests/vectors, and describe it in docs/how-to.
+
 Modules are loaded on demand: a stop needs one or two of them.
 """
 
