@@ -4,10 +4,9 @@ import os
 import sys
 import time
 
-from notyet.run import linked_stage, loop, process
+from notyet.run import loop, process, ssh_session
 from notyet.run import stage as command
 from notyet.run import stage as started
-from notyet.run.linked import LinkedJob
 from notyet.run.spawn import Job, shell_argv
 from notyet.run.stage import run_together
 
@@ -15,9 +14,8 @@ ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C"}
 
 
 def job(argv, folder, environ, fields):
-    """Make a job; a linked one, if something is special about it."""
-    kind = Job if fields.keys() <= {"stdin", "timeout", "head"} else LinkedJob
-    return kind(argv=argv, dir=str(folder), environ=ENVIRON | environ, **fields)
+    """Make a job."""
+    return Job(argv=argv, dir=str(folder), environ=ENVIRON | environ, **fields)
 
 
 def script(text, folder=".", **fields):
@@ -67,7 +65,7 @@ class Clock:
         self._until = None  # what must come true before time goes on
         self._at = 0.0  # where it stands as long as it is held
         self._ahead = 0.0  # of the real one
-        for module in (command, linked_stage, loop, process, started):
+        for module in (command, loop, process, ssh_session, started):
             monkeypatch.setattr(module, "monotonic", self)
 
     def __call__(self):

@@ -58,8 +58,7 @@ def nothing_is_left(box, *tokens):
     """Tell whether soon nothing runs there any more, nor for it here, and no folder is left."""
 
     def look():
-        folders = [box.tmp() / f"notyet-{token}" for token in tokens]
-        found = [str(folder) for folder in folders if folder.exists()]
+        found = [str(path) for token in tokens for path in box.tmp().glob(f"notyet-{token}*")]
         return found or box.processes() or box.sessions()
 
     if not is_gone(look):

@@ -2,13 +2,15 @@
 
 import os
 import subprocess
+from glob import glob
 from pathlib import Path
 from types import SimpleNamespace
 
 from commands import running, until
-from notyet.run.output import Framed
-from notyet.run.remote import ending, new_token
-from notyet.run.ssh_script import conversation
+from notyet.run.remote import new_token
+from notyet.run.remote_exit import ending
+from notyet.run.ssh_script import Part, conversation
+from notyet.run.ssh_session import Records
 
 SHELLS = {
     "dash": ["dash"],
@@ -28,16 +30,22 @@ class There:
 
     def __init__(self, shell, *argv, folder="/", token="", path="", sent=None, **fields):
         self.token, self.secret = token or new_token(), new_token()
-        self.program = argv[0]
-        fields = {"environ": {}, "stdin": b"", "uploads": (), **fields}
-        line, script, files = conversation(
-            self.token, self.secret, argv=argv, folder=str(folder), **fields
+        self.argv = argv
+        seconds = fields.pop("timeout", None)
+        part = Part(
+            argv=argv,
+            folder=str(folder),
+            token=self.token,
+            head=65536,
+            tail=200_000,
+            **{"environ": {}, **fields},
         )
+        line, script, files = conversation(self.token, self.secret, [part], seconds)
         # What the line for a login shell runs, but not by /bin/sh.
-        _, text, _ = line.split("'")
+        words = ["-c", line.split("'")[1]] if files else []
         places = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
         self.process = subprocess.Popen(
-            [*shell, "-c", text],
+            [*shell, *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -46,25 +54,29 @@ class There:
             env={**os.environ, "PATH": places},
         )
         self.process.stdin.write(script + b"".join(files)[:sent])
-        self.streams = [Framed(self.secret.encode()), Framed(self.secret.encode())]
+        self.records = Records(self.secret.encode())
+        self.said = b"?"
+        self.jobs = b""
 
     def end(self):
-        """Read all that it says; returns the word on how it ended, and both outputs."""
-        pipes = (self.process.stdout, self.process.stderr)
-        for pipe, stream in zip(pipes, self.streams, strict=True):
-            while not stream.is_complete:
-                chunk = pipe.read(65536)
-                if not chunk:
-                    break
-                stream.add(chunk)
-        out, err = self.streams
-        return (out.told or b"?").split()[0].decode(), out.text(), err.text()
+        """Read until it has ended; returns the word on how it did, and both outputs."""
+        out = err = b""
+        while chunk := self.process.stdout.read(65536):
+            self.records.add(chunk)
+            for _number, word, parts in self.records.take():
+                if parts:
+                    self.said, (out, err, self.jobs) = word, parts
+                    return self.said.split()[0].decode(), out, err
+        return "?", out, err
+
+    def stop(self):
+        """Have the command ended, as when its time is up."""
+        self.process.stdin.write(b"1\n")
 
     def ending(self):
-        """Return what that is taken to mean."""
-        remote = SimpleNamespace(host="box")
-        job = SimpleNamespace(remote=remote, program=self.program, folder="/")
-        return ending(job, self.streams[0].told)
+        """Return what that is taken to mean: exit code, signal, problem."""
+        job = SimpleNamespace(remote=SimpleNamespace(host="box"), argv=self.argv, dir="/")
+        return ending(job, self.said, self.jobs)
 
     def hang_up(self):
         """Close everything, as sshd does when the connection is gone."""
@@ -75,7 +87,7 @@ class There:
 
 def is_clean(token):
     """Tell whether soon nobody carries the mark, and no folder is left."""
-    return until(lambda: not left(token) and not os.path.exists(f"/tmp/notyet-{token}"))  # noqa: S108  # it is about that folder
+    return until(lambda: not left(token) and not glob(f"/tmp/notyet-{token}*"))  # noqa: S108  # there
 
 
 def left(token, files=("environ", "cmdline")):

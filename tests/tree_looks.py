@@ -1,25 +1,10 @@
-"""Projects to look at, and the look that is taken elsewhere, here (B6, N1)."""
+"""Projects to look at (B6, N1)."""
 
 import os
 import subprocess
 from pathlib import Path
 
 from conftest import git
-from notyet.git import remote as workspace_remote
-from notyet.git.look import Scope
-
-SHELLS = (["dash"], ["bash", "--posix"], ["busybox", "sh"], ["ksh"], ["mksh"])
-
-
-def look(project, *paths, shell=("sh",), **environ):
-    """Run in a shell here what is run there; return what it prints."""
-    words = workspace_remote.arguments([Scope(str(project), paths)])
-    argv = [*shell, "-c", workspace_remote._script(), "sh", *words]
-    done = subprocess.run(
-        argv, env=os.environ | environ, capture_output=True, text=True, timeout=60
-    )
-    seen = done.stdout.strip()
-    return seen if done.returncode == 0 and not seen.startswith("-") else ""
 
 
 def other_folder(project):
@@ -28,10 +13,6 @@ def other_folder(project):
     (other / "kept.txt").write_text("kept")
     git(project, "add", ".")
     git(project, "commit", "--quiet", "-m", "other")
-
-
-def is_known(seen):
-    return len(seen) == 40 and seen.isalnum()
 
 
 def new_repository(folder):

@@ -135,7 +135,7 @@ def test_a_machine_with_few_programs_ends_a_gate_that_hangs(new_box, tmp_path):
 
 def _few(folder, without):
     """Make a PATH with a few programs, without some; a `head` knows no -c then, as in POSIX."""
-    names = "cat chmod dd env grep head kill ls mkdir printf ps rm rmdir setsid sh sleep tail tr wc"
+    names = "cat dd env grep head kill ls mkdir mkfifo printf ps rm setsid sh sleep tail tr wc"
     path = folder / "bin"
     path.mkdir()
     for name in set(names.split()) - set(without):

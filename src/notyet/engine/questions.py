@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from notyet.hosts.answers import Reading
     from notyet.run.command import CommandQuestion
     from notyet.run.drive import Ends, Line, Progress
-    from notyet.run.elsewhere import Transcripts
     from notyet.run.functions import Question, Writer
+    from notyet.run.remote import Transcripts
 
     E = TypeVar("E", StartEvent, StopEvent)
     # Writes an event for a project in a folder: what goes to stdin, and into the environment.
@@ -158,12 +158,8 @@ class Questions:
         )
         if "refused" not in check.options:  # why it must not run
             return question
-        from notyet.run.linked import LinkedJob
-
-        job = question.job
-        if not isinstance(job, LinkedJob):
-            job = LinkedJob(**job.__dict__)
-        return replace(question, job=replace(job, refused=check.options["refused"]))
+        job = replace(question.job, refused=check.options["refused"])
+        return replace(question, job=job)
 
 
 def command_question(
@@ -203,7 +199,7 @@ def command_question(
             timeout=timeout,
         )
     else:
-        from notyet.run.elsewhere import job_there
+        from notyet.run.remote import job_there
 
         assert transcripts is not None  # read before
         warning = transcripts.warning
@@ -217,7 +213,7 @@ def transcripts_for(
     """Read the transcripts that are sent along, if one of these places is another machine."""
     if not any(places):
         return None
-    from notyet.run.elsewhere import read_transcripts
+    from notyet.run.remote import read_transcripts
 
     read: Transcripts = yield Call(read_transcripts, (event,))
     return read

@@ -303,7 +303,7 @@ def depends_on_files(event: StopEvent, gates: Sequence[Gate]) -> bool:
         if gate.when == "changed" and isinstance(gate.check, Command):
             from notyet.git.place import repository_of
 
-            return bool(event.workspace or repository_of(event.cwd))
+            return not event.workspace and bool(repository_of(event.cwd))
     return False
 
 

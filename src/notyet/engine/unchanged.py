@@ -11,7 +11,7 @@ from time import monotonic
 
 from notyet.core.definition import definition_of, digest_of
 from notyet.core.event import stop_of
-from notyet.core.gate import Command, Function, folder_of, place_of
+from notyet.core.gate import Command, folder_of, place_of
 from notyet.core.plan import select
 from notyet.core.record import Record, variant
 from notyet.core.verdict import Allow, Problem
@@ -19,7 +19,7 @@ from notyet.errors import LedgerError
 from notyet.git.look import PATIENCE, Looking, Scope, fingerprint
 from notyet.git.place import top_of
 from notyet.git.run import OUTSIDE, SLOW
-from notyet.light import dumps, join, real_folder
+from notyet.light import dumps, real_folder
 from notyet.run.drive import Call
 
 TYPE_CHECKING = False
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
-    from notyet.core.remote import Remote
     from notyet.core.verdict import Decision, Report
     from notyet.engine.stop import Deadline
     from notyet.ledger import AnyLedger
@@ -39,51 +38,23 @@ _RECALLING = 5.0  # seconds for the ledger
 _PART = 4  # of the time that is left may be spent on looking; the gates have the rest
 _LEAST_LEFT = 0.2  # seconds for the ledger, where looking took all the time
 _ENDED = "exit "  # how a report says that a command ran to its end
-_UNREACHED = ("cannot_start", "timeout")
 _GOES_ON = frozenset({"compact", "resume"})  # starts of sessions that began before
 
 
-class FileSet(Record):
-    """Some files, here or on another machine."""
-
-    scope: Scope
-    machine: Remote | None = None  # None: here
-
-    @property
-    def where(self) -> str:
-        """The machine, as text; empty: here."""
-        return self.machine.machine if self.machine is not None else ""
-
-    @property
-    def name(self) -> str:
-        """Where the files are, for messages."""
-        folder = self.scope.folder
-        return self.machine.at(folder).url if self.machine is not None else folder
-
-    @property
-    def key(self) -> list[str]:
-        """Equal for equal files; a folder stands for the repository that it is in."""
-        folder, paths = self.scope.folder, self.scope.paths
-        is_whole = self.machine is None and not paths
-        return [self.where, top_of(folder) if is_whole else folder, *paths]
-
-
-def scope_key(parts: tuple[FileSet, ...]) -> str:
+def scope_key(parts: tuple[Scope, ...]) -> str:
     """Return a short name for some files, equal for equal ones in every process."""
-    return digest_of(dumps([part.key for part in parts]))
+    # A folder stands for the repository that it is in.
+    keys = [[part.folder if part.paths else top_of(part.folder), *part.paths] for part in parts]
+    return digest_of(dumps(keys))
 
 
-def files_of(gate: Gate, event: StopEvent | StartEvent) -> tuple[FileSet, ...]:
-    """Return the files that a gate depends on; empty if that cannot be told.
+def files_of(gate: Gate, event: StopEvent | StartEvent) -> tuple[Scope, ...]:
+    """Return the files that a gate depends on; empty if unknown, as on another machine.
 
     The agent's own files always count, wherever the gate runs.
     """
-    remote = place_of(gate, event.workspace)
-    parts = _files_here(gate, event) if remote is None else _files_there(gate, remote, event)
-    return tuple(dict.fromkeys(parts)) if all(part.scope.folder for part in parts) else ()
-
-
-def _files_here(gate: Gate, event: StopEvent | StartEvent) -> list[FileSet]:
+    if event.workspace or place_of(gate) is not None:
+        return ()
     cwd, folder = map(real_folder, (event.cwd, folder_of(gate)))
     # A user's own file lies outside of all projects, and means the one that the agent works in.
     is_users = not _is_inside(cwd, folder) and not top_of(folder)
@@ -92,45 +63,20 @@ def _files_here(gate: Gate, event: StopEvent | StartEvent) -> list[FileSet]:
     base = cwd if is_agents else folder
     top = top_of(base)
     if gate.paths and top:
-        parts = [FileSet(Scope(top if is_agents else base, gate.paths))]
+        parts = [Scope(top if is_agents else base, gate.paths)]
     else:
         parts = [_whole(base)]
-    if event.workspace:
-        parts.append(_workspace(event))
-    elif not _is_inside(cwd, base) or top_of(cwd) != top:
+    if not _is_inside(cwd, base) or top_of(cwd) != top:
         parts.append(_whole(cwd))
     runs_in = real_folder(gate.check.dir) if isinstance(gate.check, Command) else ""
     if runs_in and top_of(runs_in) != top and not (is_users and _is_inside(runs_in, folder)):
         parts.append(_whole(runs_in))
-    return parts
+    return tuple(dict.fromkeys(parts)) if all(part.folder for part in parts) else ()
 
 
-def _whole(folder: str) -> FileSet:
+def _whole(folder: str) -> Scope:
     """Return the files of a folder's repository; the folder matters, as git may ignore it."""
-    return FileSet(Scope(folder if top_of(folder) else ""))
-
-
-def _files_there(gate: Gate, remote: Remote, event: StopEvent | StartEvent) -> list[FileSet]:
-    machine = remote.at("/")
-    parts = [FileSet(Scope(remote.path, gate.paths), machine)]
-    if not event.workspace:
-        parts.append(_whole(real_folder(event.cwd)))
-    elif event.workspace != remote.url:
-        parts.append(_workspace(event))
-    assert isinstance(gate.check, Command)  # functions run here
-    # The folder may be a link, or lie in a repository of its own: only that machine knows.
-    folder = join(remote.path, gate.check.dir)
-    if folder.rstrip("/") != remote.path.rstrip("/"):
-        parts.append(FileSet(Scope(folder), machine))
-    return parts
-
-
-def _workspace(event: StopEvent | StartEvent) -> FileSet:
-    """Return the files of an agent that works on another machine."""
-    from notyet.core.remote import remote_from
-
-    remote = remote_from(event.workspace)
-    return FileSet(Scope(remote.path), remote.at("/"))
+    return Scope(folder if top_of(folder) else "")
 
 
 def _is_inside(folder: str, other: str) -> bool:
@@ -173,7 +119,7 @@ class Files:
         """Return the fingerprint of a folder's repository, if it was looked at; else empty."""
         top = top_of(real_folder(folder))
         for part, tree in self._seen.found.items():
-            if not part.where and not part.scope.paths and top_of(part.scope.folder) == top:
+            if not part.paths and top_of(part.folder) == top:
                 return tree
         return ""
 
@@ -253,7 +199,7 @@ def has_failed(report: Report) -> bool:
     return not is_cut_off  # which says nothing about the files
 
 
-def trees_of(files: Mapping[str, tuple[FileSet, ...]], patience: float) -> Line[dict[str, str]]:
+def trees_of(files: Mapping[str, tuple[Scope, ...]], patience: float) -> Line[dict[str, str]]:
     """Return the fingerprint of each gate's files now; empty where that cannot be told."""
     seen = yield from _Look(files).finish(patience)
     return seen.trees(files)
@@ -262,17 +208,17 @@ def trees_of(files: Mapping[str, tuple[FileSet, ...]], patience: float) -> Line[
 class _Seen(Record):
     """The fingerprints of some files; empty where one cannot be told, and then why."""
 
-    found: Mapping[FileSet, str]
-    reasons: Mapping[FileSet, str]
+    found: Mapping[Scope, str]
+    reasons: Mapping[Scope, str]
 
-    def trees(self, files: Mapping[str, tuple[FileSet, ...]]) -> dict[str, str]:
+    def trees(self, files: Mapping[str, tuple[Scope, ...]]) -> dict[str, str]:
         """Return one fingerprint for all files of each gate."""
         return {
             name: _joined(parts, [self.found[part] for part in parts])
             for name, parts in files.items()
         }
 
-    def warnings(self, files: Mapping[str, tuple[FileSet, ...]]) -> tuple[str, ...]:
+    def warnings(self, files: Mapping[str, tuple[Scope, ...]]) -> tuple[str, ...]:
         """Return which files could not be looked at, and why, except for being outside of git."""
         why = {part: why for part, why in self.reasons.items() if why != OUTSIDE}
         if not why:
@@ -280,53 +226,37 @@ class _Seen(Record):
         from notyet.core.text import listed
 
         gates = [name for name, parts in files.items() if any(part in why for part in parts)]
-        places = dict.fromkeys(f"{part.name} ({reason})" for part, reason in why.items())
+        places = dict.fromkeys(f"{part.folder} ({reason})" for part, reason in why.items())
         running = f"so these gates are asked: {listed(gates)}"
         return (f"cannot tell what changed in {listed([*places])}, {running}",)
 
 
 class _Look:
-    """A look at all files within one time: here first, then on other machines."""
+    """A look at all files within one time."""
 
-    def __init__(self, files: Mapping[str, tuple[FileSet, ...]]) -> None:
-        self._here: list[FileSet] = []
-        self._there: dict[str, list[FileSet]] = {}
-        for part in dict.fromkeys(part for parts in files.values() for part in parts):
-            where = self._there.setdefault(part.where, []) if part.where else self._here
-            where.append(part)
+    def __init__(self, files: Mapping[str, tuple[Scope, ...]]) -> None:
+        self._scopes = [*dict.fromkeys(part for parts in files.values() for part in parts)]
         self._looking: Looking | None = None
         self._spent = 0.0  # seconds, on beginning
 
     def begin(self, patience: float) -> Line[None]:
-        """Start git on the files here."""
-        if self._here:
+        """Start git on the files."""
+        if self._scopes:
             started = monotonic()
-            scopes = [part.scope for part in self._here]
-            self._looking = yield Call(Looking, (scopes, patience), Looking.leave)
+            self._looking = yield Call(Looking, (self._scopes, patience), Looking.leave)
             self._spent = monotonic() - started
 
     def finish(self, patience: float) -> Line[_Seen]:
-        """Wait for git, then look on other machines; the time since `begin` does not count."""
+        """Wait for git; the time since `begin` does not count."""
         ends = monotonic() + patience - self._spent
         if self._looking is None:
             yield from self.begin(patience)
-        seen = _Seen({}, {})
-        if self._looking is not None:
-            why: dict[Scope, str] = {}
-            trees = yield Call(self._looking.finish, (why, ends))
-            seen = _seen(self._here, trees, why)
-        for parts in self._there.values():
-            why = {}
-            trees = [""] * len(parts)
-            left = ends - monotonic()
-            if left > 0:
-                from notyet.git.remote import fingerprints_there
-
-                scopes = [part.scope for part in parts]
-                trees = yield Call(fingerprints_there, (parts[0].machine, scopes, left, why))
-            there = _seen(parts, trees, why)
-            seen = _Seen({**seen.found, **there.found}, {**seen.reasons, **there.reasons})
-        return seen
+        if self._looking is None:
+            return _Seen({}, {})
+        why: dict[Scope, str] = {}
+        trees = yield Call(self._looking.finish, (why, ends))
+        found = dict(zip(self._scopes, trees, strict=True))
+        return _Seen(found, {part: why.get(part, SLOW) for part, tree in found.items() if not tree})
 
     def leave(self) -> None:
         """End what was begun, unless it is being finished."""
@@ -334,13 +264,7 @@ class _Look:
             self._looking.leave()
 
 
-def _seen(parts: Sequence[FileSet], trees: Sequence[str], why: Mapping[Scope, str]) -> _Seen:
-    found = dict(zip(parts, trees, strict=True))
-    unknown = [part for part, tree in found.items() if not tree]
-    return _Seen(found, {part: why.get(part.scope, SLOW) for part in unknown})
-
-
-def _joined(parts: tuple[FileSet, ...], seen: list[str]) -> str:
+def _joined(parts: tuple[Scope, ...], seen: list[str]) -> str:
     """Return one fingerprint for all of a gate's files."""
     if not seen or not all(seen):
         return ""
@@ -356,47 +280,20 @@ def tree_for_stuck(
 ) -> Line[str]:
     """Return the fingerprint by which a blocked agent may be stuck (B6); empty if unknown.
 
-    It covers the files of the gates that block, which must be known, and the agent's own, here and
-    in its workspace: an agent that changes them is not stuck, even if a gate did not get them yet.
+    The files of another machine are unknown, so that an agent is never stuck over a gate there.
     `files` were looked at before the gates, as far as gates depend on them.
     """
     from notyet.core.settle import blocks, needs_tree
 
     answered = gates[: len(reports)]
-    if not needs_tree(planned, answered, reports):
-        return ""
     event = planned.event
-    own = None
-    if event.workspace:
-        from notyet.core.remote import remote_from
-
-        own = remote_from(event.workspace)
-    places: dict[Remote | None, None] = {}
+    if event.workspace or not needs_tree(planned, answered, reports):
+        return ""
     for gate, report in zip(answered, reports, strict=True):
-        if blocks(gate, report):
-            remote = place_of(gate, event.workspace)
-            # A function most likely reads the agent's files.
-            places[own if isinstance(gate.check, Function) else remote] = None
-            if remote is not None and _may_be_unreachable(report):
-                return ""  # another try could take long, and the agent's host waits
-    trees = []
-    for place in dict.fromkeys((*places, own, None)):
-        wait = deadline.left(PATIENCE)
-        if place is None:
-            tree = files.tree(event.cwd) if files is not None else ""
-            tree = tree or (yield Call(fingerprint, (event.cwd, wait)))
-        else:
-            from notyet.git.remote import fingerprint_there
-
-            tree = yield Call(fingerprint_there, (place, wait))
-        if not tree and place in places:
+        if blocks(gate, report) and place_of(gate) is not None:
             return ""
-        trees.append(tree)
-    return " ".join(filter(None, trees))
-
-
-def _may_be_unreachable(report: Report) -> bool:
-    return report.exit == "lost" or getattr(report.answer, "kind", "") in _UNREACHED
+    tree: str = files.tree(event.cwd) if files is not None else ""
+    return tree or (yield Call(fingerprint, (event.cwd, deadline.left(PATIENCE))))
 
 
 def remember_start(

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 FILTERED = "the repository names filters of its own"
 IGNORED = "git ignores this folder"
 LINKED = "`paths` lead through a link"
-LOST = "the machine did not tell"
 NO_GIT = "there is no git outside of the project"
 NOT_NAMED = "`paths` name no file"
 ODD = "there are names or files that cannot be read"

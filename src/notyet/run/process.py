@@ -106,11 +106,6 @@ class Process:
         """Take note of how it ended, if it did."""
         return take_status(self)
 
-    def take(self, fd: int, chunk: bytes) -> bool:
-        """Keep what it printed; tells whether that is known to be all, whoever holds the pipe."""
-        self.outputs[fd].add(chunk)
-        return False
-
     def exit(self) -> Exit:
         """Return how it ended."""
         stdout, stderr = self.wrote

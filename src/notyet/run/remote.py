@@ -1,198 +1,57 @@
-"""How a command elsewhere ended: what its script said, or why we did not hear of it.
+"""Commands that run in a workspace on another machine: what they are, and what they are given.
 
-What ssh itself exits with is never a command's answer (M3).
+There a command sees paths of that machine only: the event's folder is the workspace, and
+transcripts are copies that are sent along and removed after (M1, M5). It gets nothing of our own
+environment, where secrets may be.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 
-from notyet.core.record import variant
-from notyet.run import ssh as unreachable
-from notyet.run.linked import RemoteJob
-from notyet.run.output import HEAD, Framed
-from notyet.run.spawn import why
-from notyet.run.ssh import LOG, forget
-from notyet.run.ssh_script import Upload, conversation, upload_path
+from notyet.core.record import Record, variant
+from notyet.light import dumps
+from notyet.run.command import INSIDE, tidy
+from notyet.run.output import HEAD, TAIL
+from notyet.run.python_gate import archive, argv_there
+from notyet.run.spawn import Job, shell_argv, why
+from notyet.run.ssh_script import Part, Upload, conversation, upload_path
 from notyet.run.stage import run_together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeVar
 
-    from notyet.core.gate import Exit
+    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.gate import Command, Exit
     from notyet.core.remote import Remote
-    from notyet.run.linked import LinkedProcess
 
-__all__ = ["Upload", "new_token", "remote_job", "run_there", "upload_path"]
+    E = TypeVar("E", StartEvent, StopEvent)
+    # Writes an event, as it is seen there, for a project in that folder: stdin and environment.
+    Write = Callable[[E, str], tuple[Mapping[str, Any], Mapping[str, str]]]
 
-_SIGNALLED = 128  # a shell adds it to the number of a signal
-_MOST_SIGNALS = 64
-_OTHER_SHELLS = 256  # as ksh does, which adds this
-_DIGITS = 3
-_NO_SIGNAL = ("running", "done", "exit", "stopped")
-_NOT_UNDERSTOOD = "what was said about its end was not understood"
-_MOST_LOG = 16 * 1024
-_LONGEST = 300  # characters of what somebody else said
-
-
-def told(process: LinkedProcess) -> Exit:
-    """Return how the command there ended."""
-    job: RemoteJob = process.job  # type: ignore[assignment]  # only theirs say so
-    stdout = process.wrote[0]
-    assert isinstance(stdout, Framed)
-    known: dict[str, object] = {"code": None, "signal": 0, "problem": process.problem}
-    said = _said(job)
-    was_ended = process.timed_out or process.cancelled  # by us
-    known["lost"] = stdout.has_begun and not stdout.is_complete and not was_ended
-    if stdout.is_complete and not was_ended:
-        known |= ending(job, stdout.told or b"")
-    elif process.before is not None and not process.is_started and not process.cancelled:
-        lost = _no_connection(job.remote, said, process)
-        known["problem"] = lost
-        unreachable.note(job.reach, lost, patience=job.patience, seconds=process.seconds)
-    elif not process.problem and not process.cancelled and not stdout.is_complete:
-        known["problem"] = _broken(job.remote, said, process, stdout)
-    process.problem = str(known["problem"])  # what ssh said is read once
-    known["advice"] = _advice(job.remote, process.problem)
-    return variant(process.own_exit(), known)
+MOST_COPIED = 16 * 1024 * 1024  # bytes of one transcript, its last ones
+_COPIES = {
+    "transcript_path": "transcript.jsonl",
+    "agent_transcript_path": "agent_transcript.jsonl",
+}
+_ARCHIVE = "notyet.zip"
+_CHUNK = 1024 * 1024
+_FILE_KINDS = 0o170000
+_REGULAR_FILE = 0o100000
 
 
-def ending(job: RemoteJob, words: bytes) -> dict[str, object]:
-    """Read the word that the script there said at the end."""
-    first, _, jobs = words.decode("ascii", "replace").partition("\n")
-    word, _, pid = first.partition(" ")
-    if not word.isdecimal():
-        return {"problem": f"on {job.remote.host}: {_cannot_start(job, word)}"}
-    code = int(word) if len(word) <= _DIGITS else _OTHER_SHELLS
-    if code > _OTHER_SHELLS and code - _OTHER_SHELLS <= _MOST_SIGNALS:
-        return {"signal": code - _OTHER_SHELLS}
-    if code >= _OTHER_SHELLS:
-        return {"problem": f"on {job.remote.host}: {_NOT_UNDERSTOOD}"}
-    if 0 < code - _SIGNALLED <= _MOST_SIGNALS and _is_signal(pid, jobs):
-        return {"signal": code - _SIGNALLED}
-    return {"code": code}
+class RemoteJob(Job, kw_only=True):
+    """One command to run on another machine; its environment adds to the one of that machine."""
 
-
-def _is_signal(pid: str, jobs: str) -> bool:
-    """Tell whether the shell there knows that it was a signal, and not an exit code like that.
-
-    It is a code unless a shell says otherwise: a command that failed must not be let go (M1).
-    """
-    of_job = ""  # what is said once for all processes of a pipeline
-    for line in jobs.splitlines():
-        is_first = line.startswith("[")
-        _, _, rest = line.partition("]") if is_first else ("", "", line)
-        number, _, state = rest.strip(" +-").partition(" ")
-        of_job = state.strip(" |") if is_first else of_job
-        if pid and number == pid:
-            said = (state.strip(" |") or of_job).lower()
-            return bool(said) and not said.startswith(_NO_SIGNAL)
-    return False
-
-
-def _cannot_start(job: RemoteJob, word: str) -> str:
-    """Say why, in the words that are used here too."""
-    folder, program = f"the folder to run in, {job.folder!r},", f"the program {job.program!r}"
-    words = {
-        "gone-folder": f"{folder} does not exist",
-        "file-folder": f"{folder} is not a folder",
-        "closed-folder": f"{folder} may not be entered",
-        "barred-folder": f"{folder} cannot be reached: Permission denied",
-        "no-program": f"{program} was not found on the PATH",
-        "gone-program": f"{program} does not exist",
-        "barred-program": f"{program} cannot be reached: Permission denied",
-        "folder-program": f"{job.program!r} is a folder, not a program",
-        "closed-program": f"{job.program!r} is not executable; chmod +x makes it so",
-        "long": why(OSError(errno.E2BIG, ""), (job.program,)),
-        "room": "what it is given cannot be written to /tmp: there is no room, or no right to",
-        "short": "what it is given did not arrive: the connection was lost",
-    }
-    return words.get(word, _NOT_UNDERSTOOD)
-
-
-def _said(job: RemoteJob) -> str:
-    """Return what ssh has to say."""
-    if not job.socket:  # there was no connection to be had
-        return ""
-    try:
-        with open(job.socket + LOG, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_LOG))  # the last is wanted
-            return file.read(_MOST_LOG).decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-def _no_connection(remote: Remote, said: str, process: LinkedProcess) -> str:
-    first = process.before
-    assert first is not None
-    if first.problem:
-        return f"there is no connection to {remote.host}: {first.problem}"
-    if process.timed_out or first.timed_out:
-        return f"there was no connection to {remote.host} within {process.seconds:.1f} s"
-    return _words(remote, said)
-
-
-def _broken(remote: Remote, said: str, process: LinkedProcess, stdout: Framed) -> str:
-    if process.timed_out:
-        if stdout.has_begun:
-            return ""
-        forget(process.job.socket)  # type: ignore[attr-defined]  # as above; it may be dead
-        return (
-            f"{remote.host} did not begin to run it within {process.seconds:.1f} s; "
-            "it may be stuck, or a file that its login shell reads waits for input"
-        )
-    if stdout.has_begun:
-        why = f": {_last(said)}" if _last(said) else ""
-        return f"the connection to {remote.host} was lost while it ran{why}"
-    heard = b"\n".join(stream.preamble for stream in process.wrote if isinstance(stream, Framed))
-    return _words(remote, said or heard.decode("utf-8", "replace"))
-
-
-def _words(remote: Remote, said: str) -> str:
-    """Say why a machine could not be used."""
-    host = remote.host
-    if "IDENTIFICATION HAS CHANGED" in said:
-        return f"the host key of {host} is not the one that is known"
-    if "Host key verification failed" in said or "host key is known" in said:
-        return f"the host key of {host} is not known here"
-    last = _last(said) or "ssh did not say why"
-    if "Permission denied" in said or "Too many authentication failures" in said:
-        return f"{host} let nobody in: {last}"
-    if "Could not resolve" in said:
-        return f"{host} is not known: {last}"
-    return f"there is no connection to {host}: {last}"
-
-
-def _advice(remote: Remote, problem: str) -> str:
-    """Say what a person can do where nobody could connect.
-
-    It is no part of the problem: an agent that reads it would get past an unknown host key.
-    """
-    host, port = remote.host, f" -p {remote.port}" if remote.port else ""
-    line = f"ssh{port} {remote.destination}"
-    known = {
-        f"the host key of {host} is not the one": "if it was changed on purpose, remove the old "
-        f"one with `ssh-keygen -R`, and connect once with: {line}",
-        f"the host key of {host} is not known": f"connect once with: {line}",
-        f"{host} let nobody in": f"a key or an agent is needed, as for: {line}",
-        f"{host} is not known": f"try: {line}",
-        f"there is no connection to {host}": f"try: {line}",
-        f"there was no connection to {host}": f"try: {line}",
-    }
-    return next((then for said, then in known.items() if problem.startswith(said)), "")
-
-
-def _last(said: str) -> str:
-    """Return the last line that says something."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    lines = [line for line in lines if ": terminating, " not in line] or lines
-    return lines[-1][:_LONGEST].rstrip(".") if lines else ""
+    remote: Remote
+    token: str  # names the folder of its uploads
+    uploads: tuple[Upload, ...] = ()
 
 
 def new_token() -> str:
-    """Return what tells one command from all others; nobody can guess it."""
+    """Return a word that cannot be guessed."""
     return os.urandom(12).hex()
 
 
@@ -212,54 +71,144 @@ def remote_job(
 
     Its time includes the connecting. Uploads lie at `upload_path(token, name)` while it runs.
     """
-    token, secret = token or new_token(), new_token()
-    refused = command = ""
-    script, parts = b"", tuple[bytes, ...]()
-    try:
-        command, script, parts = conversation(
-            token,
-            secret,
-            argv=argv,
-            folder=dir,
-            environ=environ,
-            stdin=stdin,
-            uploads=uploads,
-            timeout=timeout,
-        )
-    except ValueError as error:
-        refused = why(error, argv)
-    return RemoteJob(
-        # No process of ours runs it (see `Session`), and nothing of our environment goes there.
-        argv=("ssh",),
-        dir="/",
-        environ={},
-        stdin=script,
-        parts=parts,
+    job = RemoteJob(
+        argv=argv,
+        dir=dir,
+        environ=environ,
+        stdin=stdin,
         timeout=timeout,
         head=head,
-        machine=remote.machine,
-        refused=refused,
-        lifeline=True,
-        framed=secret.encode(),
-        told=told,
         remote=remote,
-        token=token,
-        program=argv[0] if argv else "",
-        folder=dir,
-        command=command,
+        token=token or new_token(),
+        uploads=tuple(uploads),
+    )
+    try:
+        conversation(job.token, "", [part_of(job)], None)
+    except ValueError as error:
+        return variant(job, {"refused": why(error, argv)})
+    return job
+
+
+def part_of(job: RemoteJob) -> Part:
+    """Return a command as a script runs it."""
+    return Part(
+        argv=job.argv,
+        folder=job.dir,
+        environ=job.environ,
+        stdin=job.stdin,
+        uploads=job.uploads,
+        token=job.token,
+        # The beginning is read byte by byte, which is slow for much; then all is kept as the end.
+        head=job.head if job.head <= HEAD else 0,
+        tail=TAIL + 1 + (job.head if job.head > HEAD else 0),  # one byte more shows that more came
     )
 
 
-def run_there(
-    remote: Remote,
-    argv: tuple[str, ...],
-    *,
-    stdin: bytes = b"",
-    patience: float,
-    head: int = HEAD,
-) -> Exit:
+def run_there(remote: Remote, argv: tuple[str, ...], *, patience: float, head: int = HEAD) -> Exit:
     """Run one command of our own on that machine, from the root folder on."""
-    job = remote_job(
-        remote, argv=argv, dir="/", environ={}, stdin=stdin, timeout=patience, head=head
-    )
+    job = remote_job(remote, argv=argv, dir="/", environ={}, timeout=patience, head=head)
     return run_together([job])[0]
+
+
+class Transcripts(Record, kw_only=True):
+    """The transcripts of a stop, read once for all gates that run elsewhere."""
+
+    contents: Mapping[str, bytes] = {}  # by the field of the event that names them
+    warning: str = ""
+
+
+def read_transcripts(event: StopEvent | StartEvent) -> Transcripts:
+    """Read what an event names; what is no file, or may not be read, there is no copy of."""
+    contents = {}
+    cut = []
+    for field in _COPIES:
+        path: str | None = getattr(event, field, None)
+        found = _read(path) if path else None
+        if found is not None:
+            contents[field], left_out = found
+            if left_out:
+                cut.append(f"{field} without its first {left_out} bytes")
+    warning = f"it was given a shortened copy: {', '.join(cut)}" if cut else ""
+    return Transcripts(contents=contents, warning=warning)
+
+
+def job_there(
+    command: Command,
+    remote: Remote,
+    event: E,
+    write: Write[E],
+    *,
+    transcripts: Transcripts,
+    timeout: float | None,
+    token: str = "",
+) -> RemoteJob:
+    """Return what runs a command in a workspace elsewhere.
+
+    Commands that share a `token` share the copies of the transcripts; they must run together.
+    """
+    token = token or new_token()
+    uploads = [
+        Upload(name=_COPIES[field], content=content)
+        for field, content in transcripts.contents.items()
+    ]
+    payload, environ = write(_seen_there(event, remote, token, transcripts), remote.path)
+    argv = shell_argv(command.script, command.shell) if command.script else command.argv
+    if "python" in command.options:
+        uploads.append(Upload(name=_ARCHIVE, content=archive()))
+        argv = argv_there(command.options, remote.path, upload_path(token, _ARCHIVE))
+    return remote_job(
+        remote,
+        argv=argv,
+        dir=os.path.join(remote.path, command.dir) if command.dir else remote.path,
+        environ=tidy(environ) | tidy(dict(command.env)) | {INSIDE: "1"},
+        stdin=dumps(payload).encode(),
+        timeout=timeout,
+        token=token,
+        uploads=uploads,
+    )
+
+
+def _seen_there(event: E, remote: Remote, token: str, transcripts: Transcripts) -> E:
+    changes: dict[str, Any] = {"cwd": remote.path}
+    for field, name in _COPIES.items():
+        if hasattr(event, field):
+            is_sent = field in transcripts.contents
+            changes[field] = upload_path(token, name) if is_sent else None
+    return variant(event, changes)
+
+
+def _read(path: str) -> tuple[bytes, int] | None:
+    """Return the end of a file from the beginning of a line on, and how much is missing."""
+    try:
+        # Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
+        handle = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        try:
+            about = os.fstat(handle)
+            if about.st_mode & _FILE_KINDS != _REGULAR_FILE:
+                return None
+            return _last_of(handle, about.st_size)
+        finally:
+            os.close(handle)
+    except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate in the path
+        return None
+
+
+def _last_of(handle: int, size: int) -> tuple[bytes, int]:
+    first = max(0, size - MOST_COPIED)
+    # One byte more: a line that begins just there is whole.
+    content = _between(handle, max(0, first - 1), size)
+    if not first:
+        return content, 0
+    content = content.partition(b"\n")[2]
+    return content, size - len(content)
+
+
+def _between(handle: int, first: int, end: int) -> bytes:
+    parts = []
+    while first < end:
+        part = os.pread(handle, min(_CHUNK, end - first), first)
+        if not part:  # somebody cut it short
+            break
+        parts.append(part)
+        first += len(part)
+    return b"".join(parts)

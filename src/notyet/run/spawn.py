@@ -53,6 +53,7 @@ class Job(Record, kw_only=True):
     stdin: bytes = b""
     timeout: float | None = None
     head: int = HEAD  # bytes of each stream that are kept from its beginning
+    refused: str = ""  # why it must not be started, where that is known already
 
 
 def shell_argv(script: str, shell: str) -> tuple[str, ...]:

@@ -147,9 +147,8 @@ class Started:
             self.loop.close(fd)
             if process.exited and not process.forced and process.keeping and not process.outputs:
                 self._dismiss(process)
-        elif process.keeping and process.take(fd, chunk):
-            process.tell(signal.SIGKILL)  # nothing that it still does is of use
-            self._look(process, -1)
+        elif process.keeping:
+            process.outputs[fd].add(chunk)
 
     def _look(self, process: Process, _fd: int) -> None:
         """Take the result if the command's own process has exited."""
@@ -276,7 +275,7 @@ def run_processes(
         return []
     kind = Stage
     if any(type(job) is not Job for job in jobs):
-        from notyet.run.linked_stage import LinkedStage as kind  # noqa: N813  # of stages
+        from notyet.run.ssh_session import SshStage as kind  # noqa: N813  # of stages
     stage = kind(jobs, NEVER if deadline is None else deadline, cancel)
     stage.while_waiting = while_waiting
     if told is not None:
@@ -375,6 +374,10 @@ class Stage(Started):
         return True
 
     def _launch(self, process: Process) -> None:
+        if process.job.refused:
+            from notyet.run.cannot_start import CannotStart
+
+            raise CannotStart(process.job.refused)
         argv, environ = prepare(process.job, self.here, self.token)
         # Before the first command: whenever we are killed, somebody is there to end it.
         self.watchdog = self.watchdog or Watchdog(self.token, self.inherited)

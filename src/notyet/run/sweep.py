@@ -24,7 +24,7 @@ _AT_LEAST = 0.05
 class Sweep:
     """Whom we may end: children of ours that come from gates."""
 
-    def __init__(self, *, theirs: Collection[int], spared: Collection[int]) -> None:
+    def __init__(self, *, theirs: Collection[int], spared: Collection[int | str]) -> None:
         self._theirs = theirs
         self._spared = spared
         self._told: set[int] = set()
@@ -76,9 +76,12 @@ class Sweep:
         if is_zombie(pid):
             return False
         try:
-            return pid in self._spared or light.getsid(pid) in self._spared
+            if light.getsid(pid) in self._spared:
+                return True
+            line = light.fsdecode(read(f"/proc/{pid}/cmdline"))
         except OSError:
             return False
+        return any(words in line for words in self._spared if isinstance(words, str))
 
 
 def children() -> list[int]:
@@ -126,7 +129,9 @@ _AT_MOST = 2.0  # seconds
 
 _adopted = False
 _theirs: frozenset[int] = frozenset()  # children that were there before the first gate
-_spared: set[int] = set()  # what a gate leaves behind for the next one: processes, and sessions
+# What connecting to another machine leaves behind for the next stop: sessions, and parts of
+# command lines.
+_spared: set[int | str] = set()
 
 
 def adopt_orphans() -> bool:
@@ -143,14 +148,9 @@ def adopt_orphans() -> bool:
     return _adopted
 
 
-def adopts() -> bool:
-    """Tell whether orphans come to this process."""
-    return _adopted
-
-
-def spare(*pids: int) -> None:
-    """Let processes live on, and what is in the sessions that they lead or led."""
-    _spared.update(pid for pid in pids if pid)
+def spare(session: int, words: str) -> None:
+    """Let processes live on that are in a session, or have these words on their command line."""
+    _spared.update((session, words))
 
 
 def sweep(at_most: float = _AT_MOST) -> int:

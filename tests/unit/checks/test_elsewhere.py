@@ -5,8 +5,8 @@ import os
 import pytest
 
 from notyet.core.event import StartEvent
-from notyet.run import elsewhere
-from notyet.run.elsewhere import Transcripts, read_transcripts
+from notyet.run import remote as elsewhere
+from notyet.run.remote import Transcripts, read_transcripts
 from support import stop, substop
 
 pytestmark = pytest.mark.rule("M5")

@@ -15,7 +15,7 @@ from commands import run, run_together, until
 from notyet.core.remote import remote_from
 from notyet.run import ssh
 from notyet.run import ssh as sharing
-from notyet.run.remote import _advice, _words
+from notyet.run.remote_exit import advice_for, no_connection
 from remote_runs import there
 
 pytestmark = pytest.mark.rule("M1", "M2")
@@ -66,28 +66,11 @@ def test_several_that_connect_at_once_do_not_get_into_each_others_way(box):
     assert len([name for name in names if "." not in name]) == 1
 
 
-def test_who_holds_a_connection_says_so(box, tmp_path):
-    assert run(there(box, "exit 3")).code == 3
-    (pid,) = box.masters()
-    (name,) = [name for name in os.listdir(folder_of(box)) if "." not in name]
-    assert sharing.holder(os.path.join(folder_of(box), name)) == pid
-    assert sharing.holder(str(tmp_path / "nobody")) == 0
-    with listener(tmp_path / "mute") as server:
-
-        def hang_up():
-            server.accept()[0].close()
-
-        threading.Thread(target=hang_up).start()
-        assert sharing.holder(str(tmp_path / "mute")) == 0
-
-
 def test_a_published_connection_is_found_unless_another_one_is(tmp_path):
     one, two, name = (str(tmp_path / text) for text in ("one", "two", "name"))
     with listener(one), listener(two):
-        (tmp_path / "one.log").write_text("words")
         sharing.publish(one, name)
         assert os.path.samefile(one, name)
-        assert (tmp_path / "name.log").read_text() == "words"
         sharing.publish(two, name)
         assert os.path.samefile(one, name)
         assert sharing.listens(name)
@@ -102,14 +85,12 @@ def test_what_killed_processes_left_is_removed_when_it_is_old(tmp_path):
     for name in ("old", "young"):
         listener(tmp_path / name).close()
     alive = listener(tmp_path / "alive")
-    for name in ("alive.log", "gone.log", "young.log", "else"):
-        (tmp_path / name).write_text("")
-    ages = {"old", "alive", "alive.log", "gone.log", "else"}
-    for name in ages:
+    (tmp_path / "else").write_text("")
+    for name in ("old", "alive", "else"):
         os.utime(tmp_path / name, (0, time.time() - 100))
     sharing.tidy(str(tmp_path))
     alive.close()
-    assert sorted(os.listdir(tmp_path)) == ["alive", "alive.log", "else", "young", "young.log"]
+    assert sorted(os.listdir(tmp_path)) == ["alive", "else", "young"]
     sharing.tidy(str(tmp_path / "nowhere"))
 
 
@@ -127,26 +108,24 @@ def test_a_socket_on_which_too_many_ask_is_listened_on(tmp_path):
     assert not sharing.listens(str(tmp_path / "busy"))
 
 
-def test_ssh_is_told_what_the_workspace_says():
-    told = {"socket": "/x/100%", "log": "/l", "patience": 0.2, "kept": 7}
-    argv = ssh.master_argv(BOX, **told, environ={"NOTYET_SSH_CONFIG": "/c"})
+def test_ssh_is_told_what_the_workspace_says(monkeypatch):
+    monkeypatch.setenv("NOTYET_SSH_CONFIG", "/c")
+    argv = ssh.connect_argv(BOX, "/x/100%", 0.2)
     assert argv[-2:] == ("--", "box")
-    pairs = list(pairwise(argv))
-    wanted = [("-S", "/x/100%%"), ("-E", "/l"), ("-F", "/c"), ("-l", "dev"), ("-p", "22")]
-    assert set(wanted) <= set(pairs)
-    assert {("-o", "ConnectTimeout=1"), ("-o", "ControlPersist=7")} <= set(pairs)
-    bare = ssh.master_argv(remote_from("ssh://box/"), **told, environ={})
-    assert not {"-F", "-l", "-p"} & set(bare)
+    pairs = set(pairwise(argv))
+    assert {("-S", "/x/100%%"), ("-F", "/c"), ("-l", "dev"), ("-p", "22")} <= pairs
+    assert ("-o", "ConnectTimeout=1") in pairs
+    monkeypatch.delenv("NOTYET_SSH_CONFIG")
+    assert not {"-F", "-l", "-p"} & {*ssh.session_argv(remote_from("ssh://box/"), "/x", "exit")}
 
 
-def test_other_machines_and_configurations_have_other_connections():
-    names = {
-        ssh.socket_name(remote_from(url), number, {"NOTYET_SSH_CONFIG": config})
-        for url in ("ssh://box/a", "ssh://box/b", "ssh://dev@box/a", "ssh://box:22/a")
-        for number in (0, 1)
-        for config in ("", "/c")
-    }
-    assert len(names) == 3 * 2 * 2
+def test_other_machines_and_configurations_have_other_connections(monkeypatch):
+    names = set()
+    for config in ("", "/c"):
+        monkeypatch.setenv("NOTYET_SSH_CONFIG", config)
+        for url in ("ssh://box/a", "ssh://box/b", "ssh://dev@box/a", "ssh://box:22/a"):
+            names.add(ssh.socket_name(remote_from(url)))
+    assert len(names) == 3 * 2
 
 
 WORDS = {
@@ -171,15 +150,15 @@ WORDS = {
 @pytest.mark.rule("M3")
 @pytest.mark.parametrize("said", WORDS)
 def test_what_ssh_says_becomes_one_sentence_and_what_to_do_another(said):
-    words = _words(BOX, said)
-    assert f"{words}; {_advice(BOX, words)}" == WORDS[said]
+    words = no_connection(BOX, said, 1.0)
+    assert f"{words}; {advice_for(BOX, words)}" == WORDS[said]
     assert "ssh -p" not in words  # which an agent reads
 
 
 @pytest.mark.rule("M3")
 def test_what_an_agent_can_mend_needs_no_person():
-    assert _advice(BOX, "on box: the program 'uv' was not found on the PATH") == ""
-    assert _advice(BOX, "") == ""
+    assert advice_for(BOX, "on box: the program 'uv' was not found on the PATH") == ""
+    assert advice_for(BOX, "") == ""
 
 
 # As `notyet hook` does it: all orphans are ended, but not what holds the connection.

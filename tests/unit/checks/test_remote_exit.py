@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from notyet.run.remote import ending
+from notyet.run.remote_exit import ending
 
-JOB = SimpleNamespace(remote=SimpleNamespace(host="box"), program="make", folder="/srv")
+JOB = SimpleNamespace(remote=SimpleNamespace(host="box"), argv=("make",), dir="/srv")
 
 
 @pytest.mark.rule("M1")
@@ -31,11 +31,12 @@ JOB = SimpleNamespace(remote=SimpleNamespace(host="box"), program="make", folder
     ],
 )
 def test_it_is_a_code_unless_a_shell_knows_that_it_was_a_signal(words, meaning):
-    assert ending(JOB, words) == meaning
+    said, _, jobs = words.partition(b"\n")
+    assert ending(JOB, said, jobs) == (meaning.get("code"), meaning.get("signal", 0), "")
 
 
 @pytest.mark.rule("M3")
 @pytest.mark.parametrize("word", ["256", "400", "999", "9" * 6000, "x-program", "²", "-1", ""])
 def test_what_nobody_can_have_said_is_a_problem_and_not_repeated(word):
-    told = ending(JOB, word.encode())
-    assert told == {"problem": "on box: what was said about its end was not understood"}
+    problem = "on box: what was said about its end was not understood"
+    assert ending(JOB, word.encode(), b"") == (None, 0, problem)

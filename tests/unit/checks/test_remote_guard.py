@@ -9,7 +9,7 @@ import pytest
 from commands import until
 from notyet.run import ssh_script as remote_script
 from notyet.run.remote import new_token
-from notyet.run.ssh_script import Upload, conversation, upload_path
+from notyet.run.ssh_script import Part, Upload, conversation, upload_path
 from scripts_there import There, is_clean
 
 pytestmark = pytest.mark.rule("M2")
@@ -22,7 +22,7 @@ ALONE = "for p in $(cat /proc/$PPID/task/$PPID/children); do [ $p = $$ ] || kill
 def receiving(shell, **fields):
     """Return a script that waits for the rest of what it is sent."""
     there = There(shell, "true", uploads=UPLOADS, sent=7000, **fields)
-    assert until(lambda: Path(upload_path(there.token, "all")).exists())
+    assert until(lambda: Path(f"/tmp/notyet-{there.token}.all").exists())  # noqa: S108  # there
     return there
 
 
@@ -53,7 +53,6 @@ def test_a_command_that_ends_who_watches_over_it_leaves_nothing(shell):
 def test_a_command_that_ends_all_around_it_is_ended_itself(shell):
     text = f"{ALONE} kill -9 $PPID; exec sleep 1000"
     there = There(shell, "/bin/sh", "-c", text)
-    there.process.wait(20)
     there.hang_up()
     assert is_clean(there.token)
 
@@ -91,11 +90,11 @@ def test_a_file_that_is_not_whole_is_a_problem(shell, tmp_path, program):
 
 
 def test_a_script_that_arrives_in_part_is_not_run_in_part(shell):
-    secret = new_token()
-    fields = {"folder": "/", "environ": {}, "stdin": b"", "uploads": ()}
-    line, script, _ = conversation(new_token(), secret, argv=("true",), **fields)
-    _, text, _ = line.split("'")
-    command = {"args": [*shell, "-c", text], "capture_output": True, "timeout": 20}
-    part = script[: script.rindex(b"wait $ny_p")]
-    assert secret.encode() not in subprocess.run(input=part, **command).stdout
+    secret, token = new_token(), new_token()
+    part = Part(argv=("true",), folder="/", environ={}, token=token, head=1, tail=1)
+    _, script, _ = conversation(token, secret, [part], None)
+    command = {"args": shell, "capture_output": True, "timeout": 20}
+    half = script[: script.rindex(b"wait $ny_w")]
+    assert secret.encode() not in subprocess.run(input=half, **command).stdout
     assert secret.encode() in subprocess.run(input=script, **command).stdout
+    assert is_clean(token)

@@ -18,24 +18,25 @@ BOX = remote_from("ssh://dev@box:22/srv")
 
 @pytest.mark.rule("M5")
 def test_a_changed_configuration_of_ssh_may_mean_another_machine(tmp_path, monkeypatch):
-    def name(environ):
-        return ssh.socket_name(BOX, 0, environ)
+    def name(config):
+        monkeypatch.setenv("NOTYET_SSH_CONFIG", config)
+        return ssh.socket_name(BOX)
 
     told = []
     for folder in (tmp_path / "a", tmp_path / "b"):
         folder.mkdir()
         (folder / "config").write_text("Host box\n")
         monkeypatch.chdir(folder)
-        told.append(name({"NOTYET_SSH_CONFIG": "config"}))
-        assert name({"NOTYET_SSH_CONFIG": str(folder / "config")}) == told[-1]
+        told.append(name("config"))
+        assert name(str(folder / "config")) == told[-1]
     assert told[0] != told[1]
     (tmp_path / "b" / "config").write_text("Host box\nPort 1\n")
-    assert name({"NOTYET_SSH_CONFIG": "config"}) not in told
+    assert name("config") not in told
     # Without a file of its own, ssh reads those of the user that is in the passwd file.
     monkeypatch.setattr(ssh, "_own_files", lambda: (str(tmp_path / "a" / "config"),))
-    before = name({})
+    before = name("")
     (tmp_path / "a" / "config").unlink()
-    assert name({}) != before
+    assert name("") != before
 
 
 @pytest.mark.rule("M5")

@@ -50,8 +50,8 @@ def test_it_is_tried_again_soon(box, silent, monkeypatch):
 
 
 def test_what_fails_at_once_may_be_tried_at_once():
-    unreachable.note("quick", "no", patience=20.0, seconds=0.1)
-    assert unreachable.why_not("quick", 20.0) == ""
+    unreachable.note_lost("quick", "no", patience=20.0, seconds=0.1)
+    assert unreachable.why_lost("quick", 20.0) == ""
 
 
 def test_a_connection_takes_at_most_half_of_the_time_that_is_left(box, silent):

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import tree_looks
 from conftest import git
 from notyet.git import run as unknown
 from notyet.git.look import Scope, fingerprint, fingerprints
@@ -14,17 +13,8 @@ from tree_changes import add, edit
 pytestmark = pytest.mark.rule("B6", "N1")
 
 
-def look_here(folder, *paths):
+def look(folder, *paths):
     return fingerprints([Scope(str(folder), paths)])[0]
-
-
-LOOKS = {"here": look_here, "there": tree_looks.look}
-
-
-@pytest.fixture(params=LOOKS.values(), ids=LOOKS)
-def look(request):
-    """The look that is taken here, and the one that is taken elsewhere."""
-    return request.param
 
 
 @pytest.fixture
@@ -44,9 +34,7 @@ def ignore(git_project, *lines):
 
 @pytest.mark.parametrize("glob", ["*", "/a/", "project", "a/project/*", "/*\n!/.config"])
 @pytest.mark.parametrize("paths", [(), ("**",), ("../../file.txt",)])
-def test_a_folder_that_the_repository_around_it_ignores_is_unknown(
-    git_project, below, look, glob, paths
-):
+def test_a_folder_that_the_repository_around_it_ignores_is_unknown(git_project, below, glob, paths):
     assert look(below, *paths)
     ignore(git_project, glob)
     assert look(below, *paths) == ""
@@ -61,14 +49,14 @@ def test_why_it_is_unknown_is_told(git_project, below):
     assert reasons == dict.fromkeys((scopes[0], scopes[2]), unknown.IGNORED)
 
 
-def test_a_folder_of_which_git_knows_a_file_is_known(git_project, below, look):
+def test_a_folder_of_which_git_knows_a_file_is_known(git_project, below):
     git(git_project, "add", ".")
     git(git_project, "commit", "--quiet", "-m", "below")
     ignore(git_project, "*")
     assert look(below) == look(git_project) != ""
 
 
-def test_a_folder_that_is_new_is_known(git_project, below, look):
+def test_a_folder_that_is_new_is_known(git_project, below):
     ignore(git_project, "/a/other/")
     before = look(below)
     assert before == look(git_project) != ""
@@ -100,7 +88,7 @@ def names(project, path):
 @pytest.mark.parametrize(
     "path", ["default", "~/ignored", "../ignored", "settings", "included", "repository"]
 )
-def test_what_the_user_wants_ignored_counts(git_project, look, path):
+def test_what_the_user_wants_ignored_counts(git_project, path):
     file = names(git_project, path)
     add(Path(git_project))
     seen = [look(git_project)]
@@ -114,7 +102,7 @@ def test_what_the_user_wants_ignored_counts(git_project, look, path):
     assert look(git_project) == seen[0]
 
 
-def test_without_a_folder_for_settings_the_usual_one_counts(git_project, look, monkeypatch):
+def test_without_a_folder_for_settings_the_usual_one_counts(git_project, monkeypatch):
     monkeypatch.delenv("XDG_CONFIG_HOME")
     before = look(git_project)
     file = Path.home() / ".config" / "git" / "ignore"
@@ -123,7 +111,7 @@ def test_without_a_folder_for_settings_the_usual_one_counts(git_project, look, m
     assert look(git_project) != before != ""
 
 
-def test_a_name_of_no_file_means_none(git_project, look):
+def test_a_name_of_no_file_means_none(git_project):
     (Path.home() / ".gitconfig").write_text("[core]\n\texcludesFile =\n")
     before = look(git_project)
     file = names(git_project, "default")

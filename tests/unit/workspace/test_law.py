@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from conftest import git
 from notyet.git.look import Scope, fingerprints
-from notyet.git.remote import _script, arguments
 
 pytestmark = pytest.mark.rule("N1")
 
@@ -99,11 +98,6 @@ def names_any(project, below):
     return not below or bool(printed(project, "ls-files", "--cached", "--others", "--", below))
 
 
-def look_as_there(scopes):
-    argv = ["sh", "-c", _script(), "sh", *arguments(scopes)]
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
-
-
 def check_law(look, taken):
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder, "project")
@@ -131,12 +125,3 @@ def check_law(look, taken):
 @given(st.lists(steps, min_size=8, max_size=14))
 def test_equal_fingerprints_are_equal_files(taken):
     check_law(fingerprints, taken)
-
-
-can_be_told = steps.filter(lambda step: step[0] != "overlook" or "\n" not in step[1])
-
-
-@settings(BRIEFLY, max_examples=3)
-@given(st.lists(can_be_told, min_size=8, max_size=14))
-def test_equal_fingerprints_from_elsewhere_are_equal_files(taken):
-    check_law(look_as_there, taken)
