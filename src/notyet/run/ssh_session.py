@@ -198,8 +198,10 @@ class Session(Process):
         self.files = files
 
     def _become(self, argv: tuple[str, ...], stdin: bytes) -> None:
-        # A connection stays, and must not hold a folder; to enter one takes a shell more.
-        folder = "." if os.path.isdir(".") and not self.is_connecting else "/"
+        folder = "/"  # a connection stays, and must not hold another folder
+        if not self.is_connecting:
+            with suppress(FileNotFoundError):
+                folder = os.getcwd()  # to enter another one takes a shell more
         environ = dict(os.environ)
         if not self.is_connecting:  # SendEnv in the user's configuration finds nothing
             environ = {name: environ[name] for name in _NEEDED if name in environ}

@@ -126,7 +126,7 @@ def test_what_else_a_function_imports_of_notyet_is_the_one_that_is_installed_the
     for interpreter, module in (("./bare", "more"), (sys.executable, "typo")):
         (answer,) = asked(warm_box, project, module, interpreter=interpreter)
         assert answer.kind == "crashed"
-        missing = "notyet.engine.engine" if module == "more" else "notyet.no_such_module"
+        missing = "notyet.engine" if module == "more" else "notyet.no_such_module"
         assert answer.detail == (
             f"on box: ModuleNotFoundError: No module named '{missing}'; only what a gate needs of "
             f"notyet is sent along, so install notyet {__version__}"
