@@ -68,10 +68,10 @@ def by_exit(gate: Gate, ended: Exit) -> Block | Problem | None:
 def decided(said: dict[str, Any]) -> Allow | Block | Halt | Problem:
     """Return the verdict of a JSON answer; a block must have a reason."""
     if said.get("continue") is False:
-        return halt(said)
+        return Halt(text(said, "stopReason"))
     if said.get("decision") != "block":
         return Allow()
-    why = reason(said)
+    why = text(said, "reason")
     return Block(why) if why else Problem("bad_answer", "it answered block without a reason")
 
 
@@ -106,16 +106,6 @@ def wrong_type(said: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -
         if name in said and not isinstance(said[name], kind):
             return f"it printed a {type(said[name]).__name__} as {name}, which its host refuses"
     return ""
-
-
-def halt(said: dict[str, Any]) -> Halt:
-    """Return the verdict of `continue: false`."""
-    return Halt(text(said, "stopReason"))
-
-
-def reason(said: dict[str, Any]) -> str:
-    """Return the reason of an answer as clean text; empty if it has none."""
-    return text(said, "reason")
 
 
 def context(said: dict[str, Any]) -> str:

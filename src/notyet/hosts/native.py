@@ -100,9 +100,9 @@ def read_reply(gate: Gate, ended: Exit) -> Reading:
 
 def _said(reply: dict[str, Any]) -> Allow | Block | Halt | Problem:
     decision = reply.get("decision")
-    reason = answers.reason(reply)
+    reason = answers.text(reply, "reason")
     if reply.get("continue") is False or decision == "halt":
-        return Halt(reason or answers.halt(reply).reason)
+        return Halt(reason or answers.text(reply, "stopReason"))
     if decision not in ("allow", "block"):  # a tuple, because the value may be unhashable
         strange = bounded(repr(decision), 80)
         hint = "say allow, block or halt"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from notyet.core.event import Usage
+from notyet.core.event import StopEvent, Usage
 from notyet.hosts.plugins import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from notyet.core.event import StopEvent
     from notyet.core.verdict import Decision
 
 
@@ -69,14 +68,14 @@ class Context(View, kw_only=True):
 
 def write_stop(event: StopEvent, decision: Decision) -> tuple[Stop, Context]:
     """Return the arguments of a `stop` observer."""
-    ok = event.ending == "done"
+    counted = _counted(event)
     stop = Stop(
         session_id=event.session_id,
         result=_result(event, decision),
-        usage=_usage(event),
-        turns_count=(event.turns or 0) if ok else 0,
-        tool_calls_count=_tool_calls(event),
-        duration=_duration(event),
+        usage=_usage(counted),
+        turns_count=counted.turns or 0,
+        tool_calls_count=counted.tool_calls or 0,
+        duration=counted.duration_ms or 0.0,
         model=event.model or "",
     )
     return stop, _context(event, decision)
@@ -84,17 +83,23 @@ def write_stop(event: StopEvent, decision: Decision) -> tuple[Stop, Context]:
 
 def write_subagent_stop(event: StopEvent, decision: Decision) -> tuple[SubagentStop, Context]:
     """Return the arguments of a `subagent_stop` observer."""
+    counted = _counted(event)
     stop = SubagentStop(
         parent_session_id=event.parent_session_id or "",
         agent_id=event.agent_id or "",
         agent_type=event.agent_type or "",
         result=_result(event, decision),
-        usage=_usage(event),
-        total_tool_calls=_tool_calls(event),
-        total_duration=_duration(event),
+        usage=_usage(counted),
+        total_tool_calls=counted.tool_calls or 0,
+        total_duration=counted.duration_ms or 0.0,
         model=event.model or "",
     )
     return stop, _context(event, decision)
+
+
+def _counted(event: StopEvent) -> StopEvent:
+    """Return the event whose counts are shown: those of a failed run are all zero."""
+    return event if event.ending == "done" else StopEvent()
 
 
 def _result(event: StopEvent, decision: Decision) -> Any:
@@ -113,21 +118,13 @@ def _stop_reason(decision: Decision) -> str | None:
 
 
 def _usage(event: StopEvent) -> UsageView:
-    usage = event.usage if event.usage is not None and event.ending == "done" else Usage()
+    usage = event.usage or Usage()
     return UsageView(
         input_tokens=usage.input,
         output_tokens=usage.output,
         cache_read_tokens=usage.cache_read,
         cache_write_tokens=usage.cache_write,
     )
-
-
-def _tool_calls(event: StopEvent) -> int:
-    return (event.tool_calls or 0) if event.ending == "done" else 0
-
-
-def _duration(event: StopEvent) -> float:
-    return (event.duration_ms or 0.0) if event.ending == "done" else 0.0
 
 
 def _context(event: StopEvent, decision: Decision) -> Context:

@@ -125,9 +125,9 @@ def _refused(said: dict[str, Any], names: tuple[str, ...]) -> str:
 
 def _by_json(said: dict[str, Any], ended: Exit) -> Allow | Block | Halt | Problem:
     if said.get("continue") is False:
-        return answers.halt(said)
+        return Halt(answers.text(said, "stopReason"))
     if said.get("decision") == "block":
-        return Block(answers.reason(said) or "Blocked by hook")
+        return Block(answers.text(said, "reason") or "Blocked by hook")
     context = answers.context(said)
     return Block(context) if context else _by_code(ended)  # it continues the agent (F11)
 
