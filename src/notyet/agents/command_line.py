@@ -40,7 +40,7 @@ def text(ref: Mapping[str, object], name: str) -> str:
     """Return a required string of a ref. Raises ValueError."""
     value = ref[name]
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{name} is text, not {value!r}")
+        raise ValueError(f"{name} must be a string, not {value!r}")
     return value
 
 

@@ -73,7 +73,9 @@ class Write(Record):
             or "\0" in self.path
             or parts[-1] in ("", ".")
         ):
-            raise ValueError(f"write is a path of a file below the folder, not {self.path!r}")
+            raise ValueError(
+                f"write must be the path of a file below the folder, not {self.path!r}"
+            )
 
 
 class Wait(Record):
@@ -271,7 +273,7 @@ class Table:
 
     def __init__(self, content: object, where: str) -> None:
         if not isinstance(content, dict):
-            raise Refused(f"{where}: it is a table, not {type(content).__name__}")
+            raise Refused(f"{where}: must be a table, not {type(content).__name__}")
         self.left = dict(content)
         self.where = where
         self._known: list[str] = []
@@ -286,14 +288,14 @@ class Table:
         is_odd = is_odd or (isinstance(value, SECONDS) and not 0 <= value < _MOST)
         if not isinstance(value, kinds) or is_odd:
             wanted = " or ".join(_WORDS[kind] for kind in kinds)
-            raise Refused(f"{self.where}: {key} is {wanted}, not {_shown(value)}")
+            raise Refused(f"{self.where}: {key} must be {wanted}, not {_shown(value)}")
         return value
 
     def one_of(self, key: str, words: tuple[str, ...], default: str) -> Any:
         """Take one of a few words."""
         value = self.get(key, (str,), default)
         if value not in words:
-            raise Refused(f"{self.where}: {key} is one of {', '.join(words)}, not {value!r}")
+            raise Refused(f"{self.where}: {key} must be one of {', '.join(words)}, not {value!r}")
         return value
 
     def close(self) -> None:

@@ -306,7 +306,7 @@ class ScriptedSession:
                 self._count(key, fate == "refused")
         except OSError as error:
             raise Refused(
-                f"the transcript {transcript.path} cannot be read, so nobody knows which prompts "
+                f"the transcript {transcript.path} cannot be read, so it is unknown which prompts "
                 f"arrived: {error.strerror or error}"
             ) from None
 

@@ -270,7 +270,7 @@ class Connection:
             self._close()
             if self._file is not None:
                 what = f"ledger {self.path} was removed or replaced"
-                self._warnings.append(f"{what}; counting anew" if self.mends else what)
+                self._warnings.append(f"{what}; counting starts over" if self.mends else what)
         if self._db is None and not self.mends:
             from notyet.ledger.file import open_empty, open_existing
 

@@ -22,7 +22,7 @@ VERSION = 1  # of the tables; schema.py brings an older file up to it
 APPLICATION = 0x6E747964  # "ntyd", in the file's header
 UNRELEASED = 0x6E6F7479  # "noty": the files of versions that were never released
 NOT_A_LEDGER = "it is not a ledger; set NOTYET_LEDGER to a file of its own"
-REPAIRED = "the next stop mends it"
+REPAIRED = "the next stop repairs it"
 # A process that opens a ledger which no other has open reads its whole write-ahead log, 3 us for
 # every page. So the processes of single stops, which follow one another, write it back at a dozen
 # stops: a longer log costs each stop more, a shorter one makes it wait for the disk more often.

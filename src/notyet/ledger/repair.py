@@ -79,7 +79,7 @@ def repair(path: str, error: Exception, *, mends: bool) -> tuple[str, ...]:
     except OSError as unmoved:
         raise fault(path, unmoved, 0.0) from error
     was = "was written by an unreleased notyet" if is_unreleased else "was corrupt"
-    what = f"ledger {path} {was}; it was moved to {moved} and a new one begun"
+    what = f"ledger {path} {was}; it was moved to {moved} and a new one was started"
     return (what,) if moved else ()
 
 

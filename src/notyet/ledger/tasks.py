@@ -300,7 +300,7 @@ def _is_alive(owner: tuple[Any, ...]) -> bool:
 def _check_parent(db: sqlite3.Connection, task: Task, max_depth: int, max_children: int) -> None:
     parent = look(db, task.parent)
     if parent is None or not can(parent.run, "kill"):
-        raise Refused(f"the parent task {task.parent} has ended; nobody would get the result")
+        raise Refused(f"the parent task {task.parent} has ended; its result could not be delivered")
     if parent.run.state == "gating" and not task.internal:  # a gate's own reviewer may begin
         raise Refused(
             f"the parent task {task.parent} is about to stop: its gates are being asked; "

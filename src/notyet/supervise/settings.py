@@ -48,10 +48,10 @@ class SupervisorSettings(Record, kw_only=True):
         for name in self._fields:
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
-                raise ValueError(f"{name} is a number from 0 up, not {value!r}")
+                raise ValueError(f"{name} must be a number from 0 up, not {value!r}")
         for name in ("lease", "poll"):
             if not getattr(self, name) > 0:
-                raise ValueError(f"{name} is a number above 0")
+                raise ValueError(f"{name} must be a number above 0")
 
 
 class Progress(Record, kw_only=True):

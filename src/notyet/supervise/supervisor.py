@@ -167,7 +167,7 @@ class Supervisor:
         inherits its `workspace`, unless another one or "local" is given.
         """
         if cleanup not in {"keep", "delete"}:
-            raise ValueError(f"cleanup is 'keep' or 'delete', not {cleanup!r}")
+            raise ValueError(f"cleanup must be 'keep' or 'delete', not {cleanup!r}")
         asked = Task(
             id=new_id(),
             prompt=task,
@@ -246,7 +246,7 @@ class Supervisor:
         can be continued safely. `only` is one task to take over, of any program.
         """
         if unfinished not in {"continue", "end"}:
-            raise ValueError(f"unfinished is 'continue' or 'end', not {unfinished!r}")
+            raise ValueError(f"unfinished must be 'continue' or 'end', not {unfinished!r}")
         async with self._recovering:
             if not self._pulse.is_beating:
                 raise Refused(NOT_RUNNING)
@@ -287,7 +287,7 @@ class Supervisor:
                 if life is not None:
                     life.poke()
                 return
-        raise Undeliverable("nobody who asked for it is at work any more")
+        raise Undeliverable("its parent and all tasks above it have ended")
 
     async def close(self) -> None:
         """Stop: abort the agents at work, and leave their tasks to recovery."""

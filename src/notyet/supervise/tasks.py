@@ -53,7 +53,9 @@ class NewTasks:
         """Enter a task. Raises Refused."""
         check_timeout(task.timeout)
         if not isinstance(session.id, str | None):
-            raise TypeError(f"a session's id is text or None, not {type(session.id).__name__}")
+            raise TypeError(
+                f"a session's id must be a string or None, not {type(session.id).__name__}"
+            )
         at_work = self._context.at_work
         if id(session) in at_work:
             raise Refused(f"this session is at work on task {at_work[id(session)]}")

@@ -195,7 +195,7 @@ def _new_key() -> str:
 async def _returns_turns(make: Make) -> None:
     turn = await make().send(_PROMPT, _new_key())
     _must(isinstance(turn, Turn), f"it returned a {type(turn).__name__}, not a Turn")
-    _must(turn.stop_reason in _STOPS, f"nobody knows the stop reason {turn.stop_reason!r}")
+    _must(turn.stop_reason in _STOPS, f"unknown stop reason {turn.stop_reason!r}")
     _must(turn.stop_reason != "error" or turn.error, "a turn that is an error does not say which")
     _must(turn.stop_reason == "error" or not turn.error, "a turn with an error is not called one")
     figures = (*vars(turn.usage).values(), turn.tool_calls, turn.turns, turn.duration_ms)

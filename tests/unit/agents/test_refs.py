@@ -99,7 +99,7 @@ def test_a_conversation_without_a_name_is_begun_and_not_continued(fake_claude, r
 @pytest.mark.parametrize("name", ["cwd", "program", "transcript"])
 @pytest.mark.parametrize("value", [None, 5, ""])
 def test_a_ref_without_what_a_session_needs_is_refused(name, value, fake_claude):
-    with pytest.raises(Refused, match=f"{name} is text, not"):
+    with pytest.raises(Refused, match=f"{name} must be a string, not"):
         reopen(fake_claude().ref() | {name: value})
 
 

@@ -89,38 +89,41 @@ def test_a_script_survives_being_written_as_plain_values():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("turn = 1", "script.toml: turn is a list, not 1"),
+        ("turn = 1", "script.toml: turn must be a list, not 1"),
         ("", r"script.toml: there is no \[\[turn\]\]"),
         ("[[turn]]\nsai = 'x'", "turn 1: sai is unknown; did you mean `say`"),
         ("[[turn]]\nzzz = 'x'", "turn 1: zzz is unknown; it knows steps, say"),
-        ("[[turn]]\nsteps = [1]", "turn 1, step 1: it is a table, not int"),
+        ("[[turn]]\nsteps = [1]", "turn 1, step 1: must be a table, not int"),
         ("[[turn]]\nsteps = [{}]", "step 1: a step does one of say, .*; it has none"),
         ("[[turn]]\nsteps = [{say='a', wait=1}]", "step 1: .* it has say and wait"),
-        ("[[turn]]\nsteps = [{wait='1'}]", "step 1: wait is a whole number .* not '1'"),
-        ("[[turn]]\nsteps = [{wait=-1}]", "wait is .* not -1"),
-        ("[[turn]]\nsteps = [{wait=true}]", "wait is .* not True"),
-        ("[[turn]]\nrefuse = 1.5", "refuse is a whole number from 0 on, not 1.5"),
+        ("[[turn]]\nsteps = [{wait='1'}]", "step 1: wait must be a whole number .* not '1'"),
+        ("[[turn]]\nsteps = [{wait=-1}]", "wait must be .* not -1"),
+        ("[[turn]]\nsteps = [{wait=true}]", "wait must be .* not True"),
+        ("[[turn]]\nrefuse = 1.5", "refuse must be a whole number from 0 on, not 1.5"),
         ("[[turn]]\nusage = {tokens = 1}", "turn 1, usage: tokens is unknown"),
-        ("after = 'stop'\n[[turn]]", "after is one of repeat, error, not 'stop'"),
+        ("after = 'stop'\n[[turn]]", "after must be one of repeat, error, not 'stop'"),
         ("[[turn]\n", "script.toml is not TOML"),
         ("x = " + "[" * 5000, "script.toml is nested too deeply"),
-        (step("wait=nan"), "turn 1, step 1: wait is .* not nan"),
-        (step("wait=inf"), "turn 1, step 1: wait is .* not inf"),
-        (step("wait=1979-05-27"), "turn 1, step 1: wait is .* not datetime.date"),
-        (step("wait=1" + "0" * 400), "turn 1, step 1: wait is .* not 1000"),
-        (step("wait=0x1" + "0" * 9000), "turn 1, step 1: wait is .* not this int"),
-        (step("fail='x', after=inf"), "turn 1, step 1: after is .* not inf"),
+        (step("wait=nan"), "turn 1, step 1: wait must be .* not nan"),
+        (step("wait=inf"), "turn 1, step 1: wait must be .* not inf"),
+        (step("wait=1979-05-27"), "turn 1, step 1: wait must be .* not datetime.date"),
+        (step("wait=1" + "0" * 400), "turn 1, step 1: wait must be .* not 1000"),
+        (step("wait=0x1" + "0" * 9000), "turn 1, step 1: wait must be .* not this int"),
+        (step("fail='x', after=inf"), "turn 1, step 1: after must be .* not inf"),
         (step("tool='x', input={a=1979-05-27}"), "turn 1, step 1: input cannot be .* type date"),
         (step("tool='x', input={a=[10:00:00]}"), "turn 1, step 1: input cannot be .* type time"),
         (step("tool='x', input={a=nan}"), "turn 1, step 1: input cannot be written as JSON"),
         (step("tool='x', input={a={b=-inf}}"), "turn 1, step 1: input cannot be written as JSON"),
-        (step("write='../x'"), "step 1: write is a path of a file below the folder, not '../x'"),
-        (step("write='a/../../x'"), "step 1: write is a path of a file below the folder"),
-        (step("write='/etc/x'"), "step 1: write is a path of a file below the folder"),
-        (step("write='a/'"), "step 1: write is a path of a file below the folder"),
-        (step("write='.'"), "step 1: write is a path of a file below the folder"),
-        (step("write=''"), "step 1: write is a path of a file below the folder"),
-        (step('write="a\\u0000"'), "step 1: write is a path of a file below the folder"),
+        (
+            step("write='../x'"),
+            "step 1: write must be the path of a file below the folder, not '../x'",
+        ),
+        (step("write='a/../../x'"), "step 1: write must be the path of a file below the folder"),
+        (step("write='/etc/x'"), "step 1: write must be the path of a file below the folder"),
+        (step("write='a/'"), "step 1: write must be the path of a file below the folder"),
+        (step("write='.'"), "step 1: write must be the path of a file below the folder"),
+        (step("write=''"), "step 1: write must be the path of a file below the folder"),
+        (step('write="a\\u0000"'), "step 1: write must be the path of a file below the folder"),
         (step("hang=false"), "turn 1, step 1: hang is true, or is not there at all"),
     ],
 )
@@ -146,7 +149,7 @@ def test_the_script_of_a_ref_is_looked_at_in_the_same_way():
         deep = [deep]
     with pytest.raises(Refused, match="a ref, turn 1, step 1: input cannot be written as JSON"):
         script_from({"turn": [{"steps": [{"tool": "x", "input": {"a": deep}}]}]}, "a ref")
-    with pytest.raises(Refused, match="a ref: after is text, not this list"):
+    with pytest.raises(Refused, match="a ref: after must be text, not this list"):
         script_from({"turn": [{}], "after": deep}, "a ref")
 
 

@@ -273,7 +273,7 @@ def test_a_transcript_that_cannot_be_read_is_said_when_a_session_is_reopened(tmp
     session = ScriptedSession(Script.saying("x"), folder=str(tmp_path))
     os.mkdir(session.transcript())
     with pytest.raises(
-        Refused, match="cannot be read, so nobody knows which prompts arrived: Is a"
+        Refused, match="cannot be read, so it is unknown which prompts arrived: Is a"
     ):
         reopen(session.ref())
 

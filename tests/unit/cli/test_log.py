@@ -314,7 +314,7 @@ def test_a_damaged_ledger_is_left_to_the_next_stop_and_said(capsys, here):
         code, out, err = shown(capsys, *argv)
         assert (code, out) == (1, "")
         assert "it is damaged (" in err
-        assert err.endswith("the next stop mends it\n")
+        assert err.endswith("the next stop repairs it\n")
     assert Path(ledger_path()).read_bytes() == before
 
 

@@ -327,7 +327,7 @@ def test_a_result_for_a_parent_that_has_ended_stays_undelivered(capsys):
     task = asyncio.run(work())
     code, _, err = shown(capsys, "retry", task)
     assert code == 1
-    assert "still undelivered: nobody who asked for it is at work any more" in err
+    assert "still undelivered: its parent and all tasks above it have ended" in err
 
 
 def test_a_task_without_a_result_has_nothing_to_deliver(capsys):

@@ -46,7 +46,9 @@ def test_every_version_after_the_first_has_its_step():
 
 def test_an_old_ledger_keeps_its_counts_and_gets_the_new_column(old, monkeypatch):
     upgrade(monkeypatch, add_note)
-    with pytest.raises(LedgerUnmended, match=r"an older notyet wrote it .*the next stop mends it"):
+    with pytest.raises(
+        LedgerUnmended, match=r"an older notyet wrote it .*the next stop repairs it"
+    ):
         Ledger(old, mends=False).recall(stop(), [])
     ledger = Ledger(old)
     assert ledger.begin(stop(last_message="three", stop_hook_active=True)).history.blocks == 2

@@ -124,7 +124,9 @@ def test_a_file_that_is_removed_or_replaced_while_open_is_noticed(ledger):
         os.unlink(ledger.path + suffix)
     begun = ledger.begin(stop())
     assert begun.history.blocks == 0
-    assert begun.warnings == (f"ledger {ledger.path} was removed or replaced; counting anew",)
+    assert begun.warnings == (
+        f"ledger {ledger.path} was removed or replaced; counting starts over",
+    )
     assert os.path.exists(ledger.path)
 
 

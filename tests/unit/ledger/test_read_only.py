@@ -64,7 +64,7 @@ def test_a_damaged_ledger_stays_where_it_is_until_a_stop_mends_it_and_says_so(tm
     blocked(path)
     spoiled(path)
     before = contents(tmp_path)
-    with pytest.raises(LedgerUnmended, match=r"it is damaged \(.*\); the next stop mends it$"):
+    with pytest.raises(LedgerUnmended, match=r"it is damaged \(.*\); the next stop repairs it$"):
         found(path)
     assert contents(tmp_path) == before
     (warning,) = blocked(path).warnings
@@ -77,13 +77,13 @@ def test_a_ledger_of_an_unreleased_notyet_is_set_aside_by_a_stop_and_not_by_a_lo
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(f"PRAGMA application_id = {UNRELEASED}")
     before = contents(tmp_path)
-    with pytest.raises(LedgerUnmended, match=r"an unreleased notyet .* the next stop mends it"):
+    with pytest.raises(LedgerUnmended, match=r"an unreleased notyet .* the next stop repairs it"):
         found(path)
     assert contents(tmp_path) == before
     (warning,) = blocked(path).warnings
     (aside,) = [name for name in os.listdir(tmp_path) if ".before-" in name]
     was = f"ledger {path} was written by an unreleased notyet"
-    assert warning == f"{was}; it was moved to {tmp_path / aside} and a new one begun"
+    assert warning == f"{was}; it was moved to {tmp_path / aside} and a new one was started"
     assert (tmp_path / aside).read_bytes() == before["ledger.db"]
     assert len(found(path)) == 1
 

@@ -78,7 +78,9 @@ def test_depth_and_children_are_limited_in_the_ledger_itself(desk):
     ended(desk, "c1")
     entered(desk, "c3", parent="p", depth=1)
     desk.runs.end("p", desk.owner, "killed")
-    with pytest.raises(Refused, match="the parent task p has ended; nobody would get the result"):
+    with pytest.raises(
+        Refused, match="the parent task p has ended; its result could not be delivered"
+    ):
         entered(desk, "c4", parent="p", depth=1)
     with pytest.raises(Refused, match="the parent task nobody has ended"):
         entered(desk, "c5", parent="nobody", depth=1)

@@ -102,7 +102,7 @@ def test_a_file_that_is_no_database_is_moved_aside_and_named(tmp_path, content):
     (moved,) = [each for each in tmp_path.iterdir() if ".corrupt-" in each.name]
     assert moved.read_bytes() == content
     assert decision.warnings == (
-        f"ledger {path} was corrupt; it was moved to {moved} and a new one begun",
+        f"ledger {path} was corrupt; it was moved to {moved} and a new one was started",
     )
     assert checked(path).count == 2
 

@@ -28,7 +28,7 @@ def test_a_prompt_needs_words(world, prompt):
 
 
 def test_cleanup_is_to_keep_or_to_delete(world):
-    with pytest.raises(ValueError, match="cleanup is 'keep' or 'delete', not 'burn'"):
+    with pytest.raises(ValueError, match="cleanup must be 'keep' or 'delete', not 'burn'"):
         world.spawn(Agent(), cleanup="burn")
 
 
@@ -42,11 +42,11 @@ def test_a_timeout_is_a_number_of_seconds(world, timeout):
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("grace", -1, "grace is a number from 0 up, not -1"),
-        ("max_depth", "5", "max_depth is a number from 0 up, not '5'"),
-        ("poll", 0, "poll is a number above 0"),
-        ("lease", 0, "lease is a number above 0"),
-        ("steer_pause", True, "steer_pause is a number from 0 up, not True"),
+        ("grace", -1, "grace must be a number from 0 up, not -1"),
+        ("max_depth", "5", "max_depth must be a number from 0 up, not '5'"),
+        ("poll", 0, "poll must be a number above 0"),
+        ("lease", 0, "lease must be a number above 0"),
+        ("steer_pause", True, "steer_pause must be a number from 0 up, not True"),
     ],
 )
 def test_settings_are_numbers(name, value, words):

@@ -122,7 +122,7 @@ def test_nobody_starts_a_child_for_a_parent_that_has_ended(world):
     parent, above = parent_of(world)
     parent.come_back(Turn(text="done"))
     world.result(above)
-    with pytest.raises(Refused, match=f"the parent task {above.task_id} has ended; nobody would"):
+    with pytest.raises(Refused, match=f"the parent task {above.task_id} has ended; its result"):
         world.spawn(Agent(), parent=above)
 
 
@@ -210,7 +210,7 @@ def test_a_report_that_nobody_can_get_is_suspended_with_a_visible_error(tmp_path
         child.come_back(Turn(text="too late"))
         world.until(lambda: world.view(below).delivery == "suspended")
         view = world.view(below)
-    assert view.delivery_error == "nobody who asked for it is at work any more"
+    assert view.delivery_error == "its parent and all tasks above it have ended"
     assert any(f"notyet tasks retry {below.task_id}" in said for said in world.warnings)
 
 

@@ -303,5 +303,5 @@ def test_two_heirs_do_not_share_a_task(tmp_path):
 
 
 def test_recovery_knows_two_ways_to_treat_what_is_unfinished(world):
-    with pytest.raises(ValueError, match="unfinished is 'continue' or 'end', not 'maybe'"):
+    with pytest.raises(ValueError, match="unfinished must be 'continue' or 'end', not 'maybe'"):
         world.do(world.supervisor.recover("maybe"))
