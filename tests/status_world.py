@@ -8,13 +8,9 @@ from pathlib import Path
 
 from hook_runs import ENTRY, new_project, trust
 from notyet.cli.main import main
-from notyet.install import codex_trust, host_named
-from notyet.install.entry import entries
-from notyet.install.hooks_file import document_of
-from notyet.install.launcher import lay, own_folder, own_root
-from notyet.install.place import Place
-from notyet.install.registered import registrations
-from notyet.install.start import launched
+from notyet.hosts.codex import trust as codex_trust
+from notyet.hosts.launcher import launched, lay, own_folder, own_root
+from notyet.hosts.settings import Place, read_settings, settings_of
 
 GATES = "".join(f'[gates.{name}]\nrun = "true"\nwhen = "always"\n' for name in ("lint", "tests"))
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
@@ -36,8 +32,8 @@ class World:
         monkeypatch.setenv("HOME", str(self.home))
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
         monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-        monkeypatch.setattr("notyet.install.claude.MANAGED", str(self.managed))
-        monkeypatch.setattr("notyet.install.codex.MANAGED", str(self.managed))
+        monkeypatch.setattr("notyet.hosts.claude.settings.MANAGED", str(self.managed))
+        monkeypatch.setattr("notyet.hosts.codex.settings.MANAGED", str(self.managed))
         self.project = new_project(folder / "project", GATES)
         (self.project / ".git").mkdir()
         monkeypatch.chdir(self.project)
@@ -58,7 +54,7 @@ class World:
         trust(self.project / "notyet.toml")
 
     def place(self, scope="user"):
-        return host_named(self.host).target(scope, str(self.project), os.environ)
+        return settings_of(self.host).target(scope, str(self.project), os.environ)
 
     def register(self, scope="user", start=None, timeout=1800):
         """Write our entries into a file, as `notyet install` does; Codex's user approves them."""
@@ -66,20 +62,20 @@ class World:
         os.makedirs(os.path.dirname(place.path), exist_ok=True)
         text = Path(place.path).read_text() if os.path.exists(place.path) else ""
         start = shlex.quote(str(self.notyet)) if start is None else start
-        wanted = entries(self.host, start, timeout)
-        Path(place.path).write_text(host_named(self.host).added(text, place, wanted))
+        wanted = settings_of(self.host).entries(start, timeout)
+        Path(place.path).write_text(settings_of(self.host).added(text, place, wanted))
         self.approve(scope)
 
     def approve(self, scope="user"):
         """Approve our entries in Codex."""
         if self.host == "codex":
             place = self.place(scope)
-            document = document_of(Path(place.path).read_text(), place)
+            document = read_settings(Path(place.path).read_text(), place)
             hashes = {
                 codex_trust.key(place.path, one.event, one.group, one.index): codex_trust.hash_of(
                     one.event, one.handler, one.matcher
                 )
-                for one in registrations("codex", place, document)
+                for one in settings_of("codex").registrations(place, document)
             }
             self.config(codex_trust.trusted("", self._config(), hashes))
 

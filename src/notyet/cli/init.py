@@ -21,8 +21,7 @@ from notyet.config.files import NAME, NATIVE, ConfigFile, above, known_as, root_
 from notyet.config.trust import candidate
 from notyet.core.gate import Command
 from notyet.core.text import visible
-from notyet.install import HOSTS, host_named
-from notyet.install.refused import CannotInstall
+from notyet.hosts.settings import CannotInstall, installable, settings_of
 from notyet.project import detect
 from notyet.run.shell import commands
 
@@ -218,7 +217,7 @@ class _Init:
         """
         for name in hosts_to_offer(self._folder, os.environ):
             if self._args.yes and not self._args.install:
-                title = host_named(name).TITLE
+                title = settings_of(name).title
                 print(f"{title} does not call notyet yet; register it with: notyet install {name}")
                 continue
             print()
@@ -232,14 +231,14 @@ def hosts_to_offer(folder: str, environ: Mapping[str, str]) -> list[str]:
     """Return the hosts that are on this machine and do not call us yet."""
     return [
         name
-        for name in HOSTS
-        if _is_here(name, folder, environ) and not host_named(name).found(folder, environ)[0]
+        for name in installable()
+        if _is_here(name, folder, environ) and not settings_of(name).found(folder, environ)[0]
     ]
 
 
 def _is_here(name: str, folder: str, environ: Mapping[str, str]) -> bool:
-    host = host_named(name)
-    if shutil.which(host.PROGRAM, path=environ.get("PATH")):
+    host = settings_of(name)
+    if shutil.which(host.host.program, path=environ.get("PATH")):
         return True
     try:
         place = host.target("user", folder, environ)

@@ -1,38 +1,43 @@
-"""`notyet install`: register notyet with a host, and put this project's gates into force."""
+"""`notyet install`: register notyet with a host, and trust the gates of this project."""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from notyet.cli.installing import add_options, guarded
-from notyet.cli.person import refuse
-from notyet.cli.trusting import Show, files_to_trust, offer
+from notyet.cli.person import refuse, why_refused, write_down
+from notyet.cli.terminal import Style
+from notyet.cli.trusting import Show, agreed, files_to_trust, offer
 from notyet.config.files import NAME, native_files
+from notyet.config.find import state_folder
 from notyet.config.scalars import Seconds
 from notyet.config.shape import check
-from notyet.core.record import replace
 from notyet.core.text import bounded, visible
-from notyet.install import HOSTS, host_named
-from notyet.install.edit import is_dropped
-from notyet.install.entry import EVENTS, START_TIMEOUT, entries
-from notyet.install.hooks_file import found_in
-from notyet.install.launcher import is_laid, lay, own_folder, own_root
-from notyet.install.place import is_same_file
-from notyet.install.planning import to_install
-from notyet.install.refused import CannotInstall
-from notyet.install.start import Start, absolute_start, launched_start
+from notyet.errors import NotyetError
+from notyet.hosts.change import Stale, text_of
+from notyet.hosts.install import to_install
+from notyet.hosts.launcher import (
+    Start,
+    absolute_start,
+    is_laid,
+    launched_start,
+    lay,
+    own_folder,
+    own_root,
+)
+from notyet.hosts.settings import START_TIMEOUT, CannotInstall, installable, settings_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Literal
 
-    from notyet.cli.installing import Outcome, Screen
-    from notyet.install.change import Change
-    from notyet.install.entry import Entry
-    from notyet.install.host import Host
-    from notyet.install.place import Place
+    from notyet.hosts.change import Change
+    from notyet.hosts.settings import Entry, Place, Registration, Settings
+
+    Outcome = Literal["nothing", "shown", "declined", "done"]
 
 SUMMARY = "register notyet with Claude Code or Codex, and trust the gates of this project"
 EXAMPLES = (
@@ -44,11 +49,14 @@ EXAMPLES = (
 )
 _DIGITS = 9  # of a number of seconds
 _TIMEOUT = 1800  # seconds: a stage of gates may take 600, and there may be a few
+_TRIES = 9  # where others change the same file at the same time
+_COLOURS = {"+": "green", "-": "red"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("host", choices=HOSTS, metavar="HOST", help=" or ".join(HOSTS))
+    names = installable()
+    parser.add_argument("host", choices=names, metavar="HOST", help=" or ".join(names))
     add_options(parser, " (default)")
     parser.add_argument(
         "--timeout",
@@ -62,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show what changes, write it, and offer the gates that are in force here."""
-    host = host_named(args.host)
+    host = settings_of(args.host)
     seconds = _TIMEOUT
     if args.timeout is not None:
         text = args.timeout
@@ -72,53 +80,59 @@ def run(args: argparse.Namespace) -> int:
             words = "is no time in whole seconds, up to a day; write 600, 90s, 10m or 1h"
             return refuse("install", f"{bounded(text, 40)!r} {words}")
         seconds = int(said)
-    if args.trust and not host.TRUSTS:
-        return refuse("install", f"{host.TITLE} has no trust in hooks; leave --trust out")
+    if args.trust and not host.approve:
+        return refuse("install", f"{host.title} has no trust in hooks; leave --trust out")
     return guarded("install", args, lambda screen: _install(screen, host, args, seconds))
 
 
-def _install(screen: Screen, host: Host, args: argparse.Namespace, seconds: int) -> int:
+def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: int) -> int:
     environ = os.environ
     place = host.target(args.scope or "user", os.getcwd(), environ)
     start = Start(line="") if place.scope == "project" else _start(environ)
-    wanted = entries(host.NAME, start.line, seconds)
-    for one in filter(is_dropped, found_in(host.NAME, [place])[0]):
-        screen.note(
-            f"{one.where}: the matcher {one.matcher!r} is dropped; which agents are gated is said "
-            f"in {NAME}"
-        )
+    wanted = host.entries(start.line, seconds)
+    _note_dropped(screen, host, place)
     screen.first = lambda: _lay(start)  # a line in force must find what it starts
     outcome = screen.settle_with_trust(
-        host, place, lambda: to_install(host, place, wanted), f"Register notyet with {host.TITLE}"
+        host, place, lambda: to_install(host, place, wanted), f"Register notyet with {host.title}"
     )
     if outcome == "declined":
         return 1
     if outcome == "nothing":
-        print(f"already installed for {host.TITLE}: {visible(place.path)}")
+        print(f"already installed for {host.title}: {visible(place.path)}")
         if start.folder and not args.dry_run and not is_laid(start.folder, own_root()):
             _lay(start)
             screen.done("renewed what hooks start with", folder=start.folder)
     elif outcome == "done":
         screen.done(
-            f"installed for {host.TITLE}: {', '.join(EVENTS)}",
+            f"installed for {host.title}: {', '.join(host.events)}",
             file=place.path,
             command=wanted[0].command,
             timeout=f"{seconds} s at a stop, {min(seconds, START_TIMEOUT)} s at a start",
         )
-        screen.tell_trust(f"{host.TITLE}'s trust follows its hooks")
+        screen.tell_trust(f"{host.title}'s trust follows its hooks")
     screen.note(start.note)
     _look_around(screen, host, place)
     if args.trust:
         outcome = _approve(screen, host, place, wanted)
-    elif host.TRUSTS and not _is_approved(host, place, wanted):
-        screen.next(host.APPROVE)
+    elif host.approve and not _is_approved(host, place, wanted):
+        screen.next(host.approve)
     for line in host.advice(place, os.getcwd()):
         screen.next(line)
     if args.dry_run:
         return 0
     is_gated = _offer_gates(screen, args)
-    screen.next(f"see that all is well with: notyet status {host.NAME}")
+    screen.next(f"see that all is well with: notyet status {host.name}")
     return 0 if is_gated and outcome != "declined" else 1
+
+
+def _note_dropped(screen: Screen, host: Settings, place: Place) -> None:
+    """Say which matchers of ours are replaced by entries for every agent."""
+    for one in host.found_in([place])[0]:
+        if one.event in host.events and one.is_hook and one.is_restricted:
+            screen.note(
+                f"{one.where}: the matcher {one.matcher!r} is dropped; which agents are gated is "
+                f"said in {NAME}"
+            )
 
 
 def _start(environ: Mapping[str, str]) -> Start:
@@ -132,49 +146,49 @@ def _lay(start: Start) -> None:
         lay(start.folder, own_root())
 
 
-def _look_around(screen: Screen, host: Host, place: Place) -> None:
+def _look_around(screen: Screen, host: Settings, place: Place) -> None:
     """Say where else notyet is registered, and which files the host cannot read."""
     found, mistakes = host.found(os.getcwd(), os.environ)
-    screen.note_mixed(one for one in found if is_same_file(one.place, place))
-    others = {one.place.path: one for one in found if not is_same_file(one.place, place)}
+    screen.note_mixed(one for one in found if one.place.is_same_file(place))
+    others = {one.place.path: one for one in found if not one.place.is_same_file(place)}
     for path, one in others.items():
-        how = f"notyet uninstall {host.NAME} --{one.place.scope}"
-        remove = f"; remove one, as with: {how}" if one.place.scope in host.SCOPES else ""
+        how = f"notyet uninstall {host.name} --{one.place.scope}"
+        remove = f"; remove one, as with: {how}" if one.place.scope in host.scopes else ""
         screen.note(f"also registered in {path}, so agents read everything twice{remove}")
     for mistake in mistakes:
-        screen.note(f"{host.TITLE} cannot read a file: {mistake}")
+        screen.note(f"{host.title} cannot read a file: {mistake}")
 
 
-def _approval(host: Host, place: Place, wanted: tuple[Entry, ...]) -> Change:
+def _approval(host: Settings, place: Place, wanted: tuple[Entry, ...]) -> Change:
     """Return what makes a host that trusts hooks trust ours. Raises CannotInstall."""
     after = to_install(host, place, wanted).after or b""
     change = host.approval(place, after.decode(), os.environ)
     if change is None:
-        raise CannotInstall(f"there is no home folder in which {host.TITLE} keeps its trust")
+        raise CannotInstall(f"there is no home folder in which {host.title} keeps its trust")
     return change
 
 
-def _is_approved(host: Host, place: Place, wanted: tuple[Entry, ...]) -> bool:
+def _is_approved(host: Settings, place: Place, wanted: tuple[Entry, ...]) -> bool:
     try:
         return _approval(host, place, wanted).is_empty
     except CannotInstall:  # it cannot be told, so a person had better look
         return False
 
 
-def _approve(screen: Screen, host: Host, place: Place, wanted: tuple[Entry, ...]) -> Outcome:
+def _approve(screen: Screen, host: Settings, place: Place, wanted: tuple[Entry, ...]) -> Outcome:
     """Write the host's own trust in our entries, after saying what that means."""
 
     def plan() -> Change:
         return _approval(host, place, wanted)
 
     print(
-        f"--trust: {host.TITLE} will run these commands at every stop without asking you, outside "
+        f"--trust: {host.title} will run these commands at every stop without asking you, outside "
         "its sandbox; change one, and it asks again"
     )
     config = replace(place, scope="user", path=plan().path)
-    outcome = screen.settle(host, config, plan, f"Let {host.TITLE} trust them")
+    outcome = screen.settle(host, config, plan, f"Let {host.title} trust them")
     if outcome == "done":
-        screen.done(f"trusted by {host.TITLE}", file=config.path)
+        screen.done(f"trusted by {host.title}", file=config.path)
     return outcome
 
 
@@ -189,3 +203,156 @@ def _offer_gates(screen: Screen, args: argparse.Namespace) -> bool:
     if not native_files(os.path.realpath("."), environ, lambda _path: False):
         screen.next("make gates of what your project checks itself with: notyet init")
     return True
+
+
+def add_options(parser: argparse.ArgumentParser, default: str) -> None:
+    """Add the options that both commands know; `default` says what none of the scopes means."""
+    scope = parser.add_mutually_exclusive_group()
+    for name, words in (
+        ("user", "your own settings, for every project"),
+        ("project", "the project's settings, which are committed, for everybody"),
+        ("local", "your own settings for this project (Claude Code)"),
+    ):
+        scope.add_argument(
+            f"--{name}",
+            dest="scope",
+            action="store_const",
+            const=name,
+            default="",
+            help=words + (default if name == "user" else ""),
+        )
+    parser.add_argument("--dry-run", action="store_true", help="show what would change, and stop")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def guarded(command: str, args: argparse.Namespace, work: Callable[[Screen], int]) -> int:
+    """Do what a person asked for; say in one sentence why, where it cannot be done."""
+    why = "" if args.dry_run else why_refused()
+    if why:
+        return refuse(command, why)
+    try:
+        return work(Screen(command, args))
+    except NotyetError as error:
+        return refuse(command, visible(str(error)))
+    except OSError as error:
+        if error.filename is None:  # of our own output, or of a folder that is gone
+            raise
+        where = visible(os.fsdecode(error.filename))
+        return refuse(command, f"{where}: {error.strerror}; nothing was changed there")
+
+
+def _nothing() -> None:
+    """Do nothing before a change."""
+
+
+class Screen:
+    """Talks to a person about changes, in many words on a terminal and in few elsewhere."""
+
+    def __init__(self, command: str, args: argparse.Namespace) -> None:
+        self.command = command
+        self._yes: bool = args.yes
+        self.is_dry: bool = args.dry_run
+        self._backup = ""
+        self.change: Change | None = None  # the last one that was settled
+        self.first: Callable[[], None] = _nothing  # what has to be done before one is written
+        self.paint = Style(sys.stdout).paint
+        # Who says yes beforehand and does not look wants to know what was done, not how.
+        self._shows = self.is_dry or not self._yes or sys.stdout.isatty()
+
+    def settle(self, host: Settings, place: Place, plan: Callable[[], Change], do: str) -> Outcome:
+        """Show what would change, ask, and write it. Raises NotyetError and OSError."""
+        for _ in range(_TRIES):
+            self.change = change = plan()
+            if change.is_empty:
+                return "nothing"
+            places = self._show_all(host, place, change)
+            if self.is_dry:
+                print("nothing was changed: this is a dry run")
+                return "shown"
+            if not self._yes and not agreed(f"{do}?", self.command, "to do this"):
+                print("nothing was changed")
+                return "declined"
+            self.first()
+            try:
+                backup = change.write(state_folder(os.environ))
+            except Stale:
+                if not self._yes:  # a person said yes to something else
+                    raise
+                continue
+            for where in places:
+                write_down(self.command, where.path, host.name)
+            self._backup = backup if change.before is not None else ""
+            return "done"
+        raise Stale(f"{place.path} is changed by others all the time; run this again")
+
+    def settle_with_trust(
+        self, host: Settings, place: Place, plan: Callable[[], Change], do: str
+    ) -> Outcome:
+        """Settle a change together with what follows from it for the host's trust."""
+
+        def whole() -> Change:
+            change = plan()
+            before, after = text_of(change.before), text_of(change.after)
+            trust = host.disapproval(place, before, after, os.environ)
+            if trust is None or trust.path != place.path:
+                return replace(change, trust=trust)
+            return replace(change, after=trust.after, note=trust.note)
+
+        return self.settle(host, place, whole, do)
+
+    def tell_trust(self, words: str) -> None:
+        """Say what became of the host's trust with the last change, which was done."""
+        last = self.change
+        assert last is not None
+        if last.trust is not None:
+            self._backup = ""
+            self.done(words, file=last.trust.path)
+        self.note(last.trust.note if last.trust else last.note)
+
+    def note_mixed(self, entries: Iterable[Registration]) -> bool:
+        """Say which entries are a person's own, though they run our hook; tell if there are any."""
+        mixed = [one for one in entries if one.is_mixed]
+        for one in mixed:
+            self.note(f"{one.where}: this hook also runs other commands; change it yourself")
+        return bool(mixed)
+
+    def _show_all(self, host: Settings, place: Place, change: Change) -> list[Place]:
+        """Show a change with what belongs to it; return the files."""
+        parts = [(place, change)]
+        if change.trust is not None:
+            parts.append((replace(place, scope="user", path=change.trust.path), change.trust))
+        for where, part in parts:
+            if self._shows:
+                self._show(host, where, part)
+            for note in part.notes():
+                self.note(note)
+        return [where for where, _ in parts]
+
+    def _show(self, host: Settings, place: Place, change: Change) -> None:
+        state = "changed"
+        if change.before is None:
+            state = "new"
+        elif change.after is None:
+            state = "removed"
+        title = self.paint(f"{host.title}: {visible(place.path)}", "bold")
+        print(f"{title}  ({place.scope} settings, {state})")
+        for line in change.diff():
+            print(f"  {self.paint(visible(line), _COLOURS.get(line[:1], 'dim'))}")
+
+    def done(self, words: str, **facts: str) -> None:
+        """Say what was done, and what a person may want to know of it."""
+        print(self.paint(words, "green"))
+        facts["backup"] = self._backup
+        facts = {name: fact for name, fact in facts.items() if fact}
+        width = max((len(name) for name in facts), default=0)
+        for name, fact in facts.items():
+            print(f"  {self.paint(f'{name:<{width}}', 'dim')}  {visible(fact)}")
+
+    def note(self, words: str) -> None:
+        """Say what a person should know, if there is something."""
+        if words:
+            print(self.paint(f"note: {visible(words)}", "yellow"))
+
+    def next(self, words: str) -> None:
+        """Say what a person still has to do."""
+        print(f"{self.paint('next:', 'bold')} {visible(words)}")

@@ -20,7 +20,7 @@ from notyet.config.load import NO_LOOK, load
 from notyet.core.remote import remote_from
 from notyet.core.text import visible
 from notyet.hosts import host_named
-from notyet.install import HOSTS
+from notyet.hosts.settings import installable
 from notyet.ledger.stops import Ledger
 from notyet.status.answer import answer_of
 from notyet.status.fault import is_bad
@@ -57,7 +57,7 @@ _LABEL = 10  # columns of the word at the start of a line
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    hosts = tuple(HOSTS)
+    hosts = installable()
     parser.add_argument(
         "host", nargs="?", metavar="HOST", choices=hosts, help=f"only {' or '.join(hosts)}"
     )
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _hosts(args: argparse.Namespace, cwd: str) -> list[HostStatus]:
     found = []
-    for host in [args.host] if args.host else HOSTS:
+    for host in [args.host] if args.host else installable():
         title = host_named(host).title
         words = f"running the gates as {title} would ..." if args.ask else f"looking at {title} ..."
         with waiting(words):

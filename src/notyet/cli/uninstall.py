@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from notyet.cli.installing import add_options, guarded
+from notyet.cli.install import add_options, guarded
 from notyet.config.find import state_folder
-from notyet.install import HOSTS, host_named
-from notyet.install.backup import changed_files
-from notyet.install.edit import is_hook, is_mixed
-from notyet.install.hooks_file import found_in
-from notyet.install.launcher import may_be_used, own_folder, own_root, remove
-from notyet.install.place import is_same_file
-from notyet.install.planning import to_uninstall
-from notyet.install.refused import CannotInstall
+from notyet.hosts.change import changed_files
+from notyet.hosts.install import to_uninstall
+from notyet.hosts.launcher import may_be_used, own_folder, own_root, remove
+from notyet.hosts.settings import CannotInstall, installable, settings_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from typing import Literal
 
-    from notyet.cli.installing import Screen
+    from notyet.cli.install import Screen
     from notyet.config.document import Mistake
-    from notyet.install.host import Host
-    from notyet.install.place import Place, Scope
-    from notyet.install.registered import Registration
+    from notyet.hosts.settings import Place, Registration, Scope, Settings
 
 SUMMARY = "take notyet out of the settings of Claude Code or Codex"
 EXAMPLES = (
@@ -37,39 +31,40 @@ EXAMPLES = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("host", choices=HOSTS, metavar="HOST", help=" or ".join(HOSTS))
+    names = installable()
+    parser.add_argument("host", choices=names, metavar="HOST", help=" or ".join(names))
     add_options(parser, " (without an option: all of these)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Show what changes, and write it."""
-    host = host_named(args.host)
+    host = settings_of(args.host)
     return guarded("uninstall", args, lambda screen: _uninstall(screen, host, args.scope))
 
 
-def _uninstall(screen: Screen, host: Host, scope: Scope | Literal[""]) -> int:
+def _uninstall(screen: Screen, host: Settings, scope: Scope | Literal[""]) -> int:
     if scope:
         host.target(scope, os.getcwd(), os.environ)  # which says why there is no such scope
     known = {*changed_files(state_folder(os.environ))}
     found, mistakes = _everywhere(host)
     for mistake in mistakes:
         screen.note(f"not looked into: {mistake}")
-    own = [one for one in found if is_hook(one)]
+    own = [one for one in found if one.is_hook]
     for one in found:
-        if not is_hook(one) and not is_mixed(one):
+        if not one.is_hook and not one.is_mixed:
             screen.note(f"left as it is, because it is conclaude's command line: {one.where}")
     wanted = [one for one in found if scope in ("", one.place.scope)]
-    is_left = screen.note_mixed(one for one in wanted if one.place.scope in host.SCOPES)
+    is_left = screen.note_mixed(one for one in wanted if one.place.scope in host.scopes)
     for path in dict.fromkeys(one.place.path for one in own if one.place.scope == "managed"):
         screen.note(f"{path} is your administrator's, and stays as it is")
     places = {
         one.place.path: one.place
         for one in own
-        if one.place.scope in host.SCOPES and scope in ("", one.place.scope)
+        if one.place.scope in host.scopes and scope in ("", one.place.scope)
     }
     if not places:
         where = f"its {scope} settings" if scope else "its settings here"
-        print(f"not installed for {host.TITLE}: nothing of notyet in {where}")
+        print(f"not installed for {host.title}: nothing of notyet in {where}")
         _clear(screen, known)
         return 1 if mistakes or is_left else 0
     results = [_from(screen, host, place) for place in places.values()]
@@ -87,35 +82,35 @@ def _clear(screen: Screen, known: set[str]) -> None:
     if screen.is_dry or not known or not folder or not os.path.isdir(folder):
         return
     files = {*known}
-    for name in HOSTS:
-        files |= {place.path for place in host_named(name).places(os.getcwd(), os.environ)}
+    for name in installable():
+        files |= {place.path for place in settings_of(name).places(os.getcwd(), os.environ)}
     if not any(may_be_used(folder, path) for path in files):
         remove(folder)
 
 
-def _everywhere(host: Host) -> tuple[list[Registration], list[Mistake]]:
+def _everywhere(host: Settings) -> tuple[list[Registration], list[Mistake]]:
     """Look where the host would look, and where an installation from here would have written."""
     cwd, environ = os.getcwd(), os.environ
     found, mistakes = host.found(cwd, environ)
     places = [*host.places(cwd, environ)]
-    for scope in host.SCOPES:
+    for scope in host.scopes:
         with suppress(CannotInstall):
             place = host.target(scope, cwd, environ)
-            if not any(is_same_file(place, other) for other in places):
-                more, wrong = found_in(host.NAME, [place])
+            if not any(place.is_same_file(other) for other in places):
+                more, wrong = host.found_in([place])
                 found, mistakes = [*found, *more], [*mistakes, *wrong]
     return found, mistakes
 
 
-def _from(screen: Screen, host: Host, place: Place) -> bool:
+def _from(screen: Screen, host: Settings, place: Place) -> bool:
     """Take notyet out of one file, and out of what the host trusts."""
     state = state_folder(os.environ)
     outcome = screen.settle_with_trust(
-        host, place, lambda: to_uninstall(host, place, state), f"Take notyet out of {host.TITLE}"
+        host, place, lambda: to_uninstall(host, place, state), f"Take notyet out of {host.title}"
     )
     if outcome == "declined":
         return False
     if outcome == "done":
-        screen.done(f"uninstalled from {host.TITLE}", file=place.path)
-        screen.tell_trust(f"no longer trusted by {host.TITLE}")
+        screen.done(f"uninstalled from {host.title}", file=place.path)
+        screen.tell_trust(f"no longer trusted by {host.title}")
     return True

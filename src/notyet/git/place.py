@@ -32,6 +32,26 @@ def upwards(folder: str) -> Iterator[str]:
         yield folder
 
 
+def main_worktree(folder: str) -> str:
+    """Return the root of the main work tree if a folder is in a linked one; else empty."""
+    root = top_of(folder)
+    if not root or light.isdir(light.join(root, ".git")):
+        return ""
+    try:
+        kept, common = _kept_in(root)
+    except Unknown:
+        return ""
+    shared = light.realpath(common)
+    is_linked = common != kept  # else it is a submodule, which is a project of its own
+    return light.dirname(shared) if is_linked and light.basename(shared) == ".git" else ""
+
+
+def in_main_worktree(folder: str) -> str:
+    """Return the same folder of the main work tree; the folder itself if it is in that one."""
+    main = main_worktree(folder)
+    return light.normpath(main + folder[len(top_of(folder)) :]) if main else folder
+
+
 _MOST_CONFIG = 1024 * 1024
 _PIECE = 64 * 1024
 # In a config, these can be written in no other way. Then git is asked what it means.

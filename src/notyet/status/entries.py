@@ -11,10 +11,9 @@ from notyet.config.lint import time_of
 from notyet.core.matcher import matches
 from notyet.core.text import visible
 from notyet.hosts import MARGIN, host_named, time_to_answer
+from notyet.hosts.launcher import installation, is_launcher_of, own_root
 from notyet.hosts.own_line import own_line
-from notyet.install import HOSTS
-from notyet.install import host_named as installer_of
-from notyet.install.launcher import installation, is_launcher_of, own_root
+from notyet.hosts.settings import installable, settings_of
 from notyet.status.look import DEFAULT_TIMEOUT
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from notyet.config.settings import Setup
     from notyet.hosts.host import Host
-    from notyet.install.registered import Registration
+    from notyet.hosts.settings import Registration
     from notyet.status.fault import Fault
     from notyet.status.look import Look
 
@@ -197,9 +196,9 @@ class Wait:
 def waits_here(folder: str, environ: Mapping[str, str]) -> list[Wait]:
     """Return the hosts that call us here; if none does, what `notyet install` would register."""
     found = []
-    for name in HOSTS:
+    for name in installable():
         host = host_named(name)
-        entries = [e for e in installer_of(name).found(folder, environ)[0] if e.event in host.stops]
+        entries = [e for e in settings_of(name).found(folder, environ)[0] if e.event in host.stops]
         if entries:
             seconds = min(time_for(host, entry) for entry in entries)
             found.append(Wait(host=name, title=host.title, seconds=seconds))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Setup
     from notyet.hosts.faults import Checks
-    from notyet.install.registered import Registration
+    from notyet.hosts.settings import Registration
     from notyet.status.look import Look
 
 

@@ -12,9 +12,7 @@ from notyet.config.document import BadSyntax, Document, Mistake
 from notyet.config.readers import read_file, read_json, read_toml
 from notyet.core.text import clean, first_line, visible
 from notyet.hosts.own_line import own_line
-from notyet.install import host_named as installer_of
-from notyet.install.hooks_file import mistake_of
-from notyet.install.registered import registrations
+from notyet.hosts.settings import mistake_of, settings_of
 from notyet.run.spawn import Job
 from notyet.run.stage import run_together
 from notyet.status.fault import Fault, fault, place
@@ -24,8 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.hosts.host import Host
-    from notyet.install.place import Place
-    from notyet.install.registered import Registration
+    from notyet.hosts.settings import Place, Registration
 
 VERSION_TIMEOUT = 10.0  # seconds for `--version`, which takes less than one
 DEFAULT_TIMEOUT = 1800.0  # seconds that `notyet install` registers
@@ -131,13 +128,14 @@ class Look:
 
 def look_around(host: Host, cwd: str, environ: Mapping[str, str]) -> Look:
     """Read a host's settings and find its program; ask it for its version."""
-    places = installer_of(host.name).places(cwd, environ)
+    settings = settings_of(host.name)
+    places = settings.places(cwd, environ)
     contents = tuple(read_settings(where) for where in places)
     entries = [
         entry
         for content in contents
         if content.document is not None
-        for entry in registrations(host.name, content.place, content.document)
+        for entry in settings.registrations(content.place, content.document)
     ]
     program = shutil.which(host.program, path=environ.get("PATH", "")) or ""
     version, problem = version_of(program, environ) if program else ("", "")

@@ -20,11 +20,11 @@ from notyet.config.files import real_folder, root_of
 from notyet.config.off import switched_off
 from notyet.core.event import StopEvent
 from notyet.core.text import clean, first_line
+from notyet.git.place import main_worktree
 from notyet.hook.unusual import PROBE, PROBE_SESSION, WOULD_RUN_NOTHING, would_run
 from notyet.hosts import command_face
 from notyet.hosts.faults import checks_of
 from notyet.hosts.own_line import ISOLATED, own_line
-from notyet.install.worktree import main_root
 from notyet.run.spawn import Job
 from notyet.run.stage import run_together
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Setup
     from notyet.core.gate import Exit
-    from notyet.install.registered import Registration
+    from notyet.hosts.settings import Registration
     from notyet.status.fault import Fault
     from notyet.status.look import Look
 
@@ -87,7 +87,7 @@ def _is_from_outside(look: Look, start: tuple[str, ...]) -> bool:
     if start == ("notyet",):
         return True
     here = real_folder(look.cwd)
-    roots = [os.path.realpath(root) for root in (root_of(here), main_root(here)) if root]
+    roots = [os.path.realpath(root) for root in (root_of(here), main_worktree(here)) if root]
     is_isolated = len(start) == 1 or start[1:-1] == ISOLATED
     return is_isolated and all(
         os.path.isabs(path) and os.path.commonpath([name, root]) != root

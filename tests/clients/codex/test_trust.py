@@ -7,7 +7,7 @@ import pytest
 
 from clients.codex.driver import BYPASS
 from clients.model.script import Say
-from notyet.install.codex_trust import hash_of, key
+from notyet.hosts.codex.trust import hash_of, key
 
 ONCE = '[gates.once]\nrun = "test -e fixed || { touch fixed; exit 1; }"\n'
 EVENTS = {"sessionStart", "subagentStart", "subagentStop", "stop"}

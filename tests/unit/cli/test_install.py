@@ -12,7 +12,9 @@ from hook_runs import new_project, payload, query, stops
 from notyet.cli import person
 from notyet.cli.main import main
 from notyet.hosts.own_line import own_line
-from notyet.install.entry import EVENTS
+from notyet.hosts.settings import settings_of
+
+EVENTS = settings_of("claude").events
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
 
@@ -91,7 +93,7 @@ def test_another_timeout_replaces_our_entry_where_it_stands(place, home):
     assert path.read_text().startswith('{\n    "hooks"')
 
 
-def test_what_stands_there_is_kept_byte_for_byte_and_a_copy_is_told_of(place, home, capsys):
+def test_what_stands_beside_our_hooks_is_kept_and_a_copy_is_told_of(place, home, capsys):
     path = home / ".claude" / "settings.json"
     path.parent.mkdir()
     before = '{\r\n\t"model" : "x",\r\n\t"hooks":{"Stop" : [ {"matcher":"*","hooks":[]} ]}\r\n}'
@@ -99,7 +101,7 @@ def test_what_stands_there_is_kept_byte_for_byte_and_a_copy_is_told_of(place, ho
     path.chmod(0o600)
     assert main(["install", "claude", "--yes"]) == 0
     after = path.read_bytes().decode()
-    assert after.startswith(before[: before.index(" ]}")])
+    assert after.startswith(before[: before.index("{", 1)])
     assert after.endswith("\r\n}")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     said = capsys.readouterr().out

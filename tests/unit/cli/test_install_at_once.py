@@ -10,7 +10,9 @@ import pytest
 from hook_runs import ask as ask_hook
 from hook_runs import new_project, payload, stops
 from installs import converse, start
-from notyet.install.entry import EVENTS
+from notyet.hosts.settings import settings_of
+
+EVENTS = settings_of("claude").events
 
 SETTINGS = ".claude/settings.json"
 

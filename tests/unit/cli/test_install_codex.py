@@ -5,7 +5,9 @@ import tomllib
 import pytest
 
 from notyet.cli.main import main
-from notyet.install.entry import EVENTS
+from notyet.hosts.settings import settings_of
+
+EVENTS = settings_of("claude").events
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
 

@@ -7,8 +7,10 @@ import tomllib
 import pytest
 
 from notyet.cli.main import main
-from notyet.install.codex_trust import hash_of, key
-from notyet.install.entry import EVENTS
+from notyet.hosts.codex.trust import hash_of, key
+from notyet.hosts.settings import settings_of
+
+EVENTS = settings_of("claude").events
 
 MIXED = [
     "./lint.sh && notyet hook --host claude",

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from notyet.cli.installing import Screen
-from notyet.install import claude
-from notyet.install.change import Change, Stale
-from notyet.install.place import Place
+from notyet.cli.install import Screen
+from notyet.hosts.change import Change, Stale
+from notyet.hosts.settings import Place, settings_of
+
+CLAUDE = settings_of("claude")
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def restless(path, times):
 
 def settle(path, plan):
     screen = Screen("install", argparse.Namespace(yes=True, dry_run=False))
-    return screen.settle(claude, Place(scope="user", path=str(path)), plan, "Do it")
+    return screen.settle(CLAUDE, Place(scope="user", path=str(path)), plan, "Do it")
 
 
 def test_a_plan_that_somebody_overtook_is_made_again(file):

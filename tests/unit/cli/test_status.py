@@ -239,8 +239,8 @@ def test_a_host_that_is_named_and_not_there_is_a_fault(world):
 def test_nothing_at_all_is_a_no(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("notyet.install.claude.MANAGED", str(tmp_path / "no"))
-    monkeypatch.setattr("notyet.install.codex.MANAGED", str(tmp_path / "no"))
+    monkeypatch.setattr("notyet.hosts.claude.settings.MANAGED", str(tmp_path / "no"))
+    monkeypatch.setattr("notyet.hosts.codex.settings.MANAGED", str(tmp_path / "no"))
     assert main(["status"]) == 1
     said = capsys.readouterr().out
     assert said.startswith("NO  No gate is in force here")

@@ -9,8 +9,8 @@ import tomllib
 import pytest
 
 from notyet.cli.main import main
-from notyet.install import change
-from notyet.install.codex_trust import hash_of, key
+from notyet.hosts import change
+from notyet.hosts.codex.trust import hash_of, key
 
 COMMANDS = ["/x/notyet hook", "mine", "/y/notyet hook", "yours", "theirs"]
 

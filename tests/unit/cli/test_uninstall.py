@@ -147,7 +147,7 @@ def test_a_file_that_does_not_parse_is_left_alone_and_told_of(place, home, capsy
 def test_conclaudes_command_line_and_managed_settings_are_left_alone(
     place, home, capsys, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("notyet.install.claude.MANAGED", str(tmp_path))
+    monkeypatch.setattr("notyet.hosts.claude.settings.MANAGED", str(tmp_path))
     for path, command in (
         (home / FILES["claude"], "notyet conclaude Hooks Stop"),
         (tmp_path / "managed-settings.json", "notyet hook"),

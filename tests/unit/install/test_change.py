@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet.install.backup import keep, kept
-from notyet.install.change import Change, Stale
+from notyet.hosts.change import Change, Stale, backups, keep_backup
 
 SOURCE = str(Path(sys.modules["notyet"].__file__).parents[1])
 
@@ -126,28 +125,28 @@ def test_a_folder_that_two_files_share_goes_with_the_last(tmp_path, state):
 def test_only_the_newest_copies_are_kept(tmp_path, state):
     path = str(tmp_path / "a.json")
     for number in range(15):
-        keep(state, path, str(number).encode() if number % 2 else None)
-    found = kept(state, path)
+        keep_backup(state, path, str(number).encode() if number % 2 else None)
+    found = backups(state, path)
     assert found == [None if n % 2 == 0 else str(n).encode() for n in range(14, 4, -1)]
 
 
 @pytest.mark.parametrize("first", [b"first", None])
 def test_the_newest_copy_without_entries_of_ours_is_kept_for_ever(tmp_path, state, first):
     path = str(tmp_path / "a.json")
-    keep(state, path, b"older", "first")
-    keep(state, path, first, "first")
+    keep_backup(state, path, b"older", is_first=True)
+    keep_backup(state, path, first, is_first=True)
     for number in range(15):
-        keep(state, path, str(number).encode())
-    assert kept(state, path) == [*(str(n).encode() for n in range(14, 4, -1)), first]
+        keep_backup(state, path, str(number).encode())
+    assert backups(state, path) == [*(str(n).encode() for n in range(14, 4, -1)), first]
 
 
 def test_copies_of_files_inside_are_apart(tmp_path, state):
     path = str(tmp_path / "a.json")
-    keep(state, path, b"outer")
-    found = kept(state, path)
-    keep(state, path + "/b", b"inner")
-    assert kept(state, path) == found
-    assert kept(state, str(tmp_path / "unknown")) == []
+    keep_backup(state, path, b"outer")
+    found = backups(state, path)
+    keep_backup(state, path + "/b", b"inner")
+    assert backups(state, path) == found
+    assert backups(state, str(tmp_path / "unknown")) == []
 
 
 def test_copies_of_hostile_names_are_kept(tmp_path, state):
@@ -155,7 +154,7 @@ def test_copies_of_hostile_names_are_kept(tmp_path, state):
         path = tmp_path / name / "settings.json"
         change(path, None, b"1").write(state)
         change(path, b"1", b"2").write(state)
-        assert kept(state, str(path)) == [b"1", None]
+        assert backups(state, str(path)) == [b"1", None]
 
 
 def limited(code, **options):
@@ -171,7 +170,7 @@ def limited(code, **options):
 
 WRITE = """
 import sys
-from notyet.install.change import Change
+from notyet.hosts.change import Change
 try:
     Change(path={path!r}, before={before!r}, after={after!r}).write({state!r})
 except OSError as error:
@@ -196,7 +195,7 @@ def test_without_a_copy_nothing_is_changed(tmp_path, state):
     done = limited(code, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)))
     assert "/backups/" in done.stdout
     assert path.read_bytes() == b"x" * 9999
-    assert kept(state, str(path)) == []
+    assert backups(state, str(path)) == []
 
 
 def test_in_a_read_only_folder_nothing_is_changed(tmp_path, state):

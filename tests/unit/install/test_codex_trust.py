@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from notyet.install import codex
-from notyet.install.codex_trust import forgotten, hash_of, key, trusted
-from notyet.install.entry import EVENTS, entries
-from notyet.install.place import Place
-from notyet.install.refused import CannotInstall
+from notyet.hosts.codex.trust import forgotten, hash_of, key, trusted
+from notyet.hosts.settings import CannotInstall, Place, settings_of
+
+CLAUDE = settings_of("claude")
+CODEX = settings_of("codex")
+EVENTS = CLAUDE.events
+
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "install" / "codex_hashes.json"
 RECORDED = json.loads(VECTORS.read_text())["entries"]
@@ -66,8 +68,9 @@ def test_trust_is_written_into_whatever_stands_there(text, newline):
     gone = forgotten(after, CONFIG, {NAME: "sha256:new", OTHER: "sha256:too"}, ())
     left = tomllib.loads(gone).get("hooks", {}).get("state", {})
     assert not {NAME, OTHER} & set(left)
-    if json.dumps(NAME) not in text and "{}" not in text:
-        assert gone == text
+    if json.dumps(NAME) not in text and "{}" not in text and "[hooks.state]" not in text:
+        assert gone.rstrip() == text.rstrip()
+        assert gone == text or not text.endswith(newline)
 
 
 def test_trust_in_something_else_is_not_taken_back():
@@ -82,7 +85,6 @@ def test_trust_in_something_else_is_not_taken_back():
         "hooks = 5\n",
         "[hooks]\nstate = 'x'\n",
         f"[hooks.state]\n{json.dumps(NAME)} = 3\n",
-        f"[hooks.state]\n{json.dumps(NAME)}.enabled = true\n",
         "[[hooks.state]]\n",
     ],
 )
@@ -96,16 +98,18 @@ def test_keys_name_the_folder_as_codex_does(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "real")
     home = {"HOME": str(tmp_path / "link")}
     named = home | {"CODEX_HOME": str(tmp_path / "link" / ".codex")}
-    assert codex.home(home) == str(tmp_path / "link" / ".codex")  # its default is not resolved
-    assert codex.home(named) == str(tmp_path / "real" / ".codex")
+    assert CODEX.user_folder(home) == str(
+        tmp_path / "link" / ".codex"
+    )  # its default is not resolved
+    assert CODEX.user_folder(named) == str(tmp_path / "real" / ".codex")
 
 
 def test_what_is_trusted_are_the_entries_of_the_file_as_it_will_be(tmp_path):
     environ = {"HOME": str(tmp_path)}
-    place = codex.target("user", "/", environ)
+    place = CODEX.target("user", "/", environ)
     theirs = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "lint"}]}]}}'
-    text = codex.added(theirs, place, entries("codex", "/x/notyet", 60))
-    change = codex.approval(place, text, environ)
+    text = CODEX.added(theirs, place, CODEX.entries("/x/notyet", 60))
+    change = CODEX.approval(place, text, environ)
     assert change.before is None
     written = tomllib.loads(change.after.decode())["hooks"]["state"]
     assert [name.removeprefix(f"{place.path}:") for name in written] == [
@@ -114,8 +118,8 @@ def test_what_is_trusted_are_the_entries_of_the_file_as_it_will_be(tmp_path):
         "session_start:0:0",
         "subagent_start:0:0",
     ]
-    assert codex.approval(place, text, {}) is None
-    assert codex.disapproval(place, text, theirs, environ) is None
+    assert CODEX.approval(place, text, {}) is None
+    assert CODEX.disapproval(place, text, theirs, environ) is None
 
 
 @pytest.mark.parametrize(
@@ -152,7 +156,7 @@ def test_null_is_like_nothing():
     ],
 )
 def test_a_home_that_is_written_oddly_is_named_as_codex_names_it(home, folder):
-    assert codex.home({"HOME": home}) == folder
+    assert CODEX.user_folder({"HOME": home}) == folder
 
 
 def command(line, **more):
@@ -199,15 +203,15 @@ BEFORE = [
 @pytest.mark.parametrize("install", [True, False])
 def test_trust_moves_along_with_the_hooks_that_shift(groups, install, tmp_path):
     environ = {"HOME": str(tmp_path)}
-    place = codex.target("user", "/", environ)
+    place = CODEX.target("user", "/", environ)
     before = written(*groups)
-    ours = entries("codex", "/x/notyet", 60)
-    after = codex.added(before, place, ours) if install else codex.removed(before, place)
+    ours = CODEX.entries("/x/notyet", 60)
+    after = CODEX.added(before, place, ours) if install else CODEX.removed(before, place)
     known = state_of(place, before)
     config = tmp_path / ".codex" / "config.toml"
     config.parent.mkdir()
     config.write_text(toml(known))
-    change = codex.disapproval(place, before, after, environ)
+    change = CODEX.disapproval(place, before, after, environ)
     left = state((change.after if change else config.read_bytes()).decode())
     theirs = {
         name: said
@@ -223,13 +227,13 @@ def test_trust_moves_along_with_the_hooks_that_shift(groups, install, tmp_path):
 
 def test_what_else_is_said_of_a_hook_that_moves_goes_with_it(tmp_path):
     environ = {"HOME": str(tmp_path)}
-    place = codex.target("user", "/", environ)
+    place = CODEX.target("user", "/", environ)
     before = written([OURS], [MINE], [YOURS])
     ours, mine, yours = (key(place.path, "Stop", n, 0) for n in range(3))
     config = tmp_path / ".codex" / "config.toml"
     config.parent.mkdir()
     config.write_text(toml({ours: {"enabled": False}, yours: {"enabled": False}}))
-    change = codex.disapproval(place, before, codex.removed(before, place), environ)
+    change = CODEX.disapproval(place, before, CODEX.removed(before, place), environ)
     # Of mine nothing was said, and what was said of ours must not be taken for it.
     assert state(change.after.decode()) == {mine: {"enabled": False}}
     assert f"hooks after ours move up in {place.path}" in change.note
@@ -237,21 +241,21 @@ def test_what_else_is_said_of_a_hook_that_moves_goes_with_it(tmp_path):
 
 def test_trust_that_need_not_move_is_not_told_of(tmp_path):
     environ = {"HOME": str(tmp_path)}
-    place = codex.target("user", "/", environ)
+    place = CODEX.target("user", "/", environ)
     before = written([OURS], [MINE])
     config = tmp_path / ".codex" / "config.toml"
     config.parent.mkdir()
     config.write_text("model = 'x'\n")
-    assert codex.disapproval(place, before, codex.removed(before, place), environ) is None
-    assert codex.disapproval(place, before, before, environ) is None
+    assert CODEX.disapproval(place, before, CODEX.removed(before, place), environ) is None
+    assert CODEX.disapproval(place, before, before, environ) is None
 
 
 def test_only_what_install_writes_is_approved(tmp_path):
     environ = {"HOME": str(tmp_path)}
-    place = codex.target("user", "/", environ)
+    place = CODEX.target("user", "/", environ)
     groups = [
         [command("notyet conclaude Hooks Stop", timeout="x")],
         [command("./lint.sh && notyet hook")],
         [OURS | {"timeout": "5"}],
     ]
-    assert codex.hashes(place, written(*groups)) == {}
+    assert CODEX.hashes(place, written(*groups)) == {}

@@ -6,7 +6,9 @@ import subprocess
 import pytest
 
 from notyet.hosts.own_line import portable_line
-from notyet.install.entry import EVENTS, entries
+from notyet.hosts.settings import settings_of
+
+EVENTS = settings_of("claude").events
 
 
 def script(folder, name="notyet"):
@@ -18,7 +20,7 @@ def script(folder, name="notyet"):
 
 
 def test_every_event_has_its_command_and_the_hosts_timeout_is_ours():
-    made = entries("codex", "/x/notyet", 600)
+    made = settings_of("codex").entries("/x/notyet", 600)
     assert [entry.event for entry in made] == list(EVENTS)
     assert made[0].handler == {
         "type": "command",
@@ -31,7 +33,7 @@ def test_every_event_has_its_command_and_the_hosts_timeout_is_ours():
         "SessionStart": 30,
         "SubagentStart": 30,
     }
-    assert entries("codex", "/x/notyet", 5)[2].timeout == 5
+    assert settings_of("codex").entries("/x/notyet", 5)[2].timeout == 5
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "dash", "zsh", "fish", "csh", "tcsh"])

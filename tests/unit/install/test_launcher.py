@@ -14,8 +14,7 @@ import pytest
 
 from hook_runs import FAILING, PASSING, new_project, payload, run_hook
 from launching import copy_of_package, from_pack, laid, started
-from notyet.hosts.own_line import own_line
-from notyet.install.launcher import (
+from notyet.hosts.launcher import (
     data_folder,
     has_pack,
     installation,
@@ -29,6 +28,7 @@ from notyet.install.launcher import (
     remove,
     text,
 )
+from notyet.hosts.own_line import own_line
 from wire import VECTORS
 
 PAYLOADS = sorted((VECTORS / "payloads").glob("*/*.json"))

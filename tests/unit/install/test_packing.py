@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from launching import laid
-from notyet.install import packing
-from notyet.install.launcher import own_root
-from notyet.install.packing import GROUPS, HEAD, Package, is_current
+from notyet.hosts import pack as packing
+from notyet.hosts.launcher import own_root
+from notyet.hosts.pack import GROUPS, HEAD, Package, is_current
 
 LEAN = '''"""What it is for."""
 

@@ -4,8 +4,10 @@ import os
 
 import pytest
 
-from notyet.install import HOSTS, claude, codex, host_named
-from notyet.install.refused import CannotInstall
+from notyet.hosts.settings import CannotInstall, installable, settings_of
+
+CLAUDE = settings_of("claude")
+CODEX = settings_of("codex")
 
 
 @pytest.fixture
@@ -21,9 +23,9 @@ def scopes(places, root):
 
 
 def test_every_host_offers_what_a_host_must(tmp_path):
-    for name in HOSTS:
-        host = host_named(name)
-        assert name == host.NAME
+    for name in installable():
+        host = settings_of(name)
+        assert name == host.name
         assert host.target("user", str(tmp_path), {"HOME": str(tmp_path)}).scope == "user"
         assert host.found(str(tmp_path), {"HOME": str(tmp_path)}) == ([], [])
 
@@ -31,12 +33,12 @@ def test_every_host_offers_what_a_host_must(tmp_path):
 def test_claude_code_reads_the_users_the_projects_and_managed_settings(
     project, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(claude, "MANAGED", str(tmp_path / "managed"))
+    monkeypatch.setattr("notyet.hosts.claude.settings.MANAGED", str(tmp_path / "managed"))
     more = tmp_path / "managed" / "managed-settings.d"
     more.mkdir(parents=True)
     for name in ("b.json", "a.json", ".hidden.json", "notes.txt"):
         (more / name).touch()
-    found = claude.places(str(project), {"HOME": str(tmp_path / "home")})
+    found = CLAUDE.places(str(project), {"HOME": str(tmp_path / "home")})
     assert scopes(found, tmp_path) == [
         ("user", "home/.claude/settings.json"),
         ("project", "p/sub/deep/.claude/settings.json"),
@@ -49,8 +51,8 @@ def test_claude_code_reads_the_users_the_projects_and_managed_settings(
 
 
 def test_codex_reads_every_layer_and_all_folders_of_the_project(project, tmp_path, monkeypatch):
-    monkeypatch.setattr(codex, "MANAGED", str(tmp_path / "etc"))
-    found = codex.places(str(project), {"HOME": str(tmp_path / "home")})
+    monkeypatch.setattr("notyet.hosts.codex.settings.MANAGED", str(tmp_path / "etc"))
+    found = CODEX.places(str(project), {"HOME": str(tmp_path / "home")})
     assert scopes(found, tmp_path) == [
         ("managed", "etc/requirements.toml"),
         ("managed", "etc/hooks.json"),
@@ -68,7 +70,7 @@ def test_codex_reads_every_layer_and_all_folders_of_the_project(project, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("host", "variable"), [(claude, "CLAUDE_CONFIG_DIR"), (codex, "CODEX_HOME")]
+    ("host", "variable"), [(CLAUDE, "CLAUDE_CONFIG_DIR"), (CODEX, "CODEX_HOME")]
 )
 def test_the_hosts_own_variable_moves_the_users_settings(host, variable, tmp_path):
     environ = {"HOME": str(tmp_path), variable: str(tmp_path / "elsewhere")}
@@ -76,7 +78,7 @@ def test_the_hosts_own_variable_moves_the_users_settings(host, variable, tmp_pat
     assert environ[variable] in " ".join(place.path for place in host.places("/", environ))
 
 
-@pytest.mark.parametrize("host", [claude, codex])
+@pytest.mark.parametrize("host", [CLAUDE, CODEX])
 def test_without_a_home_there_is_no_place_for_the_user(host, tmp_path):
     with pytest.raises(CannotInstall, match="there is no home folder; set HOME"):
         host.target("user", str(tmp_path), {})
@@ -84,20 +86,20 @@ def test_without_a_home_there_is_no_place_for_the_user(host, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("host", "variable"), [(claude, "CLAUDE_CONFIG_DIR"), (codex, "CODEX_HOME")]
+    ("host", "variable"), [(CLAUDE, "CLAUDE_CONFIG_DIR"), (CODEX, "CODEX_HOME")]
 )
 def test_a_relative_folder_of_the_user_is_refused(host, variable, tmp_path):
     with pytest.raises(CannotInstall, match=f"^{variable} is no absolute path"):
         host.target("user", str(tmp_path), {"HOME": str(tmp_path), variable: "here"})
 
 
-@pytest.mark.parametrize("host", [claude, codex])
+@pytest.mark.parametrize("host", [CLAUDE, CODEX])
 def test_the_project_is_the_repository_around(host, project, tmp_path):
     place = host.target("project", str(project), {"HOME": str(tmp_path)})
     assert place.path.startswith(str(tmp_path / "p" / "."))
 
 
-@pytest.mark.parametrize("host", [claude, codex])
+@pytest.mark.parametrize("host", [CLAUDE, CODEX])
 def test_a_project_that_is_the_home_is_refused(host, tmp_path):
     environ = {"HOME": str(tmp_path)}
     with pytest.raises(CannotInstall, match="your own; use --user"):
@@ -106,13 +108,13 @@ def test_a_project_that_is_the_home_is_refused(host, tmp_path):
     assert len(paths) == len(set(paths))
 
 
-@pytest.mark.parametrize(("host", "name"), [(claude, "settings.json"), (codex, "hooks.json")])
+@pytest.mark.parametrize(("host", "name"), [(CLAUDE, "settings.json"), (CODEX, "hooks.json")])
 def test_a_projects_file_that_is_a_link_to_the_users_is_refused(host, name, project, tmp_path):
     environ = {"HOME": str(tmp_path)}
-    own = tmp_path / f".{host.NAME}" / name
+    own = tmp_path / f".{host.name}" / name
     own.parent.mkdir()
     own.write_text("{}")
-    link = tmp_path / "p" / f".{host.NAME}" / name
+    link = tmp_path / "p" / f".{host.name}" / name
     link.parent.mkdir()
     link.symlink_to(own)
     with pytest.raises(CannotInstall, match="your own; use --user"):
@@ -121,10 +123,10 @@ def test_a_projects_file_that_is_a_link_to_the_users_is_refused(host, name, proj
 
 def test_claude_code_has_local_settings_and_codex_has_none(project, tmp_path):
     environ = {"HOME": str(tmp_path)}
-    place = claude.target("local", str(project), environ)
+    place = CLAUDE.target("local", str(project), environ)
     assert place.path == str(tmp_path / "p" / ".claude" / "settings.local.json")
     with pytest.raises(CannotInstall, match="use --user or --project"):
-        codex.target("local", str(project), environ)
+        CODEX.target("local", str(project), environ)
 
 
 OURS = "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = 'command'\ncommand = 'notyet hook'\n"
@@ -149,7 +151,7 @@ def test_codex_keeps_its_hooks_in_one_file_and_ours_go_there(tmp_path, json, tom
     for file, text in (("hooks.json", json), ("config.toml", toml)):
         if text is not None:
             (folder / file).write_text(text)
-    place = codex.target("user", "/", {"HOME": str(tmp_path)})
+    place = CODEX.target("user", "/", {"HOME": str(tmp_path)})
     assert place.path == str(folder / name)
     assert place.form == name.rsplit(".", 1)[1]
 
@@ -158,6 +160,6 @@ def test_a_config_that_does_not_parse_is_told_of_before_anything_is_chosen(tmp_p
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text("a = \n")
     with pytest.raises(CannotInstall, match=r"config\.toml:1:\d+: invalid TOML"):
-        codex.target("user", "/", {"HOME": str(tmp_path)})
-    _, (mistake,) = codex.found("/", {"HOME": str(tmp_path)})
+        CODEX.target("user", "/", {"HOME": str(tmp_path)})
+    _, (mistake,) = CODEX.found("/", {"HOME": str(tmp_path)})
     assert mistake.line == 1

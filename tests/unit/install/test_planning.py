@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from notyet.install import claude
-from notyet.install.backup import keep
-from notyet.install.entry import entries
-from notyet.install.place import Place
-from notyet.install.planning import change_of, to_install, to_uninstall
-from notyet.install.refused import CannotInstall
+from notyet.hosts.change import keep_backup
+from notyet.hosts.install import change_of, to_install, to_uninstall
+from notyet.hosts.settings import CannotInstall, Place, settings_of
 
-OURS = entries("claude", "/x/notyet", 60)
+CLAUDE = settings_of("claude")
+
+OURS = CLAUDE.entries("/x/notyet", 60)
 
 
 @pytest.fixture
@@ -30,38 +29,38 @@ def write(place, text):
 
 
 def test_without_a_file_there_is_nothing_to_take_out(place, state):
-    assert to_uninstall(claude, place, state).is_empty
-    assert not to_install(claude, place, OURS).is_empty
+    assert to_uninstall(CLAUDE, place, state).is_empty
+    assert not to_install(CLAUDE, place, OURS).is_empty
 
 
 def test_a_file_without_us_is_left_as_it_is(place, state):
     write(place, '{ "a" : 1 }')
-    assert to_uninstall(claude, place, state).is_empty
+    assert to_uninstall(CLAUDE, place, state).is_empty
 
 
 def test_copies_that_are_no_settings_are_passed_over(place, state):
     original = '{ "hooks" : { } }'
-    keep(state, place.path, original.encode())
+    keep_backup(state, place.path, original.encode())
     for content in (b"\xff", b"{", b"[]", b'{"hooks": 5}', None, b'{"other": 1}'):
-        keep(state, place.path, content)
-    write(place, claude.added(original, place, OURS))
-    assert to_uninstall(claude, place, state).after == original.encode()
+        keep_backup(state, place.path, content)
+    write(place, CLAUDE.added(original, place, OURS))
+    assert to_uninstall(CLAUDE, place, state).after == original.encode()
 
 
 def test_a_copy_that_cannot_be_read_any_more_is_passed_over(place, state, tmp_path):
-    kept = keep(state, place.path, b"{ }")
-    write(place, claude.added("{ }", place, OURS))
+    kept = keep_backup(state, place.path, b"{ }")
+    write(place, CLAUDE.added("{ }", place, OURS))
     (tmp_path / kept).unlink()
     (tmp_path / kept).symlink_to(tmp_path / "nowhere")
-    assert to_uninstall(claude, place, state).after == b"{}"
+    assert to_uninstall(CLAUDE, place, state).after == b"{}"
 
 
 @pytest.mark.parametrize("timeout", [None, 1.5, "9", True])
 def test_entries_that_are_not_as_we_write_them_are_taken_out_one_by_one(place, state, timeout):
     handler = {"type": "command", "command": "/x/notyet hook", "timeout": timeout}
-    keep(state, place.path, None)
+    keep_backup(state, place.path, None)
     write(place, json.dumps({"hooks": {"Stop": [{"hooks": [handler]}]}}))
-    assert to_uninstall(claude, place, state).after == b"{}"
+    assert to_uninstall(CLAUDE, place, state).after == b"{}"
 
 
 def test_what_is_not_ours_is_never_taken_for_ours(place, state):
@@ -75,8 +74,8 @@ def test_what_is_not_ours_is_never_taken_for_ours(place, state):
     ]
     text = json.dumps({"hooks": {"Stop": [{"hooks": odd}, {"hooks": 5}, 5], "x": 5}})
     write(place, text)
-    assert to_uninstall(claude, place, state).is_empty
-    after = json.loads(to_install(claude, place, OURS).after)
+    assert to_uninstall(CLAUDE, place, state).is_empty
+    after = json.loads(to_install(CLAUDE, place, OURS).after)
     assert after["hooks"]["Stop"][:3] == json.loads(text)["hooks"]["Stop"]
 
 

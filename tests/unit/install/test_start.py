@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
-from notyet.hosts.own_line import is_own_hook, own_line
-from notyet.install.entry import entries
-from notyet.install.start import (
+from notyet.hosts.launcher import (
     NoCommand,
     Start,
     absolute_start,
     launched,
     launched_start,
 )
+from notyet.hosts.own_line import is_own_hook, own_line
+from notyet.hosts.settings import settings_of
 
 USUAL = Start(line="/x/notyet")
 
@@ -109,7 +109,7 @@ def test_a_path_that_is_no_text_is_refused(tmp_path):
 
 def test_what_is_registered_really_runs_the_hook(tmp_path):
     made = absolute_start("x", sys.prefix, sys.executable, "/nowhere")
-    line = entries("claude", made.line, 60)[0].command
+    line = settings_of("claude").entries(made.line, 60)[0].command
     done = subprocess.run(
         ["/bin/sh", "-c", line],
         input=b"{}",

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from notyet.install.worktree import in_main, main_root
+from notyet.git.place import in_main_worktree, main_worktree
 
 
 def git(folder, *words):
@@ -24,29 +24,29 @@ def repository(tmp_path):
 def test_a_linked_work_tree_has_a_main_one(repository, tmp_path):
     git(repository, "worktree", "add", "-q", str(tmp_path / "wt"))
     (tmp_path / "wt" / "sub").mkdir()
-    assert main_root(str(tmp_path / "wt" / "sub")) == str(repository)
-    assert in_main(str(tmp_path / "wt")) == str(repository)
-    assert in_main(str(tmp_path / "wt" / "sub")) == str(repository / "sub")
+    assert main_worktree(str(tmp_path / "wt" / "sub")) == str(repository)
+    assert in_main_worktree(str(tmp_path / "wt")) == str(repository)
+    assert in_main_worktree(str(tmp_path / "wt" / "sub")) == str(repository / "sub")
 
 
 def test_the_main_one_has_no_other(repository):
-    assert main_root(str(repository)) == ""
-    assert in_main(str(repository)) == str(repository)
+    assert main_worktree(str(repository)) == ""
+    assert in_main_worktree(str(repository)) == str(repository)
 
 
 def test_a_bare_repository_has_no_main_one(repository, tmp_path):
     git(tmp_path, "clone", "-q", "--bare", str(repository), str(tmp_path / "bare"))
     git(tmp_path / "bare", "worktree", "add", "-q", str(tmp_path / "wt"))
-    assert main_root(str(tmp_path / "wt")) == ""
+    assert main_worktree(str(tmp_path / "wt")) == ""
 
 
 def test_a_submodule_is_a_project_of_its_own(repository, tmp_path):
     git(tmp_path, "clone", "-q", str(repository), str(tmp_path / "other"))
     git(repository, "submodule", "add", "-q", str(tmp_path / "other"), "part")
-    assert main_root(str(repository / "part")) == ""
+    assert main_worktree(str(repository / "part")) == ""
 
 
 @pytest.mark.parametrize("text", ["", "hello", "gitdir: /nowhere"])
 def test_a_file_that_names_no_repository_means_nothing(tmp_path, text):
     (tmp_path / ".git").write_text(text)
-    assert main_root(str(tmp_path)) == ""
+    assert main_worktree(str(tmp_path)) == ""

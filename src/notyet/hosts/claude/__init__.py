@@ -65,6 +65,7 @@ HOST = Claude(
         "project": ".claude/settings.json",
         "local": ".claude/settings.local.json",
     },
+    settings_module="notyet.hosts.claude.settings",
     files=(
         (("user", ".claude/settings.json", "claude"),),
         (("project", ".claude/settings.json", "claude"),),

@@ -40,6 +40,7 @@ HOST = Codex(
     measured_in="utf-8",
     home_variable="CODEX_HOME",
     settings={"user": ".codex/hooks.json", "project": ".codex/hooks.json"},
+    settings_module="notyet.hosts.codex.settings",
     files=(
         (("user", ".codex/hooks.json", "codex"),),
         (("user", ".codex/config.toml", "codex-toml"),),

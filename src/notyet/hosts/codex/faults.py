@@ -11,13 +11,13 @@ import pwd
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from notyet.hosts.codex import trust
 from notyet.hosts.faults import Checks
-from notyet.install import codex_trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from notyet.install.registered import Registration
+    from notyet.hosts.settings import Registration
     from notyet.status.fault import Fault
     from notyet.status.look import Look
 
@@ -124,7 +124,7 @@ def _why_skipped(look: Look, entry: Registration) -> str:
         return ""
     if entry.place.scope == "project" and not _is_trusted_project(look):
         return "project-untrusted"
-    key = codex_trust.key(entry.place.path, entry.event, entry.group, entry.index)
+    key = trust.key(entry.place.path, entry.event, entry.group, entry.index)
     approved = None
     for content in look.contents:
         state = content.get("hooks", "state", key)
@@ -134,5 +134,5 @@ def _why_skipped(look: Look, entry: Registration) -> str:
             approved = state.get("trusted_hash")
     if approved is None:
         return "hook-untrusted"
-    expected = codex_trust.hash_of(entry.event, entry.handler, entry.matcher)
+    expected = trust.hash_of(entry.event, entry.handler, entry.matcher)
     return "" if approved == expected else "hook-modified"

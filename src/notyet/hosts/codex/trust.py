@@ -1,31 +1,29 @@
-"""Codex's trust in hooks: a hash of each entry, kept under its file and position.
+"""Codex's trust in hooks: a hash of each entry, under its file and position.
 
     [hooks.state."/home/u/.codex/hooks.json:stop:0:0"]
     trusted_hash = "sha256:..."
 
-Codex runs a hook only if the hash there is that of the entry as it is now, and says nothing when
-it does not. The hash covers the command's text, not the program that it names.
+Codex runs a hook only if the hash is that of the entry as it is now, and skips others silently.
+The hash covers the command's text, not the program that it names.
 """
 
 from __future__ import annotations
 
 import json
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from notyet.install.edit import Step
-from notyet.install.hooks_file import changed, check_tables, document_of
+from notyet.hosts.settings import check_tables, edited_settings, read_settings
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, MutableMapping
     from typing import Any
 
-    from notyet.config.document import Path
-    from notyet.install.place import Place
+    from notyet.hosts.settings import Place
 
-    Move = tuple[str, str, str]  # an entry's old name, its new one, and its hash
+    Move = tuple[str, str, str]  # an entry's old key, its new one, and its hash
 
-_SECONDS = (600, None)  # that Codex waits where nothing is said, and at most
+_SECONDS = (600, None)  # the default timeout, and the longest
 _SECONDS_AT_END = (1, 3)  # of a session
 _MOST = 2**63 - 1
 _UNMATCHED = ("Stop", "UserPromptSubmit")  # events whose matcher does not count
@@ -33,7 +31,7 @@ _SPEAKING = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", 
 
 
 def key(path: str, event: str, group: int, index: int) -> str:
-    """Return the name under which Codex keeps its trust in an entry."""
+    """Return the key under which Codex keeps its trust in an entry."""
     return f"{path}:{_snake(event)}:{group}:{index}"
 
 
@@ -74,28 +72,50 @@ def _is_readable(handler: Mapping[str, Any], matcher: object) -> bool:
 
 def trusted(text: str, place: Place, hashes: Mapping[str, str]) -> str:
     """Return the text of a `config.toml` that trusts these entries. Raises CannotInstall."""
-    document = document_of(text, place)
-    state = _state(document.value)
-    steps: list[Step] = []
-    for name, value in hashes.items():
-        path: Path = ("hooks", "state", name)
-        check_tables(document, place, path)
-        own = state.get(name)
-        if not isinstance(own, dict):
-            steps.append(Step(do="put", path=path, value={"trusted_hash": value}))
-        elif own.get("trusted_hash") != value:
-            steps.append(Step(do="put", path=(*path, "trusted_hash"), value=value))
-    return changed(text, place, document, steps)
+    document = read_settings(text, place)
+    for name in hashes:
+        check_tables(document, place, ("hooks", "state", name))
+
+    def edit(settings: MutableMapping[str, Any]) -> None:
+        state = _table(_table(settings, "hooks"), "state")
+        for name, value in hashes.items():
+            if name in state:
+                state[name]["trusted_hash"] = value
+            else:
+                state[name] = {"trusted_hash": value}
+
+    return edited_settings(text, place, edit) if hashes else text
 
 
 def forgotten(text: str, place: Place, hashes: Mapping[str, str], moved: Collection[Move]) -> str:
     """Return the text without trust in these entries, as they are. Raises CannotInstall.
 
-    What is said of others goes with them to their new names, as `moved` has it. Some may be there
-    already, from a notyet that was killed before it wrote the hooks: they are known by the hash.
+    Trust in other entries moves with them to their new keys. Some may be there already, from a
+    notyet that was killed before it wrote the hooks: their hash shows that.
     """
-    document = document_of(text, place)
-    state = _state(document.value)
+    state = _state(read_settings(text, place).value)
+    after = _state_after(state, hashes, moved)
+
+    def edit(settings: MutableMapping[str, Any]) -> None:
+        known = settings["hooks"]["state"]
+        for name, said in after.items():
+            if state.get(name) != said:
+                known[name] = said
+        for name in state:
+            if name not in after:
+                del known[name]
+        if not known:
+            del settings["hooks"]["state"]
+        if not settings["hooks"]:
+            del settings["hooks"]
+
+    return edited_settings(text, place, edit) if after != state else text
+
+
+def _state_after(
+    state: Mapping[str, Any], hashes: Mapping[str, str], moved: Collection[Move]
+) -> dict[str, Any]:
+    """Return the state without these hashes, and with the moved ones under their new keys."""
     after = {
         name: said
         for name, said in state.items()
@@ -112,14 +132,14 @@ def forgotten(text: str, place: Place, hashes: Mapping[str, str], moved: Collect
             after[new] = state[new]
         elif old in state and not is_of_next:
             after[new] = state[old]
-    steps = [
-        Step(do="put", path=("hooks", "state", name), value=said)
-        for name, said in after.items()
-        if state.get(name) != said
-    ]
-    gone = [name for name in state if name not in after]
-    steps += [Step(do="drop", path=("hooks", "state", name)) for name in gone]
-    return changed(text, place, document, steps)
+    return after
+
+
+def _table(settings: MutableMapping[str, Any], key: str) -> MutableMapping[str, Any]:
+    if key not in settings:
+        settings[key] = {}
+    table: MutableMapping[str, Any] = settings[key]
+    return table
 
 
 def _hash_in(said: object) -> object:

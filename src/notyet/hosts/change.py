@@ -1,0 +1,328 @@
+"""Change a settings file: show the difference, keep a backup, replace the file as a whole.
+
+Backups lie below the state folder, 0600, under the path of the file that they are copies of.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from difflib import unified_diff
+from fcntl import LOCK_EX, flock
+from typing import TYPE_CHECKING
+
+from notyet.errors import NotyetError
+from notyet.ledger.file import make_private
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+_MOST_BACKUPS = 10  # of one file
+# Endings of backups: there was no file; a file without entries of ours, which uninstalling needs.
+_NONE, _FIRST = ".none", ".first"
+_MADE = ".made"  # names a folder that we made
+_PREFIX, _SUFFIX = ".notyet-", ".tmp"
+
+
+class Stale(NotyetError):  # noqa: N818  # named after what happened
+    """Another program changed the file after we read it; nothing was written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """The content of a file before and after; None: there is no file."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    is_first: bool = False  # the file has no entries of ours yet
+    note: str = ""  # printed when the change is done
+    trust: Change | None = None  # a change of another file, which is written first
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return self.before == self.after
+
+    def diff(self) -> list[str]:
+        """Return the unified diff, line by line."""
+        old, new = (_lines(content) for content in (self.before, self.after))
+        was = "/dev/null" if self.before is None else self.path
+        will_be = "/dev/null" if self.after is None else self.path
+        return list(unified_diff(old, new, was, will_be, lineterm=""))
+
+    def notes(self) -> list[str]:
+        """Return what the file loses when it is replaced."""
+        return [] if self.after is None else list(losses(os.path.realpath(self.path)))
+
+    def write(self, state: str) -> str:
+        """Write the change; return the path of the backup. Raises OSError and Stale.
+
+        Trust is written first: if we are killed in between, the settings still show what is left
+        to do. If the settings cannot be written, trust is set back.
+        """
+        with _locked(state):
+            for one in filter(None, (self, self.trust)):
+                if _content(os.path.realpath(one.path)) != one.before:
+                    raise Stale(f"{one.path} was changed by somebody else just now")
+            if self.trust is None:
+                return _put(self, state)
+            _put(self.trust, state)
+            try:
+                return _put(self, state)
+            except BaseException:
+                back = Change(path=self.trust.path, before=None, after=self.trust.before)
+                _put(back, state)
+                raise
+
+
+def text_of(content: bytes | None) -> str:
+    """Return a content as text, whatever bytes it holds; empty for no file."""
+    return (content or b"").decode("utf-8", "surrogateescape")
+
+
+def _put(change: Change, state: str) -> str:
+    """Keep a backup, and write the new content."""
+    real = os.path.realpath(change.path)  # a symbolic link stays one
+    backup = keep_backup(state, change.path, _content(real), is_first=change.is_first)
+    if change.after is None:
+        os.unlink(real)
+        _remove_made_folder(state, change.path)
+        return backup
+    folder = os.path.dirname(real)
+    if not os.path.isdir(folder):
+        with _about(real):
+            os.makedirs(folder, exist_ok=True)
+        _remember_made_folder(state, folder)
+    replace_file(real, change.after)
+    return backup
+
+
+def _lines(content: bytes | None) -> list[str]:
+    lines = text_of(content).split("\n")
+    return lines[:-1] if lines[-1] == "" else [*lines[:-1], f"{lines[-1]}\\ (no line end)"]
+
+
+@contextmanager
+def _locked(state: str) -> Iterator[None]:
+    """Hold the lock that every notyet takes while it changes settings."""
+    path = os.path.join(state, "install.lock")
+    make_private(path)
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        flock(descriptor, LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def keep_backup(state: str, path: str, content: bytes | None, *, is_first: bool = False) -> str:
+    """Keep the content of a file, None for no file; return the backup's path. Raises OSError.
+
+    Old backups are deleted, except the newest one without entries of ours.
+    """
+    folder = _backup_folder(state, path)
+    now = time.time_ns()
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now // 10**9)) + f".{now % 10**9:09}"
+    ending = _NONE if content is None else _FIRST if is_first else ""
+    backup = os.path.join(folder, stamp + ending)
+    try:
+        make_private(backup)
+        with open(backup, "wb") as file:
+            file.write(content or b"")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        if os.path.exists(backup):
+            os.unlink(backup)
+        raise OSError(error.errno, error.strerror, backup) from error
+    names = _backup_names(folder)
+    first = next((name for name in names if name.endswith((_NONE, _FIRST))), "")
+    for name in names[_MOST_BACKUPS:]:
+        if name != first:
+            os.unlink(os.path.join(folder, name))
+    return backup
+
+
+def backups(state: str, path: str) -> list[bytes | None]:
+    """Return the backups of a file, newest first; None where there was no file."""
+    folder = _backup_folder(state, path)
+    found: list[bytes | None] = []
+    for name in _backup_names(folder):
+        if name.endswith(_NONE):
+            found.append(None)
+            continue
+        with suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+            found.append(file.read())
+    return found
+
+
+def changed_files(state: str) -> Iterator[str]:
+    """Yield the files that we ever changed, which may be gone by now."""
+    root = os.path.join(state, "backups")
+    for folder, _, names in os.walk(root):
+        if any(name != _MADE for name in names):
+            yield os.path.join("/", os.path.relpath(folder, root))
+
+
+def _backup_folder(state: str, path: str) -> str:
+    return os.path.join(state, "backups", path.lstrip("/"))
+
+
+def _backup_names(folder: str) -> list[str]:
+    """Return the names of backups, newest first."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted((entry.name for entry in entries if entry.is_file()), reverse=True)
+    except OSError:
+        return []
+
+
+def _remember_made_folder(state: str, folder: str) -> None:
+    path = os.path.join(_backup_folder(state, folder), _MADE)
+    make_private(path)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(_identity(folder))
+
+
+def _remove_made_folder(state: str, path: str) -> None:
+    """Remove the folder of a deleted file, if we made it and it is empty."""
+    around, name = os.path.split(os.path.dirname(path))
+    folder = os.path.join(os.path.realpath(around), name)  # may itself be a link
+    made = os.path.join(_backup_folder(state, folder), _MADE)
+    with suppress(OSError):
+        with open(made, encoding="ascii") as file:
+            is_ours = file.read() == _identity(folder)
+        if is_ours:
+            os.rmdir(folder)
+            os.unlink(made)
+
+
+def _identity(folder: str) -> str:
+    """Identify a folder, apart from another one of that name and from a link to one."""
+    found = os.lstat(folder)
+    return f"{found.st_dev}:{found.st_ino}"
+
+
+def replace_file(path: str, content: bytes) -> None:
+    """Replace a file as a whole, keep its mode and owner. Raises OSError that names this file."""
+    with _about(path), _beside(path) as (beside, file):
+        mode = _take_owner(path, file.fileno())  # before there is something to read
+        file.write(content)
+        file.flush()
+        os.fchmod(file.fileno(), mode)  # a change of the owner may have narrowed it
+        os.fsync(file.fileno())
+        os.replace(beside, path)
+
+
+def write_private(path: str, content: bytes, moment: int | None = None) -> None:
+    """Write a file of our own as a whole, 0600; `moment` is its time. Raises OSError about it."""
+    with _about(path):
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        with _beside(path) as (beside, file):
+            file.write(content)
+            file.flush()
+            if moment is not None:
+                os.utime(file.fileno(), ns=(moment, moment))
+            os.fsync(file.fileno())
+            os.replace(beside, path)
+
+
+def losses(path: str) -> Iterator[str]:
+    """Yield what a file loses when it is replaced, and that its mode forbids changes."""
+    try:
+        old = os.stat(path)
+    except OSError:
+        return
+    is_root = os.geteuid() == 0
+    if not old.st_mode & 0o222:
+        yield f"{path} is read-only; it is replaced, and stays read-only"
+    if old.st_nlink > 1:
+        yield f"{path} has other names (hard links), under which the old content stays"
+    if not is_root and old.st_uid != os.geteuid():
+        yield f"{path} belongs to another user, and will belong to you"
+    if not is_root and old.st_gid not in (os.getegid(), *os.getgroups()):
+        yield f"{path} cannot be given to its group again, so its group loses access to it"
+
+
+@contextmanager
+def _about(path: str) -> Iterator[None]:
+    """Let every OSError name this file."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+
+
+@contextmanager
+def _beside(path: str) -> Iterator[tuple[str, BinaryIO]]:
+    """Open a new file in the same folder, which is deleted unless it gets another name."""
+    folder = os.path.dirname(path)
+    _delete_leftovers(folder)
+    beside = os.path.join(folder, f"{_PREFIX}{os.getpid()}-{time.time_ns()}{_SUFFIX}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            yield beside, file
+    except BaseException:
+        if os.path.exists(beside):
+            os.unlink(beside)
+        raise
+    directory = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _take_owner(path: str, descriptor: int) -> int:
+    """Give a new file the owner and group of the one that it replaces; return its mode."""
+    try:
+        old = os.stat(path)
+    except FileNotFoundError:
+        mask = os.umask(0o077)
+        os.umask(mask)
+        return 0o666 & ~mask
+    new = os.fstat(descriptor)
+    mode = stat.S_IMODE(old.st_mode)
+    if new.st_gid != old.st_gid:
+        try:
+            os.fchown(descriptor, -1, old.st_gid)
+        except PermissionError:  # our own group must not get the rights of theirs
+            mode &= ~0o070
+    if new.st_uid != old.st_uid:
+        with suppress(PermissionError):
+            os.fchown(descriptor, old.st_uid, -1)
+    return mode
+
+
+def _delete_leftovers(folder: str) -> None:
+    """Delete the temporary files of a notyet that was killed while it wrote."""
+    for name in os.listdir(folder):
+        if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
+            pid = name.removeprefix(_PREFIX).partition("-")[0]
+            if not _is_alive(pid):
+                with suppress(OSError):
+                    os.unlink(os.path.join(folder, name))
+
+
+def _is_alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,46 @@
+"""Claude Code's settings: also those of the repository's root and of the administrator."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from notyet.config.files import root_of
+from notyet.git.place import main_worktree
+from notyet.hosts import settings
+from notyet.hosts.settings import Place, distinct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MANAGED = (
+    "/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code"
+)
+
+
+class Settings(settings.Settings):
+    """Claude Code reads a project's settings where it is started, and nowhere above.
+
+    Newer versions also find the local settings of the repository and of its main work tree.
+    """
+
+    def places(self, cwd: str, environ: Mapping[str, str]) -> list[Place]:
+        """Return every settings file that Claude Code reads in a folder; they add up."""
+        found = super().places(cwd, environ)
+        here = os.path.realpath(cwd)
+        for root in filter(None, (root_of(here), main_worktree(here))):
+            path = os.path.join(root, self.host.settings["local"])
+            found.append(Place(scope="local", path=path))
+        names = ["managed-settings.json"]
+        try:
+            more = sorted(os.listdir(os.path.join(MANAGED, "managed-settings.d")))
+        except OSError:
+            more = []
+        names += [
+            os.path.join("managed-settings.d", name)
+            for name in more
+            if name.endswith(".json") and not name.startswith(".")
+        ]
+        found += [Place(scope="managed", path=os.path.join(MANAGED, name)) for name in names]
+        return distinct(found)

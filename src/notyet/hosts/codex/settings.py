@@ -1,0 +1,242 @@
+"""Codex's settings: `hooks.json` or `[hooks]` of `config.toml`, and its trust in hooks."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from notyet.config.document import Mistake, name_of
+from notyet.config.files import above, root_of
+from notyet.git.place import in_main_worktree
+from notyet.hosts import settings
+from notyet.hosts.codex import trust
+from notyet.hosts.install import change_of
+from notyet.hosts.settings import (
+    CannotInstall,
+    Place,
+    distinct,
+    handlers,
+    kept_and_others,
+    read_settings,
+    settings_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from notyet.config.document import Document
+    from notyet.hosts.change import Change
+    from notyet.hosts.settings import Registration, Scope
+
+MANAGED = "/etc/codex"
+_KEYS = ("description", "hooks")  # all that may stand in a `hooks.json`
+
+
+class Settings(settings.Settings):
+    """Codex reads both files of every folder from the project's root down to its own."""
+
+    approve = "start codex, type /hooks, and approve the four hooks of notyet there"
+
+    def places(self, cwd: str, environ: Mapping[str, str]) -> list[Place]:
+        """Return every settings file that Codex reads in a folder; they add up."""
+        requirements = os.path.join(MANAGED, "requirements.toml")
+        found = [Place(scope="managed", path=requirements, form="toml")]
+        found += _layer("managed", MANAGED)
+        user = self.user_folder(environ)
+        found += _layer("user", user) if user else []
+        here = os.path.realpath(cwd)
+        root = root_of(here)
+        for folder in reversed(above(here)):
+            if len(folder) >= len(root):
+                found += _layer("project", os.path.join(folder, ".codex"))
+        return distinct(found)
+
+    def target(self, scope: Scope, cwd: str, environ: Mapping[str, str]) -> Place:
+        """Return the file with entries of ours, else the one with hooks, else `hooks.json`.
+
+        Codex warns if one folder has hooks in both files. Raises CannotInstall.
+        """
+        if scope == "local":
+            raise CannotInstall(
+                "Codex has no file that is for you in one project only; use --user or --project"
+            )
+        json = super().target(scope, cwd, environ)
+        _, toml = _layer(scope, os.path.dirname(json.path))
+        for place in (json, toml):
+            if any(one.is_hook for one in self.found_in([place])[0]):
+                return place
+        return toml if not os.path.lexists(json.path) and _has_hooks(toml) else json
+
+    def user_folder(self, environ: Mapping[str, str]) -> str:
+        """Return Codex's folder by the name that it uses in its keys of trust."""
+        folder = super().user_folder(environ)
+        if not folder:
+            return ""
+        if environ.get(self.host.home_variable):
+            return os.path.realpath(folder)
+        return "/" + os.path.normpath(folder).lstrip("/")  # with the links in it
+
+    def check(self, text: str, place: Place) -> None:
+        """Refuse a `hooks.json` of which Codex reads nothing, our entries included."""
+        if place.form != "json":
+            return
+        if text.startswith("\ufeff"):
+            message = "Codex reads no file that begins with a byte order mark"
+            hint = "save it as UTF-8 without one"
+            raise CannotInstall(
+                Mistake(file=place.path, line=1, column=1, message=message, hint=hint)
+            )
+        document = read_settings(text, place)
+        for finding in document.findings:
+            message = f"{finding.message.partition(';')[0]}, so Codex reads nothing of this file"
+            line, column = finding.line, finding.column
+            raise CannotInstall(
+                Mistake(
+                    file=place.path, line=line, column=column, message=message, hint=finding.hint
+                )
+            )
+        for name in document.value:
+            if name not in _KEYS:
+                line, column = document.locate((name,))
+                message = (
+                    f"Codex does not know {name_of((name,))}, so it reads nothing of this file"
+                )
+                raise CannotInstall(
+                    Mistake(
+                        file=place.path, line=line, column=column, message=message, hint="remove it"
+                    )
+                )
+
+    def _command(self, command: str, arguments: list[str] | None) -> str:
+        del arguments  # Codex does not know the key
+        return command
+
+    def approval(self, place: Place, text: str, environ: Mapping[str, str]) -> Change | None:
+        """Return the change that makes Codex trust our entries of this text."""
+        config = self._config(environ)
+        if config is None:
+            return None
+        read = _read_instead(place)
+        if read:
+            raise CannotInstall(
+                f"Codex reads the hooks of this work tree from {read}, so trust in {place.path} "
+                "would not count; run this in the main work tree"
+            )
+        before = settings_text(config)
+        after = text if config.path == place.path else before or ""
+        return change_of(
+            config.path, before, trust.trusted(after, config, self.hashes(place, text))
+        )
+
+    def disapproval(
+        self, place: Place, before: str, after: str, environ: Mapping[str, str]
+    ) -> Change | None:
+        """Return the change of Codex's trust that follows from a change of settings.
+
+        Trust is by position: that in removed entries must go, and that in entries behind them must
+        move, or Codex would silently skip them. If both are in one file, this is the whole change.
+        """
+        config = self._config(environ)
+        gone, moved = self._moves(place, before, after)
+        known = settings_text(config) if config and (gone or moved) else None
+        if config is None or known is None:
+            return None
+        base = after if config.path == place.path else known
+        text = trust.forgotten(base, config, gone, moved)
+        if text == base:
+            return None
+        note = ""
+        if text != trust.forgotten(base, config, gone, ()):
+            note = (
+                f"hooks after ours move up in {place.path}, and {self.title}'s trust in them "
+                "moves along"
+            )
+        return replace(change_of(config.path, known, text or None), note=note)
+
+    def hashes(self, place: Place, text: str) -> dict[str, str]:
+        """Return the keys and hashes of our entries in this text. Raises CannotInstall."""
+        ours = self.registrations(place, read_settings(text, place))
+        return self._hashes(place, [one for one in ours if one.is_hook])
+
+    def _hashes(self, place: Place, entries: Iterable[Registration]) -> dict[str, str]:
+        found = {
+            trust.key(place.path, one.event, one.group, one.index): trust.hash_of(
+                one.event, one.handler, one.matcher
+            )
+            for one in entries
+            if one.event in self.events
+        }
+        return {key: value for key, value in found.items() if value}
+
+    def _moves(
+        self, place: Place, before: str, after: str
+    ) -> tuple[dict[str, str], list[trust.Move]]:
+        """Return the keys that go, with their hashes, and the moves of other entries."""
+        old, new = (read_settings(text, place) for text in (before, after))
+        ours = [one for one in self.registrations(place, old) if one.is_hook]
+        stay = any(one.is_hook for one in self.registrations(place, new))
+        gone = kept_and_others(ours, self.events)[1] if stay else ours
+        places = {(one.event, one.group, one.index) for one in gone}
+        moved = []
+        for event in {event for event, *_ in handlers(old.value)}:
+            was = _positions(old, event)
+            was = {at: one for at, one in was.items() if (event, *at) not in places}
+            for left, right in zip(was, _positions(new, event), strict=False):  # new ones are last
+                if left != right:
+                    old_key = trust.key(place.path, event, *left)
+                    new_key = trust.key(place.path, event, *right)
+                    moved.append((old_key, new_key, was[left]))
+        return self._hashes(place, gone), moved
+
+    def _config(self, environ: Mapping[str, str]) -> Place | None:
+        """Return the file that holds Codex's trust."""
+        folder = self.user_folder(environ)
+        return _layer("user", folder)[1] if folder else None
+
+    def advice(self, place: Place, cwd: str) -> list[str]:
+        """Return what a person still has to do, besides approving."""
+        del cwd
+        if place.scope != "project":
+            return []
+        read = _read_instead(place)
+        said = f"codex reads the hooks of this work tree from {read}; merge these, or install there"
+        return [
+            *([said] if read else []),
+            "codex reads these hooks only in a project that you trust; it asks when it starts",
+            f"commit {place.path}, for everybody who works here",
+        ]
+
+
+def _layer(scope: Scope, folder: str) -> list[Place]:
+    return [
+        Place(scope=scope, path=os.path.join(folder, "hooks.json")),
+        Place(scope=scope, path=os.path.join(folder, "config.toml"), form="toml"),
+    ]
+
+
+def _has_hooks(place: Place) -> bool:
+    text = settings_text(place)
+    hooks = read_settings(text, place).value.get("hooks") if text else None
+    return isinstance(hooks, dict) and any(isinstance(groups, list) for groups in hooks.values())
+
+
+def _positions(document: Document, event: str) -> dict[tuple[int, int], str]:
+    """Return the hash of each entry of an event by its position; empty for no command."""
+    return {
+        (at, index): _hash(event, group, handler)
+        for name, at, group, index, handler in handlers(document.value)
+        if name == event
+    }
+
+
+def _hash(event: str, group: Mapping[str, Any], handler: Mapping[str, Any]) -> str:
+    return trust.hash_of(event, handler, group.get("matcher")) if "command" in handler else ""
+
+
+def _read_instead(place: Place) -> str:
+    """Return the file that Codex reads instead: of a linked work tree, that of the main one."""
+    folder, name = os.path.split(place.path)
+    main = in_main_worktree(folder) if place.scope == "project" else folder
+    return os.path.join(main, name) if main != folder else ""

@@ -1,0 +1,455 @@
+"""The settings files in which a host keeps its hooks, and our entries in them.
+
+    {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "notyet hook ..."}]}]}}
+
+`Settings` works from the data of a `Host`. A host that also has managed files, trust in hooks or
+another layout has a subclass in a module of its own (`Host.settings_module`).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from notyet.config.document import BadSyntax, Document, Mistake, name_of
+from notyet.config.files import root_of
+from notyet.config.readers import BYTE_ORDER_MARK, read_file
+from notyet.errors import NotyetError
+from notyet.hosts import all_hosts, host_named
+from notyet.hosts.hook_commands import is_own
+from notyet.hosts.own_line import is_own_hook, own_line, portable_line
+from notyet.hosts.settings_text import NotEditable, edited, read
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+    from typing import Any, Literal, TypeAlias
+
+    from notyet.config.document import Path
+    from notyet.hosts.change import Change
+    from notyet.hosts.host import Host
+    from notyet.hosts.settings_text import Edit
+
+    Scope: TypeAlias = Literal["user", "project", "local", "managed"]
+    Form: TypeAlias = Literal["json", "toml"]
+
+START_TIMEOUT = 30  # seconds; a start only lists the gates for the agent
+_EVERYTHING = (None, "", "*")  # matchers
+# Keys that would keep our entry from being run, or from being waited for.
+_HARMFUL = ("args", "if", "async", "asyncRewake", "once", "shell", "commandWindows")
+
+
+class CannotInstall(NotyetError):  # noqa: N818  # named after what happened
+    """A file, or a place for one, cannot be changed as requested; nothing was written."""
+
+    def __init__(self, why: str | Mistake) -> None:
+        super().__init__(str(why))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A settings file that a host reads if it exists."""
+
+    scope: Scope
+    path: str
+    form: Form = "json"
+
+    def is_same_file(self, other: Place) -> bool:
+        """Return True if both are one file, maybe through links."""
+        return os.path.realpath(self.path) == os.path.realpath(other.path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What we register: at this event, run this command; the timeout is in the host's unit."""
+
+    event: str
+    command: str
+    timeout: int
+
+    @property
+    def handler(self) -> dict[str, Any]:
+        """The entry as it stands in a settings file."""
+        return {"type": "command", "command": self.command, "timeout": self.timeout}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """One entry of ours in a settings file, and its position there."""
+
+    place: Place
+    event: str
+    group: int
+    index: int
+    command: str  # the whole line, with its arguments
+    timeout: float | None = None  # seconds; None: not given, or not a number
+    handler: dict[str, Any]  # as it stands there
+    matcher: object = None
+    is_main: bool = False  # at the stop of a main agent, where hosts ignore the matcher
+    line: int = 0
+    column: int = 0
+
+    @property
+    def where(self) -> str:
+        """The entry's file, line and column."""
+        return f"{self.place.path}:{self.line}:{self.column}"
+
+    @property
+    def is_hook(self) -> bool:
+        """Whether `install` may have written it, so it may be replaced and removed."""
+        return is_own_hook(self.command)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether it calls our hook in a line that a person wrote."""
+        line = own_line(self.command)
+        return line is not None and line.verb == "hook" and not line.is_plain
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether its matcher restricts it to some agents or some starts."""
+        return not self.is_main and self.matcher not in _EVERYTHING
+
+
+def installable() -> tuple[str, ...]:
+    """Return the names of the hosts that `notyet install` knows."""
+    return tuple(host.name for host in all_hosts() if host.settings)
+
+
+def settings_of(name: str) -> Settings:
+    """Return the settings of a host. Raises KeyError."""
+    host = host_named(name)
+    settings: Settings = import_module(host.settings_module).Settings(host)
+    return settings
+
+
+class Settings:
+    """The settings files of one host."""
+
+    approve = ""  # how a person approves our hooks; such a host silently skips other hooks
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.name, self.title = host.name, host.title
+        self.events = (*host.stops, *host.starts)
+        self.scopes: tuple[Scope, ...] = tuple(host.settings)  # type: ignore[arg-type]
+
+    def places(self, cwd: str, environ: Mapping[str, str]) -> list[Place]:
+        """Return every settings file that the host reads in a folder; they add up."""
+        found = []
+        user = self.user_folder(environ)
+        for scope in self.scopes:
+            folder, name = os.path.split(self.host.settings[scope])
+            base = user if scope == "user" else os.path.join(os.path.realpath(cwd), folder)
+            if base:
+                found.append(Place(scope=scope, path=os.path.join(base, name)))
+        return distinct(found)
+
+    def target(self, scope: Scope, cwd: str, environ: Mapping[str, str]) -> Place:
+        """Return the file to write to. Raises CannotInstall."""
+        if scope not in self.scopes:
+            options = " or ".join(f"--{known}" for known in self.scopes)
+            raise CannotInstall(f"{self.title} has no file for --{scope}; use {options}")
+        user = self.user_folder(environ)
+        folder, name = os.path.split(self.host.settings[scope])
+        if scope == "user":
+            if not user:
+                raise CannotInstall(self._no_home(environ))
+            return Place(scope=scope, path=os.path.join(user, name))
+        path = os.path.join(root_of(os.path.realpath(cwd)), folder, name)
+        if scope == "project" and user and _is_in(path, user):
+            raise CannotInstall(
+                "this folder's settings are your own; use --user, or go to a project"
+            )
+        return Place(scope=scope, path=path)
+
+    def user_folder(self, environ: Mapping[str, str]) -> str:
+        """Return the host's folder of the user; empty if there is none."""
+        named = environ.get(self.host.home_variable, "") if self.host.home_variable else ""
+        folder, _ = os.path.split(self.host.settings["user"])
+        path = named or os.path.join(environ.get("HOME", ""), folder)
+        return path if os.path.isabs(path) else ""
+
+    def _no_home(self, environ: Mapping[str, str]) -> str:
+        variable = self.host.home_variable
+        if variable and environ.get(variable):
+            return (
+                f"{variable} is no absolute path, so it depends on where a host is started; "
+                "make it one"
+            )
+        return f"there is no home folder; set HOME{f', or {variable}' if variable else ''}"
+
+    def check(self, text: str, place: Place) -> None:
+        """Refuse a file of which the host reads nothing. Raises CannotInstall."""
+
+    def entries(self, start: str, seconds: int) -> tuple[Entry, ...]:
+        """Return what to register; an empty `start`: the line that works on every machine."""
+        made = []
+        for event in self.events:
+            own = seconds if event in self.host.stops else min(seconds, START_TIMEOUT)
+            rest = f"hook --host {self.name} --timeout {own}"
+            command = f"{start} {rest}" if start else portable_line(rest)
+            timeout = round(own / self.host.timeout_unit)
+            made.append(Entry(event=event, command=command, timeout=timeout))
+        return tuple(made)
+
+    def added(self, text: str, place: Place, entries: Sequence[Entry]) -> str:
+        """Return a file's text with exactly these entries of ours. Raises CannotInstall.
+
+        The first entry of an event is changed where it stands, so its position stays; further
+        ones, restricted ones and those under other events are removed.
+        """
+        self.check(text, place)
+        document = read_settings(text, place)
+        check_tables(document, place, ("hooks",))
+        wanted = {entry.event: entry for entry in entries}
+        for event in wanted:
+            if not isinstance(document.value.get("hooks", {}).get(event, []), list):
+                raise _in_the_way(document, place, ("hooks", event), "a list")
+        kept, others = kept_and_others(self.registrations(place, document), wanted)
+
+        def edit(settings: MutableMapping[str, Any]) -> None:
+            if "hooks" not in settings:
+                settings["hooks"] = {}
+            hooks = settings["hooks"]
+            for event, one in kept.items():
+                handler = hooks[event][one.group]["hooks"][one.index]
+                for key in _HARMFUL:
+                    handler.pop(key, None)
+                handler.update(wanted[event].handler)
+            for event, entry in wanted.items():
+                if event in kept:
+                    continue
+                group = {"hooks": [entry.handler]}
+                if event in hooks:
+                    hooks[event].append(group)
+                else:
+                    hooks[event] = [group]
+            _drop(settings, others)
+
+        return edited_settings(text, place, edit)
+
+    def removed(self, text: str, place: Place) -> str:
+        """Return a file's text without our entries. Raises CannotInstall."""
+        ours = [one for one in self.registrations(place, read_settings(text, place)) if one.is_hook]
+        return edited_settings(text, place, lambda settings: _drop(settings, ours))
+
+    def registrations(self, place: Place, document: Document) -> list[Registration]:
+        """Return our entries in a file, in their order."""
+        found = []
+        for event, at, group, index, handler in handlers(document.value):
+            command, arguments = handler.get("command"), handler.get("args")
+            if not isinstance(command, str) or not isinstance(arguments, list | None):
+                continue
+            if any(not isinstance(word, str) for word in arguments or ()):
+                continue
+            if not is_own(self.name, handler):
+                continue
+            line, column = document.locate(("hooks", event, at, "hooks", index))
+            found.append(
+                Registration(
+                    place=place,
+                    event=event,
+                    group=at,
+                    index=index,
+                    command=self._command(command, arguments),
+                    timeout=self._seconds(handler.get("timeout")),
+                    handler=handler,
+                    matcher=group.get("matcher"),
+                    is_main=self.host.stops.get(event) == "agent",
+                    line=line,
+                    column=column,
+                )
+            )
+        return found
+
+    def _command(self, command: str, arguments: list[str] | None) -> str:
+        return shlex.join([command, *arguments]) if arguments is not None else command
+
+    def _seconds(self, timeout: object) -> float | None:
+        if not isinstance(timeout, int | float) or isinstance(timeout, bool):
+            return None
+        return timeout * self.host.timeout_unit
+
+    def found(
+        self, cwd: str, environ: Mapping[str, str]
+    ) -> tuple[list[Registration], list[Mistake]]:
+        """Return our entries in all files that the host reads, and what is wrong with files."""
+        return self.found_in(self.places(cwd, environ))
+
+    def found_in(self, places: Iterable[Place]) -> tuple[list[Registration], list[Mistake]]:
+        """Return our entries in these files, and what is wrong with unreadable ones."""
+        ours: list[Registration] = []
+        mistakes: list[Mistake] = []
+        for place in places:
+            if not os.path.lexists(place.path):
+                continue
+            text, mistake = read_file(place.path)
+            if text is None:
+                mistakes.append(mistake or Mistake(file=place.path, message="it cannot be read"))
+            elif not _is_blank(text):
+                try:
+                    ours += self.registrations(place, read(text, place.form))
+                except BadSyntax as error:
+                    mistakes.append(mistake_of(place, error))
+        return ours, mistakes
+
+    def approval(self, place: Place, text: str, environ: Mapping[str, str]) -> Change | None:
+        """Return the change that makes the host trust our entries of this text; None: no trust.
+
+        Raises CannotInstall.
+        """
+        del place, text, environ
+        return None
+
+    def disapproval(
+        self, place: Place, before: str, after: str, environ: Mapping[str, str]
+    ) -> Change | None:
+        """Return the change that keeps trust right when a text changes. Raises CannotInstall."""
+        del place, before, after, environ
+        return None
+
+    def advice(self, place: Place, cwd: str) -> list[str]:
+        """Return what a person still has to do after an installation."""
+        lines = []
+        folder, _ = os.path.split(self.host.settings[place.scope])
+        root = place.path.removesuffix(os.path.join("/", folder, os.path.basename(place.path)))
+        if place.scope != "user" and root != os.path.realpath(cwd):
+            lines.append(
+                f"start {self.host.program} in {root}: it does not look for settings above its "
+                "folder"
+            )
+        if place.scope == "project":
+            lines.append(f"commit {place.path}, for everybody who works here")
+        return lines
+
+
+def kept_and_others(
+    ours: Iterable[Registration], events: Collection[str]
+) -> tuple[dict[str, Registration], list[Registration]]:
+    """Return the entries that `install` keeps, by event, and those of ours that it removes."""
+    kept: dict[str, Registration] = {}
+    others = []
+    for one in ours:
+        if not one.is_hook:
+            continue
+        if one.event in events and one.event not in kept and not one.is_restricted:
+            kept[one.event] = one
+        else:
+            others.append(one)
+    return kept, others
+
+
+def handlers(value: Any) -> Iterator[tuple[str, int, dict[str, Any], int, dict[str, Any]]]:
+    """Yield every entry of a file: event, group position, group, position in it, handler."""
+    hooks = value.get("hooks") if isinstance(value, dict) else None
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        for at, group in enumerate(groups if isinstance(groups, list) else ()):
+            inner = group.get("hooks") if isinstance(group, dict) else None
+            for index, handler in enumerate(inner if isinstance(inner, list) else ()):
+                if isinstance(handler, dict):
+                    yield event, at, group, index, handler
+
+
+def _drop(settings: MutableMapping[str, Any], entries: Sequence[Registration]) -> None:
+    """Remove entries, and the groups, events and block that are empty because of it."""
+    if not entries:
+        return
+    hooks = settings["hooks"]
+    for one in sorted(entries, key=lambda one: (one.group, one.index), reverse=True):
+        groups = hooks[one.event]
+        del groups[one.group]["hooks"][one.index]
+        if not groups[one.group]["hooks"]:
+            del groups[one.group]
+        if not groups:
+            del hooks[one.event]
+    if not hooks:
+        del settings["hooks"]
+
+
+def edited_settings(text: str, place: Place, edit: Edit) -> str:
+    """Return a file's text after an edit of its hooks. Raises CannotInstall."""
+    try:
+        return edited(text, place.form, "hooks", edit)
+    except NotEditable:
+        message = "it is written in a way that cannot be changed without risk"
+        hint = (
+            "add or remove the hooks yourself; `--dry-run` of a new file shows what they look like"
+        )
+        raise CannotInstall(Mistake(file=place.path, message=message, hint=hint)) from None
+
+
+def read_settings(text: str, place: Place) -> Document:
+    """Read a file's text; an empty one has no settings. Raises CannotInstall."""
+    if _is_blank(text):
+        return Document(value={})
+    try:
+        document = read(text, place.form)
+    except BadSyntax as error:
+        raise CannotInstall(mistake_of(place, error)) from None
+    if not isinstance(document.value, dict):
+        message = f"a table should stand here, not {type(document.value).__name__}"
+        raise CannotInstall(Mistake(file=place.path, line=1, column=1, message=message))
+    return document
+
+
+def settings_text(place: Place) -> str | None:
+    """Return a file's text; None if there is no file. Raises CannotInstall."""
+    if not os.path.lexists(place.path):
+        return None
+    is_broken_link = os.path.islink(place.path) and not os.path.exists(place.path)
+    if is_broken_link and not os.path.islink(os.path.realpath(place.path)):  # no loop of links
+        return None
+    text, mistake = read_file(place.path)
+    if mistake is not None:
+        raise CannotInstall(mistake)
+    return text
+
+
+def mistake_of(place: Place, error: BadSyntax) -> Mistake:
+    """Return a syntax error as a mistake of this file."""
+    return Mistake(
+        file=place.path,
+        line=error.line,
+        column=error.column,
+        message=error.message,
+        hint=error.hint,
+    )
+
+
+def check_tables(document: Document, place: Place, path: Path) -> None:
+    """Refuse a file in which something on this path is not a table. Raises CannotInstall."""
+    value = document.value
+    for at, key in enumerate(path, 1):
+        if key not in value:
+            return
+        value = value[key]
+        if not isinstance(value, dict):
+            raise _in_the_way(document, place, path[:at], "a table")
+
+
+def distinct(places: list[Place]) -> list[Place]:
+    """Return the places without a second mention of a file, as in a project that is the home."""
+    first: dict[str, Place] = {}
+    for place in places:
+        first.setdefault(os.path.realpath(place.path), place)
+    return list(first.values())
+
+
+def _in_the_way(document: Document, place: Place, path: Path, wanted: str) -> CannotInstall:
+    line, column = document.locate(path)
+    message = f"{name_of(path)} is not {wanted}, so nothing can be added to it"
+    hint = "correct that first"
+    return CannotInstall(
+        Mistake(file=place.path, line=line, column=column, message=message, hint=hint)
+    )
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return os.path.dirname(os.path.realpath(path)) == os.path.realpath(folder)
+
+
+def _is_blank(text: str) -> bool:
+    return not text.strip(f"{BYTE_ORDER_MARK} \t\r\n")

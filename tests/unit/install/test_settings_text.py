@@ -1,0 +1,121 @@
+"""How changed files look: as if the one who wrote them had added our entries."""
+
+import pytest
+
+from notyet.hosts.settings import CannotInstall, Entry, Place, settings_of
+from notyet.hosts.settings_text import NotEditable, edited
+
+CLAUDE, CODEX = settings_of("claude"), settings_of("codex")
+JSON = Place(scope="user", path="/u/s.json")
+TOML = Place(scope="user", path="/u/c.toml", form="toml")
+ONE = [Entry(event="Stop", command="notyet hook", timeout=9)]
+HANDLER = '{"type": "command", "command": "notyet hook", "timeout": 9}'
+SPREAD = """{
+    "a": ["x", "y"],
+    "hooks": {
+        "Stop": [
+            {
+                "hooks": [
+                    {
+                        "type": "command",
+                        "command": "notyet hook",
+                        "timeout": 9
+                    }
+                ]
+            }
+        ]
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"a": 1}', f'{{"a": 1, "hooks": {{"Stop": [{{"hooks": [{HANDLER}]}}]}}}}'),
+        (
+            '{"a":[1,"b"]}',
+            '{"a":[1,"b"],"hooks":{"Stop":[{"hooks":'
+            '[{"type":"command","command":"notyet hook","timeout":9}]}]}}',
+        ),
+        ('{\n    "a": ["x", "y"]\n}\n', SPREAD),
+        ('{\r\n    "a": ["x", "y"]\r\n}\r\n', SPREAD.replace("\n", "\r\n")),
+        ('\ufeff{\n    "a": ["x", "y"]\n}\n', "\ufeff" + SPREAD),
+        ("", SPREAD.replace('    "a": ["x", "y"],\n', "").replace("    ", "  ")),
+        (
+            '{"hooks": {"Stop": [{"hooks": []}]}, "a" : 1}',
+            f'{{"hooks": {{"Stop": [{{"hooks": []}}, {{"hooks": [{HANDLER}]}}]}}, "a" : 1}}',
+        ),
+    ],
+)
+def test_json_grows_in_its_own_style(before, after):
+    assert CLAUDE.added(before, JSON, ONE) == after
+    if before:
+        assert CLAUDE.removed(after, JSON) == before
+
+
+BLOCK = (
+    '[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = "command"\ncommand = "notyet hook"\ntimeout = 9\n'
+)
+INLINE = '{hooks = [{type = "command", command = "notyet hook", timeout = 9}]}'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", BLOCK),
+        ("# mine\na = 1 # b\n", f"# mine\na = 1 # b\n\n{BLOCK}"),
+        ("[x]\r\na = 1\r\n", f"[x]\na = 1\n\n{BLOCK}".replace("\n", "\r\n")),
+        ("hooks = {}\n", f"hooks = {{Stop = [{INLINE}]}}\n"),
+        (
+            "[hooks]\nStop = [\n  { hooks = [] }, # one\n]\n",
+            f"[hooks]\nStop = [\n  {{ hooks = [] }}, # one\n  {INLINE},\n]\n",
+        ),
+        ("hooks.Stop = [{ hooks = [] }]", f"hooks.Stop = [{{ hooks = [] }}, {INLINE}]"),
+        (
+            '[[hooks.Stop]]\nhooks = [{ command = "x" }]\n[other]\n',
+            f'[[hooks.Stop]]\nhooks = [{{ command = "x" }}]\n{BLOCK}[other]\n',
+        ),
+    ],
+)
+def test_toml_grows_in_its_own_style(before, after):
+    assert CODEX.added(before, TOML, ONE) == after
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "[hooks]\nStop = [\n  { hooks = [] }, # one\n]\n",
+        "hooks.Stop = [{ hooks = [] }]",
+        '[[hooks.Stop]]\nhooks = [{ command = "x" }] # why\n[other]\n',
+    ],
+)
+def test_removing_our_entries_from_toml_gives_back_every_byte_beside_other_hooks(before):
+    assert CODEX.removed(CODEX.added(before, TOML, ONE), TOML) == before
+
+
+def test_an_edit_that_would_not_mean_what_it_should_is_refused():
+    text = '{"hooks": {"Stop": []}, "hooks": {"Stop": []}}'  # dropping one uncovers the other
+    with pytest.raises(NotEditable):
+        edited(text, "json", "hooks", lambda settings: settings.pop("hooks"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "place", "text", "why"),
+    [
+        (CLAUDE, JSON, '{\n  // mine\n  "a": 1\n}', "/u/s.json:2:3: "),
+        (CLAUDE, JSON, "[1]", "/u/s.json:1:1: a table should stand here, not list"),
+        (CLAUDE, JSON, '{"hooks": {"Stop": 5}}', "/u/s.json:1:12: `hooks.Stop` is not a list"),
+        (CODEX, TOML, "hooks = 5\n", "/u/c.toml:1:1: `hooks` is not a table"),
+        (
+            CODEX,
+            TOML,
+            '[hooks]\nStop = []\n[[hooks.Stop]]\nx = "y"\n',
+            "/u/c.toml:",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_edited_safely_is_refused_with_the_place(settings, place, text, why):
+    with pytest.raises(CannotInstall) as refused:
+        settings.added(text, place, ONE)
+    assert str(refused.value).startswith(why)
