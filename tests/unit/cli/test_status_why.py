@@ -45,7 +45,7 @@ def why(world, sent=None, *argv):
 
 
 def cause(found):
-    """Why nobody is asked: how the ledger has it, and the words, which each gate has too."""
+    """Return why no gate runs: as the ledger records it, and in words, which each gate has too."""
     code, said = found
     assert code == 1
     assert not any(gate["asked"] for gate in said["gates"])

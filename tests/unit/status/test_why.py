@@ -150,11 +150,6 @@ def test_a_host_s_cap_is_named_as_it_is(project, ledger):
     assert why(project, ledger, host_cap=2).limit_source == "below the host's cap of 2"
 
 
-def test_a_default_says_so(tmp_path, ledger):
-    folder = new_project(tmp_path / "plain")
-    assert why(folder, ledger).limit_source == "max_blocks, by default"
-
-
 def test_a_stop_that_nothing_is_asked_for_says_why(project, ledger):
     assert why(project, ledger, internal=True).skipped == "the agent is one of the host's own"
     none = why(project, ledger, scope="subagent", agent_id="a", agent_type="writer")
@@ -171,11 +166,3 @@ def test_an_agent_that_hands_back_is_not_asked(project):
     lint = by_name(found)["lint"]
     assert (lint.applies, lint.asked) == (True, False)
     assert "hands back" in lint.because
-
-
-def test_no_other_machine_is_asked_whether_files_changed_there(project, ledger):
-    found = by_name(why(project, ledger, workspace="ssh://nowhere.invalid/srv"))["lint"]
-    assert (found.asked, found.spared.because) == (
-        True,
-        "its files are on another machine, which was not connected to",
-    )
