@@ -31,7 +31,7 @@ _UNCHANGED = {
 }
 _NOT_RUN = {
     "background": "other work of this session goes on, and wakes the agent again",
-    "untrusted": "nobody trusted these gates yet",
+    "untrusted": "these gates are not trusted yet; look at them with: notyet trust",
     "config": "there is no file that can be read",
     "no-session": "the event has no session_id",
 }

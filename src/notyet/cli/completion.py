@@ -109,7 +109,7 @@ def script(shell: str) -> str:
 
 
 def _complete(command: str, action: argparse.Action) -> None:
-    """Say how the value of an action is completed, where its choices do not."""
+    """Set how the value of an action is completed, if it has no choices."""
     if action.choices or action.nargs == 0:
         # shtab takes a mapping for commands
         action.choices = list(action.choices) if action.choices else action.choices

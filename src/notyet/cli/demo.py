@@ -194,7 +194,7 @@ class Timeline:
             self.outcomes.setdefault(name, []).append(progress.decision.outcome)
             self._decided(name, progress.decision)
         elif progress.kind == "delivered":
-            self._event("notyet", f"the report of {name} goes to whoever gave the task")
+            self._event("notyet", f"the report of {name} goes to the agent that gave the task")
 
     def _decided(self, name: str, decision: Decision) -> None:
         asked = "  ".join(

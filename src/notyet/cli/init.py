@@ -208,7 +208,7 @@ class _Init:
             return
         except OSError:  # unreadable now
             pass
-        _note(f"somebody else changed {self._path} meanwhile; it is left as it is, and not trusted")
+        _note(f"{self._path} was changed meanwhile; it is left as it is, and not trusted")
 
     def _install(self) -> None:
         """Offer `notyet install` for each host here that does not call us yet.
@@ -267,7 +267,7 @@ def _leave_alone(path: str, found: Sequence[Proposal]) -> int:
     if not _is_in_force(known):
         why = "it changed since it was trusted, so what it said then is in force"
         if known.before is None:
-            why = "nobody trusted it yet, so none of its gates is in force"
+            why = "it is not trusted yet, so none of its gates is in force"
         print(f"{why}; look at it, and put it into force with: notyet trust")
     return 1
 

@@ -58,7 +58,7 @@ class Writer:
     def _say_dropped(self) -> None:
         if self._dropped:
             lines = "line" if self._dropped == 1 else "lines"
-            self._lines.append(f"  ... {self._dropped} {lines} not shown: nobody was reading")
+            self._lines.append(f"  ... {self._dropped} {lines} not shown: the reader was too slow")
             self._dropped = 0
 
     def _work(self) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def give_up(stream: TextIO) -> None:
-    """Let what is still written to a stream go nowhere: Python tries once more when it ends."""
+    """Drop what is still written to a stream: Python tries once more when it ends."""
     try:
         null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         os.dup2(null, stream.fileno())
@@ -24,7 +24,7 @@ def give_up(stream: TextIO) -> None:
 
 
 def give_up_unwritable() -> None:
-    """Let what cannot be written any more go nowhere, as on a terminal that was closed."""
+    """Give up standard streams that cannot be written, as on a closed terminal."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -51,12 +51,12 @@ def tolerate(stream: TextIO) -> None:
 
 
 def json_line(value: object) -> str:
-    """Return a value as JSON on one line that every reader takes: without lone surrogates."""
+    """Return a value as JSON on one line, without lone surrogates."""
     return json.dumps(readable(value))
 
 
 def readable(value: object) -> object:
-    """Return a plain value in which all text has UTF-8."""
+    """Return a plain value in which all text can be encoded in UTF-8."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
@@ -67,10 +67,7 @@ def readable(value: object) -> object:
 
 
 def open_streams() -> None:
-    """Make ready for whatever is written, and whoever reads it.
-
-    What was closed before we began leads nowhere: else another file gets its number.
-    """
+    """Open standard streams that were closed, so that no other file gets their number."""
     for fd, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(fd)

@@ -31,7 +31,7 @@ EXAMPLES = (
     ('notyet tasks steer tk3 "Use the new API."', "stop what it does, and let it go on with this"),
     ("notyet tasks kill tk3", "end it; no gate is asked"),
     ("notyet tasks retry tk3", "deliver a result again that could not be delivered"),
-    ("notyet tasks dismiss tk3", "say that nobody needs that result"),
+    ("notyet tasks dismiss tk3", "drop a result that is not needed"),
     ("notyet tasks --all --json | jq '.[].outcome'", "for programs"),
 )
 NOTES = """\

@@ -25,7 +25,7 @@ _STATUS = {
     "blocked": ("failed", "red"),
     "halted": ("halted", "yellow"),
     "problem": ("broken", "yellow"),
-    "not_asked": ("not asked", "dim"),
+    "not_asked": ("not run", "dim"),
     "remembered": ("passed before", "green"),
     "unchanged": ("unchanged", "dim"),
 }
@@ -115,7 +115,7 @@ class Screen:
             self._failure = progress.turn.error or ""
 
     def _gating(self, _progress: Progress) -> None:
-        self._event("gates", self.paint("asking ...", "dim"))
+        self._event("gates", self.paint("running ...", "dim"))
 
     def _decided(self, progress: Progress) -> None:
         decision = progress.decision
@@ -131,7 +131,7 @@ class Screen:
 
     def _report(self, report: Report) -> str:
         word, colour = _STATUS[report.status]
-        word = f"{word}, only watching" if report.observed else word
+        word = f"{word}, only observed" if report.observed else word
         was_asked = report.answer is not None and not report.spared
         seconds = f" ({report.seconds:.1f}s)" if was_asked else ""
         return f"{visible(report.gate)} {self.paint(word, colour)}{seconds}"
@@ -165,7 +165,7 @@ def _ending(result: Result, decision: Decision | None) -> tuple[str, str]:
     if result.outcome == "skipped":
         return "done; nothing was checked", "green"
     if result.outcome == "observed":
-        return "done; the gates only watched", "green"
+        return "done; the gates only observed", "green"
     said = _noted(decision) if decision is not None else ""
     said = said or one_line(f"{result.outcome}: {result.stop_reason or ''}".rstrip(": "), 300)
     return said, "green" if result.outcome == "passed" else "yellow"

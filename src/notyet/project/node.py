@@ -67,7 +67,7 @@ def _is_check(script: object) -> bool:
 
 
 def _watches(words: list[str]) -> bool:
-    """Return True if a command goes on until somebody ends it."""
+    """Return True if a command does not end by itself."""
     known = set(words)
     is_short = "-w" in known and not _SHORT_WATCH.isdisjoint(known)
     # `--watch false` says the opposite.
@@ -76,7 +76,7 @@ def _watches(words: list[str]) -> bool:
 
 
 def _manager(folder: Folder) -> str:
-    """Return who runs the scripts: what the package says, or whose lock file is there."""
+    """Return the program that runs scripts, by the package or by its lock file."""
     said = at(folder.json(_FILE), "packageManager")
     name = said.partition("@")[0] if isinstance(said, str) else ""
     if name in _LOCKS:

@@ -55,7 +55,7 @@ _TARGETS = {
     "tests": ("test", "tests"),
 }
 _ALL = "check"
-_LONGEST = 1000  # characters of a line; nobody writes a longer one, and patterns take their time
+_LONGEST = 1000  # characters of a line; a pattern would take long on a longer one
 
 
 def proposals(folder: Folder) -> Iterator[Proposal]:

@@ -288,7 +288,7 @@ def test_breaking_off_leaves_what_somebody_else_made_of_the_file(shop, change):
     code, seen = converse(shop, ["init"], [b"y\n", change_it])
     assert code == 130
     assert [path.read_text()] == kept
-    assert f"note: somebody else changed {path} meanwhile; it is left as it is" in seen
+    assert f"note: {path} was changed meanwhile; it is left as it is" in seen
 
 
 def test_breaking_off_does_not_mind_that_the_file_is_gone_already(shop):
@@ -298,7 +298,7 @@ def test_breaking_off_does_not_mind_that_the_file_is_gone_already(shop):
 
     code, seen = converse(shop, ["init"], [b"y\n", remove])
     assert code == 130
-    assert "somebody else" not in seen
+    assert "changed meanwhile" not in seen
 
 
 def test_breaking_off_while_a_command_is_tried_ends_it_and_leaves_nothing(place):

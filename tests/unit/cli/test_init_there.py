@@ -79,7 +79,7 @@ def test_it_is_said_that_nobody_trusted_the_file_yet(place, capsys):
     (place / "Makefile").write_text("test:\n")
     path = place / "notyet.toml"
     path.write_text('[gates]\ntests = "make test"\n')
-    words = "nobody trusted it yet, so none of its gates is in force"
+    words = "it is not trusted yet, so none of its gates is in force"
     assert main(["init"]) == 1
     assert f"{words}; look at it, and put it into force with: notyet trust" in said(capsys)
     assert main(["trust", "--yes"]) == 0

@@ -35,7 +35,7 @@ def test_an_agent_is_sent_back_until_its_work_passes(run_here, tmp_path):
     assert words[1].endswith(": Make it ready.")
     assert words[2:6] == [
         "scripted Done!",
-        "gates asking ...",
+        "gates running ...",
         "gates ready failed (0.0s)",
         "notyet not yet: sent back 1/3: ready (exit 1)",
     ]

@@ -92,7 +92,7 @@ def test_lines_that_nobody_read_are_counted(monkeypatch):
         thread.join()
     assert seen[1:] == [
         *(f"line {n}\n" for n in range(5)),
-        "  ... 4 lines not shown: nobody was reading\n",
+        "  ... 4 lines not shown: the reader was too slow\n",
         "the last\n",
     ]
 
