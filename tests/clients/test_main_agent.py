@@ -92,7 +92,7 @@ def test_a_gate_that_always_blocks_gives_up_and_the_final_answer_is_delivered(cl
     assert client.outcomes() == ["blocked", "blocked", "blocked", "capped"]
     assert [stop.count for stop in client.stops()] == [1, 2, 3, 3]
     assert "the last" in client.WIRE.prompts(ran.model.asked()[3].news)[0]
-    assert client.tells_user(ran, "let go, capped: never still blocks; 3 of 3 send-backs used")
+    assert client.tells_user(ran, "NOT PASSED: never still blocks; 3 of 3 send-backs used")
 
 
 @pytest.mark.rule("B1")
@@ -113,7 +113,7 @@ def test_an_agent_that_fails_three_times_alike_and_changes_nothing_is_let_go_ear
     ran = client.run([Say("a"), Say("b"), Say("c")])
     assert (ran.code, ran.text) == (0, "c")
     assert client.outcomes() == ["blocked", "blocked", "stuck"]
-    assert client.tells_user(ran, "never failed 3 times alike, and no file changed")
+    assert client.tells_user(ran, "never failed 3 times with no file changed")
 
 
 @pytest.mark.rule("B14")
@@ -123,7 +123,7 @@ def test_an_agent_that_says_it_is_blocked_hands_the_matter_to_its_user(client):
     ran = client.run([Say("Done!"), Say("BLOCKED: the registry needs a password.")])
     assert ran.text == "BLOCKED: the registry needs a password."
     assert client.outcomes() == ["blocked", "handed_back"]
-    assert client.tells_user(ran, "let go: the agent says it needs you")
+    assert client.tells_user(ran, "NOT PASSED: the agent says it needs you")
 
 
 @pytest.mark.rule("N5")

@@ -68,7 +68,7 @@ def test_a_machine_that_is_not_known_is_its_users_matter_and_not_the_agents(warm
     decision = run_sync(Engine(gates))
     assert decision.outcome == "blocked"
     prompt = decision.verdict.prompt
-    assert "the host key of box is not known here). Only your user can mend that." in prompt
+    assert "the host key of box is not known here). Only your user can fix that." in prompt
     assert "BLOCKED:" in prompt
     assert "ssh box" not in prompt
     assert note(decision).count("connect once with: ssh box") == 1

@@ -71,7 +71,7 @@ _WAY_OUT = (
     "with BLOCKED: and say what you need."
 )
 _LAST = (
-    "This is the last send-back: after your next stop you are let go, and your user is told "
+    "This is the last send-back: after your next stop you may finish, and your user is told "
     "what still fails."
 )
 _SAME = "It is the same failure as last time, and no file has changed since."

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 # Causes of a skipped stop that the user should know of; the others are quiet.
 _UNMEANT = frozenset({"ledger", "no-session", "duplicate"})
-UNCHECKED = "let go unchecked"
+UNCHECKED = "NOT CHECKED"
 
 
 def note(decision: Decision) -> str:
@@ -35,9 +35,9 @@ def _note(decision: Decision) -> str:
     if outcome == "passed" and _failed_lightly(decision):
         return f"notyet: passed{_failed_lightly(decision)}"
     if outcome in {"capped", "stuck"}:
-        return f"notyet: let go, {outcome}: {decision.why}{_also_broken(decision)}"
+        return f"notyet: NOT PASSED: {decision.why}{_also_broken(decision)}"
     if outcome == "handed_back":
-        return f"notyet: let go: the agent says it needs you{_also_broken(decision)}"
+        return f"notyet: NOT PASSED: the agent says it needs you{_also_broken(decision)}"
     if outcome == "halted":
         broken = _also_broken(decision)
         return f"notyet: ended by a gate{broken}" if broken else ""

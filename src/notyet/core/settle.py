@@ -187,8 +187,8 @@ def _counted(gate: Gate, problem: Problem, report: Report) -> Block | Problem:
         return problem
     # What only a person should do, such as to vouch for a host key, the user is told.
     needs_user = report.exit in _NOT_RUN and bool(report.tell_user)
-    then = "Only your user can mend that." if needs_user else "Mend that first."
-    return Block(f"The gate {gate.name} could not be asked ({problem}). {then}")
+    then = "Only your user can fix that." if needs_user else "Fix that first."
+    return Block(f"The gate {gate.name} could not run ({problem}). {then}")
 
 
 def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
@@ -236,7 +236,7 @@ def _verdict(
         return _ALLOW, "capped", f"{names} still blocks; {_used(plan)}"
     repeats = _repeats(plan, repeat_key)
     if repeat_key and repeats >= plan.limits.stuck_after:
-        return _ALLOW, "stuck", f"{names} failed {repeats} times alike, and no file changed"
+        return _ALLOW, "stuck", f"{names} failed {repeats} times with no file changed"
     verdict = _sent_back(plan, tally.blocks, reports, repeats=repeats, extend=tally.extend)
     return verdict, "blocked", names
 

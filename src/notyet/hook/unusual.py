@@ -72,7 +72,7 @@ def allow_other_event(hook: Hook, payload: Mapping[str, Any]) -> Reply:
 
 def give_up(hook: Hook) -> Reply:
     """Allow the stop because the host waits no longer."""
-    said = f"no answer within the {hook.patience():g} s that the host waits; let go unchecked"
+    said = f"no answer within the {hook.patience():g} s that the host waits; NOT CHECKED"
     try:
         # A stop that was begun in the ledger is recorded there as cancelled.
         if hook.call.ledger is None or not hook.call.ledger.newest:

@@ -37,9 +37,9 @@ def test_codex_takes_every_answer_of_a_turn(codex):
 
 
 LET_GO = {
-    "capped": ("1", "Again.", "let go, capped: never still blocks; 1 of 1 send-backs used"),
-    "stuck": ("3", "Again.", "never failed 2 times alike, and no file changed"),
-    "handed_back": ("3", "BLOCKED: no key.", "let go: the agent says it needs you"),
+    "capped": ("1", "Again.", "NOT PASSED: never still blocks; 1 of 1 send-backs used"),
+    "stuck": ("3", "Again.", "never failed 2 times with no file changed"),
+    "handed_back": ("3", "BLOCKED: no key.", "NOT PASSED: the agent says it needs you"),
 }
 
 

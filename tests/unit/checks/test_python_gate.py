@@ -92,7 +92,7 @@ def test_a_function_that_cannot_be_called_is_a_problem_and_no_block(tmp_path, co
     reply = ask(payload("claude", project_with(tmp_path, code, target)))
     assert [recorded for recorded, _ in stops()] == ["failed_open"]
     assert words in said()[1]
-    assert "let go unchecked" in reply.stdout
+    assert "NOT CHECKED" in reply.stdout
 
 
 def test_a_function_of_a_class_in_a_package_is_found(tmp_path):

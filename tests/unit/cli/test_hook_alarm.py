@@ -238,7 +238,7 @@ def hangs(*_, **__):
     time.sleep(50)
 load.load = hangs"""
     done = run_changed_hook(payload("claude", project), change, "--host", "claude")
-    said = b"notyet: no answer within the 600 s that the host waits; let go unchecked\n"
+    said = b"notyet: no answer within the 600 s that the host waits; NOT CHECKED\n"
     assert done.stderr == said
     assert stops() == [("skipped", "deadline")]
 

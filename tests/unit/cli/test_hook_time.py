@@ -157,7 +157,7 @@ load.load = hangs"""
     done = run_changed_hook(payload("claude", project), change, "--timeout", "30")
     assert_allows("claude", done.returncode, done.stdout)
     assert b"no answer within the 30 s that the host waits" in done.stderr
-    assert "let go unchecked" in json.loads(done.stdout)["systemMessage"]
+    assert "NOT CHECKED" in json.loads(done.stdout)["systemMessage"]
     assert stops() == [("skipped", "deadline")]
 
 

@@ -87,7 +87,7 @@ CASES = {
         (
             command("tests"),
             Block(
-                "The gate tests could not be asked (cannot_start: no such file). Mend that first."
+                "The gate tests could not run (cannot_start: no such file). Fix that first."
             ),
             Report(
                 gate="tests",

@@ -57,25 +57,25 @@ def decided(outcome, why="", *reports, **fields):
         ),
         (
             decided("skipped", "ledger", warnings=("ledger /l: busy (nothing was asked)",)),
-            "notyet: let go unchecked: ledger /l: busy (nothing was asked)",
+            "notyet: NOT CHECKED: ledger /l: busy (nothing was asked)",
         ),
-        (decided("skipped", "duplicate"), "notyet: let go unchecked: duplicate"),
+        (decided("skipped", "duplicate"), "notyet: NOT CHECKED: duplicate"),
         (
             decided("skipped", "no-session", warnings=("no session_id",)),
-            "notyet: let go unchecked: no session_id",
+            "notyet: NOT CHECKED: no session_id",
         ),
         (
             decided("capped", "tests still blocks", BROKEN),
-            "notyet: let go, capped: tests still blocks; broken: g",
+            "notyet: NOT PASSED: tests still blocks; broken: g",
         ),
-        (decided("capped", "tests still blocks"), "notyet: let go, capped: tests still blocks"),
-        (decided("stuck", "no file changed"), "notyet: let go, stuck: no file changed"),
-        (decided("handed_back"), "notyet: let go: the agent says it needs you"),
+        (decided("capped", "tests still blocks"), "notyet: NOT PASSED: tests still blocks"),
+        (decided("stuck", "no file changed"), "notyet: NOT PASSED: no file changed"),
+        (decided("handed_back"), "notyet: NOT PASSED: the agent says it needs you"),
         (
             decided("failed_open", "g", Report(gate="g", answer=Problem("timeout", "no answer"))),
-            "notyet: let go unchecked: g: timeout: no answer",
+            "notyet: NOT CHECKED: g: timeout: no answer",
         ),
-        (decided("failed_open", "x gave no answer"), "notyet: let go unchecked: x gave no answer"),
+        (decided("failed_open", "x gave no answer"), "notyet: NOT CHECKED: x gave no answer"),
         (decided("observed", "g would have blocked"), ""),
         (decided("skipped", "background"), ""),
         (
@@ -97,7 +97,7 @@ def test_a_block_that_could_not_be_counted_is_not_hidden_by_a_broken_gate():
     blocked = Report(gate="a", answer=Block("x"))
     broken = Report(gate="b", answer=Problem("crashed", "boom"))
     decision = decided("failed_open", "a blocked, but the ledger failed", blocked, broken)
-    line = "notyet: let go unchecked: a blocked, but the ledger failed; broken: b"
+    line = "notyet: NOT CHECKED: a blocked, but the ledger failed; broken: b"
     assert note(decision) == line
 
 

@@ -60,7 +60,7 @@ def test_a_broken_gate_blocks_only_if_it_says_so_and_is_warned_about_once():
     strict = [gate("a", if_broken="block")]
     decision = settled({"a": BROKEN}, gates=strict)
     assert decision.outcome == "blocked"
-    assert "a could not be asked (crashed: ValueError: x)" in decision.verdict.prompt
+    assert "a could not run (crashed: ValueError: x)" in decision.verdict.prompt
     assert decision.warnings == ("gate a crashed: ValueError: x (if_broken = block)",)
     assert settled({"a": BROKEN}).warnings == ("gate a crashed: ValueError: x (if_broken = allow)",)
 
@@ -69,16 +69,16 @@ def test_a_broken_gate_blocks_only_if_it_says_so_and_is_warned_about_once():
 @pytest.mark.parametrize(
     ("how", "advice", "then"),
     [
-        ("not started", "connect once with: ssh box", "Only your user can mend that."),
-        ("not started", "", "Mend that first."),
-        ("exit 0", "what a hook says", "Mend that first."),
+        ("not started", "connect once with: ssh box", "Only your user can fix that."),
+        ("not started", "", "Fix that first."),
+        ("exit 0", "what a hook says", "Fix that first."),
     ],
 )
 def test_what_only_a_person_can_mend_the_agent_is_not_asked_to(how, advice, then):
     planned = plan(stop(), (gate("a", if_broken="block"),), History(turn=1), Limits())
     problem = Problem("cannot_start", "the host key of box is not known here")
     report = Report(gate="a", answer=problem, exit=how, tell_user=advice)
-    told = f"The gate a could not be asked ({problem}). {then}"
+    told = f"The gate a could not run ({problem}). {then}"
     assert settle(planned, [report]).verdict.prompt == told
 
 
@@ -183,7 +183,7 @@ def test_the_third_equal_failure_on_the_same_tree_is_stuck():
     )
     assert [each.outcome for each in (first, again, third)] == ["blocked", "blocked", "stuck"]
     assert third.verdict == Allow()
-    assert third.why == "a failed 3 times alike, and no file changed"
+    assert third.why == "a failed 3 times with no file changed"
 
 
 @pytest.mark.rule("B6")
