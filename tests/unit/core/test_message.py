@@ -86,9 +86,7 @@ CASES = {
     "main-broken": held(
         (
             command("tests"),
-            Block(
-                "The gate tests could not run (cannot_start: no such file). Fix that first."
-            ),
+            Block("The gate tests could not run (cannot_start: no such file). Fix that first."),
             Report(
                 gate="tests",
                 answer=Problem("cannot_start", "no such file"),
