@@ -622,7 +622,7 @@ def test_a_place_that_nobody_knows_is_asked_about(place, cwd):
 def test_the_files_of_a_gate_are_named_once(place):
     gate = place.gates[0]
     (only,) = files_of(gate, stop(cwd=str(place.project)))
-    assert (only.scope.folder, only.scope.paths, only.machine) == (str(place.project), (), None)
+    assert (only.folder, only.paths) == (str(place.project), ())
     inside = place.project / "src"
     inside.mkdir()
     assert files_of(gate, stop(cwd=str(inside))) == (only,)

@@ -6,6 +6,7 @@ from time import monotonic
 
 from notyet import light
 from notyet.core.record import Record
+from notyet.git.index import LIST, Listing, blake2b, exact, led_into
 from notyet.git.place import Place, refuse_what_hides, top_of
 from notyet.git.run import (
     IGNORED,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from notyet.git.content import Contents
-    from notyet.git.index import Entries
     from notyet.git.place import Settings
 
 STATUS = (
@@ -52,8 +52,7 @@ class OneLook:
         self._status = Output(_MOST_STATUS)
         self._begun: dict[str, bytes] = {}  # where somebody works who wants to know
         self._commands: list[Command] = []
-        self._index: Entries | None = None
-        self._unread = ""  # why it cannot be told what is in it
+        self._index: Listing | None = None
         self._ignored: dict[str, Command] = {}
         self._known = ""
 
@@ -68,25 +67,9 @@ class OneLook:
         # Narrowed, a commit that leaves these files alone is no change.
         branch = () if self._paths else ("--branch",)
         yield self._command(("status", *STATUS, *branch), self._status.take)
-        if self._paths or not self._place.index:
-            yield self._list()
-
-    def read_index(self, ends: float) -> Iterator[Command]:
-        """Read the index, unless git lists it; yield what has git do so where we cannot."""
-        if self._index is None:
-            from notyet.git.index import read_index
-
-            try:
-                self._index = read_index(self._place.index, self._begun, ends)
-            except Unknown as unknown:  # which says nothing of other repositories
-                self._unread = unknown.reason
-                return
-            if self._index is None:
-                yield self._list()
+        yield self._list()
 
     def _list(self) -> Command:
-        from notyet.git.index import LIST, Listing, exact
-
         self._index = listing = Listing(self._begun)
         more = exact(self._folder, self._paths, self._place.top)
         return self._command(LIST, listing.take_chunk, more)
@@ -121,15 +104,13 @@ class OneLook:
         return self._known
 
     def _taken(self, read: Callable[[], Contents]) -> str:
-        from notyet.git.index import blake2b
-
         for command in self._commands:
             if command.code != 0:
                 raise Unknown(_why(command))
-        if self._unread or self._place.unknown:
-            raise Unknown(self._unread or self._place.unknown)
+        if self._place.unknown:
+            raise Unknown(self._place.unknown)
         index = self._index
-        assert index is not None  # it is read, or listed
+        assert index is not None  # it was begun
         entries, changed = _read_status(bytes(self._status))
         others = self._led_into() if self._paths else []
         is_new = entries.startswith(_NEW) or b"\0" + _NEW in entries
@@ -149,8 +130,6 @@ class OneLook:
         return seen.hexdigest()
 
     def _led_into(self) -> list[bytes]:
-        from notyet.git.index import led_into
-
         return [*led_into(self._folder, self._paths, self._place.top)]
 
 
@@ -176,7 +155,7 @@ def _read_status(status: bytes) -> tuple[bytes, list[bytes]]:
 
 # What the files look like now: one fingerprint for HEAD, index, worktree and untracked content.
 #
-# `git status` tells what differs from the index, and what differs is read; the index is read too,
+# `git status` tells what differs from the index, and what differs is read; the index is listed too,
 # and so is what git was told to overlook. A repository can name commands that git runs when it
 # looks; none of them may run here (see `git`). What we cannot switch off makes the files unknown,
 # and inside other repositories git is not run at all.
@@ -307,8 +286,6 @@ class Looking:
         runs.start([command for settings in self._unclear for command in settings.commands])
 
     def _finish(self, runs: Runs) -> None:
-        for look in self._looks.values():
-            runs.start(look.read_index(self._ends))
         runs.finish()
         for settings in self._unclear:
             settings.heed()

@@ -57,7 +57,6 @@ _PIECE = 64 * 1024
 # In a config, these can be written in no other way. Then git is asked what it means.
 _TELLING = (b"filter", b"include", b"worktree")
 _TELLING_EXCLUDES = (b"excludesfile", b"include")
-_TELLING_FORMAT = (b"objectformat",)
 _OF_ALL_USERS = "/etc/gitconfig"
 _READ = light.O_RDONLY | light.O_CLOEXEC | light.O_NONBLOCK  # a pipe does not make us wait
 
@@ -73,8 +72,6 @@ class Place:
         folders = [*dict.fromkeys((common, kept))]
         config = _read_all(folders, ("config", "config.worktree"))
         self.said = config + _read_all(folders, ("info/exclude", "info/attributes"))
-        # Where git keeps its index; empty if that may have another form than the usual one.
-        self.index = "" if _tells(config, _TELLING_FORMAT) else light.join(kept, "index")
         is_plain = not _tells(config, _TELLING)
         self.is_plain = is_plain and ":" not in light.dirname(root)
         users, ignore = of_the_user()

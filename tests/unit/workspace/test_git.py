@@ -53,10 +53,10 @@ def runs(tmp_path, replace_git):
     return told
 
 
-def test_one_look_is_one_git_process(git_project, runs):
+def test_one_look_is_two_git_processes(git_project, runs):
     edit(Path(git_project))
     assert fingerprint(git_project)
-    assert runs() == ["status"]
+    assert runs() == ["ls-files", "status"]
 
 
 def test_one_at_some_files_is_two(git_project, runs):
@@ -70,7 +70,7 @@ def test_the_same_scope_is_looked_at_once(git_project, runs):
         Scope(git_project, ("file.txt", "a")),
     ]
     assert all(fingerprints(scopes))
-    assert runs() == ["ls-files", "status", "status"]
+    assert runs() == ["ls-files", "ls-files", "status", "status"]
 
 
 def test_where_there_is_no_repository_git_is_not_run(tmp_path, runs):
@@ -82,7 +82,7 @@ def test_a_linked_worktree_takes_no_more(git_project, tmp_path, runs):
     git(git_project, "worktree", "add", "--quiet", str(tmp_path / "second"))
     runs()
     before = [fingerprint(str(tmp_path / "second")), fingerprint(git_project)]
-    assert runs() == ["status", "status"]
+    assert runs() == ["ls-files", "ls-files", "status", "status"]
     edit(tmp_path / "second")
     after = [fingerprint(str(tmp_path / "second")), fingerprint(git_project)]
     assert "" not in before
@@ -102,7 +102,7 @@ def test_a_repository_that_may_name_commands_is_asked_first(git_project, runs, t
     configured(*told)(git_project)
     runs()
     assert fingerprint(git_project)
-    assert runs() == ["config", "rev-parse", "status"]
+    assert runs() == ["config", "ls-files", "rev-parse", "status"]
 
 
 def test_what_is_excluded_or_has_attributes_names_no_command(git_project, runs):
@@ -111,14 +111,14 @@ def test_what_is_excluded_or_has_attributes_names_no_command(git_project, runs):
         file.parent.mkdir(exist_ok=True)
         file.write_text("# filter, include, worktree\n")
     assert fingerprint(git_project)
-    assert runs() == ["status"]
+    assert runs() == ["ls-files", "status"]
 
 
 @pytest.mark.parametrize("told", ["[core]\nexcludesfile = x\n", "[include]\npath = nowhere\n"])
 def test_settings_of_the_user_that_may_name_what_is_ignored_take_one_more(git_project, runs, told):
     (Path.home() / ".gitconfig").write_text(told)
     assert fingerprint(git_project)
-    assert runs() == ["config", "status"]
+    assert runs() == ["config", "ls-files", "status"]
 
 
 def test_only_a_folder_in_which_git_knows_no_file_takes_one_more(git_project, runs):
@@ -128,9 +128,9 @@ def test_only_a_folder_in_which_git_knows_no_file_takes_one_more(git_project, ru
     git(git_project, "add", "known")
     runs()
     assert all(fingerprints([Scope(f"{git_project}/known"), Scope(git_project)]))
-    assert runs() == ["status"]
+    assert runs() == ["ls-files", "status"]
     assert all(fingerprints([Scope(f"{git_project}/new"), Scope(git_project)]))
-    assert runs() == ["check-ignore", "status"]
+    assert runs() == ["check-ignore", "ls-files", "status"]
 
 
 def test_more_scopes_than_run_at_once_are_all_told(git_project, monkeypatch):
