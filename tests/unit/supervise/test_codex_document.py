@@ -223,7 +223,7 @@ def test_a_file_of_the_user_that_codex_would_drop_whole_keeps_its_good_hooks_her
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        ({"type": "command", "command": "  "}, "command` is blank"),
+        ({"type": "command", "command": "  "}, "command` must not be blank"),
         ({"type": "prompt", "prompt": "Is it done?"}, "a hook of type 'prompt' is not run"),
         ({"type": "agent", "prompt": "Is it done?"}, "a hook of type 'agent' is not run"),
         ({"type": "command", "command": "touch watched; echo No. >&2; exit 2", "async": True}, ""),
