@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show what changes, write it, and offer the gates that are in force here."""
+    """Show what changes, write it, and offer to trust the gates of this project."""
     host = settings_of(args.host)
     seconds = _TIMEOUT
     if args.timeout is not None:
@@ -107,7 +107,7 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
             f"installed for {host.title}: {', '.join(host.events)}",
             file=place.path,
             command=wanted[0].command,
-            timeout=f"{seconds} s at a stop, {min(seconds, START_TIMEOUT)} s at a start",
+            timeout=_timeouts(host, seconds),
         )
         screen.tell_trust(f"{host.title}'s trust follows its hooks")
     screen.note(start.note)
@@ -125,8 +125,13 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
     return 0 if is_gated and outcome != "declined" else 1
 
 
+def _timeouts(host: Settings, seconds: int) -> str:
+    starts = f", {min(seconds, START_TIMEOUT)} s at a start" if host.host.starts else ""
+    return f"{seconds} s at a stop{starts}"
+
+
 def _note_dropped(screen: Screen, host: Settings, place: Place) -> None:
-    """Say which matchers of ours are replaced by entries for every agent."""
+    """Print which matchers of ours are replaced by entries for every agent."""
     for one in host.found_in([place])[0]:
         if one.event in host.events and one.is_hook and one.is_restricted:
             screen.note(
@@ -147,7 +152,7 @@ def _lay(start: Start) -> None:
 
 
 def _look_around(screen: Screen, host: Settings, place: Place) -> None:
-    """Say where else notyet is registered, and which files the host cannot read."""
+    """Print where else notyet is registered, and which files the host cannot read."""
     found, mistakes = host.found(os.getcwd(), os.environ)
     screen.note_mixed(one for one in found if one.place.is_same_file(place))
     others = {one.place.path: one for one in found if not one.place.is_same_file(place)}
@@ -160,7 +165,7 @@ def _look_around(screen: Screen, host: Settings, place: Place) -> None:
 
 
 def _approval(host: Settings, place: Place, wanted: tuple[Entry, ...]) -> Change:
-    """Return what makes a host that trusts hooks trust ours. Raises CannotInstall."""
+    """Return the change that makes a host trust our hooks. Raises CannotInstall."""
     after = to_install(host, place, wanted).after or b""
     change = host.approval(place, after.decode(), os.environ)
     if change is None:
@@ -176,7 +181,7 @@ def _is_approved(host: Settings, place: Place, wanted: tuple[Entry, ...]) -> boo
 
 
 def _approve(screen: Screen, host: Settings, place: Place, wanted: tuple[Entry, ...]) -> Outcome:
-    """Write the host's own trust in our entries, after saying what that means."""
+    """Make the host trust our entries, after printing what that means."""
 
     def plan() -> Change:
         return _approval(host, place, wanted)
@@ -193,7 +198,7 @@ def _approve(screen: Screen, host: Settings, place: Place, wanted: tuple[Entry, 
 
 
 def _offer_gates(screen: Screen, args: argparse.Namespace) -> bool:
-    """Show the gates in force here, and trust them if a person says so."""
+    """Show the gates of this project, and trust them if the user agrees."""
     environ = os.environ
     files = files_to_trust(".", [], environ)
     if files:
@@ -226,7 +231,7 @@ def add_options(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def guarded(command: str, args: argparse.Namespace, work: Callable[[Screen], int]) -> int:
-    """Do what a person asked for; say in one sentence why, where it cannot be done."""
+    """Run a command for a person; print one sentence if it cannot be done."""
     why = "" if args.dry_run else why_refused()
     if why:
         return refuse(command, why)
@@ -246,7 +251,7 @@ def _nothing() -> None:
 
 
 class Screen:
-    """Talks to a person about changes, in many words on a terminal and in few elsewhere."""
+    """Show changes to a person and ask; in few words if no person looks."""
 
     def __init__(self, command: str, args: argparse.Namespace) -> None:
         self.command = command

@@ -1,9 +1,9 @@
-"""The pack: what a hook imports, compiled for one Python into one file, which `packed` reads.
+"""Write the pack: the modules that a hook imports, compiled for one Python into one file.
 
 A hook spends most of its time on finding, reading and unmarshalling modules. The pack holds them
-in groups, each as one list in the order in which they can be run, and without what running does
-not need: docstrings, annotations of functions, what is for type checkers, and the lines that only
-tracebacks tell of (a hook shows none).
+in groups, each as one list in the order in which they can be run, without what running does not
+need: docstrings, annotations of functions, code for type checkers, and line numbers.
+`hosts/packed.py` reads it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from importlib.machinery import ExtensionFileLoader
 from importlib.util import MAGIC_NUMBER, find_spec
 from types import CodeType, MappingProxyType
 
-from notyet.packed import are_unchanged
+from notyet.hosts.packed import are_unchanged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from notyet.packed import Item, Span
+    from notyet.hosts.packed import Item, Span
 
-# The groups, and the modules for whose sake each is there. What these import when they are
-# imported belongs to them too, if no group before has it; what they import later does not.
+# The groups and their modules. What these import at the top belongs to the group too, if no group
+# before has it; what they import inside functions does not.
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         # Of every event.
@@ -68,13 +68,13 @@ LIBRARIES = ("_blake2", "_ctypes", "_json", "_sqlite3", "select")
 SIGN = b"notyet 1 %b %d %d "  # for which Python, and the file's own size and time
 HEAD = 64  # bytes: the sign, and the length of the first block, which follows
 _PACKAGE = "notyet"
-_LOADER = "notyet.packed"
+_LOADER = "notyet.hosts.packed"
 # Record reads annotations of classes, which are texts as in the source.
 _FLAGS = __future__.annotations.compiler_flag
 
 
 class Package:
-    """The package's source, in the folder `root`, of which each file is read once."""
+    """The source of the package in the folder `root`; each file is read once."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -108,7 +108,7 @@ class Package:
         return head.ljust(HEAD) + first + rest
 
     def _ordered(self, name: str, seen: set[str]) -> Iterator[str]:
-        """Yield a module behind all that it imports; nothing for a name that is no module."""
+        """Yield a module after all that it imports; nothing for a name that is not a module."""
         if name in seen or not self._source(name):
             return
         seen.add(name)
@@ -118,7 +118,7 @@ class Package:
         yield name
 
     def _tree(self, name: str) -> ast.Module:
-        """Return a module as far as running it needs it."""
+        """Return the syntax tree of a module, without what running does not need."""
         if name not in self._read:
             with open(self._source(name), "rb") as file:
                 found = os.fstat(file.fileno())  # before: if it changes now, it is not as packed
@@ -143,7 +143,7 @@ class Package:
 
 
 def is_current(path: str) -> bool:
-    """Tell whether a pack is for this Python, whole, and of the sources as they are now."""
+    """Return True if a pack is for this Python, complete, and of the sources as they are now."""
     try:
         with open(path, "rb", opener=_not_blocking) as file:
             found = os.fstat(file.fileno())
@@ -161,7 +161,7 @@ def is_current(path: str) -> bool:
 
 
 def _libraries() -> dict[str, str]:
-    """Return the files of those of Python's own modules that are libraries here."""
+    """Return the files of those of Python's own modules that are shared libraries here."""
     found = {name: find_spec(name) for name in LIBRARIES}
     return {
         name: spec.origin
@@ -171,7 +171,7 @@ def _libraries() -> dict[str, str]:
 
 
 def _not_blocking(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # else a pipe in its place would be waited for
+    return os.open(path, flags | os.O_NONBLOCK)  # a pipe in its place must not block
 
 
 def _without_lines(code: CodeType) -> CodeType:
@@ -181,15 +181,15 @@ def _without_lines(code: CodeType) -> CodeType:
 
 
 def _dumped(value: Any) -> bytes:
-    """Marshal what was marshalled before: then only what occurs twice is marked as shared."""
+    """Marshal twice: then only what occurs twice is marked as shared."""
     return marshal.dumps(marshal.loads(marshal.dumps(value)))  # noqa: S302  # our own
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """Yield the names of modules that are imported along with one; some may be no modules."""
+    """Yield the names that a module imports at the top; some may not be modules."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            continue  # which is run later
+            continue  # runs later
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -200,7 +200,7 @@ def _imported(tree: ast.AST) -> Iterator[str]:
 
 
 class _Lean(ast.NodeTransformer):
-    """Takes out of a module what nobody needs who runs it; `source` finds those of ours."""
+    """Remove from a module what running does not need; `source` finds modules of ours."""
 
     def __init__(self, source: Callable[[str], str]) -> None:
         self._source = source

@@ -55,7 +55,9 @@ def package(tmp_path, monkeypatch):
     """Make a package of these modules, of which one group consists."""
 
     def make(files, roots=("notyet.a",)):
-        for name, content in ({"notyet/__init__.py": "", "notyet/packed.py": ""} | files).items():
+        for name, content in (
+            {"notyet/__init__.py": "", "notyet/hosts/packed.py": ""} | files
+        ).items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from notyet import packed
+from notyet.hosts import packed
 
 
 class World:

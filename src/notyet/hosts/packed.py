@@ -1,10 +1,9 @@
-"""Modules of the hook's path out of one file, the pack, instead of one file for each.
+"""Import the modules of the hook's path from one file, the pack, instead of one file each.
 
-`notyet install` makes the pack (`install/packing.py`), and the launcher runs this module out of
-it. A group of modules is taken as soon as one of them is imported, if every source file is still
-what it was when it was packed. Else, and for everything that is in no group, the usual import
-finds the source: nobody who imports a module sees the difference.
-The pack also says where those of Python's own modules lie that are libraries of their own.
+`notyet install` writes the pack (`hosts/pack.py`), and the launcher runs this module out of it. The
+first import of a module loads its whole group, if every source file is still what it was when it
+was packed. Otherwise, and for modules in no group, the ordinary import finds the source.
+The pack also has the paths of those of Python's own modules that are shared libraries.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _Module = type(sys)
 
 
 class Pack:
-    """Finds modules in the pack, and has them made from it."""
+    """The finder and loader of the modules in a pack."""
 
     def __init__(
         self,
@@ -45,11 +44,11 @@ class Pack:
         self._libraries = libraries  # the files of Python's own modules, by their names
 
     def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
-        """Run the group of a module; None where the usual import is to find it."""
+        """Run the group of a module; None: the ordinary import finds it."""
         span = self._spans.get(name)
         if span is None:
             return self._library(name)
-        # Once, whatever comes of it: what is not run from here is imported in the usual way.
+        # Only once: if it fails, the ordinary import finds the modules.
         self._spans = {name: other for name, other in self._spans.items() if other != span}
         items = self._read(span)
         if items is None or not run(items, self) or name not in sys.modules:
@@ -57,7 +56,7 @@ class Pack:
         return sys.modules[name].__spec__
 
     def _library(self, name: str) -> ModuleSpec | None:
-        """Return where a library lies, if this very Python would find it there too."""
+        """Return the spec of a shared library, if this Python would find it there too."""
         file = self._libraries.get(name, "")
         if file.rpartition("/")[0] not in sys.path or not _is_there(file):
             return None
@@ -66,14 +65,14 @@ class Pack:
         return ModuleSpec(name, ExtensionFileLoader(name, file), origin=file)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return a module that was run already."""
+        """Return a module that was already run."""
         return sys.modules[spec.name]
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing more with it."""
+        """Do nothing: the module was already run."""
 
     def _read(self, span: Span) -> Sequence[Item] | None:
-        """Return a group; None where the pack is gone, or is another one by now."""
+        """Return a group; None if the pack is gone or was replaced."""
         try:
             descriptor = open(self._path, O_RDONLY | O_NONBLOCK)
             try:
@@ -95,7 +94,7 @@ def begin(
     spans: Mapping[str, Span],
     libraries: Mapping[str, str],
 ) -> None:
-    """Run the first group of the pack, and find other modules in it from now on."""
+    """Run the first group of the pack, and import further modules from it."""
     pack = Pack(path, sign_of(found), spans, libraries)
     sys.meta_path.insert(0, pack)
     run(items, pack)
@@ -110,12 +109,12 @@ def _is_there(file: str) -> bool:
 
 
 def sign_of(found: Any) -> tuple[int, ...]:
-    """Return what tells a file from another one that took its place."""
+    """Return what identifies a file, apart from one that replaced it."""
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def run(items: Sequence[Item], loader: Any) -> bool:
-    """Run modules in their order, but those that are there; tell if all are what was packed."""
+    """Run modules in their order, except loaded ones; return True if all are as packed."""
     if not are_unchanged(items):
         return False
     modules = sys.modules
@@ -130,7 +129,7 @@ def run(items: Sequence[Item], loader: Any) -> bool:
         space["__file__"] = file
         space["__package__"] = name if is_package else parent
         spec = ModuleSpec(name, loader, origin=file, is_package=is_package)
-        # Asked at every import of the module: without an answer, Python makes an error each time.
+        # Read at every import of the module: without it, Python raises an error each time.
         spec._initializing = False  # type: ignore[attr-defined]  # noqa: SLF001
         space["__spec__"] = spec
         if is_package:
@@ -139,16 +138,16 @@ def run(items: Sequence[Item], loader: Any) -> bool:
             exec(code, space)  # noqa: S102  # our own, as the launcher is
         except BaseException as error:
             del modules[name]
-            if isinstance(error, Exception):  # whoever imports it in the usual way will meet it
+            if isinstance(error, Exception):  # the ordinary import will raise it again
                 return False
-            raise  # as when the host's time is up
+            raise  # such as a timeout
         if parent:
             setattr(modules[parent], own, module)
     return True
 
 
 def are_unchanged(items: Sequence[Item]) -> bool:
-    """Tell whether every source file is still what was packed, as Python tells for its own."""
+    """Return True if every source file has the time and size that it had when it was packed."""
     try:
         for _, _, file, time, size, _ in items:
             found = stat(file)
