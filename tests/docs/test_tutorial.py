@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tutorial.md"
 # The clone's own `bin/notyet` is run. Whoever runs the tests may be an agent, who may not trust.
 PYTHON = """\
-#!{python} -IS
+#!{python} -I
 import sys
 if sys.argv[1] == "-c":
     exec(sys.argv[2])

@@ -79,6 +79,7 @@ def write_schema(folder: str, name: str = "notyet") -> str:
     place = os.path.join(folder, _FOLDER)
     if os.path.islink(place):  # it may lead anywhere
         raise FileExistsError(17, "it is a link, which is not followed", place)
+    os.makedirs(place, exist_ok=True)
     path = os.path.join(place, _file(name))
     replace_file(path, text_of(name).encode())
     ignore = os.path.join(place, ".gitignore")
