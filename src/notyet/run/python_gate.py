@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_CHILD = os.path.join(_PACKAGE, "python_child.py")
+_CHILD = os.path.join(_PACKAGE, "run", "python_child.py")
 _VENV = ".venv/bin/python"
 # What the child needs of this package where it is not installed: values, and our own words. What
 # else a gate imports of it is taken from the package that is installed there.
@@ -19,7 +19,8 @@ _MODULES = (
     "__init__.py",
     "errors.py",
     "light.py",
-    "python_child.py",
+    "run/__init__.py",
+    "run/python_child.py",
     "hosts/__init__.py",
     "hosts/answers.py",
     "hosts/host.py",
@@ -44,10 +45,11 @@ installed = PathFinder.find_spec("notyet", sys.path[1:])
 
 import notyet.core
 import notyet.hosts
-from notyet.python_child import main
+import notyet.run
+from notyet.run.python_child import main
 
 for place in (installed and installed.submodule_search_locations) or ():
-    for package in (notyet, notyet.core, notyet.hosts):
+    for package in (notyet, notyet.core, notyet.hosts, notyet.run):
         package.__path__.append(os.path.join(place, *package.__name__.split(".")[1:]))
 
 sys.exit(main())

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from hook_runs import ask, new_project, payload, query, stops
-from notyet import python_child
+from notyet.run import python_child
 from notyet.run.python_gate import argv_for
 
 pytestmark = pytest.mark.rule("N4")

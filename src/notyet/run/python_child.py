@@ -2,7 +2,7 @@
 
 It runs in the project's own interpreter, which need not have notyet installed: it is given this
 copy of the package, and nothing else of our environment. On another machine the copy is a small
-archive, whose own main program imports this module (see `checks.python_gate`).
+archive, whose own main program imports this module (see `python_gate`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ async def _finished(awaitable: object) -> object:
 
 def _use_our_notyet() -> None:
     """Make `import notyet` mean this copy: another version may not understand our payload."""
-    home = os.path.dirname(os.path.abspath(__file__))
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     spec = importlib.util.spec_from_file_location(
         "notyet", os.path.join(home, "__init__.py"), submodule_search_locations=[home]
     )
