@@ -13,8 +13,16 @@ from notyet.hosts.launcher import launched, lay, own_folder, own_root
 from notyet.hosts.settings import Place, read_settings, settings_of
 
 GATES = "".join(f'[gates.{name}]\nrun = "true"\nwhen = "always"\n' for name in ("lint", "tests"))
-FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
-VERSIONS = {"claude": "2.1.325 (Claude Code)", "codex": "codex-cli 0.166.0"}
+FILES = {
+    "claude": ".claude/settings.json",
+    "codex": ".codex/hooks.json",
+    "gemini": ".gemini/settings.json",
+}
+VERSIONS = {
+    "claude": "2.1.325 (Claude Code)",
+    "codex": "codex-cli 0.166.0",
+    "gemini": "0.61.0",
+}
 
 
 class World:

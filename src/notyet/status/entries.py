@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -120,7 +121,10 @@ def restricts(host: Host, entry: Registration) -> bool:
         return False
     if not isinstance(matcher, str):
         return True
-    return not all(matches(host.name, matcher, name) for name in _ANY_AGENT)  # type: ignore[arg-type]  # a kind of pattern is named after its host
+    try:
+        return not all(matches(host.name, matcher, name) for name in _ANY_AGENT)  # type: ignore[arg-type]  # kinds of patterns are named after hosts
+    except (KeyError, re.error):  # a pattern that notyet cannot read
+        return True
 
 
 def _timeout(look: Look, entry: Registration) -> Iterator[Fault]:

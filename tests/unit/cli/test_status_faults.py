@@ -74,8 +74,11 @@ def twice(world):
     world.change(lambda value: value["hooks"]["Stop"].extend(value["hooks"]["Stop"]))
 
 
-def restricted(world):
-    world.change(lambda value: value["hooks"]["SubagentStop"][0].update(matcher="reviewer"))
+def matcher(pattern):
+    def plant(world):
+        world.change(lambda value: value["hooks"]["SubagentStop"][0].update(matcher=pattern))
+
+    return plant
 
 
 def half_a_file(world):
@@ -199,7 +202,8 @@ PLANTED = [
     ("entry-changed", CLAUDE, changed("SessionStart", **BAD_SHELL)),
     ("entry-changed", BOTH, misspelt),
     ("entry-changed", BOTH, of_another_host),
-    ("matcher-restricts", BOTH, restricted),
+    ("matcher-restricts", BOTH, matcher("reviewer")),
+    ("matcher-restricts", BOTH, matcher("(a")),
     ("timeout-too-short", BOTH, changed("Stop", timeout=1799)),
     ("gates-too-slow", BOTH, lambda world: world.gates(SLOW)),
     ("file-invalid", BOTH, half_a_file),
@@ -265,7 +269,7 @@ def world_of(tmp_path, monkeypatch, capsys):
     return lambda host: World(host, tmp_path, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("host", BOTH)
+@pytest.mark.parametrize("host", [*BOTH, "gemini"])
 def test_a_healthy_machine_has_no_fault(world_of, host):
     world = world_of(host)
     assert world.found() == (0, {})
