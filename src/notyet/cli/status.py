@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from notyet.cli.terminal import Cell
     from notyet.config.settings import Setup
+    from notyet.status.answer import Answer
     from notyet.status.fault import Fault
     from notyet.status.hosts import HostStatus
     from notyet.status.overview import GateHere
@@ -152,17 +153,10 @@ class _Screen:
         self._paint = self._style.paint
 
     def show(self, found: Found) -> None:
-        """Print the answer first, and the faults where they belong."""
-        answer = found.answer
-        _, _, says = answer.says.partition(": ")
-        state = self._paint(answer.state.upper(), "bold", _ANSWERS[answer.state])
-        print(f"{state}  {visible(says)}")
-        for words in answer.but:
-            print(f"{_INDENT}{self._paint('but', 'yellow')} {visible(words)}")
-        if answer.fix:
-            print(f"{_INDENT}{self._paint('fix:', 'dim')} {visible(answer.fix)}")
+        """Print the answer first, then gates and limits, hosts, and what happened lately."""
+        self._answer(found.answer)
         for one in found.own:
-            if one.what not in says:
+            if one.what not in found.answer.says:
                 self._fault(one)
         self._table(*_gate_table(found.gates, len(found.setups), found.cwd))
         if found.gates:
@@ -172,8 +166,23 @@ class _Screen:
             ]
             self._table(("limit", "value", "from"), rows)
         for status in found.hosts:
-            print()
-            self._host(status)
+            if status.is_here:
+                self._host(status)
+        absent = [status.title for status in found.hosts if not status.is_here]
+        if absent:
+            print(self._paint(f"\nnot found: {', '.join(absent)}", "dim"))
+        self._lately(found)
+
+    def _answer(self, answer: Answer) -> None:
+        _, _, says = answer.says.partition(": ")
+        state = self._paint(answer.state.upper(), "bold", _ANSWERS[answer.state])
+        print(f"{state}  {visible(says)}")
+        for words in answer.but:
+            print(f"{_INDENT}{self._paint('but', 'yellow')} {visible(words)}")
+        if answer.fix:
+            print(f"{_INDENT}{self._paint('fix:', 'dim')} {visible(answer.fix)}")
+
+    def _lately(self, found: Found) -> None:
         now = time.time()
         sessions = [
             (
@@ -208,9 +217,7 @@ class _Screen:
                 print(f"{_INDENT}{line}")
 
     def _host(self, status: HostStatus) -> None:
-        if not status.is_here:
-            print(self._paint(f"{status.title}: not found", "dim"))
-            return
+        print()
         title = f"{status.title} {status.version}".strip()
         print(
             f"{self._paint(title, 'bold')}  {self._paint(visible(status.program), 'dim')}".rstrip()

@@ -62,7 +62,7 @@ def test_a_healthy_machine(world):
     every = "Stop, SubagentStop, SessionStart, SubagentStart"
     assert f"registered {every} in ~/.claude/settings.json (user)" in lines
     assert any(line.startswith("reply notyet 0.1.0: ") and "lint, tests" in line for line in lines)
-    assert "Codex: not found" in lines
+    assert "not found: Codex, Gemini CLI" in lines
     assert "\x1b" not in said
 
 
@@ -244,7 +244,7 @@ def test_nothing_at_all_is_a_no(tmp_path, monkeypatch, capsys):
     assert main(["status"]) == 1
     said = capsys.readouterr().out
     assert said.startswith("NO  No gate is in force here")
-    assert "Claude Code: not found" in said
+    assert "not found: Claude Code, Codex, Gemini CLI" in said
 
 
 def test_without_a_home_or_a_folder_it_says_so(world, tmp_path):
