@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     Outcome = Literal["nothing", "shown", "declined", "done"]
 
-SUMMARY = "register notyet with Claude Code or Codex, and trust the gates of this project"
+SUMMARY = "register notyet with a host, and trust the gates of this project"
 EXAMPLES = (
     ("notyet install claude", "for every project of yours"),
     ("notyet install codex --trust", "also approve the hooks, instead of in /hooks"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from notyet.config.document import Mistake
     from notyet.hosts.settings import Place, Registration, Scope, Settings
 
-SUMMARY = "take notyet out of the settings of Claude Code or Codex"
+SUMMARY = "take notyet out of a host's settings"
 EXAMPLES = (
     ("notyet uninstall claude", "out of all settings here"),
     ("notyet uninstall codex --user", "only out of your own"),
