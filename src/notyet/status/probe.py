@@ -22,7 +22,6 @@ from notyet.core.event import StopEvent
 from notyet.core.text import clean, first_line
 from notyet.git.place import main_worktree
 from notyet.hook.unusual import PROBE, PROBE_SESSION, WOULD_RUN_NOTHING, would_run
-from notyet.hosts import TABLE, command_face
 from notyet.hosts.faults import checks_of
 from notyet.hosts.own_line import ISOLATED, own_line
 from notyet.run.spawn import Job
@@ -159,7 +158,7 @@ def _expected(look: Look, entry: Registration, setup: Setup) -> str:
     off = switched_off(look.cwd, look.hook_environ)
     if off:
         return f"notyet: {off}"
-    payload, _ = _payload(look, _event(look, entry, ""))
+    payload, _ = look.host.write_event(_event(look, entry, ""), look.cwd)
     event = look.host.read_event(payload, look.hook_environ)
     assert isinstance(event, StopEvent)
     return " ".join(clean(would_run(event, setup)).split())
@@ -190,27 +189,11 @@ def _event(look: Look, entry: Registration, session: str) -> StopEvent:
     )
 
 
-def _payload(look: Look, event: StopEvent) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return what the host would write to stdin for a stop, and the variables it would set."""
-    host = look.host
-    if TABLE[host.name].hooks:
-        return command_face(host.name).write_event(event, look.cwd)
-    said = {
-        "event": host.event_name(event.scope),
-        "session_id": event.session_id,
-        "cwd": event.cwd,
-        "transcript_path": event.transcript_path,
-        "last_message": event.last_message,
-    }
-    payload = {host.fields[name][0]: value for name, value in said.items() if host.fields[name]}
-    return payload | {"stop_hook_active": False}, {host.project_variable: look.cwd}
-
-
 def _run(
     look: Look, entry: Registration, session: str, extra: Mapping[str, str], timeout: float
 ) -> Exit:
     event = _event(look, entry, session)
-    payload, variables = _payload(look, event)
+    payload, variables = look.host.write_event(event, look.cwd)
     environ = {n: value for n, value in look.hook_environ.items() if n not in _NOT_FOR_AGENTS}
     job = Job(
         argv=checks_of(look.host.name).argv(entry),
