@@ -69,11 +69,15 @@ def edited(text: str, form: str, key: str, edit: Edit) -> str:
 
 def _edited_toml(text: str, edit: Edit) -> str:
     has_returns = "\r\n" in text
-    document = tomlkit.parse(text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
+    document = tomlkit.parse(text)
     edit(document)
     new = tomlkit.dumps(document)
     if new.endswith("\n\n"):  # it leaves the blank line before a table that was the last one
         new = new.rstrip("\n") + "\n"
+    # A comment before a table belongs to the table before it, and would go with that one.
+    lost = [line for line in text.split("\n") if line.lstrip().startswith("#") and line not in new]
+    new += "".join(f"{line}\n" for line in lost)
     return new.replace("\n", "\r\n") if has_returns else new
 
 
