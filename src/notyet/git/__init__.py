@@ -1,3 +1,3 @@
-"""What the files of an agent look like: here, and on other machines."""
+"""What the files of an agent look like."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What files contain, as far as git has not hashed them for us: in short, and with bounds."""
+"""What files contain, as far as git has not hashed them: digested, and with bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One look at the files of a repository, or at some of them: what git is asked and tells."""
+"""A fingerprint of the files of a repository, or of some of them."""
 
 from __future__ import annotations
 

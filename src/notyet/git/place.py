@@ -1,4 +1,4 @@
-"""Which repository a folder is in, found without git, and with next to no import."""
+"""Which repository a folder is in, and what its settings mean for a look at its files."""
 
 from __future__ import annotations
 

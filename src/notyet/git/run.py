@@ -1,4 +1,4 @@
-"""Why it cannot be told what files look like: in words that end a sentence."""
+"""Run git on files that an agent may have prepared: several commands at once, within a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a command cannot be started, as far as that can be seen before: for a person."""
+"""Why a command cannot be started, in words for a person."""
 
 from __future__ import annotations
 

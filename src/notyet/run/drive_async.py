@@ -1,8 +1,9 @@
-"""Tasks whose first step is taken at once, so that what waits for nothing takes no turn of a loop.
+"""Drive the logic of a stop on an event loop: async gates get tasks, other gates threads.
 
-Python 3.12 has such tasks. For 3.11 there is one here, made of asyncio's own task in Python, which
-asyncio allows for: see "Task lifetime support" in its documentation. It becomes known to asyncio
-where it waits; one that ends at its first step costs a third of that.
+Tasks take their first step at once, so that a gate that does not wait costs no turn of the loop.
+Python 3.12 has such tasks. For 3.11 there is one here, made of asyncio's own task in Python (see
+"Task lifetime support" in its documentation): three handlers take as long as with pluggy, and
+twice as long without it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reusable daemon threads for functions that may never return.
+"""Call Python functions as gates, in reusable daemon threads, since they may never return.
 
 Not a ThreadPoolExecutor: the interpreter joins its threads at exit, so one hung gate would
 hang the whole program; and a bounded pool would fill up with abandoned calls.

@@ -1,4 +1,4 @@
-"""The process groups of commands, and the watchdog that ends them if we die."""
+"""Process groups: signal them, find what is left of them, and end them if this process dies."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Waiting for descriptors and for points in time, on behalf of processes; and for our host.
-
-One loop serves all commands of a stage: each descriptor and each process has one next step.
-"""
+"""Wait for descriptors and for points in time, on behalf of all commands of a stage."""
 
 from __future__ import annotations
 

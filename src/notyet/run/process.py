@@ -1,4 +1,4 @@
-"""Hearing how a command ended where that collects it, as on macOS before Python 3.13."""
+"""One command while it runs: its pipes, its output, and how it ended."""
 
 from __future__ import annotations
 

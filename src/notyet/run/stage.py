@@ -1,4 +1,4 @@
-"""Telling which commands have ended while others still run."""
+"""Run the commands of a stage together, in one poll loop (E1 to E4)."""
 
 from __future__ import annotations
 

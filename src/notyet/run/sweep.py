@@ -1,4 +1,4 @@
-"""Ending what gates left behind outside their groups; see `orphans`."""
+"""End what gates left behind outside of their process groups (Linux: subreaper)."""
 
 from __future__ import annotations
 
