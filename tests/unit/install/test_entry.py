@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from notyet.hosts.own_line import portable_line
-from notyet.hosts.settings import settings_of
+from notyet.hosts.settings import read_settings, settings_of
 
 EVENTS = settings_of("claude").events
 
@@ -53,3 +53,14 @@ def test_the_portable_line_runs_notyet_in_every_shell_and_nothing_where_it_is_mi
             [program, "-c", line], env={"PATH": path}, capture_output=True, text=True, timeout=30
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
+
+
+def test_a_host_as_data_needs_no_code_and_its_timeout_has_its_own_unit(tmp_path):
+    gemini = settings_of("gemini")
+    (made,) = gemini.entries("/x/notyet", 600)
+    assert (made.event, made.timeout) == ("AfterAgent", 600_000)
+    place = gemini.target("user", "/", {"HOME": str(tmp_path)})
+    text = gemini.added("", place, [made])
+    (found,) = gemini.registrations(place, read_settings(text, place))
+    assert (found.timeout, found.is_hook, found.is_main) == (600.0, True, True)
+    assert gemini.removed(text, place) == "{}\n"
