@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from notyet.core.session import News, Turn
 from notyet.errors import SendError
-from notyet.ledger.owner import is_gone
+from notyet.run.proc import is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable

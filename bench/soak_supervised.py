@@ -24,7 +24,7 @@ from typing import Any
 from bench.soak_agents import Agent
 from notyet import Block, Engine, Function, Gate, Ledger, Limits, Match
 from notyet.errors import Refused
-from notyet.ledger.owner import is_gone
+from notyet.run.proc import is_gone
 from notyet.supervise import Supervisor, SupervisorSettings
 
 MAX_BLOCKS = 3

@@ -8,7 +8,8 @@ import signal
 from typing import TYPE_CHECKING
 
 from notyet.run.cannot_start import CannotStart
-from notyet.run.groups import Watchdog, is_zombie, living, reap, send, status
+from notyet.run.groups import Watchdog, living, reap, send
+from notyet.run.proc import group_members, start_time, variable
 from notyet.run.process import Process, hold_sigpipe, release_sigpipe, take_status
 from notyet.run.spawn import MARK, folder_id, inherited, prepare, why
 
@@ -95,7 +96,7 @@ class Running:
         except (OSError, ValueError) as error:
             self._watchdog.stop()
             raise CannotStart(why(error, job.argv)) from None
-        self.started = start_of(self.pid)
+        self.started = start_time(self.pid)
         self._watchdog.watch((self.pid,))
         self._listen()
 
@@ -268,14 +269,8 @@ class Running:
 # program by now: a group is still ours if its leader started at the recorded time, or if a member
 # carries our mark. While a group has a member, the system does not give its number away.
 
-_STARTED = 19  # the field with the start time
 # Signals, and the seconds to wait after each.
 STEPS = ((signal.SIGINT, 1.5), (signal.SIGTERM, 1.5), (signal.SIGKILL, 1.0))
-
-
-def start_of(pid: int) -> str:
-    """Return a process's start time in the system's ticks; empty if unknown."""
-    return b"".join(status(pid)[_STARTED : _STARTED + 1]).decode("ascii", "replace")
 
 
 async def end_orphan(pid: int, started: str, mark: str = "") -> bool:
@@ -309,10 +304,10 @@ class _Group:
 
     def lives(self) -> bool:
         """Return True while it has members."""
-        members = {(pid, start_of(pid)) for pid in _members(self._pid)}
+        members = {(pid, start_time(pid)) for pid in group_members(self._pid)}
         if not members:
             return False
-        leader = (self._pid, start_of(self._pid))  # which may be a zombie
+        leader = (self._pid, start_time(self._pid))  # which may be a zombie
         is_it = bool(self._known & (members | {leader}))
         if not is_it and not any(_carries(pid, self._mark) for pid, _ in members):
             return False
@@ -325,30 +320,6 @@ class _Group:
         send(-self._pid, signal.SIGCONT)
 
 
-def _members(group: int) -> list[int]:
-    try:
-        pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
-    except OSError:
-        return []
-    return [pid for pid in pids if _group_of(pid) == group and not is_zombie(pid)]
-
-
-def _group_of(pid: int) -> int:
-    try:
-        return os.getpgid(pid)
-    except OSError:
-        return 0
-
-
 def _carries(pid: int, mark: str) -> bool:
     """Return True if a process inherited this mark."""
-    if not mark:
-        return False
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            environ = file.read().split(b"\0")
-    except OSError:
-        return False
-    name = f"{MARK}=".encode()
-    marks = [entry[len(name) :].split() for entry in environ if entry.startswith(name)]
-    return any(mark.encode("utf-8", "replace") in found for found in marks)
+    return bool(mark) and mark.encode("utf-8", "replace") in (variable(pid, MARK) or b"").split()

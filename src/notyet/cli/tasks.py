@@ -15,7 +15,7 @@ from notyet.engine.engine import Engine
 from notyet.errors import NotyetError, Refused
 from notyet.ledger.stops import Ledger
 from notyet.ledger.tasks import Tasks
-from notyet.run.groups import status
+from notyet.run.proc import is_stopped
 from notyet.supervise import Supervisor
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _check_owner(ledger: Ledger, task: str, verb: str) -> None:
             f"the process that has task {task} is gone; its program goes on with it when it runs "
             f"again, or end it with: notyet tasks kill {task}"
         )
-    if view.owner_alive and status(view.owner_pid)[:1] == [b"T"]:
+    if view.owner_alive and is_stopped(view.owner_pid):
         raise Refused(
             f"process {view.owner_pid}, which has task {task}, is stopped; continue it with fg in "
             f"its terminal, or with: kill -CONT {view.owner_pid}"

@@ -147,7 +147,7 @@ def host_started_at() -> float | None:
     """Return when the host started this process for its stop; None in any other program."""
     if not alarm.started:
         return None
-    from notyet.ledger.owner import own_birth
+    from notyet.run.proc import own_birth
 
     return own_birth()
 

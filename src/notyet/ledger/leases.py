@@ -9,8 +9,8 @@ import os
 import time
 
 from notyet.core.record import Record
-from notyet.ledger.owner import is_gone, own_start
 from notyet.ledger.task_rows import storable
+from notyet.run.proc import is_gone, own_start, own_system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,10 +81,6 @@ class Intents:
         return self._file.read(read)
 
 
-_BOOT = "/proc/sys/kernel/random/boot_id"
-_SPACE = "/proc/self/ns/pid"
-_system: dict[int, tuple[str, str]] = {}  # by process id, since a child is another process
-
 OWNER_COLUMNS = ("owners.pid", "owners.pid_start", "boot", "space", "lease_until")
 _CARRY_OVER = (
     "UPDATE tasks SET owner = ? WHERE owner = ? AND ended_at IS NULL",
@@ -154,27 +150,3 @@ def has_ended(pid: int, started: str, boot: str, space: str, until: float) -> bo
     if boot and own_boot and boot != own_boot:
         return True
     return pid != os.getpid() and is_gone(pid, started)
-
-
-def own_system() -> tuple[str, str]:
-    """Return the ids of this boot and of this process-id namespace; each empty if unknown."""
-    process = os.getpid()
-    if process not in _system:
-        _system.clear()
-        _system[process] = _boot(), _space()
-    return _system[process]
-
-
-def _boot() -> str:
-    try:
-        with open(_BOOT, encoding="ascii") as file:
-            return file.read().strip()
-    except (OSError, ValueError):
-        return ""
-
-
-def _space() -> str:
-    try:
-        return os.readlink(_SPACE)
-    except OSError:
-        return ""

@@ -16,7 +16,6 @@ from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
 from notyet.ledger.connection import Connection
 from notyet.ledger.file import default_path, real
-from notyet.ledger.owner import is_gone, own_start
 from notyet.ledger.rows import (
     HISTORY_COLUMNS,
     REPORT_COLUMNS,
@@ -30,6 +29,7 @@ from notyet.ledger.rows import (
     report_row,
     stop_row,
 )
+from notyet.run.proc import is_gone, own_start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from notyet import light
+from notyet.run.proc import group_of, is_zombie, pids_after
 from notyet.run.spawn import SH, launch, pipe
 
 TYPE_CHECKING = False
@@ -36,7 +37,6 @@ end KILL
 end KILL
 """
 _killed: list[int] | None = None
-_MANY = 1000  # to look at so many process ids one by one is quicker than to list them all
 
 
 class Watchdog:
@@ -143,49 +143,16 @@ def living(groups: set[int]) -> set[int]:
     """Return which of these groups, whose leaders have exited, still have a running process."""
     left = set()
     try:
-        pids = _started_after(min(groups))
+        pids = pids_after(min(groups))
     except (OSError, ValueError, IndexError):  # no /proc
         return {group for group in groups if _answers(-group)}
     for pid in pids:
         if pid in groups:
             continue
-        try:
-            group = light.getpgid(pid)
-        except OSError:
-            continue
+        group = group_of(pid)
         if group in groups and group not in left and not is_zombie(pid):
             left.add(group)
     return left
-
-
-def is_zombie(pid: int) -> bool:
-    """Tell whether a process has exited and only waits to be collected."""
-    return status(pid)[:1] in ([b"Z"], [b"X"], [])
-
-
-def status(pid: int) -> list[bytes]:
-    """Return the fields of /proc/PID/stat from its state on; none when it is gone."""
-    try:
-        return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-    except OSError:
-        return []
-
-
-def read(path: str) -> bytes:
-    """Return a small file of /proc."""
-    fd = light.open(path, light.O_RDONLY | light.O_CLOEXEC)
-    try:
-        return light.read(fd, 65536)
-    finally:
-        light.close(fd)
-
-
-def _started_after(oldest: int) -> Iterable[int]:
-    """Return the processes that may have been started after this one."""
-    last = int(read("/proc/loadavg").split()[-1])  # the number that was given away last
-    if oldest <= last < oldest + _MANY:
-        return range(oldest + 1, last + 1)
-    return [int(name) for name in light.listdir("/proc") if name.isdecimal()]
 
 
 def _answers(target: int) -> bool:

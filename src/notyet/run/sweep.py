@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from notyet import light
-from notyet.run.groups import is_zombie, read, reap_killed, send, status
+from notyet.run.groups import reap_killed, send
+from notyet.run.proc import children, command_line, is_zombie, variable
 from notyet.run.spawn import MARK
 
 TYPE_CHECKING = False
@@ -66,7 +67,7 @@ class Sweep:
             return False
         if not self._theirs:
             return True
-        return pid not in self._theirs and _mark_of(pid) not in (
+        return pid not in self._theirs and variable(pid, MARK) not in (
             None,
             light.variables().get(MARK, "").encode(),
         )
@@ -78,33 +79,10 @@ class Sweep:
         try:
             if light.getsid(pid) in self._spared:
                 return True
-            line = light.fsdecode(read(f"/proc/{pid}/cmdline"))
+            line = command_line(pid)
         except OSError:
             return False
         return any(words in line for words in self._spared if isinstance(words, str))
-
-
-def children() -> list[int]:
-    """Return the processes that this one is the parent of."""
-    try:
-        threads = light.listdir("/proc/self/task")
-        found = [read(f"/proc/self/task/{thread}/children").split() for thread in threads]
-        return [int(pid) for pids in found for pid in pids]
-    except OSError:  # a kernel without these lists
-        mine = str(light.getpid()).encode()
-        pids = [int(name) for name in light.listdir("/proc") if name.isdecimal()]
-        return [pid for pid in pids if status(pid)[1:2] == [mine]]
-
-
-def _mark_of(pid: int) -> bytes | None:
-    """Return the mark that a process carries; None when it has no environment any more."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            environ = file.read()
-    except OSError:
-        return None
-    _, _, value = (b"\0" + environ).partition(b"\0" + MARK.encode() + b"=")
-    return value.partition(b"\0")[0] if environ else None
 
 
 def _collect(pid: int) -> bool:
@@ -141,7 +119,7 @@ def adopt_orphans() -> bool:
     """
     global _theirs, _adopted  # noqa: PLW0603  # it is a property of the process
     try:
-        _theirs = frozenset() if is_childless() else _children()
+        _theirs = frozenset() if is_childless() else frozenset(children())
         _adopted = _become_subreaper()
     except (ImportError, AttributeError, OSError, TypeError, ValueError):
         return False
@@ -172,10 +150,6 @@ def is_childless() -> bool:
     except ChildProcessError:
         return True
     return False
-
-
-def _children() -> frozenset[int]:
-    return frozenset(children())
 
 
 def _become_subreaper() -> bool:

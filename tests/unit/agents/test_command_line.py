@@ -11,9 +11,8 @@ import pytest
 from commands import until
 from notyet.agents import open_session, reopen
 from notyet.agents import process as running
-from notyet.agents.process import start_of
 from notyet.errors import SendError
-from notyet.ledger.owner import is_gone
+from notyet.run.proc import is_gone, start_time
 
 
 def news_of(session):
@@ -94,7 +93,7 @@ def test_an_aborted_turn_is_cancelled_its_processes_are_gone_and_the_next_works(
     first, second = run(talk())
     assert (first.stop_reason, first.error) == ("cancelled", None)
     child = next(int(news.text) for news in heard if news.kind == "text")
-    assert until(lambda: is_gone(child, start_of(child)))
+    assert until(lambda: is_gone(child, start_time(child)))
     assert said(second)["prompts"] == 2
 
 
@@ -104,7 +103,7 @@ def test_what_an_agent_leaves_in_its_group_ends_with_it(fake_claude, run):
     heard = news_of(session)
     run(session.send("child", "k"))
     child = next(int(news.text) for news in heard if news.kind == "text")
-    assert until(lambda: is_gone(child, start_of(child)))
+    assert until(lambda: is_gone(child, start_time(child)))
 
 
 def test_a_first_turn_that_was_aborted_before_it_was_kept_is_begun_again(fake_claude, run, aborted):

@@ -10,9 +10,8 @@ import pytest
 from commands import until
 from notyet.agents import command_line, open_session, reopen
 from notyet.agents import process as orphans
-from notyet.agents.process import start_of
 from notyet.errors import SendError
-from notyet.ledger.owner import is_gone
+from notyet.run.proc import is_gone, start_time
 
 
 def said(turn):
@@ -115,7 +114,7 @@ def test_an_abort_while_an_orphan_is_ended_starts_nothing(fake_claude, run, tmp_
 
     try:
         assert until((tmp_path / "deaf").exists)
-        session = reopen(fake_claude().ref() | {"pid": pid, "started": start_of(pid)})
+        session = reopen(fake_claude().ref() | {"pid": pid, "started": start_time(pid)})
         turn = run(talk())
     finally:
         os.waitpid(pid, 0)
@@ -149,7 +148,7 @@ def test_a_reopened_session_ends_the_agent_that_was_left_behind(fake_claude, run
     program.chmod(0o755)
     pid = os.posix_spawn(program, [str(program)], os.environ, setsid=True)
     try:
-        left = fake_claude().ref() | {"pid": pid, "started": start_of(pid)}
+        left = fake_claude().ref() | {"pid": pid, "started": start_time(pid)}
         other = left | {"started": "1"}
         run(reopen(other).abort())
         assert not is_gone(pid, left["started"])

@@ -7,7 +7,8 @@ import pytest
 
 from commands import running, until
 from notyet.agents import reopen
-from notyet.agents.process import end_orphan, start_of
+from notyet.agents.process import end_orphan
+from notyet.run.proc import start_time
 from notyet.run.spawn import MARK
 
 pytestmark = pytest.mark.rule("K7", "E2")
@@ -27,7 +28,7 @@ def left(tmp_path, impatient):
         environ = {"PATH": os.environ["PATH"], MARK: mark}
         pid = os.posix_spawn("/bin/sh", argv, environ, setsid=True)
         groups.append(pid)
-        started = start_of(pid)
+        started = start_time(pid)
         assert until((path / "child").exists)
         return pid, started, int((path / "child").read_text())
 

@@ -10,12 +10,11 @@ import pytest
 
 from commands import until
 from notyet.agents import reopen
-from notyet.agents.process import start_of
 from notyet.agents.script import Fail, Garbage, Hang, Say, Scene, Script, Tool, Wait, Write
 from notyet.agents.scripted import ScriptedSession
 from notyet.core.event import Usage
 from notyet.errors import Refused, SendError
-from notyet.ledger.owner import is_gone
+from notyet.run.proc import is_gone, start_time
 
 
 def playing(*steps, **settings):
@@ -196,7 +195,7 @@ def test_a_cancelled_send_leaves_no_command_behind(run, tmp_path):
 
     assert run(talk()) == "end_turn"
     pid = int((tmp_path / "pid").read_text())
-    assert until(lambda: is_gone(pid, start_of(pid)))
+    assert until(lambda: is_gone(pid, start_time(pid)))
 
 
 def test_one_prompt_at_a_time(run):

@@ -172,7 +172,7 @@ def test_no_group_is_forgotten_where_there_is_no_proc(tmp_path, monkeypatch):
     def no_proc(path):
         raise FileNotFoundError(path)
 
-    monkeypatch.setattr("notyet.run.groups.read", no_proc)
+    monkeypatch.setattr("notyet.run.proc.read", no_proc)
     run(script(f"{LEFT['ignoring SIGTERM']} {WAIT}", tmp_path))
     (pid,) = pids_in(tmp_path)
     assert until(lambda: not running(pid))
@@ -180,7 +180,7 @@ def test_no_group_is_forgotten_where_there_is_no_proc(tmp_path, monkeypatch):
 
 def test_a_leftover_is_found_among_very_many_processes(tmp_path, clock, monkeypatch):
     hold_when_told_to_go(clock, monkeypatch, tmp_path / "cleaned")
-    monkeypatch.setattr("notyet.run.groups._MANY", 0)
+    monkeypatch.setattr("notyet.run.proc._MANY", 0)
     left = "(trap 'sleep 0.01; touch cleaned; exit' TERM; echo 1 > a.pid; sleep 9) 2>&- >&- &"
     run(script(f"{left} {WAIT}", tmp_path))
     assert (tmp_path / "cleaned").exists()

@@ -8,6 +8,7 @@ from notyet.config import inside
 from notyet.hosts import others
 from notyet.hosts.host import Host
 from notyet.hosts.others import every_program
+from notyet.run import proc
 
 CODE = "import os; from notyet.config.inside import inside_agent; print(inside_agent({}))"
 
@@ -50,16 +51,21 @@ def test_a_script_among_the_ancestors_gives_itself_away_by_its_second_word(tmp_p
     assert done.stdout == "gemini is among the programs that started this one\n"
 
 
-def test_without_proc_ps_is_asked():
-    parent, names = inside._parent_by_ps(os.getpid())
-    assert parent == os.getppid()
-    assert names
+def no_proc(path):
+    raise FileNotFoundError(path)
+
+
+def test_without_proc_ps_is_asked(monkeypatch):
+    monkeypatch.setattr(proc, "read", no_proc)
+    assert proc.parent(os.getpid()) == os.getppid()
+    assert proc.program_names(os.getppid())
 
 
 def test_where_nothing_can_be_found_out_there_is_no_ancestor(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    assert inside._parent_by_ps(os.getpid()) == (0, [])
-    assert inside._parent(2**22 + 5) == (0, [])
+    unknown = 2**22 + 5
+    assert (proc.parent(unknown), proc.program_names(unknown)) == (0, [])
+    assert list(proc.ancestors(unknown)) == []
 
 
 def test_the_programs_above_a_process_are_named_nearest_first(monkeypatch):

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from notyet import Ledger
-from notyet.ledger import owner
+from notyet.run import proc
 from support import decide, recorded, stop
 
 pytestmark = pytest.mark.rule("B12")
@@ -47,8 +47,8 @@ def test_a_stop_that_differs_stands_for_itself_though_it_was_asked_before(ledger
 
 def test_a_process_knows_when_it_was_started(monkeypatch):
     now = time.time()
-    assert now - 5.1 <= owner.own_birth() <= time.time()
-    monkeypatch.setattr(owner, "own_start", lambda: "")
-    assert owner.own_birth() >= now
-    monkeypatch.setattr(owner, "own_start", lambda: "0")  # no process is that old
-    assert owner.own_birth() >= now - 5.0
+    assert now - 5.1 <= proc.own_birth() <= time.time()
+    monkeypatch.setattr(proc, "own_start", lambda: "")
+    assert proc.own_birth() >= now
+    monkeypatch.setattr(proc, "own_start", lambda: "0")  # no process is that old
+    assert proc.own_birth() >= now - 5.0

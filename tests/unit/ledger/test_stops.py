@@ -20,8 +20,8 @@ from notyet import (
     Usage,
 )
 from notyet.ledger.file import VERSION
-from notyet.ledger.owner import is_gone, own_start
 from notyet.ledger.rows import HISTORY_COLUMNS, REPORT_COLUMNS, STOP_COLUMNS
+from notyet.run.proc import is_gone, own_start
 from support import decide, recorded, rows, stop, substop
 
 
