@@ -7,7 +7,8 @@ marked by a secret that only the script knows, so that no command can forge an e
 
 Per command there is one shell that starts it, waits, and ends what is left of its process group.
 The output of a command that ends at once fits into its pipes, and is read by the shell itself
-(which drops NUL bytes). For others, readers are started that keep the beginning and the end of it.
+(which drops NUL bytes), or by `cat` where every byte counts. For others, readers are started that
+keep the beginning and the end of it.
 
 The script must mean the same to dash, bash, busybox, mksh, ksh and zsh. All names in it begin with
 `ny_` and none is exported. Starting programs is what costs time there, so the shell does what it
@@ -330,6 +331,9 @@ fi
 if [ "$ny_a" ]; then
 ny_await $ny_a
 ny_await $ny_b
+elif [ $ny_h = 0 ]; then
+cat <&7 >$ny_f.$ny_n.O
+cat <&8 >$ny_f.$ny_n.E
 else
 ny_keep <&7 >$ny_f.$ny_n.O
 ny_keep <&8 >$ny_f.$ny_n.E
