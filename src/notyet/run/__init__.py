@@ -1,3 +1,3 @@
-"""Running checks: the only place where anybody waits for a gate."""
+"""Run gates: the only package that waits for one."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a command cannot be started, in words for a person."""
+"""Explain why a command cannot be started."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class CannotStart(ValueError):  # noqa: N818  # named after what happened
-    """A command cannot be started; says why, for a person."""
+    """A command cannot be started; its text is the reason, for a person."""
 
 
 def no_folder(folder: str) -> CannotStart:
-    """Say why a folder cannot be run in."""
+    """Return why a command cannot run in a folder."""
     name = f"the folder to run in, {folder!r},"
     if unreached := _unreached(folder, name):
         return unreached
@@ -26,7 +26,7 @@ def no_folder(folder: str) -> CannotStart:
 
 
 def no_program(argv: Sequence[str], folder: str, places: Sequence[str]) -> CannotStart:
-    """Say why there is no program to run in any of these places, seen from a folder."""
+    """Return why none of the `places`, seen from a folder, has a program to run."""
     if not argv:
         return CannotStart("there is nothing to run: the command is empty")
     program = argv[0]
@@ -41,7 +41,7 @@ def no_program(argv: Sequence[str], folder: str, places: Sequence[str]) -> Canno
 
 
 def reason(error: OSError | ValueError, program: str) -> str:
-    """Say why a program did not start: what was seen before, or what the system said."""
+    """Return why a program did not start, from our own check or the system's error."""
     if isinstance(error, CannotStart):
         return str(error)
     if isinstance(error, ValueError):

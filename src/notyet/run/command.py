@@ -1,4 +1,4 @@
-"""Asking commands: what a gate's command is given, and the report on how it ended."""
+"""Run gates that are commands: prepare a command's input, and report how it ended."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     Reader = Callable[[Exit], Reading]
 
 _LONGEST_VALUE = 100_000  # bytes of one variable; the system refuses more than 128 KiB
-INSIDE = "NOTYET_INSIDE"  # marks what a gate started: its own agents are not gated (E11)
+INSIDE = "NOTYET_INSIDE"  # set for what a gate starts: agents among it are not gated (E11)
 
 
 class CommandQuestion(Record, kw_only=True):
-    """A command that is asked at one stop, and who reads its answer."""
+    """A gate's command at one stop, and the function that parses its result."""
 
     name: str
     job: Job
     read: Reader
     observed: bool = False
-    warning: str = ""  # about what it was given
+    warning: str = ""  # about its input
 
     def broken(self, problem: Problem) -> Report:
-        """Write down that the command could not even be asked."""
+        """Return the report of a command that could not run."""
         return variant(self._blank(), {"answer": self._placed(problem)})
 
-    def report(self, exit: Exit, *, cut: bool) -> Report:  # noqa: A002  # its name in our words
-        """Return what the command said; `cut` when the host's deadline ended it, not its own."""
+    def report(self, exit: Exit, *, cut: bool) -> Report:  # noqa: A002
+        """Return the report of a command; `cut` if its timeout was the host's deadline."""
         blank = self._blank()
         known = {"seconds": exit.seconds, "output": _output(exit), "exit": how(exit)}
         if exit.timed_out and cut:
@@ -47,12 +47,12 @@ class CommandQuestion(Record, kw_only=True):
             return variant(blank, known | {"answer": self._placed(Problem("deadline", ended))})
         try:
             reading = self.read(exit)
-        except Exception as error:  # noqa: BLE001  # whatever a command printed, it must not hang us
+        except Exception as error:  # noqa: BLE001  # no output of a command may crash the hook
             from notyet.run.functions import crashed
 
             return variant(blank, known | {"answer": self._placed(crashed(error))})
         answer, warning = reading.answer, reading.warning
-        if not exit.problem:  # which names the machine itself
+        if not exit.problem:  # a problem names the machine itself
             answer = self._placed(answer) if isinstance(answer, Problem) else answer
             warning = f"{self._on}{warning}" if warning else ""
         told = {
@@ -65,7 +65,7 @@ class CommandQuestion(Record, kw_only=True):
 
     @property
     def _remote(self) -> Remote | None:
-        """Where it runs, if elsewhere."""
+        """The machine it runs on; None for this one."""
         remote: Remote | None = getattr(self.job, "remote", None)
         return remote
 
@@ -74,7 +74,7 @@ class CommandQuestion(Record, kw_only=True):
         return f"on {self._remote.destination}: " if self._remote else ""
 
     def _placed(self, problem: Problem) -> Problem:
-        """Say on which machine it happened, or people look on the wrong one (M3)."""
+        """Prefix a problem with its machine, so that people look on the right one (M3)."""
         return Problem(problem.kind, f"{self._on}{problem.detail}")
 
     def _blank(self) -> Report:
@@ -91,7 +91,7 @@ def job_for(
     environ: Mapping[str, str],
     timeout: float | None,
 ) -> Job:
-    """Return what is to be run: where, with what on its stdin and in its environment."""
+    """Return the job of a gate's command."""
     return Job(
         argv=_argv(command, folder),
         dir=command.dir or cwd or light.getcwd(),
@@ -102,12 +102,12 @@ def job_for(
 
 
 def inherited() -> dict[str, str]:
-    """Return our own environment, as what we start gets it."""
+    """Return a copy of this process's environment."""
     return dict(light.variables())
 
 
 def tidy(environ: Mapping[str, Any]) -> dict[str, str]:
-    """Return variables that the system takes: without NUL, and not too long."""
+    """Return variables that the system accepts: without NUL, and not too long."""
     return {name: _fit(value.replace("\0", "")) for name, value in environ.items()}
 
 
@@ -116,7 +116,7 @@ def _fit(value: str) -> str:
         return value[:_LONGEST_VALUE]
     try:
         content = light.fsencode(value)
-    except UnicodeEncodeError:  # half a character, as JSON can hold it
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can hold
         content = value.encode("utf-8", "replace")
     return light.fsdecode(content[:_LONGEST_VALUE])
 
@@ -140,11 +140,11 @@ def ask_commands(
     meanwhile: Callable[[], None] | None = None,
     while_waiting: Callable[[], None] | None = None,
 ) -> list[Report]:
-    """Run the commands of a stage together, in this thread, and read their answers.
+    """Run the commands of a stage together, in this thread, and return their reports.
 
-    `answered` hears of each at once, by its place, while others may still run; what one prints
-    while it is ended may be missing then. `meanwhile` is called now and then as long as they run,
-    `while_waiting` once, when they are on their way.
+    `answered` is called with the place and the report of each as soon as it ends; output that it
+    prints while it is being killed may be missing then. `meanwhile` is called from time to time
+    while they run, `while_waiting` once, when they have started.
     """
     told = None
     if answered is not None:
@@ -163,12 +163,12 @@ def ask_commands(
     reports = []
     for question, process in zip(questions, ended, strict=True):
         reports.append(question.report(process.exit(), cut=process.cut))
-        process.forget_output()  # a hundred gates may have printed much
+        process.forget_output()  # a hundred gates may print a lot
     return reports
 
 
-def how(exit: Exit) -> str:  # noqa: A002  # its name in our words
-    """Say in a word or two how a command ended."""
+def how(exit: Exit) -> str:  # noqa: A002
+    """Return in a word or two how a command ended."""
     if exit.problem:
         return "lost" if exit.lost else "not started"
     if exit.timed_out:
@@ -178,7 +178,7 @@ def how(exit: Exit) -> str:  # noqa: A002  # its name in our words
     return f"signal {exit.signal}" if exit.code is None else f"exit {exit.code}"
 
 
-def _output(exit: Exit) -> str:  # noqa: A002  # its name in our words
-    """Return all that a command printed, as text that breaks nothing (E5)."""
+def _output(exit: Exit) -> str:  # noqa: A002
+    """Return the output of a command as text without control characters (E5)."""
     parts = [clean(part.decode("utf-8", "replace")).rstrip() for part in (exit.stdout, exit.stderr)]
     return "\n".join(part for part in parts if part)

@@ -1,9 +1,8 @@
-"""Driving a line in the calling thread.
+"""Drive a line, which is the logic of a stop as a generator, in the calling thread.
 
-A line is a generator: it yields what it needs, a stage of questions or a `Call` that may
-block, and is sent the reports or the result. So the logic of a stop is written once, and each
-driver only knows how to wait. The driver for event loops is `drive_async`; what only functions
-need, which a hook rarely has, is in `drive_functions`.
+A line yields a stage of gates to run, or a `Call` that may block, and is sent the reports or the
+result. So the logic is written once, and a driver only knows how to wait. `drive_async` is the
+driver for event loops. `functions` has what only Python gates need, which a hook rarely has.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
     Asking = tuple[Question, tuple[Any, ...]]  # and its arguments
-    # Hears of a gate that is being asked, and of its report; in the thread that drives.
+    # Called in the driving thread with a gate that starts, and again with its report.
     Progress = Callable[[str, Report | None], None]
-    # Tells of a report by its place whether those that come after it are not to be asked.
+    # Returns True if no function after this place is to run, given the report at this place.
     Ends = Callable[[int, Report], bool]
     Line = Generator["Stage | Call", Any, T]
 
 
 class Stage:
-    """What is asked together: functions and commands, each with its place among the reports.
+    """Functions and commands that run together, each with its place among the reports.
 
-    Nobody is waited for beyond `deadline`, a time of the monotonic clock (E9). Functions are asked
-    one after another where there is an `ends`, until it says so; the reports are those till then.
-    `while_waiting` is called once, while commands are at work.
+    None is waited for beyond `deadline`, a time of the monotonic clock (E9). With `ends`, functions
+    run one after another until it returns True, and the stage has no later reports.
+    `while_waiting` is called once, while commands run.
     """
 
     __slots__ = ("commands", "deadline", "ends", "functions", "progress", "while_waiting")
@@ -56,21 +55,21 @@ class Stage:
         self.while_waiting = while_waiting
 
     def tell(self, name: str, report: Report | None = None) -> None:
-        """Say that a gate is being asked, or what it said; whoever hears it can harm nothing."""
+        """Report progress: a gate starts, or has a report. Log what the callback raises."""
         if self.progress is None:
             return
         try:
             self.progress(name, report)
-        except Exception:  # foreign code, for which nobody is asked or held
+        except Exception:  # foreign code, which must not affect the outcome
             import logging
 
             logging.getLogger("notyet").debug("progress", exc_info=True)
 
 
 class Call:
-    """Something of ours that may block, such as a ledger's transaction.
+    """A function of ours that may block, such as a ledger's transaction.
 
-    `undo` is called with the result if the line was cancelled before it could be handed over.
+    `undo` is called with the result if the line is cancelled before it receives the result.
     """
 
     __slots__ = ("args", "call", "undo")
@@ -108,8 +107,8 @@ def drive_sync(line: Line[T]) -> T:
 
 
 def ask_together(stage: Stage) -> list[Report]:
-    """Ask all questions of a stage at once; those without an answer in time are left behind."""
-    if not stage.functions:  # as in a hook: no thread is needed
+    """Run all gates of a stage at once; abandon those that time out."""
+    if not stage.functions:  # the usual case in a hook; no thread is needed
         return ask_commands(stage)
     from notyet.run.functions import ask
 
@@ -117,7 +116,7 @@ def ask_together(stage: Stage) -> list[Report]:
 
 
 def ask_commands(stage: Stage, meanwhile: Callable[[], None] | None = None) -> list[Report]:
-    """Ask the commands of a stage; `meanwhile` is called now and then, where somebody listens."""
+    """Run the commands of a stage; with progress, call `meanwhile` from time to time."""
     from notyet.run import command as question
 
     questions = list(stage.commands.values())

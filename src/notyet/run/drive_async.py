@@ -1,9 +1,9 @@
 """Drive the logic of a stop on an event loop: async gates get tasks, other gates threads.
 
 Tasks take their first step at once, so that a gate that does not wait costs no turn of the loop.
-Python 3.12 has such tasks. For 3.11 there is one here, made of asyncio's own task in Python (see
-"Task lifetime support" in its documentation): three handlers take as long as with pluggy, and
-twice as long without it.
+Python 3.12 has such tasks. For 3.11 this module derives one from asyncio's task in Python (see
+"Task lifetime support" in its documentation): with it, three handlers take as long as with pluggy,
+without it twice as long.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Report
     from notyet.run.drive import Asking, Line, Stage
 
-    Deliver = Callable[[int, Report], None]  # takes a report by its place, in the loop's thread
+    Deliver = Callable[[int, Report], None]  # called with a place and a report in the loop's thread
     T = TypeVar("T")
 
 start_task: Callable[..., asyncio.Task[None]]
@@ -57,7 +57,7 @@ else:
     from contextvars import copy_context
 
     class _Task(_PyTask):  # type: ignore[misc]  # 3.11 gets no new features
-        """A task that takes its first step when it is told to, and not in the loop's next turn."""
+        """A task that takes its first step on demand, not in the loop's next turn."""
 
         _num_cancels_requested = 0
         _must_cancel = False
@@ -73,7 +73,7 @@ else:
             self._context = copy_context()
 
         def take_first_step(self) -> None:
-            """Run until the coroutine waits for something, or ends, as most do."""
+            """Run until the coroutine waits for something, or ends."""
             try:
                 then = _FirstStep(self, self._context.run(self._coro.send, None))
             except StopIteration as end:
@@ -90,7 +90,7 @@ else:
                 _enter_task(self._loop, self)
 
         def _go_on(self, then: _FirstStep) -> None:
-            """Let asyncio see what came of the first step, and take the others."""
+            """Hand the result of the first step to asyncio, which takes the others."""
             _register_task(self)
             self._must_cancel = False
             coro, self._coro = self._coro, then
@@ -104,7 +104,7 @@ else:
                 super().__del__()
 
     class _FirstStep:
-        """What came of a step that was taken; stands for the coroutine while asyncio takes it."""
+        """The result of the first step; replaces the coroutine while asyncio receives it."""
 
         def __init__(
             self, task: _Task, waits_for: object = None, error: BaseException | None = None
@@ -112,7 +112,7 @@ else:
             self._task = task
             self._waits_for = waits_for
             self._error = error
-            self._is_cancelled = task._must_cancel  # noqa: SLF001  # by itself, and meanwhile
+            self._is_cancelled = task._must_cancel  # noqa: SLF001  # it cancelled itself
 
         def send(self, _nothing: None) -> object:
             self._task._must_cancel = self._is_cancelled  # noqa: SLF001  # as asyncio would see it
@@ -124,7 +124,7 @@ else:
         coro: Coroutine[Any, Any, None], *, loop: asyncio.AbstractEventLoop, name: str
     ) -> asyncio.Task[None]:
         task = _Task(coro, loop, name)
-        current = _current_tasks.get(loop)  # which is at work, and goes on afterwards
+        current = _current_tasks.get(loop)  # the caller's, suspended meanwhile
         if current is not None:
             _leave_task(loop, current)
         _enter_task(loop, task)
@@ -139,12 +139,12 @@ else:
     start_task = _start_task
 
 
-_FOREVER = 1e7  # seconds that nobody waits for
-_LAST_RESORT = 10.0  # seconds that the runner gets to end commands whose time is up
+_FOREVER = 1e7  # seconds; treated as no timeout
+_LAST_RESORT = 10.0  # seconds that the runner has to kill commands that timed out
 
 
 class Commands:
-    """Commands that are asked; `deliver` takes their reports, `tell_of` hears of each at once."""
+    """Run commands in a thread: `deliver` gets all reports, `tell_of` each one at once."""
 
     def __init__(
         self, loop: AbstractEventLoop, stage: Stage, deliver: Deliver, tell_of: Deliver
@@ -156,16 +156,16 @@ class Commands:
         self._places = list(stage.commands)
         self._questions = list(stage.commands.values())
         self._asked = True
-        self._cancel = -1  # a pipe that ends them when it is written to
+        self._cancel = -1  # a pipe; writing to it ends the commands
         self._last_resort: float | None = None
 
     @property
     def last_resort(self) -> float | None:
-        """When even the runner, which knows the commands' times itself, is too late."""
+        """When to give up on the runner, which enforces the timeouts itself; None for never."""
         return self._last_resort if self._asked else None
 
     def start(self) -> None:
-        """Run them, and listen."""
+        """Start the commands."""
         for question in self._questions:
             self._stage.tell(question.name)
         try:
@@ -177,21 +177,21 @@ class Commands:
         run_or_do(lambda: self._run(heard))
 
     def look(self, now: float) -> None:
-        """Give up on them where they should have been ended long ago."""
+        """Report a timeout for commands that the runner failed to end."""
         if self.last_resort is not None and self.last_resort <= now:
             self.end()
             self._broken(Problem("timeout", "it was not ended in time"))
 
     def end(self) -> None:
-        """End those that still run, and close our end of their pipe."""
+        """End the commands that still run, and close our end of the pipe."""
         if self._cancel < 0:
             return
         if self._asked:
-            # Not the closing alone: a fork of this program may hold the same end for long.
+            # Closing alone is not enough: a fork of this program may hold the same end.
             held = hold_sigpipe()
             try:
                 os.write(self._cancel, b".")
-            except OSError:  # they have ended just now
+            except OSError:  # all have ended
                 pass
             finally:
                 release_sigpipe(held)
@@ -202,7 +202,7 @@ class Commands:
         listens = self._answered if self._stage.progress is not None else None
         try:
             reports = ask_commands(self._questions, self._stage.deadline, heard, answered=listens)
-        except BaseException as error:  # noqa: BLE001  # somebody waits for it, and not here
+        except BaseException as error:  # noqa: BLE001  # reported in the loop's thread, which waits
             tell(self._loop, self._broken, crashed(error))
         else:
             tell(self._loop, self._deliver_all, reports)
@@ -223,7 +223,7 @@ class Commands:
     def _latest(self) -> float | None:
         if self._stage.deadline is not None:
             return self._stage.deadline + _LAST_RESORT
-        # They run together, or at worst one after another.
+        # They run together, in the worst case one after another.
         timeouts = [question.job.timeout for question in self._questions]
         known = [timeout for timeout in timeouts if timeout is not None]
         if len(known) < len(timeouts) or sum(known) > _FOREVER:
@@ -231,11 +231,11 @@ class Commands:
         return monotonic() + sum(known) + _LAST_RESORT
 
 
-# Driving a line on an event loop: async questions get a task of their own, others a thread.
+# Drive a line on an event loop: each async gate gets its own task, the others share threads.
 #
-# A gate that is too late is cancelled and left behind, so that one which swallows its cancellation
-# cannot hold anybody up; and what one does to its task or its context concerns no other. One timer
-# wakes us up when the next of them is out of time; where all answer at once, there is none.
+# A gate that times out is cancelled and abandoned, so that one that swallows its cancellation does
+# not block the stop. Tasks and contexts are not shared between gates. One timer fires at the next
+# timeout; it is not set if all gates answer at once.
 
 
 _LONGEST = 3600.0  # seconds; the clocks of event loops overflow somewhere above
@@ -260,7 +260,7 @@ async def drive(line: Line[T]) -> T:
 
 
 class _Asked:
-    """A stage whose questions are being asked."""
+    """A stage while its gates run."""
 
     __slots__ = (
         "began",
@@ -281,18 +281,18 @@ class _Asked:
         self.loop = loop
         self.stage = stage
         self.reports: dict[int, Report] = {}
-        self.missing = 0  # answers that are waited for
-        self.began: dict[int, float] = {}  # the async functions, and when each was asked
+        self.missing = 0  # answers to wait for
+        self.began: dict[int, float] = {}  # when each async function was called, by place
         self.tasks: dict[int, asyncio.Task[None]] = {}
-        self.crew: Crew | None = None  # who asks the other functions
+        self.crew: Crew | None = None  # threads that call the other functions
         self.commands: Commands | None = None
-        self.told: set[int] = set()  # the places of those that somebody has heard of
+        self.told: set[int] = set()  # places whose report was passed to `progress`
         self.complete: asyncio.Future[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.is_over = False
 
     async def reports_in_time(self) -> list[Report]:
-        """Ask, and wait until every question has an answer or is out of time."""
+        """Run the gates, and wait until each has answered or timed out."""
         stage = self.stage
         try:
             if stage.ends is None:
@@ -307,7 +307,7 @@ class _Asked:
             self.is_over = True
             if self.timer is not None:
                 self.timer.cancel()
-            if self.missing:  # we were cancelled, or interrupted
+            if self.missing:  # cancelled, or interrupted
                 for task in self.tasks.values():
                     _leave_behind(task)
             if self.commands is not None:
@@ -315,11 +315,11 @@ class _Asked:
         return [self.reports[place] for place in sorted(self.reports)]
 
     async def _ask_in_order(self, ends: Callable[[int, Report], bool]) -> None:
-        """Ask one function after another, until one ends it."""
+        """Call one function after another, until `ends` returns True."""
         others: dict[int, Asking] = {}
         for place, asking in self.stage.functions.items():
             if not asking[0].is_async:
-                others[place] = asking  # such a stage has no other kind; its crew knows the order
+                others[place] = asking  # such a stage has only one kind; its crew keeps the order
                 continue
             self._ask({place: asking})
             if self.missing:
@@ -341,7 +341,7 @@ class _Asked:
                 if not question.is_async:
                     others[place] = (question, args)
                     continue
-                if outside is None:  # all of a stage are asked by one engine
+                if outside is None:  # all gates of a stage belong to one engine
                     outside = asked_by.set(asked_by.get() | {question.engine})
                 self.missing += 1
                 began = monotonic()
@@ -353,12 +353,12 @@ class _Asked:
             if outside is not None:
                 asked_by.reset(outside)
         if others:
-            self.missing += 1  # they answer together
+            self.missing += 1  # the crew counts as one
             self.crew = Crew(self.stage, others, self._crew_answers)
             self.crew.start()
 
     async def _answers(self) -> None:
-        """Wait until there is an answer to all that was asked."""
+        """Wait until no answer is missing."""
         if not self.missing:
             return
         self.complete = self.loop.create_future()
@@ -386,7 +386,7 @@ class _Asked:
         self.commands.start()
 
     def _deliver(self, place: int, report: Report) -> None:
-        if place not in self.reports:  # else it comes too late
+        if place not in self.reports:  # else it timed out before
             self.reports[place] = report
             if self.stage.progress is not None:
                 self._tell_of(place, report)
@@ -398,7 +398,7 @@ class _Asked:
             self.complete.set_result(None)
 
     def _tell_of(self, place: int, report: Report) -> None:
-        """Say once what a gate said, as long as somebody waits for it."""
+        """Report progress for a gate once, unless the stage is over."""
         if place not in self.told and not self.is_over:
             self.told.add(place)
             asked = self.stage.functions.get(place)
@@ -410,7 +410,7 @@ class _Asked:
         return ends_at(question, self.began[place], self.stage.deadline)
 
     def _set_timer(self) -> None:
-        """Wake up when the next question is out of time: one timer for all of them."""
+        """Set the timer to the next timeout: one timer for all gates."""
         now = monotonic()
         waits = [
             end - now
@@ -444,7 +444,7 @@ _left_behind: set[asyncio.Task[None]] = set()  # a loop itself holds its tasks o
 
 
 def _leave_behind(task: asyncio.Task[None]) -> None:
-    """Cancel a task and do not wait for it, whatever it makes of that."""
+    """Cancel a task and abandon it, even if it ignores the cancellation."""
     if task.cancel():
         _left_behind.add(task)
         task.add_done_callback(_left_behind.discard)
@@ -453,7 +453,7 @@ def _leave_behind(task: asyncio.Task[None]) -> None:
 async def _in_thread(
     loop: asyncio.AbstractEventLoop, step: Call
 ) -> tuple[Any, BaseException | None]:
-    """Make a call of ours that may block, without blocking the loop."""
+    """Make a call in a thread, so that it does not block the loop."""
     done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
     def undo(result: Any, error: BaseException | None) -> None:
@@ -461,7 +461,7 @@ async def _in_thread(
             step.undo(result)
 
     def deliver(result: Any, error: BaseException | None) -> None:
-        if done.done():  # nobody waits any more
+        if done.done():  # cancelled
             run_or_do(lambda: undo(result, error))
         else:
             done.set_result((result, error))
@@ -470,7 +470,7 @@ async def _in_thread(
         result, failure = None, None
         try:
             result = step.call(*step.args)
-        except Exception as error:  # noqa: BLE001  # carried over to the line, which raises it
+        except Exception as error:  # noqa: BLE001  # raised in the line
             failure = error
         if not tell(loop, deliver, result, failure):
             undo(result, failure)

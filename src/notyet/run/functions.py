@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from notyet.run.drive import Asking, Stage
 
     Job = Callable[[], None]
-    # Turns a stop into what gives the arguments of a call, anew for each.
+    # Returns, for a stop, a function that makes new arguments for each call.
     Writer = Callable[[StopEvent], Callable[[], tuple[Any, ...]]]
-    # Turns what foreign code returned into an answer and a warning for its author.
+    # Parses what a gate returned: the answer, and a warning for the gate's author.
     Reader = Callable[[object], tuple[Answer, str]]
 
 _MOST_IDLE = 32
 
 
 class _Worker:
-    """One thread that runs jobs until nobody needs it any more."""
+    """A thread that runs jobs; it ends when enough others are idle."""
 
     def __init__(self) -> None:
         self.jobs: SimpleQueue[Job] = SimpleQueue()
@@ -59,17 +59,17 @@ _idle: list[_Worker] = []
 
 
 def run_in_thread(job: Job) -> None:
-    """Run a job that never raises in a thread of its own; nobody waits for it at exit."""
+    """Run a job that never raises in a daemon thread. Raises RuntimeError if there is none left."""
     with _lock:
         worker = _idle.pop() if _idle else None
     if worker is None:
-        worker = _Worker()  # RuntimeError: the system has no thread left
-    # The job sees the context variables of whoever asked, as with asyncio.to_thread.
+        worker = _Worker()
+    # The job sees the caller's context variables, as with asyncio.to_thread.
     worker.jobs.put(partial(copy_context().run, job))
 
 
 def run_or_do(job: Job) -> None:
-    """Run a job in a thread of its own; or here and now, where the system has no thread left."""
+    """Run a job in a thread; in this one if the system has no thread left."""
     try:
         run_in_thread(job)
     except RuntimeError:
@@ -77,7 +77,7 @@ def run_or_do(job: Job) -> None:
 
 
 def tell(loop: AbstractEventLoop, callback: Callable[..., None], *args: object) -> bool:
-    """Call something in a loop's thread; False when the loop is closed and nobody listens."""
+    """Call a function in a loop's thread; return False if the loop is closed."""
     try:
         loop.call_soon_threadsafe(callback, *args)
     except RuntimeError:
@@ -94,23 +94,23 @@ def _forget_in_child() -> None:
 os.register_at_fork(after_in_child=_forget_in_child)
 
 
-# Calling a Python function as a gate: guarded, timed, and never trusted to come back.
+# Call a Python function as a gate, with a timeout.
 #
-# `guarded` and `guarded_async` are the only calls into foreign code. They let nothing through but
-# a KeyboardInterrupt in the thread of somebody's event loop, which is a person's.
+# `guarded` and `guarded_async` are the only calls into foreign code. They catch everything except
+# a KeyboardInterrupt in an event loop's thread, which comes from a person.
 
 
 _FOREVER = 1e7  # seconds; clocks and locks overflow somewhere above
 _COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect
 
 
-# The engines that are asking here: what a gate itself starts is not gated by them again. Set by
-# whoever starts a gate's task or thread, which inherits it.
+# The engines that run a gate in this context: agents that the gate starts are not gated by them
+# again. Set before a gate's task or thread starts, which inherits it.
 asked_by: ContextVar[frozenset[int]] = ContextVar("notyet_asked_by", default=frozenset())
 
 
 class Question:
-    """How one gate or observer is asked; made once, and asked with new arguments at every stop."""
+    """A gate or observer function; made once, called with new arguments at every stop."""
 
     __slots__ = ("blank", "call", "engine", "is_async", "name", "read", "timeout", "write")
 
@@ -127,31 +127,31 @@ class Question:
     ) -> None:
         self.name = name
         self.call = call
-        self.write = write  # None where whoever asks has the arguments
+        self.write = write  # None if the caller has the arguments
         self.read = read
         self.timeout = timeout if timeout is not None and timeout < _FOREVER else None
         self.blank = Report(gate=name, observed=observed)
         self.is_async = is_async(call)
-        self.engine = engine  # whose gate it is; 0 for nobody's
+        self.engine = engine  # 0 for none
 
 
 def is_async(call: Any) -> bool:
-    """Tell whether calling this gives a coroutine: functions, methods, partials, objects."""
+    """Return True if a function, method, partial or callable object returns a coroutine."""
     while type(call).__name__ == "partial":
         call = call.func
     code = getattr(call, "__code__", None) or getattr(type(call).__call__, "__code__", None)
     flags = getattr(code, "co_flags", 0)
-    # A mock makes up any attribute that it is asked for.
+    # A mock has every attribute.
     return isinstance(flags, int) and bool(flags & _COROUTINE)
 
 
 def takes(call: Any, count: int) -> bool:
-    """Tell whether a function can be called with so many arguments, as far as can be seen."""
+    """Return True if a function accepts so many arguments, or hides its signature."""
     import inspect
 
     try:
         signature = inspect.signature(call)
-    except (TypeError, ValueError):  # a builtin, or a mock, that does not tell
+    except (TypeError, ValueError):  # a builtin, or a mock
         return True
     try:
         signature.bind(*range(count))
@@ -161,7 +161,7 @@ def takes(call: Any, count: int) -> bool:
 
 
 def guarded(question: Question, args: tuple[Any, ...]) -> Report:
-    """Ask a question in this thread, whatever the function does."""
+    """Call a function in this thread, and return its report whatever it raises."""
     started = monotonic()
     try:
         returned = question.call(*args)
@@ -169,7 +169,7 @@ def guarded(question: Question, args: tuple[Any, ...]) -> Report:
             returned = _finish(returned, question.timeout)
     except _TooLate:
         return timed_out(question)
-    except BaseException as error:  # noqa: BLE001  # foreign code: SystemExit too is only its own
+    except BaseException as error:  # noqa: BLE001  # foreign code, which may raise SystemExit
         return _report(question, crashed(error), monotonic() - started)
     return _answered(question, returned, started)
 
@@ -181,14 +181,14 @@ async def guarded_async(
     place: int,
     started: float,
 ) -> None:
-    """Ask a question whose function is a coroutine function, and deliver the report."""
+    """Call a coroutine function, and deliver its report whatever it raises."""
     try:
         returned = await question.call(*args)
     except KeyboardInterrupt:
         raise  # a person pressed Ctrl-C in the loop's thread
-    except BaseException as error:  # as above; CancelledError is the gate's own
+    except BaseException as error:  # foreign code, which may raise SystemExit or CancelledError
         if isinstance(error, GeneratorExit) and not _in_a_task():
-            raise  # not the gate's: the loop is gone, and we are being cleared away
+            raise  # not the gate's: the loop is gone, and the coroutine is collected
         deliver(place, _report(question, crashed(error), monotonic() - started))
     else:
         deliver(place, _answered(question, returned, started))
@@ -198,26 +198,26 @@ def _answered(question: Question, returned: object, started: float) -> Report:
     seconds = monotonic() - started
     try:
         answer, warning = question.read(returned)
-    except Exception as error:  # noqa: BLE001  # a foreign object that cannot even be looked at
+    except Exception as error:  # noqa: BLE001  # a foreign object whose attributes raise
         answer, warning = crashed(error), ""
     return _report(question, answer, seconds, warning)
 
 
 def timed_out(question: Question) -> Report:
-    """Write down that a gate gave no answer in time."""
+    """Return the report of a gate that exceeded its own timeout."""
     seconds = question.timeout or 0.0
     return _report(question, Problem("timeout", f"no answer after {seconds:g} s"), seconds)
 
 
 def out_of_time(question: Question, seconds: float) -> Report:
-    """Write down that the host waits no longer, whatever the gate may take."""
+    """Return the report of a gate that reached the host's deadline."""
     waited = max(0.0, seconds)
     problem = Problem("deadline", f"the host waits no longer than {waited:.1f} s")
     return _report(question, problem, waited)
 
 
 def ends_at(question: Question, began: float, deadline: float | None) -> float | None:
-    """Return when a gate's own time, or the host's, is up; None when it may take for ever."""
+    """Return when a gate times out or the deadline is reached; None for never."""
     own = None if question.timeout is None else began + question.timeout
     if own is None or deadline is None:
         return deadline if own is None else own
@@ -225,14 +225,14 @@ def ends_at(question: Question, began: float, deadline: float | None) -> float |
 
 
 def too_late(question: Question, began: float, deadline: float | None) -> Report:
-    """Write down that it was up."""
+    """Return the report of a gate that timed out, or reached the deadline first."""
     if deadline is not None and ends_at(question, began, deadline) == deadline:
         return out_of_time(question, deadline - began)
     return timed_out(question)
 
 
 def cannot_start(question: Question, error: BaseException) -> Report:
-    """Write down that there was no thread to ask a gate in."""
+    """Return the report of a gate for which there was no thread."""
     return _report(question, Problem("cannot_start", str(error)), 0.0)
 
 
@@ -266,11 +266,11 @@ def _in_a_task() -> bool:
 
 
 class _TooLate(Exception):  # noqa: N818  # never leaves this module
-    """A coroutine that was run in a thread took too long."""
+    """A coroutine in a thread timed out."""
 
 
 def _finish(awaitable: Awaitable[Any], timeout: float | None) -> Any:
-    """Run a coroutine to its end on a loop of its own, and cancel it when its time is up."""
+    """Run a coroutine on a new event loop, and cancel it after the timeout."""
     import asyncio
 
     async def wait() -> Any:
@@ -286,22 +286,22 @@ def _finish(awaitable: Awaitable[Any], timeout: float | None) -> Any:
     return asyncio.run(wait())
 
 
-# Asking functions in threads, so that one which never returns holds nobody.
+# Call functions in threads, so that one that never returns does not block the stop.
 #
-# To wake a thread costs more than most functions take, so one thread asks one after another. Where
-# they are to be asked together, and some are still not asked after a moment, each of those gets a
-# thread of its own. The thread that drives only watches the clock.
+# Waking a thread takes longer than most functions, so one thread calls one after another. If they
+# may run together and some have not been called after a moment, each of those gets its own thread.
+# The driving thread only watches the clock.
 
 
 _LONGEST = 3600.0  # seconds; locks overflow somewhere above
-_MOMENT = 0.001  # seconds; far above what it takes to ask a function that does not wait
+_MOMENT = 0.001  # seconds; much longer than a function that does not wait takes
 
 
 def ask(stage: Stage) -> list[Report]:
-    """Ask a stage that has functions; those without an answer in time are left behind."""
+    """Run a stage that has functions; abandon those that time out."""
     for question, _ in stage.functions.values():
         stage.tell(question.name)
-    answered = allocate_lock()  # held until there is something to look at
+    answered = allocate_lock()  # locked until a report arrives
     answered.acquire()
 
     def wake() -> None:
@@ -337,10 +337,10 @@ def _wait(answered: LockType, patience: float | None) -> None:
 
 
 class Crew:
-    """Functions of a stage, and the threads that ask them.
+    """Functions of a stage, and the threads that call them.
 
-    `heard` is called, by whichever thread it is, when all have answered; where somebody listens to
-    the progress, whenever one has.
+    `heard` is called, in any of the threads, when all functions have answered; if the stage reports
+    progress, whenever one has.
     """
 
     def __init__(
@@ -352,14 +352,14 @@ class Crew:
         self._functions = functions
         self._heard = heard
         self._waiting = [*functions][::-1]  # the next one is the last
-        self._engine = next(iter(functions.values()))[0].engine  # one asks them all
+        self._engine = next(iter(functions.values()))[0].engine  # the same for all
         self._begun: dict[int, float] = {}
         self._lock = allocate_lock()
-        self._started = monotonic()  # in order: when the next one could be asked
+        self._started = monotonic()  # in order: when the next one could start
         self._spreads = self._started + _MOMENT if stage.ends is None else None
 
     def start(self) -> None:
-        """Let a thread ask; the functions know that they are being asked, and by whom."""
+        """Start a thread that calls functions, with `asked_by` set to the engine."""
         outside = asked_by.set(asked_by.get() | {self._engine})
         try:
             run_in_thread(self._ask_on)
@@ -369,25 +369,25 @@ class Crew:
             asked_by.reset(outside)
 
     def spread(self) -> None:
-        """Give each function that nobody has asked yet a thread of its own."""
+        """Start a thread for each function that has not been called."""
         self._spreads = None
         for _ in tuple(self._waiting):
             self.start()
 
     def patience(self) -> float | None:
-        """Return for how many seconds there is nothing to do but to wait; None: for ever."""
+        """Return the seconds until `look` must be called; None for never."""
         now = monotonic()
         ends = [now + _LONGEST]
         if self._waiting:
             if self._spreads is not None:
                 ends.append(self._spreads)
-            if self._stage.ends is not None:  # any of them may be asked while we wait
+            if self._stage.ends is not None:  # any of them may start while we wait
                 ends += [end for place in (*self._waiting,) if (end := self._end(place, now))]
         ends += [end for place in self._asked() if (end := self._end(place)) is not None]
         return max(0.0, min(ends) - now) if len(ends) > 1 else None
 
     def look(self) -> None:
-        """Leave those behind whose time is up, and see that the others are asked."""
+        """Abandon functions that timed out, and start threads for the others if needed."""
         now = monotonic()
         if self._spreads is not None and now >= self._spreads:
             self.spread()
@@ -396,30 +396,30 @@ class Crew:
             if end is None or end > now or not self._take(place, self._late(place)):
                 continue
             if self._waiting and self._stage.ends is not None:
-                self.start()  # the thread that was to ask the next one does not come back
+                self.start()  # the thread that would call the next one is stuck
 
     def _asked(self) -> list[int]:
-        """Return who is being asked, or is to be asked now; in order, that is one at a time."""
+        """Return the places of functions that run or are due; with `ends`, one at a time."""
         if self._stage.ends is None:
             return [place for place in self._functions if place not in self.reports]
         begun = [place for place in (*self._begun,) if place not in self.reports]
         return begun or [*self._waiting[-1:]]
 
     def _ask_on(self) -> None:
-        """Ask one function after another, as long as their answers are waited for."""
+        """Call one function after another, until the crew no longer waits for their reports."""
         while True:
             with self._lock:
                 if not self._waiting:
                     return
                 place = self._waiting.pop()
                 self._begun[place] = monotonic()
-            # What one does to its context concerns no other.
+            # Each function has its own context.
             report = copy_context().run(guarded, *self._functions[place])
             if not self._take(place, report):
                 return
 
     def _take(self, place: int, report: Report) -> bool:
-        """Take what a function said; False if it was left behind before."""
+        """Store a report; return False if the function was abandoned before."""
         with self._lock:
             if place in self.reports:
                 return False
@@ -429,7 +429,7 @@ class Crew:
             self.reports[place] = report
             self.missing -= 1
             if place not in self._begun and place in self._waiting:
-                self._waiting.remove(place)  # nobody has begun with it, and nobody shall
+                self._waiting.remove(place)  # not called yet, and must not be
             if self._stage.ends is not None:
                 self._started = monotonic()
                 if self._stage.ends(place, report):

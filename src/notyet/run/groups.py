@@ -10,8 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Reads group ids until its input ends, which is when we die, however we die. After a good end it
-# is killed before that. What left its group is found by our mark, where there is a /proc.
+# Reads group ids until its input ends, which is when this process dies, for whatever reason. After
+# a normal end it is killed before that. Processes that left their group are found by our mark, if
+# there is a /proc.
 _WATCH = """
 token=$1 groups= wanted=" "
 cd /
@@ -40,12 +41,12 @@ _killed: list[int] | None = None
 
 
 class Watchdog:
-    """A small shell that ends the groups it was told of when this process dies.
+    """A small shell that kills registered process groups when this process dies.
 
-    It is there before the first command is, and goes by our mark until it is told of the groups
-    (where there is no /proc, that little while is not covered).
-    It has a session of its own, so it outlives a SIGKILL to our group. If a fork of this program
-    also holds the pipe, it is only late: it acts when the last holder is gone.
+    It starts before the first command, and finds processes by our mark until their groups are
+    registered (without /proc, that short time is not covered).
+    It has its own session, so it outlives a SIGKILL to our group. If a fork of this program also
+    holds the pipe, it acts only when the last holder is gone.
     """
 
     __slots__ = ("pid", "pipe")
@@ -62,7 +63,7 @@ class Watchdog:
             argv = [SH, "-c", _WATCH, "notyet-watchdog", token]
             self.pid = launch(argv, environ, (ends[0], null, null), close)
             self.pipe = ends[1]
-        except (OSError, ValueError):  # too many files or processes: then without one
+        except (OSError, ValueError):  # too many files or processes: run without a watchdog
             pass
         finally:
             for end in ends:
@@ -70,63 +71,63 @@ class Watchdog:
                     light.close(end)
 
     def watch(self, groups: Iterable[int]) -> None:
-        """Tell it of the groups that were started."""
+        """Register groups to kill."""
         self._tell(" ".join(map(str, groups)))
 
     def leave(self, group: int) -> None:
-        """Tell it that what is left of a group is wanted."""
+        """Unregister a group, whose remaining processes are wanted."""
         self._tell(f"wanted {group}")
 
     def _tell(self, line: str) -> None:
         if self.pid:
             try:  # noqa: SIM105  # contextlib is not free
                 light.write(self.pipe, b"%s\n" % line.encode())
-            except OSError:  # somebody killed it, or it is stopped
+            except OSError:  # it was killed, or is stopped
                 pass
 
     def end(self) -> None:
-        """Send it away, before it sees that it is not needed; whoever does so then reaps it."""
+        """Kill the watchdog before its input ends; the caller reaps it."""
         if self.pid:
             send(self.pid, 9)
             light.close(self.pipe)
 
     def stop(self) -> None:
-        """Send it away, and wait until it is gone."""
+        """Kill and reap the watchdog."""
         self.end()
         reap(self.pid)
         self.pid = 0
 
 
 def send(target: int, number: int) -> None:
-    """Signal a process, or a group when negative; one that is gone or not ours is fine."""
-    try:  # noqa: SIM105  # as above
+    """Signal a process, or a group if negative; ignore one that is gone or not ours."""
+    try:  # noqa: SIM105  # contextlib is not free
         light.kill(target, number)
     except (ProcessLookupError, PermissionError):
         pass
 
 
 def reap(pid: int) -> bool:
-    """Collect a child that was killed, unless the system cannot end it now."""
+    """Reap a child that was killed; return False if it does not end within a second."""
     import time
 
     for attempt in range(200):
         try:
             if light.waitpid(pid, light.WNOHANG)[0]:
                 return True
-        except ChildProcessError:  # collected by somebody else, or by the system
+        except ChildProcessError:  # reaped elsewhere
             return True
         time.sleep(0.0001 if attempt < 20 else 0.005)  # noqa: PLR2004  # 2 ms, then 900 ms
     return False
 
 
 def reap_later() -> None:
-    """Say that this process will end soon, and reaps before that whom it need not wait for now."""
+    """Let `reap_in_time` defer to `reap_killed`, which this process calls before it exits."""
     global _killed  # noqa: PLW0603  # it is a property of the process
     _killed = []
 
 
 def reap_in_time(pid: int) -> None:
-    """Collect a child that was killed: now, or later if this process does so."""
+    """Reap a child that was killed: now, or in `reap_killed` after `reap_later`."""
     if _killed is None:
         reap(pid)
     else:
@@ -134,13 +135,13 @@ def reap_in_time(pid: int) -> None:
 
 
 def reap_killed() -> None:
-    """Collect whom that was put off for."""
+    """Reap the children that `reap_in_time` deferred."""
     while _killed:
         reap(_killed.pop())
 
 
 def living(groups: set[int]) -> set[int]:
-    """Return which of these groups, whose leaders have exited, still have a running process."""
+    """Return those of the groups, whose leaders have exited, that still have a running process."""
     left = set()
     try:
         pids = pids_after(min(groups))

@@ -1,4 +1,4 @@
-"""Wait for descriptors and for points in time, on behalf of all commands of a stage."""
+"""The poll loop of a stage: file descriptors and timers of all its commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from notyet.run.process import Process
 
     Do = Callable[[Any, int], None]  # with the process
-    Step = Callable[[Any], None]  # the same
+    Step = Callable[[Any], None]  # with the process
 
 READ = select.POLLIN | select.POLLPRI
 WRITE = select.POLLOUT
@@ -25,33 +25,33 @@ _heard: tuple[int, Callable[[], None]] | None = None
 
 
 def answer_to(fd: int, when_gone: Callable[[], None]) -> None:
-    """Say on which descriptor somebody waits for our answer.
+    """Watch the descriptor on which the host waits for our answer.
 
-    Once nobody can hear it any more, `when_gone` is called in the midst of `run_together`, and is
-    to raise: a host that was killed tells us in no other way, and its gates would run on.
+    When its other end is closed, `when_gone` is called inside `run_together`, and must raise: a
+    killed host gives no other sign, and its gates would run on.
     """
     global _heard  # noqa: PLW0603  # a process has one host
     _heard = (fd, when_gone)
 
 
 class Loop:
-    """What is listened to, and what is due; `cancel` is a descriptor that ends everything."""
+    """Callbacks for descriptors and timers; `cancel` is a descriptor that ends everything."""
 
     def __init__(self, cancel: int | None, when_cancelled: Callable[[], None]) -> None:
         self._poller = select.poll()
         self._events: dict[int, tuple[Do, Process]] = {}
         self._planned: set[Process] = set()
-        self._wake = NEVER  # never later than the first `due`
+        self._wake = NEVER  # at the latest the first `due`
         self._cancel = cancel
         self._when_cancelled = when_cancelled
         if cancel is not None:
             self._poller.register(cancel, READ)
         self.cancelled = bool(cancel is not None and self._poller.poll(0))
         if _heard is not None:
-            self._poller.register(_heard[0], 0)  # to hear of errors and hang-ups only
+            self._poller.register(_heard[0], 0)  # for errors and hang-ups only
 
     def turn(self, limit: float) -> None:
-        """Wait for at most so many seconds, and do what there is to do."""
+        """Wait for at most `limit` seconds, then call what is ready or due."""
         limit = max(0.0, min(self._wake - monotonic(), limit))
         for fd, _ in self._poller.poll(int(limit * 1000 + 0.999)):
             self._hear(fd)
@@ -59,34 +59,34 @@ class Loop:
             self._ring()
 
     def ignore_cancel(self) -> None:
-        """Hear of a cancellation only once."""
+        """Stop watching `cancel`, after the first cancellation."""
         if self._cancel is not None:
             self._poller.unregister(self._cancel)
             self._cancel = None
 
     def listen(self, fd: int, events: int, do: Do, process: Process) -> None:
-        """Call `do` whenever something happens on a descriptor."""
+        """Call `do` whenever a descriptor has one of the events."""
         self._events[fd] = (do, process)
         self._poller.register(fd, events)
 
     def ignore(self, fd: int) -> None:
-        """Leave a descriptor open, and listen to it no more."""
+        """Stop watching a descriptor, and leave it open."""
         if self._events.pop(fd, None):
             self._poller.unregister(fd)
 
     def close(self, fd: int) -> None:
-        """Close a descriptor, whether or not it is listened to."""
+        """Close a descriptor, and stop watching it."""
         self.ignore(fd)
         light.close(fd)
 
     def plan(self, process: Process, due: float, step: Step) -> None:
-        """Take a step at a time, instead of the one that was planned."""
+        """Set the timer of a process, replacing the one it had."""
         process.due, process.next = due, step
         self._planned.add(process)
         self._wake = min(self._wake, due)
 
     def forget(self, process: Process) -> None:
-        """Plan nothing more for a process."""
+        """Remove the timer of a process."""
         process.due, process.next = NEVER, None
         self._planned.discard(process)
 

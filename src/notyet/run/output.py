@@ -1,13 +1,13 @@
-"""What came on one stream of a command, bounded while it is read (E4)."""
+"""The output of a command, limited in size while it is read (E4)."""
 
 from __future__ import annotations
 
-HEAD = 64 * 1024  # of each stream, bytes that are kept; as text they take many times as much
+HEAD = 64 * 1024  # bytes kept of each stream; as text they take many times as much
 TAIL = 192 * 1024
 
 
 class Kept:
-    """What came on one stream: its beginning and its end."""
+    """The beginning and the end of one stream."""
 
     __slots__ = ("_head", "_room", "_tail", "_total")
 
@@ -18,7 +18,7 @@ class Kept:
         self._total = 0
 
     def add(self, chunk: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes."""
         self._total += len(chunk)
         room = self._room - len(self._head)
         if room > 0:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def take_status_and_collect(process: Process) -> bool:
-    """Note how the command's own process ended; its number stays taken while its group lives."""
+    """Return True if a command's process has exited; reap it and note how it ended.
+
+    Its id is not given to another process as long as its group has members.
+    """
     try:
         pid, status = light.waitpid(process.pid, light.WNOHANG)
     except ChildProcessError:
@@ -48,16 +51,16 @@ _LOST = (
 
 
 class Process:
-    """One command: what it was given, what came back, and what happens to it next."""
+    """One command: its job, its pipes and output, its state, and its timer."""
 
     pid = 0
-    stdin = exit_fd = -1  # the second wakes us up when it has exited
+    stdin = exit_fd = -1  # `exit_fd` becomes readable when it exits
     started = seconds = 0.0
     due = _NEVER  # when `next` is called
     next: Callable[[Process], None] | None = None
-    exited = reaped = over = False  # over: nothing is left of its group
+    exited = reaped = over = False  # over: its group is empty
     forced = timed_out = cancelled = False
-    cut = False  # its time ends with the deadline, not with its own timeout
+    cut = False  # the deadline comes before its own timeout
     keeping = True
     code: int | None = None
     signal = 0
@@ -71,11 +74,11 @@ class Process:
 
     @property
     def is_started(self) -> bool:
-        """Tell whether there is something to end."""
+        """Return True if it was started."""
         return bool(self.pid)
 
     def start(self, argv: list[str], environ: dict[str, str], close: list[int]) -> None:
-        """Start it with three pipes; raises OSError or ValueError and leaves nothing open."""
+        """Start it with three pipes. Raises OSError or ValueError, and then leaves none open."""
         ends: list[int] = []
         try:
             for _ in range(3):
@@ -99,11 +102,11 @@ class Process:
             self.exit_fd = -1
 
     def tell(self, number: int) -> None:
-        """Send a signal to all of its group."""
+        """Signal its process group."""
         send(-self.pid, number)
 
     def has_ended(self) -> bool:
-        """Take note of how it ended, if it did."""
+        """Return True if it has exited, and note how."""
         return take_status(self)
 
     def exit(self) -> Exit:
@@ -122,7 +125,7 @@ class Process:
         )
 
     def forget_output(self) -> None:
-        """Give back what its output takes."""
+        """Free the memory of its output."""
         self.wrote = self._blank()
 
     def _blank(self) -> tuple[Kept, Kept]:
@@ -130,7 +133,7 @@ class Process:
 
 
 def take_status(process: Process) -> bool:
-    """Note how the command's own process ended, if it did; it stays to be collected."""
+    """Return True if a command's process has exited, and note how, without reaping it."""
     if not hasattr(light, "waitid"):  # macOS before Python 3.13
         return take_status_and_collect(process)
     try:
@@ -148,20 +151,20 @@ def take_status(process: Process) -> bool:
 
 
 def lose_status(process: Process) -> None:
-    """Note that somebody else learned how it ended."""
+    """Note that its exit code is unknown, because it was reaped elsewhere."""
     process.problem, process.reaped = _LOST, True
 
 
 def hold_sigpipe() -> bool:
-    """Keep a command that does not read from killing us, whatever this program does with SIGPIPE.
+    """Block SIGPIPE in this thread, so that a command that does not read its stdin cannot kill us.
 
-    Only for this thread: the signal goes to the one that writes. Tells whether it was held before.
+    The signal goes to the thread that writes. Returns True if it was blocked before.
     """
     return signal.SIGPIPE in signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGPIPE,))
 
 
 def release_sigpipe(held: bool) -> None:  # noqa: FBT001  # what hold_sigpipe returned
-    """Forget the signals that came, and let others through again."""
+    """Discard pending SIGPIPEs, and unblock the signal unless it was blocked before."""
     if held:
         return
     if signal.SIGPIPE in signal.sigpending():

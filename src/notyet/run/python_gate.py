@@ -1,4 +1,4 @@
-"""`python = "module:function"` in a file: run in a child of the project's interpreter (N4)."""
+"""Command lines for `python = "module:function"`, run by the project's interpreter (N4)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _CHILD = os.path.join(_PACKAGE, "run", "python_child.py")
 _VENV = ".venv/bin/python"
-# What the child needs of this package where it is not installed: values, and our own words. What
-# else a gate imports of it is taken from the package that is installed there.
+# The modules that the child needs if notyet is not installed there. Anything else that a gate
+# imports of notyet comes from the package that is installed there.
 _MODULES = (
     "__init__.py",
     "errors.py",
@@ -29,7 +29,7 @@ _MODULES = (
     "hosts/wire.py",
 )
 _CORE = "core"
-# Read by whatever Python there is, so in words that every one of them knows.
+# Any Python there may run it, so it uses syntax that all versions have.
 _MAIN = """\
 import sys
 
@@ -54,7 +54,7 @@ for place in (installed and installed.submodule_search_locations) or ():
 
 sys.exit(main())
 """
-# Which one it is can only be seen there: $1 is the project, $2 what was chosen, if anything.
+# Finds the interpreter there: $1 is the project, $2 the configured interpreter, if any.
 _CHOOSE = """\
 case $2 in
   "") p=$1/%s; [ -x "$p" ] || p=python3 ;;
@@ -84,7 +84,7 @@ def _interpreter(options: Mapping[str, Any], folder: str) -> str:
 
 
 def argv_there(options: Mapping[str, Any], folder: str, archive_path: str) -> tuple[str, ...]:
-    """Return the command line that does the same on another machine, from a copy of `archive`."""
+    """Return the command line like `argv_for`, on another machine, with a copy of `archive`."""
     chosen: str = options.get("interpreter") or ""
     if chosen and not chosen.startswith("~/"):
         program = chosen if "/" not in chosen else os.path.join(folder, chosen)
@@ -94,7 +94,7 @@ def argv_there(options: Mapping[str, Any], folder: str, archive_path: str) -> tu
 
 
 def archive() -> bytes:
-    """Return the child, and what it needs of this package, as an archive that Python can run."""
+    """Return the child and the modules it needs as a zip archive that Python can run."""
     global _archive  # noqa: PLW0603  # made once
     if not _archive:
         import io

@@ -1,8 +1,8 @@
-"""Commands that run in a workspace on another machine: what they are, and what they are given.
+"""Jobs that run in a workspace on another machine, and their input.
 
-There a command sees paths of that machine only: the event's folder is the workspace, and
-transcripts are copies that are sent along and removed after (M1, M5). It gets nothing of our own
-environment, where secrets may be.
+A command there sees only paths of that machine: the event's folder is the workspace, and
+transcripts are copies that are uploaded and removed afterwards (M1, M5). It gets none of our
+environment variables, which may hold secrets.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from notyet.core.remote import Remote
 
     E = TypeVar("E", StartEvent, StopEvent)
-    # Writes an event, as it is seen there, for a project in that folder: stdin and environment.
+    # Returns stdin and environment for an event as seen there, and the project's folder there.
     Write = Callable[[E, str], tuple[Mapping[str, Any], Mapping[str, str]]]
 
-MOST_COPIED = 16 * 1024 * 1024  # bytes of one transcript, its last ones
+MOST_COPIED = 16 * 1024 * 1024  # bytes of the end of one transcript
 _COPIES = {
     "transcript_path": "transcript.jsonl",
     "agent_transcript_path": "agent_transcript.jsonl",
@@ -43,7 +43,7 @@ _REGULAR_FILE = 0o100000
 
 
 class RemoteJob(Job, kw_only=True):
-    """One command to run on another machine; its environment adds to the one of that machine."""
+    """One command to run on another machine; `environ` is added to that machine's environment."""
 
     remote: Remote
     token: str  # names the folder of its uploads
@@ -51,7 +51,7 @@ class RemoteJob(Job, kw_only=True):
 
 
 def new_token() -> str:
-    """Return a word that cannot be guessed."""
+    """Return a random word that cannot be guessed."""
     return os.urandom(12).hex()
 
 
@@ -67,9 +67,10 @@ def remote_job(
     uploads: Sequence[Upload] = (),
     head: int = HEAD,
 ) -> RemoteJob:
-    """Return a command that runs in a folder of that machine, with these variables on top of its.
+    """Return a command that runs in a folder of that machine.
 
-    Its time includes the connecting. Uploads lie at `upload_path(token, name)` while it runs.
+    `environ` is added to the environment there. The timeout includes connecting. Uploads are at
+    `upload_path(token, name)` while it runs.
     """
     job = RemoteJob(
         argv=argv,
@@ -90,7 +91,7 @@ def remote_job(
 
 
 def part_of(job: RemoteJob) -> Part:
-    """Return a command as a script runs it."""
+    """Return a command in the form that the script there takes."""
     return Part(
         argv=job.argv,
         folder=job.dir,
@@ -98,27 +99,27 @@ def part_of(job: RemoteJob) -> Part:
         stdin=job.stdin,
         uploads=job.uploads,
         token=job.token,
-        # The beginning is read byte by byte, which is slow for much; then all is kept as the end.
+        # The beginning is read byte by byte, which is slow; a long one is kept as part of the end.
         head=job.head if job.head <= HEAD else 0,
-        tail=TAIL + 1 + (job.head if job.head > HEAD else 0),  # one byte more shows that more came
+        tail=TAIL + 1 + (job.head if job.head > HEAD else 0),  # one byte more shows truncation
     )
 
 
 def run_there(remote: Remote, argv: tuple[str, ...], *, patience: float, head: int = HEAD) -> Exit:
-    """Run one command of our own on that machine, from the root folder on."""
+    """Run one command of ours on that machine, in its root folder."""
     job = remote_job(remote, argv=argv, dir="/", environ={}, timeout=patience, head=head)
     return run_together([job])[0]
 
 
 class Transcripts(Record, kw_only=True):
-    """The transcripts of a stop, read once for all gates that run elsewhere."""
+    """The transcripts of a stop, read once for all gates on other machines."""
 
     contents: Mapping[str, bytes] = {}  # by the field of the event that names them
     warning: str = ""
 
 
 def read_transcripts(event: StopEvent | StartEvent) -> Transcripts:
-    """Read what an event names; what is no file, or may not be read, there is no copy of."""
+    """Read the transcripts that an event names; omit those that cannot be read."""
     contents = {}
     cut = []
     for field in _COPIES:
@@ -142,9 +143,9 @@ def job_there(
     timeout: float | None,
     token: str = "",
 ) -> RemoteJob:
-    """Return what runs a command in a workspace elsewhere.
+    """Return the job of a command in a workspace on another machine.
 
-    Commands that share a `token` share the copies of the transcripts; they must run together.
+    Commands with the same `token` share the copies of the transcripts; they must run together.
     """
     token = token or new_token()
     uploads = [
@@ -178,9 +179,9 @@ def _seen_there(event: E, remote: Remote, token: str, transcripts: Transcripts) 
 
 
 def _read(path: str) -> tuple[bytes, int] | None:
-    """Return the end of a file from the beginning of a line on, and how much is missing."""
+    """Return the end of a file, from the beginning of a line, and the bytes that are missing."""
     try:
-        # Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
+        # Without O_NONBLOCK, opening a pipe waits for a writer.
         handle = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         try:
             about = os.fstat(handle)
@@ -195,7 +196,7 @@ def _read(path: str) -> tuple[bytes, int] | None:
 
 def _last_of(handle: int, size: int) -> tuple[bytes, int]:
     first = max(0, size - MOST_COPIED)
-    # One byte more: a line that begins just there is whole.
+    # One byte more, so that a line that begins just there is kept.
     content = _between(handle, max(0, first - 1), size)
     if not first:
         return content, 0
@@ -207,7 +208,7 @@ def _between(handle: int, first: int, end: int) -> bytes:
     parts = []
     while first < end:
         part = os.pread(handle, min(_CHUNK, end - first), first)
-        if not part:  # somebody cut it short
+        if not part:  # the file was truncated meanwhile
             break
         parts.append(part)
         first += len(part)

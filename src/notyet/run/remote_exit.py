@@ -1,4 +1,4 @@
-"""How a command on another machine ended: what the script said, or why nothing was heard of it."""
+"""Explain how a command on another machine ended, from the script's record or ssh's messages."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 _SIGNALLED = 128  # a shell adds it to the number of a signal
 _MOST_SIGNALS = 64
-_OTHER_SHELLS = 256  # as ksh does, which adds this
+_OTHER_SHELLS = 256  # ksh adds this instead
 _DIGITS = 3
 _NO_SIGNAL = ("running", "done", "exit", "stopped")
 _NOT_UNDERSTOOD = "what was said about its end was not understood"
-_LONGEST = 300  # characters of what ssh said
+_LONGEST = 300  # characters of ssh's message
 
 
 def ending(job: RemoteJob, said: bytes, jobs: bytes) -> tuple[int | None, int, str]:
-    """Return the exit code, the signal, and the problem that a record of the script means.
+    """Return the exit code, the signal, and the problem of a record.
 
-    `jobs` is what the shell there listed, for a code that may be a signal.
+    `jobs` is the output of `jobs -l` there, for a code that may be a signal.
     """
     word, _, pid = said.decode("ascii", "replace").partition(" ")
     if not word.isdecimal():
@@ -40,11 +40,11 @@ def ending(job: RemoteJob, said: bytes, jobs: bytes) -> tuple[int | None, int, s
 
 
 def _is_signal(pid: str, jobs: str) -> bool:
-    """Return True if the shell there knows that it was a signal, and not an exit code like that.
+    """Return True if the shell there reports a signal, not an exit code with the same number.
 
-    It is a code unless a shell says otherwise: a command that failed must not pass (M1).
+    In doubt it is an exit code: a command that failed must not pass (M1).
     """
-    of_job = ""  # what is said once for all processes of a pipeline
+    of_job = ""  # printed once for all processes of a pipeline
     for line in jobs.splitlines():
         is_first = line.startswith("[")
         _, _, rest = line.partition("]") if is_first else ("", "", line)
@@ -57,7 +57,7 @@ def _is_signal(pid: str, jobs: str) -> bool:
 
 
 def _cannot_start(job: RemoteJob, word: str) -> str:
-    """Return why a command did not start, in the words that are used here too."""
+    """Return why a command did not start, in the same words as for commands here."""
     program = job.argv[0] if job.argv else ""
     folder, named = f"the folder to run in, {job.dir!r},", f"the program {program!r}"
     words = {
@@ -86,7 +86,7 @@ def no_connection(
     is_stuck: bool = False,
     has_begun: bool = False,
 ) -> str:
-    """Return why a machine could not be used, from what ssh said about it."""
+    """Return why there is no connection, from ssh's messages."""
     host = remote.host
     last = _last(said)
     if is_stuck:
@@ -111,9 +111,9 @@ def no_connection(
 
 
 def advice_for(remote: Remote, problem: str) -> str:
-    """Return what a person can do where connecting failed.
+    """Return what a person can do if connecting failed.
 
-    It is no part of the problem: an agent that reads it would get past an unknown host key.
+    It is not part of the problem, which agents read: they would accept an unknown host key.
     """
     host, port = remote.host, f" -p {remote.port}" if remote.port else ""
     line = f"ssh{port} {remote.destination}"
@@ -130,7 +130,7 @@ def advice_for(remote: Remote, problem: str) -> str:
 
 
 def _last(said: str) -> str:
-    """Return the last line that says something."""
+    """Return the last line that is not empty."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     lines = [line for line in lines if ": terminating, " not in line] or lines
     return lines[-1][:_LONGEST].rstrip(".") if lines else ""

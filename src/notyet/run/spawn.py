@@ -1,8 +1,8 @@
-"""Starting one command: finding the program, entering its folder, saying why it cannot start.
+"""Start one command: find the program, enter its folder, explain why it cannot start.
 
-`posix_spawn` and not `fork`: it is quick in a big process and safe in one with threads. It knows
-no working directory, so a command that runs elsewhere is started through a shell that goes there
-first and then becomes the command.
+`posix_spawn` instead of `fork`: it is fast in a large process and safe in one with threads. It has
+no working directory, so a command that runs in another folder is started through a shell that
+enters the folder and then becomes the command.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ else:
     import _signal as signal  # without the enum that `signal` imports
 
 SH = "/bin/sh"
-# Carried by all that a command starts, also by what leaves its group; a gate's gate adds its own.
+# A variable that all descendants of a command inherit, also those that leave its group. A gate
+# inside a gate appends its own token.
 MARK = "NOTYET_GATE"
 
 _ENV = "/usr/bin/env"
-# `cd -P`: as chdir would. The shell's own OLDPWD is undone, and PWD is as we were told.
+# `cd -P` acts like chdir. OLDPWD is restored, and PWD is the folder as the job spells it.
 _ENTER = (
     'cd -P -- "$1" || exit 126; PWD=$1; OLDPWD=$2; [ "$2" ] || unset OLDPWD; shift 2; exec "$@"'
 )
@@ -34,7 +35,7 @@ _TOO_MANY_OPEN = (23, 24)  # ENFILE and EMFILE, without importing `errno`
 _KINDS, _FOLDER = 0o170000, 0o040000  # of files: S_IFMT and S_IFDIR
 _STDIO = 2  # the highest of the descriptors 0, 1 and 2
 _FIRST_LINE = 256  # the kernel reads no more of it
-# What this program ignores or handles is as usual again in a command.
+# Signals that get their default action again in a command, whatever this program does with them.
 _USUAL = tuple(
     getattr(signal, name)
     for name in (
@@ -48,12 +49,12 @@ class Job(Record, kw_only=True):
     """One command to run: a program with its arguments, where, and with what."""
 
     argv: tuple[str, ...]  # looked up on the PATH of `environ` when it has no slash
-    dir: str  # where it runs; entered by the child, never by a chdir of ours (E7)
-    environ: Mapping[str, str]  # all of it; PWD and our mark are added
+    dir: str  # entered by the child, never by a chdir of ours (E7)
+    environ: Mapping[str, str]  # complete, except PWD and our mark
     stdin: bytes = b""
     timeout: float | None = None
-    head: int = HEAD  # bytes of each stream that are kept from its beginning
-    refused: str = ""  # why it must not be started, where that is known already
+    head: int = HEAD  # bytes kept from the beginning of each stream
+    refused: str = ""  # why it must not start, if known beforehand
 
 
 def shell_argv(script: str, shell: str) -> tuple[str, ...]:
@@ -62,12 +63,12 @@ def shell_argv(script: str, shell: str) -> tuple[str, ...]:
 
 
 def new_token() -> str:
-    """Return what marks all that is started together."""
+    """Return a unique mark for the processes of a stage."""
     return f"{light.getpid()}-{light.urandom(12).hex()}"
 
 
 def folder_id(folder: str) -> tuple[int, int] | None:
-    """Return what tells one folder from another, or None when there is none."""
+    """Return the device and inode of a folder; None if there is no such folder."""
     try:
         found = light.stat(folder)
     except (OSError, ValueError):
@@ -76,9 +77,9 @@ def folder_id(folder: str) -> tuple[int, int] | None:
 
 
 def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[str], dict[str, str]]:
-    """Return the arguments and the environment to spawn a job with; raises CannotStart.
+    """Return the arguments and the environment to spawn a job with. Raises CannotStart.
 
-    What can be seen beforehand is checked here, so that a command fails with the same words
+    The folder and the program are checked here, so that a command fails with the same message
     whether or not it needs the shell to enter its folder.
     """
     folder = job.dir
@@ -87,7 +88,7 @@ def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[st
         from notyet.run.cannot_start import no_folder
 
         raise no_folder(folder)
-    # A path that begins with a slash is no option of `cd`, and is not looked up in CDPATH.
+    # `cd` would look up a relative path in CDPATH, or take it for an option.
     folder = light.join(light.getcwd(), folder) if folder[0] != "/" else folder
     path = _find(job, folder)
     argv = [path, *job.argv[1:]]
@@ -104,7 +105,7 @@ def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[st
 def launch(
     argv: list[str], environ: Mapping[str, str], stdio: Sequence[int], close: Iterable[int]
 ) -> int:
-    """Start a program in a session of its own, with these three descriptors as 0, 1 and 2."""
+    """Start a program in a new session, with these descriptors as 0, 1 and 2; return its id."""
     actions: list[tuple[int, int] | tuple[int, int, int]] = [
         (light.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)
     ]
@@ -117,7 +118,7 @@ def launch(
             setsigdef=_USUAL,
             setsid=True,
         )
-    except NotImplementedError:  # macOS: a group of its own is all that we get
+    except NotImplementedError:  # macOS: a new process group is all that we get
         return light.posix_spawn(
             *(argv[0], argv, environ),
             file_actions=actions,
@@ -128,14 +129,14 @@ def launch(
 
 
 def is_full(error: OSError | ValueError) -> bool:
-    """Tell whether there is no room to start something now, and may be later."""
+    """Return True if starting failed for lack of processes or descriptors, and may work later."""
     return isinstance(error, BlockingIOError) or getattr(error, "errno", 0) in _TOO_MANY_OPEN
 
 
 def why(error: OSError | ValueError, argv: Sequence[str]) -> str:
-    """Say why a program could not be started."""
+    """Return why a program could not be started."""
     program = argv[0] if argv else ""
-    if getattr(error, "errno", 0) in _TOO_MANY_OPEN:  # nor can a module be loaded
+    if getattr(error, "errno", 0) in _TOO_MANY_OPEN:  # importing a module would fail too
         return f"too many files are open to start {program!r}; run fewer gates at once"
     from notyet.run.cannot_start import reason
 
@@ -145,8 +146,8 @@ def why(error: OSError | ValueError, argv: Sequence[str]) -> str:
 def inherited() -> list[int]:
     """Return the descriptors that a command would inherit beyond 0, 1 and 2.
 
-    Ours are never among them, but those of whoever started this program can be: a command that
-    keeps one open could hold up somebody who waits for its end.
+    Ours are never among them, but this program may have inherited some itself: a command that
+    keeps one open could block the process that reads its other end.
     """
     try:
         fds = [int(name) for name in light.listdir("/dev/fd")]
@@ -157,13 +158,13 @@ def inherited() -> list[int]:
         try:
             if fd > _STDIO and light.get_inheritable(fd):
                 found.append(fd)
-        except OSError:  # the one that the folder was read with
+        except OSError:  # the descriptor that listed the folder
             continue
     return found
 
 
 def pipe() -> tuple[int, int]:
-    """Open a pipe that never takes the place of a standard descriptor that is closed."""
+    """Open a pipe whose descriptors are above 2, even if a standard descriptor is closed."""
     ends = light.pipe()
     if min(ends) > _STDIO:
         return ends
@@ -191,7 +192,10 @@ def _find(job: Job, folder: str) -> str:
 
 
 def _is_shell_script(path: str) -> bool:
-    """Tell whether the first line names no interpreter: then it is the shell, as in a shell."""
+    """Return True if a script's first line names no interpreter: shells then run it themselves.
+
+    Raises CannotStart if it names an interpreter that does not exist.
+    """
     try:
         fd = light.open(path, light.O_RDONLY | light.O_CLOEXEC | light.O_NONBLOCK)
     except OSError:  # a program may be executable and not readable
@@ -214,7 +218,7 @@ def _is_shell_script(path: str) -> bool:
 
 
 def _keep_odd_names(environ: Mapping[str, str], program: str) -> list[str]:
-    """Hand variables past the shell that it would drop: bash's exported functions, say."""
+    """Return an `env` command for variables that the shell would drop, as bash's functions."""
     odd = [f"{n}={v}" for n, v in environ.items() if not (n.isascii() and n.isidentifier())]
     if not odd or "=" in program or not light.access(_ENV, light.X_OK):
         return []

@@ -1,9 +1,9 @@
-"""Connections of OpenSSH's own client that are shared: one per machine, held for a while.
+"""Shared connections of OpenSSH's client: one per machine, kept open for a while.
 
-A process of ssh in the background holds a connection. It listens on a socket in a folder that only
-this user can enter, and the next session over it needs no connecting. Each connection is made
-under a name of its own and then linked to the name under which it is looked for, so that several
-processes can connect at the same time.
+An ssh process in the background holds a connection. It listens on a socket in a folder that only
+this user can enter, and the next session reuses it. Each connection is made under a unique name
+and then linked to the name that others look for, so that several processes can connect at the same
+time.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
     from notyet.core.remote import Remote
 
-CONFIG = "NOTYET_SSH_CONFIG"  # another file than ~/.ssh/config
-PATIENCE = 20.0  # seconds, for a machine to answer at all
+CONFIG = "NOTYET_SSH_CONFIG"  # replaces ~/.ssh/config
+PATIENCE = 20.0  # seconds for a machine to answer at all
 _SYSTEM = "/etc/ssh/ssh_config"
 _KEPT = 300  # seconds that an unused connection stays
 _TMP = "/tmp"  # noqa: S108  # owner and mode of the folder in it are checked
-# ssh adds 17 characters while it makes the socket, and the system takes 104 where it takes least.
+# ssh appends 17 characters while it makes the socket; the smallest limit of a system is 104.
 _LONGEST = 86
 _PRIVATE = 0o077
 _OTHERS_WRITE = 0o022
-_STALE = 60.0  # seconds; what is younger may be about to listen
-# Too many files are open here, or too many ask there at this moment: it will be seen in using it.
+_STALE = 60.0  # seconds; a younger socket may be about to listen
+# Too many open files here, or too many clients there: using the connection will show if it works.
 _UNKNOWN = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN})
 _OPTIONS = (
     *("-T", "-x"),
@@ -49,15 +49,15 @@ _OPTIONS = (
     *("-o", "LogLevel=ERROR"),
     *("-o", "EscapeChar=none"),
 )
-_LIFE = 10.0  # seconds that a machine is believed to be out of reach
-_AT_ONCE = 0.5  # seconds; a failure that takes no longer can as well be tried again
-_MUCH = 2  # times; who waits so much longer may have more luck
+_LIFE = 10.0  # seconds that a machine is taken for unreachable
+_AT_ONCE = 0.5  # seconds; a failure this fast is not remembered, since a retry is cheap
+_MUCH = 2  # times as much patience is worth a new attempt
 
-_lost: dict[str, tuple[float, float, str]] = {}  # until when, how long was waited, and why
+_lost: dict[str, tuple[float, float, str]] = {}  # by machine: until when, the patience, and why
 
 
 def note_lost(machine: str, problem: str, *, patience: float, seconds: float) -> None:
-    """Remember for a moment that a machine is out of reach.
+    """Remember for some seconds that a machine is unreachable.
 
     A stop reads the configuration of a machine and then runs several stages there. If each waited
     for the machine, the host would stop waiting for us.
@@ -67,14 +67,14 @@ def note_lost(machine: str, problem: str, *, patience: float, seconds: float) ->
 
 
 def why_lost(machine: str, patience: float) -> str:
-    """Return why it is of no use to connect now with so much patience; empty if it may be."""
+    """Return why connecting with so much patience would fail now; empty if unknown."""
     until, waited, problem = _lost.get(machine, (0.0, 0.0, ""))
     is_known = monotonic() < until and patience <= _MUCH * waited
     return problem if is_known else ""
 
 
 def connect_argv(remote: Remote, socket_path: str, patience: float) -> tuple[str, ...]:
-    """Return what connects, goes into the background with that, and exits with 0."""
+    """Return the command that connects, leaves ssh in the background, and exits with 0."""
     return (
         *("ssh", "-N", "-o", "ControlMaster=yes", "-o", f"ControlPersist={_KEPT}"),
         *("-o", f"ConnectTimeout={max(1, int(patience))}"),
@@ -83,9 +83,9 @@ def connect_argv(remote: Remote, socket_path: str, patience: float) -> tuple[str
 
 
 def session_argv(remote: Remote, socket_path: str, command: str) -> tuple[str, ...]:
-    """Return what runs a command over a connection.
+    """Return the command that runs a command over a connection.
 
-    Where that takes no further session, as sshd allows ten, ssh connects by itself.
+    If the connection takes no more sessions (sshd allows ten), ssh makes its own.
     """
     options = ("-o", "ControlMaster=no", "-o", f"ConnectTimeout={int(PATIENCE)}")
     return ("ssh", *options, *_rest(remote, socket_path), command)
@@ -104,9 +104,9 @@ def _rest(remote: Remote, socket_path: str) -> tuple[str, ...]:
 
 
 def socket_name(remote: Remote) -> str:
-    """Return the name under which a connection is found again.
+    """Return the name under which connections to a machine are shared.
 
-    It changes with the configuration of ssh: the same words may then mean another machine.
+    It changes with ssh's configuration: the same destination may then be another machine.
     """
     own = os.environ.get(CONFIG, "")
     files = (os.path.abspath(own),) if own else _own_files()
@@ -115,7 +115,7 @@ def socket_name(remote: Remote) -> str:
 
 
 def _own_files() -> tuple[str, ...]:
-    """Return what ssh reads by itself; it does not go by HOME. Included files are not seen."""
+    """Return ssh's configuration files, without included ones; ssh ignores HOME."""
     try:
         home = getpwuid(os.getuid()).pw_dir
     except KeyError:
@@ -132,7 +132,7 @@ def _version(path: str) -> str:
 
 
 def control_folder(environ: Mapping[str, str]) -> str:
-    """Return a folder that only we can enter, made if need be; empty when there is none."""
+    """Return a folder that only this user can enter, made if needed; empty if there is none."""
     return (
         _below(environ.get("XDG_RUNTIME_DIR", ""), "notyet", "ssh")
         or _usable(os.path.join(_TMP, f"notyet-{os.geteuid()}"))
@@ -141,7 +141,7 @@ def control_folder(environ: Mapping[str, str]) -> str:
 
 
 def _below(folder: str, *names: str) -> str:
-    """Return a folder in one of ours: the owner of that could put another one in its place."""
+    """Return a folder below one that this user owns: another owner could replace it."""
     if not os.path.isabs(folder):
         return ""
     for name in names:
@@ -161,7 +161,7 @@ def _is_ours(folder: str) -> bool:
 
 
 def _make(folder: str) -> None:
-    with suppress(OSError):  # it is there, or is not to be had
+    with suppress(OSError):  # it exists, or cannot be made
         os.mkdir(folder, 0o700)
 
 
@@ -179,7 +179,7 @@ def _usable(folder: str) -> str:
 
 
 def listens(path: str) -> bool:
-    """Return True if a process listens on a socket, as far as that can be said."""
+    """Return True if a process listens on a socket, or if that is unknown."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as tried:
             tried.settimeout(0.5)
@@ -190,7 +190,7 @@ def listens(path: str) -> bool:
 
 
 def publish(path: str, name: str) -> None:
-    """Let others find a connection, unless they find another one already."""
+    """Share a connection under a name, unless the name has a working one."""
     for _ in range(2):
         try:
             os.link(path, name)
@@ -198,14 +198,14 @@ def publish(path: str, name: str) -> None:
             if listens(name):
                 return
             forget(name)
-        except OSError:  # then it is ours alone
+        except OSError:  # then it is not shared
             return
         else:
             return
 
 
 def forget(path: str) -> None:
-    """Remove the socket of a connection that is of no use."""
+    """Remove the socket of a connection that does not work."""
     with suppress(OSError):
         os.unlink(path)
 

@@ -1,4 +1,4 @@
-"""The POSIX shell script that runs commands on another machine, and all of their input.
+"""The POSIX shell script that runs commands on another machine, with all of their input.
 
 One script runs all commands of a session at the same time. It is sent on the client's stdin, which
 stays open as a lifeline (descriptor 3 of the script): a line with a number ends that command, the
@@ -14,7 +14,7 @@ The script must mean the same to dash, bash, busybox, mksh, ksh and zsh. All nam
 `ny_` and none is exported. Starting programs is what costs time there, so the shell does what it
 can with built-in commands. Only built-in commands print the secret.
 
-| name | what it is |
+| name | meaning |
 |---|---|
 | `ny_t` | the secret that marks records |
 | `ny_m` | the mark in the environment of all commands; each adds its number |
@@ -28,7 +28,7 @@ can with built-in commands. Only built-in commands print the secret.
 | `ny_v` | of one command: 1 once a signal has come, which interrupts a `wait` |
 | `ny_path` | the PATH on which its program is looked for |
 | `ny_i` | of one command: the file with its input |
-| `ny_d`, `ny_l`, `ny_o`, `ny_r`, `ny_w`, `ny_x` | of use for a few lines only |
+| `ny_d`, `ny_l`, `ny_o`, `ny_r`, `ny_w`, `ny_x` | temporary |
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _FOLDER = "/tmp/notyet-"  # noqa: S108  # made there, private, under a name that cannot be guessed
-_SHORT = 16 * 1024  # a payload that is written into the script; a longer one goes into a file
+_SHORT = 16 * 1024  # bytes of stdin that fit into the script; a longer one becomes a file
 _AGES = 10**9
-_SPARE = 10  # seconds after which a dead connection cannot matter any more
-_LONGEST_WORD = 128 * 1024  # that Linux hands over to a program, with the byte that ends it
-# Names that some shell does not pass on unchanged. These go through `env`, where every user of
-# that machine can read them in the list of processes; all others do not.
+_SPARE = 10  # seconds added to the timeout, after which the script ends everything by itself
+_LONGEST_WORD = 128 * 1024  # bytes of one argument on Linux, with its NUL
+# Names that some shell does not pass on unchanged. Only these go through `env`, where every user
+# of that machine can read them in the list of processes.
 _PECULIAR_ONES = """
 _ A__z ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND
 BASH_COMPAT BASH_LINENO BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO BASH_XTRACEFD COLUMNS DIRSTACK EGID
@@ -60,13 +60,13 @@ TTYIDLE UID USERNAME USER_ID ZLE_RPROMPT_INDENT ZSH_EVAL_CONTEXT ZSH_SUBSHELL si
 PECULIAR = frozenset(_PECULIAR_ONES.split())
 _FOR_LOADERS = ("LC_", "LD_", "DYLD_")  # of languages and libraries: not for `setsid`
 
-# Every login shell takes these lines to mean the same; what it runs is then a POSIX shell. Where
-# files follow on stdin, nothing may be read too far.
+# These lines mean the same to every login shell, and start a POSIX shell. If files follow on stdin,
+# the script must be read exactly to its end.
 _LINE = "exec /bin/sh"
 _EXACT = "exec /bin/sh -c 'ny_s=$(dd ibs=1 obs=4096 count=%d 2>/dev/null);eval \"$ny_s\"'"
 
-# `ny_say`: print the record of a command. `ny_mine`: list who carries a mark. `ny_guard`: end
-# everything when the time is over, or when the script was killed; it sleeps in steps, so that no
+# `ny_say`: print the record of a command. `ny_mine`: list the processes with a mark. `ny_guard`:
+# end everything after the timeout, or when the script was killed; it sleeps in steps, so that no
 # `sleep` stays for long if the guard is killed.
 _BEGIN = r"""
 exec 3<&0 </dev/null 2>/dev/null
@@ -180,7 +180,7 @@ set +f
 mkfifo -m 600 $ny_f.q %(fifos)s || ny_fail room
 """
 
-# A file comes in one piece; or there are several, of which only the last may be read too far.
+# Receive one file, or several as one piece that is then split.
 _RECEIVE = r"""
 ny_guard $ny_z &
 ny_g=$!
@@ -205,13 +205,13 @@ ny_has $2 "$3" || ny_fail room
 }
 """
 
-# What one command needs. `ny_no`: say why it cannot start. `ny_lost`: say why a path is of no use.
-# `ny_stop`: end a command; what is left of its group and all that carries its mark is killed after
-# half a second, and then the readers, which something unknown may keep waiting.
+# Run one command. `ny_no`: report why it cannot start. `ny_lost`: report why a path cannot be used.
+# `ny_stop`: end a command; the rest of its group and all processes with its mark are killed after
+# half a second, and then the readers, whose pipe an unknown process may hold open.
 #
-# In a session of its own, where that can be had, or else in a group. What is left when a command
-# ends may still print something for a moment. dash forgets how a command ended as soon as it
-# starts another program; bash, mksh and zsh never tell a signal from an exit code.
+# A command runs in its own session if there is `setsid`, else in its own group. Background
+# processes may print for a moment after it has exited. dash forgets how a command ended as soon as
+# it starts another program; bash, mksh and zsh cannot tell a signal from an exit code.
 _ONE = r"""
 ny_no() {
 : >$ny_f.$ny_n.x
@@ -379,7 +379,7 @@ exit 0
 
 
 class Upload(Record, kw_only=True):
-    """A file that a command finds at `upload_path`, and that is removed afterwards."""
+    """A file that is at `upload_path` while a command runs, and removed afterwards."""
 
     name: str
     content: bytes
@@ -394,22 +394,22 @@ class Part(Record, kw_only=True):
     stdin: bytes = b""
     uploads: Sequence[Upload] = ()
     token: str  # names the folder of its uploads
-    head: int  # bytes that are kept of each stream, from its beginning; read one by one
-    tail: int  # and from its end
+    head: int  # bytes kept from the beginning of each stream; read one by one
+    tail: int  # bytes kept from its end
 
 
 def upload_path(token: str, name: str) -> str:
-    """Return where a file lies while the command runs."""
+    """Return the path of an uploaded file."""
     return f"{_FOLDER}{token}/{name}"
 
 
 def conversation(
     token: str, secret: str, parts: Sequence[Part], seconds: float | None
 ) -> tuple[str, bytes, list[bytes]]:
-    """Return the command for the login shell, the script for it, and the files that follow that.
+    """Return the command for the login shell, the script, and the files that follow on stdin.
 
-    `token` is the mark that the commands carry, `secret` the one of the records; everything is
-    ended after so many seconds. Raises ValueError for what no system could pass on.
+    `token` marks the commands' processes, `secret` the records; everything is ended after so many
+    `seconds`. Raises ValueError for input that no system can pass to a program.
     """
     files: dict[str, bytes] = {}
     folders: dict[str, None] = {}
@@ -428,7 +428,7 @@ def conversation(
     contents = list(files.values())
     script = b"".join(
         (
-            # In braces: a script that arrives in part is not run in part.
+            # In braces, so that a script that arrives in part does not run.
             b"{\nunset ny_s ny_t\nny_t=%s ny_m=%s" % (secret.encode(), token.encode()),
             b" ny_z=%d" % (_AGES if seconds is None else min(seconds + 1 + _SPARE, _AGES)),
             f" ny_f={_FOLDER}{token} ny_u='{' '.join(folders)}'".encode(),
@@ -474,7 +474,7 @@ def _receive(files: Mapping[str, bytes]) -> bytes:
 
 
 def _command(token: str, number: int, part: Part) -> bytes:
-    """Return the function that makes "$@" the whole command and runs it with its variables."""
+    """Return the shell function that runs a command with its arguments and variables."""
     if not part.argv:
         raise ValueError("there is nothing to run")
     environ = part.environ
@@ -495,13 +495,13 @@ def _command(token: str, number: int, part: Part) -> bytes:
     if any(map(_is_too_long, words)):
         lines.append(b"[ -d /proc/self ] && ny_no long\n")
     if odd:
-        # What has a `=` in its name would be a variable to `env`.
+        # `env` would take a program with `=` in its name for a variable.
         lines.append(b'case $1 in\n*=*) set -- /bin/sh -c \'exec "$0" "$@"\' "$@";;\nesac\n')
         lines.append(b'ny_seek env "$PATH"\nset -- "${ny_x:-env}" %s "$@"\n' % b" ".join(odd))
     given = _input_path(token, number) if part.stdin else "/dev/null"
     sizes = (part.head, part.tail, given.encode())
     lines.append(b"ny_h=%d ny_s=%d ny_i=%s\n" % sizes)
-    # Last of all, when everything has been found: one of them may be the PATH.
+    # After all programs have been found, since one of the variables may be PATH.
     lines.append(b"ny_go() {\ntrap - USR1\n")
     lines += [
         b"export %s=%s\n" % (name.encode(), quoted(value))
@@ -528,7 +528,7 @@ def quoted(text: str) -> bytes:
     """Return a text as one word of a POSIX shell."""
     try:
         return _quoted_bytes(os.fsencode(text))
-    except UnicodeEncodeError:  # half a character, as JSON can hold it
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can hold
         return _quoted_bytes(text.encode("utf-8", "replace"))
 
 

@@ -1,9 +1,9 @@
-"""Commands on other machines: one session of ssh per machine runs all of a stage there.
+"""Run commands on other machines: one ssh session per machine runs all of a stage there.
 
-A session is one process of ours: first the ssh that connects, unless there is a connection
-already, then the ssh that runs the script (see `ssh_script`). Each of the commands has its own
-timeout, counted from the start of the stage, so that it includes the connecting (M2). What ssh
-itself exits with is never a command's answer (M3).
+A session is one process here: first the ssh that connects, unless there is a connection already,
+then the ssh that runs the script (see `ssh_script`). Each command has its own timeout, counted from
+the start of the stage, so that it includes connecting (M2). ssh's own exit code is never a
+command's answer (M3).
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_AT_MOST = 60.0  # seconds, to connect and to be let in
-_SHARE = 0.5  # of the time that is left; enough must be left to report a failed connection
-_ANSWER = 5.0  # seconds in which a session begins, unless the connection found is a dead one
-_GRACE = 1.5  # between telling the script to end a command and giving up on its output
+_AT_MOST = 60.0  # seconds to connect and authenticate
+_SHARE = 0.5  # of the time left, to connect; the rest is for reporting a failure
+_ANSWER = 5.0  # seconds for a session to begin; if exceeded, a reused connection is dead
+_GRACE = 1.5  # seconds between telling the script to end a command and giving up on its output
 _LAST_GRACE = 0.2  # the same at the deadline
-_READERS = 0.3  # how long the output of an exited command may be held open by another process
-# sshd drops some when many connect in the same moment (MaxStartups), without a word.
+_READERS = 0.3  # seconds that another process may hold the output of an exited command open
+# sshd silently drops some connections if many come in the same moment (MaxStartups).
 _DROPPED = b"_exchange_identification: "
-_INSIST = 6.0  # seconds; it may as well be something else
-_PAUSE = 0.1  # at least, and at most six times that
+_INSIST = 6.0  # seconds to retry; the cause may be another one
+_PAUSE = 0.1  # seconds at least before a retry, and at most six times that
 _EXITED = b"x "  # a command has exited, and its output is still being read
 _PARTS = 3  # of a record: stdout, stderr, and how the shell lists its jobs
 _CHUNK = 64 * 1024
-_PREAMBLE = 4096  # bytes; what comes before the first record is only read when something is wrong
+_PREAMBLE = 4096  # bytes before the first record, which are only read to explain a failure
 _CUT = b"\n... more was printed here, and left out ...\n"
-# What ssh may need to run a session, also one for which it has to connect by itself.
+# Variables that ssh may need to run a session, also one for which it makes its own connection.
 _NEEDED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "SSH_AUTH_SOCK", "KRB5CCNAME")
 _NO_FOLDER = (
     "there is no private folder for a connection; let XDG_RUNTIME_DIR or HOME be a folder with a "
@@ -56,7 +56,7 @@ _NO_FOLDER = (
 class Records:
     """The records that a script prints, each marked by its secret."""
 
-    left_out = 0  # as of other output
+    left_out = 0  # like `Kept`
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
@@ -66,19 +66,19 @@ class Records:
         self.preamble = b""
 
     def add(self, chunk: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes."""
         self._unread += chunk
         recent = bytes(self._unread[-len(chunk) - len(self._secret) - 2 :])
         if self._secret in recent or not self.has_begun:
             self._read()
 
     def take(self) -> list[tuple[int, bytes, list[bytes]]]:
-        """Return the number, the word and the parts of each record that is new."""
+        """Return the number, the word and the parts of each new record."""
         new, self._new = self._new, []
         return new
 
     def text(self) -> bytes:
-        """Return what came before the first record."""
+        """Return the bytes before the first record."""
         return self.preamble
 
     def _read(self) -> None:
@@ -110,13 +110,13 @@ class RemoteProcess(Process):
     session: Session
     number = 0  # in the session
     is_done = False
-    exited_with = b""  # what the script said first
-    lost = False  # it ran, and the connection was lost
+    exited_with = b""  # from the record that it has exited
+    lost = False  # the connection was lost while it ran
     left_out = 0
     stdout = stderr = b""
 
     def take_record(self, word: bytes, parts: list[bytes]) -> None:
-        """Take what the script printed about its end."""
+        """Store the record of its end."""
         texts = []
         for text in parts[:2]:
             is_cut = len(text) > self.job.head + TAIL
@@ -144,15 +144,15 @@ class RemoteProcess(Process):
         )
 
     def forget_output(self) -> None:
-        """Give back what its output takes."""
+        """Free the memory of its output."""
         self.stdout = self.stderr = b""
 
 
 class Session(Process):
-    """The process of ours behind all commands of a stage on one machine."""
+    """The ssh process for all commands of a stage on one machine."""
 
     is_connecting = False
-    is_reused = False  # the connection was found, not made
+    is_reused = False  # the connection existed before
     records: Records
 
     def __init__(self, members: list[RemoteProcess], folder: str) -> None:
@@ -161,7 +161,7 @@ class Session(Process):
         self.name = os.path.join(folder, self.reach)
         self.socket = ""
         self.left: dict[int, RemoteProcess] = {}
-        self.files: list[bytes] = []  # what follows on stdin
+        self.files: list[bytes] = []  # to write to stdin after `todo`
         self.patience = 0.0
         self.secret = new_token()
         super().__init__(Job(argv=("ssh",), dir="/", environ=os.environ))
@@ -170,7 +170,7 @@ class Session(Process):
             self.left[number] = member
 
     def connect(self, left: float) -> None:
-        """Become what connects."""
+        """Become the ssh that connects. Raises CannotStart for an unreachable machine."""
         patience = min(self._longest(ssh.PATIENCE), ssh.PATIENCE, left)
         if problem := ssh.why_lost(self.reach, patience):
             raise CannotStart(problem)
@@ -181,7 +181,7 @@ class Session(Process):
         self._become(ssh.connect_argv(self.remote, self.socket, patience), b"")
 
     def converse(self, left: float) -> None:
-        """Become what runs the commands. Raises ValueError for what cannot be passed on."""
+        """Become the ssh that runs the commands. Raises ValueError for invalid input."""
         self.is_connecting = False
         seconds = min(self._longest(NEVER), left)
         line, script, files = conversation(
@@ -190,7 +190,7 @@ class Session(Process):
             [part_of(member.job) for member in self.left.values()],
             None if seconds == NEVER else seconds,
         )
-        # A session numbers its commands anew where some were given up meanwhile.
+        # Renumber the commands, since some may have timed out meanwhile.
         self.left = dict(enumerate(self.left.values(), 1))
         for number, member in self.left.items():
             member.number = number
@@ -198,12 +198,12 @@ class Session(Process):
         self.files = files
 
     def _become(self, argv: tuple[str, ...], stdin: bytes) -> None:
-        folder = "/"  # a connection stays, and must not hold another folder
+        folder = "/"  # a connection stays, and must not keep another folder in use
         if not self.is_connecting:
             with suppress(FileNotFoundError):
-                folder = os.getcwd()  # to enter another one takes a shell more
+                folder = os.getcwd()  # entering another folder takes a shell
         environ = dict(os.environ)
-        if not self.is_connecting:  # SendEnv in the user's configuration finds nothing
+        if not self.is_connecting:  # so that SendEnv in the user's configuration sends nothing
             environ = {name: environ[name] for name in _NEEDED if name in environ}
         self.job = Job(argv=argv, dir=folder, environ=environ, stdin=stdin)
         self.todo, self.files = memoryview(stdin), []
@@ -213,7 +213,7 @@ class Session(Process):
         self.forget_output()
 
     def start(self, argv: list[str], environ: dict[str, str], close: list[int]) -> None:
-        """Start it; what a connecting ssh leaves behind is wanted, and carries no mark."""
+        """Start it; the ssh that a connection leaves behind must live on, so it gets no mark."""
         if self.is_connecting:
             del environ[MARK]
         super().start(argv, environ, close)
@@ -251,7 +251,7 @@ class SshStage(Stage):
             session.problem = "" if folder else _NO_FOLDER
         self.processes += self.sessions
         self.waiting = [p for p in self.waiting if not isinstance(p, RemoteProcess)]
-        self.waiting += self.sessions  # first of all: they take longest
+        self.waiting += self.sessions  # started first, since they take longest
 
     def _processes(self, jobs: Sequence[Job]) -> list[Process]:
         return [_process(job) for job in jobs]
@@ -260,14 +260,14 @@ class SshStage(Stage):
         return (process for process in self.processes if isinstance(process, RemoteProcess))
 
     def left(self) -> set[Process]:
-        """Return those that run or wait."""
+        """Return the processes that run, or wait for their turn."""
         members = {process for process in self._members() if not process.is_done}
         return super().left() | members
 
     def _time_left(self) -> float:
         return max(0.0, self.deadline - monotonic())
 
-    # A session: it connects, runs commands, and ends.
+    # Sessions.
 
     def _launch(self, process: Process) -> None:
         if isinstance(process, Session) and not process.is_connecting and not process.socket:
@@ -282,7 +282,7 @@ class SshStage(Stage):
         if not isinstance(process, Session):
             super()._launch(process)
             return
-        try:  # without a watchdog: if we die, its stdin ends, and with that the session
+        try:  # without a watchdog: if we die, its stdin ends, which ends the session
             argv, environ = prepare(process.job, self.here, self.token)
             process.start(argv, environ, self.inherited)
         except (OSError, ValueError) as error:
@@ -309,7 +309,7 @@ class SshStage(Stage):
             while process.files and not process.todo:
                 process.todo = memoryview(process.files.pop(0))
             if not process.todo:
-                self.loop.ignore(process.stdin)  # it stays open, as the lifeline
+                self.loop.ignore(process.stdin)  # stays open as the lifeline
         else:
             super()._has_fed(process)
 
@@ -344,7 +344,7 @@ class SshStage(Stage):
         if not isinstance(process, Session) or process.forced or not process.left:
             super()._has_exited(process)
             return
-        for fd, stream in process.outputs.items():  # what it said last
+        for fd, stream in process.outputs.items():
             with suppress(BlockingIOError):
                 while chunk := os.read(fd, _CHUNK):
                     stream.add(chunk)
@@ -360,7 +360,7 @@ class SshStage(Stage):
             self._start_again(process, pause)
 
     def _next_step(self, session: Session) -> float | None:
-        """Prepare the next process of a session; return the seconds to wait, None if it failed."""
+        """Prepare a session's next process; return the seconds to wait, None if it failed."""
         if session.is_connecting and session.code == 0:
             ssh.publish(session.socket, session.name)
             sweep.spare(session.pid, session.socket)
@@ -381,7 +381,7 @@ class SshStage(Stage):
         return pause
 
     def _fail(self, session: Session) -> None:
-        """Tell the commands of a session that ended before they did."""
+        """Set the problem of the commands of a session that ended before them."""
         for member in tuple(session.left.values()):
             seconds = monotonic() - member.started
             member.lost = session.records.has_begun and not session.is_connecting
@@ -399,11 +399,11 @@ class SshStage(Stage):
             self._done(member)
 
     def _release(self, session: Session) -> None:
-        """Let go of a process that has exited; its session goes on with another one."""
+        """Reap an exited process, whose session continues with another one."""
         self._close_pipes(session)
         self.loop.forget(session)
         self.running.discard(session)
-        if self.watchdog is not None:  # soon its number is another process's
+        if self.watchdog is not None:  # its id may soon belong to another process
             self.watchdog.leave(session.pid)
         if not session.reaped:
             reap(session.pid)
@@ -411,7 +411,7 @@ class SshStage(Stage):
 
     def _start_again(self, session: Session, pause: float) -> None:
         if pause:
-            self.running.add(session)  # until then it counts as running
+            self.running.add(session)  # counts as running during the pause
             self.loop.plan(session, monotonic() + pause, self._resume)
         else:
             self._resume(session)
@@ -422,11 +422,11 @@ class SshStage(Stage):
         self.waiting.append(session)
 
     def _is_unanswered(self, session: Session) -> None:
-        """Connect anew if the connection that was found seems dead."""
+        """Kill the ssh of a reused connection that seems dead, to connect again."""
         if not session.records.has_begun and session.is_started and not session.exited:
             session.tell(signal.SIGKILL)
 
-    # A command of a session.
+    # Commands of a session.
 
     def _is_late(self, member: RemoteProcess) -> None:
         session = member.session
@@ -451,7 +451,7 @@ class SshStage(Stage):
             self._hurry(member)
 
     def _hurry(self, member: RemoteProcess) -> None:
-        """Have the script end a command, or the processes that hold its output open."""
+        """Tell the script to end a command, or the processes that hold its output open."""
         session = member.session
         if session.stdin >= 0:
             session.files.append(b"%d\n" % member.number)
@@ -462,13 +462,13 @@ class SshStage(Stage):
         self.loop.plan(member, monotonic() + grace, self._give_up)
 
     def _give_up(self, member: RemoteProcess) -> None:
-        """Do without the output of a command."""
+        """Finish a command without its output."""
         if member.exited_with:
             member.take_record(member.exited_with, [b""] * _PARTS)
         self._done(member)
 
     def _done(self, member: RemoteProcess) -> None:
-        """Take a command as ended; the session ends with the last one."""
+        """Mark a command as ended; end the session after the last one."""
         self.loop.forget(member)
         member.is_done = True
         member.seconds = member.seconds or monotonic() - member.started
@@ -478,22 +478,22 @@ class SshStage(Stage):
             self._end(session)
 
     def _end(self, session: Session) -> None:
-        """End our side of a session; its script then ends and removes all that is left."""
+        """Kill the ssh of a session; its script then ends all commands and removes its files."""
         if session.is_started and not session.exited:
             session.keeping = False
             session.tell(signal.SIGKILL)
             self._look(session, -1)
-            if not session.exited:  # the system needs a moment
+            if not session.exited:
                 session.forced = True
                 self.loop.plan(session, monotonic() + _GRACE, self._kill)
-        elif not session.is_started:  # it was to be started
+        elif not session.is_started:
             self.running.discard(session)
             self.loop.forget(session)
             if session in self.waiting:
                 self.waiting.remove(session)
 
     def cancel_all(self) -> None:
-        """End everything that still runs, and start nothing more."""
+        """End all that run, and start no more."""
         for member in self._members():
             if not member.is_done:
                 member.cancelled = True

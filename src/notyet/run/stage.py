@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Job", "run_processes", "run_together", "shell_argv"]
 
-_MEANWHILE = 0.1  # seconds between two looks at what else goes on, where somebody wants to know
+_MEANWHILE = 0.1  # seconds between two calls of `meanwhile`
 _NEVER = float("inf")
 
 
 class News:
-    """Who hears of what; each command is told of once."""
+    """Calls `told` once for each command that has ended."""
 
     def __init__(
         self, processes: Sequence[Process], told: Told, meanwhile: Callable[[], None] | None
@@ -37,7 +37,7 @@ class News:
         self._meanwhile = meanwhile
 
     def tell(self, left: AbstractSet[Process]) -> float:
-        """Tell of those that are not left any more; return after how many seconds to come back."""
+        """Report the processes that are not in `left`; return the seconds until the next call."""
         if self._meanwhile is not None:
             self._meanwhile()
         for place in [place for place, process in self._untold.items() if process not in left]:
@@ -45,11 +45,11 @@ class News:
         return _NEVER if self._meanwhile is None else _MEANWHILE
 
 
-# Commands once they have started: what happens on their pipes, and what is due for each.
+# Commands that have started: events on their pipes, and timers.
 #
-# A result is taken when the command's own process exits, not when its pipes close: something it
-# left in the background may hold them for hours. Then its group is ended, and only then is the
-# leader collected, because until then nobody else can get the number that we signal.
+# The result is final when the command's own process exits, not when its pipes close: a background
+# process may hold them open for hours. Then its group is ended, and only then is the leader reaped,
+# because until then its process id cannot belong to another process.
 
 
 if TYPE_CHECKING:
@@ -58,27 +58,28 @@ if TYPE_CHECKING:
 else:
     import _signal as signal  # without the enum that `signal` imports
 
-_GRACE = 0.5  # between TERM and KILL for a command that is cut off
-_LAST_GRACE = 0.1  # the same at the deadline: somebody waits for us
-_STRAGGLERS = 0.05  # how long output may still come from what a command left behind
-_CLEARING = 0.03  # how long that has to go; with the former, less than anybody notices
-_GIVE_UP = 1.0  # after KILL: something the system cannot end, or root's
+# Seconds.
+_GRACE = 0.5  # between TERM and KILL for a command that timed out
+_LAST_GRACE = 0.1  # the same at the deadline, when the host waits for us
+_STRAGGLERS = 0.05  # for the output of background processes after a command exits
+_CLEARING = 0.03  # between TERM and KILL for background processes
+_GIVE_UP = 1.0  # after KILL, which fails for root's processes and in uninterruptible sleep
 _CHUNK = 64 * 1024
 _PIPEFUL = 2  # chunks that a pipe holds at most, and the end
 
 
 class Started:
-    """Those of the commands of a stage that have started; what waits for its turn is `Stage`'s."""
+    """The commands of a stage that have started; `Stage` adds those that wait for their turn."""
 
     def __init__(self, deadline: float, cancel: int | None) -> None:
         self.deadline = deadline
         self.loop = Loop(cancel, self.cancel_all)
-        self.unwatched: set[Process] = set()  # those whose exit does not wake us up
-        self.ending: dict[int, Process] = {}  # those of whose group something may be left
-        self.running: set[Process] = set()  # have not exited, or their output is still read
+        self.unwatched: set[Process] = set()  # their exit must be polled for
+        self.ending: dict[int, Process] = {}  # their group may have processes, by id
+        self.running: set[Process] = set()  # not exited, or with output to read
 
     def cancel_all(self) -> None:
-        """End everything that still runs, and start nothing more."""
+        """End all that run, and start no more."""
         raise NotImplementedError
 
     def _listen_to(self, process: Process) -> None:
@@ -94,7 +95,7 @@ class Started:
         self._begin(process)
 
     def _begin(self, process: Process) -> None:
-        self._feed(process, process.stdin)  # what is short is written at once
+        self._feed(process, process.stdin)  # a short input is written at once
         if process.stdin >= 0 and process.todo:
             self.loop.listen(process.stdin, WRITE, self._feed, process)
         self._limit(process, self._out_of_time)
@@ -121,14 +122,14 @@ class Started:
                 process.todo = process.todo[light.write(fd, process.todo[:_CHUNK]) :]
         except BlockingIOError:
             return
-        except OSError:  # it does not want any more
+        except OSError:  # it closed its stdin
             self._close_stdin(process)
             return
         if not process.todo:
             self._has_fed(process)
 
     def _has_fed(self, process: Process) -> None:
-        """Do what comes when all is written."""
+        """Handle that the whole input is written."""
         self._close_stdin(process)
 
     def _close_stdin(self, process: Process) -> None:
@@ -151,7 +152,7 @@ class Started:
             process.outputs[fd].add(chunk)
 
     def _look(self, process: Process, _fd: int) -> None:
-        """Take the result if the command's own process has exited."""
+        """Take the result if the command's process has exited."""
         if process.exited or not process.has_ended():
             return
         process.seconds = monotonic() - process.started
@@ -164,15 +165,15 @@ class Started:
         self._has_exited(process)
 
     def _has_exited(self, process: Process) -> None:
-        """Do what comes when a command's own process is gone."""
-        if process.forced:  # its group was told to end, and has the time that is left
+        """Handle that a command's process has exited."""
+        if process.forced:  # its group has had SIGTERM, and its timer runs
             self.running.discard(process)
         elif process.outputs:
             self.loop.plan(process, monotonic() + _STRAGGLERS, self._dismiss)
         else:
             self._dismiss(process)
 
-    # What is due.
+    # Timers.
 
     def _out_of_time(self, process: Process) -> None:
         self._look(process, -1)
@@ -183,7 +184,7 @@ class Started:
     def _force(self, process: Process) -> None:
         process.forced = True
         self._ask_to_end(process)
-        process.tell(signal.SIGCONT)  # one that is stopped cannot hear us
+        process.tell(signal.SIGCONT)  # a suspended process does not act on SIGTERM
         grace = _LAST_GRACE if monotonic() >= self.deadline else _GRACE
         self.loop.plan(process, monotonic() + grace, self._kill)
 
@@ -191,7 +192,7 @@ class Started:
         process.tell(signal.SIGTERM)
 
     def _dismiss(self, process: Process) -> None:
-        """End what an exited command left behind; what that still prints is not the command's."""
+        """End the background processes of an exited command, and ignore their output."""
         process.keeping = False
         self.running.discard(process)
         process.tell(signal.SIGTERM)
@@ -206,10 +207,10 @@ class Started:
         self.loop.plan(process, monotonic() + wait, self._let_go)
 
     def _let_go(self, process: Process) -> None:
-        """Stop waiting for something that SIGKILL did not end."""
+        """Stop waiting for a group that SIGKILL did not end."""
         if not process.exited:
             process.seconds = monotonic() - process.started
-            process.exited = process.reaped = True  # as if: nobody can wait for it
+            process.exited = process.reaped = True  # pretend, since it cannot be reaped
             self.unwatched.discard(process)
             self.running.discard(process)
         for fd in tuple(process.outputs) if process.keeping else ():
@@ -222,36 +223,37 @@ class Started:
         self._close_pipes(process)
 
     def _over(self) -> None:
-        """Let go of the groups in which nothing runs any more, without waiting for their time."""
+        """Finish the groups in which nothing runs, without waiting for their timers."""
         if not self.ending:
             return
         left = living(set(self.ending))
         for pid, process in tuple(self.ending.items()):
             if pid not in left:
-                process.tell(signal.SIGKILL)  # costs nothing, and nobody can have slipped through
+                process.tell(signal.SIGKILL)  # for a process that forked while we looked
                 self._let_go(process)
 
 
-# The one runner of commands: starts them together and waits for all, in one poll loop (E1 to E4).
+# The only runner of commands: it starts them together and waits for all, in one poll loop (E1 to
+# E4).
 #
-# At most `_WIDTH` run at a time, and the others wait for their turn: each takes four descriptors,
-# of which a program often has 1024 and sometimes 256. Where there are fewer, fewer run at a time.
-# That limit is never raised: `posix_spawn` cannot lower it again for the commands, and some
-# programs fail, or take very long to start, with a high one.
+# At most `_WIDTH` run at a time, the others wait for their turn: each takes four descriptors, and
+# the system's limit is often 1024, sometimes 256. If descriptors run out, fewer run at a time. The
+# limit is never raised: `posix_spawn` cannot lower it again for the commands, and some programs
+# fail, or start very slowly, with a high one.
 
 
-_WIDTH = 128  # a hundred at once, which is much, do not wait for each other
-_LOOK_AGAIN = 0.004  # where nothing wakes us up
-_LONGEST = 3600.0  # poll overflows somewhere above
+_WIDTH = 128
+_LOOK_AGAIN = 0.004  # seconds between two polls for an exit
+_LONGEST = 3600.0  # seconds; poll overflows somewhere above
 
 
 def run_together(
     jobs: Sequence[Job], *, deadline: float | None = None, cancel: int | None = None
 ) -> list[Exit]:
-    """Run commands at the same time and return how each ended, in order; nothing is left behind.
+    """Run commands together and return how each ended, in order; leave no process behind.
 
-    What still runs at `deadline` (of `time.monotonic`) is ended as timed out; when the descriptor
-    `cancel` becomes readable or hangs up, everything is ended as cancelled. Any thread may call.
+    Commands that still run at `deadline` (of `time.monotonic`) time out; when the descriptor
+    `cancel` becomes readable or hangs up, all are cancelled. Any thread may call.
     """
     return [process.exit() for process in run_processes(jobs, deadline=deadline, cancel=cancel)]
 
@@ -265,11 +267,11 @@ def run_processes(
     meanwhile: Callable[[], None] | None = None,
     while_waiting: Callable[[], None] | None = None,
 ) -> list[Process]:
-    """Do the same, and return what there is to know about each.
+    """Run commands like `run_together`, and return their processes.
 
-    `told` hears of each that has ended, with its place, while others may still run; `meanwhile` is
-    then called now and then. `while_waiting` is called once, when all that could be started is on
-    its way. None of them may raise.
+    `told` is called with the place and the process of each that ends, while others may still run;
+    `meanwhile` is then called from time to time. `while_waiting` is called once, when all commands
+    that could start have started. None of them may raise.
     """
     if not jobs:
         return []
@@ -299,7 +301,7 @@ class Stage(Started):
     """Commands that run together, and those that wait for their turn."""
 
     watchdog: Watchdog | None = None
-    news: News | None = None  # for somebody who wants to know at once
+    news: News | None = None
     while_waiting: Callable[[], None] | None = None
 
     def __init__(self, jobs: Sequence[Job], deadline: float, cancel: int | None) -> None:
@@ -314,7 +316,7 @@ class Stage(Started):
         return [Process(job) for job in jobs]
 
     def wait(self) -> None:
-        """Start everything, and wait until it has ended, and its groups with it."""
+        """Start all commands, and wait until they and their groups have ended."""
         pause = 0.0005
         while True:
             if self.waiting:
@@ -337,11 +339,11 @@ class Stage(Started):
             self.loop.turn(limit)
 
     def left(self) -> set[Process]:
-        """Return those that run or wait."""
+        """Return the processes that run, or wait for their turn."""
         return {*self.running, *self.waiting}
 
     def _start_more(self) -> None:
-        """Start what there is room for; what cannot start has its problem and is over."""
+        """Start as many as there is room for; note the problem of those that cannot start."""
         if self.loop.cancelled:
             self.cancel_all()
         started = []
@@ -353,14 +355,14 @@ class Stage(Started):
                 continue
             if not self._start(process):
                 self.waiting.append(process)
-                break  # it needs what those that run or are ending hold; they need a turn
+                break  # it needs descriptors of those that run or end
             if process.pid:
                 started.append(process.pid)
         if started and self.watchdog is not None:  # all in one message; see Watchdog
             self.watchdog.watch(started)
 
     def _start(self, process: Process) -> bool:
-        """Start it, or take note of why not; tells whether there was room for it."""
+        """Start it, or note why it cannot start; return False if there is no room for it now."""
         try:
             self._launch(process)
         except (OSError, ValueError) as error:
@@ -379,32 +381,32 @@ class Stage(Started):
 
             raise CannotStart(process.job.refused)
         argv, environ = prepare(process.job, self.here, self.token)
-        # Before the first command: whenever we are killed, somebody is there to end it.
+        # Before the first command, so that it is ended whenever we are killed.
         self.watchdog = self.watchdog or Watchdog(self.token, self.inherited)
         process.start(argv, environ, self.inherited)
 
     def _will_not_run(self, process: Process) -> None:
-        """Hear of one that is over before it began."""
+        """Handle a command that ended before it started."""
 
     def cancel_all(self) -> None:
-        """End everything that still runs, and start nothing more."""
+        """End all that run, and start no more."""
         self.loop.ignore_cancel()
         while self.waiting:
             self.waiting.pop().cancelled = True
         for process in self.processes:
             if process.is_started and not process.exited and not process.forced:
                 process.cancelled = True
-                self.unwatched.add(process)  # we may have been interrupted before we listened
+                self.unwatched.add(process)  # it may have been interrupted before `_listen_to`
                 self._force(process)
 
     def close(self) -> None:
-        """Kill what is left, if anything, and give everything back."""
+        """Kill and reap what is left, and close all descriptors."""
         started = [process for process in self.processes if process.is_started]
         for process in started:
             if not process.over:
                 process.tell(signal.SIGKILL)
             self._close_pipes(process)
-        if self.watchdog is not None:  # before their numbers are free for others
+        if self.watchdog is not None:  # before their ids are free for other processes
             self.watchdog.end()
         for process in started:
             if process.pid and not process.reaped:

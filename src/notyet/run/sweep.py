@@ -1,4 +1,4 @@
-"""End what gates left behind outside of their process groups (Linux: subreaper)."""
+"""End processes that gates left behind outside their process groups (Linux: subreaper)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AT_LEAST = 0.05
 
 
 class Sweep:
-    """Whom we may end: children of ours that come from gates."""
+    """End children of this process that come from gates."""
 
     def __init__(self, *, theirs: Collection[int], spared: Collection[int | str]) -> None:
         self._theirs = theirs
@@ -31,7 +31,7 @@ class Sweep:
         self._told: set[int] = set()
 
     def work(self, at_most: float) -> int:
-        """End and collect them, in about so many seconds at most; return how many there were."""
+        """End and reap them within about so many seconds; return how many there were."""
         at_most = max(_AT_LEAST, at_most)
         grace = min(_GRACE, at_most / 3)
         started = time.monotonic()
@@ -45,7 +45,7 @@ class Sweep:
             if waited > at_most or is_done:
                 break
             self._tell(left, is_over=waited > grace)
-            if not collected:  # else its own children are ours now: look again at once
+            if not collected:  # else we have just adopted its children: look again at once
                 time.sleep(0.002)
         return ended
 
@@ -59,9 +59,9 @@ class Sweep:
             self._told.add(pid)
 
     def _is_ours(self, pid: int) -> bool:
-        """Tell whether a child comes from a gate.
+        """Return True if a child comes from a gate.
 
-        Next to children of somebody else, whose orphans come to us as well, only our mark tells.
+        If this process had other children, whose orphans we adopt too, only our mark tells.
         """
         if self._spared and self._is_spared(pid):
             return False
@@ -73,7 +73,7 @@ class Sweep:
         )
 
     def _is_spared(self, pid: int) -> bool:
-        """Tell whether a child is wanted; one that has exited is not."""
+        """Return True if a child must live on; False if it has exited."""
         if is_zombie(pid):
             return False
         try:
@@ -86,20 +86,21 @@ class Sweep:
 
 
 def _collect(pid: int) -> bool:
-    """Collect a child if it has exited."""
+    """Reap a child if it has exited; return True if so."""
     try:
         return light.waitpid(pid, light.WNOHANG)[0] == pid
     except ChildProcessError:
         return False
 
 
-# Ending what left its process group: only for a process that starts nothing but gates, as `hook`.
+# Ending processes that left their group is only for a process that starts nothing but gates, such
+# as `notyet hook`.
 #
-# On Linux a process can ask to become the parent of every orphan among its descendants. What a
-# gate started then cannot get away, not with a double fork and not with a session of its own.
+# On Linux a process can ask to become the parent of every orphan among its descendants. A process
+# of a gate then cannot escape, neither by a double fork nor by a new session.
 #
-# Such a process can have children all the same: `bash -c 'server & notyet hook'` starts a server
-# and then becomes the hook. They are somebody else's, and are left alone.
+# Such a process can still have other children: `bash -c 'server & notyet hook'` starts a server
+# and then becomes the hook. They are left alone.
 
 
 _SET_CHILD_SUBREAPER = 36
@@ -107,15 +108,14 @@ _AT_MOST = 2.0  # seconds
 
 _adopted = False
 _theirs: frozenset[int] = frozenset()  # children that were there before the first gate
-# What connecting to another machine leaves behind for the next stop: sessions, and parts of
-# command lines.
+# Connections to other machines, which the next stop reuses: sessions, and parts of command lines.
 _spared: set[int | str] = set()
 
 
 def adopt_orphans() -> bool:
-    """Become the parent of all our orphaned descendants; False where that is impossible.
+    """Become the parent of all our orphaned descendants; return False if that is impossible.
 
-    Before the first gate starts: what lost its parent earlier went to somebody else.
+    Call it before the first gate starts: earlier orphans went to another process.
     """
     global _theirs, _adopted  # noqa: PLW0603  # it is a property of the process
     try:
@@ -127,15 +127,15 @@ def adopt_orphans() -> bool:
 
 
 def spare(session: int, words: str) -> None:
-    """Let processes live on that are in a session, or have these words on their command line."""
+    """Never end processes of a session, or with these words on their command line."""
     _spared.update((session, words))
 
 
 def sweep(at_most: float = _AT_MOST) -> int:
-    """End and collect every child of this process that is ours; return how many there were.
+    """End and reap the children that come from gates; return how many there were.
 
-    Takes at most so many seconds, and never long.
-    Does nothing unless we adopt orphans: a program that embeds us has its own children.
+    Takes at most `at_most` seconds, and never more than two.
+    Does nothing without `adopt_orphans`: a program that embeds us has its own children.
     """
     reap_killed()
     if not _adopted or is_childless():
@@ -144,7 +144,7 @@ def sweep(at_most: float = _AT_MOST) -> int:
 
 
 def is_childless() -> bool:
-    """Tell whether this process has no child at all."""
+    """Return True if this process has no child at all."""
     try:
         light.waitid(light.P_ALL, 0, light.WEXITED | light.WNOHANG | light.WNOWAIT)
     except ChildProcessError:
@@ -153,7 +153,7 @@ def is_childless() -> bool:
 
 
 def _become_subreaper() -> bool:
-    # Not `ctypes`: to import it costs as much as starting the interpreter.
+    # Not `ctypes`: importing it costs as much as starting the interpreter.
     import _ctypes
 
     program = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # None is this program itself
