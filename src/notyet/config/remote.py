@@ -1,4 +1,4 @@
-"""What is in force of a project whose files are in a workspace elsewhere (M5)."""
+"""Load the configuration of a project in a workspace on another machine (M5)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class Looking(Record, kw_only=True):
-    """What is looked for, and for whom."""
+    """Which files of a workspace to load."""
 
     environ: Mapping[str, str]
-    here: str  # the folder on this machine that the agent is in
-    hosts: tuple[str, ...]  # whose files are read in any case
-    left_to: tuple[str, ...]  # hosts that see to their files on this machine themselves
+    here: str  # the agent's folder on this machine
+    hosts: tuple[str, ...]  # whose files are always read
+    left_to: tuple[str, ...]  # hosts that run their own files on this machine
 
 
 def add_files_there(loaded: Loaded, looking: Looking, patience: float) -> None:
@@ -35,7 +35,7 @@ def add_files_there(loaded: Loaded, looking: Looking, patience: float) -> None:
     tree = RemoteTree(place.url, patience, _hosts(loaded, looking), loaded.is_trusted)
     for file in project_native(place.url, loaded.is_trusted, tree):
         loaded.add(file)
-    hosts = _hosts(loaded, looking)  # a file there may have named more
+    hosts = _hosts(loaded, looking)  # a file there may name more
     tree.look_for(hosts)
     for name in hosts:
         folders = folders_of(place.url, name, loaded.is_trusted, tree)
@@ -44,7 +44,7 @@ def add_files_there(loaded: Loaded, looking: Looking, patience: float) -> None:
         for folder in dict.fromkeys(folders):
             project = Project(folder=folder, tree=tree, here=looking.here)
             for file in project_files(name, project, looking.environ, loaded.is_trusted):
-                # No host runs its files of another machine.
+                # No host runs files of another machine itself.
                 if is_remote(file.path) or name not in looking.left_to:
                     loaded.add(file)
     if tree.unseen and patience > 0:
@@ -60,7 +60,7 @@ def _hosts(loaded: Loaded, looking: Looking) -> list[str]:
 
 
 def _what_stays(loaded: Loaded, machine: str) -> str:
-    """Say what counts of a machine that was not looked at."""
+    """Return which files of a machine are in force although it did not answer."""
     stays = "what was trusted of it stays in force" if _has_layer(loaded, machine) else ""
     programs = ", ".join(map(visible, loaded.not_run))
     missed = f"{programs} cannot be run without being looked at" if programs else ""
@@ -68,24 +68,24 @@ def _what_stays(loaded: Loaded, machine: str) -> str:
 
 
 def _has_layer(loaded: Loaded, machine: str) -> bool:
-    """Tell whether a file of that machine is in force, and can be."""
+    """Return True if a file of that machine is in force."""
     paths = [file.path for file, _ in loaded.layers if file.path not in loaded.not_run]
     return any(path.startswith(machine + "/") for path in paths)
 
 
-# The files of a workspace on another machine, fetched in one look (M5).
+# The files of a workspace on another machine, fetched by one command (M5).
 #
-# What comes from there is data that anybody may have made up: framed by a word that no file there
-# could know, bounded, and looked up only by names that we asked for.
+# Its output is untrusted: it is framed by a random mark that no file can contain, limited in size,
+# and only files that we asked for are used.
 
 
 _MOST_FETCHED = 16 * 1024 * 1024  # bytes of all files together
-_MOST_AROUND = 1024 * 1024  # bytes of what is told of them
+_MOST_AROUND = 1024 * 1024  # bytes of the frames
 _LONGEST_REASON = 300
-# Arguments: a mark, how large one file and all of them may be, names that are looked for in every
-# folder, names only for projects, the numbers of folders that are projects in any case, folders
-# from the nearest on. Whatever may hold a project is its beginning, a repository, or has a file
-# of ours. A file that grows meanwhile is read only as far as it was counted.
+# Arguments: the mark, the size limits of one file and of all, names to look for in every folder,
+# names to look for in projects only, the numbers of folders that always count as projects, folders
+# from the nearest up. A project is the first folder, a repository, or a folder with a notyet.toml.
+# A file that grows meanwhile is read up to the size that it had.
 _LOOK = """\
 m=$1 most=$2 left=$3 every=$4 projects=$5 also=$6
 shift 6
@@ -154,7 +154,7 @@ _NO_FOLDER = {
 
 
 class _Found(Record, kw_only=True):
-    """One file, as the machine told of it."""
+    """One file on the other machine."""
 
     kind: str
     is_executable: bool
@@ -162,7 +162,7 @@ class _Found(Record, kw_only=True):
 
 
 class RemoteTree:
-    """The files of a workspace, and of the folders around it, as one look found them."""
+    """The files of a workspace and of the folders above it, fetched at once."""
 
     def __init__(
         self,
@@ -171,9 +171,9 @@ class RemoteTree:
         hosts: Iterable[str] = (),
         is_trusted: Callable[[str], bool] = lambda _path: False,
     ) -> None:
-        """Look, for so many seconds at most; with 0 nobody is asked, and nothing is known.
+        """Fetch the files within `patience` seconds; with 0, do not connect.
 
-        Files of hosts are looked for in projects, and in whatever folder one was trusted.
+        Files of hosts are looked for in projects, and in folders where one was trusted.
         """
         self._place = remote_from(workspace)
         self._patience = patience
@@ -187,11 +187,11 @@ class RemoteTree:
 
     @property
     def workspace(self) -> str:
-        """The workspace's address."""
+        """The address of the workspace."""
         return self._place.url
 
     def look_for(self, hosts: Iterable[str]) -> None:
-        """Look at the files of these hosts too, if that has not been done."""
+        """Fetch the files of these hosts too, unless they were."""
         wanted = self._hosts.union(hosts)
         if self._patience <= 0 or (wanted == self._hosts and not self.unseen):
             return
@@ -205,7 +205,7 @@ class RemoteTree:
             self.unseen = ""
         except _Unseen as error:
             self.unseen = str(error)
-            self._patience = 0.0  # nobody waits for it twice
+            self._patience = 0.0  # do not wait for it twice
 
     def _take(self, parts: Sequence[bytes]) -> None:
         folders = iter(above(self._place.path))
@@ -217,18 +217,18 @@ class RemoteTree:
                 folder = next(folders, "")
                 number = words[1] if len(words) > 1 else ""
                 self._folders[folder] = number if number.isdecimal() else ""
-            elif words[0] == "file" and len(words) == 4:  # noqa: PLR2004  # as it is printed
+            elif words[0] == "file" and len(words) == 4:  # noqa: PLR2004  # as `_LOOK` prints it
                 name = os.path.join(folder, words[1])
                 self._files[name] = _Found(
                     kind=words[2], is_executable=words[3] == "x", content=content
                 )
 
     def exists(self, name: str) -> bool:
-        """Tell whether it was there."""
+        """Return True if a file exists."""
         return remote_from(name).path in self._files
 
     def text_of(self, name: str) -> str:
-        """Return what was in it. Raises OSError."""
+        """Return the text of a file. Raises OSError."""
         found = self._files.get(remote_from(name).path)
         if found is None:
             raise OSError(EIO, self.unseen or "it is not there", name)
@@ -237,21 +237,21 @@ class RemoteTree:
         return found.content.decode("utf-8", "surrogateescape")
 
     def is_executable(self, name: str) -> bool:
-        """Tell whether it could be run."""
+        """Return True if a file is executable."""
         found = self._files.get(remote_from(name).path)
         return found is not None and found.is_executable
 
     def folder_id(self, name: str) -> str:
-        """Return the number of its folder on the disk there; empty when it is not known."""
+        """Return the inode of a file's folder; empty if unknown."""
         return self._folders.get(about_folder(remote_from(name).path), "")
 
 
 class _Unseen(Exception):  # noqa: N818  # it never leaves this module
-    """The machine did not answer, or not as it should; says why."""
+    """The files could not be fetched; its text is the reason."""
 
 
 def _fetched(place: Remote, names: tuple[str, ...], wait: float) -> list[bytes]:
-    """Ask the machine; return the parts of its answer. Raises _Unseen."""
+    """Run the command there; return the parts of its output. Raises _Unseen."""
     from notyet.run.remote import run_there
 
     mark = os.urandom(12).hex()

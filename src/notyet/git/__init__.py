@@ -1,3 +1,3 @@
-"""What the files of an agent look like."""
+"""Fingerprints of a repository's files, from git."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What files contain, as far as git has not hashed them: digested, and with bounds."""
+"""Digests of files that git has not hashed, with limits on what is read."""
 
 from __future__ import annotations
 
@@ -12,36 +12,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-MOST_BYTES = 64 * 1024 * 1024  # of content read; beyond, size and time stand for it
-MOST_FILES = 50_000  # that are read; beyond, size and time stand for them
-MOST_ENTRIES = 20_000  # of each of the repositories inside this one
+# Beyond these two, a file's size and times replace its content.
+MOST_BYTES = 64 * 1024 * 1024
+MOST_FILES = 50_000
+MOST_ENTRIES = 20_000  # of each nested repository
 _CHUNK = 1024 * 1024
 _OPEN = light.O_RDONLY | light.O_CLOEXEC | light.O_NONBLOCK | light.O_NOFOLLOW
-# In a mode, without importing `stat`:
+# S_IFMT and its values, without importing `stat`.
 _KIND, _REGULAR, _LINK, _FOLDER = 0o170000, 0o100000, 0o120000, 0o040000
 _IS_EXECUTABLE = 0o100
 
 
 class Contents:
-    """What stands for the content of files; each is read once for all who look."""
+    """Digests of files and folders; each file is read once for all scans."""
 
     def __init__(self, ends: float) -> None:
         self._ends = ends
         self._known: dict[bytes, bytes] = {}
 
     def expect_time(self) -> None:
-        """Raise Unknown when there is no time left."""
+        """Raise Unknown if there is no time left."""
         if monotonic() >= self._ends:
             raise Unknown(SLOW)
 
     def of_file(self, path: bytes, info: light.stat_result) -> bytes:
-        """Return what stands for a plain file, read whole."""
+        """Return the digest of a regular file."""
         if path not in self._known:
             self._known[path] = self._read(path, info)
         return self._known[path]
 
     def of_folder(self, path: bytes) -> bytes:
-        """Return what stands for all that is in a folder; raises Unknown for a part."""
+        """Return the digest of all that is in a folder. Raises Unknown if a part is unreadable."""
         if path not in self._known:
             try:
                 self._known[path] = b"all of " + self._walked(path)
@@ -73,7 +74,7 @@ class Contents:
         return seen.digest()
 
     def _walk(self, top: bytes) -> Iterator[bytes]:
-        """Yield name, size and time of all that is below a folder, but for what git keeps."""
+        """Yield name, size and times of all files below a folder, except in `.git`."""
         folders = [top]
         while folders:
             folder = folders.pop()
@@ -92,7 +93,7 @@ class Contents:
 
 
 class Reading:
-    """One look's reading, with its own bounds: what it finds does not depend on other looks."""
+    """The files that one scan reads; it has its own limits, so scans do not affect each other."""
 
     def __init__(self, contents: Contents, top: bytes) -> None:
         self._contents = contents
@@ -101,16 +102,16 @@ class Reading:
         self._files = MOST_FILES
 
     def content(self, name: bytes, *, is_listed: bool) -> bytes:
-        """Return what stands for a file: its mode and content, or its size and time if too big.
+        """Return the mode and digest of a file, or its size and times if it is too big.
 
-        For a folder it is all that is in it where git does not list its files: in a repository
-        inside this one, and where the index has one though none is there (`is_listed` is False).
+        For a folder whose files git does not list, return the digest of all files in it: that is a
+        nested repository, or a folder that the index has as one (`is_listed` is False).
         """
         self._contents.expect_time()
         path = self._path(name.rstrip(b"/"))
         try:
             info = light.lstat(path)
-        except OSError as error:  # gone: that too is a state
+        except OSError as error:  # a missing file is a state too
             return type(error).__name__.encode()
         try:
             kind = info.st_mode & _KIND
@@ -122,12 +123,12 @@ class Reading:
                 return b"odd " + outside(info)
             if not is_listed or _is_there(path + b"/.git"):
                 return self._contents.of_folder(path)
-        except OSError as error:  # not ours to read, or gone by now
+        except OSError as error:  # unreadable, or gone meanwhile
             return type(error).__name__.encode() + b" " + outside(info)
         return b"folder"
 
     def present(self, names: Sequence[bytes]) -> Iterator[bytes]:
-        """Yield the names that are there; of a sparse checkout, whole folders are not."""
+        """Yield the names that exist; a sparse checkout lacks whole folders."""
         last, is_there = b"", True
         for name in names:
             folder = name.rpartition(b"/")[0]
@@ -149,12 +150,12 @@ class Reading:
 
 
 def outside(info: light.stat_result) -> bytes:
-    """Return what can be told of a file that is not read; its last time is nobody's to set."""
+    """Return mode, size and times of a file that is not read; programs cannot set its ctime."""
     return b"%o %d %d %d" % (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
 
 def _is_there(path: bytes) -> bool:
-    """Tell whether there is something of this name, be it a link to nowhere."""
+    """Return True if a path exists; a broken link does."""
     try:
         light.lstat(path)
     except (OSError, ValueError):

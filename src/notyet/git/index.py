@@ -1,4 +1,4 @@
-"""The index of a repository, as git lists it: digested, and what git was told to overlook."""
+"""The index of a repository as `git ls-files` prints it: its digest, and hidden entries."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ except ImportError:
 
 __all__ = ["LIST", "Listing", "blake2b", "exact", "led_into"]
 
-MOST_HIDDEN = 200_000  # entries of the index that git was told to overlook
+MOST_HIDDEN = 200_000  # entries that `git status` skips (skip-worktree, assume-unchanged)
 LIST = ("ls-files", "--full-name", "-v", "--stage", "-z")
-_MOST_LISTED = 512 * 1024 * 1024  # bytes; they are not kept
+_MOST_LISTED = 512 * 1024 * 1024  # bytes; they are digested, not stored
 _PLAIN = frozenset({b"H 100644 ", b"H 100755 ", b"H 120000 "})
-_CONFLICT, _OTHER = b"M ", b"160000 "  # the status tells what conflicts, but of no other repository
+_CONFLICT, _OTHER = b"M ", b"160000 "  # the status shows conflicts, but not inside submodules
 _WILD = "*?[\\"
-_KIND, _LINK = 0o170000, 0o120000  # in a mode
+_KIND, _LINK = 0o170000, 0o120000  # S_IFMT and S_IFLNK
 
 
 class Listing:
-    """The entries that git lists, digested as they come; those git does not look at are kept."""
+    """The entries that git prints, digested as they come; `hidden` are those that it skips."""
 
     def __init__(self, folders: Mapping[str, bytes]) -> None:
         self.hidden: list[bytes] = []
-        self.unmet = {**folders}  # in which no entry was met yet
+        self.unmet = {**folders}  # no entry of these was seen yet
         self.is_filled = False
         self._seen = blake2b(digest_size=16)
         self._left = _MOST_LISTED
         self._rest = b""
 
     def digest(self) -> bytes:
-        """Return what stands for all entries."""
+        """Return the digest of all entries."""
         return self._seen.digest()
 
     def take_chunk(self, chunk: bytes) -> None:
-        """Read one piece."""
+        """Parse the next bytes. Raises Unknown if there are too many."""
         self._left -= len(chunk)
         self.is_filled = True
         self._seen.update(chunk)
@@ -62,30 +62,33 @@ class Listing:
 
 
 def led_into(folder: str, paths: Sequence[str], top: str) -> Iterator[bytes]:
-    """Yield the other repositories that a path leads into by name; globs do not get there."""
+    """Yield the nested repositories that paths enter by name; git's globs do not match in them.
+
+    Raises Unknown if a path leads through a symbolic link.
+    """
     for place in _named(folder, paths, top):
-        if _is_link(place):  # what it leads to is named by no glob
+        if _is_link(place):  # git's globs do not match behind it
             raise Unknown(LINKED)
         if light.lexists(light.join(place, ".git")):
             yield light.fsencode(_inside(place, top))
 
 
 def exact(folder: str, paths: Sequence[str], top: str) -> list[str]:
-    """Return globs for what paths lead through by name, but for all that is in folders of the name.
+    """Return globs for the folders that paths lead through by name, without their content.
 
-    The index may hold another repository there: then git lists nothing of what is in it.
+    The index may have a nested repository there, in which git lists nothing.
     """
     return [*dict.fromkeys(_exact(_inside(place, top)) for place in _named(folder, paths, top))]
 
 
 def _exact(name: str) -> str:
-    """Return a glob for one name; without any sign of a glob git takes it for a folder, too."""
+    """Return a glob for one name; a plain name would also match all that is in that folder."""
     plain = "".join(f"\\{sign}" if sign in _WILD else sign for sign in name[:-1])
     return f":(top,glob){plain}\\{name[-1]}"
 
 
 def _named(folder: str, paths: Sequence[str], top: str) -> Iterator[str]:
-    """Yield what paths lead to and through by name."""
+    """Yield the places that paths lead to and through before their first wildcard."""
     for path in paths:
         wild = min((path.find(mark) for mark in _WILD if mark in path), default=len(path))
         named = path if wild == len(path) else path[:wild].rpartition("/")[0]
@@ -96,7 +99,7 @@ def _named(folder: str, paths: Sequence[str], top: str) -> Iterator[str]:
 
 
 def _inside(place: str, top: str) -> str:
-    """Return the name of a place from the top on; empty if it lies elsewhere."""
+    """Return the path of a place relative to the top; empty if it is not below it."""
     above = f"{top.rstrip('/')}/"
     return place[len(above) :] if place.startswith(above) else ""
 
@@ -104,5 +107,5 @@ def _inside(place: str, top: str) -> str:
 def _is_link(path: str) -> bool:
     try:
         return light.lstat(path).st_mode & _KIND == _LINK
-    except OSError:  # it is not there
+    except OSError:
         return False

@@ -1,4 +1,11 @@
-"""A fingerprint of the files of a repository, or of some of them."""
+"""Fingerprint the files of a repository, or some of them.
+
+A fingerprint covers HEAD, the index, changed files and the content of untracked files. Changed
+files come from `git status`, and are read here; the index comes from `git ls-files`, with the
+entries that the status skips. A repository can name commands that git would run: all of them are
+switched off (see `run`), or the files are unknown. Git is not run in nested repositories. Files
+that git ignores are not covered; a scope in a folder that git ignores is unknown.
+"""
 
 from __future__ import annotations
 
@@ -31,40 +38,40 @@ if TYPE_CHECKING:
 
 STATUS = (
     *("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"),
-    # What submodules look like inside, git would find out by running itself in them.
+    # Otherwise git would run itself in submodules.
     "--ignore-submodules=dirty",
 )
-ANY = "any"  # stands for whatever is in a folder
+ANY = "any"  # a made-up file name
 _MOST_STATUS = 32 * 1024 * 1024  # bytes
 _NEW = b"? "  # before the path in porcelain v2
 _FIELDS = {b"1": 8, b"u": 10}  # spaces before the path in porcelain v2
-_HEAD = (b"# branch.oid ", b"# branch.head ")  # how far the others are is no matter of the files
-_NOT_IGNORED = 1  # how `git check-ignore` exits
+_HEAD = (b"# branch.oid ", b"# branch.head ")  # not how far it is ahead or behind
+_NOT_IGNORED = 1  # exit code of `git check-ignore`
 
 
 class OneLook:
-    """One look at the files of a place, or at some of them."""
+    """The git commands for one scope, and its fingerprint."""
 
     def __init__(self, place: Place, scope: Scope) -> None:
         self._place = place
         self._folder, self._paths = scope.folder, scope.paths
         self._globs = ("--", *(f":(glob){path}" for path in scope.paths)) if scope.paths else ()
         self._status = Output(_MOST_STATUS)
-        self._begun: dict[str, bytes] = {}  # where somebody works who wants to know
+        self._begun: dict[str, bytes] = {}  # folders of scopes, and their paths in the repository
         self._commands: list[Command] = []
         self._index: Listing | None = None
         self._ignored: dict[str, Command] = {}
         self._known = ""
 
     def begin_in(self, folder: str) -> None:
-        """Say in which folder somebody works who wants to know: it must not be ignored."""
+        """Add a folder that a scope names, to check that git does not ignore it."""
         if folder != self._place.root:
             inside = f"{self._place.top.rstrip('/')}/"
             self._begun[folder] = light.fsencode(folder.removeprefix(inside))
 
     def begin(self) -> Iterator[Command]:
-        """Yield what git is asked at once."""
-        # Narrowed, a commit that leaves these files alone is no change.
+        """Yield the commands to run first."""
+        # With paths, a commit that does not touch these files is no change.
         branch = () if self._paths else ("--branch",)
         yield self._command(("status", *STATUS, *branch), self._status.take)
         yield self._list()
@@ -82,7 +89,7 @@ class OneLook:
         return command
 
     def doubts(self) -> Iterator[Command]:
-        """Yield what asks whether git ignores the folders in which it knows no file."""
+        """Yield the commands that check whether git ignores folders without tracked files."""
         for folder in self._index.unmet if self._index is not None else ():
             ask = ("check-ignore", "--quiet", "--", light.join(folder, ANY))
             root = self._place.root
@@ -90,15 +97,15 @@ class OneLook:
             yield self._ignored[folder]
 
     def expect_seen(self, folder: str) -> None:
-        """Raise Unknown if git ignores a folder: then all in it could change unseen."""
+        """Raise Unknown if git ignores a folder: changes in it would be missed."""
         ignored = self._ignored.get(folder)
         if ignored is not None and ignored.code != _NOT_IGNORED:
             raise Unknown(IGNORED if ignored.code == 0 else _why(ignored))
 
     def fingerprint(self, read: Callable[[], Contents]) -> str:
-        """Return what the files come to, once git has told; raises Unknown if it has not.
+        """Return the fingerprint from the output of the commands. Raises Unknown if one failed.
 
-        `read` is asked for what reads files, where there is something to be read.
+        `read` is called if files must be read.
         """
         self._known = self._known or self._taken(read)
         return self._known
@@ -110,7 +117,7 @@ class OneLook:
         if self._place.unknown:
             raise Unknown(self._place.unknown)
         index = self._index
-        assert index is not None  # it was begun
+        assert index is not None  # set by `begin`
         entries, changed = _read_status(bytes(self._status))
         others = self._led_into() if self._paths else []
         is_new = entries.startswith(_NEW) or b"\0" + _NEW in entries
@@ -134,12 +141,12 @@ class OneLook:
 
 
 def _why(command: Command) -> str:
-    """Return why a command has not told what it should."""
+    """Return why a command failed."""
     return command.reason if command.code is None else REFUSED
 
 
 def _read_status(status: bytes) -> tuple[bytes, list[bytes]]:
-    """Return the entries that count, and the paths whose content git has not hashed for us."""
+    """Return the entries of files and HEAD, and the paths whose content git has not hashed."""
     entries, changed = [], []
     for entry in status.split(b"\0"):
         kind = entry[:1]
@@ -153,27 +160,18 @@ def _read_status(status: bytes) -> tuple[bytes, list[bytes]]:
     return b"\0".join(entries), changed
 
 
-# What the files look like now: one fingerprint for HEAD, index, worktree and untracked content.
-#
-# `git status` tells what differs from the index, and what differs is read; the index is listed too,
-# and so is what git was told to overlook. A repository can name commands that git runs when it
-# looks; none of them may run here (see `git`). What we cannot switch off makes the files unknown,
-# and inside other repositories git is not run at all.
-# Files that git ignores are not seen; a folder that it ignores as a whole is unknown.
-
-
 PATIENCE = 20.0  # seconds for git
 
 
 class Scope(Record):
-    """Which files count: those of the repository of a folder, or what `paths` name below it."""
+    """Which files to fingerprint: the repository of a folder, or what `paths` match below it."""
 
     folder: str
-    paths: tuple[str, ...] = ()  # git's globs, from the folder on; they enter no other repository
+    paths: tuple[str, ...] = ()  # git's globs, relative to the folder
 
 
 def fingerprint(folder: str, patience: float = PATIENCE) -> str:
-    """Return a short text that changes when the files do; empty when that cannot be told."""
+    """Return a short text that changes when the files of a repository do; empty if unknown."""
     return fingerprints((Scope(folder),), patience)[0]
 
 
@@ -182,34 +180,34 @@ def fingerprints(
     patience: float = PATIENCE,
     reasons: dict[Scope, str] | None = None,
 ) -> list[str]:
-    """Return the fingerprint of each scope, all within the same time.
+    """Return the fingerprint of each scope, all within `patience` seconds; empty if unknown.
 
-    `reasons` is told why, for those that are unknown.
+    `reasons` receives why, for each scope that is unknown.
     """
     return Looking(scopes, patience).finish(reasons)
 
 
 def simplest(scope: Scope) -> Scope:
-    """Return the scope that all have that name the same paths."""
+    """Return a scope with its paths sorted and without duplicates."""
     return Scope(scope.folder, tuple(sorted({*scope.paths})))
 
 
 class Looking:
-    """A look at some scopes that has begun: git is at work, and there is time for other things.
+    """Git at work on several scopes, in the background; equal scopes share their commands.
 
-    Those that say the same are looked at once. Whoever begins a look finishes it or leaves it.
+    The caller must call `finish` or `leave`.
     """
 
     def __init__(self, scopes: Sequence[Scope], patience: float) -> None:
         self._scopes = scopes
         self._ends = monotonic() + patience
         self._failed: dict[Scope, str] = {}
-        self._folders: dict[Scope, str] = {}  # where they really lie
+        self._folders: dict[Scope, str] = {}  # real paths
         self._looks: dict[Scope, OneLook] = {}
         self._chosen: dict[Scope, OneLook] = {}
         self._unclear: list[Settings] = []
         self._contents: Contents | None = None
-        self._runs: list[Runs] = []  # one, until somebody takes it
+        self._runs: list[Runs] = []  # one, until `finish` or `leave` takes it
         try:
             self._begin()
         except (Unknown, OSError, ValueError) as error:
@@ -218,9 +216,9 @@ class Looking:
     def finish(
         self, reasons: dict[Scope, str] | None = None, ends: float | None = None
     ) -> list[str]:
-        """Return the fingerprint of each scope; `reasons` is told why, for those unknown.
+        """Return the fingerprint of each scope; empty, with a reason in `reasons`, if unknown.
 
-        `ends` is until when to wait, where that is not known before.
+        `ends` replaces the time until which to wait.
         """
         seen: dict[Scope, str] = {}
         if self._runs:
@@ -239,7 +237,7 @@ class Looking:
         return [seen.get(scope, "") for scope in self._scopes]
 
     def leave(self) -> None:
-        """End what was begun, unless it is being finished; nobody wants to know any more."""
+        """End the git commands, unless `finish` has taken them."""
         if self._runs:
             self._runs.pop().leave()
 
@@ -274,7 +272,7 @@ class Looking:
         runs.start([command for look in self._looks.values() for command in look.begin()])
 
     def _look_closer(self, places: list[Place], runs: Runs) -> None:
-        """Ask git what the settings mean: first where they may name a command, else meanwhile."""
+        """Have git read settings: first those that may name a command, the others meanwhile."""
         from notyet.git.place import Settings
 
         first = [Settings(place) for place in places if not place.is_plain]
@@ -304,7 +302,7 @@ class Looking:
         return seen
 
     def _read(self) -> Contents:
-        """Return what reads files, for all that look."""
+        """Return the digests that all scopes share."""
         if self._contents is None:
             from notyet.git.content import Contents
 
@@ -323,5 +321,5 @@ def _place_of(folder: str, places: dict[str, Place]) -> Place:
 
 
 def _what(scope: Scope, folder: str, place: Place) -> Scope:
-    """Return the scope that all have that show the same."""
+    """Return a scope that is equal for all scopes with the same files."""
     return simplest(Scope(folder if scope.paths else place.root, scope.paths))

@@ -1,4 +1,4 @@
-"""Which repository a folder is in, and what its settings mean for a look at its files."""
+"""Find the repository of a folder, and read the settings that affect its fingerprint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def repository_of(folder: str) -> str:
 
 
 def top_of(real: str) -> str:
-    """Do the same for a folder that lies where its name says, which may be none at all."""
+    """Return the same as `repository_of` for a real path, which may be empty."""
     for place in upwards(real) if real else ():
         if light.lexists(light.join(place, ".git")):
             return place
@@ -25,7 +25,7 @@ def top_of(real: str) -> str:
 
 
 def upwards(folder: str) -> Iterator[str]:
-    """Yield a folder, and all that it lies in."""
+    """Yield a folder and all its parents."""
     yield folder
     while folder != light.dirname(folder):
         folder = light.dirname(folder)
@@ -42,32 +42,32 @@ def main_worktree(folder: str) -> str:
     except Unknown:
         return ""
     shared = light.realpath(common)
-    is_linked = common != kept  # else it is a submodule, which is a project of its own
+    is_linked = common != kept  # else it is a submodule, which is its own project
     return light.dirname(shared) if is_linked and light.basename(shared) == ".git" else ""
 
 
 def in_main_worktree(folder: str) -> str:
-    """Return the same folder of the main work tree; the folder itself if it is in that one."""
+    """Return the same folder in the main work tree; itself if it is not in a linked one."""
     main = main_worktree(folder)
     return light.normpath(main + folder[len(top_of(folder)) :]) if main else folder
 
 
 _MOST_CONFIG = 1024 * 1024
 _PIECE = 64 * 1024
-# In a config, these can be written in no other way. Then git is asked what it means.
+# Words that a config must contain to have such a setting; then git reads the settings.
 _TELLING = (b"filter", b"include", b"worktree")
 _TELLING_EXCLUDES = (b"excludesfile", b"include")
 _OF_ALL_USERS = "/etc/gitconfig"
-_READ = light.O_RDONLY | light.O_CLOEXEC | light.O_NONBLOCK  # a pipe does not make us wait
+_READ = light.O_RDONLY | light.O_CLOEXEC | light.O_NONBLOCK  # opening a pipe must not block
 
 
 class Place:
-    """A repository: its top folder, and what it says about how to look at its files."""
+    """A repository: its top folder, and the settings that affect its fingerprint."""
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self.top = root  # where its files are; elsewhere than what git keeps, if it says so
-        self.unknown = ""  # why it cannot be looked at
+        self.top = root  # of its files; `core.worktree` can move it
+        self.unknown = ""  # why there is no fingerprint
         kept, common = _kept_in(root)
         folders = [*dict.fromkeys((common, kept))]
         config = _read_all(folders, ("config", "config.worktree"))
@@ -76,16 +76,16 @@ class Place:
         self.is_plain = is_plain and ":" not in light.dirname(root)
         users, ignore = of_the_user()
         self.is_clear = self.is_plain and not _tells(config + users, _TELLING_EXCLUDES)
-        if self.is_clear:  # else git knows which file it is
+        if self.is_clear:  # else git says which file it is
             self.excluded(ignore)
 
     def excluded(self, path: str) -> None:
-        """Count what the user wants ignored, in a file outside of the repository."""
+        """Include the user's ignore file, which is outside the repository."""
         self.said += _read_all((self.top,), (path,)) if path else b""
 
 
 def of_the_user() -> tuple[bytes, str]:
-    """Return the user's settings, and the file that names what is ignored if they name none."""
+    """Return the user's git config, and the ignore file that git uses by default."""
     environ = light.variables()
     home = environ.get("HOME", "")
     folder = environ.get("XDG_CONFIG_HOME", "") or (home and f"{home}/.config")
@@ -101,9 +101,9 @@ def _tells(config: bytes, words: Sequence[bytes]) -> bool:
 
 
 def refuse_what_hides(folder: str) -> None:
-    """Raise Unknown where git could find another repository on its way up than we do.
+    """Raise Unknown if git could find another repository on its way up than we do.
 
-    Any folder that looks like what git keeps is one for it.
+    Git takes any folder that looks like a `.git` folder for a repository.
     """
     for place in upwards(folder):
         if light.lexists(light.join(place, ".git")):
@@ -114,7 +114,7 @@ def refuse_what_hides(folder: str) -> None:
 
 
 def _kept_in(root: str) -> tuple[str, str]:
-    """Return the folders of what git keeps for this work tree, and for all of the repository."""
+    """Return the git folder of this work tree, and the one that all its work trees share."""
     kept = light.join(root, ".git")
     if not light.isdir(kept):
         said = read_kept(kept)
@@ -131,7 +131,7 @@ def _read_all(folders: Sequence[str], names: Sequence[str]) -> bytes:
 
 
 def read_kept(path: str, most: int = _MOST_CONFIG) -> bytes:
-    """Return what is in a file of git's own; nothing if it is not there."""
+    """Return the content of a file; empty if it is missing. Raises Unknown if it is too big."""
     try:
         fd = light.open(path, _READ)
     except (FileNotFoundError, NotADirectoryError):
@@ -152,7 +152,7 @@ def read_kept(path: str, most: int = _MOST_CONFIG) -> bytes:
 
 
 FILTERS = r"^filter\..*\.(clean|process)$"
-# What of the settings matters: filters, and the file that names what the user wants ignored.
+# The settings that matter: filters, and the user's ignore file.
 _SETTINGS = FILTERS.replace("^", "^(").replace("$", r"|core\.excludesfile)$")
 _READ_SETTINGS = (
     "config",
@@ -166,14 +166,14 @@ _READ_SETTINGS = (
 _FIND = ("rev-parse", "--show-toplevel")
 _EXCLUDES = b"core.excludesfile"
 _OF_THE_REPOSITORY = frozenset({b"local", b"worktree"})
-_NOTHING_FOUND = 1  # how `git config` exits when no name fits
+_NOTHING_FOUND = 1  # exit code of `git config` without a match
 _MOST_PRINTED = 1024 * 1024
 
 
 class Settings:
-    """What git is asked about a place, and what that means for a look at its files.
+    """The git commands that read the settings of a place.
 
-    Filters that the user set up may run; those that the repository names make it unknown.
+    Filters of the user may run; a repository with its own filters is unknown.
     """
 
     def __init__(self, place: Place) -> None:
@@ -184,7 +184,7 @@ class Settings:
             self.commands.append(Command(place.root, _FIND, self._top.take, place.root))
 
     def heed(self) -> None:
-        """Write into the place what git has told of it."""
+        """Update the place from the output of the commands."""
         place, (read, *found) = self._place, self.commands
         place.unknown = next((c.reason for c in self.commands if c.code is None), "")
         if read.code not in {0, _NOTHING_FOUND} or any(command.code for command in found):

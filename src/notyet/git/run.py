@@ -1,4 +1,8 @@
-"""Run git on files that an agent may have prepared: several commands at once, within a time."""
+"""Run git on files that an agent may have prepared: several commands at once, with a timeout.
+
+A repository can name commands that git runs: a file system monitor, filters, hooks. It can also
+hide changes by its settings. Both are switched off here.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ UNREADABLE = "a folder cannot be read"
 
 
 class Unknown(Exception):  # noqa: N818  # not an error of ours
-    """What the files look like cannot be told, or not in time."""
+    """There is no fingerprint of the files; `reason` says why."""
 
     def __init__(self, reason: str = ODD) -> None:
         super().__init__(reason)
@@ -32,14 +36,8 @@ class Unknown(Exception):  # noqa: N818  # not an error of ours
 
 
 def reason_of(error: Exception) -> str:
-    """Return why a look failed."""
+    """Return why there is no fingerprint."""
     return error.reason if isinstance(error, Unknown) else ODD
-
-
-# Running git on files that an agent may have prepared: several commands at once, within a time.
-#
-# A repository can name commands that git runs when it looks at the files: a file system monitor,
-# filters, hooks. And it can say that changes are not to be shown. Neither may happen here.
 
 
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
 else:
     import _signal as signal  # without the enum that `signal` imports
 
-# As `git rev-parse --local-env-vars` lists them.
+# From `git rev-parse --local-env-vars`.
 OF_ANOTHER_REPOSITORY = frozenset(
     f"GIT_{name}"
     for name in (
@@ -69,16 +67,16 @@ OF_ANOTHER_REPOSITORY = frozenset(
         "WORK_TREE",
     )
 )
-# Files of settings: those that the user has set up in the usual places are the only ones.
+# Only the user's settings in the usual places count.
 OF_OTHER_SETTINGS = frozenset(f"GIT_CONFIG_{name}" for name in ("GLOBAL", "NOSYSTEM", "SYSTEM"))
 OF_OTHER_GLOBS = frozenset(
     f"GIT_{kind}_PATHSPECS" for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")
 )
 HARMLESS = (
     *("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
-    *("-c", "safe.bareRepository=explicit"),  # one that lies in the project like any folder
+    *("-c", "safe.bareRepository=explicit"),  # ignore bare repositories among the files
 )
-# What a repository could say so that git overlooks a change, or shows what is none.
+# Settings by which a repository could hide a change, or report one where there is none.
 HONEST = tuple(
     word
     for setting in (
@@ -97,8 +95,8 @@ HONEST = tuple(
     for word in ("-c", setting)
 )
 QUIET = {
-    "GIT_OPTIONAL_LOCKS": "0",  # so we never get in the way of a git command the agent runs
-    "GIT_NO_LAZY_FETCH": "1",  # a partial clone would run what fetches the rest
+    "GIT_OPTIONAL_LOCKS": "0",  # so that no git command of the agent fails because of a lock
+    "GIT_NO_LAZY_FETCH": "1",  # a partial clone would start a fetch
     "GIT_ALLOW_PROTOCOL": "none",
 }
 LEFT_OUT = OF_ANOTHER_REPOSITORY | OF_OTHER_SETTINGS | OF_OTHER_GLOBS
@@ -108,14 +106,14 @@ _USUAL = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.S
 
 
 class Output:
-    """What a git command prints; refuses to be told more than fits."""
+    """The output of a git command, limited in size."""
 
     def __init__(self, most: int) -> None:
         self._parts: list[bytes] = []
         self._left = most
 
     def take(self, chunk: bytes) -> None:
-        """Keep one piece."""
+        """Add the next bytes. Raises Unknown if there are too many."""
         self._left -= len(chunk)
         if self._left < 0:
             raise Unknown(TOO_MUCH)
@@ -126,7 +124,7 @@ class Output:
 
 
 class Command:
-    """One git command: where, who takes what it prints (or raises Unknown), and how it exited."""
+    """One git command; `take` gets its output, and may raise Unknown to end it."""
 
     def __init__(
         self, folder: str, args: Sequence[str], take: Callable[[bytes], None], root: str
@@ -134,38 +132,38 @@ class Command:
         self.folder = folder
         self.args = args
         self.take = take
-        self.root = root  # of the repository: git looks for it no further up
-        self.code: int | None = None  # None: not to be told
-        self.reason = SLOW  # why not
+        self.root = root  # of the repository; git does not look above it
+        self.code: int | None = None  # the exit code; None if unknown
+        self.reason = SLOW  # why it is unknown
         self.pid, self.pipe = 0, -1
 
 
 class Runs:
-    """Git commands that run at once, within a time."""
+    """Git commands that run at the same time, until a deadline."""
 
     def __init__(self, roots: Collection[str], ends: float) -> None:
-        """Find a git that lies in none of these repositories; raises Unknown."""
-        self.ends = ends  # when whoever waits does so no longer
+        """Find a git outside these repositories. Raises Unknown if there is none."""
+        self.ends = ends
         self._environ = own_environ() | QUIET
         self._program, self._environ["PATH"] = _find(self._environ.get("PATH", ""), roots)
         self._waiting: list[Command] = []
         self._running: dict[int, Command] = {}
 
     def start(self, commands: Iterable[Command]) -> None:
-        """Start commands, as many as run at once; the others wait for their turn."""
+        """Start commands; those above the limit wait for their turn."""
         self._waiting += commands
         while self._waiting and len(self._running) < _AT_ONCE:
             command = self._waiting.pop(0)
             try:
                 _start(command, self._program, self._environ)
-            except (OSError, ValueError):  # too long, or with a zero byte
+            except (OSError, ValueError):  # too long, or with a NUL
                 command.reason = ODD
             else:
                 self._running[command.pipe] = command
 
     def finish(self) -> None:
-        """Take what all of them print until they are done; who is not done in time is killed."""
-        import select  # while git is at work
+        """Read the output of all commands until they exit; kill those that time out."""
+        import select  # here, while git runs
 
         try:
             while self._running:
@@ -186,7 +184,7 @@ class Runs:
             self.leave()
 
     def leave(self) -> None:
-        """End all that still runs."""
+        """Kill the commands that still run."""
         self._waiting.clear()
         while self._running:
             _, command = self._running.popitem()
@@ -195,7 +193,7 @@ class Runs:
 
 
 def run(commands: Sequence[Command], ends: float) -> None:
-    """Run git commands, several at once; those that are not done in time are killed."""
+    """Run git commands, several at once; kill those that time out."""
     runs = Runs({command.root for command in commands}, ends)
     runs.start(commands)
     runs.finish()
@@ -226,7 +224,7 @@ def _start(command: Command, program: str, environ: Mapping[str, str]) -> None:
 
 
 def _reads_on(command: Command) -> bool:
-    """Take what a command has printed; tell whether there may be more that is wanted."""
+    """Read output of a command; return False after the last, or if it was killed."""
     chunk = light.read(command.pipe, _CHUNK)
     if not chunk:
         return False
@@ -240,12 +238,12 @@ def _reads_on(command: Command) -> bool:
 
 
 def _reap(command: Command, ends: float) -> None:
-    """Wait for the end of a command that prints no more; it may hang all the same."""
+    """Reap a command that has closed its output; kill it if it times out."""
     pause = 0.0002
     while command.pid:
         try:
             pid, status = light.waitpid(command.pid, light.WNOHANG)
-        except ChildProcessError:  # the program that we are part of does not want to know
+        except ChildProcessError:  # the embedding program ignores SIGCHLD
             command.pid, command.reason = 0, ODD
             return
         if pid:
@@ -263,12 +261,12 @@ def _kill(command: Command) -> None:
     try:
         light.killpg(pid, signal.SIGKILL)
         light.waitpid(pid, 0)
-    except (ProcessLookupError, PermissionError, ChildProcessError):  # gone already
+    except (ProcessLookupError, PermissionError, ChildProcessError):  # it has exited
         pass
 
 
 def _find(path: str, roots: Collection[str]) -> tuple[str, str]:
-    """Return git, and a PATH without the folders that lie in a project of the agent."""
+    """Return the path of git, and a PATH without folders in the agent's repositories."""
     folders = [folder for folder in path.split(":") if not _is_in_any(folder, roots)]
     for folder in folders:
         program = light.join(folder, "git")
@@ -278,11 +276,11 @@ def _find(path: str, roots: Collection[str]) -> tuple[str, str]:
 
 
 def _is_in_any(folder: str, roots: Collection[str]) -> bool:
-    """Tell whether a folder of the PATH lies in a project; relative ones do, in the agent's."""
+    """Return True if a folder of the PATH is relative or in one of the repositories."""
     real = f"{light.realpath(folder)}/"
     return not light.isabs(folder) or any(real.startswith(f"{root}/") for root in roots)
 
 
 def own_environ() -> dict[str, str]:
-    """Return the environment without what leads git elsewhere, or has it read globs otherwise."""
+    """Return the environment without variables that change git's repository, config or globs."""
     return {name: value for name, value in light.variables().items() if name not in LEFT_OUT}
