@@ -58,7 +58,7 @@ def test_a_look_that_is_not_waited_for_is_ended(place, monkeypatch):
 
 
 def test_where_no_gate_depends_on_files_git_does_not_start(place, monkeypatch):
-    monkeypatch.setattr(remembering, "Looking", lambda *_: pytest.fail("git was started"))
+    monkeypatch.setattr(remembering, "Fingerprinting", lambda *_: pytest.fail("git was started"))
     place.gates = [place.gate(when="always")]
     assert check_of(place, a_stop(place)).outcome == "passed"
 

@@ -17,7 +17,7 @@ from notyet import Command, Engine, Function, Gate, Ledger, LedgerError, Limits,
 from notyet.core.event import StartEvent
 from notyet.core.gate import Source
 from notyet.engine.unchanged import files_of
-from notyet.git.look import Looking
+from notyet.git.look import Fingerprinting
 from notyet.ledger.memory import MemoryLedger
 from process_table import children
 from support import rows, stop, substop
@@ -412,7 +412,7 @@ def test_a_folder_that_the_index_calls_a_repository_hides_no_change(place, paths
 def test_looking_takes_no_more_than_a_part_of_the_time(place, monkeypatch):
     given = []
 
-    class Unknown(Looking):
+    class Unknown(Fingerprinting):
         def __init__(self, scopes, patience):
             given.append(patience)
             super().__init__(scopes, patience)
@@ -422,7 +422,7 @@ def test_looking_takes_no_more_than_a_part_of_the_time(place, monkeypatch):
             given.append(ends - now)
             return super().finish(reasons, now)
 
-    monkeypatch.setattr("notyet.engine.unchanged.Looking", Unknown)
+    monkeypatch.setattr("notyet.engine.unchanged.Fingerprinting", Unknown)
     assert (place.stop(within=8).outcome, place.asked) == ("passed", ["g"])
     assert place.stop().outcome == "passed"
     assert all(0 < patience <= 2 for patience in given[:2])
@@ -432,7 +432,7 @@ def test_looking_takes_no_more_than_a_part_of_the_time(place, monkeypatch):
 def test_what_beginning_took_counts_as_looking(place, monkeypatch):
     given = []
 
-    class Slow(Looking):
+    class Slow(Fingerprinting):
         def __init__(self, scopes, patience):
             super().__init__(scopes, patience)
             monkeypatch.setattr("notyet.engine.unchanged.monotonic", lambda: monotonic() + 15)
@@ -441,7 +441,7 @@ def test_what_beginning_took_counts_as_looking(place, monkeypatch):
             given.append(ends - monotonic() - 15)
             return super().finish(reasons, ends)
 
-    monkeypatch.setattr("notyet.engine.unchanged.Looking", Slow)
+    monkeypatch.setattr("notyet.engine.unchanged.Fingerprinting", Slow)
     assert (place.stop().outcome, place.asked) == ("passed", ["g"])
     assert given[0] == pytest.approx(5, abs=1)
 

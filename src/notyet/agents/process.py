@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from notyet.run.cannot_start import CannotStart
 from notyet.run.groups import Watchdog, living, reap, send
 from notyet.run.proc import group_members, start_time, variable
-from notyet.run.process import Process, hold_sigpipe, release_sigpipe, take_status
+from notyet.run.process import Process, block_sigpipe, restore_sigpipe, take_status
 from notyet.run.spawn import MARK, folder_id, inherited, prepare, why
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class Running:
 
     def _write(self) -> None:
         process = self._process
-        held = hold_sigpipe()
+        held = block_sigpipe()
         try:
             written = os.write(process.stdin, process.todo[:_CHUNK])
         except BlockingIOError:
@@ -211,7 +211,7 @@ class Running:
         except OSError:  # it closed its stdin
             written = len(process.todo)
         finally:
-            release_sigpipe(held)
+            restore_sigpipe(held)
         process.todo = process.todo[written:]
         if not process.todo:
             self._forget(process.stdin)

@@ -87,9 +87,9 @@ def load(
             if name not in left_to:
                 _add_host(loaded, name, place, environ)
     if loaded.workspace and not only:
-        from notyet.config.remote import Looking, add_files_there
+        from notyet.config.remote import RemoteFiles, add_files_there
 
-        looking = Looking(environ=environ, here=place, hosts=read_for, left_to=left_to)
+        looking = RemoteFiles(environ=environ, here=place, hosts=read_for, left_to=left_to)
         add_files_there(loaded, looking, patience)
     return loaded.setup(event)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from notyet.core.gate import Exit
 
 
-class Looking(Record, kw_only=True):
+class RemoteFiles(Record, kw_only=True):
     """Which files of a workspace to load."""
 
     environ: Mapping[str, str]
@@ -29,7 +29,7 @@ class Looking(Record, kw_only=True):
     left_to: tuple[str, ...]  # hosts that run their own files on this machine
 
 
-def add_files_there(loaded: Loaded, looking: Looking, patience: float) -> None:
+def add_files_there(loaded: Loaded, looking: RemoteFiles, patience: float) -> None:
     """Add the files of a workspace: the nearest `notyet.toml`, and those of the hosts wanted."""
     place = remote_from(loaded.workspace)
     tree = RemoteTree(place.url, patience, _hosts(loaded, looking), loaded.is_trusted)
@@ -51,15 +51,15 @@ def add_files_there(loaded: Loaded, looking: Looking, patience: float) -> None:
         loaded.unreached = tree.unseen
         loaded.warnings.append(
             f"the files of {visible(place.url)} cannot be read: {tree.unseen}; "
-            f"{_what_stays(loaded, place.machine)}"
+            f"{_what_is_in_force(loaded, place.machine)}"
         )
 
 
-def _hosts(loaded: Loaded, looking: Looking) -> list[str]:
+def _hosts(loaded: Loaded, looking: RemoteFiles) -> list[str]:
     return [*dict.fromkeys((*looking.hosts, *loaded.read_hosts))]
 
 
-def _what_stays(loaded: Loaded, machine: str) -> str:
+def _what_is_in_force(loaded: Loaded, machine: str) -> str:
     """Return which files of a machine are in force although it did not answer."""
     stays = "what was trusted of it stays in force" if _has_layer(loaded, machine) else ""
     programs = ", ".join(map(visible, loaded.not_run))
@@ -201,9 +201,9 @@ class RemoteTree:
         numbers = [n for n, folder in enumerate(above(self._place.url)) if folder in also]
         names = (" ".join(every), " ".join(projects), f" {' '.join(map(str, numbers))} ")
         try:
-            self._take(_fetched(self._place, names, self._patience))
+            self._take(_fetch(self._place, names, self._patience))
             self.unseen = ""
-        except _Unseen as error:
+        except _Unreachable as error:
             self.unseen = str(error)
             self._patience = 0.0  # do not wait for it twice
 
@@ -246,12 +246,12 @@ class RemoteTree:
         return self._folders.get(about_folder(remote_from(name).path), "")
 
 
-class _Unseen(Exception):  # noqa: N818  # it never leaves this module
+class _Unreachable(Exception):  # noqa: N818  # it never leaves this module
     """The files could not be fetched; its text is the reason."""
 
 
-def _fetched(place: Remote, names: tuple[str, ...], wait: float) -> list[bytes]:
-    """Run the command there; return the parts of its output. Raises _Unseen."""
+def _fetch(place: Remote, names: tuple[str, ...], wait: float) -> list[bytes]:
+    """Run the command there; return the parts of its output. Raises _Unreachable."""
     from notyet.run.remote import run_there
 
     mark = os.urandom(12).hex()
@@ -260,13 +260,13 @@ def _fetched(place: Remote, names: tuple[str, ...], wait: float) -> list[bytes]:
     done = run_there(place, argv, patience=wait, head=_MOST_FETCHED + _MOST_AROUND)
     _, *parts = done.stdout.split(f"\n{mark} ".encode())
     if done.problem or done.timed_out or done.code != 0:
-        raise _Unseen(_why(place, done, wait))
+        raise _Unreachable(_why(place, done, wait))
     if parts and parts[0].startswith(b"no "):
         kind = parts[0][3:].strip().decode("ascii", "replace")
         why = _NO_FOLDER.get(kind, _NO_FOLDER["gone"])
-        raise _Unseen(f"{visible(place.path)} {why} on {place.destination}")
+        raise _Unreachable(f"{visible(place.path)} {why} on {place.destination}")
     if not parts or parts[-1].strip() != b"end" or done.left_out:
-        raise _Unseen(f"{place.destination} answered something else than was asked")
+        raise _Unreachable(f"{place.destination} answered something else than was asked")
     return parts
 
 

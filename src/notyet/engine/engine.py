@@ -151,10 +151,12 @@ class Engine:
         and notifying may take a second more, or an eighth of that time if that is less.
         """
         from notyet.run import drive_async
-        from notyet.run.functions import run_or_do
+        from notyet.run.functions import run_in_thread_or_here
 
         # A locked ledger must not block the loop's thread.
-        return await drive_async.drive(self._check(event, within, FIRST_ANSWER, run_or_do))
+        return await drive_async.drive(
+            self._check(event, within, FIRST_ANSWER, run_in_thread_or_here)
+        )
 
     def check_sync(self, event: StopEvent, *, within: float | None = None) -> Decision:
         """Do what `check` does from code that is not async, inside a running loop or not."""

@@ -16,7 +16,7 @@ from notyet.core.plan import select
 from notyet.core.record import Record, variant
 from notyet.core.verdict import Allow, Problem
 from notyet.errors import LedgerError
-from notyet.git.look import PATIENCE, Looking, Scope, fingerprint
+from notyet.git.look import PATIENCE, Fingerprinting, Scope, fingerprint
 from notyet.git.place import top_of
 from notyet.git.run import OUTSIDE, SLOW
 from notyet.light import dumps, real_folder
@@ -236,14 +236,16 @@ class _Look:
 
     def __init__(self, files: Mapping[str, tuple[Scope, ...]]) -> None:
         self._scopes = [*dict.fromkeys(part for parts in files.values() for part in parts)]
-        self._looking: Looking | None = None
+        self._looking: Fingerprinting | None = None
         self._spent = 0.0  # seconds, on beginning
 
     def begin(self, patience: float) -> Line[None]:
         """Start git on the files."""
         if self._scopes:
             started = monotonic()
-            self._looking = yield Call(Looking, (self._scopes, patience), Looking.leave)
+            self._looking = yield Call(
+                Fingerprinting, (self._scopes, patience), Fingerprinting.leave
+            )
             self._spent = monotonic() - started
 
     def finish(self, patience: float) -> Line[_Seen]:

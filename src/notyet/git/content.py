@@ -30,7 +30,7 @@ class Contents:
         self._ends = ends
         self._known: dict[bytes, bytes] = {}
 
-    def expect_time(self) -> None:
+    def check_time(self) -> None:
         """Raise Unknown if there is no time left."""
         if monotonic() >= self._ends:
             raise Unknown(SLOW)
@@ -45,7 +45,7 @@ class Contents:
         """Return the digest of all that is in a folder. Raises Unknown if a part is unreadable."""
         if path not in self._known:
             try:
-                self._known[path] = b"all of " + self._walked(path)
+                self._known[path] = b"all of " + self._folder_digest(path)
             except OSError as error:
                 raise Unknown(UNREADABLE) from error
         return self._known[path]
@@ -58,12 +58,12 @@ class Contents:
             seen = blake2b(digest_size=16)
             while chunk := light.read(fd, size):
                 seen.update(chunk)
-                self.expect_time()
+                self.check_time()
         finally:
             light.close(fd)
         return mode + seen.digest()
 
-    def _walked(self, top: bytes) -> bytes:
+    def _folder_digest(self, top: bytes) -> bytes:
         seen = blake2b(digest_size=16)
         left = MOST_ENTRIES
         for line in self._walk(top):
@@ -78,7 +78,7 @@ class Contents:
         folders = [top]
         while folders:
             folder = folders.pop()
-            self.expect_time()
+            self.check_time()
             with light.scandir(folder) as entries:
                 inside = sorted(entries, key=lambda entry: entry.name)
             for entry in inside:
@@ -89,7 +89,7 @@ class Contents:
                     folders.append(entry.path)
                     yield name
                 else:
-                    yield name + b"\0" + outside(entry.stat(follow_symlinks=False))
+                    yield name + b"\0" + _metadata(entry.stat(follow_symlinks=False))
 
 
 class Reading:
@@ -107,7 +107,7 @@ class Reading:
         For a folder whose files git does not list, return the digest of all files in it: that is a
         nested repository, or a folder that the index has as one (`is_listed` is False).
         """
-        self._contents.expect_time()
+        self._contents.check_time()
         path = self._path(name.rstrip(b"/"))
         try:
             info = light.lstat(path)
@@ -120,11 +120,11 @@ class Reading:
             if kind == _LINK:
                 return b"link " + light.readlink(path)
             if kind != _FOLDER:
-                return b"odd " + outside(info)
+                return b"odd " + _metadata(info)
             if not is_listed or _is_there(path + b"/.git"):
                 return self._contents.of_folder(path)
         except OSError as error:  # unreadable, or gone meanwhile
-            return type(error).__name__.encode() + b" " + outside(info)
+            return type(error).__name__.encode() + b" " + _metadata(info)
         return b"folder"
 
     def present(self, names: Sequence[bytes]) -> Iterator[bytes]:
@@ -133,7 +133,7 @@ class Reading:
         for name in names:
             folder = name.rpartition(b"/")[0]
             if folder != last:
-                self._contents.expect_time()
+                self._contents.check_time()
                 last, is_there = folder, _is_there(self._path(folder) + b"/.")
             if is_there and _is_there(self._path(name)):
                 yield name
@@ -144,12 +144,12 @@ class Reading:
     def _plain(self, path: bytes, info: light.stat_result) -> bytes:
         self._files -= 1
         if self._files < 0 or info.st_size > self._bytes:
-            return b"big " + outside(info)
+            return b"big " + _metadata(info)
         self._bytes -= info.st_size
         return self._contents.of_file(path, info)
 
 
-def outside(info: light.stat_result) -> bytes:
+def _metadata(info: light.stat_result) -> bytes:
     """Return mode, size and times of a file that is not read; programs cannot set its ctime."""
     return b"%o %d %d %d" % (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 

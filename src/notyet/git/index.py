@@ -14,7 +14,7 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-__all__ = ["LIST", "Listing", "blake2b", "exact", "led_into"]
+__all__ = ["LIST", "Listing", "blake2b", "exact_globs", "nested_repositories"]
 
 MOST_HIDDEN = 200_000  # entries that `git status` skips (skip-worktree, assume-unchanged)
 LIST = ("ls-files", "--full-name", "-v", "--stage", "-z")
@@ -30,7 +30,7 @@ class Listing:
 
     def __init__(self, folders: Mapping[str, bytes]) -> None:
         self.hidden: list[bytes] = []
-        self.unmet = {**folders}  # no entry of these was seen yet
+        self.unseen = {**folders}  # no entry of these was seen yet
         self.is_filled = False
         self._seen = blake2b(digest_size=16)
         self._left = _MOST_LISTED
@@ -47,9 +47,9 @@ class Listing:
         self._seen.update(chunk)
         text = self._rest + chunk
         *entries, self._rest = text.split(b"\0")
-        for folder, name in [*self.unmet.items()]:
+        for folder, name in [*self.unseen.items()]:
             if b"\t%b/" % name in text:
-                del self.unmet[folder]
+                del self.unseen[folder]
         plain = _PLAIN
         odd = [entry for entry in entries if entry[:9] not in plain]
         self.hidden += [
@@ -61,7 +61,7 @@ class Listing:
             raise Unknown(TOO_MUCH)
 
 
-def led_into(folder: str, paths: Sequence[str], top: str) -> Iterator[bytes]:
+def nested_repositories(folder: str, paths: Sequence[str], top: str) -> Iterator[bytes]:
     """Yield the nested repositories that paths enter by name; git's globs do not match in them.
 
     Raises Unknown if a path leads through a symbolic link.
@@ -73,15 +73,17 @@ def led_into(folder: str, paths: Sequence[str], top: str) -> Iterator[bytes]:
             yield light.fsencode(_inside(place, top))
 
 
-def exact(folder: str, paths: Sequence[str], top: str) -> list[str]:
+def exact_globs(folder: str, paths: Sequence[str], top: str) -> list[str]:
     """Return globs for the folders that paths lead through by name, without their content.
 
     The index may have a nested repository there, in which git lists nothing.
     """
-    return [*dict.fromkeys(_exact(_inside(place, top)) for place in _named(folder, paths, top))]
+    return [
+        *dict.fromkeys(_exact_glob(_inside(place, top)) for place in _named(folder, paths, top))
+    ]
 
 
-def _exact(name: str) -> str:
+def _exact_glob(name: str) -> str:
     """Return a glob for one name; a plain name would also match all that is in that folder."""
     plain = "".join(f"\\{sign}" if sign in _WILD else sign for sign in name[:-1])
     return f":(top,glob){plain}\\{name[-1]}"

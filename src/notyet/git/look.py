@@ -13,8 +13,8 @@ from time import monotonic
 
 from notyet import light
 from notyet.core.record import Record
-from notyet.git.index import LIST, Listing, blake2b, exact, led_into
-from notyet.git.place import Place, refuse_what_hides, top_of
+from notyet.git.index import LIST, Listing, blake2b, exact_globs, nested_repositories
+from notyet.git.place import Place, refuse_hidden_repository, top_of
 from notyet.git.run import (
     IGNORED,
     NOT_NAMED,
@@ -49,7 +49,7 @@ _HEAD = (b"# branch.oid ", b"# branch.head ")  # not how far it is ahead or behi
 _NOT_IGNORED = 1  # exit code of `git check-ignore`
 
 
-class OneLook:
+class Scan:
     """The git commands for one scope, and its fingerprint."""
 
     def __init__(self, place: Place, scope: Scope) -> None:
@@ -63,7 +63,7 @@ class OneLook:
         self._ignored: dict[str, Command] = {}
         self._known = ""
 
-    def begin_in(self, folder: str) -> None:
+    def add_folder(self, folder: str) -> None:
         """Add a folder that a scope names, to check that git does not ignore it."""
         if folder != self._place.root:
             inside = f"{self._place.top.rstrip('/')}/"
@@ -78,7 +78,7 @@ class OneLook:
 
     def _list(self) -> Command:
         self._index = listing = Listing(self._begun)
-        more = exact(self._folder, self._paths, self._place.top)
+        more = exact_globs(self._folder, self._paths, self._place.top)
         return self._command(LIST, listing.take_chunk, more)
 
     def _command(
@@ -88,15 +88,15 @@ class OneLook:
         self._commands.append(command)
         return command
 
-    def doubts(self) -> Iterator[Command]:
+    def ignore_checks(self) -> Iterator[Command]:
         """Yield the commands that check whether git ignores folders without tracked files."""
-        for folder in self._index.unmet if self._index is not None else ():
+        for folder in self._index.unseen if self._index is not None else ():
             ask = ("check-ignore", "--quiet", "--", light.join(folder, ANY))
             root = self._place.root
             self._ignored[folder] = Command(root, ask, self._status.take, root)
             yield self._ignored[folder]
 
-    def expect_seen(self, folder: str) -> None:
+    def refuse_ignored(self, folder: str) -> None:
         """Raise Unknown if git ignores a folder: changes in it would be missed."""
         ignored = self._ignored.get(folder)
         if ignored is not None and ignored.code != _NOT_IGNORED:
@@ -107,10 +107,10 @@ class OneLook:
 
         `read` is called if files must be read.
         """
-        self._known = self._known or self._taken(read)
+        self._known = self._known or self._computed(read)
         return self._known
 
-    def _taken(self, read: Callable[[], Contents]) -> str:
+    def _computed(self, read: Callable[[], Contents]) -> str:
         for command in self._commands:
             if command.code != 0:
                 raise Unknown(_why(command))
@@ -119,7 +119,7 @@ class OneLook:
         index = self._index
         assert index is not None  # set by `begin`
         entries, changed = _read_status(bytes(self._status))
-        others = self._led_into() if self._paths else []
+        others = self._nested_repositories() if self._paths else []
         is_new = entries.startswith(_NEW) or b"\0" + _NEW in entries
         if self._paths and not (others or is_new or index.is_filled):
             raise Unknown(NOT_NAMED)
@@ -136,8 +136,8 @@ class OneLook:
                 seen.update(b"%d %b%d " % (len(path), path, len(content)) + content)
         return seen.hexdigest()
 
-    def _led_into(self) -> list[bytes]:
-        return [*led_into(self._folder, self._paths, self._place.top)]
+    def _nested_repositories(self) -> list[bytes]:
+        return [*nested_repositories(self._folder, self._paths, self._place.top)]
 
 
 def _why(command: Command) -> str:
@@ -184,15 +184,15 @@ def fingerprints(
 
     `reasons` receives why, for each scope that is unknown.
     """
-    return Looking(scopes, patience).finish(reasons)
+    return Fingerprinting(scopes, patience).finish(reasons)
 
 
-def simplest(scope: Scope) -> Scope:
+def normalized(scope: Scope) -> Scope:
     """Return a scope with its paths sorted and without duplicates."""
     return Scope(scope.folder, tuple(sorted({*scope.paths})))
 
 
-class Looking:
+class Fingerprinting:
     """Git at work on several scopes, in the background; equal scopes share their commands.
 
     The caller must call `finish` or `leave`.
@@ -203,8 +203,8 @@ class Looking:
         self._ends = monotonic() + patience
         self._failed: dict[Scope, str] = {}
         self._folders: dict[Scope, str] = {}  # real paths
-        self._looks: dict[Scope, OneLook] = {}
-        self._chosen: dict[Scope, OneLook] = {}
+        self._looks: dict[Scope, Scan] = {}
+        self._chosen: dict[Scope, Scan] = {}
         self._unclear: list[Settings] = []
         self._contents: Contents | None = None
         self._runs: list[Runs] = []  # one, until `finish` or `leave` takes it
@@ -260,18 +260,18 @@ class Looking:
         self._runs.append(runs)
         unclear = [place for place in places.values() if not place.is_clear]
         if unclear:
-            self._look_closer(unclear, runs)
+            self._read_settings(unclear, runs)
         for scope, place in where.items():
             if place.unknown:
                 self._failed[scope] = place.unknown
                 continue
-            what = _what(scope, self._folders[scope], place)
-            look = self._looks[what] = self._looks.get(what) or OneLook(place, what)
+            what = _normalized(scope, self._folders[scope], place)
+            look = self._looks[what] = self._looks.get(what) or Scan(place, what)
             self._chosen[scope] = look
-            look.begin_in(self._folders[scope])
+            look.add_folder(self._folders[scope])
         runs.start([command for look in self._looks.values() for command in look.begin()])
 
-    def _look_closer(self, places: list[Place], runs: Runs) -> None:
+    def _read_settings(self, places: list[Place], runs: Runs) -> None:
         """Have git read settings: first those that may name a command, the others meanwhile."""
         from notyet.git.place import Settings
 
@@ -279,15 +279,15 @@ class Looking:
         if first:
             run([command for settings in first for command in settings.commands], self._ends)
         for settings in first:
-            settings.heed()
+            settings.apply()
         self._unclear = [Settings(place) for place in places if place.is_plain]
         runs.start([command for settings in self._unclear for command in settings.commands])
 
     def _finish(self, runs: Runs) -> None:
         runs.finish()
         for settings in self._unclear:
-            settings.heed()
-        unsure = [command for look in self._looks.values() for command in look.doubts()]
+            settings.apply()
+        unsure = [command for look in self._looks.values() for command in look.ignore_checks()]
         if unsure:
             run(unsure, self._ends)
 
@@ -295,7 +295,7 @@ class Looking:
         seen = {}
         for scope, look in self._chosen.items():
             try:
-                look.expect_seen(self._folders[scope])
+                look.refuse_ignored(self._folders[scope])
                 seen[scope] = look.fingerprint(self._read)
             except (Unknown, OSError) as error:
                 self._failed[scope] = reason_of(error)
@@ -314,12 +314,12 @@ def _place_of(folder: str, places: dict[str, Place]) -> Place:
     root = top_of(folder)
     if not root:
         raise Unknown(OUTSIDE)
-    refuse_what_hides(folder)
+    refuse_hidden_repository(folder)
     if root not in places:
         places[root] = Place(root)
     return places[root]
 
 
-def _what(scope: Scope, folder: str, place: Place) -> Scope:
+def _normalized(scope: Scope, folder: str, place: Place) -> Scope:
     """Return a scope that is equal for all scopes with the same files."""
-    return simplest(Scope(folder if scope.paths else place.root, scope.paths))
+    return normalized(Scope(folder if scope.paths else place.root, scope.paths))

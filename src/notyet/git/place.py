@@ -18,13 +18,13 @@ def repository_of(folder: str) -> str:
 
 def top_of(real: str) -> str:
     """Return the same as `repository_of` for a real path, which may be empty."""
-    for place in upwards(real) if real else ():
+    for place in with_parents(real) if real else ():
         if light.lexists(light.join(place, ".git")):
             return place
     return ""
 
 
-def upwards(folder: str) -> Iterator[str]:
+def with_parents(folder: str) -> Iterator[str]:
     """Yield a folder and all its parents."""
     yield folder
     while folder != light.dirname(folder):
@@ -38,7 +38,7 @@ def main_worktree(folder: str) -> str:
     if not root or light.isdir(light.join(root, ".git")):
         return ""
     try:
-        kept, common = _kept_in(root)
+        kept, common = _git_folders(root)
     except Unknown:
         return ""
     shared = light.realpath(common)
@@ -55,8 +55,8 @@ def in_main_worktree(folder: str) -> str:
 _MOST_CONFIG = 1024 * 1024
 _PIECE = 64 * 1024
 # Words that a config must contain to have such a setting; then git reads the settings.
-_TELLING = (b"filter", b"include", b"worktree")
-_TELLING_EXCLUDES = (b"excludesfile", b"include")
+_SETTING_WORDS = (b"filter", b"include", b"worktree")
+_EXCLUDES_WORDS = (b"excludesfile", b"include")
 _OF_ALL_USERS = "/etc/gitconfig"
 _READ = light.O_RDONLY | light.O_CLOEXEC | light.O_NONBLOCK  # opening a pipe must not block
 
@@ -68,14 +68,14 @@ class Place:
         self.root = root
         self.top = root  # of its files; `core.worktree` can move it
         self.unknown = ""  # why there is no fingerprint
-        kept, common = _kept_in(root)
+        kept, common = _git_folders(root)
         folders = [*dict.fromkeys((common, kept))]
         config = _read_all(folders, ("config", "config.worktree"))
         self.said = config + _read_all(folders, ("info/exclude", "info/attributes"))
-        is_plain = not _tells(config, _TELLING)
+        is_plain = not _has_word(config, _SETTING_WORDS)
         self.is_plain = is_plain and ":" not in light.dirname(root)
-        users, ignore = of_the_user()
-        self.is_clear = self.is_plain and not _tells(config + users, _TELLING_EXCLUDES)
+        users, ignore = user_config()
+        self.is_clear = self.is_plain and not _has_word(config + users, _EXCLUDES_WORDS)
         if self.is_clear:  # else git says which file it is
             self.excluded(ignore)
 
@@ -84,7 +84,7 @@ class Place:
         self.said += _read_all((self.top,), (path,)) if path else b""
 
 
-def of_the_user() -> tuple[bytes, str]:
+def user_config() -> tuple[bytes, str]:
     """Return the user's git config, and the ignore file that git uses by default."""
     environ = light.variables()
     home = environ.get("HOME", "")
@@ -92,20 +92,20 @@ def of_the_user() -> tuple[bytes, str]:
     files = [_OF_ALL_USERS]
     files += [f"{home}/.gitconfig"] if home else []
     files += [f"{folder}/git/config"] if folder else []
-    return b"".join(map(read_kept, files)), f"{folder}/git/ignore" if folder else ""
+    return b"".join(map(read_small_file, files)), f"{folder}/git/ignore" if folder else ""
 
 
-def _tells(config: bytes, words: Sequence[bytes]) -> bool:
+def _has_word(config: bytes, words: Sequence[bytes]) -> bool:
     config = config.lower()
     return any(word in config for word in words)
 
 
-def refuse_what_hides(folder: str) -> None:
+def refuse_hidden_repository(folder: str) -> None:
     """Raise Unknown if git could find another repository on its way up than we do.
 
     Git takes any folder that looks like a `.git` folder for a repository.
     """
-    for place in upwards(folder):
+    for place in with_parents(folder):
         if light.lexists(light.join(place, ".git")):
             return
         names = (light.join(place, name) for name in ("HEAD", "objects", "refs"))
@@ -113,24 +113,24 @@ def refuse_what_hides(folder: str) -> None:
             raise Unknown
 
 
-def _kept_in(root: str) -> tuple[str, str]:
+def _git_folders(root: str) -> tuple[str, str]:
     """Return the git folder of this work tree, and the one that all its work trees share."""
     kept = light.join(root, ".git")
     if not light.isdir(kept):
-        said = read_kept(kept)
+        said = read_small_file(kept)
         if not said.startswith(b"gitdir: "):
             raise Unknown
         kept = light.join(root, light.fsdecode(said[len(b"gitdir: ") :].rstrip(b"\r\n")))
-    common = light.fsdecode(read_kept(light.join(kept, "commondir")).rstrip(b"\r\n"))
+    common = light.fsdecode(read_small_file(light.join(kept, "commondir")).rstrip(b"\r\n"))
     return kept, light.join(kept, common) if common else kept
 
 
 def _read_all(folders: Sequence[str], names: Sequence[str]) -> bytes:
     files = (light.join(folder, name) for folder in folders for name in names)
-    return b"".join(b"%d " % len(content) + content for content in map(read_kept, files))
+    return b"".join(b"%d " % len(content) + content for content in map(read_small_file, files))
 
 
-def read_kept(path: str, most: int = _MOST_CONFIG) -> bytes:
+def read_small_file(path: str, most: int = _MOST_CONFIG) -> bytes:
     """Return the content of a file; empty if it is missing. Raises Unknown if it is too big."""
     try:
         fd = light.open(path, _READ)
@@ -183,7 +183,7 @@ class Settings:
         if not place.is_plain:
             self.commands.append(Command(place.root, _FIND, self._top.take, place.root))
 
-    def heed(self) -> None:
+    def apply(self) -> None:
         """Update the place from the output of the commands."""
         place, (read, *found) = self._place, self.commands
         place.unknown = next((c.reason for c in self.commands if c.code is None), "")
@@ -195,7 +195,7 @@ class Settings:
             self._read(bytes(self._told).split(b"\0"))
 
     def _read(self, told: list[bytes]) -> None:
-        excludes = of_the_user()[1]
+        excludes = user_config()[1]
         for scope, setting in zip(told[::2], told[1::2], strict=False):
             name, _, value = setting.partition(b"\n")
             if name == _EXCLUDES:

@@ -175,7 +175,7 @@ class Runs:
                     poller.register(fd, select.POLLIN)
                 for fd, _event in poller.poll(left * 1000):
                     command = self._running[fd]
-                    if not _reads_on(command):
+                    if not _read_more(command):
                         del self._running[fd]
                         light.close(fd)
                         _reap(command, self.ends)
@@ -223,7 +223,7 @@ def _start(command: Command, program: str, environ: Mapping[str, str]) -> None:
         light.close(end)
 
 
-def _reads_on(command: Command) -> bool:
+def _read_more(command: Command) -> bool:
     """Read output of a command; return False after the last, or if it was killed."""
     chunk = light.read(command.pipe, _CHUNK)
     if not chunk:

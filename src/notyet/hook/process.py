@@ -223,13 +223,13 @@ def _ignore_signals() -> None:
 
 def adopt() -> None:
     """Become the parent of what gates leave behind, and hear when the host is gone (E2)."""
-    from notyet.run.groups import reap_later
-    from notyet.run.loop import answer_to
+    from notyet.run.groups import defer_reaping
+    from notyet.run.loop import watch_host
     from notyet.run.sweep import adopt_orphans
 
     adopt_orphans()
-    reap_later()
-    answer_to(1, _end)
+    defer_reaping()
+    watch_host(1, _end)
 
 
 def _end() -> None:

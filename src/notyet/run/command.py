@@ -36,7 +36,7 @@ class CommandQuestion(Record, kw_only=True):
 
     def broken(self, problem: Problem) -> Report:
         """Return the report of a command that could not run."""
-        return variant(self._blank(), {"answer": self._placed(problem)})
+        return variant(self._blank(), {"answer": self._with_machine(problem)})
 
     def report(self, exit: Exit, *, cut: bool) -> Report:  # noqa: A002
         """Return the report of a command; `cut` if its timeout was the host's deadline."""
@@ -44,17 +44,19 @@ class CommandQuestion(Record, kw_only=True):
         known = {"seconds": exit.seconds, "output": _output(exit), "exit": how(exit)}
         if exit.timed_out and cut:
             ended = f"the agent's host waits no longer; it was ended after {exit.seconds:.1f} s"
-            return variant(blank, known | {"answer": self._placed(Problem("deadline", ended))})
+            return variant(
+                blank, known | {"answer": self._with_machine(Problem("deadline", ended))}
+            )
         try:
             reading = self.read(exit)
         except Exception as error:  # noqa: BLE001  # no output of a command may crash the hook
             from notyet.run.functions import crashed
 
-            return variant(blank, known | {"answer": self._placed(crashed(error))})
+            return variant(blank, known | {"answer": self._with_machine(crashed(error))})
         answer, warning = reading.answer, reading.warning
         if not exit.problem:  # a problem names the machine itself
-            answer = self._placed(answer) if isinstance(answer, Problem) else answer
-            warning = f"{self._on}{warning}" if warning else ""
+            answer = self._with_machine(answer) if isinstance(answer, Problem) else answer
+            warning = f"{self._prefix}{warning}" if warning else ""
         told = {
             "answer": answer,
             "warning": "; ".join(said for said in (self.warning, warning) if said),
@@ -70,12 +72,12 @@ class CommandQuestion(Record, kw_only=True):
         return remote
 
     @property
-    def _on(self) -> str:
+    def _prefix(self) -> str:
         return f"on {self._remote.destination}: " if self._remote else ""
 
-    def _placed(self, problem: Problem) -> Problem:
+    def _with_machine(self, problem: Problem) -> Problem:
         """Prefix a problem with its machine, so that people look on the right one (M3)."""
-        return Problem(problem.kind, f"{self._on}{problem.detail}")
+        return Problem(problem.kind, f"{self._prefix}{problem.detail}")
 
     def _blank(self) -> Report:
         workspace = self._remote.url if self._remote else ""
@@ -131,7 +133,7 @@ def _argv(command: Command, folder: str) -> tuple[str, ...]:
     return command.argv
 
 
-def ask_commands(
+def run_commands(
     questions: Sequence[CommandQuestion],
     deadline: float | None,
     cancel: int | None = None,

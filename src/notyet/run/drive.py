@@ -98,7 +98,7 @@ def drive_sync(line: Line[T]) -> T:
                 else:
                     step = line.send(result)
             else:
-                step = line.send(ask_together(step))
+                step = line.send(run_stage(step))
     except StopIteration as end:
         value: T = end.value
         return value
@@ -106,26 +106,26 @@ def drive_sync(line: Line[T]) -> T:
         line.close()
 
 
-def ask_together(stage: Stage) -> list[Report]:
+def run_stage(stage: Stage) -> list[Report]:
     """Run all gates of a stage at once; abandon those that time out."""
     if not stage.functions:  # the usual case in a hook; no thread is needed
-        return ask_commands(stage)
+        return run_commands(stage)
     from notyet.run.functions import ask
 
     return ask(stage)
 
 
-def ask_commands(stage: Stage, meanwhile: Callable[[], None] | None = None) -> list[Report]:
+def run_commands(stage: Stage, meanwhile: Callable[[], None] | None = None) -> list[Report]:
     """Run the commands of a stage; with progress, call `meanwhile` from time to time."""
     from notyet.run import command as question
 
     questions = list(stage.commands.values())
     if stage.progress is None:
-        return question.ask_commands(questions, stage.deadline, while_waiting=stage.while_waiting)
+        return question.run_commands(questions, stage.deadline, while_waiting=stage.while_waiting)
     for asked in questions:
         stage.tell(asked.name)
 
     def answered(place: int, report: Report) -> None:
         stage.tell(questions[place].name, report)
 
-    return question.ask_commands(questions, stage.deadline, answered=answered, meanwhile=meanwhile)
+    return question.run_commands(questions, stage.deadline, answered=answered, meanwhile=meanwhile)

@@ -15,7 +15,7 @@ from functools import partial
 from time import monotonic
 
 from notyet.core.verdict import Problem
-from notyet.run.command import ask_commands
+from notyet.run.command import run_commands
 from notyet.run.drive import Call
 from notyet.run.functions import (
     Crew,
@@ -23,11 +23,11 @@ from notyet.run.functions import (
     crashed,
     ends_at,
     guarded_async,
-    run_or_do,
+    run_in_thread_or_here,
     tell,
     too_late,
 )
-from notyet.run.process import hold_sigpipe, release_sigpipe
+from notyet.run.process import block_sigpipe, restore_sigpipe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Commands:
         self._loop = loop
         self._stage = stage
         self._deliver = deliver
-        self._tell_of = tell_of
+        self._report_progress = tell_of
         self._places = list(stage.commands)
         self._questions = list(stage.commands.values())
         self._asked = True
@@ -174,7 +174,7 @@ class Commands:
             self._broken(Problem("cannot_start", f"no pipe to run it with: {error}"))
             return
         self._last_resort = self._latest()
-        run_or_do(lambda: self._run(heard))
+        run_in_thread_or_here(lambda: self._run(heard))
 
     def look(self, now: float) -> None:
         """Report a timeout for commands that the runner failed to end."""
@@ -188,20 +188,20 @@ class Commands:
             return
         if self._asked:
             # Closing alone is not enough: a fork of this program may hold the same end.
-            held = hold_sigpipe()
+            held = block_sigpipe()
             try:
                 os.write(self._cancel, b".")
             except OSError:  # all have ended
                 pass
             finally:
-                release_sigpipe(held)
+                restore_sigpipe(held)
         os.close(self._cancel)
         self._cancel = -1
 
     def _run(self, heard: int) -> None:
         listens = self._answered if self._stage.progress is not None else None
         try:
-            reports = ask_commands(self._questions, self._stage.deadline, heard, answered=listens)
+            reports = run_commands(self._questions, self._stage.deadline, heard, answered=listens)
         except BaseException as error:  # noqa: BLE001  # reported in the loop's thread, which waits
             tell(self._loop, self._broken, crashed(error))
         else:
@@ -210,7 +210,7 @@ class Commands:
             os.close(heard)
 
     def _answered(self, at: int, report: Report) -> None:
-        tell(self._loop, self._tell_of, self._places[at], report)
+        tell(self._loop, self._report_progress, self._places[at], report)
 
     def _broken(self, problem: Problem) -> None:
         self._deliver_all([question.broken(problem) for question in self._questions])
@@ -251,7 +251,7 @@ async def drive(line: Line[T]) -> T:
                 result, error = await _in_thread(loop, step)
                 step = line.send(result) if error is None else line.throw(error)
             else:
-                step = line.send(await _Asked(loop, step).reports_in_time())
+                step = line.send(await _RunningStage(loop, step).reports_in_time())
     except StopIteration as end:
         value: T = end.value
         return value
@@ -259,7 +259,7 @@ async def drive(line: Line[T]) -> T:
         line.close()
 
 
-class _Asked:
+class _RunningStage:
     """A stage while its gates run."""
 
     __slots__ = (
@@ -300,7 +300,7 @@ class _Asked:
                 if stage.commands:
                     self._run_commands()
                 if self.missing:
-                    await self._answers()
+                    await self._wait_for_answers()
             else:
                 await self._ask_in_order(stage.ends)
         finally:
@@ -309,7 +309,7 @@ class _Asked:
                 self.timer.cancel()
             if self.missing:  # cancelled, or interrupted
                 for task in self.tasks.values():
-                    _leave_behind(task)
+                    _abandon(task)
             if self.commands is not None:
                 self.commands.end()
         return [self.reports[place] for place in sorted(self.reports)]
@@ -323,12 +323,12 @@ class _Asked:
                 continue
             self._ask({place: asking})
             if self.missing:
-                await self._answers()
+                await self._wait_for_answers()
             if ends(place, self.reports[place]):
                 return
         if others:
             self._ask(others)
-            await self._answers()
+            await self._wait_for_answers()
 
     def _ask(self, functions: dict[int, Asking]) -> None:
         if self.stage.progress is not None:
@@ -354,10 +354,10 @@ class _Asked:
                 asked_by.reset(outside)
         if others:
             self.missing += 1  # the crew counts as one
-            self.crew = Crew(self.stage, others, self._crew_answers)
+            self.crew = Crew(self.stage, others, self._on_crew_report)
             self.crew.start()
 
-    async def _answers(self) -> None:
+    async def _wait_for_answers(self) -> None:
         """Wait until no answer is missing."""
         if not self.missing:
             return
@@ -367,37 +367,37 @@ class _Asked:
         if self.timer is not None:
             self.timer.cancel()
 
-    def _crew_answers(self) -> None:
-        tell(self.loop, self._hear_crew)
+    def _on_crew_report(self) -> None:
+        tell(self.loop, self._take_crew_reports)
 
-    def _hear_crew(self) -> None:
+    def _take_crew_reports(self) -> None:
         if self.crew is None:
             return
         for place in [place for place in self.crew.reports if place not in self.reports]:
             self.reports[place] = self.crew.reports[place]
-            self._tell_of(place, self.reports[place])
+            self._report_progress(place, self.reports[place])
         if not self.crew.missing:
             self.crew = None
-            self._one_less()
+            self._count_down()
 
     def _run_commands(self) -> None:
         self.missing += len(self.stage.commands)
-        self.commands = Commands(self.loop, self.stage, self._deliver, self._tell_of)
+        self.commands = Commands(self.loop, self.stage, self._deliver, self._report_progress)
         self.commands.start()
 
     def _deliver(self, place: int, report: Report) -> None:
         if place not in self.reports:  # else it timed out before
             self.reports[place] = report
             if self.stage.progress is not None:
-                self._tell_of(place, report)
-            self._one_less()
+                self._report_progress(place, report)
+            self._count_down()
 
-    def _one_less(self) -> None:
+    def _count_down(self) -> None:
         self.missing -= 1
         if not self.missing and self.complete is not None and not self.complete.done():
             self.complete.set_result(None)
 
-    def _tell_of(self, place: int, report: Report) -> None:
+    def _report_progress(self, place: int, report: Report) -> None:
         """Report progress for a gate once, unless the stage is over."""
         if place not in self.told and not self.is_over:
             self.told.add(place)
@@ -422,32 +422,32 @@ class _Asked:
         if self.commands is not None and (end := self.commands.last_resort) is not None:
             waits.append(end - now)
         if waits:
-            self.timer = self.loop.call_later(max(0.0, min(*waits, _LONGEST)), self._ring)
+            self.timer = self.loop.call_later(max(0.0, min(*waits, _LONGEST)), self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         now = monotonic()
         for place, task in self.tasks.items():
             if place not in self.reports and (end := self._end(place)) is not None and end <= now:
-                _leave_behind(task)
+                _abandon(task)
                 question, _ = self.stage.functions[place]
                 self._deliver(place, too_late(question, self.began[place], self.stage.deadline))
         if self.crew is not None:
             self.crew.look()
-            self._hear_crew()
+            self._take_crew_reports()
         if self.commands is not None:
             self.commands.look(now)
         if self.missing:
             self._set_timer()
 
 
-_left_behind: set[asyncio.Task[None]] = set()  # a loop itself holds its tasks only weakly
+_abandoned: set[asyncio.Task[None]] = set()  # a loop itself holds its tasks only weakly
 
 
-def _leave_behind(task: asyncio.Task[None]) -> None:
+def _abandon(task: asyncio.Task[None]) -> None:
     """Cancel a task and abandon it, even if it ignores the cancellation."""
     if task.cancel():
-        _left_behind.add(task)
-        task.add_done_callback(_left_behind.discard)
+        _abandoned.add(task)
+        task.add_done_callback(_abandoned.discard)
 
 
 async def _in_thread(
@@ -462,7 +462,7 @@ async def _in_thread(
 
     def deliver(result: Any, error: BaseException | None) -> None:
         if done.done():  # cancelled
-            run_or_do(lambda: undo(result, error))
+            run_in_thread_or_here(lambda: undo(result, error))
         else:
             done.set_result((result, error))
 
@@ -475,11 +475,11 @@ async def _in_thread(
         if not tell(loop, deliver, result, failure):
             undo(result, failure)
 
-    run_or_do(job)
+    run_in_thread_or_here(job)
     try:
         return await done
     except asyncio.CancelledError:
         if done.done() and not done.cancelled():  # in the same turn of the loop
             result, error = done.result()
-            run_or_do(lambda: undo(result, error))
+            run_in_thread_or_here(lambda: undo(result, error))
         raise

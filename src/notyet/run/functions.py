@@ -16,7 +16,7 @@ from time import monotonic
 
 from notyet.core.record import variant
 from notyet.core.verdict import Problem, Report
-from notyet.run.drive import ask_commands
+from notyet.run.drive import run_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run_in_thread(job: Job) -> None:
     worker.jobs.put(partial(copy_context().run, job))
 
 
-def run_or_do(job: Job) -> None:
+def run_in_thread_or_here(job: Job) -> None:
     """Run a job in a thread; in this one if the system has no thread left."""
     try:
         run_in_thread(job)
@@ -166,8 +166,8 @@ def guarded(question: Question, args: tuple[Any, ...]) -> Report:
     try:
         returned = question.call(*args)
         if hasattr(type(returned), "__await__"):
-            returned = _finish(returned, question.timeout)
-    except _TooLate:
+            returned = _run_coroutine(returned, question.timeout)
+    except _TimedOut:
         return timed_out(question)
     except BaseException as error:  # noqa: BLE001  # foreign code, which may raise SystemExit
         return _report(question, crashed(error), monotonic() - started)
@@ -265,11 +265,11 @@ def _in_a_task() -> bool:
         return False
 
 
-class _TooLate(Exception):  # noqa: N818  # never leaves this module
+class _TimedOut(Exception):  # noqa: N818  # never leaves this module
     """A coroutine in a thread timed out."""
 
 
-def _finish(awaitable: Awaitable[Any], timeout: float | None) -> Any:
+def _run_coroutine(awaitable: Awaitable[Any], timeout: float | None) -> Any:
     """Run a coroutine on a new event loop, and cancel it after the timeout."""
     import asyncio
 
@@ -280,7 +280,7 @@ def _finish(awaitable: Awaitable[Any], timeout: float | None) -> Any:
                 return await awaitable
         except TimeoutError:
             if limit.expired():
-                raise _TooLate from None
+                raise _TimedOut from None
             raise
 
     return asyncio.run(wait())
@@ -322,7 +322,7 @@ def ask(stage: Stage) -> list[Report]:
     reports: dict[int, Report] = {}
     if stage.commands:
         crew.spread()
-        reports |= zip(stage.commands, ask_commands(stage, meanwhile), strict=True)
+        reports |= zip(stage.commands, run_commands(stage, meanwhile), strict=True)
     while crew.missing:
         _wait(answered, crew.patience())
         crew.look()
@@ -362,9 +362,9 @@ class Crew:
         """Start a thread that calls functions, with `asked_by` set to the engine."""
         outside = asked_by.set(asked_by.get() | {self._engine})
         try:
-            run_in_thread(self._ask_on)
+            run_in_thread(self._call_in_turn)
         except RuntimeError as error:  # the system has no thread left
-            self._nobody_asks(error)
+            self._fail_waiting(error)
         finally:
             asked_by.reset(outside)
 
@@ -405,7 +405,7 @@ class Crew:
         begun = [place for place in (*self._begun,) if place not in self.reports]
         return begun or [*self._waiting[-1:]]
 
-    def _ask_on(self) -> None:
+    def _call_in_turn(self) -> None:
         """Call one function after another, until the crew no longer waits for their reports."""
         while True:
             with self._lock:
@@ -439,7 +439,7 @@ class Crew:
                 self._heard()
         return True
 
-    def _nobody_asks(self, error: RuntimeError) -> None:
+    def _fail_waiting(self, error: RuntimeError) -> None:
         with self._lock:
             places = self._waiting[::-1]
             self._waiting.clear()

@@ -37,7 +37,7 @@ sleep 0.5 || sleep 1
 end KILL
 end KILL
 """
-_killed: list[int] | None = None
+_deferred: list[int] | None = None
 
 
 class Watchdog:
@@ -72,13 +72,13 @@ class Watchdog:
 
     def watch(self, groups: Iterable[int]) -> None:
         """Register groups to kill."""
-        self._tell(" ".join(map(str, groups)))
+        self._write(" ".join(map(str, groups)))
 
     def leave(self, group: int) -> None:
         """Unregister a group, whose remaining processes are wanted."""
-        self._tell(f"wanted {group}")
+        self._write(f"wanted {group}")
 
-    def _tell(self, line: str) -> None:
+    def _write(self, line: str) -> None:
         if self.pid:
             try:  # noqa: SIM105  # contextlib is not free
                 light.write(self.pipe, b"%s\n" % line.encode())
@@ -120,24 +120,24 @@ def reap(pid: int) -> bool:
     return False
 
 
-def reap_later() -> None:
-    """Let `reap_in_time` defer to `reap_killed`, which this process calls before it exits."""
-    global _killed  # noqa: PLW0603  # it is a property of the process
-    _killed = []
+def defer_reaping() -> None:
+    """Let `reap_or_defer` defer to `reap_deferred`, which this process calls before it exits."""
+    global _deferred  # noqa: PLW0603  # it is a property of the process
+    _deferred = []
 
 
-def reap_in_time(pid: int) -> None:
-    """Reap a child that was killed: now, or in `reap_killed` after `reap_later`."""
-    if _killed is None:
+def reap_or_defer(pid: int) -> None:
+    """Reap a child that was killed: now, or in `reap_deferred` after `defer_reaping`."""
+    if _deferred is None:
         reap(pid)
     else:
-        _killed.append(pid)
+        _deferred.append(pid)
 
 
-def reap_killed() -> None:
-    """Reap the children that `reap_in_time` deferred."""
-    while _killed:
-        reap(_killed.pop())
+def reap_deferred() -> None:
+    """Reap the children that `reap_or_defer` deferred."""
+    while _deferred:
+        reap(_deferred.pop())
 
 
 def living(groups: set[int]) -> set[int]:
@@ -146,7 +146,7 @@ def living(groups: set[int]) -> set[int]:
     try:
         pids = pids_after(min(groups))
     except (OSError, ValueError, IndexError):  # no /proc
-        return {group for group in groups if _answers(-group)}
+        return {group for group in groups if _exists(-group)}
     for pid in pids:
         if pid in groups:
             continue
@@ -156,7 +156,7 @@ def living(groups: set[int]) -> set[int]:
     return left
 
 
-def _answers(target: int) -> bool:
+def _exists(target: int) -> bool:
     try:
         light.kill(target, 0)
     except OSError:  # macOS says EPERM where only the exited leader is left

@@ -21,17 +21,17 @@ READ = select.POLLIN | select.POLLPRI
 WRITE = select.POLLOUT
 NEVER = float("inf")
 
-_heard: tuple[int, Callable[[], None]] | None = None
+_host: tuple[int, Callable[[], None]] | None = None
 
 
-def answer_to(fd: int, when_gone: Callable[[], None]) -> None:
+def watch_host(fd: int, when_gone: Callable[[], None]) -> None:
     """Watch the descriptor on which the host waits for our answer.
 
     When its other end is closed, `when_gone` is called inside `run_together`, and must raise: a
     killed host gives no other sign, and its gates would run on.
     """
-    global _heard  # noqa: PLW0603  # a process has one host
-    _heard = (fd, when_gone)
+    global _host  # noqa: PLW0603  # a process has one host
+    _host = (fd, when_gone)
 
 
 class Loop:
@@ -47,16 +47,16 @@ class Loop:
         if cancel is not None:
             self._poller.register(cancel, READ)
         self.cancelled = bool(cancel is not None and self._poller.poll(0))
-        if _heard is not None:
-            self._poller.register(_heard[0], 0)  # for errors and hang-ups only
+        if _host is not None:
+            self._poller.register(_host[0], 0)  # for errors and hang-ups only
 
     def turn(self, limit: float) -> None:
         """Wait for at most `limit` seconds, then call what is ready or due."""
         limit = max(0.0, min(self._wake - monotonic(), limit))
         for fd, _ in self._poller.poll(int(limit * 1000 + 0.999)):
-            self._hear(fd)
+            self._dispatch(fd)
         if monotonic() >= self._wake:
-            self._ring()
+            self._run_timers()
 
     def ignore_cancel(self) -> None:
         """Stop watching `cancel`, after the first cancellation."""
@@ -90,17 +90,17 @@ class Loop:
         process.due, process.next = NEVER, None
         self._planned.discard(process)
 
-    def _hear(self, fd: int) -> None:
+    def _dispatch(self, fd: int) -> None:
         if fd == self._cancel:
             self._when_cancelled()
         elif fd in self._events:
             do, process = self._events[fd]
             do(process, fd)
-        elif _heard is not None and fd == _heard[0]:
+        elif _host is not None and fd == _host[0]:
             self._poller.unregister(fd)
-            _heard[1]()
+            _host[1]()
 
-    def _ring(self) -> None:
+    def _run_timers(self) -> None:
         now = monotonic()
         for process in tuple(self._planned):
             if process.due <= now and process.next is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from notyet.run.spawn import Job
 
 
-def take_status_and_collect(process: Process) -> bool:
+def take_status_and_reap(process: Process) -> bool:
     """Return True if a command's process has exited; reap it and note how it ended.
 
     Its id is not given to another process as long as its group has members.
@@ -135,7 +135,7 @@ class Process:
 def take_status(process: Process) -> bool:
     """Return True if a command's process has exited, and note how, without reaping it."""
     if not hasattr(light, "waitid"):  # macOS before Python 3.13
-        return take_status_and_collect(process)
+        return take_status_and_reap(process)
     try:
         seen = light.waitid(light.P_PID, process.pid, light.WEXITED | light.WNOHANG | light.WNOWAIT)
     except ChildProcessError:
@@ -155,7 +155,7 @@ def lose_status(process: Process) -> None:
     process.problem, process.reaped = _LOST, True
 
 
-def hold_sigpipe() -> bool:
+def block_sigpipe() -> bool:
     """Block SIGPIPE in this thread, so that a command that does not read its stdin cannot kill us.
 
     The signal goes to the thread that writes. Returns True if it was blocked before.
@@ -163,7 +163,7 @@ def hold_sigpipe() -> bool:
     return signal.SIGPIPE in signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGPIPE,))
 
 
-def release_sigpipe(held: bool) -> None:  # noqa: FBT001  # what hold_sigpipe returned
+def restore_sigpipe(held: bool) -> None:  # noqa: FBT001  # what block_sigpipe returned
     """Discard pending SIGPIPEs, and unblock the signal unless it was blocked before."""
     if held:
         return

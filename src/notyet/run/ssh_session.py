@@ -180,7 +180,7 @@ class Session(Process):
         self.socket = f"{self.name}.{os.urandom(4).hex()}"
         self._become(ssh.connect_argv(self.remote, self.socket, patience), b"")
 
-    def converse(self, left: float) -> None:
+    def run_script(self, left: float) -> None:
         """Become the ssh that runs the commands. Raises ValueError for invalid input."""
         self.is_connecting = False
         seconds = min(self._longest(NEVER), left)
@@ -243,7 +243,7 @@ class SshStage(Stage):
             if process.problem:
                 process.is_done = True
             else:
-                self._limit(process, self._is_late)
+                self._limit(process, self._on_timeout)
                 groups.setdefault(process.job.remote.machine, []).append(process)
         folder = ssh.control_folder(os.environ) if groups else ""
         self.sessions = [Session(members, folder) for members in groups.values()]
@@ -275,7 +275,7 @@ class SshStage(Stage):
                 raise CannotStart(process.problem)
             if ssh.listens(process.name):
                 process.socket, process.is_reused = process.name, True
-                process.converse(self._time_left())
+                process.run_script(self._time_left())
             else:
                 ssh.forget(process.name)
                 process.connect(self._time_left() * _SHARE)
@@ -302,27 +302,27 @@ class SshStage(Stage):
             ends = monotonic() + min(_AT_MOST, self._time_left() * _SHARE)
             self.loop.plan(process, ends, self._out_of_time)
         elif process.is_reused:
-            self.loop.plan(process, monotonic() + _ANSWER, self._is_unanswered)
+            self.loop.plan(process, monotonic() + _ANSWER, self._on_no_answer)
 
-    def _has_fed(self, process: Process) -> None:
+    def _input_written(self, process: Process) -> None:
         if isinstance(process, Session) and not process.is_connecting:
             while process.files and not process.todo:
                 process.todo = memoryview(process.files.pop(0))
             if not process.todo:
                 self.loop.ignore(process.stdin)  # stays open as the lifeline
         else:
-            super()._has_fed(process)
+            super()._input_written(process)
 
     def _read(self, process: Process, fd: int) -> None:
         super()._read(process, fd)
         if isinstance(process, Session):
-            self._hear_all(process)
+            self._take_records(process)
 
-    def _hear_all(self, session: Session) -> None:
+    def _take_records(self, session: Session) -> None:
         for number, word, parts in session.records.take():
-            self._hear(session.left.get(number), word, parts)
+            self._take_record(session.left.get(number), word, parts)
 
-    def _hear(self, member: RemoteProcess | None, word: bytes, parts: list[bytes]) -> None:
+    def _take_record(self, member: RemoteProcess | None, word: bytes, parts: list[bytes]) -> None:
         if member is None:
             return
         if not word.startswith(_EXITED):
@@ -331,31 +331,31 @@ class SshStage(Stage):
         elif not member.timed_out:
             member.seconds = monotonic() - member.started
             member.exited_with = word.removeprefix(_EXITED)
-            self.loop.plan(member, monotonic() + _READERS, self._hurry)
+            self.loop.plan(member, monotonic() + _READERS, self._request_end)
 
-    def _will_not_run(self, process: Process) -> None:
+    def _not_started(self, process: Process) -> None:
         if isinstance(process, Session):
             for member in tuple(process.left.values()):
                 member.problem = process.problem
                 member.timed_out, member.cut = process.timed_out, member.cut or process.cut
                 self._done(member)
 
-    def _has_exited(self, process: Process) -> None:
+    def _on_exit(self, process: Process) -> None:
         if not isinstance(process, Session) or process.forced or not process.left:
-            super()._has_exited(process)
+            super()._on_exit(process)
             return
         for fd, stream in process.outputs.items():
             with suppress(BlockingIOError):
                 while chunk := os.read(fd, _CHUNK):
                     stream.add(chunk)
-        self._hear_all(process)
+        self._take_records(process)
         if not process.left:
-            super()._has_exited(process)
+            super()._on_exit(process)
             return
         pause = self._next_step(process)
         if pause is None:
             self._fail(process)
-            super()._has_exited(process)
+            super()._on_exit(process)
         elif process.left:
             self._start_again(process, pause)
 
@@ -363,9 +363,9 @@ class SshStage(Stage):
         """Prepare a session's next process; return the seconds to wait, None if it failed."""
         if session.is_connecting and session.code == 0:
             ssh.publish(session.socket, session.name)
-            sweep.spare(session.pid, session.socket)
+            sweep.keep_alive(session.pid, session.socket)
             self._release(session)
-            session.converse(self._time_left())
+            session.run_script(self._time_left())
             return 0.0
         pause = 0.0
         if session.is_connecting:
@@ -421,14 +421,14 @@ class SshStage(Stage):
         self.loop.forget(session)
         self.waiting.append(session)
 
-    def _is_unanswered(self, session: Session) -> None:
+    def _on_no_answer(self, session: Session) -> None:
         """Kill the ssh of a reused connection that seems dead, to connect again."""
         if not session.records.has_begun and session.is_started and not session.exited:
             session.tell(signal.SIGKILL)
 
     # Commands of a session.
 
-    def _is_late(self, member: RemoteProcess) -> None:
+    def _on_timeout(self, member: RemoteProcess) -> None:
         session = member.session
         member.timed_out = True
         if session.is_connecting or not session.records.has_begun:
@@ -448,9 +448,9 @@ class SshStage(Stage):
                 ssh.forget(session.name)  # it may be dead
             self._done(member)
         else:
-            self._hurry(member)
+            self._request_end(member)
 
-    def _hurry(self, member: RemoteProcess) -> None:
+    def _request_end(self, member: RemoteProcess) -> None:
         """Tell the script to end a command, or the processes that hold its output open."""
         session = member.session
         if session.stdin >= 0:
@@ -482,7 +482,7 @@ class SshStage(Stage):
         if session.is_started and not session.exited:
             session.keeping = False
             session.tell(signal.SIGKILL)
-            self._look(session, -1)
+            self._check_exit(session, -1)
             if not session.exited:
                 session.forced = True
                 self.loop.plan(session, monotonic() + _GRACE, self._kill)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from time import monotonic
 
 from notyet import light
-from notyet.run.groups import Watchdog, living, reap, reap_in_time
+from notyet.run.groups import Watchdog, living, reap, reap_or_defer
 from notyet.run.loop import NEVER, READ, WRITE, Loop
-from notyet.run.process import Process, hold_sigpipe, release_sigpipe
+from notyet.run.process import Process, block_sigpipe, restore_sigpipe
 from notyet.run.spawn import Job, folder_id, inherited, is_full, new_token, prepare, shell_argv, why
 
 TYPE_CHECKING = False
@@ -89,7 +89,7 @@ class Started:
         for fd in process.outputs:
             self.loop.listen(fd, READ, self._read, process)
         if process.exit_fd >= 0:
-            self.loop.listen(process.exit_fd, READ, self._look, process)
+            self.loop.listen(process.exit_fd, READ, self._check_exit, process)
         else:
             self.unwatched.add(process)
         self._begin(process)
@@ -126,9 +126,9 @@ class Started:
             self._close_stdin(process)
             return
         if not process.todo:
-            self._has_fed(process)
+            self._input_written(process)
 
-    def _has_fed(self, process: Process) -> None:
+    def _input_written(self, process: Process) -> None:
         """Handle that the whole input is written."""
         self._close_stdin(process)
 
@@ -147,11 +147,11 @@ class Started:
             del process.outputs[fd]
             self.loop.close(fd)
             if process.exited and not process.forced and process.keeping and not process.outputs:
-                self._dismiss(process)
+                self._end_group(process)
         elif process.keeping:
             process.outputs[fd].add(chunk)
 
-    def _look(self, process: Process, _fd: int) -> None:
+    def _check_exit(self, process: Process, _fd: int) -> None:
         """Take the result if the command's process has exited."""
         if process.exited or not process.has_ended():
             return
@@ -162,36 +162,36 @@ class Started:
             if fd >= 0:
                 self.loop.close(fd)
         process.exit_fd = process.stdin = -1
-        self._has_exited(process)
+        self._on_exit(process)
 
-    def _has_exited(self, process: Process) -> None:
+    def _on_exit(self, process: Process) -> None:
         """Handle that a command's process has exited."""
         if process.forced:  # its group has had SIGTERM, and its timer runs
             self.running.discard(process)
         elif process.outputs:
-            self.loop.plan(process, monotonic() + _STRAGGLERS, self._dismiss)
+            self.loop.plan(process, monotonic() + _STRAGGLERS, self._end_group)
         else:
-            self._dismiss(process)
+            self._end_group(process)
 
     # Timers.
 
     def _out_of_time(self, process: Process) -> None:
-        self._look(process, -1)
+        self._check_exit(process, -1)
         if not process.exited:
             process.timed_out = True
             self._force(process)
 
     def _force(self, process: Process) -> None:
         process.forced = True
-        self._ask_to_end(process)
+        self._send_term(process)
         process.tell(signal.SIGCONT)  # a suspended process does not act on SIGTERM
         grace = _LAST_GRACE if monotonic() >= self.deadline else _GRACE
         self.loop.plan(process, monotonic() + grace, self._kill)
 
-    def _ask_to_end(self, process: Process) -> None:
+    def _send_term(self, process: Process) -> None:
         process.tell(signal.SIGTERM)
 
-    def _dismiss(self, process: Process) -> None:
+    def _end_group(self, process: Process) -> None:
         """End the background processes of an exited command, and ignore their output."""
         process.keeping = False
         self.running.discard(process)
@@ -200,13 +200,13 @@ class Started:
 
     def _kill(self, process: Process) -> None:
         process.tell(signal.SIGKILL)
-        self._look(process, -1)
+        self._check_exit(process, -1)
         if process.over:
             return
         wait = _CLEARING if process.exited else _GIVE_UP
-        self.loop.plan(process, monotonic() + wait, self._let_go)
+        self.loop.plan(process, monotonic() + wait, self._abandon)
 
-    def _let_go(self, process: Process) -> None:
+    def _abandon(self, process: Process) -> None:
         """Stop waiting for a group that SIGKILL did not end."""
         if not process.exited:
             process.seconds = monotonic() - process.started
@@ -222,7 +222,7 @@ class Started:
         self.ending.pop(process.pid, None)
         self._close_pipes(process)
 
-    def _over(self) -> None:
+    def _finish_empty_groups(self) -> None:
         """Finish the groups in which nothing runs, without waiting for their timers."""
         if not self.ending:
             return
@@ -230,7 +230,7 @@ class Started:
         for pid, process in tuple(self.ending.items()):
             if pid not in left:
                 process.tell(signal.SIGKILL)  # for a process that forked while we looked
-                self._let_go(process)
+                self._abandon(process)
 
 
 # The only runner of commands: it starts them together and waits for all, in one poll loop (E1 to
@@ -282,7 +282,7 @@ def run_processes(
     stage.while_waiting = while_waiting
     if told is not None:
         stage.news = News(stage.processes[: len(jobs)], told, meanwhile)
-    held = hold_sigpipe()
+    held = block_sigpipe()
     try:
         try:
             stage.wait()
@@ -293,7 +293,7 @@ def run_processes(
         finally:
             stage.close()
     finally:
-        release_sigpipe(held)
+        restore_sigpipe(held)
     return stage.processes[: len(jobs)]
 
 
@@ -327,12 +327,12 @@ class Stage(Started):
             if self.unwatched:
                 pause = min(pause * 1.5, _LOOK_AGAIN * 2)
                 for process in tuple(self.unwatched):
-                    self._look(process, -1)
+                    self._check_exit(process, -1)
             limit = pause if self.unwatched else _LONGEST
             if self.news is not None:
                 limit = min(limit, self.news.tell(self.left()))
             if not self.running:
-                self._over()
+                self._finish_empty_groups()
                 if not self.ending and not self.waiting:
                     return
                 limit = _LOOK_AGAIN
@@ -351,7 +351,7 @@ class Stage(Started):
             process = self.waiting.pop()
             if monotonic() >= self.deadline:
                 process.timed_out = process.cut = True
-                self._will_not_run(process)
+                self._not_started(process)
                 continue
             if not self._start(process):
                 self.waiting.append(process)
@@ -370,7 +370,7 @@ class Stage(Started):
                 self.width = max(1, len(self.running))
                 return False
             process.problem = why(error, process.job.argv)
-            self._will_not_run(process)
+            self._not_started(process)
         if process.pid:
             self._listen_to(process)
         return True
@@ -385,7 +385,7 @@ class Stage(Started):
         self.watchdog = self.watchdog or Watchdog(self.token, self.inherited)
         process.start(argv, environ, self.inherited)
 
-    def _will_not_run(self, process: Process) -> None:
+    def _not_started(self, process: Process) -> None:
         """Handle a command that ended before it started."""
 
     def cancel_all(self) -> None:
@@ -412,4 +412,4 @@ class Stage(Started):
             if process.pid and not process.reaped:
                 reap(process.pid)
         if self.watchdog is not None:
-            reap_in_time(self.watchdog.pid)
+            reap_or_defer(self.watchdog.pid)

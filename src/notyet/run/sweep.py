@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from notyet import light
-from notyet.run.groups import reap_killed, send
+from notyet.run.groups import reap_deferred, send
 from notyet.run.proc import children, command_line, is_zombie, variable
 from notyet.run.spawn import MARK
 
@@ -25,10 +25,12 @@ _AT_LEAST = 0.05
 class Sweep:
     """End children of this process that come from gates."""
 
-    def __init__(self, *, theirs: Collection[int], spared: Collection[int | str]) -> None:
-        self._theirs = theirs
-        self._spared = spared
-        self._told: set[int] = set()
+    def __init__(
+        self, *, other_children: Collection[int], kept_alive: Collection[int | str]
+    ) -> None:
+        self._other_children = other_children
+        self._kept_alive = kept_alive
+        self._signalled: set[int] = set()
 
     def work(self, at_most: float) -> int:
         """End and reap them within about so many seconds; return how many there were."""
@@ -37,55 +39,55 @@ class Sweep:
         started = time.monotonic()
         ended = 0
         while not is_childless():
-            left = [pid for pid in children() if pid in self._told or self._is_ours(pid)]
-            collected = [pid for pid in left if _collect(pid)]
-            ended += len(collected)
+            left = [pid for pid in children() if pid in self._signalled or self._is_from_gate(pid)]
+            reaped = [pid for pid in left if _reap(pid)]
+            ended += len(reaped)
             waited = time.monotonic() - started
-            is_done = (self._theirs or self._spared) and not left
+            is_done = (self._other_children or self._kept_alive) and not left
             if waited > at_most or is_done:
                 break
-            self._tell(left, is_over=waited > grace)
-            if not collected:  # else we have just adopted its children: look again at once
+            self._send(left, is_over=waited > grace)
+            if not reaped:  # else we have just adopted its children: look again at once
                 time.sleep(0.002)
         return ended
 
-    def _tell(self, pids: Collection[int], *, is_over: bool) -> None:
+    def _send(self, pids: Collection[int], *, is_over: bool) -> None:
         for pid in pids:
             if is_over:
                 send(pid, signal.SIGKILL)
-            elif pid not in self._told:
+            elif pid not in self._signalled:
                 send(pid, signal.SIGTERM)
                 send(pid, signal.SIGCONT)
-            self._told.add(pid)
+            self._signalled.add(pid)
 
-    def _is_ours(self, pid: int) -> bool:
+    def _is_from_gate(self, pid: int) -> bool:
         """Return True if a child comes from a gate.
 
         If this process had other children, whose orphans we adopt too, only our mark tells.
         """
-        if self._spared and self._is_spared(pid):
+        if self._kept_alive and self._is_kept_alive(pid):
             return False
-        if not self._theirs:
+        if not self._other_children:
             return True
-        return pid not in self._theirs and variable(pid, MARK) not in (
+        return pid not in self._other_children and variable(pid, MARK) not in (
             None,
             light.variables().get(MARK, "").encode(),
         )
 
-    def _is_spared(self, pid: int) -> bool:
+    def _is_kept_alive(self, pid: int) -> bool:
         """Return True if a child must live on; False if it has exited."""
         if is_zombie(pid):
             return False
         try:
-            if light.getsid(pid) in self._spared:
+            if light.getsid(pid) in self._kept_alive:
                 return True
             line = command_line(pid)
         except OSError:
             return False
-        return any(words in line for words in self._spared if isinstance(words, str))
+        return any(words in line for words in self._kept_alive if isinstance(words, str))
 
 
-def _collect(pid: int) -> bool:
+def _reap(pid: int) -> bool:
     """Reap a child if it has exited; return True if so."""
     try:
         return light.waitpid(pid, light.WNOHANG)[0] == pid
@@ -107,9 +109,9 @@ _SET_CHILD_SUBREAPER = 36
 _AT_MOST = 2.0  # seconds
 
 _adopted = False
-_theirs: frozenset[int] = frozenset()  # children that were there before the first gate
+_other_children: frozenset[int] = frozenset()  # children that were there before the first gate
 # Connections to other machines, which the next stop reuses: sessions, and parts of command lines.
-_spared: set[int | str] = set()
+_kept_alive: set[int | str] = set()
 
 
 def adopt_orphans() -> bool:
@@ -117,18 +119,18 @@ def adopt_orphans() -> bool:
 
     Call it before the first gate starts: earlier orphans went to another process.
     """
-    global _theirs, _adopted  # noqa: PLW0603  # it is a property of the process
+    global _other_children, _adopted  # noqa: PLW0603  # it is a property of the process
     try:
-        _theirs = frozenset() if is_childless() else frozenset(children())
+        _other_children = frozenset() if is_childless() else frozenset(children())
         _adopted = _become_subreaper()
     except (ImportError, AttributeError, OSError, TypeError, ValueError):
         return False
     return _adopted
 
 
-def spare(session: int, words: str) -> None:
+def keep_alive(session: int, words: str) -> None:
     """Never end processes of a session, or with these words on their command line."""
-    _spared.update((session, words))
+    _kept_alive.update((session, words))
 
 
 def sweep(at_most: float = _AT_MOST) -> int:
@@ -137,10 +139,12 @@ def sweep(at_most: float = _AT_MOST) -> int:
     Takes at most `at_most` seconds, and never more than two.
     Does nothing without `adopt_orphans`: a program that embeds us has its own children.
     """
-    reap_killed()
+    reap_deferred()
     if not _adopted or is_childless():
         return 0
-    return Sweep(theirs=_theirs, spared=_spared).work(min(at_most, _AT_MOST))
+    return Sweep(other_children=_other_children, kept_alive=_kept_alive).work(
+        min(at_most, _AT_MOST)
+    )
 
 
 def is_childless() -> bool:

@@ -11,7 +11,7 @@ from notyet.core.verdict import Allow
 from notyet.hosts.answers import Reading
 from notyet.run import process
 from notyet.run import stage as command
-from notyet.run.command import CommandQuestion, ask_commands
+from notyet.run.command import CommandQuestion, run_commands
 
 pytestmark = pytest.mark.rule("E2", "E9")
 
@@ -51,7 +51,7 @@ def test_the_deadline_is_the_same_for_all_also_for_those_that_still_wait(tmp_pat
     texts = ["exec sleep 1000", "touch ran"]
     started = time.monotonic()
     asked = [question(script(text, tmp_path, timeout=600)) for text in texts]
-    reports = ask_commands(asked, started + 0.3)
+    reports = run_commands(asked, started + 0.3)
     assert time.monotonic() - started < 15
     assert [report.answer.kind for report in reports] == ["deadline"] * 2
     assert not (tmp_path / "ran").exists()
@@ -64,7 +64,7 @@ def test_one_that_waited_is_cut_by_the_deadline_and_not_by_its_own_time(
     skip_before_each_start(monkeypatch, clock, 100)
     jobs = [script("true"), script("touch there; sleep 1000", tmp_path, timeout=1.5)]
     clock.hold_until((tmp_path / "there").exists)
-    first, second = ask_commands([question(job) for job in jobs], clock() + 200.3)
+    first, second = run_commands([question(job) for job in jobs], clock() + 200.3)
     assert first.exit == "exit 0"
     assert second.answer.kind == "deadline"
 

@@ -10,9 +10,8 @@ import pytest
 from notyet import Allow, Block, Engine
 from notyet.core.verdict import Problem
 from notyet.hosts.native import read_return
-from notyet.run import functions as drive_functions
 from notyet.run import functions as threads
-from notyet.run.drive import Stage, ask_together
+from notyet.run.drive import Stage, run_stage
 from notyet.run.drive_async import drive
 from notyet.run.functions import Question
 from support import both_ways, gate, stop
@@ -36,7 +35,7 @@ def on_a_loop(asked):
     return asyncio.run(drive(line()))
 
 
-both = pytest.mark.parametrize("ask", [ask_together, on_a_loop])
+both = pytest.mark.parametrize("ask", [run_stage, on_a_loop])
 
 
 def blocks(_place, report):
@@ -162,7 +161,7 @@ def test_without_another_thread_the_rest_could_not_be_asked(ask, monkeypatch):
             raise RuntimeError("can't start new thread")
         real(job)
 
-    monkeypatch.setattr(drive_functions.threads, "run_in_thread", one)
+    monkeypatch.setattr(threads, "run_in_thread", one)
     try:
         reports = ask(stage(waits, lambda: None, lambda: None, timeout=0.2))
     finally:
@@ -260,7 +259,7 @@ def test_an_async_gate_has_a_task_of_its_own_that_goes_on_where_it_waits():
 
 
 def test_without_a_thread_one_that_was_late_already_keeps_nobody_else_waiting(monkeypatch):
-    ask_together(stage(lambda: None))  # the first thread is there, and idle
+    run_stage(stage(lambda: None))  # the first thread is there, and idle
     left = threading.Event()
     started = []
     start = threads.run_in_thread
@@ -277,7 +276,7 @@ def test_without_a_thread_one_that_was_late_already_keeps_nobody_else_waiting(mo
     asked.functions[2] = (Question("f2", question.call, read_return, timeout=0.0), arguments)
     try:
         asked.deadline = time.monotonic() + 1.0  # for the one that holds the only thread
-        reports = ask_together(asked)
+        reports = run_stage(asked)
     finally:
         left.set()
     kinds = [report.answer.kind for report in reports]

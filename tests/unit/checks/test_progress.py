@@ -11,7 +11,7 @@ from notyet.core.verdict import Allow, Block, Problem
 from notyet.hosts.answers import Reading
 from notyet.hosts.native import read_return
 from notyet.run.command import CommandQuestion
-from notyet.run.drive import Stage, ask_together
+from notyet.run.drive import Stage, run_stage
 from notyet.run.drive_async import drive
 from notyet.run.functions import Question
 
@@ -37,7 +37,7 @@ def function(name, call, timeout=LONG):
 
 
 def in_this_thread(stage):
-    return ask_together(stage)
+    return run_stage(stage)
 
 
 def on_a_loop(stage):

@@ -8,7 +8,7 @@ import pytest
 from notyet.core.gate import Command, Exit
 from notyet.core.verdict import Allow, Problem
 from notyet.hosts.answers import Reading
-from notyet.run.command import CommandQuestion, ask_commands, how, job_for
+from notyet.run.command import CommandQuestion, how, job_for, run_commands
 from notyet.run.spawn import Job
 
 
@@ -54,21 +54,21 @@ def test_a_variable_that_the_system_would_refuse_is_made_fit():
 def test_a_long_variable_of_wide_characters_is_made_fit_and_the_command_starts():
     wide = job(Command(argv=("true",)), cwd="/", environ={"A": "😀" * 200_000, "B": "\ud800x"})
     given = CommandQuestion(name="g", job=wide, read=lambda _: Reading(answer=Allow()))
-    (report,) = ask_commands([given], None)
+    (report,) = run_commands([given], None)
     assert report.exit == "exit 0"
 
 
 @pytest.mark.rule("E9")
 def test_a_command_cut_off_by_the_host_has_a_problem_whatever_it_might_have_said():
-    (report,) = ask_commands([question("sleep", "30")], time.monotonic() + 0.1)
+    (report,) = run_commands([question("sleep", "30")], time.monotonic() + 0.1)
     assert report.answer.kind == "deadline"
-    (report,) = ask_commands([question("sleep", "30", timeout=60)], time.monotonic() + 0.1)
+    (report,) = run_commands([question("sleep", "30", timeout=60)], time.monotonic() + 0.1)
     assert report.answer.kind == "deadline"
 
 
 def test_a_command_cut_off_by_its_own_timeout_is_read_by_its_dialect():
     read = lambda ended: Reading(answer=Problem("timeout", str(ended.timed_out)))
-    (report,) = ask_commands(
+    (report,) = run_commands(
         [question("sleep", "30", timeout=0.1, read=read)], time.monotonic() + 30
     )
     assert str(report.answer.detail) == "True"
@@ -76,7 +76,7 @@ def test_a_command_cut_off_by_its_own_timeout_is_read_by_its_dialect():
 
 
 def test_a_reader_that_fails_is_a_problem_of_its_gate():
-    (report,) = ask_commands([question("true", read=lambda _exit: 1 / 0)], None)
+    (report,) = run_commands([question("true", read=lambda _exit: 1 / 0)], None)
     assert report.answer.kind == "crashed"
     assert "ZeroDivisionError" in str(report.answer)
 
@@ -84,13 +84,13 @@ def test_a_reader_that_fails_is_a_problem_of_its_gate():
 def test_reports_come_in_the_order_of_their_questions():
     slow = question("sh", "-c", "sleep 0.2; echo slow")
     quick = question("sh", "-c", "echo quick >&2")
-    assert [report.output for report in ask_commands([slow, quick], None)] == ["slow", "quick"]
+    assert [report.output for report in run_commands([slow, quick], None)] == ["slow", "quick"]
 
 
 @pytest.mark.rule("E5")
 def test_what_a_command_printed_is_kept_as_clean_text():
     script = r"printf 'a\033[31mred\033[0m\000\377\r\n'; printf 'err' >&2"
-    (report,) = ask_commands([question("sh", "-c", script)], None)
+    (report,) = run_commands([question("sh", "-c", script)], None)
     assert report.output.isprintable() or "\n" in report.output
     assert report.output.startswith("ared")
     assert report.output.endswith("\nerr")

@@ -39,7 +39,7 @@ import os, sys
 sys.path[:0] = sys.argv[2:]
 from commands import run, running, script, pids_in, until
 import pathlib
-from notyet.run.sweep import adopt_orphans, spare, sweep
+from notyet.run.sweep import adopt_orphans, keep_alive, sweep
 here = pathlib.Path(sys.argv[1])
 assert adopt_orphans()
 one = "(setsid sh -c 'echo $$ > a.pid; exec sleep 1000' &)"
@@ -47,7 +47,7 @@ two = "(setsid sh -c 'echo $$ > b.pid; exec sleep 1001' &)"
 three = "(setsid sh -c 'echo $$ > c.pid; exec sleep 1002' &)"
 wait = "until [ -s a.pid ] && [ -s b.pid ] && [ -s c.pid ]; do sleep 0.01; done"
 run(script(f"{one}; {two}; {three}; {wait}", here))
-spare(int((here / "a.pid").read_text()), "1001")
+keep_alive(int((here / "a.pid").read_text()), "1001")
 pids = [int((here / f"{name}.pid").read_text()) for name in "abc"]
 sweep()
 print([running(pid) for pid in pids])

@@ -15,7 +15,7 @@ from notyet.git import index as listing
 from notyet.git import look as one_look
 from notyet.git import run as git_runs
 from notyet.git import run as unknown
-from notyet.git.look import Looking, Scope, fingerprint, fingerprints
+from notyet.git.look import Fingerprinting, Scope, fingerprint, fingerprints
 from process_table import children
 from tree_changes import add, configured, edit
 
@@ -179,7 +179,7 @@ def test_a_look_that_nobody_finishes_leaves_no_git_behind(git_project, tmp_path,
     ran = tmp_path / "ran"
     replace_git(f"touch {ran}; exec sleep 600")
     before = children()
-    looking = Looking([Scope(git_project)], 60.0)
+    looking = Fingerprinting([Scope(git_project)], 60.0)
     while not ran.exists():
         time.sleep(0.01)
     looking.leave()
@@ -191,7 +191,7 @@ def test_a_look_that_nobody_finishes_leaves_no_git_behind(git_project, tmp_path,
 
 
 def test_a_look_that_is_finished_has_nothing_to_leave(git_project):
-    looking = Looking([Scope(git_project)], 60.0)
+    looking = Fingerprinting([Scope(git_project)], 60.0)
     add(Path(git_project))
     assert looking.finish() != [""]
     looking.leave()
