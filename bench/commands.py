@@ -40,10 +40,10 @@ ROUNDS = 3  # it is luck who is first
 ASKED = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from notyet.run.spawn import Job; from notyet.run.stage import run_together
-from notyet.run.groups import before_commands
+from notyet.run.spawn import Job
+from notyet.run.stage import run_together
 from notyet.run.sweep import adopt_orphans, sweep
-before_commands(adopt_orphans)
+adopt_orphans()
 environ = {"PATH": os.environ["PATH"], "BENCH_LEFT": sys.argv[2]}
 run_together([Job(argv=("/bin/sh", "-c", text), dir="/", environ=environ, timeout=0.3)
               for text in sys.argv[3:]])
@@ -52,7 +52,8 @@ sweep()
 RUNAWAY = """
 import os, resource, sys
 sys.path.insert(0, sys.argv[1])
-from notyet.run.spawn import Job; from notyet.run.stage import run_together
+from notyet.run.spawn import Job
+from notyet.run.stage import run_together
 text = f"head -c {sys.argv[2]} /dev/zero"
 run_together([Job(argv=("/bin/sh", "-c", text), dir="/", environ={"PATH": os.environ["PATH"]})])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -230,7 +230,7 @@ def test_gates_with_mistakes_are_not_trusted_and_that_is_no_success(place, capsy
     said = capsys.readouterr()
     assert "installed for Claude Code" in said.out
     assert "notyet install: " in said.err
-    assert "correct them first" in said.err
+    assert "fix these mistakes, then trust it" in said.err
 
 
 def test_without_gates_the_next_step_is_said(place, home, capsys):
