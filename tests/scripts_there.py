@@ -17,8 +17,6 @@ SHELLS = {
     "bash": ["bash", "--posix"],
     "busybox": ["busybox", "ash"],
     "mksh": ["mksh"],
-    "ksh": ["ksh"],
-    "zsh": ["zsh", "--emulate", "sh"],
 }
 
 
@@ -64,6 +62,8 @@ class There:
         while chunk := self.process.stdout.read(65536):
             self.records.add(chunk)
             for _number, word, parts in self.records.take():
+                if word.startswith(b"x "):
+                    self.stop()  # as a session does, if its output is held open for long
                 if parts:
                     self.said, (out, err, self.jobs) = word, parts
                     return self.said.split()[0].decode(), out, err

@@ -6,11 +6,12 @@ end of the line ends everything. The script prints a record for each command whe
 marked by a secret that only the script knows, so that no command can forge an ending.
 
 Per command there is one shell that starts it, waits, and ends what is left of its process group.
-The output of a command that ends at once fits into its pipes, and is read by the shell itself
-(which drops NUL bytes), or by `cat` where every byte counts. For others, readers are started that
-keep the beginning and the end of it.
+The output of a command that ends at once fits into its pipes, and is read by copies of the shell
+(which drop NUL bytes), or by `cat` where every byte counts; not by the shell itself, since a signal
+that interrupts its `read` loses a line. For others, readers are started that keep the beginning and
+the end of it.
 
-The script must mean the same to dash, bash, busybox, mksh, ksh and zsh. All names in it begin with
+The script must mean the same to dash, bash, busybox and mksh. All names in it begin with
 `ny_` and none is exported. Starting programs is what costs time there, so the shell does what it
 can with built-in commands. Only built-in commands print the secret.
 
@@ -23,7 +24,7 @@ can with built-in commands. Only built-in commands print the secret.
 | `ny_e` | `setsid`, where there is one |
 | `ny_g`, `ny_k`, `ny_k1` … | processes: the guard; those that run commands, by number |
 | `ny_n`, `ny_p`, `ny_c`, `ny_q` | of one command: number, process, exit code, 1 once told to end |
-| `ny_a`, `ny_b` | of one command: the readers of its output, if it takes longer |
+| `ny_a`, `ny_b` | of one command: the readers of its output |
 | `ny_h`, `ny_s` | of one command: how much of its output is kept, from its beginning and end |
 | `ny_v` | of one command: 1 once a signal has come, which interrupts a `wait` |
 | `ny_path` | the PATH on which its program is looked for |
@@ -211,7 +212,7 @@ ny_has $2 "$3" || ny_fail room
 #
 # A command runs in its own session if there is `setsid`, else in its own group. Background
 # processes may print for a moment after it has exited. dash forgets how a command ended as soon as
-# it starts another program; bash, mksh and zsh cannot tell a signal from an exit code.
+# it starts another program; bash and mksh cannot tell a signal from an exit code.
 _ONE = r"""
 ny_no() {
 : >$ny_f.$ny_n.x
@@ -261,7 +262,7 @@ kill -s KILL -- -$ny_p
 ny_sweep KILL $ny_m.$ny_n.
 ny_sweep KILL $ny_m.$ny_n.
 sleep 0.1 || sleep 1
-[ -z "$ny_a" ] || kill $ny_a $ny_b
+[ -z "$ny_a" ] || kill -s KILL $ny_a $ny_b
 }
 ny_await() {
 ny_v=
@@ -328,16 +329,16 @@ sleep 0.05 || sleep 1
 fi
 kill -s TERM -- -$ny_p && { sleep 0.05 || sleep 1; kill -s KILL -- -$ny_p; }
 fi
-if [ "$ny_a" ]; then
+if [ -z "$ny_a" ]; then
+ny_r=ny_keep
+[ $ny_h != 0 ] || ny_r=cat
+$ny_r <&7 >$ny_f.$ny_n.O 4>&- 7<&- 8<&- &
+ny_a=$!
+$ny_r <&8 >$ny_f.$ny_n.E 4>&- 7<&- 8<&- &
+ny_b=$!
+fi
 ny_await $ny_a
 ny_await $ny_b
-elif [ $ny_h = 0 ]; then
-cat <&7 >$ny_f.$ny_n.O
-cat <&8 >$ny_f.$ny_n.E
-else
-ny_keep <&7 >$ny_f.$ny_n.O
-ny_keep <&8 >$ny_f.$ny_n.E
-fi
 : >$ny_f.$ny_n.x
 echo $ny_n $ny_c $ny_p >&4
 exit 0

@@ -57,9 +57,10 @@ def test_a_command_that_ends_all_around_it_is_ended_itself(shell):
     assert is_clean(there.token)
 
 
-def test_a_watcher_that_was_stopped_goes_too():
-    text = f"{ALONE.replace('-9', '-STOP')} exit 3"
-    there = There(["/bin/sh"], "/bin/sh", "-c", text)
+def test_readers_that_were_stopped_go_too(shell):
+    are_there = "[ $(wc -w </proc/$PPID/task/$PPID/children) -ge 3 ]"  # with itself
+    text = f"until {are_there}; do sleep 0.05; done; {ALONE.replace('-9', '-STOP')} exit 3"
+    there = There(shell, "/bin/sh", "-c", text)
     assert there.end()[0] == "3"
     there.hang_up()
     group = there.process.pid

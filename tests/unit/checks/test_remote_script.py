@@ -80,8 +80,8 @@ def test_a_death_by_signal_is_told_by_shells_that_know_and_by_none_on_stderr(she
         )
         _, out, err = there.end()
         assert (out, err) == (b"said\n", b"")
-        # Those three do not know; a code is what holds the agent.
-        is_known = shell[0] not in {"bash", "mksh", "zsh"}
+        # Those two do not know; a code is what holds the agent.
+        is_known = shell[0] not in {"bash", "mksh"}
         assert there.ending()[:2] == ((None, number) if is_known else (128 + number, 0))
         there.hang_up()
 
