@@ -65,6 +65,7 @@ def test_several_hooks_with_many_gates_find_room_on_an_sshd_as_it_comes(new_box,
 
 def test_who_is_dropped_because_many_connect_at_once_tries_again(new_box):
     box = new_box(options=["MaxStartups 1"])
+    assert until(lambda: not box.connections())  # the one that saw that it listens
     with socket.create_connection(("127.0.0.1", box.port)) as other:
         assert other.recv(4) == b"SSH-"
         job = Background(there(box, "exit 3"))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _SIGNALLED = 128  # a shell adds it to the number of a signal
 _MOST_SIGNALS = 64
-_OTHER_SHELLS = 256  # ksh adds this instead
+_TOO_MUCH = 256  # no exit code
 _DIGITS = 3
 _NO_SIGNAL = ("running", "done", "exit", "stopped")
 _NOT_UNDERSTOOD = "what was said about its end was not understood"
@@ -28,10 +28,8 @@ def ending(job: RemoteJob, said: bytes, jobs: bytes) -> tuple[int | None, int, s
     word, _, pid = said.decode("ascii", "replace").partition(" ")
     if not word.isdecimal():
         return None, 0, f"on {job.remote.host}: {_cannot_start(job, word)}"
-    code = int(word) if len(word) <= _DIGITS else _OTHER_SHELLS
-    if code > _OTHER_SHELLS and code - _OTHER_SHELLS <= _MOST_SIGNALS:
-        return None, code - _OTHER_SHELLS, ""
-    if code >= _OTHER_SHELLS:
+    code = int(word) if len(word) <= _DIGITS else _TOO_MUCH
+    if code >= _TOO_MUCH:
         return None, 0, f"on {job.remote.host}: {_NOT_UNDERSTOOD}"
     signal = code - _SIGNALLED
     if 0 < signal <= _MOST_SIGNALS and _is_signal(pid, jobs.decode("ascii", "replace")):
