@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import rich
 
 import notyet
 from clients.conftest import newest_claude
@@ -13,6 +14,8 @@ from clients.model.script import Run, Say
 from clients.world import NOTYET
 
 READY = '[gates.ready]\nrun = "test -e ready"\nwhen = "always"\n'
+# Our package, and the libraries of its commands.
+PYTHONPATH = os.pathsep.join(str(Path(module.__file__).parents[1]) for module in (notyet, rich))
 STEPS = (Say("Done!"), Run("touch ready"), Say("Now it is."))
 
 
@@ -79,7 +82,7 @@ def test_the_line_of_a_python_without_our_program_gates(claude):
     done = subprocess.run(
         [str(bare / "bin" / "python"), "-m", "notyet", "install", "claude", "--yes"],
         cwd=claude.project,
-        env=claude.environ | {"PYTHONPATH": str(Path(notyet.__file__).parents[1])},
+        env=claude.environ | {"PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         timeout=60,

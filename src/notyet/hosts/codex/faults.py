@@ -11,6 +11,7 @@ import pwd
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from notyet.git.place import in_main_worktree
 from notyet.hosts.codex import trust
 from notyet.hosts.faults import Checks
 
@@ -104,12 +105,10 @@ def _managed_only(look: Look) -> Iterator[Fault]:
 
 
 def _is_trusted_project(look: Look) -> bool:
-    """Return True if the user's settings trust this folder, or one around it."""
-    folders = {
-        str(one)
-        for start in (Path(look.cwd), Path(look.cwd).resolve())
-        for one in (start, *start.parents)
-    }
+    """Return True if the user's settings trust this folder, its main work tree, or a parent."""
+    here = Path(look.cwd).resolve()
+    starts = (Path(look.cwd), here, Path(in_main_worktree(str(here))))
+    folders = {str(one) for start in starts for one in (start, *start.parents)}
     return any(
         content.get("projects", folder, "trust_level") == "trusted"
         for content in look.contents
