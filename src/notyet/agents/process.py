@@ -11,7 +11,7 @@ from notyet.run.cannot_start import CannotStart
 from notyet.run.groups import Watchdog, living, reap, send
 from notyet.run.proc import group_members, start_time, variable
 from notyet.run.process import Process, block_sigpipe, restore_sigpipe, take_status
-from notyet.run.spawn import MARK, folder_id, inherited, prepare, why
+from notyet.run.spawn import MARK, folder_id, inheritable_fds, prepare, start_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +87,7 @@ class Running:
         self._timer: asyncio.TimerHandle | None = None
         self.mark, close = (
             os.urandom(12).hex(),
-            inherited(),
+            inheritable_fds(),
         )  # its children inherit it
         argv, environ = prepare(job, folder_id("."), self.mark)
         self._watchdog = Watchdog(self.mark, close)
@@ -95,7 +95,7 @@ class Running:
             self._process.start(argv, environ, close)
         except (OSError, ValueError) as error:
             self._watchdog.stop()
-            raise CannotStart(why(error, job.argv)) from None
+            raise CannotStart(start_problem(error, job.argv)) from None
         self.started = start_time(self.pid)
         self._watchdog.watch((self.pid,))
         self._listen()

@@ -186,6 +186,6 @@ def _ended(ended: Exit) -> Reading:
 
     if ended.code == 0:
         return Reading(answer=Allow())
-    from notyet.run.command import how
+    from notyet.run.command import exit_words
 
-    return Reading(answer=Problem("crashed", ended.problem or how(ended)))
+    return Reading(answer=Problem("crashed", ended.problem or exit_words(ended)))

@@ -122,7 +122,7 @@ def _as_gate(call: Callable[..., Any]) -> Gate:
 
 
 def _expect(call: Callable[..., Any], names: tuple[str, ...], who: str) -> None:
-    from notyet.run.functions import takes
+    from notyet.run.functions import accepts
 
-    if not takes(call, len(names)):
+    if not accepts(call, len(names)):
         raise TypeError(f"{who} is called with ({', '.join(names)}), which it does not take")

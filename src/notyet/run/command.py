@@ -41,7 +41,7 @@ class CommandQuestion(Record, kw_only=True):
     def report(self, exit: Exit, *, cut: bool) -> Report:  # noqa: A002
         """Return the report of a command; `cut` if its timeout was the host's deadline."""
         blank = self._blank()
-        known = {"seconds": exit.seconds, "output": _output(exit), "exit": how(exit)}
+        known = {"seconds": exit.seconds, "output": _output(exit), "exit": exit_words(exit)}
         if exit.timed_out and cut:
             ended = f"the agent's host waits no longer; it was ended after {exit.seconds:.1f} s"
             return variant(
@@ -97,7 +97,10 @@ def job_for(
     return Job(
         argv=_argv(command, folder),
         dir=command.dir or cwd or light.getcwd(),
-        environ=inherited() | tidy(environ) | tidy(dict(command.env)) | {INSIDE: "1"},
+        environ=inherited()
+        | valid_variables(environ)
+        | valid_variables(dict(command.env))
+        | {INSIDE: "1"},
         stdin=stdin,
         timeout=timeout,
     )
@@ -108,7 +111,7 @@ def inherited() -> dict[str, str]:
     return dict(light.variables())
 
 
-def tidy(environ: Mapping[str, Any]) -> dict[str, str]:
+def valid_variables(environ: Mapping[str, Any]) -> dict[str, str]:
     """Return variables that the system accepts: without NUL, and not too long."""
     return {name: _fit(value.replace("\0", "")) for name, value in environ.items()}
 
@@ -169,7 +172,7 @@ def run_commands(
     return reports
 
 
-def how(exit: Exit) -> str:  # noqa: A002
+def exit_words(exit: Exit) -> str:  # noqa: A002
     """Return in a word or two how a command ended."""
     if exit.problem:
         return "lost" if exit.lost else "not started"

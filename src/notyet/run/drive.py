@@ -54,7 +54,7 @@ class Stage:
         self.ends = ends
         self.while_waiting = while_waiting
 
-    def tell(self, name: str, report: Report | None = None) -> None:
+    def report_progress(self, name: str, report: Report | None = None) -> None:
         """Report progress: a gate starts, or has a report. Log what the callback raises."""
         if self.progress is None:
             return
@@ -123,9 +123,9 @@ def run_commands(stage: Stage, meanwhile: Callable[[], None] | None = None) -> l
     if stage.progress is None:
         return question.run_commands(questions, stage.deadline, while_waiting=stage.while_waiting)
     for asked in questions:
-        stage.tell(asked.name)
+        stage.report_progress(asked.name)
 
     def answered(place: int, report: Report) -> None:
-        stage.tell(questions[place].name, report)
+        stage.report_progress(questions[place].name, report)
 
     return question.run_commands(questions, stage.deadline, answered=answered, meanwhile=meanwhile)

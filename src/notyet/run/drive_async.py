@@ -20,11 +20,11 @@ from notyet.run.drive import Call
 from notyet.run.functions import (
     Crew,
     asked_by,
+    call_in_loop,
     crashed,
     ends_at,
     guarded_async,
     run_in_thread_or_here,
-    tell,
     too_late,
 )
 from notyet.run.process import block_sigpipe, restore_sigpipe
@@ -167,7 +167,7 @@ class Commands:
     def start(self) -> None:
         """Start the commands."""
         for question in self._questions:
-            self._stage.tell(question.name)
+            self._stage.report_progress(question.name)
         try:
             heard, self._cancel = os.pipe()
         except OSError as error:  # too many files are open
@@ -203,14 +203,14 @@ class Commands:
         try:
             reports = run_commands(self._questions, self._stage.deadline, heard, answered=listens)
         except BaseException as error:  # noqa: BLE001  # reported in the loop's thread, which waits
-            tell(self._loop, self._broken, crashed(error))
+            call_in_loop(self._loop, self._broken, crashed(error))
         else:
-            tell(self._loop, self._deliver_all, reports)
+            call_in_loop(self._loop, self._deliver_all, reports)
         finally:
             os.close(heard)
 
     def _answered(self, at: int, report: Report) -> None:
-        tell(self._loop, self._report_progress, self._places[at], report)
+        call_in_loop(self._loop, self._report_progress, self._places[at], report)
 
     def _broken(self, problem: Problem) -> None:
         self._deliver_all([question.broken(problem) for question in self._questions])
@@ -333,7 +333,7 @@ class _RunningStage:
     def _ask(self, functions: dict[int, Asking]) -> None:
         if self.stage.progress is not None:
             for question, _ in functions.values():
-                self.stage.tell(question.name)
+                self.stage.report_progress(question.name)
         others: dict[int, Asking] = {}
         outside = None
         try:
@@ -368,7 +368,7 @@ class _RunningStage:
             self.timer.cancel()
 
     def _on_crew_report(self) -> None:
-        tell(self.loop, self._take_crew_reports)
+        call_in_loop(self.loop, self._take_crew_reports)
 
     def _take_crew_reports(self) -> None:
         if self.crew is None:
@@ -403,7 +403,7 @@ class _RunningStage:
             self.told.add(place)
             asked = self.stage.functions.get(place)
             name = self.stage.commands[place].name if asked is None else asked[0].name
-            self.stage.tell(name, report)
+            self.stage.report_progress(name, report)
 
     def _end(self, place: int) -> float | None:
         question, _ = self.stage.functions[place]
@@ -472,7 +472,7 @@ async def _in_thread(
             result = step.call(*step.args)
         except Exception as error:  # noqa: BLE001  # raised in the line
             failure = error
-        if not tell(loop, deliver, result, failure):
+        if not call_in_loop(loop, deliver, result, failure):
             undo(result, failure)
 
     run_in_thread_or_here(job)

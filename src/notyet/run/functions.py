@@ -76,7 +76,7 @@ def run_in_thread_or_here(job: Job) -> None:
         job()
 
 
-def tell(loop: AbstractEventLoop, callback: Callable[..., None], *args: object) -> bool:
+def call_in_loop(loop: AbstractEventLoop, callback: Callable[..., None], *args: object) -> bool:
     """Call a function in a loop's thread; return False if the loop is closed."""
     try:
         loop.call_soon_threadsafe(callback, *args)
@@ -145,7 +145,7 @@ def is_async(call: Any) -> bool:
     return isinstance(flags, int) and bool(flags & _COROUTINE)
 
 
-def takes(call: Any, count: int) -> bool:
+def accepts(call: Any, count: int) -> bool:
     """Return True if a function accepts so many arguments, or hides its signature."""
     import inspect
 
@@ -300,7 +300,7 @@ _MOMENT = 0.001  # seconds; much longer than a function that does not wait takes
 def ask(stage: Stage) -> list[Report]:
     """Run a stage that has functions; abandon those that time out."""
     for question, _ in stage.functions.values():
-        stage.tell(question.name)
+        stage.report_progress(question.name)
     answered = allocate_lock()  # locked until a report arrives
     answered.acquire()
 
@@ -316,7 +316,7 @@ def ask(stage: Stage) -> list[Report]:
             return
         for place in [place for place in crew.reports if place not in told]:
             told.add(place)
-            stage.tell(stage.functions[place][0].name, crew.reports[place])
+            stage.report_progress(stage.functions[place][0].name, crew.reports[place])
 
     crew.start()
     reports: dict[int, Report] = {}

@@ -40,7 +40,7 @@ class Loop:
     def __init__(self, cancel: int | None, when_cancelled: Callable[[], None]) -> None:
         self._poller = select.poll()
         self._events: dict[int, tuple[Do, Process]] = {}
-        self._planned: set[Process] = set()
+        self._timers: set[Process] = set()
         self._wake = NEVER  # at the latest the first `due`
         self._cancel = cancel
         self._when_cancelled = when_cancelled
@@ -50,7 +50,7 @@ class Loop:
         if _host is not None:
             self._poller.register(_host[0], 0)  # for errors and hang-ups only
 
-    def turn(self, limit: float) -> None:
+    def poll_once(self, limit: float) -> None:
         """Wait for at most `limit` seconds, then call what is ready or due."""
         limit = max(0.0, min(self._wake - monotonic(), limit))
         for fd, _ in self._poller.poll(int(limit * 1000 + 0.999)):
@@ -79,16 +79,16 @@ class Loop:
         self.ignore(fd)
         light.close(fd)
 
-    def plan(self, process: Process, due: float, step: Step) -> None:
+    def set_timer(self, process: Process, due: float, step: Step) -> None:
         """Set the timer of a process, replacing the one it had."""
         process.due, process.next = due, step
-        self._planned.add(process)
+        self._timers.add(process)
         self._wake = min(self._wake, due)
 
-    def forget(self, process: Process) -> None:
+    def clear_timer(self, process: Process) -> None:
         """Remove the timer of a process."""
         process.due, process.next = NEVER, None
-        self._planned.discard(process)
+        self._timers.discard(process)
 
     def _dispatch(self, fd: int) -> None:
         if fd == self._cancel:
@@ -102,8 +102,8 @@ class Loop:
 
     def _run_timers(self) -> None:
         now = monotonic()
-        for process in tuple(self._planned):
+        for process in tuple(self._timers):
             if process.due <= now and process.next is not None:
                 step, process.due, process.next = process.next, NEVER, None
                 step(process)
-        self._wake = min((process.due for process in self._planned), default=NEVER)
+        self._wake = min((process.due for process in self._timers), default=NEVER)

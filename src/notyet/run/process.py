@@ -101,7 +101,7 @@ class Process:
         except (AttributeError, OSError):  # no such call here, or too many files
             self.exit_fd = -1
 
-    def tell(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         """Signal its process group."""
         send(-self.pid, number)
 

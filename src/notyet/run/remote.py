@@ -11,10 +11,10 @@ import os
 
 from notyet.core.record import Record, variant
 from notyet.light import dumps
-from notyet.run.command import INSIDE, tidy
+from notyet.run.command import INSIDE, valid_variables
 from notyet.run.output import HEAD, TAIL
 from notyet.run.python_gate import archive, argv_there
-from notyet.run.spawn import Job, shell_argv, why
+from notyet.run.spawn import Job, shell_argv, start_problem
 from notyet.run.ssh_script import Part, Upload, conversation, upload_path
 from notyet.run.stage import run_together
 
@@ -86,7 +86,7 @@ def remote_job(
     try:
         conversation(job.token, "", [part_of(job)], None)
     except ValueError as error:
-        return variant(job, {"refused": why(error, argv)})
+        return variant(job, {"refused": start_problem(error, argv)})
     return job
 
 
@@ -161,7 +161,7 @@ def job_there(
         remote,
         argv=argv,
         dir=os.path.join(remote.path, command.dir) if command.dir else remote.path,
-        environ=tidy(environ) | tidy(dict(command.env)) | {INSIDE: "1"},
+        environ=valid_variables(environ) | valid_variables(dict(command.env)) | {INSIDE: "1"},
         stdin=dumps(payload).encode(),
         timeout=timeout,
         token=token,

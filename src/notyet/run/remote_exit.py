@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from notyet.run.spawn import why
+from notyet.run.spawn import start_problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _cannot_start(job: RemoteJob, word: str) -> str:
         "barred-program": f"{named} cannot be reached: Permission denied",
         "folder-program": f"{program!r} is a folder, not a program",
         "closed-program": f"{program!r} is not executable; chmod +x makes it so",
-        "long": why(OSError(errno.E2BIG, ""), (program,)),
+        "long": start_problem(OSError(errno.E2BIG, ""), (program,)),
         "room": "what it is given cannot be written to /tmp: there is no room, or no right to",
         "short": "what it is given did not arrive: the connection was lost",
     }

@@ -128,12 +128,12 @@ def launch(
         )
 
 
-def is_full(error: OSError | ValueError) -> bool:
+def is_out_of_room(error: OSError | ValueError) -> bool:
     """Return True if starting failed for lack of processes or descriptors, and may work later."""
     return isinstance(error, BlockingIOError) or getattr(error, "errno", 0) in _TOO_MANY_OPEN
 
 
-def why(error: OSError | ValueError, argv: Sequence[str]) -> str:
+def start_problem(error: OSError | ValueError, argv: Sequence[str]) -> str:
     """Return why a program could not be started."""
     program = argv[0] if argv else ""
     if getattr(error, "errno", 0) in _TOO_MANY_OPEN:  # importing a module would fail too
@@ -143,7 +143,7 @@ def why(error: OSError | ValueError, argv: Sequence[str]) -> str:
     return reason(error, program)
 
 
-def inherited() -> list[int]:
+def inheritable_fds() -> list[int]:
     """Return the descriptors that a command would inherit beyond 0, 1 and 2.
 
     Ours are never among them, but this program may have inherited some itself: a command that

@@ -22,7 +22,7 @@ from notyet.run.output import TAIL, Kept
 from notyet.run.process import Process
 from notyet.run.remote import RemoteJob, part_of
 from notyet.run.remote_exit import advice_for, ending, no_connection
-from notyet.run.spawn import MARK, Job, is_full, new_token, prepare, why
+from notyet.run.spawn import MARK, Job, is_out_of_room, new_token, prepare, start_problem
 from notyet.run.ssh_script import conversation
 from notyet.run.stage import Stage
 
@@ -284,11 +284,11 @@ class SshStage(Stage):
             return
         try:  # without a watchdog: if we die, its stdin ends, which ends the session
             argv, environ = prepare(process.job, self.here, self.token)
-            process.start(argv, environ, self.inherited)
+            process.start(argv, environ, self.inheritable_fds)
         except (OSError, ValueError) as error:
-            if is_full(error):
+            if is_out_of_room(error):
                 raise
-            said = why(error, process.job.argv)
+            said = start_problem(error, process.job.argv)
             raise CannotStart(f"there is no connection to {process.remote.host}: {said}") from error
 
     def _begin(self, process: Process) -> None:
@@ -300,9 +300,9 @@ class SshStage(Stage):
             self.loop.listen(process.stdin, WRITE, self._feed, process)
         if process.is_connecting:
             ends = monotonic() + min(_AT_MOST, self._time_left() * _SHARE)
-            self.loop.plan(process, ends, self._out_of_time)
+            self.loop.set_timer(process, ends, self._out_of_time)
         elif process.is_reused:
-            self.loop.plan(process, monotonic() + _ANSWER, self._on_no_answer)
+            self.loop.set_timer(process, monotonic() + _ANSWER, self._on_no_answer)
 
     def _input_written(self, process: Process) -> None:
         if isinstance(process, Session) and not process.is_connecting:
@@ -331,7 +331,7 @@ class SshStage(Stage):
         elif not member.timed_out:
             member.seconds = monotonic() - member.started
             member.exited_with = word.removeprefix(_EXITED)
-            self.loop.plan(member, monotonic() + _READERS, self._request_end)
+            self.loop.set_timer(member, monotonic() + _READERS, self._request_end)
 
     def _not_started(self, process: Process) -> None:
         if isinstance(process, Session):
@@ -401,7 +401,7 @@ class SshStage(Stage):
     def _release(self, session: Session) -> None:
         """Reap an exited process, whose session continues with another one."""
         self._close_pipes(session)
-        self.loop.forget(session)
+        self.loop.clear_timer(session)
         self.running.discard(session)
         if self.watchdog is not None:  # its id may soon belong to another process
             self.watchdog.leave(session.pid)
@@ -412,19 +412,19 @@ class SshStage(Stage):
     def _start_again(self, session: Session, pause: float) -> None:
         if pause:
             self.running.add(session)  # counts as running during the pause
-            self.loop.plan(session, monotonic() + pause, self._resume)
+            self.loop.set_timer(session, monotonic() + pause, self._resume)
         else:
             self._resume(session)
 
     def _resume(self, session: Process) -> None:
         self.running.discard(session)
-        self.loop.forget(session)
+        self.loop.clear_timer(session)
         self.waiting.append(session)
 
     def _on_no_answer(self, session: Session) -> None:
         """Kill the ssh of a reused connection that seems dead, to connect again."""
         if not session.records.has_begun and session.is_started and not session.exited:
-            session.tell(signal.SIGKILL)
+            session.send_signal(signal.SIGKILL)
 
     # Commands of a session.
 
@@ -459,7 +459,7 @@ class SshStage(Stage):
                 session.todo = memoryview(session.files.pop(0))
                 self._feed(session, session.stdin)
         grace = _LAST_GRACE if monotonic() >= self.deadline else _GRACE
-        self.loop.plan(member, monotonic() + grace, self._give_up)
+        self.loop.set_timer(member, monotonic() + grace, self._give_up)
 
     def _give_up(self, member: RemoteProcess) -> None:
         """Finish a command without its output."""
@@ -469,7 +469,7 @@ class SshStage(Stage):
 
     def _done(self, member: RemoteProcess) -> None:
         """Mark a command as ended; end the session after the last one."""
-        self.loop.forget(member)
+        self.loop.clear_timer(member)
         member.is_done = True
         member.seconds = member.seconds or monotonic() - member.started
         session = member.session
@@ -481,14 +481,14 @@ class SshStage(Stage):
         """Kill the ssh of a session; its script then ends all commands and removes its files."""
         if session.is_started and not session.exited:
             session.keeping = False
-            session.tell(signal.SIGKILL)
+            session.send_signal(signal.SIGKILL)
             self._check_exit(session, -1)
             if not session.exited:
                 session.forced = True
-                self.loop.plan(session, monotonic() + _GRACE, self._kill)
+                self.loop.set_timer(session, monotonic() + _GRACE, self._kill)
         elif not session.is_started:
             self.running.discard(session)
-            self.loop.forget(session)
+            self.loop.clear_timer(session)
             if session in self.waiting:
                 self.waiting.remove(session)
 

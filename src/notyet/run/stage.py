@@ -8,7 +8,16 @@ from notyet import light
 from notyet.run.groups import Watchdog, living, reap, reap_or_defer
 from notyet.run.loop import NEVER, READ, WRITE, Loop
 from notyet.run.process import Process, block_sigpipe, restore_sigpipe
-from notyet.run.spawn import Job, folder_id, inherited, is_full, new_token, prepare, shell_argv, why
+from notyet.run.spawn import (
+    Job,
+    folder_id,
+    inheritable_fds,
+    is_out_of_room,
+    new_token,
+    prepare,
+    shell_argv,
+    start_problem,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,22 +35,22 @@ _MEANWHILE = 0.1  # seconds between two calls of `meanwhile`
 _NEVER = float("inf")
 
 
-class News:
+class Progress:
     """Calls `told` once for each command that has ended."""
 
     def __init__(
         self, processes: Sequence[Process], told: Told, meanwhile: Callable[[], None] | None
     ) -> None:
-        self._untold = dict(enumerate(processes))
+        self._unreported = dict(enumerate(processes))
         self._told = told
         self._meanwhile = meanwhile
 
-    def tell(self, left: AbstractSet[Process]) -> float:
+    def report(self, left: AbstractSet[Process]) -> float:
         """Report the processes that are not in `left`; return the seconds until the next call."""
         if self._meanwhile is not None:
             self._meanwhile()
-        for place in [place for place, process in self._untold.items() if process not in left]:
-            self._told(place, self._untold.pop(place))
+        for place in [place for place, process in self._unreported.items() if process not in left]:
+            self._told(place, self._unreported.pop(place))
         return _NEVER if self._meanwhile is None else _MEANWHILE
 
 
@@ -104,7 +113,7 @@ class Started:
         timeout = NEVER if process.job.timeout is None else process.job.timeout
         ends = process.started + timeout
         process.cut = ends > self.deadline
-        self.loop.plan(process, min(ends, self.deadline), step)
+        self.loop.set_timer(process, min(ends, self.deadline), step)
 
     def _close_pipes(self, process: Process) -> None:
         for fd in (process.stdin, process.exit_fd, *process.outputs):
@@ -169,7 +178,7 @@ class Started:
         if process.forced:  # its group has had SIGTERM, and its timer runs
             self.running.discard(process)
         elif process.outputs:
-            self.loop.plan(process, monotonic() + _STRAGGLERS, self._end_group)
+            self.loop.set_timer(process, monotonic() + _STRAGGLERS, self._end_group)
         else:
             self._end_group(process)
 
@@ -184,27 +193,27 @@ class Started:
     def _force(self, process: Process) -> None:
         process.forced = True
         self._send_term(process)
-        process.tell(signal.SIGCONT)  # a suspended process does not act on SIGTERM
+        process.send_signal(signal.SIGCONT)  # a suspended process does not act on SIGTERM
         grace = _LAST_GRACE if monotonic() >= self.deadline else _GRACE
-        self.loop.plan(process, monotonic() + grace, self._kill)
+        self.loop.set_timer(process, monotonic() + grace, self._kill)
 
     def _send_term(self, process: Process) -> None:
-        process.tell(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
 
     def _end_group(self, process: Process) -> None:
         """End the background processes of an exited command, and ignore their output."""
         process.keeping = False
         self.running.discard(process)
-        process.tell(signal.SIGTERM)
-        self.loop.plan(process, monotonic() + _CLEARING, self._kill)
+        process.send_signal(signal.SIGTERM)
+        self.loop.set_timer(process, monotonic() + _CLEARING, self._kill)
 
     def _kill(self, process: Process) -> None:
-        process.tell(signal.SIGKILL)
+        process.send_signal(signal.SIGKILL)
         self._check_exit(process, -1)
         if process.over:
             return
         wait = _CLEARING if process.exited else _GIVE_UP
-        self.loop.plan(process, monotonic() + wait, self._abandon)
+        self.loop.set_timer(process, monotonic() + wait, self._abandon)
 
     def _abandon(self, process: Process) -> None:
         """Stop waiting for a group that SIGKILL did not end."""
@@ -218,7 +227,7 @@ class Started:
                 if fd in process.outputs:
                     self._read(process, fd)
         process.over = True
-        self.loop.forget(process)
+        self.loop.clear_timer(process)
         self.ending.pop(process.pid, None)
         self._close_pipes(process)
 
@@ -229,7 +238,7 @@ class Started:
         left = living(set(self.ending))
         for pid, process in tuple(self.ending.items()):
             if pid not in left:
-                process.tell(signal.SIGKILL)  # for a process that forked while we looked
+                process.send_signal(signal.SIGKILL)  # for a process that forked while we looked
                 self._abandon(process)
 
 
@@ -281,7 +290,7 @@ def run_processes(
     stage = kind(jobs, NEVER if deadline is None else deadline, cancel)
     stage.while_waiting = while_waiting
     if told is not None:
-        stage.news = News(stage.processes[: len(jobs)], told, meanwhile)
+        stage.progress = Progress(stage.processes[: len(jobs)], told, meanwhile)
     held = block_sigpipe()
     try:
         try:
@@ -301,13 +310,13 @@ class Stage(Started):
     """Commands that run together, and those that wait for their turn."""
 
     watchdog: Watchdog | None = None
-    news: News | None = None
+    progress: Progress | None = None
     while_waiting: Callable[[], None] | None = None
 
     def __init__(self, jobs: Sequence[Job], deadline: float, cancel: int | None) -> None:
         super().__init__(deadline, cancel)
         self.width = _WIDTH
-        self.here, self.inherited = folder_id("."), inherited()
+        self.here, self.inheritable_fds = folder_id("."), inheritable_fds()
         self.token = new_token()
         self.processes = self._processes(jobs)
         self.waiting = self.processes[::-1]  # the next one is the last
@@ -329,14 +338,14 @@ class Stage(Started):
                 for process in tuple(self.unwatched):
                     self._check_exit(process, -1)
             limit = pause if self.unwatched else _LONGEST
-            if self.news is not None:
-                limit = min(limit, self.news.tell(self.left()))
+            if self.progress is not None:
+                limit = min(limit, self.progress.report(self.left()))
             if not self.running:
                 self._finish_empty_groups()
                 if not self.ending and not self.waiting:
                     return
                 limit = _LOOK_AGAIN
-            self.loop.turn(limit)
+            self.loop.poll_once(limit)
 
     def left(self) -> set[Process]:
         """Return the processes that run, or wait for their turn."""
@@ -366,10 +375,10 @@ class Stage(Started):
         try:
             self._launch(process)
         except (OSError, ValueError) as error:
-            if (self.running or self.ending) and is_full(error):
+            if (self.running or self.ending) and is_out_of_room(error):
                 self.width = max(1, len(self.running))
                 return False
-            process.problem = why(error, process.job.argv)
+            process.problem = start_problem(error, process.job.argv)
             self._not_started(process)
         if process.pid:
             self._listen_to(process)
@@ -382,8 +391,8 @@ class Stage(Started):
             raise CannotStart(process.job.refused)
         argv, environ = prepare(process.job, self.here, self.token)
         # Before the first command, so that it is ended whenever we are killed.
-        self.watchdog = self.watchdog or Watchdog(self.token, self.inherited)
-        process.start(argv, environ, self.inherited)
+        self.watchdog = self.watchdog or Watchdog(self.token, self.inheritable_fds)
+        process.start(argv, environ, self.inheritable_fds)
 
     def _not_started(self, process: Process) -> None:
         """Handle a command that ended before it started."""
@@ -404,7 +413,7 @@ class Stage(Started):
         started = [process for process in self.processes if process.is_started]
         for process in started:
             if not process.over:
-                process.tell(signal.SIGKILL)
+                process.send_signal(signal.SIGKILL)
             self._close_pipes(process)
         if self.watchdog is not None:  # before their ids are free for other processes
             self.watchdog.end()

@@ -75,7 +75,7 @@ def test_nothing_more_is_started_once_it_is_cancelled(tmp_path, monkeypatch):
     first = script(f"echo $$ > a.pid; echo x > /dev/fd/{tells}; exec sleep 1000", tmp_path)
     os.set_inheritable(tells, True)
     jobs = [script("touch ran", tmp_path)] * 2
-    monkeypatch.setattr(command, "inherited", list)  # so that the command has the pipe
+    monkeypatch.setattr(command, "inheritable_fds", list)  # so that the command has the pipe
     ended = run_together([first, *jobs], cancel=heard)
     os.close(heard)
     os.close(tells)

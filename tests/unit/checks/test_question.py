@@ -8,7 +8,7 @@ import pytest
 from notyet.core.gate import Command, Exit
 from notyet.core.verdict import Allow, Problem
 from notyet.hosts.answers import Reading
-from notyet.run.command import CommandQuestion, how, job_for, run_commands
+from notyet.run.command import CommandQuestion, exit_words, job_for, run_commands
 from notyet.run.spawn import Job
 
 
@@ -108,4 +108,4 @@ def test_what_a_command_printed_is_kept_as_clean_text():
     ],
 )
 def test_how_a_command_ended_in_words(ended, words):
-    assert how(ended) == words
+    assert exit_words(ended) == words
