@@ -123,14 +123,16 @@ def _why_skipped(look: Look, entry: Registration) -> str:
         return ""
     if entry.place.scope == "project" and not _is_trusted_project(look):
         return "project-untrusted"
-    key = trust.key(entry.place.path, entry.event, entry.group, entry.index)
+    path = entry.place.path
+    paths = dict.fromkeys((in_main_worktree(path), path))  # Codex reads hooks in the main one
+    keys = [trust.key(one, entry.event, entry.group, entry.index) for one in paths]
     approved = None
     for content in look.contents:
-        state = content.get("hooks", "state", key)
-        if content.place.scope == "user" and isinstance(state, dict):
-            if state.get("enabled") is False:
-                return "hook-disabled"
-            approved = state.get("trusted_hash")
+        for state in (content.get("hooks", "state", key) for key in keys):
+            if content.place.scope == "user" and isinstance(state, dict):
+                if state.get("enabled") is False:
+                    return "hook-disabled"
+                approved = state.get("trusted_hash")
     if approved is None:
         return "hook-untrusted"
     expected = trust.hash_of(entry.event, entry.handler, entry.matcher)
