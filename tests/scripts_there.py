@@ -2,8 +2,10 @@
 
 import os
 import subprocess
+import time
 from glob import glob
 from pathlib import Path
+from select import select
 from types import SimpleNamespace
 
 from commands import running, until
@@ -12,6 +14,7 @@ from notyet.run.remote_exit import ending
 from notyet.run.ssh_script import Part, conversation
 from notyet.run.ssh_session import Records
 
+PATIENCE = 30.0  # seconds for a script to end
 SHELLS = {
     "dash": ["dash"],
     "bash": ["bash", "--posix"],
@@ -59,7 +62,10 @@ class There:
     def end(self):
         """Read until it has ended; returns the word on how it did, and both outputs."""
         out = err = b""
-        while chunk := self.process.stdout.read(65536):
+        pipe, ends = self.process.stdout, time.monotonic() + PATIENCE
+        while select([pipe], [], [], max(0.0, ends - time.monotonic()))[0]:
+            if not (chunk := pipe.read(65536)):
+                break
             self.records.add(chunk)
             for _number, word, parts in self.records.take():
                 if word.startswith(b"x "):
@@ -82,7 +88,7 @@ class There:
         """Close everything, as sshd does when the connection is gone."""
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             pipe.close()
-        self.process.wait(20)
+        self.process.wait(PATIENCE)
 
 
 def is_clean(token):

@@ -10,7 +10,7 @@ from commands import until
 from notyet.run import ssh_script as remote_script
 from notyet.run.remote import new_token
 from notyet.run.ssh_script import Part, Upload, conversation, upload_path
-from scripts_there import There, is_clean
+from scripts_there import PATIENCE, There, is_clean
 
 pytestmark = pytest.mark.rule("M2")
 
@@ -36,7 +36,7 @@ def test_a_script_that_is_killed_while_it_receives_leaves_no_folder(shell):
 def test_a_connection_that_falls_silent_while_it_sends_leaves_nothing(shell, monkeypatch):
     monkeypatch.setattr(remote_script, "_SPARE", 0)
     there = receiving(shell, timeout=0.0)
-    there.process.wait(20)  # nobody has hung up
+    there.process.wait(PATIENCE)  # nobody has hung up
     assert until(lambda: not Path(upload_path(there.token, "")).exists())
     there.hang_up()
     assert is_clean(there.token)
@@ -94,7 +94,7 @@ def test_a_script_that_arrives_in_part_is_not_run_in_part(shell):
     secret, token = new_token(), new_token()
     part = Part(argv=("true",), folder="/", environ={}, token=token, head=1, tail=1)
     _, script, _ = conversation(token, secret, [part], None)
-    command = {"args": shell, "capture_output": True, "timeout": 20}
+    command = {"args": shell, "capture_output": True, "timeout": PATIENCE}
     half = script[: script.rindex(b"wait $ny_w")]
     assert secret.encode() not in subprocess.run(input=half, **command).stdout
     assert secret.encode() in subprocess.run(input=script, **command).stdout

@@ -9,7 +9,7 @@ from commands import until
 from notyet.run import ssh_script
 from notyet.run.remote import new_token
 from notyet.run.ssh_script import Upload, quoted, upload_path
-from scripts_there import There, is_clean, left
+from scripts_there import PATIENCE, There, is_clean, left
 
 CANNOT_START = (
     ("true", "/no/such/folder", "gone-folder"),
@@ -120,7 +120,7 @@ def test_time_that_is_over_ends_everything_without_a_word_from_us(shell, monkeyp
     upload = Upload(name="one", content=b"x")
     there = There(shell, "/bin/sh", "-c", text, uploads=[upload], timeout=1.0)
     assert until(lambda: len(left(there.token, ["environ"])) >= 3)
-    there.process.wait(20)
+    there.process.wait(PATIENCE)
     assert until(lambda: not left(there.token, ["environ"]))
     there.hang_up()  # as sshd does when the script has exited
     assert is_clean(there.token)
