@@ -121,6 +121,9 @@ ny_sweep TERM $ny_m
 [ -z "$ny_w" ] || sleep 0.5 || sleep 1
 fi
 [ -z "$ny_o$ny_w" ] || { ny_sweep KILL $ny_m; ny_sweep KILL $ny_m; }
+for ny_i in $ny_k; do
+[ -e $ny_f.$ny_i.x ] || eval "kill -s KILL \$ny_k$ny_i"
+done
 rm -rf $ny_f.* $ny_u
 }
 ny_watch() {
