@@ -348,6 +348,7 @@ exit 0
 """
 
 # One process reads the lifeline, the script itself prints the records of the commands that ended.
+# After the last one it cleans up by itself: sshd may keep the lifeline open for long.
 _MAIN = r"""
 ny_seek setsid "$PATH"
 ny_e=$ny_x
@@ -376,7 +377,8 @@ esac
 done
 done
 exec >/dev/null
-wait $ny_w
+kill $ny_w $ny_g
+ny_all
 exit 0
 """
 

@@ -95,7 +95,7 @@ def test_a_script_that_arrives_in_part_is_not_run_in_part(shell):
     part = Part(argv=("true",), folder="/", environ={}, token=token, head=1, tail=1)
     _, script, _ = conversation(token, secret, [part], None)
     command = {"args": shell, "capture_output": True, "timeout": PATIENCE}
-    half = script[: script.rindex(b"wait $ny_w")]
+    half = script[: script.rindex(b"kill $ny_w")]
     assert secret.encode() not in subprocess.run(input=half, **command).stdout
     assert secret.encode() in subprocess.run(input=script, **command).stdout
     assert is_clean(token)
