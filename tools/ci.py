@@ -43,6 +43,7 @@ def main(names: list[str]) -> int:
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(128 + signal.SIGHUP))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     adopt_orphans()
     parts = [part for part in PARTS if part.name in names or not names]
     lines: list[str] = []
