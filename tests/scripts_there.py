@@ -3,6 +3,7 @@
 import os
 import subprocess
 import time
+from contextlib import suppress
 from glob import glob
 from pathlib import Path
 from select import select
@@ -77,7 +78,8 @@ class There:
 
     def stop(self):
         """Have the command ended, as when its time is up."""
-        self.process.stdin.write(b"1\n")
+        with suppress(BrokenPipeError):  # the script may have ended
+            self.process.stdin.write(b"1\n")
 
     def ending(self):
         """Return what that is taken to mean: exit code, signal, problem."""
