@@ -72,7 +72,8 @@ def test_a_leftover_may_clean_up_after_itself(tmp_path, clock, monkeypatch):
 
 def test_a_leftover_is_ended_while_another_command_goes_on(tmp_path):
     first = script(f"{LEFT['with its output elsewhere']} {WAIT}", tmp_path)
-    gone = "while kill -0 $(cat a.pid); do sleep 0.01; done; echo gone"
+    is_zombie = "grep -q '^State:.*Z' /proc/$(cat a.pid)/status"  # not reaped by init yet
+    gone = f"while kill -0 $(cat a.pid) && ! {is_zombie}; do sleep 0.01; done; echo gone"
     ended = run_together([first, script(f"{WAIT} {gone}", tmp_path, timeout=20)])
     assert ended[1].stdout == b"gone\n"
 

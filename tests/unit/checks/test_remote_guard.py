@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import until
+from commands import running, until
 from notyet.run import ssh_script as remote_script
 from notyet.run.remote import new_token
 from notyet.run.ssh_script import Part, Upload, conversation, upload_path
@@ -71,7 +71,7 @@ def _in_group(group):
     found = []
     for name in os.listdir("/proc"):
         try:
-            if name.isdecimal() and os.getpgid(int(name)) == group:
+            if name.isdecimal() and os.getpgid(int(name)) == group and running(int(name)):
                 found.append(name)
         except OSError:
             continue
