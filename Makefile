@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 help:
 	@echo "make demo    scripted agents meet the gates"
-	@echo "make test    lint, types, layers, tests with coverage, rules (six to eight minutes on two cores)"
+	@echo "make test    lint, types, layers, tests with coverage, rules (about nine minutes on two cores)"
 	@echo "make test-clients  the real Claude Code and Codex, fetched once (about 450 MB), with a scripted model"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run; renders docs/performance.md (about five minutes)"
