@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from hook_runs import clean_environ, in_bytes
-from notyet.hosts.launcher import launcher_path, lay, own_root, text, words
+from notyet.install.launcher import launcher_path, lay, own_root, text, words
 
 _ASK = "code = serve(sys.argv[2:])"
 _OURS = """[

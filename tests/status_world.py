@@ -9,8 +9,8 @@ from pathlib import Path
 from hook_runs import ENTRY, new_project, trust
 from notyet.cli.main import main
 from notyet.hosts.codex import trust as codex_trust
-from notyet.hosts.launcher import launched, lay, own_folder, own_root
-from notyet.hosts.settings import Place, read_settings, settings_of
+from notyet.install.launcher import launched, lay, own_folder, own_root
+from notyet.install.settings import Place, read_settings, settings_of
 
 GATES = "".join(f'[gates.{name}]\nrun = "true"\nwhen = "always"\n' for name in ("lint", "tests"))
 FILES = {

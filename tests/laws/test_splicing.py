@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from config_texts import json_texts, toml_texts
 from notyet.config.document import Mistake
-from notyet.hosts.own_line import own_line
-from notyet.hosts.settings import CannotInstall, Place, settings_of
+from notyet.install.own_line import own_line
+from notyet.install.settings import CannotInstall, Place, settings_of
 
 CLAUDE = settings_of("claude")
 CODEX = settings_of("codex")

@@ -21,7 +21,7 @@ from notyet.config.files import NAME, NATIVE, ConfigFile, above, known_as, root_
 from notyet.config.trust import candidate
 from notyet.core.gate import Command
 from notyet.core.text import visible
-from notyet.hosts.settings import CannotInstall, installable, settings_of
+from notyet.install.settings import CannotInstall, installable, settings_of
 from notyet.project import detect
 from notyet.run.shell import commands
 

@@ -16,9 +16,8 @@ from notyet.config.scalars import Seconds
 from notyet.config.shape import check
 from notyet.core.text import bounded, visible
 from notyet.errors import NotyetError
-from notyet.hosts.change import Stale, text_of
-from notyet.hosts.install import to_install
-from notyet.hosts.launcher import (
+from notyet.install.change import Stale, text_of, to_install
+from notyet.install.launcher import (
     Start,
     absolute_start,
     is_laid,
@@ -27,15 +26,15 @@ from notyet.hosts.launcher import (
     own_folder,
     own_root,
 )
-from notyet.hosts.settings import START_TIMEOUT, CannotInstall, installable, settings_of
+from notyet.install.settings import START_TIMEOUT, CannotInstall, installable, settings_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Mapping
     from typing import Literal
 
-    from notyet.hosts.change import Change
-    from notyet.hosts.settings import Entry, Place, Registration, Settings
+    from notyet.install.change import Change
+    from notyet.install.settings import Entry, Place, Registration, Settings
 
     Outcome = Literal["nothing", "shown", "declined", "done"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from notyet.cli.person import refuse
 from notyet.config.schema import FORMATS, pages
 from notyet.core.text import visible
-from notyet.hosts.change import replace_file
+from notyet.install.change import replace_file
 
 if TYPE_CHECKING:
     import argparse

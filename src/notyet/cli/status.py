@@ -20,7 +20,7 @@ from notyet.config.load import NO_LOOK, load
 from notyet.core.remote import remote_from
 from notyet.core.text import visible
 from notyet.hosts import host_named
-from notyet.hosts.settings import installable
+from notyet.install.settings import installable
 from notyet.ledger.stops import Ledger
 from notyet.status.answer import answer_of
 from notyet.status.fault import is_bad

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from notyet.cli.install import add_options, guarded
 from notyet.config.find import state_folder
-from notyet.hosts.change import changed_files
-from notyet.hosts.install import to_uninstall
-from notyet.hosts.launcher import may_be_used, own_folder, own_root, remove
-from notyet.hosts.settings import CannotInstall, installable, settings_of
+from notyet.install.change import changed_files, to_uninstall
+from notyet.install.launcher import may_be_used, own_folder, own_root, remove
+from notyet.install.settings import CannotInstall, installable, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from notyet.cli.install import Screen
     from notyet.config.document import Mistake
-    from notyet.hosts.settings import Place, Registration, Scope, Settings
+    from notyet.install.settings import Place, Registration, Scope, Settings
 
 SUMMARY = "take notyet out of a host's settings"
 EXAMPLES = (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from notyet.hosts.settings import Registration
+    from notyet.install.settings import Registration
     from notyet.status.fault import Fault
     from notyet.status.look import Content, Look
 

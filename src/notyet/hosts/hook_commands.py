@@ -12,7 +12,8 @@ import shlex
 from notyet.core.gate import EVERY_AGENT, Command, Gate, Match, Source, Starter
 from notyet.core.matcher import pattern_error
 from notyet.core.text import bounded
-from notyet.hosts import host_named, own_line
+from notyet.hosts import host_named
+from notyet.install import own_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

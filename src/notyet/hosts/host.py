@@ -73,7 +73,7 @@ class Host:
     home_variable = ""  # names the user's folder of the host
     timeout_unit = 1.0  # seconds that a `timeout` in its settings counts in
     settings: Mapping[str, str] = {}  # scope: the file that `notyet install` writes to
-    settings_module: str = "notyet.hosts.settings"  # has the class `Settings`, maybe its own
+    settings_module: str = "notyet.install.settings"  # has the class `Settings`, maybe its own
     # Hooks that people wrote for it and that become gates: of each group the first that is there.
     files: tuple[tuple[File, ...], ...] = ()
     formats: Mapping[str, str] = {}  # kind of file: hooks, hooks-toml, executable, or its own

@@ -12,9 +12,9 @@ from notyet.config.lint import time_of
 from notyet.core.matcher import matches
 from notyet.core.text import visible
 from notyet.hosts import MARGIN, host_named, time_to_answer
-from notyet.hosts.launcher import installation, is_launcher_of, own_root
-from notyet.hosts.own_line import own_line
-from notyet.hosts.settings import installable, settings_of
+from notyet.install.launcher import installation, is_launcher_of, own_root
+from notyet.install.own_line import own_line
+from notyet.install.settings import installable, settings_of
 from notyet.status.look import DEFAULT_TIMEOUT
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from notyet.config.settings import Setup
     from notyet.hosts.host import Host
-    from notyet.hosts.settings import Registration
+    from notyet.install.settings import Registration
     from notyet.status.fault import Fault
     from notyet.status.look import Look
 

@@ -10,7 +10,7 @@ from notyet.config.load import NO_LOOK, load
 from notyet.core.gate import place_of
 from notyet.hosts import host_named
 from notyet.hosts.faults import checks_of
-from notyet.hosts.own_line import own_line
+from notyet.install.own_line import own_line
 from notyet.status.entries import (
     entry_faults,
     launcher_faults,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Setup
     from notyet.hosts.faults import Checks
-    from notyet.hosts.settings import Registration
+    from notyet.install.settings import Registration
     from notyet.status.look import Look
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from notyet.config.document import BadSyntax, Document, Mistake
 from notyet.config.readers import read_file, read_json, read_toml
 from notyet.core.text import clean, first_line, visible
-from notyet.hosts.own_line import own_line
-from notyet.hosts.settings import mistake_of, settings_of
+from notyet.install.own_line import own_line
+from notyet.install.settings import mistake_of, settings_of
 from notyet.run.spawn import Job
 from notyet.run.stage import run_together
 from notyet.status.fault import Fault, fault, place
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.hosts.host import Host
-    from notyet.hosts.settings import Place, Registration
+    from notyet.install.settings import Place, Registration
 
 VERSION_TIMEOUT = 10.0  # seconds for `--version`, which takes less than one
 DEFAULT_TIMEOUT = 1800.0  # seconds that `notyet install` registers

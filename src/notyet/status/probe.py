@@ -23,7 +23,7 @@ from notyet.core.text import clean, first_line
 from notyet.git.place import main_worktree
 from notyet.hook.unusual import PROBE, PROBE_SESSION, WOULD_RUN_NOTHING, would_run
 from notyet.hosts.faults import checks_of
-from notyet.hosts.own_line import ISOLATED, own_line
+from notyet.install.own_line import ISOLATED, own_line
 from notyet.run.spawn import Job
 from notyet.run.stage import run_together
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Setup
     from notyet.core.gate import Exit
-    from notyet.hosts.settings import Registration
+    from notyet.install.settings import Registration
     from notyet.status.fault import Fault
     from notyet.status.look import Look
 

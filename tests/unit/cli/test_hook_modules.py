@@ -11,7 +11,7 @@ import pytest
 
 from conftest import git
 from hook_runs import ENTRY, loaded, new_project, payload, stops
-from notyet.hosts.pack import LIBRARIES, Package
+from notyet.install.pack import LIBRARIES, Package
 
 GATE = '[gates.g]\nrun = "true"\n'
 ALWAYS = GATE + 'when = "always"\n'

@@ -11,8 +11,8 @@ from hook_runs import ask as ask_hook
 from hook_runs import new_project, payload, query, stops
 from notyet.cli import person
 from notyet.cli.main import main
-from notyet.hosts.own_line import own_line
-from notyet.hosts.settings import settings_of
+from notyet.install.own_line import own_line
+from notyet.install.settings import settings_of
 
 EVENTS = settings_of("claude").events
 

@@ -10,7 +10,7 @@ import pytest
 from hook_runs import ask as ask_hook
 from hook_runs import new_project, payload, stops
 from installs import converse, start
-from notyet.hosts.settings import settings_of
+from notyet.install.settings import settings_of
 
 EVENTS = settings_of("claude").events
 

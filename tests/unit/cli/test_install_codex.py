@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from notyet.cli.main import main
-from notyet.hosts.settings import settings_of
+from notyet.install.settings import settings_of
 
 EVENTS = settings_of("claude").events
 

@@ -13,8 +13,8 @@ from hook_runs import FAILING, clean_environ, new_project, payload
 from launching import copy_of_package
 from notyet.cli.main import main
 from notyet.config.find import state_folder
-from notyet.hosts.launcher import data_folder, installation, is_laid, own_folder, own_root
-from notyet.hosts.own_line import own_line
+from notyet.install.launcher import data_folder, installation, is_laid, own_folder, own_root
+from notyet.install.own_line import own_line
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_written_leaves_the_settings_as_they_were(
     def refuse(path, *_):
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr("notyet.hosts.launcher.write_private", refuse)
+    monkeypatch.setattr("notyet.install.launcher.write_private", refuse)
     assert main(["install", "claude", "--yes"]) == 1
     assert "Permission denied; nothing was changed there" in capsys.readouterr().err
     assert not (home / ".claude/settings.json").exists()

@@ -8,7 +8,7 @@ import pytest
 
 from notyet.cli.main import main
 from notyet.hosts.codex.trust import hash_of, key
-from notyet.hosts.settings import settings_of
+from notyet.install.settings import settings_of
 
 EVENTS = settings_of("claude").events
 

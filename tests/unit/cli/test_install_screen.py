@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from notyet.cli.install import Screen
-from notyet.hosts.change import Change, Stale
-from notyet.hosts.settings import Place, settings_of
+from notyet.install.change import Change, Stale
+from notyet.install.settings import Place, settings_of
 
 CLAUDE = settings_of("claude")
 

@@ -9,8 +9,8 @@ import tomllib
 import pytest
 
 from notyet.cli.main import main
-from notyet.hosts import change
 from notyet.hosts.codex.trust import hash_of, key
+from notyet.install import change
 
 COMMANDS = ["/x/notyet hook", "mine", "/y/notyet hook", "yours", "theirs"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet.hosts.change import Change, Stale, backups, keep_backup
+from notyet.install.change import Change, Stale, backups, keep_backup
 
 SOURCE = str(Path(sys.modules["notyet"].__file__).parents[1])
 
@@ -170,7 +170,7 @@ def limited(code, **options):
 
 WRITE = """
 import sys
-from notyet.hosts.change import Change
+from notyet.install.change import Change
 try:
     Change(path={path!r}, before={before!r}, after={after!r}).write({state!r})
 except OSError as error:

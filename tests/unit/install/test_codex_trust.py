@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from notyet.hosts.codex.trust import forgotten, hash_of, key, trusted
-from notyet.hosts.settings import CannotInstall, Place, settings_of
+from notyet.install.settings import CannotInstall, Place, settings_of
 
 CLAUDE = settings_of("claude")
 CODEX = settings_of("codex")

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from notyet.hosts.own_line import portable_line
-from notyet.hosts.settings import read_settings, settings_of
+from notyet.install.own_line import portable_line
+from notyet.install.settings import read_settings, settings_of
 
 EVENTS = settings_of("claude").events
 

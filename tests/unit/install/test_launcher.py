@@ -14,7 +14,7 @@ import pytest
 
 from hook_runs import FAILING, PASSING, new_project, payload, run_hook
 from launching import copy_of_package, from_pack, laid, started
-from notyet.hosts.launcher import (
+from notyet.install.launcher import (
     data_folder,
     has_pack,
     installation,
@@ -28,7 +28,7 @@ from notyet.hosts.launcher import (
     remove,
     text,
 )
-from notyet.hosts.own_line import own_line
+from notyet.install.own_line import own_line
 from wire import VECTORS
 
 PAYLOADS = sorted((VECTORS / "payloads").glob("*/*.json"))

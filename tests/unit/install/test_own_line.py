@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.hosts.own_line import is_own, is_own_hook, own_line, portable_line
+from notyet.install.own_line import is_own, is_own_hook, own_line, portable_line
 
 LAUNCHER = "/h/.local/share/notyet/0123456789ab/launch.py"
 

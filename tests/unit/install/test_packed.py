@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from notyet.hosts import packed
+from notyet.install import pack_loader as packed
 
 
 class World:

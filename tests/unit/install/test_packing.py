@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from launching import laid
-from notyet.hosts import pack as packing
-from notyet.hosts.launcher import own_root
-from notyet.hosts.pack import GROUPS, HEAD, Package, is_current
+from notyet.install import pack as packing
+from notyet.install.launcher import own_root
+from notyet.install.pack import GROUPS, HEAD, Package, is_current
 
 LEAN = '''"""What it is for."""
 
@@ -56,7 +56,7 @@ def package(tmp_path, monkeypatch):
 
     def make(files, roots=("notyet.a",)):
         for name, content in (
-            {"notyet/__init__.py": "", "notyet/hosts/packed.py": ""} | files
+            {"notyet/__init__.py": "", "notyet/install/pack_loader.py": ""} | files
         ).items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from notyet.hosts.settings import CannotInstall, installable, settings_of
+from notyet.install.settings import CannotInstall, installable, settings_of
 
 CLAUDE = settings_of("claude")
 CODEX = settings_of("codex")

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from notyet.hosts.change import keep_backup
-from notyet.hosts.install import change_of, to_install, to_uninstall
-from notyet.hosts.settings import CannotInstall, Place, settings_of
+from notyet.install.change import change_of, keep_backup, to_install, to_uninstall
+from notyet.install.settings import CannotInstall, Place, settings_of
 
 CLAUDE = settings_of("claude")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet.hosts.change import losses, replace_file
+from notyet.install.change import losses, replace_file
 
 SOURCE = str(Path(sys.modules["notyet"].__file__).parents[1])
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
@@ -16,7 +16,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give fi
 # Dies while it writes, as at kill -9, and leaves behind what there is then.
 KILLED = """
 import os, sys
-from notyet.hosts import change as replacing
+from notyet.install import change as replacing
 os.umask(0o022)
 os.fsync = lambda descriptor: os._exit(9)
 replacing.replace_file(sys.argv[1], b"secret" * 9999)
@@ -61,7 +61,7 @@ def test_what_is_being_written_is_for_its_readers_only_from_the_first_byte(tmp_p
     path.chmod(0o600)
     seen = in_child(
         "import os, sys\n"
-        "from notyet.hosts import change as replacing\n"
+        "from notyet.install import change as replacing\n"
         "os.umask(0)\n"
         "real = os.fchmod\n"
         "def fchmod(descriptor, mode):\n"
@@ -100,7 +100,7 @@ def test_what_a_killed_one_left_behind_is_private_and_goes_with_the_next_writing
 
 AS_NOBODY = """
 import os, sys
-from notyet.hosts.change import losses, replace_file
+from notyet.install.change import losses, replace_file
 os.setgroups([int(group) for group in sys.argv[2].split()])
 os.setgid(65534)
 os.setuid(65534)

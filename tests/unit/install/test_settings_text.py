@@ -2,8 +2,8 @@
 
 import pytest
 
-from notyet.hosts.settings import CannotInstall, Entry, Place, settings_of
-from notyet.hosts.settings_text import NotEditable, edited
+from notyet.install.edit import NotEditable, edited
+from notyet.install.settings import CannotInstall, Entry, Place, settings_of
 
 CLAUDE, CODEX = settings_of("claude"), settings_of("codex")
 JSON = Place(scope="user", path="/u/s.json")

@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
-from notyet.hosts.launcher import (
+from notyet.install.launcher import (
     NoCommand,
     Start,
     absolute_start,
     launched,
     launched_start,
 )
-from notyet.hosts.own_line import is_own_hook, own_line
-from notyet.hosts.settings import settings_of
+from notyet.install.own_line import is_own_hook, own_line
+from notyet.install.settings import settings_of
 
 USUAL = Start(line="/x/notyet")
 

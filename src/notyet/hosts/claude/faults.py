@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from notyet.hosts.settings import Registration
+    from notyet.install.settings import Registration
     from notyet.status.fault import Fault
     from notyet.status.look import Content, Look
 

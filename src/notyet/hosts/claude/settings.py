@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from notyet.config.files import root_of
 from notyet.git.place import main_worktree
-from notyet.hosts import settings
-from notyet.hosts.settings import Place, distinct
+from notyet.install import settings
+from notyet.install.settings import Place, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ from notyet.hosts.faults import Checks
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from notyet.hosts.settings import Registration
+    from notyet.install.settings import Registration
     from notyet.status.fault import Fault
     from notyet.status.look import Look
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from notyet.config.document import Mistake, name_of
 from notyet.config.files import above, root_of
 from notyet.git.place import in_main_worktree
-from notyet.hosts import settings
 from notyet.hosts.codex import trust
-from notyet.hosts.install import change_of
-from notyet.hosts.settings import (
+from notyet.install import settings
+from notyet.install.change import change_of
+from notyet.install.settings import (
     CannotInstall,
     Place,
     distinct,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.config.document import Document
-    from notyet.hosts.change import Change
-    from notyet.hosts.settings import Registration, Scope
+    from notyet.install.change import Change
+    from notyet.install.settings import Registration, Scope
 
 MANAGED = "/etc/codex"
 _KEYS = ("description", "hooks")  # all that may stand in a `hooks.json`

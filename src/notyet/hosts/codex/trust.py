@@ -13,13 +13,13 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from notyet.hosts.settings import check_tables, edited_settings, read_settings
+from notyet.install.settings import check_tables, edited_settings, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, MutableMapping
     from typing import Any
 
-    from notyet.hosts.settings import Place
+    from notyet.install.settings import Place
 
     Move = tuple[str, str, str]  # an entry's old key, its new one, and its hash
 

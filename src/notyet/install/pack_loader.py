@@ -1,8 +1,8 @@
 """Import the modules of the hook's path from one file, the pack, instead of one file each.
 
-`notyet install` writes the pack (`hosts/pack.py`), and the launcher runs this module out of it. The
-first import of a module loads its whole group, if every source file is still what it was when it
-was packed. Otherwise, and for modules in no group, the ordinary import finds the source.
+`notyet install` writes the pack (`install/pack.py`), and the launcher runs this module out of it.
+The first import of a module loads its whole group, if every source file is still what it was when
+it was packed. Otherwise, and for modules in no group, the ordinary import finds the source.
 The pack also has the paths of those of Python's own modules that are shared libraries.
 """
 

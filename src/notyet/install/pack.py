@@ -3,7 +3,7 @@
 A hook spends most of its time on finding, reading and unmarshalling modules. The pack holds them
 in groups, each as one list in the order in which they can be run, without what running does not
 need: docstrings, annotations of functions, code for type checkers, and line numbers.
-`hosts/packed.py` reads it.
+`install/pack_loader.py` reads it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from importlib.machinery import ExtensionFileLoader
 from importlib.util import MAGIC_NUMBER, find_spec
 from types import CodeType, MappingProxyType
 
-from notyet.hosts.packed import are_unchanged
+from notyet.install.pack_loader import are_unchanged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from notyet.hosts.packed import Item, Span
+    from notyet.install.pack_loader import Item, Span
 
 # The groups and their modules. What these import at the top belongs to the group too, if no group
 # before has it; what they import inside functions does not.
@@ -68,7 +68,7 @@ LIBRARIES = ("_blake2", "_ctypes", "_json", "_sqlite3", "select")
 SIGN = b"notyet 1 %b %d %d "  # for which Python, and the file's own size and time
 HEAD = 64  # bytes: the sign, and the length of the first block, which follows
 _PACKAGE = "notyet"
-_LOADER = "notyet.hosts.packed"
+_LOADER = "notyet.install.pack_loader"
 # Record reads annotations of classes, which are texts as in the source.
 _FLAGS = __future__.annotations.compiler_flag
 

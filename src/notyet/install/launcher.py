@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 from notyet.config.readers import read_file
 from notyet.core.text import visible
 from notyet.errors import NotyetError
-from notyet.hosts.change import write_private
-from notyet.hosts.own_line import ISOLATED, LAUNCHER, is_own_hook
-from notyet.hosts.pack import HEAD, SIGN, Package, is_current
+from notyet.install.change import write_private
+from notyet.install.own_line import ISOLATED, LAUNCHER, is_own_hook
+from notyet.install.pack import HEAD, SIGN, Package, is_current
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

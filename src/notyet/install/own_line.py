@@ -10,14 +10,14 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from notyet.hosts import HOSTS
+from notyet.hosts import HOSTS, TABLE
 
 LAUNCHER = "launch.py"  # the file name of the launcher that `install` writes
 LOOKUP = "command -v notyet >/dev/null 2>&1 || exit 0; exec "  # starts the portable line
 ISOLATED = ("-I", "-S")  # Python's options without which it imports modules from elsewhere
 _GUARD = re.compile(r"^test -[rf] (?P<file>.+) && exec (?=.* (?P=file) )")
 _IN_SHELL = re.compile(rf"sh -c '{re.escape(LOOKUP)}([^']*)'")
-_VERBS = ("hook", "conclaude")
+_VERBS = ("hook", *(name for name, row in TABLE.items() if row.is_command))
 # A version may follow the name (`uvx notyet@1.2 hook`), and a lookup may surround it.
 _LAUNCH = r"/notyet/(?:[0-9a-f]{12}/)?launch\.py"
 _OURS = rf"""(?<![\w.-])notyet(?:[@=\[<>~!][^\s'"]*)?|/notyet/__main__\.py|{_LAUNCH}"""
@@ -38,7 +38,7 @@ _RUNNERS = ("exec", "env", "uv", "uvx", "pipx", "run", "tool", "nice", "nohup")
 class OwnLine:
     """What a command line of ours says."""
 
-    verb: str  # "hook" or "conclaude"
+    verb: str  # `hook`, or the name of a host that is a command
     start: tuple[str, ...] = ()  # the words before the verb; empty unless `is_plain`
     host: str = ""
     timeout: float | None = None

@@ -20,17 +20,17 @@ from notyet.config.readers import BYTE_ORDER_MARK, read_file
 from notyet.errors import NotyetError
 from notyet.hosts import all_hosts, host_named
 from notyet.hosts.hook_commands import is_own
-from notyet.hosts.own_line import is_own_hook, own_line, portable_line
-from notyet.hosts.settings_text import NotEditable, edited, read
+from notyet.install.edit import NotEditable, edited, read
+from notyet.install.own_line import is_own_hook, own_line, portable_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
     from typing import Any, Literal, TypeAlias
 
     from notyet.config.document import Path
-    from notyet.hosts.change import Change
     from notyet.hosts.host import Host
-    from notyet.hosts.settings_text import Edit
+    from notyet.install.change import Change
+    from notyet.install.edit import Edit
 
     Scope: TypeAlias = Literal["user", "project", "local", "managed"]
     Form: TypeAlias = Literal["json", "toml"]

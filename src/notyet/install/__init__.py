@@ -1,0 +1,1 @@
+"""`notyet install`: the line that hosts run, the launcher behind it, the settings of hosts."""
