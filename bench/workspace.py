@@ -11,7 +11,7 @@ from bench.measure import Curve, Effort, Figure, Point, Result, Row, interleaved
 from bench.processes import starting
 from bench.progress import say
 from bench.trees import STATUS, grow, path_of
-from notyet.git.look import Scope, fingerprints
+from notyet.git.fingerprint import Scope, fingerprints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

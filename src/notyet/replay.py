@@ -22,7 +22,7 @@ from notyet.core.record import replace, variant
 from notyet.core.settle import blocks, needs_tree, settle
 from notyet.core.text import visible
 from notyet.core.verdict import Decision, Problem, Report, skipped
-from notyet.git.place import repository_of
+from notyet.git.repository import repository_of
 from notyet.hosts import HOSTS
 from notyet.ledger.history import Counted, counted, decided
 from notyet.ledger.past import Past, these

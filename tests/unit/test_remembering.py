@@ -17,7 +17,7 @@ from notyet import Command, Engine, Function, Gate, Ledger, LedgerError, Limits,
 from notyet.core.event import StartEvent
 from notyet.core.gate import Source
 from notyet.engine.unchanged import files_of
-from notyet.git.look import Fingerprinting
+from notyet.git.fingerprint import Fingerprinting
 from notyet.ledger.memory import MemoryLedger
 from process_table import children
 from support import rows, stop, substop

@@ -18,12 +18,12 @@ from notyet.cli.schema import write_schema
 from notyet.cli.terminal import Style, table
 from notyet.cli.trusting import Show, agreed, offer
 from notyet.config.files import NAME, NATIVE, ConfigFile, above, known_as, root_of, user_folder
+from notyet.config.shell import commands
 from notyet.config.trust import candidate
 from notyet.core.gate import Command
 from notyet.core.text import visible
 from notyet.install.settings import CannotInstall, installable, settings_of
 from notyet.project import detect
-from notyet.run.shell import commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from notyet.config.document import Mistake
 from notyet.config.files import NAME, user_folder
+from notyet.config.shell import commands
 from notyet.core.event import SCOPES
 from notyet.core.gate import EVERY_AGENT, Command, place_of
 from notyet.core.matcher import glob_matches
 from notyet.core.text import visible
 from notyet.git.run import HARMLESS, QUIET, own_environ
-from notyet.run.shell import commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -301,7 +301,7 @@ def depends_on_files(event: StopEvent, gates: Sequence[Gate]) -> bool:
     """Return True if one of the gates can be skipped because no file changed (N1)."""
     for gate in gates:
         if gate.when == "changed" and isinstance(gate.check, Command):
-            from notyet.git.place import repository_of
+            from notyet.git.repository import repository_of
 
             return not event.workspace and bool(repository_of(event.cwd))
     return False

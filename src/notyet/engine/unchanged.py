@@ -16,8 +16,8 @@ from notyet.core.plan import select
 from notyet.core.record import Record, variant
 from notyet.core.verdict import Allow, Problem
 from notyet.errors import LedgerError
-from notyet.git.look import PATIENCE, Fingerprinting, Scope, fingerprint
-from notyet.git.place import top_of
+from notyet.git.fingerprint import PATIENCE, Fingerprinting, Scope, fingerprint
+from notyet.git.repository import top_of
 from notyet.git.run import OUTSIDE, SLOW
 from notyet.light import dumps, real_folder
 from notyet.run.drive import Call

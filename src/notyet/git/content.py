@@ -92,7 +92,7 @@ class Contents:
                     yield name + b"\0" + _metadata(entry.stat(follow_symlinks=False))
 
 
-class Reading:
+class FileReader:
     """The files that one scan reads; it has its own limits, so scans do not affect each other."""
 
     def __init__(self, contents: Contents, top: bytes) -> None:

@@ -76,7 +76,7 @@ HARMLESS = (
     *("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
     *("-c", "safe.bareRepository=explicit"),  # ignore bare repositories among the files
 )
-# Settings by which a repository could hide a change, or report one where there is none.
+# RepositorySettings by which a repository could hide a change, or report one where there is none.
 HONEST = tuple(
     word
     for setting in (
@@ -123,7 +123,7 @@ class Output:
         return b"".join(self._parts)
 
 
-class Command:
+class GitCommand:
     """One git command; `take` gets its output, and may raise Unknown to end it."""
 
     def __init__(
@@ -138,7 +138,7 @@ class Command:
         self.pid, self.pipe = 0, -1
 
 
-class Runs:
+class GitRuns:
     """Git commands that run at the same time, until a deadline."""
 
     def __init__(self, roots: Collection[str], ends: float) -> None:
@@ -146,10 +146,10 @@ class Runs:
         self.ends = ends
         self._environ = own_environ() | QUIET
         self._program, self._environ["PATH"] = _find(self._environ.get("PATH", ""), roots)
-        self._waiting: list[Command] = []
-        self._running: dict[int, Command] = {}
+        self._waiting: list[GitCommand] = []
+        self._running: dict[int, GitCommand] = {}
 
-    def start(self, commands: Iterable[Command]) -> None:
+    def start(self, commands: Iterable[GitCommand]) -> None:
         """Start commands; those above the limit wait for their turn."""
         self._waiting += commands
         while self._waiting and len(self._running) < _AT_ONCE:
@@ -192,14 +192,14 @@ class Runs:
             _kill(command)
 
 
-def run(commands: Sequence[Command], ends: float) -> None:
+def run(commands: Sequence[GitCommand], ends: float) -> None:
     """Run git commands, several at once; kill those that time out."""
-    runs = Runs({command.root for command in commands}, ends)
+    runs = GitRuns({command.root for command in commands}, ends)
     runs.start(commands)
     runs.finish()
 
 
-def _start(command: Command, program: str, environ: Mapping[str, str]) -> None:
+def _start(command: GitCommand, program: str, environ: Mapping[str, str]) -> None:
     argv = [program, "-C", command.folder, *HARMLESS, *HONEST, *command.args]
     command.pipe, end = light.pipe()
     try:
@@ -223,7 +223,7 @@ def _start(command: Command, program: str, environ: Mapping[str, str]) -> None:
         light.close(end)
 
 
-def _read_more(command: Command) -> bool:
+def _read_more(command: GitCommand) -> bool:
     """Read output of a command; return False after the last, or if it was killed."""
     chunk = light.read(command.pipe, _CHUNK)
     if not chunk:
@@ -237,7 +237,7 @@ def _read_more(command: Command) -> bool:
     return True
 
 
-def _reap(command: Command, ends: float) -> None:
+def _reap(command: GitCommand, ends: float) -> None:
     """Reap a command that has closed its output; kill it if it times out."""
     pause = 0.0002
     while command.pid:
@@ -256,7 +256,7 @@ def _reap(command: Command, ends: float) -> None:
             pause = min(0.01, pause * 2)
 
 
-def _kill(command: Command) -> None:
+def _kill(command: GitCommand) -> None:
     pid, command.pid = command.pid, 0
     try:
         light.killpg(pid, signal.SIGKILL)

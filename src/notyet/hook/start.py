@@ -37,7 +37,7 @@ def answer_start(hook: Hook, event: StartEvent) -> Reply:
 
 def _remember_files(event: StartEvent, setup: Setup, patience: float) -> None:
     """Remember with which files an agent begins (N1). Raises LedgerError."""
-    from notyet.git.place import repository_of
+    from notyet.git.repository import repository_of
 
     if not (setup.workspace or event.workspace or repository_of(event.cwd)):
         return  # outside of git, every gate runs

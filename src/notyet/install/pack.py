@@ -54,7 +54,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         # Where gates depend on files.
         "files": (
             "notyet.engine.unchanged",
-            "notyet.git.look",
+            "notyet.git.fingerprint",
         ),
         # While git looks at them.
         "looking": (

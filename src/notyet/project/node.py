@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from notyet.config.shell import commands
 from notyet.project.folder import Proposal, at
-from notyet.run.shell import commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ from notyet.config.files import real_folder, root_of
 from notyet.config.off import switched_off
 from notyet.core.event import StopEvent
 from notyet.core.text import clean, first_line
-from notyet.git.place import main_worktree
+from notyet.git.repository import main_worktree
 from notyet.hook.unusual import PROBE, PROBE_SESSION, WOULD_RUN_NOTHING, would_run
 from notyet.hosts.faults import checks_of
 from notyet.install.own_line import ISOLATED, own_line

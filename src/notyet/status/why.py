@@ -14,7 +14,7 @@ from notyet.core.matcher import fits
 from notyet.core.plan import HANDED_BACK, plan, select
 from notyet.engine.unchanged import files_of, scope_key, trees_of
 from notyet.errors import LedgerError
-from notyet.git.look import PATIENCE
+from notyet.git.fingerprint import PATIENCE
 from notyet.ledger.history import foresee
 from notyet.ledger.passes import Wanted
 from notyet.run.drive import drive_sync

@@ -25,7 +25,7 @@ from workspaces import write_there
 
 pytestmark = pytest.mark.rule("N1")
 MARKING = '[gates.g]\nrun = "echo asked >> ../marks; test ! -e bad"\nfor = "all"\n'
-REMEMBERING = {"notyet.engine.unchanged", "notyet.git.look"}
+REMEMBERING = {"notyet.engine.unchanged", "notyet.git.fingerprint"}
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from notyet.config.files import root_of
-from notyet.git.place import main_worktree
+from notyet.git.repository import main_worktree
 from notyet.install import settings
 from notyet.install.settings import Place, distinct
 

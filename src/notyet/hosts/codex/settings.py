@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from notyet.config.document import Mistake, name_of
 from notyet.config.files import above, root_of
-from notyet.git.place import in_main_worktree
+from notyet.git.repository import in_main_worktree
 from notyet.hosts.codex import trust
 from notyet.install import settings
 from notyet.install.change import change_of

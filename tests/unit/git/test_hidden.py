@@ -10,7 +10,7 @@ from conftest import git
 from notyet import light
 from notyet.git import content, index
 from notyet.git import run as unknown
-from notyet.git.look import Scope, fingerprint, fingerprints
+from notyet.git.fingerprint import Scope, fingerprint, fingerprints
 from tree_changes import SECOND_CHANGES, add, edit, overlook, second_id, skip
 from tree_looks import dig, new_repository, plant
 

@@ -8,8 +8,8 @@ import pytest
 from conftest import git
 from notyet.git import content as workspace_content
 from notyet.git import run as unknown
-from notyet.git.look import Scope, fingerprint, fingerprints
-from notyet.git.place import repository_of
+from notyet.git.fingerprint import Scope, fingerprint, fingerprints
+from notyet.git.repository import repository_of
 from tree_changes import CHANGES, OF_HEAD_ALONE, edit
 
 pytestmark = pytest.mark.rule("N1")

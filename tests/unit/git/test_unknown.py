@@ -6,7 +6,7 @@ import pytest
 
 from conftest import git
 from notyet.git import run as unknown
-from notyet.git.look import Scope, fingerprints
+from notyet.git.fingerprint import Scope, fingerprints
 
 pytestmark = pytest.mark.rule("N1")
 

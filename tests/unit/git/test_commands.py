@@ -8,7 +8,7 @@ import pytest
 
 from conftest import git
 from notyet.git import content as workspace_content
-from notyet.git.look import fingerprint
+from notyet.git.fingerprint import fingerprint
 from tree_changes import name_filter
 
 pytestmark = pytest.mark.rule("B6")
@@ -198,13 +198,13 @@ def test_many_new_files_and_little_time_are_told_in_time(git_project, monkeypatc
     for n in range(3_000):
         (folder / f"{n}.txt").touch()
     assert fingerprint(git_project) != ""
-    content = workspace_content.Reading.content
+    content = workspace_content.FileReader.content
 
     def slowly(self, path, **more):
         time.sleep(0.01)
         return content(self, path, **more)
 
-    monkeypatch.setattr(workspace_content.Reading, "content", slowly)
+    monkeypatch.setattr(workspace_content.FileReader, "content", slowly)
     started = time.monotonic()
     assert fingerprint(git_project, 2.0) == ""
     assert time.monotonic() - started < 20  # not half a minute and more

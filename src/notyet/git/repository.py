@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet import light
-from notyet.git.run import FILTERED, REFUSED, TOO_MUCH, Command, Output, Unknown, reason_of
+from notyet.git.run import FILTERED, REFUSED, TOO_MUCH, GitCommand, Output, Unknown, reason_of
 from notyet.light import real_folder
 
 TYPE_CHECKING = False
@@ -61,7 +61,7 @@ _OF_ALL_USERS = "/etc/gitconfig"
 _READ = light.O_RDONLY | light.O_CLOEXEC | light.O_NONBLOCK  # opening a pipe must not block
 
 
-class Place:
+class Repository:
     """A repository: its top folder, and the settings that affect its fingerprint."""
 
     def __init__(self, root: str) -> None:
@@ -170,18 +170,18 @@ _NOTHING_FOUND = 1  # exit code of `git config` without a match
 _MOST_PRINTED = 1024 * 1024
 
 
-class Settings:
+class RepositorySettings:
     """The git commands that read the settings of a place.
 
     Filters of the user may run; a repository with its own filters is unknown.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Repository) -> None:
         self._place = place
         self._told, self._top = Output(_MOST_PRINTED), Output(_MOST_PRINTED)
-        self.commands = [Command(place.root, _READ_SETTINGS, self._told.take, place.root)]
+        self.commands = [GitCommand(place.root, _READ_SETTINGS, self._told.take, place.root)]
         if not place.is_plain:
-            self.commands.append(Command(place.root, _FIND, self._top.take, place.root))
+            self.commands.append(GitCommand(place.root, _FIND, self._top.take, place.root))
 
     def apply(self) -> None:
         """Update the place from the output of the commands."""

@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from conftest import git
-from notyet.git.look import Scope, fingerprints
+from notyet.git.fingerprint import Scope, fingerprints
 
 pytestmark = pytest.mark.rule("N1")
 

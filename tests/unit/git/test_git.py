@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from conftest import git
+from notyet.git import fingerprint as one_look
 from notyet.git import index as listing
-from notyet.git import look as one_look
 from notyet.git import run as git_runs
 from notyet.git import run as unknown
-from notyet.git.look import Fingerprinting, Scope, fingerprint, fingerprints
+from notyet.git.fingerprint import Fingerprinting, Scope, fingerprint, fingerprints
 from process_table import children
 from tree_changes import add, configured, edit
 
@@ -267,7 +267,7 @@ def test_it_works_without_standard_descriptors(git_project, tmp_path):
     out = tmp_path / "out"
     script = (
         "import os, sys\n"
-        "from notyet.git.look import fingerprint\n"
+        "from notyet.git.fingerprint import fingerprint\n"
         "for fd in (0, 1, 2): os.close(fd)\n"
         "seen = fingerprint(sys.argv[1])\n"
         "with open(sys.argv[2], 'w') as file: file.write(seen)\n"
@@ -280,7 +280,7 @@ def test_it_works_without_standard_descriptors(git_project, tmp_path):
 def test_nothing_heavy_is_imported_for_it(git_project):
     script = (
         "import sys\n"
-        "from notyet.git.look import fingerprint\n"
+        "from notyet.git.fingerprint import fingerprint\n"
         "assert fingerprint(sys.argv[1])\n"
         "print(*sys.modules)\n"
     )

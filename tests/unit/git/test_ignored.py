@@ -7,7 +7,7 @@ import pytest
 
 from conftest import git
 from notyet.git import run as unknown
-from notyet.git.look import Scope, fingerprint, fingerprints
+from notyet.git.fingerprint import Scope, fingerprint, fingerprints
 from tree_changes import add, edit
 
 pytestmark = pytest.mark.rule("B6", "N1")

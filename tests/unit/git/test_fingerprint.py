@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet.git.look import fingerprint
+from notyet.git.fingerprint import fingerprint
 from tree_changes import CHANGES, add, edit, link, rename, stage
 
 pytestmark = pytest.mark.rule("B6")

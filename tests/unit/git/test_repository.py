@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet.git.look import Scope, fingerprint, fingerprints
-from notyet.git.place import repository_of
+from notyet.git.fingerprint import Scope, fingerprint, fingerprints
+from notyet.git.repository import repository_of
 from tree_changes import add, edit
 
 pytestmark = pytest.mark.rule("B6", "N1")

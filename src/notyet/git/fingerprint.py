@@ -14,15 +14,15 @@ from time import monotonic
 from notyet import light
 from notyet.core.record import Record
 from notyet.git.index import LIST, Listing, blake2b, exact_globs, nested_repositories
-from notyet.git.place import Place, refuse_hidden_repository, top_of
+from notyet.git.repository import Repository, refuse_hidden_repository, top_of
 from notyet.git.run import (
     IGNORED,
     NOT_NAMED,
     OUTSIDE,
     REFUSED,
-    Command,
+    GitCommand,
+    GitRuns,
     Output,
-    Runs,
     Unknown,
     reason_of,
     run,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from notyet.git.content import Contents
-    from notyet.git.place import Settings
+    from notyet.git.repository import RepositorySettings
 
 STATUS = (
     *("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"),
@@ -52,15 +52,15 @@ _NOT_IGNORED = 1  # exit code of `git check-ignore`
 class Scan:
     """The git commands for one scope, and its fingerprint."""
 
-    def __init__(self, place: Place, scope: Scope) -> None:
+    def __init__(self, place: Repository, scope: Scope) -> None:
         self._place = place
         self._folder, self._paths = scope.folder, scope.paths
         self._globs = ("--", *(f":(glob){path}" for path in scope.paths)) if scope.paths else ()
         self._status = Output(_MOST_STATUS)
         self._begun: dict[str, bytes] = {}  # folders of scopes, and their paths in the repository
-        self._commands: list[Command] = []
+        self._commands: list[GitCommand] = []
         self._index: Listing | None = None
-        self._ignored: dict[str, Command] = {}
+        self._ignored: dict[str, GitCommand] = {}
         self._known = ""
 
     def add_folder(self, folder: str) -> None:
@@ -69,31 +69,31 @@ class Scan:
             inside = f"{self._place.top.rstrip('/')}/"
             self._begun[folder] = light.fsencode(folder.removeprefix(inside))
 
-    def begin(self) -> Iterator[Command]:
+    def begin(self) -> Iterator[GitCommand]:
         """Yield the commands to run first."""
         # With paths, a commit that does not touch these files is no change.
         branch = () if self._paths else ("--branch",)
         yield self._command(("status", *STATUS, *branch), self._status.take)
         yield self._list()
 
-    def _list(self) -> Command:
+    def _list(self) -> GitCommand:
         self._index = listing = Listing(self._begun)
         more = exact_globs(self._folder, self._paths, self._place.top)
         return self._command(LIST, listing.take_chunk, more)
 
     def _command(
         self, args: tuple[str, ...], take: Callable[[bytes], None], more: Sequence[str] = ()
-    ) -> Command:
-        command = Command(self._folder, (*args, *self._globs, *more), take, self._place.root)
+    ) -> GitCommand:
+        command = GitCommand(self._folder, (*args, *self._globs, *more), take, self._place.root)
         self._commands.append(command)
         return command
 
-    def ignore_checks(self) -> Iterator[Command]:
+    def ignore_checks(self) -> Iterator[GitCommand]:
         """Yield the commands that check whether git ignores folders without tracked files."""
         for folder in self._index.unseen if self._index is not None else ():
             ask = ("check-ignore", "--quiet", "--", light.join(folder, ANY))
             root = self._place.root
-            self._ignored[folder] = Command(root, ask, self._status.take, root)
+            self._ignored[folder] = GitCommand(root, ask, self._status.take, root)
             yield self._ignored[folder]
 
     def refuse_ignored(self, folder: str) -> None:
@@ -127,9 +127,9 @@ class Scan:
         for part in (self._place.said, entries, index.digest()):
             seen.update(b"%d " % len(part) + part)
         if changed or index.hidden or others:
-            from notyet.git.content import Reading
+            from notyet.git.content import FileReader
 
-            reading = Reading(read(), light.fsencode(self._place.top))
+            reading = FileReader(read(), light.fsencode(self._place.top))
             hidden = dict.fromkeys(reading.present(index.hidden))
             for path in dict.fromkeys((*changed, *hidden, *others)):
                 content = reading.content(path, is_listed=path not in hidden)
@@ -140,7 +140,7 @@ class Scan:
         return [*nested_repositories(self._folder, self._paths, self._place.top)]
 
 
-def _why(command: Command) -> str:
+def _why(command: GitCommand) -> str:
     """Return why a command failed."""
     return command.reason if command.code is None else REFUSED
 
@@ -205,9 +205,9 @@ class Fingerprinting:
         self._folders: dict[Scope, str] = {}  # real paths
         self._looks: dict[Scope, Scan] = {}
         self._chosen: dict[Scope, Scan] = {}
-        self._unclear: list[Settings] = []
+        self._unclear: list[RepositorySettings] = []
         self._contents: Contents | None = None
-        self._runs: list[Runs] = []  # one, until `finish` or `leave` takes it
+        self._runs: list[GitRuns] = []  # one, until `finish` or `leave` takes it
         try:
             self._begin()
         except (Unknown, OSError, ValueError) as error:
@@ -245,8 +245,8 @@ class Fingerprinting:
         self._failed = dict.fromkeys(self._scopes, reason_of(error)) | self._failed
 
     def _begin(self) -> None:
-        places: dict[str, Place] = {}
-        where: dict[Scope, Place] = {}
+        places: dict[str, Repository] = {}
+        where: dict[Scope, Repository] = {}
         for scope in self._scopes:
             try:
                 folder = real_folder(scope.folder)
@@ -256,7 +256,7 @@ class Fingerprinting:
                 self._failed[scope] = reason_of(error)
         if not places:
             return
-        runs = Runs(places, self._ends)
+        runs = GitRuns(places, self._ends)
         self._runs.append(runs)
         unclear = [place for place in places.values() if not place.is_clear]
         if unclear:
@@ -271,19 +271,19 @@ class Fingerprinting:
             look.add_folder(self._folders[scope])
         runs.start([command for look in self._looks.values() for command in look.begin()])
 
-    def _read_settings(self, places: list[Place], runs: Runs) -> None:
+    def _read_settings(self, places: list[Repository], runs: GitRuns) -> None:
         """Have git read settings: first those that may name a command, the others meanwhile."""
-        from notyet.git.place import Settings
+        from notyet.git.repository import RepositorySettings
 
-        first = [Settings(place) for place in places if not place.is_plain]
+        first = [RepositorySettings(place) for place in places if not place.is_plain]
         if first:
             run([command for settings in first for command in settings.commands], self._ends)
         for settings in first:
             settings.apply()
-        self._unclear = [Settings(place) for place in places if place.is_plain]
+        self._unclear = [RepositorySettings(place) for place in places if place.is_plain]
         runs.start([command for settings in self._unclear for command in settings.commands])
 
-    def _finish(self, runs: Runs) -> None:
+    def _finish(self, runs: GitRuns) -> None:
         runs.finish()
         for settings in self._unclear:
             settings.apply()
@@ -310,16 +310,16 @@ class Fingerprinting:
         return self._contents
 
 
-def _place_of(folder: str, places: dict[str, Place]) -> Place:
+def _place_of(folder: str, places: dict[str, Repository]) -> Repository:
     root = top_of(folder)
     if not root:
         raise Unknown(OUTSIDE)
     refuse_hidden_repository(folder)
     if root not in places:
-        places[root] = Place(root)
+        places[root] = Repository(root)
     return places[root]
 
 
-def _normalized(scope: Scope, folder: str, place: Place) -> Scope:
+def _normalized(scope: Scope, folder: str, place: Repository) -> Scope:
     """Return a scope that is equal for all scopes with the same files."""
     return normalized(Scope(folder if scope.paths else place.root, scope.paths))
