@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hook_runs import HOSTS, ask, new_project, payload, trust
-from notyet.cli.about_event import about, read
-from notyet.cli.check_run import VERDICTS, Answer, rehearse
+from notyet.cli.made_up_stop import about, read
+from notyet.cli.rehearsal import VERDICTS, AnswerOption, rehearse
 from notyet.core.event import StopEvent
 from notyet.errors import NotyetError
 
@@ -52,7 +52,7 @@ def test_any_bytes_are_a_stop_or_an_error_that_names_the_file(tmp_path, content)
 def test_any_text_is_an_answer_or_an_error_with_words(text):
     said = ""
     try:
-        answer = Answer.parse(text)
+        answer = AnswerOption.parse(text)
     except ValueError as error:
         said = str(error)
     if said:

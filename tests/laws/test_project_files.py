@@ -6,7 +6,7 @@ import tempfile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from notyet.cli.init_file import Trial, file_text
+from notyet.cli.init import Trial, file_text
 from notyet.config.native import read_native
 from notyet.project import detect
 

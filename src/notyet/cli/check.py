@@ -7,20 +7,24 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from notyet.cli.about_event import about, add_event_options
-from notyet.cli.check_run import Answer, Rehearsal, rehearse
-from notyet.cli.check_show import Show, json_of, result
-from notyet.cli.ending import ended_in_order
+from notyet.cli.made_up_stop import about, add_event_options
+from notyet.cli.rehearsal import AnswerOption, Rehearsal, rehearse
+from notyet.cli.signals import ended_in_order
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import Progress
+from notyet.cli.terminal import Progress, Style, one_line, table
 from notyet.config.document import did_you_mean
-from notyet.core.text import listed, visible
-from notyet.core.verdict import Allow
+from notyet.core.remote import remote_from
+from notyet.core.text import clean, listed, visible
+from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.errors import NotyetError
+from notyet.hook.process import written
 from notyet.run.sweep import sweep
 
 if TYPE_CHECKING:
-    from notyet.core.verdict import Report
+    from typing import Any, TextIO
+
+    from notyet.core.gate import Gate, Source
+    from notyet.core.verdict import Answer, Decision, Report
 
 SUMMARY = "run the gates now, as a stop would"
 EXAMPLES = (
@@ -53,9 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_event_options(parser)
 
 
-def _answer(text: str) -> Answer:
+def _answer(text: str) -> AnswerOption:
     try:
-        return Answer.parse(text)
+        return AnswerOption.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -128,3 +132,253 @@ def _unknown(done: Rehearsal) -> str:
     said = f"no gate is called {done.unknown[0]!r}; {hint}"
     # It may be in a file, or in a part of one, that is not in force.
     return " | ".join([said, *done.setup.warnings, *done.setup.distrust])
+
+
+_RESULTS = {
+    "allowed": ("passed", "green"),
+    "blocked": ("failed", "red"),
+    "halted": ("halted", "red"),
+    "problem": ("broken", "yellow"),
+    "not_asked": ("not run", "dim"),
+}
+_UNCHANGED = {
+    "passed": "it passed on these files before",
+    "unchanged": "no file changed since this agent began",
+}
+_WHY_NOT_RUN = {
+    "background": "other work of this session goes on, and wakes the agent again",
+    "untrusted": "these gates are not trusted yet; look at them with: notyet trust",
+    "config": "there is no file that can be read",
+    "no-session": "the event has no session_id",
+}
+_MAX_NOTE = 400  # columns
+
+
+def json_of(done: Rehearsal, host: str | None) -> dict[str, Any]:
+    """Return a check as plain types; for a host, with the exact reply."""
+    decision, event, setup = done.decision, done.event, done.setup
+    verdict = decision.verdict
+    at_a_stop = done.stop_decision or decision
+    gates = {gate.name: gate for gate in setup.gates}
+    reason = verdict.reason if isinstance(verdict, Halt) else None
+    said: dict[str, Any] = {
+        **_verdict(decision),
+        "held": not isinstance(verdict, Allow),
+        "prompt": verdict.prompt if isinstance(verdict, Block) else None,
+        "reason": verdict.because if isinstance(verdict, Block) else reason,
+        "host": event.host,
+        "event": "subagent_stop" if event.scope == "subagent" else "stop",
+        "folder": event.cwd,
+        "workspace": event.workspace,
+        "stop": _verdict(at_a_stop),
+        "reports": [_report(report, gates[report.gate], done) for report in decision.reports],
+        "unasked": [_place(gate) | {"why": why} for gate, why in done.not_applying],
+        "untrusted": [{"file": f.path, "run": f.command} for f in setup.untrusted],
+        "notes": list(done.notes),
+    }
+    if host:
+        said["reply"] = {
+            "host": host,
+            "stdout": written(done.reply.stdout).decode(),
+            "stderr": written(done.reply.stderr).decode(),
+            "code": done.reply.code,
+        }
+    return said
+
+
+def _verdict(decision: Decision) -> dict[str, Any]:
+    verdict = type(decision.verdict).__name__.lower()
+    return {"verdict": verdict, "outcome": decision.outcome, "why": decision.why}
+
+
+def _place(gate: Gate) -> dict[str, Any]:
+    file, line = (gate.source.file, gate.source.line) if gate.source is not None else ("", 0)
+    return {"gate": gate.name, "file": file, "line": line}
+
+
+def _report(report: Report, gate: Gate, done: Rehearsal) -> dict[str, Any]:
+    return _place(gate) | {
+        "status": report.status,
+        "words": _words(report.answer),
+        "exit": report.exit,
+        "seconds": round(report.seconds, 3),
+        "output": report.output,
+        "observed": report.observed,
+        "warning": report.warning,
+        "definition": report.definition,
+        "workspace": report.workspace,
+        "answered": report.gate in done.answered and report.answer is not None,
+        "spared": done.skipped_unchanged.get(report.gate, ""),
+    }
+
+
+def _words(answer: Answer | None) -> str:
+    if isinstance(answer, Block):
+        return answer.because
+    if isinstance(answer, Halt):
+        return answer.reason
+    return str(answer) if isinstance(answer, Problem) else ""
+
+
+class Show:
+    """Prints what came of a check."""
+
+    def __init__(self, stream: TextIO, cwd: str) -> None:
+        self._style = Style(stream)
+        self._stream = stream
+        self._cwd = os.path.realpath(cwd)
+
+    def all(self, done: Rehearsal, host: str | None) -> None:
+        """Print everything; for a host, also the reply that it would get."""
+        self._table(done)
+        unchanged = done.skipped_unchanged.items()
+        rows = [(name, _UNCHANGED.get(why, why)) for name, why in unchanged]
+        self._list("a stop would skip now:", rows)
+        apart = [(_named(gate, self._cwd), why) for gate, why in done.not_applying]
+        self._list("not for this stop:", apart)
+        self._notes(done)
+        self._verdict(done)
+        if host:
+            self._reply(done, host)
+
+    def _line(self, text: str = "", *colours: str) -> None:
+        print(self._style.paint(text, *colours), file=self._stream)
+
+    def _table(self, done: Rehearsal) -> None:
+        gates = {gate.name: gate for gate in done.setup.gates}
+        rows = []
+        for report in done.decision.reports:
+            has_run = report.answer is not None and report.gate not in done.answered
+            took = f"{report.seconds:.1f} s" if has_run else ""
+            where = _where(gates[report.gate].source, self._cwd)
+            rows.append((report.gate, result(report), took, _how(report, done), where))
+        if rows:
+            head = ("gate", "result", "time", "how", "where")
+            for line in table(head, rows, self._style, right=("time",)):
+                self._line(line)
+            self._line()
+
+    def _list(self, title: str, rows: list[tuple[str, str]]) -> None:
+        if rows:
+            self._line(title, "bold")
+            for line in table(("", ""), rows, self._style)[1:]:
+                self._line(f"  {line}")
+            self._line()
+
+    def _notes(self, done: Rehearsal) -> None:
+        said = summary(done, done.decision)[0]
+        notes = [note for note in done.notes if note not in said]
+        for note in notes:
+            self._line(f"{self._style.paint('!', 'yellow')} {one_line(visible(note), _MAX_NOTE)}")
+        if notes:
+            self._line()
+
+    def _verdict(self, done: Rehearsal) -> None:
+        verdict = done.decision.verdict
+        words, colour = summary(done, done.decision)
+        at_a_stop = _at_a_stop(done)
+        if at_a_stop:
+            words = f"run now, {words}"
+        self._line(one_line(words, _MAX_NOTE), colour)
+        if at_a_stop:
+            self._line(one_line(at_a_stop, _MAX_NOTE), "yellow")
+        told = " at a stop that runs all gates" if at_a_stop else ""
+        text = ""
+        if isinstance(verdict, Block):
+            self._line(f"The agent would read{told}:")
+            text = verdict.prompt
+        elif isinstance(verdict, Halt) and verdict.reason.strip():
+            self._line(f"Its user would read{told}:")
+            text = verdict.reason
+        for line in ["", *clean(text).splitlines()] if text else ():
+            self._line(f"  {line}".rstrip())
+
+    def _reply(self, done: Rehearsal, host: str) -> None:
+        """Print the bytes that a host would get, each stream under its name."""
+        reply = done.reply
+        self._line()
+        self._line(f"{host} would get, from `notyet hook`:", "bold")
+        for name, text in (("stdout", reply.stdout), ("stderr", reply.stderr)):
+            label = self._style.paint(f"{name}:", "cyan")
+            if not text:
+                self._line(f"{label} {self._style.paint('(nothing)', 'dim')}")
+                continue
+            self._line(label)
+            self._line(clean(text).removesuffix("\n"))
+        self._line(f"{self._style.paint('exit code:', 'cyan')} {reply.code}")
+
+
+def result(report: Report) -> tuple[str, str]:
+    """Return the result of a gate in a word or two, and its colour."""
+    if report.observed and isinstance(report.answer, Block | Halt):
+        return "would fail", "cyan"
+    if report.failed_lightly:
+        return "failed, does not block", "yellow"
+    return _RESULTS.get(report.status, (report.status, "dim"))
+
+
+def _how(report: Report, done: Rehearsal) -> str:
+    """Return what explains a result: the exit, the problem, or why the gate did not run."""
+    if report.answer is None:
+        return "a gate before it blocks" if done.decision.outcome != "skipped" else ""
+    if report.gate in done.answered:
+        return "--answer"
+    if isinstance(report.answer, Problem):
+        return report.answer.kind.replace("_", " ")
+    said = report.exit if report.exit != "exit 0" else ""
+    if report.workspace:
+        return f"{said} on {remote_from(report.workspace).destination}".strip()
+    return said
+
+
+def _where(source: Source | None, cwd: str) -> str:
+    """Return the file and line of a gate, relative to a folder."""
+    if source is None:
+        return ""
+    file = visible(source.file.removeprefix(cwd.rstrip("/") + "/"))
+    return f"{file}:{source.line}" if source.line else file
+
+
+def _named(gate: Gate, cwd: str) -> str:
+    where = _where(gate.source, cwd)
+    return f"{gate.name} ({where})" if where else gate.name
+
+
+def summary(done: Rehearsal, decision: Decision) -> tuple[str, str]:
+    """Return in one sentence what a decision means for the agent, and its colour."""
+    if decision.outcome == "passed":
+        return "passed: the agent may stop", "green"
+    if decision.outcome == "blocked":
+        return f"blocked: the agent would be sent back by {decision.why}", "red"
+    if decision.outcome == "halted":
+        names = listed([r.gate for r in decision.reports if isinstance(r.answer, Halt)])
+        return f"halted: the agent's turn would be ended by {names}", "red"
+    if decision.outcome == "failed_open":
+        return f"NOT CHECKED: {decision.why}", "yellow"
+    if decision.outcome == "observed":
+        return f"passed: {decision.why}, but only observes", "green"
+    if decision.outcome != "skipped":
+        return f"NOT PASSED: {decision.why}", "yellow"
+    return _skipped(done, decision), "yellow"
+
+
+def _at_a_stop(done: Rehearsal) -> str:
+    """Return what a stop would do now, if it differs because it skips unchanged gates (N1)."""
+    decision = done.stop_decision or done.decision
+    if decision.verdict == done.decision.verdict:
+        return ""
+    unchanged = f"a stop now would skip {listed([*done.skipped_unchanged])}"
+    if isinstance(decision.verdict, Allow):
+        return f"{unchanged}: the agent may stop"
+    return f"{unchanged}: {summary(done, decision)[0]}"
+
+
+def _skipped(done: Rehearsal, decision: Decision) -> str:
+    why, warnings = decision.why, listed(decision.warnings)
+    if why == "ledger":
+        return f"NOT CHECKED: a stop would be allowed: {warnings}"
+    if why != "no-gate":
+        return f"nothing was run: {_WHY_NOT_RUN.get(why) or warnings or why}"
+    if done.setup.gates or done.not_applying:
+        return "nothing was run: no gate is for this stop"
+    return "nothing was run: there are no gates here; to write some, run: notyet init"

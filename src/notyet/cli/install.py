@@ -7,9 +7,9 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from notyet.cli.person import refuse, why_refused, write_down
+from notyet.cli.person import agreed, refuse, why_refused, write_down
 from notyet.cli.terminal import Style
-from notyet.cli.trusting import Show, agreed, files_to_trust, offer
+from notyet.cli.trust import Show, files_to_trust, offer
 from notyet.config.files import NAME, native_files
 from notyet.config.find import state_folder
 from notyet.config.scalars import Seconds

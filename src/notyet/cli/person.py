@@ -28,6 +28,20 @@ def refuse(command: str, why: str) -> int:
     return 1
 
 
+def agreed(question: str, command: str, purpose: str) -> bool:
+    """Ask a person, if there is a terminal."""
+    if not sys.stdin.isatty():
+        sys.stdout.flush()
+        print(f"notyet {command}: not a terminal; add --yes {purpose}", file=sys.stderr)
+        return False
+    try:
+        # Not on stdout, which may lead into a pager.
+        print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+        return input().strip().lower() in {"y", "yes"}
+    except EOFError:
+        return False
+
+
 def write_down(what: str, place: str, detail: str) -> None:
     """Record what a person did in the ledger, if there is a usable one."""
     ledger = Ledger(mends=False)

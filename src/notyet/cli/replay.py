@@ -8,11 +8,11 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from notyet.cli.ending import ended_in_order
 from notyet.cli.log import project_of
-from notyet.cli.moments import since_option, when
+from notyet.cli.signals import ended_in_order
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import OUTCOME_COLOURS, Style, table, waiting
+from notyet.cli.times import since_option, when
 from notyet.config.compile import compile_text
 from notyet.config.files import NATIVE, known_as
 from notyet.config.find import state_folder

@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from notyet import __version__
-from notyet.cli.about_event import add_event_options
-from notyet.cli.ending import ended_in_order
-from notyet.cli.moments import age, when
+from notyet.cli.made_up_stop import add_event_options
+from notyet.cli.signals import ended_in_order
 from notyet.cli.status_why import explain
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, outcome_cell, table, waiting, width
+from notyet.cli.times import age, when
 from notyet.config.files import root_of
 from notyet.config.load import NO_LOOK, load
 from notyet.core.remote import remote_from

@@ -8,10 +8,10 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from notyet.cli.about_event import about, read
-from notyet.cli.moments import age
+from notyet.cli.made_up_stop import about, read
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, table, waiting, width
+from notyet.cli.times import age
 from notyet.config.load import NO_LOOK
 from notyet.core.plan import select
 from notyet.core.text import visible
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from notyet.cli.about_event import About
+    from notyet.cli.made_up_stop import About
     from notyet.config.settings import Setup
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.limits import History

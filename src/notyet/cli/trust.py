@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import os
+import sys
+from difflib import unified_diff
+from shlex import quote
 from typing import TYPE_CHECKING
 
-from notyet.cli.person import refuse, why_refused, write_down
-from notyet.cli.terminal import waiting
-from notyet.cli.trusting import Show, files_there, files_to_trust, folder_there, offer, records
-from notyet.config.files import NAME, above, known_as
+from notyet.cli.person import agreed, refuse, why_refused, write_down
+from notyet.cli.terminal import Style, waiting
+from notyet.config.files import (
+    NAME,
+    NATIVE,
+    ConfigFile,
+    above,
+    is_config_name,
+    known_as,
+    native_files,
+    project_native,
+    real_folder,
+)
 from notyet.config.find import has_record, state_folder
-from notyet.config.host_files import looked_for
-from notyet.config.load import PATIENCE
+from notyet.config.host_files import Project, folders_of, host_files, looked_for, project_files
+from notyet.config.load import NO_LOOK, PATIENCE, load
 from notyet.config.records import read_record, remove_record
 from notyet.config.remote import RemoteTree
 from notyet.config.scalars import meant_workspace
-from notyet.core.remote import is_remote
+from notyet.config.trust import candidate, grant, hosts_read
+from notyet.core.gate import Command
+from notyet.core.remote import is_remote, remote_from
 from notyet.core.text import visible
-from notyet.hosts.files import ABOVE, READABLE
+from notyet.hosts.files import ABOVE, EXECUTABLE, READABLE, format_of
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Literal
 
-    from notyet.cli.trusting import Consent
-    from notyet.config.files import ConfigFile
+    from notyet.config.trust import Candidate
+
+    Consent = Literal["given", "asked", "refused"]  # "refused": only show the file
 
 SUMMARY = "review the gates of this project and put them into force"
 EXAMPLES = (
@@ -169,3 +185,217 @@ def _was_trusted(state: str, path: str) -> bool:
     """Return True if a person trusted a file; the user's own file has a record without a time."""
     known = read_record(state, path)
     return has_record(state, path) if known is None else known.at > 0
+
+
+class Show:
+    """Prints for a person; control characters are escaped."""
+
+    def __init__(self, command: str = "trust") -> None:
+        self.command = command
+        self._paint = Style(sys.stdout).paint
+
+    def problem(self, path: str, why: str) -> None:
+        """Print what is wrong with a file, to stderr."""
+        sys.stdout.flush()
+        print(f"notyet {self.command}: {visible(path)}: {why}", file=sys.stderr)
+
+    def done(self, words: str) -> None:
+        """Print what was done."""
+        print(self._paint(words, "green"))
+
+    def file(self, found: Candidate) -> None:
+        """Print one file: its state, its text or what changed in it, mistakes, and commands."""
+        state = "not trusted"
+        if found.is_trusted:
+            state = "trusted"
+        elif found.before is not None:
+            state = "changed since it was trusted"
+        print(f"{self._paint(visible(found.file.path), 'bold')}  ({state})")
+        if found.before is None:
+            self._lines(found.text)
+        elif not found.is_trusted:
+            self._difference(found.before.content, found.text)
+        for mistake in found.settings.mistakes:
+            print(f"  {self._paint(visible(str(mistake)), 'red')}")
+        for warning in found.settings.warnings:
+            print(f"  {self._paint(visible(str(warning)), 'yellow')}")
+        self._commands(found)
+
+    def _lines(self, text: str) -> None:
+        """Print all of a new text: any line can matter, a limit of 0 undoes every gate."""
+        lines = text.removesuffix("\n").split("\n")
+        width = len(str(len(lines)))
+        for number, line in enumerate(lines, 1):
+            print(f"  {self._paint(f'{number:>{width}} |', 'dim')} {visible(line)}".rstrip())
+
+    def _difference(self, before: str, now: str) -> None:
+        # Split at line feeds only: other separators would show as equal what is not.
+        old, new = before.split("\n"), now.split("\n")
+        for line in unified_diff(old, new, "trusted", "now", lineterm="", n=1):
+            colour = {"+": "green", "-": "red"}.get(line[:1], "dim")
+            print(f"  {self._paint(visible(line), colour)}")
+
+    def _commands(self, found: Candidate) -> None:
+        entries = [(gate.name, gate.check) for gate in found.settings.gates]
+        entries += [(starter.name, starter.check) for starter in found.settings.starters]
+        entries += [(f"observer {o.name}", o.check) for o in found.settings.observers]
+        # By machine, because a command means something else on another one.
+        places = dict.fromkeys(_place(check) for _, check in entries)
+        width = max((len(visible(name)) for name, _ in entries), default=0)
+        for place in sorted(places):
+            here = "would run here:" if len(places) > 1 else "would run:"
+            there = f"would run in {visible(place)}:"
+            print(self._paint(there if place else here, "dim"))
+            for name, check in entries:
+                if _place(check) == place:
+                    self._command(f"{visible(name):<{width}}", _commands(check, found))
+
+    def _command(self, name: str, lines: list[str]) -> None:
+        for number, line in enumerate(lines):
+            label = " " * len(name) if number else name
+            print(f"  {label}  {self._paint(line, 'dim')}")
+
+
+def _place(check: object) -> str:
+    """Return the workspace that a command would run in; empty for this machine."""
+    assert isinstance(check, Command)
+    return check.workspace if is_remote(check.workspace) else ""
+
+
+def _commands(check: object, found: Candidate) -> list[str]:
+    """Return everything that would run, line by line."""
+    assert isinstance(check, Command)
+    options = check.options
+    if format_of(found.file.kind) == EXECUTABLE:
+        return ["the file itself"]
+    text = str(options.get("python") or check.line)
+    before = [f"{name}={value}" for name, value in check.env]
+    if options.get("interpreter"):
+        before.append(f"interpreter: {options['interpreter']}")
+    return [visible(line) for line in (*before, *text.split("\n"))]
+
+
+def files_to_trust(path: str, hosts: Sequence[str], environ: Mapping[str, str]) -> list[ConfigFile]:
+    """Return the files of projects that need trust; the user's own ones do not."""
+    path = os.path.realpath(path) if os.path.isdir(path) else known_as(path)
+    if not os.path.isdir(path) and os.path.basename(path) != NAME:
+        return _named(path, environ)
+    is_trusted = records(environ)
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    native = native_files(folder, environ, is_trusted)
+    named = [host for file in native for host in hosts_read(file, environ)]
+    found = [file for file in native if not file.own][:1]  # the nearest
+    for host in dict.fromkeys([*hosts, *named]):
+        for place in dict.fromkeys([folder, *folders_of(folder, host, is_trusted)]):
+            files = host_files(host, place, environ, is_trusted)
+            found += [file for file in files if not file.own and file not in found]
+    return found
+
+
+def records(environ: Mapping[str, str]) -> Callable[[str], bool]:
+    """Return a function that is True for files with a record of trust."""
+    state = state_folder(environ)
+    return lambda file: has_record(state, file)
+
+
+def folder_there(url: str) -> tuple[str, str]:
+    """Return the folder of an address in a workspace, and the file it names, if any."""
+    place = remote_from(url)
+    if not is_config_name(place.path):
+        return place.url, ""
+    kind = NATIVE if os.path.basename(place.path) == NAME else ""
+    return ConfigFile(path=place.url, kind=kind).project, place.url
+
+
+def files_there(
+    tree: RemoteTree, named: str, hosts: Sequence[str], environ: Mapping[str, str]
+) -> list[ConfigFile]:
+    """Return the files of a workspace that need trust, or only the one that was named."""
+    is_trusted = records(environ)
+    wanted = list(READABLE) if named else list(hosts)
+    found = project_native(tree.workspace, is_trusted, tree)[:1]
+    wanted += [host for file in found for host in hosts_read(file, environ)]
+    tree.look_for(wanted)
+    here = real_folder(".")
+    for host in dict.fromkeys(wanted):
+        places = [tree.workspace, *folders_of(tree.workspace, host, is_trusted, tree)]
+        for folder in dict.fromkeys(places):
+            project = Project(folder=folder, tree=tree, here=here)
+            files = project_files(host, project, environ, is_trusted)
+            # The user's own files are on this machine.
+            found += [file for file in files if is_remote(file.path) and file not in found]
+    return [file for file in found if named in {"", file.path}]
+
+
+def same_here(file: ConfigFile, text: str, environ: Mapping[str, str]) -> str:
+    """Return the file here that names this one's workspace and has its text; empty for none."""
+    if file.kind != NATIVE or not is_remote(file.path):
+        return ""
+    setup = load(os.getcwd(), NATIVE, environ, patience=NO_LOOK)
+    if not setup.named_by or file.project not in above(setup.workspace):
+        return ""
+    known = read_record(state_folder(environ), setup.named_by)
+    return setup.named_by if known is not None and known.content == text else ""
+
+
+def _named(path: str, environ: Mapping[str, str]) -> list[ConfigFile]:
+    """Return the one file that was named, of whatever host."""
+    folder = os.path.dirname(path)
+    for place in (folder, os.path.dirname(folder)):
+        for host in READABLE:
+            for file in host_files(host, place, environ):
+                if file.path == path:
+                    return [file]
+    return [ConfigFile(path=path, kind="notyet")] if os.path.exists(path) else []
+
+
+def offer(
+    file: ConfigFile,
+    consent: Consent,
+    environ: Mapping[str, str],
+    show: Show,
+    declined: str = "nothing was changed",
+) -> bool:
+    """Show one file, and trust it if a person agrees; return True if it is trusted.
+
+    `declined` is printed if the person does not agree.
+    """
+    try:
+        found = candidate(file, environ)
+    except OSError as error:
+        show.problem(file.path, str(error.strerror or error))
+        return False
+    same = same_here(file, found.text, environ)
+    if same:
+        print(f"{visible(file.path)} is the same as {visible(same)} here; it needs no trust")
+        return True
+    show.file(found)
+    if consent == "refused" or (found.is_trusted and not found.is_outdated):
+        return found.is_trusted
+    if found.settings.mistakes:
+        show.problem(file.path, "fix these mistakes, then trust it")
+        return False
+    is_agreed = consent == "given" or found.is_trusted  # the text is the one that was trusted
+    if not is_agreed and not agreed(
+        "Trust this file, and run these commands?", show.command, "to trust this"
+    ):
+        print(declined)
+        return False
+    try:
+        grant(found, environ)
+    except OSError as error:
+        show.problem(file.path, f"cannot store this: {error.strerror or error}")
+        return False
+    count = len(found.settings.gates)
+    write_down("trust", file.path, f"{count} gates")
+    gates = f"{count} gate{'' if count == 1 else 's'} of this file"
+    whose = "" if file.kind == NATIVE else ", for hosts that read it"
+    if is_remote(file.path):
+        whose += f", for agents whose workspace is {visible(file.project)} or below"
+    done = "brought up to date" if found.is_trusted else "trusted"
+    show.done(f"{done}: {gates} in force now{whose}" if count else f"{done}: it has no gates")
+    there = found.settings.workspace
+    if is_remote(there):
+        see = f"notyet trust {visible(quote(there))}"
+        print(f"files of its workspace that differ are trusted separately; see: {see}")
+    return True

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from notyet.agents import open_session, reopen
-from notyet.cli.supervising import resume_command
+from notyet.cli.recovery import resume_command
 from notyet.errors import Refused
 
 SECRETS = [

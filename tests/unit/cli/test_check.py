@@ -358,9 +358,9 @@ def test_an_answer_of_an_observing_gate_holds_nobody(check, tmp_path):
 
 
 def test_a_name_may_hold_the_sign_that_ends_it():
-    from notyet.cli.check_run import Answer
+    from notyet.cli.rehearsal import AnswerOption
 
-    assert Answer.parse("a=b=block:x=allow") == Answer("a=b", "block", "x=allow")
+    assert AnswerOption.parse("a=b=block:x=allow") == AnswerOption("a=b", "block", "x=allow")
 
 
 # For programs.

@@ -14,7 +14,7 @@ from commands import until
 from hook_runs import ask as ask_hook
 from hook_runs import payload, query, stops
 from installs import converse, environment, start
-from notyet.cli.init_file import Trial, file_text, judged
+from notyet.cli.init import Trial, file_text, judged
 from notyet.cli.main import main
 from notyet.config.schema import examine
 from notyet.core.verdict import Problem, Report

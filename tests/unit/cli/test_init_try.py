@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from notyet.cli.init_file import Trial, judged
+from notyet.cli.init import Trial, judged
 from notyet.cli.main import main
 from notyet.core.verdict import Allow, Block, Report
 from notyet.project.folder import Proposal

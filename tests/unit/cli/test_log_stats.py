@@ -5,7 +5,7 @@ import json
 import pytest
 
 from notyet import Allow, Block, Decision, Engine, Halt, Ledger, Limits, Report
-from notyet.cli.log_stats import verdict
+from notyet.cli.log.stats import verdict
 from notyet.cli.main import main
 from notyet.ledger.stats import GateStats
 from support import gate, stop

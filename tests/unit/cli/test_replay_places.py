@@ -8,7 +8,7 @@ import pytest
 
 from hook_runs import clean_environ, ledger_path, new_project, payload, run_hook, trust
 from notyet.cli.main import main
-from notyet.cli.supervising import PROGRAM
+from notyet.cli.recovery import PROGRAM
 from notyet.replay import SUPERVISOR
 from with_runs import GATED, LEARNS, project, run_with
 from workspaces import trust_there, unreachable, write_there

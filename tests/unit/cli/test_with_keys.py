@@ -15,10 +15,11 @@ from notyet import Engine, Ledger
 from notyet.agents import reopen
 from notyet.agents.script import script_from
 from notyet.agents.scripted import ScriptedSession
-from notyet.cli import with_keys, with_run
 from notyet.cli.main import main
-from notyet.cli.supervising import PROGRAM, resume_command
-from notyet.cli.with_keys import Keyboard, Presses
+from notyet.cli.recovery import PROGRAM, resume_command
+from notyet.cli.with_agent import keys as with_keys
+from notyet.cli.with_agent import run as with_run
+from notyet.cli.with_agent.keys import Keyboard, Presses
 from notyet.supervise import Supervisor
 from with_runs import HANGS, LEARNS, STUBBORN, agent_pid, project
 

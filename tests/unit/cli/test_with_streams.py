@@ -11,9 +11,9 @@ import pytest
 
 from commands import running, until
 from hook_runs import clean_environ
-from notyet.cli import lines as writer
-from notyet.cli.lines import Writer
+from notyet.cli import terminal as writer
 from notyet.cli.main import main
+from notyet.cli.terminal import Writer
 from with_runs import (
     ANSWERS,
     LEARNS,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from notyet.cli.lines import QuietLines
-from notyet.cli.terminal import one_line
+from notyet.cli.terminal import QuietLines, one_line
 from notyet.core.note import note
 from notyet.core.text import bounded, clean, visible
 from notyet.core.verdict import Block

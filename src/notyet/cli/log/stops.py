@@ -6,9 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from notyet.cli.moments import age, exactly, when
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import OUTCOME_COLOURS, Style, one_line, outcome_cell, table
+from notyet.cli.times import age, exactly, when
 from notyet.core.record import plain
 from notyet.core.text import bounded, clean, visible
 from notyet.core.verdict import Allow, Block, Halt, Problem

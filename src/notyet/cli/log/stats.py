@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from notyet.cli.moments import age, exactly
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, one_line, table
+from notyet.cli.times import age, exactly
 from notyet.core.record import as_dict
 from notyet.ledger.stats import stats
 

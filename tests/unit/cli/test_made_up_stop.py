@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet.cli.about_event import about, add_event_options, read
+from notyet.cli.made_up_stop import about, add_event_options, read
 from notyet.errors import NotyetError
 from notyet.hosts import HOSTS, host_named
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from notyet.cli.moments import (
+from notyet.cli.times import (
     age,
     exactly,
     since,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from notyet.agents import AGENTS
 from notyet.cli.streams import give_up, json_line
-from notyet.cli.with_run import With
+from notyet.cli.with_agent.run import With
 from notyet.config.document import did_you_mean
 from notyet.config.scalars import Seconds, meant_workspace
 from notyet.config.shape import check

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from notyet.cli.about_event import read
+from notyet.cli.made_up_stop import read
 from notyet.config.inside import inside_agent
 from notyet.config.settings import Setup
 from notyet.core.event import StopEvent
@@ -31,7 +31,7 @@ from notyet.run.sweep import adopt_orphans
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from notyet.cli.about_event import About
+    from notyet.cli.made_up_stop import About
     from notyet.core.event import StartEvent
     from notyet.core.gate import Gate
     from notyet.core.verdict import Decision
@@ -49,7 +49,7 @@ _UNKNOWN = "so it is not known what was spent and what passed, and nothing is re
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerOption:
     """`--answer NAME=VERDICT[:WORDS]`: what a gate is taken to say, without running it."""
 
     gate: str
@@ -57,7 +57,7 @@ class Answer:
     words: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> Answer:
+    def parse(cls, text: str) -> AnswerOption:
         """Parse an option. Raises ValueError that shows how one is written."""
         at = text.find("=")
         while at > 0:  # a name may hold the sign itself
@@ -133,7 +133,7 @@ def rehearse(
     environ: Mapping[str, str],
     *,
     names: Sequence[str] = (),
-    answers: Sequence[Answer] = (),
+    answers: Sequence[AnswerOption] = (),
     timeout: str = "",
     progress: Progress | None = None,
 ) -> Rehearsal:
@@ -171,7 +171,7 @@ class _Hook(Hook):
         call: Call,
         about: About,
         names: Sequence[str],
-        answers: Sequence[Answer],
+        answers: Sequence[AnswerOption],
         progress: Progress | None,
     ) -> None:
         super().__init__(call, _adopt)
@@ -189,7 +189,7 @@ class _Hook(Hook):
         self._begun = Begun(stop=0)
 
     def stopping(self, event: StopEvent) -> Reply:
-        """Answer a stop, with what the options say in place of what its payload says."""
+        """AnswerOption a stop, with what the options say in place of what its payload says."""
         self.event = self.about.changed(event)
         return super().stopping(self.event)
 

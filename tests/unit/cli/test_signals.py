@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from notyet.cli import ending
-from notyet.cli.ending import ended_in_order
+from notyet.cli import signals
+from notyet.cli.signals import ended_in_order
 
 ENDS = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: SystemExit, signal.SIGHUP: SystemExit}
 
@@ -93,7 +93,7 @@ def test_nothing_is_different_afterwards(handlers):
 
 
 def test_a_signal_that_was_lost_can_be_given_again_later(monkeypatch):
-    monkeypatch.setattr(ending, "_AGAIN", 0.0)
+    monkeypatch.setattr(signals, "_AGAIN", 0.0)
 
     def block():
         with ended_in_order():

@@ -9,11 +9,11 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from notyet.cli.log_show import json_of, show_stop, stop_table
-from notyet.cli.log_stats import show_stats
-from notyet.cli.moments import since_option, until_option
+from notyet.cli.log.stats import show_stats
+from notyet.cli.log.stops import json_of, show_stop, stop_table
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import one_line, waiting
+from notyet.cli.times import since_option, until_option
 from notyet.config.files import NAME, above, root_of
 from notyet.config.load import retention
 from notyet.core.text import bounded, visible

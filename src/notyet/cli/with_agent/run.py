@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from notyet.agents import open_session, reopen
-from notyet.cli.supervising import PROGRAM, recover, resume_command, task_of_session
+from notyet.cli.recovery import PROGRAM, recover, resume_command, task_of_session
 from notyet.cli.terminal import waiting
-from notyet.cli.with_keys import Presses
-from notyet.cli.with_screen import Screen
+from notyet.cli.with_agent.keys import Presses
+from notyet.cli.with_agent.screen import Screen
 from notyet.config.load import Setup, load, retention
 from notyet.config.off import switched_off
 from notyet.core.event import StopEvent, Usage
