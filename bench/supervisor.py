@@ -90,7 +90,7 @@ async def supervising(ledger: Ledger):
 async def cycle(supervisor: Supervisor) -> None:
     """Start, end, gate, steer, end, announce."""
     handle = await supervisor.spawn(Session(), "do it", label="bench")
-    driver = supervisor._context.lives[handle.task_id].driver
+    driver = supervisor._context.live[handle.task_id].loop
     assert driver is not None
     result = await handle.result()
     assert (result.steers, result.outcome) == (1, "passed")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         Undeliverable,
     )
     from notyet.ledger.stops import Ledger
-    from notyet.supervise.life import Handle
+    from notyet.supervise.live_task import Handle
     from notyet.supervise.settings import Progress, SupervisorSettings
     from notyet.supervise.supervisor import Supervisor
 
@@ -108,7 +108,7 @@ _HOMES = {
         "Undeliverable",
     ),
     "notyet.ledger.stops": ("Ledger",),
-    "notyet.supervise.life": ("Handle",),
+    "notyet.supervise.live_task": ("Handle",),
     "notyet.supervise.settings": ("Progress", "SupervisorSettings"),
     "notyet.supervise.supervisor": ("Supervisor",),
 }

@@ -342,7 +342,8 @@ def _decide_and_record(
     stop: Stop, begun: Begun, files: Files | None, aside: Aside | None
 ) -> Line[Decision]:
     try:
-        decision = yield from decide(stop, begun.history, _keep_in(stop, begun), files)
+        keep = keep_in(stop.ledger, begun, stop.warn)
+        decision = yield from decide(stop, begun.history, keep, files)
         if begun.warnings or begun.overridden:
             warnings = (*begun.warnings, *decision.warnings)
             decision = variant(decision, {"overridden": begun.overridden, "warnings": warnings})
@@ -365,17 +366,17 @@ def _decide_and_record(
     return recorded
 
 
-def _keep_in(stop: Stop, begun: Begun) -> Keep:
+def keep_in(ledger: AnyLedger, begun: Begun, warn: Callable[[str], None]) -> Keep:
     """Return what keeps an output that is too long for the agent."""
 
     def keep(report: Report) -> str:
         try:
-            path = stop.ledger.keep_output(begun, report)
+            path = ledger.keep_output(begun, report)
         except LedgerError as error:
-            stop.warn(f"{error} (the whole output of {report.gate} was not kept)")
+            warn(f"{error} (the whole output of {report.gate} was not kept)")
             return ""
-        if not path and not stop.ledger.instant:
-            stop.warn(f"the whole output of {report.gate} could not be kept")
+        if not path and not ledger.instant:
+            warn(f"the whole output of {report.gate} could not be kept")
         return path
 
     return keep

@@ -1,11 +1,11 @@
-"""The parts that a supervisor's modules share; and the ledger behind one thread of its own."""
+"""What the modules of a supervisor share; and the ledger behind one thread of its own."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-from queue import SimpleQueue
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from notyet.core.task import ending_of
@@ -14,27 +14,27 @@ from notyet.ledger.leases import Intents, Leases
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import Runs
 from notyet.ledger.tasks import Tasks
-from notyet.run.functions import run_in_thread
+from notyet.supervise.settings import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
     from typing import TypeVar
 
-    from notyet.core.session import Session, Turn
+    from notyet.core.session import Turn
     from notyet.core.task import Announcement
     from notyet.engine.engine import Engine
     from notyet.ledger.moves import Seen
     from notyet.ledger.stops import Ledger
-    from notyet.supervise.life import Life
-    from notyet.supervise.settings import Progress, SupervisorSettings
+    from notyet.supervise.live_task import LiveTask
+    from notyet.supervise.settings import ProgressKind, SupervisorSettings
 
     T = TypeVar("T")
-    Job = Callable[[], None]
     Deliver = Callable[[Announcement], Awaitable[None]]
 
 NOT_RUNNING = "the supervisor is not running; use it in: async with Supervisor(...)"
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
+_LAST_WAIT = 1.0  # seconds for background work when the supervisor closes
 
 
 class Store:
@@ -49,36 +49,26 @@ class Store:
         self.leases = Leases(ledger.file)
         self._patience = patience
         self._warn = warn
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._is_open = False
+        self._thread: ThreadPoolExecutor | None = None
 
     def open(self) -> None:
         """Start the thread."""
-        if not self._is_open:
-            self._is_open = True
-            run_in_thread(self._work)
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "notyet ledger")
 
     def close(self) -> None:
         """End the thread after the calls that are queued."""
-        if self._is_open:
-            self._is_open = False
-            self._jobs.put(None)
-
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job()
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
+            self._thread = None
 
     async def __call__(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
         """Make a call and return its result; it is made even if the caller is cancelled."""
-        if not self._is_open:
+        if self._thread is None:
             raise Refused(NOT_RUNNING)
-        return await _done(self._jobs.put, lambda: call(*args, **options))
-
-    async def at_last(self, call: Callable[..., T], *args: Any) -> T:
-        """Make a call that must not be lost, also after `close`."""
-        if self._is_open:
-            return await self.insist(call, *args)
-        return await _done(run_in_thread, lambda: call(*args))
+        loop = asyncio.get_running_loop()
+        made = loop.run_in_executor(self._thread, partial(call, *args, **options))
+        return await asyncio.shield(made)
 
     async def insist(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
         """Make a call that must not be lost: retry while the ledger cannot be written."""
@@ -95,37 +85,11 @@ class Store:
             await asyncio.sleep(pause)
             pause = min(_LONGEST_PAUSE, 2 * pause)
 
-
-async def _done(put: Callable[[Job], None], call: Callable[[], T]) -> T:
-    """Give a call to a thread, and wait for its result."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def deliver(result: Any, error: BaseException | None) -> None:
-        if done.done():
-            return
-        if error is None:
-            done.set_result(result)
-        else:
-            done.set_exception(error)
-
-    def job() -> None:
-        result: Any = None
-        failure: BaseException | None = None
-        try:
-            result = call()
-        except Exception as error:  # noqa: BLE001  # raised in the waiting task
-            failure = error
-        try:
-            loop.call_soon_threadsafe(deliver, result, failure)
-        except RuntimeError:  # the loop is closed
-            return
-
-    put(job)
-    return await done
-
-
-_LAST_WAIT = 1.0  # seconds for background work when the supervisor closes
+    async def at_last(self, call: Callable[..., T], *args: Any) -> T:
+        """Make a call that must not be lost, also after `close`."""
+        if self._thread is None:
+            return await asyncio.to_thread(call, *args)
+        return await self.insist(call, *args)
 
 
 class Fenced(Exception):  # noqa: N818  # named after what happened
@@ -141,61 +105,28 @@ class Context:
         store: Store,
         settings: SupervisorSettings,
         on_progress: Callable[[Progress], None] | None,
+        program: str,
     ) -> None:
         self.engine = engine
         self.store = store
         self.settings = settings
         self.warn = engine.warn
+        self.program = program
         self.owner = 0
         self.is_closing = False
-        self.program = ""
-        self.deliver: Deliver | None = None
-        self.lives: dict[str, Life] = {}
+        self.deliver: Deliver | None = None  # takes the results of subagents, if set
+        self.live: dict[str, LiveTask] = {}
         self.at_work: dict[int, str] = {}  # the task of each busy session, by its id()
-        # Answers that came back while the ledger could not be written, with their runs.
-        self.unrecorded: dict[str, tuple[str, Turn]] = {}
+        # Answers that came back while the ledger could not be written, by task and run.
+        self.unrecorded: dict[str, dict[str, Turn]] = {}
         self._on_progress = on_progress
         self._background: set[asyncio.Task[Any]] = set()
 
-    @property
-    def delivers(self) -> bool:
-        """Whether `deliver` takes the results of subagents, and not their handles."""
-        return self.deliver is not None
-
-    def tell(self, progress: Progress) -> None:
+    def report(self, task: str, kind: ProgressKind, generation: int, **details: Any) -> None:
         """Report progress; an error of the callback must not harm the task."""
         if self._on_progress is not None:
+            progress = Progress(task_id=task, kind=kind, generation=generation, **details)
             self.call("on_progress failed", self._on_progress, progress)
-
-    def transcript(self, session: Session | None) -> str | None:
-        """Return the path of a session's transcript, if it has one."""
-        path: object = None if session is None else self._ask(session.transcript)
-        return path if isinstance(path, str) else None
-
-    def session_id(self, task: str) -> str:
-        """Return the id of the session of a task in this process; empty if not known yet."""
-        life = self.lives.get(task)
-        told: object = None if life is None or life.session is None else life.session.id
-        return told if isinstance(told, str) else ""
-
-    def knows(self, session: Session, key: str) -> bool | None:
-        """Return whether a prompt arrived, as the session says; None if it cannot tell."""
-        known: object = self._ask(session.knows, key)
-        return known if isinstance(known, bool) else None
-
-    def ref(self, session: Session) -> tuple[dict[str, object], str] | None:
-        """Return how a session is reopened, and its id; None if that is not JSON."""
-        ref = self._ask(session.ref)
-        try:
-            json.dumps(ref, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            self.warn(f"the ref of a session is no JSON, and is not kept: {error}")
-            return None
-        return (ref, session.id or "") if isinstance(ref, dict) else None
-
-    def _ask(self, call: Callable[..., T], *args: object) -> T | None:
-        name = getattr(call, "__name__", "method")
-        return self.call(f"a session's {name} failed", call, *args)
 
     def call(self, fault: str, call: Callable[..., T], *args: object) -> T | None:
         """Call foreign code; an error becomes a warning that starts with `fault`."""
@@ -214,10 +145,23 @@ class Context:
             raise Fenced
         return seen
 
-    def release(self, life: Life) -> None:
+    async def finish(self, task: str, run: str, turn: Turn) -> bool:
+        """Record that a run has ended; False if it is too late, or superseded."""
+        finish = self.store.runs.finish
+        finished = await self.store.insist(finish, run, turn, ending_of(turn), self.owner)
+        if finished:
+            self.poke(task)
+        return finished
+
+    def poke(self, task: str) -> None:
+        """Make the loop of a task look again, if this process drives it."""
+        if task in self.live:
+            self.live[task].poked.set()
+
+    def release(self, live: LiveTask) -> None:
         """Free a task's session, unless another task has it already."""
-        if self.at_work.get(id(life.session)) == life.task_id:
-            del self.at_work[id(life.session)]
+        if self.at_work.get(id(live.session)) == live.task_id:
+            del self.at_work[id(live.session)]
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Start work that is finished even if its caller is cancelled."""
@@ -229,9 +173,7 @@ class Context:
 
     def do(self, work: Coroutine[Any, Any, Any]) -> None:
         """Start work in the background; its errors become warnings."""
-        task = asyncio.ensure_future(self._guarded(work))
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        self.begin(self._guarded(work))
 
     async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
         try:
@@ -249,15 +191,6 @@ class Context:
                 task.cancel()
             if late:
                 await asyncio.wait(late, timeout=_LAST_WAIT)
-
-    async def finish(self, task_id: str, run_id: str, turn: Turn) -> bool:
-        """Record that a run has ended; False if it is too late, or superseded."""
-        ending = ending_of(turn)
-        finished = await self.store.insist(self.store.runs.finish, run_id, turn, ending, self.owner)
-        life = self.lives.get(task_id)
-        if finished and life is not None:
-            life.poke()
-        return finished
 
 
 def new_key() -> str:

@@ -7,18 +7,15 @@ import random
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from notyet.core.verdict import Block
+from notyet.core.verdict import Allow, Block, Decision
 from notyet.errors import LedgerError, Refused, Undeliverable
-from notyet.supervise.gating import ended_decision, ended_event
-from notyet.supervise.settings import Progress
+from notyet.supervise.events import ended_event
 
 if TYPE_CHECKING:
     from notyet.core.task import Announcement, Result
-    from notyet.core.verdict import Decision
     from notyet.ledger.moves import Seen
     from notyet.supervise.context import Context
-    from notyet.supervise.life import Life
-
+    from notyet.supervise.live_task import LiveTask
 
 _LEAST_PAUSE = 0.001
 
@@ -29,78 +26,81 @@ class Delivery:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
+        self._insist = context.store.insist
+        self._outbox = context.store.outbox
         self._under_way: dict[str, asyncio.Event] = {}  # deliveries; set to retry at once
+        self._looked_at: set[str] = set()  # due results that are not ours to deliver
 
-    async def conclude(self, life: Life) -> None:
+    async def conclude(self, live: LiveTask) -> None:
         """Notify the observers, then hand out the result."""
-        seen = await self._store.insist(self._store.tasks.look, life.task_id)
-        known = await self._store.insist(self._store.outbox.read, life.task_id)
+        context, task = self._context, live.task_id
+        seen = await self._insist(self._store.tasks.look, task)
+        known = await self._insist(self._outbox.read, task)
         if seen is None or known is None:
             return
-        result, is_told = known
-        if not is_told:
-            event = ended_event(seen, result, self._context.transcript(life.session))
-            await self._context.engine.tell(event, _decision(life, result))
-            await self._store.insist(self._store.outbox.told, life.task_id, self._context.owner)
-        self._context.tell(
-            Progress(
-                task_id=life.task_id,
-                kind="ended",
-                generation=result.generation,
-                result=result,
-                decision=life.decision,
-            )
-        )
-        if not life.result.done():
-            life.result.set_result(result)
-        if self.is_ours(seen) and await self.deliver(life.task_id):
-            self.discard(life, seen)
-        self._wake_parent(life)
+        result, is_notified = known
+        if not is_notified:
+            event = ended_event(seen, result, live.transcript())
+            await context.engine.tell(event, _last_decision(live, result))
+            await self._insist(self._outbox.told, task, context.owner)
+        context.report(task, "ended", result.generation, result=result, decision=live.decision)
+        if not live.result.done():
+            live.result.set_result(result)
+        if self.is_ours(seen) and await self.deliver(task):
+            self.discard(live, seen)
+        context.poke(live.parent)
 
-    def discard(self, life: Life, seen: Seen) -> None:
+    def discard(self, live: LiveTask, seen: Seen) -> None:
         """Let a session remove its files, if its task has `cleanup="delete"`."""
-        discard = getattr(life.session, "discard", None)
+        discard = getattr(live.session, "discard", None)
         if seen.task.cleanup == "delete" and discard is not None:
-            self._context.call(f"task {life.task_id} left files behind", discard)
+            self._context.call(f"task {live.task_id} left files behind", discard)
 
     def is_ours(self, seen: Seen) -> bool:
         """Return True if `deliver` gets this result; a main agent's goes to its caller."""
-        return self._context.delivers and seen.task.scope == "subagent"
+        return self._context.deliver is not None and seen.task.scope == "subagent"
+
+    def hurry(self, task_id: str) -> None:
+        """Make the next attempt of a delivery now."""
+        if task_id in self._under_way:
+            self._under_way[task_id].set()
+
+    async def deliver_due(self) -> None:
+        """Deliver results that are due and have no loop of this process."""
+        for task in await self._store(self._outbox.due, self._context.owner):
+            self.hurry(task)  # `retry` may have made it due early
+            if task not in self._context.live and task not in self._looked_at:
+                self._looked_at.add(task)
+                self._context.do(self._deliver_due(task))
+
+    async def _deliver_due(self, task: str) -> None:
+        try:
+            seen = await self._insist(self._store.tasks.look, task)
+        except LedgerError:
+            self._looked_at.discard(task)  # to be tried again
+            raise
+        # A main agent's result waits for its caller.
+        if seen is not None and self.is_ours(seen):
+            self._looked_at.discard(task)
+            await self.deliver(task)
 
     async def deliver(self, task_id: str) -> bool:
         """Deliver a result, with retries until it is acknowledged or suspended."""
         if task_id in self._under_way:
             return False
         self._under_way[task_id] = asyncio.Event()
+        lease, owner = self._outbox.lease, self._context.owner
         try:
-            while announcement := await self._store.insist(
-                self._store.outbox.lease, task_id, self._context.owner
-            ):
-                pause = await self._leased(announcement)
-                if pause is None:
-                    return False
+            while announcement := await self._insist(lease, task_id, owner):
+                pause = await self._attempt(announcement)
                 if not pause:
-                    return True
+                    return pause is not None
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):
                         await self._hurried(task_id)
             return False
         finally:
             del self._under_way[task_id]
-
-    async def _leased(self, announcement: Announcement) -> float | None:
-        """Try once; release the lease unless the attempt settled it."""
-        is_settled = False
-        try:
-            pause = await self._attempt(announcement)
-            is_settled = pause is not None
-            return pause
-        finally:
-            if not is_settled:
-                # Written even if we are cancelled again; if it fails, the result is still due.
-                with suppress(LedgerError, Refused):
-                    outbox, task = self._store.outbox, announcement.result.task_id
-                    await self._store(outbox.release, task, self._context.owner)
 
     async def _hurried(self, task_id: str) -> None:
         """Wait until `hurry` asks for the next attempt now."""
@@ -109,26 +109,32 @@ class Delivery:
             hurry.clear()
             await hurry.wait()
             # It may have been asked during the last attempt.
-            if await self._store.insist(self._store.outbox.is_due, task_id):
+            if await self._insist(self._outbox.is_due, task_id):
                 return
-
-    def hurry(self, task_id: str) -> None:
-        """Make the next attempt of a delivery now."""
-        if task_id in self._under_way:
-            self._under_way[task_id].set()
 
     async def _attempt(self, announcement: Announcement) -> float | None:
         """Try once; return the pause before the next try: 0 for done, None for never."""
-        store, settings = self._store, self._context.settings
-        deliver = self._context.deliver
-        if deliver is None:
+        pause = None
+        try:
+            pause = await self._leased(announcement)
+        finally:
+            if pause is None:  # the lease may still be held
+                # Written even if we are cancelled again; if it fails, the result is still due.
+                with suppress(LedgerError, Refused):
+                    task, owner = announcement.result.task_id, self._context.owner
+                    await self._store(self._outbox.release, task, owner)
+        return pause
+
+    async def _leased(self, announcement: Announcement) -> float | None:
+        context, outbox, settings = self._context, self._outbox, self._context.settings
+        key, result = announcement.key, announcement.result
+        if context.deliver is None:
             return None
         try:
             async with asyncio.timeout(settings.delivery_timeout) as limit:
-                await deliver(announcement)
+                await context.deliver(announcement)
         except Undeliverable as error:
-            key, owner = announcement.key, self._context.owner
-            if not await store.insist(store.outbox.drop, key, owner):
+            if not await self._insist(outbox.drop, key, context.owner):
                 await self._suspend(announcement, str(error) or "refused for good")
             return None
         except (Exception, asyncio.CancelledError) as error:  # foreign code
@@ -142,34 +148,20 @@ class Delivery:
                 return None
             pause = settings.first_retry * 2.0 ** (announcement.attempt - 1)
             pause = min(settings.longest_retry, pause) * random.uniform(0.8, 1.2) + _LEAST_PAUSE  # noqa: S311  # jitter
-            owner = self._context.owner
-            await store.insist(store.outbox.postpone, announcement.key, owner, said, pause)
+            await self._insist(outbox.postpone, key, context.owner, said, pause)
             return pause
-        await store.insist(store.outbox.acknowledge, announcement.result.task_id)
-        self._context.tell(
-            Progress(
-                task_id=announcement.result.task_id,
-                kind="delivered",
-                generation=announcement.result.generation,
-                result=announcement.result,
-            )
-        )
+        await self._insist(outbox.acknowledge, result.task_id)
+        context.report(result.task_id, "delivered", result.generation, result=result)
         return 0.0
 
     async def _suspend(self, announcement: Announcement, error: str) -> None:
-        suspend, owner = self._store.outbox.suspend, self._context.owner
-        if not await self._store.insist(suspend, announcement.key, owner, error):
-            return
-        task = announcement.result.task_id
-        self._context.warn(
-            f"the result of task {task} could not be delivered and is suspended: {error}; "
-            f"try again with: notyet tasks retry {task}"
-        )
-
-    def _wake_parent(self, life: Life) -> None:
-        parent = self._context.lives.get(life.parent)
-        if parent is not None:
-            parent.poke()
+        suspend, owner = self._outbox.suspend, self._context.owner
+        if await self._insist(suspend, announcement.key, owner, error):
+            task = announcement.result.task_id
+            self._context.warn(
+                f"the result of task {task} could not be delivered and is suspended: {error}; "
+                f"try again with: notyet tasks retry {task}"
+            )
 
 
 def _is_cancelled(error: BaseException) -> bool:
@@ -179,9 +171,10 @@ def _is_cancelled(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and is_meant
 
 
-def _decision(life: Life, result: Result) -> Decision:
-    """Return the last decision for observers, if it is what ended the task."""
-    decision = life.decision
-    if decision is None or isinstance(decision.verdict, Block):
-        return ended_decision(result)
-    return decision if decision.outcome == result.outcome else ended_decision(result)
+def _last_decision(live: LiveTask, result: Result) -> Decision:
+    """Return the decision that ended a task, for observers; made up if it was no gate."""
+    last = live.decision
+    if last is None or isinstance(last.verdict, Block) or last.outcome != result.outcome:
+        why = result.stop_reason or result.ending
+        return Decision(verdict=Allow(), outcome=result.outcome, why=why)
+    return last

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from notyet.core.gate import check_timeout
 from notyet.core.message import announced
-from notyet.core.task import Task
+from notyet.core.record import replace
+from notyet.core.task import Run, Task
 from notyet.errors import Refused, Undeliverable
+from notyet.ledger.runs import run_id
 from notyet.supervise.context import NOT_RUNNING, Context, Store, new_key
 from notyet.supervise.delivery import Delivery
-from notyet.supervise.life import Handle, Life
-from notyet.supervise.people import People, Pulse
+from notyet.supervise.events import start_event
+from notyet.supervise.live_task import Handle, LiveTask
+from notyet.supervise.requests import Heartbeat, Requests
 from notyet.supervise.settings import SupervisorSettings
-from notyet.supervise.tasks import LiveTasks, NewTasks, new_id, words
+from notyet.supervise.task_loop import TaskLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
-    from typing import Any, Literal, Self
+    from typing import Any, Literal, Self, TypeVar
 
     from notyet.core.session import Session, Turn
     from notyet.core.task import Announcement, Cleanup, Result, TaskView
@@ -28,10 +33,14 @@ if TYPE_CHECKING:
     from notyet.ledger.leases import What
     from notyet.ledger.stops import Ledger
     from notyet.supervise.context import Deliver
-    from notyet.supervise.life import Origin
+    from notyet.supervise.live_task import Origin
     from notyet.supervise.settings import Progress
 
+    T = TypeVar("T")
     Reopen = Callable[[Mapping[str, Any]], Session]
+
+_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # easy to read out
+_ID_LENGTH = 10
 
 
 class Supervisor:
@@ -58,16 +67,13 @@ class Supervisor:
             raise TypeError("a supervisor needs a durable ledger, like Ledger('tasks.db')")
         self._reopen = reopen
         store = Store(ledger, settings.ledger_patience, engine.warn)
-        self._context = Context(engine, store, settings, on_progress)
+        self._context = Context(engine, store, settings, on_progress, program)
         self.deliver = deliver
-        self._context.program = program
         self._store = store
         self._settings = settings
         self._delivery = Delivery(self._context)
-        self._people = People(self._context)
-        self._new_tasks = NewTasks(self._context)
-        self._live_tasks = LiveTasks(self._context, self._delivery)
-        self._pulse = Pulse(self._context, self._people, self._delivery)
+        self._requests = Requests(self._context)
+        self._heartbeat = Heartbeat(self._context, self._requests, self._delivery)
         self._closing: asyncio.Future[None] | None = None
         self._recovering = asyncio.Lock()
 
@@ -76,7 +82,7 @@ class Supervisor:
         try:
             self._closing = None
             self._context.is_closing = False
-            await self._pulse.start()
+            await self._heartbeat.start()
         except BaseException:
             self._store.close()
             raise
@@ -122,7 +128,7 @@ class Supervisor:
         try:
             return await handle.result()
         except asyncio.CancelledError:
-            self._context.do(self._people.do(handle.task_id, "interrupt"))
+            self._context.do(self._requests.make(handle.task_id, "interrupt"))
             raise
 
     async def launch(
@@ -137,7 +143,7 @@ class Supervisor:
     ) -> Handle:
         """Do the same as `run`, but return at once."""
         task = Task(
-            id=new_id(),
+            id=_new_id(),
             prompt=prompt,
             scope="agent",
             label=label,
@@ -169,7 +175,7 @@ class Supervisor:
         if cleanup not in {"keep", "delete"}:
             raise ValueError(f"cleanup must be 'keep' or 'delete', not {cleanup!r}")
         asked = Task(
-            id=new_id(),
+            id=_new_id(),
             prompt=task,
             label=label,
             agent_type=agent_type,
@@ -181,16 +187,16 @@ class Supervisor:
             depth=1,
         )
         if parent is not None:
-            asked = await self._new_tasks.below(asked, _id(parent))
+            asked = await self._below(asked, _id(parent))
         return await self._start(session, asked)
 
     async def say(self, task: Handle | str, text: str) -> None:
         """Queue a user's message: it is sent when the turn ends, and beats a block."""
-        await self._do(task, "say", words(text))
+        await self._do(task, "say", _prompt(text))
 
     async def steer(self, task: Handle | str, prompt: str) -> None:
         """Abort the current turn and continue with this prompt. Raises Refused."""
-        await self._do(task, "steer", words(prompt))
+        await self._do(task, "steer", _prompt(prompt))
 
     async def kill(self, task: Handle | str) -> bool:
         """End a task and its descendants without running gates; False if it had ended before."""
@@ -206,12 +212,7 @@ class Supervisor:
 
     async def _do(self, task: Handle | str, what: What, text: str = "") -> bool:
         # Finished even if cancelled: an agent that the ledger calls killed must not go on.
-        doing = self._context.begin(self._people.do(_id(task), what, text))
-        try:
-            return await asyncio.shield(doing)
-        except asyncio.CancelledError:
-            _expect_open(doing)
-            raise
+        return await _shielded(self._context.begin(self._requests.make(_id(task), what, text)))
 
     async def finish(self, run: str, turn: Turn) -> bool:
         """Record a signal that a run has ended; False if it is too late, or superseded."""
@@ -248,23 +249,21 @@ class Supervisor:
         if unfinished not in {"continue", "end"}:
             raise ValueError(f"unfinished must be 'continue' or 'end', not {unfinished!r}")
         async with self._recovering:
-            if not self._pulse.is_beating:
+            if not self._heartbeat.is_beating:
                 raise Refused(NOT_RUNNING)
             claimed = await self._store(self._store.tasks.claim, self._context.owner, only)
             # And our own that lost their driver while the ledger could not be written.
-            here = {*self._context.lives, *self._context.at_work.values()}
+            here = {*self._context.live, *self._context.at_work.values()}
             claimed += await self._store(self._store.tasks.left, self._context.owner, here)
             origin: Origin = "recovered" if unfinished == "continue" else "to end"
             handles = []
             for task in dict.fromkeys(claimed):
                 seen = await self._store(self._store.tasks.look, task)
                 if seen is not None and not self._context.is_closing:
-                    life = Life(task, self._reopened(seen.ref, task), origin)
-                    life.parent = seen.task.parent
-                    if task in self._context.unrecorded:
-                        run, turn = self._context.unrecorded.pop(task)
-                        life.signals[run] = turn
-                    handles.append(self._live_tasks.begin(life))
+                    session = self._reopened(seen.ref, task)
+                    live = LiveTask(self._context, task, seen.task.parent, session, origin)
+                    live.signals |= self._context.unrecorded.pop(task, {})
+                    handles.append(self._drive(live))
         return tuple(handles)
 
     async def tell_parent(self, announcement: Announcement) -> None:
@@ -283,61 +282,140 @@ class Supervisor:
                 above = await self._store(self._store.tasks.look, parent)
                 parent = above.task.parent if above is not None else ""
             else:
-                life = self._context.lives.get(parent)
-                if life is not None:
-                    life.poke()
+                self._context.poke(parent)
                 return
         raise Undeliverable("its parent and all tasks above it have ended")
 
     async def close(self) -> None:
         """Stop: abort the agents at work, and leave their tasks to recovery."""
         if self._closing is None:
-            if not self._pulse.is_beating:
+            if not self._heartbeat.is_beating:
                 return
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
         self._context.is_closing = True
-        await self._pulse.stop()
-        lives = list(self._context.lives.values())
-        drivers = [life.driver for life in lives if life.driver is not None]
-        for driver in drivers:
-            driver.cancel()
-        if drivers:
-            await asyncio.wait(drivers, timeout=self._settings.abort_patience)
-        busy = [life for life in lives if life.sending is not None]
-        await asyncio.gather(*(life.abort(self._settings.abort_patience) for life in busy))
+        await self._heartbeat.stop()
+        tasks = list(self._context.live.values())
+        loops = [live.loop for live in tasks if live.loop is not None]
+        for loop in loops:
+            loop.cancel()
+        if loops:
+            await asyncio.wait(loops, timeout=self._settings.abort_patience)
+        await asyncio.gather(*(live.abort() for live in tasks if live.sending is not None))
         await self._context.finish_background()
-        await self._pulse.retire()
+        await self._heartbeat.retire()
         self._store.close()
 
+    # -- starting a task
+
+    async def _below(self, task: Task, parent: str) -> Task:
+        """Return the task as a child of `parent`: a known task, or an agent's session id."""
+        above = await self._store(self._store.tasks.look, parent)
+        if above is None:
+            return replace(task, parent_session=parent)
+        # A session that has just told its id knows it before the ledger does.
+        live = self._context.live.get(parent)
+        session = above.session_id or (live.session_id if live else "") or above.task.id
+        return replace(
+            task,
+            parent=above.task.id,
+            parent_session=session,
+            depth=above.task.depth + 1,
+            workspace=task.workspace or above.task.workspace,
+        )
+
     async def _start(self, session: Session, task: Task) -> Handle:
-        if not self._pulse.is_beating:
+        if not self._heartbeat.is_beating:
             raise Refused(NOT_RUNNING)
-        entering = self._context.begin(self._new_tasks.enter(session, task))
+        entering = self._context.begin(self._enter(session, task))
         try:
-            life = await asyncio.shield(entering)
+            live = await _shielded(entering)
         except asyncio.CancelledError:
-            _expect_open(entering)
             # The caller gets no handle, but the task may be in the ledger.
             self._context.do(self._forsake(entering))
             raise
         if self._context.is_closing:
-            await self._store.at_last(self._end_unbegun, life.task_id)
+            await self._store.at_last(self._end_unbegun, live.task_id)
             raise Refused(NOT_RUNNING)
-        return self._live_tasks.begin(life)
+        return self._drive(live)
+
+    async def _enter(self, session: Session, task: Task) -> LiveTask:
+        """Enter a task in the ledger, before anything of it happens. Raises Refused."""
+        check_timeout(task.timeout)
+        if not isinstance(session.id, str | None):
+            raise TypeError(
+                f"a session's id must be a string or None, not {type(session.id).__name__}"
+            )
+        at_work = self._context.at_work
+        if id(session) in at_work:
+            raise Refused(f"this session is at work on task {at_work[id(session)]}")
+        task = replace(task, prompt=_prompt(task.prompt), cwd=task.cwd or os.getcwd())
+        at_work[id(session)] = task.id
+        tasks = self._store.tasks
+        limits = {
+            "max_depth": self._settings.max_depth,
+            "max_children": self._settings.max_children,
+        }
+        try:
+            # Start hooks must not run for an agent that is refused (K14).
+            await self._store(tasks.check, task, **limits)
+            run = Run(
+                id=run_id(task.id, 1),
+                task=task.id,
+                generation=1,
+                state="running",
+                source="start",
+                key=new_key(),
+                prompt=await self._first_prompt(session, task),
+                sent="reserved",
+            )
+            entry = (task, run, self._context.owner, session.ref(), session.id or "")
+            await self._store(tasks.start, *entry, **limits)
+        except BaseException:
+            at_work.pop(id(session), None)
+            raise
+        return LiveTask(self._context, task.id, task.parent, session, "here")
+
+    async def _first_prompt(self, session: Session, task: Task) -> str:
+        """Return the first prompt, with the context that start hooks add (K14)."""
+        if task.internal:
+            return task.prompt
+        knows = self._store.tasks.knows_session
+        is_new = session.id is None or not await self._store(knows, session.id)
+        if task.scope == "agent" and not is_new:
+            return task.prompt
+        added = await self._context.engine.start(start_event(task, session, is_new=is_new))
+        return f"{added}\n\n{task.prompt}" if added else task.prompt
 
     def _end_unbegun(self, task: str) -> None:
         owner, error = self._context.owner, "its supervisor was closed before it began"
         self._store.runs.end(task, owner, "interrupted", error=error)
 
-    async def _forsake(self, entering: asyncio.Task[Life]) -> None:
+    async def _forsake(self, entering: asyncio.Task[LiveTask]) -> None:
         """End a task whose caller was cancelled while it was entered."""
         with suppress(Refused):
-            life = await entering
-            self._live_tasks.begin(life)
-            await self._people.do(life.task_id, "interrupt")
+            live = await entering
+            self._drive(live)
+            await self._requests.make(live.task_id, "interrupt")
+
+    def _drive(self, live: LiveTask) -> Handle:
+        """Drive a task from its current state, in one loop at most; return a handle."""
+        known = self._context.live.setdefault(live.task_id, live)
+        if known is live:
+            self._context.at_work[id(live.session)] = live.task_id
+            loop = TaskLoop(self._context, live, self._delivery)
+            live.loop = asyncio.ensure_future(loop.drive())
+        return Handle(live.task_id, lambda: self._result(known))
+
+    async def _result(self, live: LiveTask) -> Result:
+        result = await asyncio.shield(live.result)
+        seen = await self._store.at_last(self._store.tasks.look, live.task_id)
+        if seen is not None and not self._delivery.is_ours(seen):
+            await self._store.at_last(self._store.outbox.acknowledge, live.task_id)
+            self._delivery.discard(live, seen)
+        return result
 
     def _reopened(self, ref: Mapping[str, Any], task: str) -> Session | None:
         if self._reopen is None:
@@ -346,11 +424,14 @@ class Supervisor:
         return self._context.call(fault, self._reopen, ref)
 
 
-def _expect_open(inner: asyncio.Task[Any]) -> None:
-    """Raise Refused if it was our closing, and not the caller, that cancelled."""
-    task = asyncio.current_task()
-    if inner.cancelled() and (task is None or not task.cancelling()):
-        raise Refused(NOT_RUNNING) from None
+async def _shielded(doing: asyncio.Task[T]) -> T:
+    """Wait for work that goes on if the caller is cancelled; only our closing cancels it."""
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        if doing.cancelled():
+            raise Refused(NOT_RUNNING) from None
+        raise
 
 
 def _awaiting(consumer: Deliver) -> Deliver:
@@ -366,3 +447,14 @@ def _awaiting(consumer: Deliver) -> Deliver:
 
 def _id(task: Handle | str) -> str:
     return task.task_id if isinstance(task, Handle) else task
+
+
+def _new_id() -> str:
+    return "t" + "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(_ID_LENGTH))
+
+
+def _prompt(text: str) -> str:
+    """Return a prompt. Raises ValueError if it is empty."""
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("a prompt needs words")
+    return text

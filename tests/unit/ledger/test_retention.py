@@ -235,7 +235,7 @@ def test_a_full_disk_is_said_by_hand_and_kept_quiet_by_the_hook(ledger):
 
 
 def test_a_supervisor_tidies_up_for_whom_it_works(ledger, monkeypatch):
-    monkeypatch.setattr("notyet.supervise.people._TIDIED_FIRST", 0.0)
+    monkeypatch.setattr("notyet.supervise.requests._TIDIED_FIRST", 0.0)
     fill(ledger, 250, days=100)
     ledger.retention = Retention()
 

@@ -174,9 +174,9 @@ def test_an_intent_that_cannot_be_obeyed_is_refused_and_stops_nothing(world, mon
     agent = Agent(Agent.WAIT)
     handle = world.spawn(agent)
     world.at_work(agent)
-    people = world.supervisor._people
-    monkeypatch.setattr(people, "_act", lambda *_: 1 / 0)
-    intents = people._store.intents
+    requests = world.supervisor._requests
+    monkeypatch.setattr(requests, "_carry_out", lambda *_: 1 / 0)
+    intents = requests._store.intents
     number = intents.wish(handle.task_id, "kill", "")
     world.until(lambda: intents.read(number)[0] == "refused")
     monkeypatch.undo()

@@ -83,10 +83,7 @@ def test_a_result_that_was_left_leased_is_delivered_by_the_same_process(tmp_path
 
 
 @pytest.mark.rule("K8")
-def test_a_result_whose_task_could_not_be_read_for_a_moment_is_looked_at_again(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr("notyet.supervise.people._LATER", 0.01)
+def test_a_result_whose_task_could_not_be_read_for_a_moment_is_looked_at_again(tmp_path):
     consumer = Consumer()
     with World(tmp_path, deliver=consumer) as world:
         handle = world.spawn(Agent("done"))
@@ -94,7 +91,7 @@ def test_a_result_whose_task_could_not_be_read_for_a_moment_is_looked_at_again(
         (about,) = world.rows("SELECT about FROM tasks")[0]
         world.rows("UPDATE tasks SET about = '{'")
         world.rows("UPDATE outbox SET status = 'leased'")
-        world.until(lambda: any("waits" in said for said in world.warnings))
+        world.until(lambda: any("trying again" in said for said in world.warnings))
         assert len(consumer.got) == 1
         world.rows("UPDATE tasks SET about = ?", about)
         world.until(lambda: world.view(handle).delivery == "delivered")
@@ -115,10 +112,10 @@ def test_nothing_is_delivered_before_the_observers_were_told(tmp_path):
         handle = world.spawn(Agent("done"))
         world.until(telling.is_set)
         # As after a failure: nobody in this process is at work on it.
-        life = world.supervisor._context.lives.pop(handle.task_id)
+        life = world.supervisor._context.live.pop(handle.task_id)
         world.do(asyncio.sleep(0.1))
         assert consumer.got == []
-        world.supervisor._context.lives[handle.task_id] = life
+        world.supervisor._context.live[handle.task_id] = life
         told.set()
         world.until(lambda: world.view(handle).delivery == "delivered")
 

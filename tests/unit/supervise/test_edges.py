@@ -134,7 +134,7 @@ def test_an_owner_that_refuses_an_intent_is_quoted_to_whoever_asked(world, what)
     agent = Agent(Agent.WAIT)
     handle = world.launch(agent)
     world.at_work(agent)
-    world.do(world.supervisor._pulse.stop())
+    world.do(world.supervisor._heartbeat.stop())
     with World(world.folder, beside=world) as other:
 
         async def ask():
@@ -152,7 +152,7 @@ def test_an_owner_that_refuses_an_intent_is_quoted_to_whoever_asked(world, what)
 
         with pytest.raises(Refused, match="not now"):
             other.do(both())
-    world.do(world.supervisor._pulse.start())
+    world.do(world.supervisor._heartbeat.start())
 
 
 @pytest.mark.rule("K18")
@@ -160,7 +160,7 @@ def test_a_kill_that_a_natural_end_was_faster_than_says_so(world):
     agent = Agent(Agent.WAIT)
     handle = world.launch(agent)
     world.at_work(agent)
-    world.do(world.supervisor._pulse.stop())
+    world.do(world.supervisor._heartbeat.stop())
     with World(world.folder, beside=world) as other:
 
         async def both():
@@ -173,7 +173,7 @@ def test_a_kill_that_a_natural_end_was_faster_than_says_so(world):
 
         assert other.do(both()) is False
     assert world.result(handle).ending == "done"
-    world.do(world.supervisor._pulse.start())
+    world.do(world.supervisor._heartbeat.start())
 
 
 @pytest.mark.rule("K8")

@@ -13,13 +13,13 @@ from supervised import Agent, Asking, World, other_process, said_by
 
 def taken_over(late, heir):
     """Let a supervisor sleep for so long that another one takes its task over; then wake it."""
-    pulse = late.supervisor._pulse
-    late.do(pulse.stop())
+    heartbeat = late.supervisor._heartbeat
+    late.do(heartbeat.stop())
     late.rows("UPDATE owners SET lease_until = 0 WHERE id = ?", late.supervisor._context.owner)
     (taken,) = heir.do(heir.supervisor.recover())
 
     async def wake():
-        pulse._beating = asyncio.ensure_future(pulse._beat())
+        heartbeat._beating = asyncio.ensure_future(heartbeat._beat())
 
     late.do(wake())
     return taken
@@ -233,12 +233,12 @@ def test_an_owner_that_does_not_answer_is_not_waited_for_forever(world):
     agent = Agent(Agent.WAIT)
     handle = world.launch(agent)
     world.at_work(agent)
-    world.do(world.supervisor._pulse.stop())
+    world.do(world.supervisor._heartbeat.stop())
     with World(world.folder, beside=world, intent_patience=0.05) as other:
         with pytest.raises(Refused, match=f"the process that owns task {handle.task_id} does not"):
             other.do(other.supervisor.kill(handle))
         assert other.rows("SELECT count(*) FROM intents") == [(0,)]
-    world.do(world.supervisor._pulse.start())
+    world.do(world.supervisor._heartbeat.start())
 
 
 @pytest.mark.rule("K18")

@@ -1,4 +1,4 @@
-"""Requests of people for a task (K16, K18), and the pulse that serves them."""
+"""Requests of people for a task (K16, K18), and the heartbeat that serves other processes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ if TYPE_CHECKING:
     from notyet.supervise.delivery import Delivery
 
 _ENDINGS: dict[What, Ending] = {"kill": "killed", "reset": "reset", "interrupt": "interrupted"}
+_RENEWALS = 4  # in the time of one lease
+_TIDIED_FIRST = 5.0  # seconds after the start
+_TIDIED_EVERY = 60.0
 
 
-class People:
+class Requests:
     """Steers, messages and ends tasks of this process, and asks the owners of others to."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
-        self._obeyed: set[int] = set()  # intents that are being carried out
+        self._insist = context.store.insist
+        self._served: set[int] = set()  # intents that are being carried out
 
-    async def do(self, task: str, what: What, text: str = "") -> bool:
+    async def make(self, task: str, what: What, text: str = "") -> bool:
         """Carry out a request; False if the task had ended before. Raises Refused."""
         seen = await self._look(task)
         if seen.run.state in {"ended", "superseded"}:
@@ -38,80 +42,71 @@ class People:
                 return False
             raise Refused(f"task {task} has ended ({seen.run.ending or 'done'})")
         if seen.owner == self._context.owner:
-            return await self._act(task, what, text, new_key())
+            return await self._carry_out(task, what, text, new_key())
         return await self._ask_owner(task, what, text)
 
-    async def obey(self) -> None:
+    async def serve(self) -> None:
         """Start what other processes requested for tasks of this one, in order."""
         for intent in await self._store(self._store.intents.waiting, self._context.owner):
-            if intent.id not in self._obeyed:
-                self._obeyed.add(intent.id)
-                self._context.do(self._obey(intent))
+            if intent.id not in self._served:
+                self._served.add(intent.id)
+                self._context.do(self._serve(intent))
 
-    async def _obey(self, intent: Intent) -> None:
+    async def _serve(self, intent: Intent) -> None:
         """Carry out one request and answer it; others do not wait for it."""
         state: Literal["done", "refused"] = "done"
         answer = ""
         try:
             # The intent is the key: an owner that died before its answer may have done it.
             key = f"intent {intent.id}"
-            if not await self._act(intent.task, intent.what, intent.text, key):
+            if not await self._carry_out(intent.task, intent.what, intent.text, key):
                 state, answer = "refused", f"task {intent.task} has ended"
         except Exception as error:  # noqa: BLE001  # the other process gets it as an answer
             state, answer = "refused", str(error)
         try:
-            await self._store.insist(self._store.intents.answer, intent.id, state, answer)
+            await self._insist(self._store.intents.answer, intent.id, state, answer)
         finally:
-            self._obeyed.discard(intent.id)
+            self._served.discard(intent.id)
 
-    async def _act(self, task: str, what: What, text: str, key: str) -> bool:
+    async def _carry_out(self, task: str, what: What, text: str, key: str) -> bool:
         if what in _ENDINGS:
             return await self._end(task, what)
-        store = self._store
+        runs = self._store.runs
         if what == "steer":
             pause = self._context.settings.steer_pause
-            owner = self._context.owner
-            await store.insist(store.runs.steer, task, owner, key, text, pause)
+            await self._insist(runs.steer, task, self._context.owner, key, text, pause)
         else:
-            await store.insist(store.runs.say, task, "user", key, text, new_key())
-        self._poke(task)
+            await self._insist(runs.say, task, "user", key, text, new_key())
+        self._context.poke(task)
         return True
 
     async def _end(self, task: str, what: What) -> bool:
         """End a task after its descendants, and then those that started meanwhile."""
-        wanted: set[str] = set()
-        await self._end_all_below(task, what, wanted)
-        has_ended = await self._end_one(task, what)
-        while await self._end_all_below(task, what, wanted):
-            continue
-        return has_ended
-
-    async def _end_all_below(self, task: str, what: What, wanted: set[str]) -> bool:
-        """End the active descendants of a task; False if there was no new one."""
-        below = await self._store.insist(self._store.tasks.descendants, task)
-        new = [child for child in below if child not in wanted]
-        for child in new:
-            wanted.add(child)
-            await self._end_below(child, what)
-        return bool(new)
+        known: set[str] = set()
+        has_ended = None
+        while True:
+            below = await self._insist(self._store.tasks.descendants, task)
+            new = [child for child in below if child not in known]
+            for child in new:
+                known.add(child)
+                if (await self._look(child)).owner == self._context.owner:
+                    await self._end_one(child, what)
+                else:  # its owner does it, and the parent's end does not wait
+                    await self._insist(self._store.intents.wish, child, what, "")
+            if has_ended is None:
+                has_ended = await self._end_one(task, what)
+            elif not new:
+                return has_ended
 
     async def _end_one(self, task: str, what: What) -> bool:
-        result = await self._store.insist(
-            self._store.runs.end, task, self._context.owner, _ENDINGS[what]
-        )
-        self._poke(task)
+        end, owner = self._store.runs.end, self._context.owner
+        result = await self._insist(end, task, owner, _ENDINGS[what])
+        self._context.poke(task)
         return result is not None
-
-    async def _end_below(self, child: str, what: What) -> None:
-        seen = await self._look(child)
-        if seen.owner == self._context.owner:
-            await self._end_one(child, what)
-        else:  # its owner does it, and the parent's end does not wait
-            await self._store.insist(self._store.intents.wish, child, what, "")
 
     async def _ask_owner(self, task: str, what: What, text: str) -> bool:
         settings, intents = self._context.settings, self._store.intents
-        intent = await self._store.insist(intents.wish, task, what, text)
+        intent = await self._insist(intents.wish, task, what, text)
         loop = asyncio.get_running_loop()
         ends = loop.time() + settings.intent_patience
         while True:
@@ -130,33 +125,21 @@ class People:
             await asyncio.sleep(settings.poll / 2)
 
     async def _look(self, task: str) -> Seen:
-        seen = await self._store.insist(self._store.tasks.look, task)
+        seen = await self._insist(self._store.tasks.look, task)
         if seen is None:
             raise Refused(f"there is no task {task}; list them with: notyet tasks")
         return seen
 
-    def _poke(self, task: str) -> None:
-        life = self._context.lives.get(task)
-        if life is not None:
-            life.poke()
 
-
-_RENEWALS = 4  # in the time of one lease
-_TIDIED_FIRST = 5.0  # seconds after the start
-_TIDIED_EVERY = 60.0
-_LATER = 5.0  # seconds until a row that cannot be read is read again
-
-
-class Pulse:
+class Heartbeat:
     """Renews the lease, serves requests of other processes, delivers due results, prunes."""
 
-    def __init__(self, context: Context, people: People, delivery: Delivery) -> None:
+    def __init__(self, context: Context, requests: Requests, delivery: Delivery) -> None:
         self._context = context
         self._store = context.store
-        self._people = people
+        self._requests = requests
         self._delivery = delivery
         self._beating: asyncio.Task[None] | None = None
-        self._looked_at: set[str] = set()  # due results that are not ours to deliver
 
     @property
     def is_beating(self) -> bool:
@@ -165,8 +148,8 @@ class Pulse:
 
     async def start(self) -> None:
         """Enter this process as an owner."""
-        lease, program = self._context.settings.lease, self._context.program
-        self._context.owner = await self._store(self._store.leases.enrol, lease, 0, program)
+        context, enrol = self._context, self._store.leases.enrol
+        context.owner = await self._store(enrol, context.settings.lease, 0, context.program)
         self._beating = asyncio.ensure_future(self._beat())
 
     async def stop(self) -> None:
@@ -196,15 +179,9 @@ class Pulse:
             if loop.time() >= tidy_at:
                 tidy_at = loop.time() + _TIDIED_EVERY
                 await self._guarded(self._tidy())
-            await self._guarded(self._people.obey())
-            if self._context.delivers:
-                await self._guarded(self._deliver_due())
-
-    async def _tidy(self) -> None:
-        """Prune a few old rows."""
-        ledger = self._store.ledger
-        if ledger.retention is not None:
-            await self._store(tidy, ledger, ledger.retention)
+            await self._guarded(self._requests.serve())
+            if self._context.deliver is not None:
+                await self._guarded(self._delivery.deliver_due())
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         """Do one part of a beat; an error must not stop the others."""
@@ -215,34 +192,17 @@ class Pulse:
         except Exception as error:  # noqa: BLE001  # an unreadable row
             self._context.warn(f"{type(error).__name__}: {error} (trying again)")
 
-    async def _deliver_due(self) -> None:
-        for task in await self._store(self._store.outbox.due, self._context.owner):
-            self._delivery.hurry(task)  # `retry` may have made it due early
-            if task not in self._context.lives and task not in self._looked_at:
-                self._looked_at.add(task)
-                self._context.do(self._deliver(task))
-
-    async def _deliver(self, task: str) -> None:
-        """Deliver a result that has no driver; an unreadable one holds up no other."""
-        try:
-            seen = await self._store(self._store.tasks.look, task)
-        except LedgerError as error:
-            self._context.warn(f"the result of task {task} waits: {error}")
-            await asyncio.sleep(_LATER)
-            self._looked_at.discard(task)
-            return
-        # A main agent's result waits for its caller.
-        if seen is not None and self._delivery.is_ours(seen):
-            self._looked_at.discard(task)
-            await self._delivery.deliver(task)
-
     async def _renew(self) -> None:
-        lease, leases = self._context.settings.lease, self._store.leases
-        if await self._store(leases.renew, self._context.owner, lease):
+        context, leases, lease = self._context, self._store.leases, self._context.settings.lease
+        if await self._store(leases.renew, context.owner, lease):
             return
-        self._context.owner = await self._store(
-            leases.enrol, lease, self._context.owner, self._context.program
-        )
-        self._context.warn("another process took this supervisor for dead, and took over its tasks")
-        for life in list(self._context.lives.values()):
-            life.poke()  # each driver finds that it is fenced
+        context.owner = await self._store(leases.enrol, lease, context.owner, context.program)
+        context.warn("another process took this supervisor for dead, and took over its tasks")
+        for task in list(context.live):
+            context.poke(task)  # each loop finds that it is fenced
+
+    async def _tidy(self) -> None:
+        """Prune a few old rows."""
+        ledger = self._store.ledger
+        if ledger.retention is not None:
+            await self._store(tidy, ledger, ledger.retention)

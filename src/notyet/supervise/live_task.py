@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from notyet.core.session import News, Turn
 from notyet.errors import SendError
+from notyet.supervise.context import retrieve_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from notyet.core.session import Session
     from notyet.core.task import Result
     from notyet.core.verdict import Decision
+    from notyet.supervise.context import Context
 
     Waiting = Callable[[], Coroutine[Any, Any, Result]]
     Origin = Literal["here", "recovered", "to end"]
@@ -39,13 +41,15 @@ class Handle:
         return f"Handle({self.task_id!r})"
 
 
-class Life:
-    """The in-process state of a task: its session, the turn in flight, its driver."""
+class LiveTask:
+    """The in-process state of a task: its session, the turn in flight, its loop."""
 
-    def __init__(self, task_id: str, session: Session | None, origin: Origin) -> None:
-        loop = asyncio.get_running_loop()
+    def __init__(
+        self, context: Context, task_id: str, parent: str, session: Session | None, origin: Origin
+    ) -> None:
+        self._context = context
         self.task_id = task_id
-        self.parent = ""
+        self.parent = parent
         self.session = session
         self.origin: Origin = origin  # recovered: a dead process sent what is in flight
         self.poked = asyncio.Event()  # something about the task has changed
@@ -57,9 +61,47 @@ class Life:
         self.turn_of = ""  # its run
         self.signals: dict[str, Turn] = {}  # endings of runs that the ledger does not know yet
         self.grace: dict[str, float] = {}  # until when the error of a run may prove transient
+        self.overdue: tuple[str, ...] = ()  # children that did not end in time
         self.decision: Decision | None = None  # the last one
-        self.result: asyncio.Future[Result] = loop.create_future()
-        self.driver: asyncio.Task[None] | None = None
+        self.result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.result.add_done_callback(retrieve_error)
+        self.loop: asyncio.Task[None] | None = None
+
+    # -- the session, which is foreign code
+
+    def transcript(self) -> str | None:
+        """Return the path of the session's transcript, if it has one."""
+        path: object = self._ask("transcript")
+        return path if isinstance(path, str) else None
+
+    def knows(self, key: str) -> bool | None:
+        """Return whether a prompt arrived, as the session says; None if it cannot tell."""
+        known: object = self._ask("knows", key)
+        return known if isinstance(known, bool) else None
+
+    def ref(self) -> tuple[dict[str, object], str] | None:
+        """Return how the session is reopened, and its id; None if that is not JSON."""
+        ref: object = self._ask("ref")
+        try:
+            json.dumps(ref, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            self._context.warn(f"the ref of a session is no JSON, and is not kept: {error}")
+            return None
+        return (ref, self.session_id) if isinstance(ref, dict) else None
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session; empty while it is unknown."""
+        session_id: object = None if self.session is None else self.session.id
+        return session_id if isinstance(session_id, str) else ""
+
+    def _ask(self, method: str, *args: object) -> Any:
+        if self.session is None:
+            return None
+        fault = f"a session's {method} failed"
+        return self._context.call(fault, getattr(self.session, method), *args)
+
+    # -- the turn in flight
 
     def send(self, prompt: str, key: str, on_news: Callable[[News], None]) -> asyncio.Task[Turn]:
         """Send a prompt to the session; the task returns a Turn or raises SendError."""
@@ -73,11 +115,10 @@ class Life:
                 self.accepted.set()
             on_news(news)
 
-        session = self.session
-        assert session is not None
+        assert self.session is not None
         with suppress(AttributeError):  # not every session has news
-            session.on_news = hear  # type: ignore[attr-defined]  # optional
-        self.sending = asyncio.ensure_future(_turn(session, prompt, key))
+            self.session.on_news = hear  # type: ignore[attr-defined]  # optional
+        self.sending = asyncio.ensure_future(_turn(self.session, prompt, key))
         return self.sending
 
     def left(self, timeout: float | None) -> float | None:
@@ -85,10 +126,6 @@ class Life:
         if timeout is None:
             return None
         return max(0.0, self.sent_at + timeout - asyncio.get_running_loop().time())
-
-    def poke(self) -> None:
-        """Make the driver look again."""
-        self.poked.set()
 
     async def first_of(self, *others: asyncio.Future[Any], timeout: float | None = None) -> None:  # noqa: ASYNC109  # not an error
         """Wait for the first of these, for a poke, or for the timeout."""
@@ -100,28 +137,31 @@ class Life:
         finally:
             poked.cancel()
 
-    def take_turn(self) -> Turn | None:
-        """Return the turn in flight if it has ended, once."""
-        sending = self.sending
-        if sending is None or not sending.done():
-            return None
-        self.sending = None
-        return come_back(sending)
-
-    async def abort(self, patience: float) -> bool:
+    async def abort(self) -> bool:
         """Abort the turn in flight; False if the agent does not stop in time."""
         sending, session = self.sending, self.session
         if session is None:
             return True
-        aborting = asyncio.ensure_future(_aborted(session))
+        aborting = asyncio.ensure_future(self._abort(session))
         waited_for = {aborting} if sending is None else {aborting, sending}
-        _, late = await asyncio.wait(waited_for, timeout=patience)
+        _, late = await asyncio.wait(waited_for, timeout=self._context.settings.abort_patience)
         for one in late:
             one.cancel()
-        if sending is not None and sending.done() and not sending.cancelled():
-            sending.exception()  # asyncio reports errors that are never retrieved
+        if sending is not None and sending.done():
+            retrieve_error(sending)
         self.sending = None
         return not late
+
+    async def _abort(self, session: Session) -> None:
+        try:
+            await session.abort()
+        except Exception as error:  # noqa: BLE001  # foreign code
+            self._context.warn(f"a session could not be aborted: {error}")
+
+    def fail(self, error: BaseException) -> None:
+        """Raise an error for those who wait for the result."""
+        if not self.result.done():
+            self.result.set_exception(error)
 
 
 async def _turn(session: Session, prompt: str, key: str) -> Turn:
@@ -132,25 +172,19 @@ async def _turn(session: Session, prompt: str, key: str) -> Turn:
         raise
     except BaseException as error:  # noqa: BLE001  # foreign code
         said = f"{type(error).__name__}: {error}".rstrip(": ")
-        turn = _broken(f"the session failed: {said}")
+        return failed_turn(f"the session failed: {said}")
     if not isinstance(turn, Turn):
-        turn = _broken(f"the session returned {type(turn).__name__} instead of a Turn")
+        return failed_turn(f"the session returned {type(turn).__name__} instead of a Turn")
     return turn
 
 
-def _broken(error: str) -> Turn:
+def failed_turn(error: str) -> Turn:
+    """Return a turn without an answer."""
     return Turn(text="", stop_reason="error", error=error, turns=0)
 
 
-def come_back(sending: asyncio.Task[Turn] | None) -> Turn | None:
+def returned(sending: asyncio.Task[Turn] | None) -> Turn | None:
     """Return the turn that a finished `send` returned; None for anything else."""
     if sending is None or not sending.done() or sending.cancelled() or sending.exception():
         return None
     return sending.result()
-
-
-async def _aborted(session: Session) -> None:
-    try:
-        await session.abort()
-    except Exception as error:  # noqa: BLE001  # foreign code
-        logging.getLogger("notyet").warning("a session could not be aborted: %s", error)
