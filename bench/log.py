@@ -16,7 +16,7 @@ from bench.measure import FULL, Amount, Curve, Effort, Figure, Point, Result, in
 from bench.processes import starting
 from bench.progress import say
 from notyet import Ledger, StopEvent
-from notyet.ledger.rows import event_row
+from notyet.ledger.stop_rows import event_row
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)  # stops
 GOAL = 1_000.0  # milliseconds, whatever is asked
@@ -74,13 +74,13 @@ def filled(path: str, place: str, stops: int) -> Ledger:
             more = values | {"gate": gate, "position": position}
             db.execute((_NUMBERS + _REPORTS).replace("?", str(stops)), more)
 
-    ledger.file.write(fill)
+    ledger.connection.write(fill)
     return ledger
 
 
 def questions(ledger: Ledger, stops: int) -> dict[str, list[str]]:
     """Return what is asked of it."""
-    last = ledger.file.read(
+    last = ledger.connection.read(
         lambda db: db.execute("SELECT session_id FROM agents ORDER BY id DESC").fetchone()[0]
     )
     return {

@@ -102,7 +102,7 @@ async def _filled(folder: str, tasks: int) -> Ledger:
     ledger = Ledger(os.path.join(folder, f"{tasks}.db"))
     async with supervising(ledger) as supervisor:
         await cycle(supervisor)
-    ledger.file.write(lambda db: _multiply(db, tasks))
+    ledger.connection.write(lambda db: _multiply(db, tasks))
     ledger.close()  # which moves all of that from the log of changes into the file
     return Ledger(ledger.path)
 
@@ -194,7 +194,9 @@ async def _recover(supervisor: Supervisor) -> None:
 
 async def _tidy(supervisor: Supervisor) -> None:
     ledger = supervisor._store.ledger
-    await supervisor._store(ledger.file.write, lambda db: tidy_tasks(db, time.time() - 3600, 5))
+    await supervisor._store(
+        ledger.connection.write, lambda db: tidy_tasks(db, time.time() - 3600, 5)
+    )
 
 
 CYCLE = "spawn, end, gate, steer, end, announce"
@@ -214,8 +216,8 @@ class Moves:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.tasks, self.runs = Tasks(ledger), Runs(ledger)
-        self.outbox = Outbox(ledger.file)
-        self.owner = Leases(ledger.file).enrol(3600.0)
+        self.outbox = Outbox(ledger.connection)
+        self.owner = Leases(ledger.connection).enrol(3600.0)
 
     def cycle(self) -> None:
         task, owner, runs = Task(id=os.urandom(8).hex(), prompt=PROMPT), self.owner, self.runs
@@ -311,8 +313,8 @@ async def _bounds(folder: str) -> dict[str, tuple[str, float]]:
     writes = interleaved(
         30,
         5,
-        plain=lambda: ledger.file.write(lambda db: db.execute(row)),
-        flushed=lambda: ledger.file.write_through(lambda db: db.execute(row)),
+        plain=lambda: ledger.connection.write(lambda db: db.execute(row)),
+        flushed=lambda: ledger.connection.write_through(lambda db: db.execute(row)),
     )
     ledger.close()
     flush = max(0.0, writes["flushed"] - writes["plain"])

@@ -247,7 +247,7 @@ class Dead:
         self.ledger = Ledger(folder / "ledger.db")
         self.tasks = Tasks(self.ledger)
         self.runs = Runs(self.ledger)
-        self.leases = Leases(self.ledger.file)
+        self.leases = Leases(self.ledger.connection)
         self.owner = self.leases.enrol(1000.0)
 
     def buried(self):

@@ -79,7 +79,7 @@ def fill(path, stops=100):
     ledger = Ledger(path)
     for number in range(stops):
         decide(ledger, stop(session_id=f"of {number}", last_message=f"{number}" * 2000))
-    ledger.file.checkpoint()
+    ledger.connection.checkpoint()
     ledger.close()
     return os.path.getsize(path)
 

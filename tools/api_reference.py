@@ -34,7 +34,7 @@ GROUPS = {
         "LedgerError",
         "LedgerBusy",
         "LedgerNewer",
-        "LedgerUnmended",
+        "LedgerNeedsRepair",
         "Refused",
         "SendError",
         "Undeliverable",

@@ -5,8 +5,8 @@ from __future__ import annotations
 __all__ = [
     "LedgerBusy",
     "LedgerError",
+    "LedgerNeedsRepair",
     "LedgerNewer",
-    "LedgerUnmended",
     "LifecycleError",
     "NotyetError",
     "Refused",
@@ -35,7 +35,7 @@ class LedgerError(NotyetError):
 # ├─ LedgerError              the ledger cannot be used; a stop is then allowed, with a warning
 # │  ├─ LedgerBusy            other processes held it for too long
 # │  ├─ LedgerNewer           it was written by a newer notyet, and is left alone
-# │  └─ LedgerUnmended        it is damaged or of an older notyet; the next stop repairs it
+# │  └─ LedgerNeedsRepair     it is damaged or of an older notyet; the next stop repairs it
 # ├─ Refused                  a request is refused; the message says why
 # ├─ SendError                a session could not hand its agent a prompt, which did not arrive
 # └─ Undeliverable            raised by a consumer: trying to deliver this result again is hopeless
@@ -52,7 +52,7 @@ class LedgerNewer(LedgerError):  # noqa: N818  # named after what happened
     """The file was written by a newer version of notyet."""
 
 
-class LedgerUnmended(LedgerError):  # noqa: N818  # named after what happened
+class LedgerNeedsRepair(LedgerError):  # noqa: N818  # named after what happened
     """A reader found a file that must be repaired first, which the next stop does."""
 
 

@@ -24,8 +24,8 @@ from notyet.core.text import visible
 from notyet.core.verdict import Decision, Problem, Report, skipped
 from notyet.git.repository import repository_of
 from notyet.hosts import HOSTS
-from notyet.ledger.history import Counted, counted, decided
-from notyet.ledger.past import Past, these
+from notyet.ledger.counts import CountedStop, counted_stops, original_outcome
+from notyet.ledger.history import PastStop, these
 from notyet.ledger.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _FAILING = frozenset({"blocked", "halted", "problem"})
 _MOST_BEFORE = 50  # earlier stops of a turn that are replayed to know the history
 _SLACK = 1.02  # a command that times out takes a little longer than its timeout
 
-Then = tuple[Past, Counted]
+Then = tuple[PastStop, CountedStop]
 Cause = tuple[str, str]  # a gate and what changed; an empty name: something else changed
 
 
@@ -67,7 +67,7 @@ class Config:
 class Finding:
     """The result of replaying one stop."""
 
-    past: Past
+    past: PastStop
     result: str  # one of RESULTS
     was: str  # the outcome as it was decided then
     outcome: str = ""  # the outcome now; empty: unknown
@@ -80,10 +80,10 @@ class Finding:
     left_out: str = ""
 
 
-def turns_of(ledger: Ledger, pasts: Sequence[Past]) -> list[list[Then]]:
+def turns_of(ledger: Ledger, pasts: Sequence[PastStop]) -> list[list[Then]]:
     """Return the turns of these stops, each with the earlier stops of the same turn."""
-    counts = counted(ledger, [past.id for past in pasts])
-    turns: dict[tuple[int, int], list[Past]] = {}
+    counts = counted_stops(ledger, [past.id for past in pasts])
+    turns: dict[tuple[int, int], list[PastStop]] = {}
     for past in pasts:
         known = counts.get(past.id)
         key = (known.agent, known.turn) if known is not None and known.turn else (0, -past.id)
@@ -105,9 +105,9 @@ def turns_of(ledger: Ledger, pasts: Sequence[Past]) -> list[list[Then]]:
     ]
 
 
-def _uncounted(past: Past) -> Counted:
-    outcome = decided(past.outcome, past.why)
-    return Counted(stop=past.id, agent=0, turn=0, outcome=outcome, history=History(turn=1))
+def _uncounted(past: PastStop) -> CountedStop:
+    outcome = original_outcome(past.outcome, past.why)
+    return CountedStop(stop=past.id, agent=0, turn=0, outcome=outcome, history=History(turn=1))
 
 
 class Configs:
@@ -120,7 +120,7 @@ class Configs:
         self._known: dict[tuple[str, ...], Config | str] = {}
         self.notes: dict[str, None] = {}  # what a person should know, in order
 
-    def of(self, past: Past) -> Config | str:
+    def of(self, past: PastStop) -> Config | str:
         """Return the configuration for a stop, or why there is none."""
         task = past.task if past.host == _SUPERVISED_HOST else ""
         key = (past.event.cwd, past.host, past.event.workspace, task)
@@ -171,7 +171,7 @@ class Configs:
 
 
 def replay(
-    turns: Sequence[Sequence[Then]], config_of: Callable[[Past], Config | str]
+    turns: Sequence[Sequence[Then]], config_of: Callable[[PastStop], Config | str]
 ) -> list[Finding]:
     """Replay turns, each with its oldest stop first; `config_of` may say why there is none."""
     found = [finding for turn in turns for finding in _replay_turn(turn, config_of)]
@@ -179,7 +179,7 @@ def replay(
 
 
 def _replay_turn(
-    turn: Sequence[Then], config_of: Callable[[Past], Config | str]
+    turn: Sequence[Then], config_of: Callable[[PastStop], Config | str]
 ) -> Iterator[Finding]:
     known = turn[0][1].history  # what earlier stops of this turn leave behind
     is_stuck_known = turn[0][1].is_first
@@ -214,13 +214,13 @@ def _replay_turn(
             differs = past.id
 
 
-def _effect(outcome: str, count: Counted) -> tuple[str, int]:
+def _effect(outcome: str, count: CountedStop) -> tuple[str, int]:
     """Return whether an agent continues after an outcome, and how many send-backs count then."""
     fate = outcome if outcome in {"blocked", "halted"} else "allowed"
     return fate, 0 if outcome in {"passed", "observed"} else count.history.blocks
 
 
-def _why_left_out(past: Past) -> str:
+def _why_left_out(past: PastStop) -> str:
     """Return why no configuration decides about a stop; empty if one does."""
     if past.outcome == "asking":
         return "its gates are still running"
@@ -344,7 +344,7 @@ def _is_too_slow(timeout: float | None, report: Report) -> bool:
     return timeout is not None and not is_cut and report.seconds > timeout * _SLACK
 
 
-def _changes(past: Past, config: Config, event: StopEvent) -> dict[str, str]:
+def _changes(past: PastStop, config: Config, event: StopEvent) -> dict[str, str]:
     """Return what changed about each gate since a stop; gates that did not change are left out."""
     if not past.reports:  # the gates in force then are not recorded
         return {}
@@ -388,7 +388,7 @@ def _change(report: Report, gate: Gate | None, config: Config, event: StopEvent)
 
 
 def _because(
-    past: Past, was: str, decision: Decision | None, config: Config, event: StopEvent
+    past: PastStop, was: str, decision: Decision | None, config: Config, event: StopEvent
 ) -> tuple[Cause, ...]:
     """Return what makes the difference between a recorded stop and a decision of today."""
     if was == "skipped" and past.why in _NOT_IN_FORCE:

@@ -16,7 +16,7 @@ from notyet import Command, Engine, Gate, Ledger, Limits, StopEvent
 from notyet.core.definition import definition_of
 from notyet.core.event import BackgroundTask, StartEvent
 from notyet.core.gate import Match
-from notyet.ledger import past
+from notyet.ledger import history
 from notyet.replay import Config, replay, turns_of
 
 NAMES = ("lint", "tests", "docs")
@@ -173,7 +173,9 @@ def today(gates, limits):
 
 def findings(ledger, now):
     """Return what is found of each recorded stop, in order."""
-    return replay(turns_of(ledger, past.stops(ledger, past.Wish(most=-1))), lambda _past: now)
+    return replay(
+        turns_of(ledger, history.stops(ledger, history.StopFilter(most=-1))), lambda _past: now
+    )
 
 
 @pytest.fixture(scope="module")

@@ -371,7 +371,7 @@ def test_another_process_knows_what_this_one_remembered(place):
 class Failing(MemoryLedger):
     """A ledger whose memory of passes is out of order."""
 
-    instant = False
+    in_memory = False
 
     def fail(self, *_args):
         raise LedgerError("ledger.db", "disk I/O error")

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from notyet.core.text import bounded
-from notyet.ledger.file import make_private
+from notyet.ledger.connection import make_private
 from notyet.ledger.prune import sessions_folder
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from notyet.cli.main import COMMANDS, parsers
 from notyet.config.load import NO_LOOK, load
 from notyet.errors import NotyetError
 from notyet.hosts import HOSTS
-from notyet.ledger import past
+from notyet.ledger import history
 from notyet.ledger.stops import Ledger
 from notyet.ledger.tasks import Tasks
 
@@ -141,13 +141,15 @@ def _values(kind: str) -> Iterator[str]:
 
 
 def _recorded(kind: str) -> list[str]:
-    ledger = Ledger(patience=0.5, mends=False)
+    ledger = Ledger(patience=0.5, repair=False)
     try:
         if kind == "tasks":
             return [view.task.id for view in Tasks(ledger).views(most=_MAX_VALUES)]
         if kind == "sessions":
-            seen = past.agents(ledger, 0.0, most=_MAX_VALUES)
+            seen = history.agents(ledger, 0.0, most=_MAX_VALUES)
             return list(dict.fromkeys(agent.session_id for agent in seen))
-        return [str(stop.id) for stop in past.stops(ledger, past.Wish(most=_MAX_VALUES))]
+        return [
+            str(stop.id) for stop in history.stops(ledger, history.StopFilter(most=_MAX_VALUES))
+        ]
     finally:
         ledger.close()

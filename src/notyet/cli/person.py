@@ -44,7 +44,7 @@ def agreed(question: str, command: str, purpose: str) -> bool:
 
 def write_down(what: str, place: str, detail: str) -> None:
     """Record what a person did in the ledger, if there is a usable one."""
-    ledger = Ledger(mends=False)
+    ledger = Ledger(repair=False)
     try:
         ledger.act(what, place, detail)
     except LedgerError as error:

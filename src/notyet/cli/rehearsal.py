@@ -15,12 +15,12 @@ from notyet.core.plan import missing_names, select
 from notyet.core.record import replace
 from notyet.core.verdict import Allow, Block, Halt, Problem, Report, skipped
 from notyet.engine.stop import NO_SESSION, Stop, decide, decide_again, warn_all
-from notyet.errors import LedgerError, LedgerUnmended
+from notyet.errors import LedgerError, LedgerNeedsRepair
 from notyet.hook.main import Hook, answer_by, completed
 from notyet.hook.payload import Call, Options
 from notyet.hosts import Reply, command_face
 from notyet.ledger import Begun
-from notyet.ledger.history import foresee
+from notyet.ledger.counts import preview_begin
 from notyet.ledger.memory import MemoryLedger
 from notyet.ledger.stops import Ledger
 from notyet.run.command import CommandQuestion
@@ -184,7 +184,7 @@ class _Hook(Hook):
         self.error: Exception | None = None
         self.trouble: list[str] = []
         self.notes: list[str] = []  # which are not in the reply
-        self.ledger = Ledger(mends=False)  # only a stop repairs it, since its user is told
+        self.ledger = Ledger(repair=False)  # only a stop repairs it, since its user is told
         self._known: AnyLedger = self.ledger  # or an empty one, in place of a damaged one
         self._begun = Begun(stop=0)
 
@@ -256,8 +256,8 @@ class _Hook(Hook):
         if not stop.event.session_id.strip():
             return skipped("no-session", NO_SESSION)
         try:
-            self._begun = foresee(self.ledger, stop.event, self.time_left())
-        except LedgerUnmended as error:  # a stop begins a new ledger
+            self._begun = preview_begin(self.ledger, stop.event, self.time_left())
+        except LedgerNeedsRepair as error:  # a stop begins a new ledger
             self.trouble.append(f"{error} ({_UNKNOWN})")
             self._known = stop.ledger = MemoryLedger()
             self._begun = Begun(stop=0, history=open_turn(History(), stop.event))

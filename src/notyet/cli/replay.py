@@ -24,7 +24,7 @@ from notyet.core.text import listed, visible
 from notyet.core.verdict import OUTCOMES
 from notyet.engine.engine import Engine
 from notyet.errors import NotyetError
-from notyet.ledger.past import Past, Wish, stops, these
+from notyet.ledger.history import PastStop, StopFilter, stops, these
 from notyet.ledger.stops import Ledger
 from notyet.replay import RESULTS, Config, Configs, Finding, replay, turns_of
 from notyet.run.sweep import adopt_orphans, sweep
@@ -97,14 +97,14 @@ def _number(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Replay; exit 1 if a decision would differ, 2 if something that was named is not there."""
-    ledger = Ledger(mends=False)
+    ledger = Ledger(repair=False)
     try:
         findings = _findings(args, ledger)
     except (_Unusable, NotyetError) as error:
         print(f"notyet replay: {error}", file=sys.stderr)
         return 2
     finally:
-        for warning in ledger.file.take_warnings():
+        for warning in ledger.connection.take_warnings():
             print(f"notyet replay: {warning}", file=sys.stderr)
         ledger.close()
     if args.json:
@@ -156,7 +156,7 @@ def _findings(args: argparse.Namespace, ledger: Ledger) -> list[Finding]:
     return [finding for finding in found if finding.past.id in wanted]
 
 
-def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[Past]:
+def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[PastStop]:
     """Return the stops that the options name, the oldest first. Raises _Unusable."""
     narrowed = [f"--{name}" for name in ("since", "session", "outcome", "all") if vars(args)[name]]
     if args.ids and narrowed:
@@ -167,7 +167,7 @@ def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[Past]:
         if gone:
             raise _Unusable(f"there is no stop {gone[0]}; list them with: notyet log --all")
         return sorted(found, key=lambda past: past.id)
-    wish = Wish(
+    wish = StopFilter(
         session=args.session,
         outcomes=tuple(dict.fromkeys(args.outcome)),
         place="" if args.all else project_of(os.getcwd()),

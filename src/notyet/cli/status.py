@@ -118,7 +118,7 @@ class Found:
         self.faults = [*self.own, *(found for status in hosts for found in status.faults)]
         self.is_well = self.answer.state == "yes" and not is_bad(self.faults)
         self.variables = sorted(name for name in os.environ if name.startswith("NOTYET_"))
-        ledger = Ledger(patience=1.0, mends=False)
+        ledger = Ledger(patience=1.0, repair=False)
         caps = {status.host: status.cap for status in hosts}
         try:
             place = root_of(os.path.realpath(cwd))

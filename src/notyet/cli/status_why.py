@@ -17,7 +17,7 @@ from notyet.core.plan import select
 from notyet.core.text import visible
 from notyet.core.verdict import skipped
 from notyet.engine.stop import NO_SESSION
-from notyet.errors import LedgerError, LedgerUnmended, NotyetError
+from notyet.errors import LedgerError, LedgerNeedsRepair, NotyetError
 from notyet.hook.main import Hook, answer_by, completed
 from notyet.hook.payload import Call, Options
 from notyet.hook.unusual import PROBE
@@ -129,11 +129,11 @@ def _why(hook: _DryHook) -> tuple[Why, list[str]]:
     event, setup = hook.stop, hook.setup
     allowed, damage = _allowed(hook), ""
     history: History | None = None
-    ledger = Ledger(patience=1.0, mends=False)
+    ledger = Ledger(patience=1.0, repair=False)
     try:
         try:
             history = history_now(ledger, event)
-        except LedgerUnmended as error:  # nothing in it is known then
+        except LedgerNeedsRepair as error:  # nothing in it is known then
             damage = str(error)
         except LedgerError as error:
             allowed = allowed if allowed[0] else ("ledger", str(error))

@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     if wrong:
         _say(wrong)
         return 2
-    ledger = Ledger(mends=args.verb not in {"list", "show"})
+    ledger = Ledger(repair=args.verb not in {"list", "show"})
     try:
         return _do(args, ledger)
     except NotyetError as error:
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         return 1
     finally:
         ledger.close()
-        for warning in ledger.file.take_warnings():
+        for warning in ledger.connection.take_warnings():
             _say(warning)
 
 
@@ -312,7 +312,7 @@ def show_task(ledger: Ledger, task: str, *, as_json: bool) -> int:
     seen = tasks.look(task)
     course = tasks.course(task)
     children = [child.task.id for child in tasks.below(task)]
-    known = Outbox(ledger.file).read(task)
+    known = Outbox(ledger.connection).read(task)
     result = known[0] if known is not None else None
     ref = seen.ref if seen else {}
     again = resume_command(ref, view.session_id, view.task.cwd, workspace=_workspace(view.task))

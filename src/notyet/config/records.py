@@ -74,7 +74,7 @@ def remove_record(state: str, path: str) -> bool:
 
 def write_private(path: str, text: str) -> None:
     """Write a file that only its user may read, whole or not at all. Raises OSError."""
-    from notyet.ledger.file import make_private
+    from notyet.ledger.connection import make_private
 
     beside = f"{path}.{light.getpid()}"
     try:

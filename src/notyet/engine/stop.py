@@ -375,7 +375,7 @@ def keep_in(ledger: AnyLedger, begun: Begun, warn: Callable[[str], None]) -> Kee
         except LedgerError as error:
             warn(f"{error} (the whole output of {report.gate} was not kept)")
             return ""
-        if not path and not ledger.instant:
+        if not path and not ledger.in_memory:
             warn(f"the whole output of {report.gate} could not be kept")
         return path
 
@@ -404,7 +404,7 @@ def _call(
     stop: Stop, call: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None
 ) -> Line[Any]:
     """Call the ledger; yield only where it can make us wait."""
-    if stop.ledger.instant:
+    if stop.ledger.in_memory:
         return call(*args)
     return (yield Call(call, args, undo))
 

@@ -304,7 +304,7 @@ class Hook:
         from notyet.ledger.stops import Ledger
 
         self.call.ledger = ledger = Ledger()
-        ledger.asked_at = host_started_at()
+        ledger.called_at = host_started_at()
         return ledger
 
     def _watches(self, setup: Setup) -> list[Any]:
@@ -324,13 +324,13 @@ class Hook:
 
             ledger = self.call.ledger
             if ledger is not None and ledger.newest % _WRITE_BACK_EVERY == 0:
-                ledger.file.write_back()  # the next process has less to read
+                ledger.connection.write_back()  # the next process has less to read
         except Exception:  # noqa: BLE001  # it must not end the gates; later code meets it again
             return
 
     def repaired(self) -> Sequence[str]:
         """Return what is said if the ledger was damaged, so that counting began anew."""
-        return self.call.ledger.file.mended if self.call.ledger is not None else ()
+        return self.call.ledger.connection.repairs if self.call.ledger is not None else ()
 
     def _without_gates(self, event: StopEvent, setup: Setup) -> Reply:
         if setup.untrusted:

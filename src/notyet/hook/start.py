@@ -47,7 +47,7 @@ def _remember_files(event: StartEvent, setup: Setup, patience: float) -> None:
 
     if setup.workspace:  # a file may have named one
         event = replace(event, workspace=setup.workspace)
-    ledger = Ledger(mends=False)  # the next stop repairs it, and tells the user
+    ledger = Ledger(repair=False)  # the next stop repairs it, and tells the user
     try:
         drive_sync(remember_start(event, setup.gates, ledger, patience))
     finally:

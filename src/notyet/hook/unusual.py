@@ -58,7 +58,7 @@ def record_skip(hook: Hook, cause: str, words: Sequence[str]) -> Sequence[str]:
         ledger.skip(event, skipped(cause, *words), patience=_RECORDING)
     finally:
         ledger.close()
-    return ledger.file.mended
+    return ledger.connection.repairs
 
 
 def allow_other_event(hook: Hook, payload: Mapping[str, Any]) -> Reply:

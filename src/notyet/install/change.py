@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from notyet.config.document import Mistake
 from notyet.errors import NotyetError
 from notyet.install.settings import CannotInstall, Entry, read_settings, settings_text
-from notyet.ledger.file import make_private
+from notyet.ledger.connection import make_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

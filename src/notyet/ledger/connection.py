@@ -13,14 +13,16 @@ import sys
 import time
 from _thread import RLock
 from _weakref import ref
+from errno import EISDIR, ENOENT
 
 from notyet import light
-from notyet.errors import LedgerBusy, LedgerError, NotyetError
+from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair, NotyetError
+from notyet.light import state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3 as sqlite3_module
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
     T = TypeVar("T")
@@ -97,6 +99,181 @@ def _code(error: Exception) -> int:
     return (extended or 0) & 0xFF
 
 
+LEDGER = "ledger.db"
+FIRST_VERSION = 1
+VERSION = 1  # of the tables; schema.py brings an older file up to it
+APPLICATION = 0x6E747964  # "ntyd", in the file's header
+UNRELEASED = 0x6E6F7479  # "noty": the files of versions that were never released
+NOT_A_LEDGER = "it is not a ledger; set NOTYET_LEDGER to a file of its own"
+REPAIRED = "the next stop repairs it"
+# A process that opens a ledger which no other has open reads its whole write-ahead log, 3 us for
+# every page. So the processes of single stops, which follow one another, write it back at a dozen
+# stops: a longer log costs each stop more, a shorter one makes it wait for the disk more often.
+_SHORT_LOG = 200  # pages; SQLite's own limit is 1,000
+
+_one_at_a_time = RLock()
+
+
+def default_path(environ: Mapping[str, str]) -> str:
+    """Return `$NOTYET_LEDGER`, or the file in the XDG state folder."""
+    if environ.get("NOTYET_LEDGER"):
+        return light.abspath(light.expanduser(environ["NOTYET_LEDGER"]))
+    state = state_home(environ)  # empty without a home folder, which opening the file reports
+    return light.join(state, "notyet", LEDGER) if state else ""
+
+
+def make_private(path: str) -> None:
+    """Create the file 0600 and its missing folders 0700; existing ones keep their modes."""
+    if not path:
+        raise FileNotFoundError(ENOENT, "there is no home folder to keep it in")
+    missing = []
+    folder = light.dirname(path)
+    while folder and not light.isdir(folder):
+        missing.append(folder)
+        folder = light.dirname(folder)
+    for folder in reversed(missing):
+        try:
+            light.mkdir(folder, 0o700)
+        except FileExistsError:
+            if not light.isdir(folder):
+                raise
+    flags = light.O_RDWR | light.O_CREAT | light.O_EXCL | light.O_CLOEXEC
+    try:
+        # An existing file must not be opened and closed: that would drop the locks which another
+        # connection of this process holds on it.
+        light.close(light.open(path, flags, 0o600))
+    except FileExistsError:
+        if light.isdir(path):
+            raise IsADirectoryError(EISDIR, "it is a directory", path) from None
+
+
+def real(folder: str) -> str:
+    """Return the folder that links lead to; a relative one as it is."""
+    if not light.isabs(folder):  # relative to what, only its host knows
+        return folder
+    try:
+        return light.realpath(folder)
+    except (OSError, ValueError):  # a name that no file can have
+        return folder
+
+
+def open_file(
+    path: str, *, for_one_stop: bool = False
+) -> tuple[sqlite3_module.Connection, tuple[str, ...]]:
+    """Open or create a ledger; return a connection and warnings for the user.
+
+    Raises sqlite3.Error, OSError, LedgerError and UnreleasedFormat.
+    """
+    with _one_at_a_time:  # see make_private
+        if not light.isfile(path):
+            make_private(path)
+        db = _connect(path)
+    try:
+        warnings = _prepare(db, path)
+        if for_one_stop:
+            db.execute(f"PRAGMA wal_autocheckpoint = {_SHORT_LOG}")
+    except BaseException:
+        db.close()
+        raise
+    return db, warnings
+
+
+def open_existing(path: str) -> sqlite3_module.Connection | None:
+    """Open a ledger and change nothing; None for a file that is missing or just being created.
+
+    Raises sqlite3.Error, OSError, UnreleasedFormat; LedgerNeedsRepair for an older version.
+    """
+    if light.isdir(path):
+        raise IsADirectoryError(EISDIR, "it is a directory", path)
+    if not path or not light.exists(path):
+        return None
+    from urllib.parse import quote
+
+    db = _connect(f"file:{quote(light.fsencode(path))}?mode=rw", uri=True)  # never creates it
+    try:
+        version = identify(db, path)
+    except BaseException:
+        db.close()
+        raise
+    if version == VERSION:
+        return db
+    db.close()
+    if version:
+        what = f"an older notyet wrote it (version {version}, this one reads {VERSION})"
+        raise LedgerNeedsRepair(path, f"{what}; {REPAIRED}")
+    return None
+
+
+def open_empty() -> sqlite3_module.Connection:
+    """Return an empty ledger in memory."""
+    from notyet.ledger.schema import migrate
+
+    db = _connect(":memory:")
+    migrate(db)
+    return db
+
+
+def _connect(path: str, **options: Any) -> sqlite3_module.Connection:
+    db: sqlite3_module.Connection = sqlite3_module.connect(
+        path, timeout=0, isolation_level=None, check_same_thread=False, **options
+    )
+    return db
+
+
+def _prepare(db: sqlite3_module.Connection, path: str) -> tuple[str, ...]:
+    version = identify(db, path)
+    warnings: tuple[str, ...] = ()
+    if not is_local(path):
+        from notyet.ledger.repair import on_a_network
+
+        warnings = on_a_network(path)
+    if version < VERSION:
+        from notyet.ledger.schema import prepare
+
+        # WAL needs memory shared between processes, which a network file system lacks.
+        prepare(db, path, version, journal="DELETE" if warnings else "WAL")
+    db.execute("PRAGMA synchronous = NORMAL")  # in WAL mode: safe against any crash of ours
+    return warnings
+
+
+def identify(db: sqlite3_module.Connection, path: str) -> int:
+    """Return a ledger's version, 0 for a new file.
+
+    Raises LedgerError for another program's file and UnreleasedFormat.
+    """
+    db.execute("BEGIN")  # one view of all three: another process may be creating the file
+    version = version_of(db)
+    mark = db.execute("PRAGMA application_id").fetchone()[0]
+    is_used = version or db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    db.execute("COMMIT")
+    if is_used and mark == UNRELEASED:
+        raise UnreleasedFormat(f"an unreleased notyet wrote it (version {version})")
+    if is_used and mark != APPLICATION:
+        raise LedgerError(path, NOT_A_LEDGER)
+    expect_readable(path, version)
+    return version
+
+
+def version_of(db: sqlite3_module.Connection) -> int:
+    """Return the version of a file; 0 for an empty one."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def expect_readable(path: str, version: int) -> None:
+    """Raise LedgerNewer for a version that this code cannot read."""
+    if version > VERSION:
+        from notyet.errors import LedgerNewer
+
+        raise LedgerNewer(
+            path, f"it has version {version}, this notyet reads up to {VERSION}; upgrade notyet"
+        )
+
+
+def is_local(path: str) -> bool:
+    """Return True if a file is on a device of this machine; network disks have no number."""
+    return light.major(light.stat(path).st_dev) != 0
+
+
 _PAUSE = 0.0005  # seconds between two tries for the lock, on average
 _TO_READ, _TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
 
@@ -108,12 +285,12 @@ class Connection:
     """Runs transactions on one file; safe in many threads, and after a fork.
 
     Stops and supervisors repair a damaged or older file, because they tell the user. All others
-    (`mends=False`) leave it as it is, and read a missing one as empty.
+    (`repair=False`) leave it as it is, and read a missing one as empty.
     """
 
-    def __init__(self, path: str, patience: float, *, mends: bool = True) -> None:
+    def __init__(self, path: str, patience: float, *, repair: bool = True) -> None:
         self.path = path
-        self.mends = mends
+        self.repair = repair
         self.for_one_stop = False  # this process serves one stop only
         self.patience = patience
         self._lock = RLock()  # re-entrant: a signal handler may fork, or close us
@@ -121,7 +298,7 @@ class Connection:
         self._file: tuple[int, int] | None = None
         self._in_transaction = False
         self._warnings: list[str] = []
-        self.mended: tuple[str, ...] = ()  # warnings about files that were set aside
+        self.repairs: tuple[str, ...] = ()  # warnings about files that were set aside
         with _forking:
             _all[id(self)] = ref(self)
 
@@ -208,7 +385,7 @@ class Connection:
     ) -> T:
         patience = self.patience if patience is None else min(self.patience, patience)
         ends = time.monotonic() + patience
-        may_mend = True
+        may_repair = True
         while True:
             with self._lock:  # not during the pause: a fork must not wait for other processes
                 self._in_transaction = True
@@ -217,14 +394,14 @@ class Connection:
                 except NotyetError:  # of the work itself
                     raise
                 except Exception as error:
-                    if may_mend and (is_corrupt(error) or isinstance(error, UnreleasedFormat)):
-                        from notyet.ledger.repair import repair
+                    if may_repair and (is_corrupt(error) or isinstance(error, UnreleasedFormat)):
+                        from notyet.ledger.repair import set_file_aside
 
-                        may_mend = False
+                        may_repair = False
                         self._close()
-                        what = repair(self.path, error, mends=self.mends)
+                        what = set_file_aside(self.path, error, repair=self.repair)
                         self._warnings += what
-                        self.mended += what
+                        self.repairs += what
                     elif not is_busy(error) or time.monotonic() >= ends:
                         raise fault(self.path, error, patience) from error
                 finally:
@@ -270,17 +447,13 @@ class Connection:
             self._close()
             if self._file is not None:
                 what = f"ledger {self.path} was removed or replaced"
-                self._warnings.append(f"{what}; counting starts over" if self.mends else what)
-        if self._db is None and not self.mends:
-            from notyet.ledger.file import open_empty, open_existing
-
+                self._warnings.append(f"{what}; counting starts over" if self.repair else what)
+        if self._db is None and not self.repair:
             self._db = open_existing(self.path)
             self._file = _identity(self.path) if self._db is not None else None
             if self._db is None and begin != _TO_WRITE:
                 self._db = open_empty()
         if self._db is None:
-            from notyet.ledger.file import open_file  # with SQLite: git may be at work meanwhile
-
             self._db, warnings = open_file(self.path, for_one_stop=self.for_one_stop)
             self._file = _identity(self.path)
             self._warnings += warnings

@@ -34,8 +34,8 @@ class Intent(Record, kw_only=True):
 class Intents:
     """Requests: written by any process, answered by the owner."""
 
-    def __init__(self, file: Connection) -> None:
-        self._file = file
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def wish(self, task: str, what: What, text: str) -> int:
         """Store a request; return its number."""
@@ -44,7 +44,7 @@ class Intents:
             "INSERT INTO intents (task, what, text, at, state) VALUES (?, ?, ?, ?, 'pending')"
             " RETURNING id"
         )
-        return self._file.write(lambda db: int(db.execute(sql, new).fetchone()[0]))
+        return self._connection.write(lambda db: int(db.execute(sql, new).fetchone()[0]))
 
     def waiting(self, owner: int) -> list[Intent]:
         """Return the open requests for an owner's tasks, in order."""
@@ -57,17 +57,17 @@ class Intents:
             ).fetchall()
             return [Intent(id=n, task=task, what=what, text=text) for n, task, what, text in rows]
 
-        return self._file.read(read)
+        return self._connection.read(read)
 
     def answer(self, intent: int, state: Literal["done", "refused"], answer: str = "") -> None:
         """Answer a request."""
         sql = "UPDATE intents SET state = ?, answer = ? WHERE id = ? AND state = 'pending'"
-        self._file.write(lambda db: db.execute(sql, (state, storable(answer), intent)))
+        self._connection.write(lambda db: db.execute(sql, (state, storable(answer), intent)))
 
     def withdraw(self, intent: int) -> bool:
         """Delete a request; False if it was answered."""
         sql = "DELETE FROM intents WHERE id = ? AND state = 'pending'"
-        return self._file.write(lambda db: db.execute(sql, (intent,)).rowcount == 1)
+        return self._connection.write(lambda db: db.execute(sql, (intent,)).rowcount == 1)
 
     def read(self, intent: int) -> tuple[str, str]:
         """Return the state of a request, and its answer."""
@@ -78,7 +78,7 @@ class Intents:
             ).fetchone()
             return row or ("refused", "it was withdrawn")
 
-        return self._file.read(read)
+        return self._connection.read(read)
 
 
 OWNER_COLUMNS = ("owners.pid", "owners.pid_start", "boot", "space", "lease_until")
@@ -99,8 +99,8 @@ _ENROL = (
 class Leases:
     """The lease of this process."""
 
-    def __init__(self, file: Connection) -> None:
-        self._file = file
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def enrol(self, lease: float, before: int = 0, program: str = "") -> int:
         """Enter this process as an owner; return its number.
@@ -117,18 +117,18 @@ class Leases:
                     db.execute(carry_over, (owner, before))
             return owner
 
-        return self._file.write(enter)
+        return self._connection.write(enter)
 
     def renew(self, owner: int, lease: float) -> bool:
         """Renew the lease; False if another process took this owner for dead."""
         sql = "UPDATE owners SET lease_until = ? WHERE id = ?"
         until = (time.time() + lease, owner)
-        return self._file.write(lambda db: db.execute(sql, until).rowcount == 1)
+        return self._connection.write(lambda db: db.execute(sql, until).rowcount == 1)
 
     def retire(self, owner: int) -> None:
         """End the lease at once."""
         sql = "UPDATE owners SET lease_until = 0 WHERE id = ?"
-        self._file.write(lambda db: db.execute(sql, (owner,)))
+        self._connection.write(lambda db: db.execute(sql, (owner,)))
 
 
 def is_over(db: sqlite3.Connection, owner: int) -> bool:

@@ -7,7 +7,7 @@ import time
 from zlib import crc32
 
 from notyet.core.record import Record
-from notyet.ledger.file import make_private
+from notyet.ledger.connection import make_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

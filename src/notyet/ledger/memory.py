@@ -16,7 +16,7 @@ from notyet.core.record import variant
 from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
 from notyet.ledger.passes import agents_of, causes, failures_in, passes_in
-from notyet.ledger.rows import event_row
+from notyet.ledger.stop_rows import event_row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class _Stop:
 class MemoryLedger:
     """Counts in memory; safe to use from many threads."""
 
-    instant = True
+    in_memory = True
 
     def __init__(self) -> None:
         self._histories: dict[Agent, History] = {}

@@ -6,8 +6,8 @@ import time
 
 from notyet.errors import Refused
 from notyet.ledger.leases import is_over
-from notyet.ledger.moves import delivery_key, look
 from notyet.ledger.task_rows import announcement_of, result_of, storable
+from notyet.ledger.transitions import delivery_key, look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ _DROP = """
 class Outbox:
     """Results that were stored with the end of their task."""
 
-    def __init__(self, file: Connection) -> None:
-        self._file = file
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def lease(self, task: str, owner: int) -> Announcement | None:
         """Lease a result for an attempt to deliver it; None if there is nothing to do."""
@@ -49,7 +49,7 @@ class Outbox:
             ).fetchone()
             return announcement_of(*row) if row is not None else None
 
-        return self._file.write(take)
+        return self._connection.write(take)
 
     def due(self, owner: int) -> list[str]:
         """Return the tasks whose results this owner should deliver by now, or is delivering.
@@ -60,7 +60,7 @@ class Outbox:
             "SELECT task FROM outbox WHERE owner = ? AND next_at <= ?"
             " AND status IN ('pending', 'leased') AND told = 1"
         )
-        rows = self._file.read(lambda db: db.execute(sql, (owner, time.time())).fetchall())
+        rows = self._connection.read(lambda db: db.execute(sql, (owner, time.time())).fetchall())
         return [task for (task,) in rows]
 
     def read(self, task: str) -> tuple[Result, bool] | None:
@@ -73,7 +73,7 @@ class Outbox:
             ).fetchone()
             return (result_of(row[0]), bool(row[1])) if row is not None else None
 
-        return self._file.read(read)
+        return self._connection.read(read)
 
     def is_due(self, task: str) -> bool:
         """Return True if a result should be delivered by now."""
@@ -82,12 +82,12 @@ class Outbox:
             " AND status IN ('pending', 'leased')"
         )
         asked = (task, time.time())
-        return self._file.read(lambda db: db.execute(sql, asked).fetchone() is not None)
+        return self._connection.read(lambda db: db.execute(sql, asked).fetchone() is not None)
 
     def told(self, task: str, owner: int) -> None:
         """Record that the observers were notified."""
         sql = "UPDATE outbox SET told = 1 WHERE task = ? AND owner + 0 = ?"
-        self._file.write(lambda db: db.execute(sql, (task, owner)))
+        self._connection.write(lambda db: db.execute(sql, (task, owner)))
 
     def release(self, task: str, owner: int) -> None:
         """Release the lease of a result that was not delivered."""
@@ -95,7 +95,7 @@ class Outbox:
             "UPDATE outbox SET status = 'pending'"
             " WHERE task = ? AND owner + 0 = ? AND status = 'leased'"
         )
-        self._file.write(lambda db: db.execute(sql, (task, owner)))
+        self._connection.write(lambda db: db.execute(sql, (task, owner)))
 
     def acknowledge(self, task: str) -> None:
         """Record that the result was delivered."""
@@ -103,7 +103,7 @@ class Outbox:
             "UPDATE outbox SET status = 'delivered', delivered_at = ?, error = ''"
             " WHERE task = ? AND status IN ('pending', 'leased', 'suspended')"
         )
-        self._file.write(lambda db: db.execute(sql, (time.time(), task)))
+        self._connection.write(lambda db: db.execute(sql, (time.time(), task)))
 
     def postpone(self, key: str, owner: int, error: str, pause: float) -> None:
         """Schedule the next attempt."""
@@ -112,7 +112,7 @@ class Outbox:
             " WHERE key = ? AND owner = ? AND status = 'leased'"
         )
         later = (time.time() + pause, storable(error), key, owner)
-        self._file.write(lambda db: db.execute(sql, later))
+        self._connection.write(lambda db: db.execute(sql, later))
 
     def suspend(self, key: str, owner: int, error: str) -> bool:
         """Suspend a delivery until a person retries; False if another process owns it now."""
@@ -121,14 +121,14 @@ class Outbox:
             " WHERE key = ? AND owner = ? AND status IN ('pending', 'leased')"
         )
         given_up = (storable(error), key, owner)
-        return self._file.write(lambda db: db.execute(sql, given_up).rowcount == 1)
+        return self._connection.write(lambda db: db.execute(sql, given_up).rowcount == 1)
 
     def drop(self, key: str, owner: int) -> bool:
         """Dismiss the result of a task that a person ended together with one above it.
 
         False if it is not such a task. The receiver of the result was ended by the same act.
         """
-        return self._file.write(lambda db: db.execute(_DROP, (key, owner)).rowcount == 1)
+        return self._connection.write(lambda db: db.execute(_DROP, (key, owner)).rowcount == 1)
 
     def retry(self, task: str, asking: int) -> None:
         """Deliver again, under the same key, or under a new one if it was delivered already.
@@ -161,7 +161,7 @@ class Outbox:
                 (delivery_key(task, count + 1), owner, now, now, row[0]),
             )
 
-        self._file.write_through(again)
+        self._connection.write_through(again)
 
     def dismiss(self, task: str) -> None:
         """Mark a result as no longer needed."""
@@ -170,7 +170,7 @@ class Outbox:
             key = self._newest(db, task)[0]
             db.execute("UPDATE outbox SET status = 'dismissed' WHERE key = ?", (key,))
 
-        self._file.write(dismiss)
+        self._connection.write(dismiss)
 
     def _newest(self, db: sqlite3.Connection, task: str) -> tuple[str, str]:
         row: tuple[str, str] | None = db.execute(

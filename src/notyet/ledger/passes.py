@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 
 from notyet.core.record import Record, variant
-from notyet.ledger.rows import key_text
+from notyet.ledger.stop_rows import key_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ class AnyLedger(Protocol):
     `patience` is how many seconds a caller can wait, if less than the ledger would.
     """
 
-    instant: bool  # False: calls may wait for a disk or a lock
+    in_memory: bool  # False: calls may wait for a disk or a lock
 
     def begin(self, event: StopEvent, patience: float | None = None) -> Begun:
         """Enter a stop: number its turn, and find out if the host overrode the last one."""

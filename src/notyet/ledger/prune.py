@@ -74,8 +74,8 @@ def tidy(ledger: Ledger, retention: Retention) -> None:
     """Delete a few old rows, for a hook; a busy ledger is left for later."""
     cutoff = time.time() - retention.keep
     try:
-        ledger.file.write(lambda db: _batch(db, retention, _TIDIED), _TIDY_PATIENCE)
-        ledger.file.write(lambda db: tidy_tasks(db, cutoff, _TIDIED), _TIDY_PATIENCE)
+        ledger.connection.write(lambda db: _batch(db, retention, _TIDIED), _TIDY_PATIENCE)
+        ledger.connection.write(lambda db: tidy_tasks(db, cutoff, _TIDIED), _TIDY_PATIENCE)
     except LedgerError:
         return  # the next stop reports it
     finally:
@@ -87,7 +87,7 @@ def prune(ledger: Ledger, retention: Retention) -> Pruned:
     tasks = prune_all_tasks(ledger, time.time() - retention.keep, AT_ONCE)
     stops = agents = 0
     while True:
-        some = ledger.file.write(lambda db: _batch(db, retention, AT_ONCE))
+        some = ledger.connection.write(lambda db: _batch(db, retention, AT_ONCE))
         stops, agents = stops + some[0], agents + some[1]
         if max(some) < AT_ONCE:
             break
@@ -99,7 +99,7 @@ def prune_older(ledger: Ledger, cutoff: float) -> int:
     """Delete stops and tasks before `cutoff`; return how many."""
     removed = 0
     while True:
-        some = ledger.file.write(lambda db: _prune_old(db, cutoff, AT_ONCE, _NEWEST_KEPT))
+        some = ledger.connection.write(lambda db: _prune_old(db, cutoff, AT_ONCE, _NEWEST_KEPT))
         removed += some[0]
         if max(some) < AT_ONCE:
             break
@@ -168,9 +168,9 @@ def shrink(ledger: Ledger) -> int:
     Raises LedgerError.
     """
     before = os.path.getsize(ledger.path)
-    while ledger.file.write(_shrink_some):
+    while ledger.connection.write(_shrink_some):
         pass
-    ledger.file.checkpoint()
+    ledger.connection.checkpoint()
     return max(0, before - os.path.getsize(ledger.path))
 
 
@@ -256,11 +256,11 @@ def prune_all_tasks(ledger: Ledger, cutoff: float, at_once: int) -> int:
     refs: list[str] = []
     place: Place | None = _BEGINNING
     while place is not None:
-        some, place = ledger.file.write(partial(_prune_some, wish=wish, start=place))
+        some, place = ledger.connection.write(partial(_prune_some, wish=wish, start=place))
         removed += len(some)
         refs += some
         if place is None or len(refs) >= _MANY:  # reading all refs is slow: do it rarely
-            ledger.file.read(partial(_remove_transcripts, refs=refs))
+            ledger.connection.read(partial(_remove_transcripts, refs=refs))
             refs = []
     return removed
 

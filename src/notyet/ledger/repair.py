@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 
 from notyet import light
-from notyet.errors import LedgerError, LedgerUnmended
-from notyet.ledger.connection import UnreleasedFormat, fault
-from notyet.ledger.connection import sqlite3_module as sqlite3
-from notyet.ledger.file import (
+from notyet.errors import LedgerError, LedgerNeedsRepair
+from notyet.ledger.connection import (
     APPLICATION,
     LEDGER,
     NOT_A_LEDGER,
     REPAIRED,
     UNRELEASED,
+    UnreleasedFormat,
+    fault,
     identify,
 )
+from notyet.ledger.connection import sqlite3_module as sqlite3
 
 _NETWORK = ("nfs", "cifs", "smb", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs", "lustre")
 _MOUNTS = "/proc/self/mounts"
@@ -63,17 +64,17 @@ _MARKS = (APPLICATION.to_bytes(4, "big"), UNRELEASED.to_bytes(4, "big"))
 _LONGEST_BLANK = 1 << 20  # a crash of the system may leave this much of a file as zeros
 
 
-def repair(path: str, error: Exception, *, mends: bool) -> tuple[str, ...]:
+def set_file_aside(path: str, error: Exception, *, repair: bool) -> tuple[str, ...]:
     """Set aside a file that is damaged or unreleased; return a warning if this process did it.
 
-    Raises LedgerError for a file that is not ours, and LedgerUnmended unless `mends`.
+    Raises LedgerError for a file that is not ours, and LedgerNeedsRepair unless `repair`.
     """
     is_unreleased = isinstance(error, UnreleasedFormat)
     if not is_unreleased and not is_ours(path):
         raise LedgerError(path, f"{error}; {NOT_A_LEDGER}") from error
-    if not mends:
+    if not repair:
         what = str(error) if is_unreleased else f"it is damaged ({error})"
-        raise LedgerUnmended(path, f"{what}; {REPAIRED}") from error
+        raise LedgerNeedsRepair(path, f"{what}; {REPAIRED}") from error
     try:
         moved = set_aside(path, "before" if is_unreleased else "corrupt")
     except OSError as unmoved:

@@ -12,7 +12,8 @@ from notyet.core.record import replace
 from notyet.core.task import Run
 from notyet.core.verdict import Allow, Block, Decision, Halt
 from notyet.errors import Refused
-from notyet.ledger.moves import (
+from notyet.ledger.task_rows import json_of_turn, storable
+from notyet.ledger.transitions import (
     NOT_SENT,
     can,
     clear_machine_messages,
@@ -28,7 +29,6 @@ from notyet.ledger.moves import (
     settle_messages,
     take_messages,
 )
-from notyet.ledger.task_rows import json_of_turn, storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from notyet.core.task import Result, Sent, Signal
     from notyet.core.verdict import Outcome
     from notyet.ledger import Begun
-    from notyet.ledger.moves import Seen
     from notyet.ledger.stops import Ledger
+    from notyet.ledger.transitions import Seen
 
 _SIGNALS: Mapping[Ending, Signal] = {
     "killed": "kill",
@@ -56,7 +56,7 @@ class Runs:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._file = ledger.file
+        self._connection = ledger.connection
 
     def finish(self, run: str, turn: Turn, ending: Ending, owner: int) -> bool:
         """Record that a run's turn has ended; a success replaces a transient error."""
@@ -76,7 +76,7 @@ class Runs:
                 finished_at=time.time(),
             )
 
-        return self._file.write(note)
+        return self._connection.write(note)
 
     def settle(
         self, run: str, owner: int, key: str, overdue: Collection[str] | None = None
@@ -99,7 +99,7 @@ class Runs:
             reserve(db, seen, key, waiting[1], waiting[0])
             return move(db, seen.run, "steer")
 
-        return self._file.write(settle)
+        return self._connection.write(settle)
 
     def decide(
         self,
@@ -143,7 +143,7 @@ class Runs:
                 move(db, seen.run, "steer")
             return final
 
-        return self._file.write_through(settle)
+        return self._connection.write_through(settle)
 
     def steer(self, task: str, owner: int, key: str, prompt: str, pause: float) -> None:
         """Reserve a steer by hand (K16), once for each key. Raises Refused."""
@@ -164,7 +164,7 @@ class Runs:
             db.execute("UPDATE tasks SET steered_at = ? WHERE id = ?", (time.time(), task))
             clear_machine_messages(db, task)
 
-        self._file.write_through(redirect)
+        self._connection.write_through(redirect)
 
     def say(
         self, task: str, kind: Literal["user", "machine"], key: str, text: str, steer: str
@@ -192,7 +192,7 @@ class Runs:
                     reserve(db, seen, steer, waiting[1], waiting[0])
                     move(db, seen.run, "steer")
 
-        self._file.write_through(keep)
+        self._connection.write_through(keep)
 
     def dispatch(self, key: str, owner: int) -> bool:
         """Mark a steer as dispatched: from now on it may have arrived."""
@@ -203,7 +203,7 @@ class Runs:
                 db.execute("UPDATE steers SET phase = 'dispatched' WHERE key = ?", (key,))
             return seen is not None
 
-        return self._file.write(mark)
+        return self._connection.write(mark)
 
     def accept(self, key: str, owner: int) -> bool:
         """Start the run that an accepted steer begins (K2)."""
@@ -245,7 +245,7 @@ class Runs:
             )
             return True
 
-        return self._file.write(carry_on)
+        return self._connection.write(carry_on)
 
     def fail(self, key: str, owner: int, error: str, sent: Sent | None = None) -> Result | None:
         """End a run whose steer cannot be sent, as if there were no gates (K4).
@@ -273,7 +273,7 @@ class Runs:
             decision = Decision(verdict=Allow(), outcome=outcome, why=why, warnings=(why,))
             return freeze(db, seen, "fail", seen.run.ending or "interrupted", decision=decision)
 
-        return self._file.write_through(give_up)
+        return self._connection.write_through(give_up)
 
     def end(
         self,
@@ -302,7 +302,7 @@ class Runs:
                 db.execute("UPDATE tasks SET ended_by = ? WHERE id = ?", (signal, task))
             return result
 
-        return self._file.write_through(end)
+        return self._connection.write_through(end)
 
 
 def run_id(task: str, generation: int) -> str:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from notyet import light
-from notyet.ledger.file import APPLICATION, FIRST_VERSION, VERSION, expect_readable, version_of
+from notyet.ledger.connection import (
+    APPLICATION,
+    FIRST_VERSION,
+    VERSION,
+    expect_readable,
+    version_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

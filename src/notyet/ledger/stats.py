@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from notyet.core.record import Record, replace
-from notyet.ledger.find import find
-from notyet.ledger.past import Columns, has_lost_asker, in_utf8, is_number, parts
+from notyet.ledger.history import Columns, find, has_lost_asker, in_utf8, is_number, parts
 from notyet.ledger.stops import ASKER
 
 TYPE_CHECKING = False
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from notyet.ledger.past import Wish
+    from notyet.ledger.history import StopFilter
     from notyet.ledger.stops import Ledger
 
     Turn = tuple[int, int]  # its agent, and its number
@@ -73,12 +72,12 @@ class Stats(Record, kw_only=True):
     gates: tuple[GateStats, ...] = ()
 
 
-def stats(ledger: Ledger, wish: Wish) -> Stats:
+def stats(ledger: Ledger, wish: StopFilter) -> Stats:
     """Count the stops that match, at most `wish.most` and MOST_COUNTED."""
     if not os.path.exists(ledger.path):
         return Stats(outcomes={})
     most = MOST_COUNTED if wish.most < 0 else min(wish.most, MOST_COUNTED)
-    return ledger.file.read(lambda db: in_utf8(db, lambda: _count(db, wish, most)))
+    return ledger.connection.read(lambda db: in_utf8(db, lambda: _count(db, wish, most)))
 
 
 _STOPS = f"SELECT id, agent, turn, outcome, {ASKER} FROM stops WHERE id IN"
@@ -86,7 +85,7 @@ _SAID = ("gate", "status", "seconds", "observed", "held")
 _REPORTS = f"SELECT stop, {', '.join(_SAID)} FROM reports WHERE stop IN"
 
 
-def _count(db: sqlite3.Connection, wish: Wish, most: int) -> Stats:
+def _count(db: sqlite3.Connection, wish: StopFilter, most: int) -> Stats:
     ids = find(db, replace(wish, most=most + 1))
     is_all = len(ids) <= most
     ids = sorted(ids[:most])

@@ -14,9 +14,8 @@ from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.record import replace, variant
 from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
-from notyet.ledger.connection import Connection
-from notyet.ledger.file import default_path, real
-from notyet.ledger.rows import (
+from notyet.ledger.connection import Connection, default_path, real
+from notyet.ledger.stop_rows import (
     HISTORY_COLUMNS,
     REPORT_COLUMNS,
     STOP_COLUMNS,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Decision, Report
     from notyet.ledger.passes import Wanted
     from notyet.ledger.prune import Retention
-    from notyet.ledger.rows import Key
+    from notyet.ledger.stop_rows import Key
 
 
 def _marks(columns: tuple[str, ...]) -> str:
@@ -117,20 +116,20 @@ class Ledger:
 
     `path` defaults to `$NOTYET_LEDGER` or the XDG state folder. After `patience` seconds of waiting
     for other processes, LedgerBusy is raised; a call can be given less. At its first use, a damaged
-    ledger is replaced and an older one brought up to date; with `mends=False`, for readers, the
-    file is left as it is and LedgerUnmended is raised.
+    ledger is replaced and an older one brought up to date; with `repair=False`, for readers, the
+    file is left as it is and LedgerNeedsRepair is raised.
     """
 
-    instant = False
+    in_memory = False
 
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
         patience: float = 5.0,
         *,
-        mends: bool = True,
+        repair: bool = True,
     ) -> None:
-        self.asked_at: float | None = None  # when this process started, if it is for one stop only
+        self.called_at: float | None = None  # when this process started, if it is for one stop only
         self.retention: Retention | None = None  # what a supervisor prunes; None: nothing
         self.newest = 0  # the last stop that was entered here
         self.logged = 0  # the last stop whose output was logged here
@@ -139,16 +138,16 @@ class Ledger:
             if path is not None
             else default_path(light.variables())
         )
-        self.file = Connection(self.path, patience, mends=mends)
+        self.connection = Connection(self.path, patience, repair=repair)
 
     @property
     def patience(self) -> float:
         """How many seconds to wait for other processes."""
-        return self.file.patience
+        return self.connection.patience
 
     @patience.setter
     def patience(self, seconds: float) -> None:
-        self.file.patience = seconds
+        self.connection.patience = seconds
 
     def begin(self, event: StopEvent, patience: float | None = None) -> Begun:
         """Enter a stop: number its turn, and find out if the host overrode the last one (B11)."""
@@ -185,7 +184,7 @@ class Ledger:
             asker = (light.getpid(), own_start(), token)
             new = (agent, opened.turn, now, *asker, digest, stored, place)
             (stop,) = db.execute(NEW_STOP, new).fetchone()
-            warnings = self.file.take_warnings()
+            warnings = self.connection.take_warnings()
             self.newest = stop
             begun = Begun(
                 stop=stop, token=token, history=opened, overridden=overridden, warnings=warnings
@@ -194,8 +193,8 @@ class Ledger:
             asked_here[token] = ref(begun, lambda _: _forget(token))
             return begun
 
-        self.file.for_one_stop = self.asked_at is not None
-        return self.file.write(enter, patience)
+        self.connection.for_one_stop = self.called_at is not None
+        return self.connection.write(enter, patience)
 
     def record(
         self, begun: Begun, decision: Decision, ceiling: int = 0, patience: float | None = None
@@ -206,10 +205,10 @@ class Ledger:
             return self.count(db, begun, decision, ceiling)
 
         try:
-            final = self.file.write(count, patience)
+            final = self.connection.write(count, patience)
         finally:
             asked_here.pop(begun.token, None)
-        warnings = self.file.take_warnings()
+        warnings = self.connection.take_warnings()
         return final if not warnings else replace(final, warnings=(*final.warnings, *warnings))
 
     def count(
@@ -241,7 +240,7 @@ class Ledger:
         """End a stop that is still `asking` without an answer; count nothing."""
         asked_here.pop(begun.token, None)
         given_up = (time.time(), begun.stop, begun.token)
-        self.file.write(lambda db: db.execute(_GIVE_UP, given_up), patience)
+        self.connection.write(lambda db: db.execute(_GIVE_UP, given_up), patience)
 
     def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:
         """Record a stop that was allowed without running gates; count nothing."""
@@ -255,12 +254,12 @@ class Ledger:
         def enter(db: sqlite3.Connection) -> int:
             return int(db.execute(_SKIP, (*_key(event), *new)).fetchone()[0])
 
-        self.newest = self.file.write(enter, patience)
+        self.newest = self.connection.write(enter, patience)
 
     def act(self, what: str, place: str, detail: str) -> None:
         """Record what a person did: trust, revoke, off, on."""
         done = (time.time(), what, key_text(place), key_text(detail))
-        self.file.write(lambda db: db.execute(_ACT, done))
+        self.connection.write(lambda db: db.execute(_ACT, done))
 
     def keep_output(self, begun: Begun, report: Report) -> str:
         """Write a report's whole output to a log beside the ledger; return its path, or ''."""
@@ -276,7 +275,7 @@ class Ledger:
         ends = time.monotonic() + patience
         pause = 0.01
         while True:
-            row, reports = self.file.read(
+            row, reports = self.connection.read(
                 lambda db: (
                     db.execute(_READ_STOP, (stop,)).fetchone(),
                     db.execute(_READ_REPORTS, (stop,)).fetchall(),
@@ -301,13 +300,13 @@ class Ledger:
         """Return why gates can be skipped: gate -> "passed" or "unchanged" (N1)."""
         from notyet.ledger.passes import recall
 
-        return self.file.read(lambda db: recall(db, event, wanted), patience)
+        return self.connection.read(lambda db: recall(db, event, wanted), patience)
 
     def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:
         """Remember the passes among reports; forget those that failures refute."""
         from notyet.ledger.passes import remember
 
-        self.file.write(lambda db: remember(db, reports), patience)
+        self.connection.write(lambda db: remember(db, reports), patience)
 
     def remember_start(
         self, event: StartEvent, trees: Mapping[str, str], patience: float | None = None
@@ -315,7 +314,7 @@ class Ledger:
         """Remember the files that an agent starts with; only its first start counts."""
         from notyet.ledger.passes import remember_start
 
-        self.file.write(lambda db: remember_start(db, event, trees), patience)
+        self.connection.write(lambda db: remember_start(db, event, trees), patience)
 
     def prune(self, older_than: float) -> int:
         """Remove stops and tasks that are more than `older_than` seconds old; return how many.
@@ -329,14 +328,14 @@ class Ledger:
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        self.file.close()
+        self.connection.close()
 
     def _repeated_since(self, event: StopEvent, history: History) -> float:
         """Return the time since when the answer to an equal stop answers this one too (B12)."""
         if event.stop_hook_active is False and history.blocked:
             return time.time() - REPEATED_WITHIN
         # A process that started before the last answer was given asks for that answer.
-        return _NEVER if self.asked_at is None else self.asked_at
+        return _NEVER if self.called_at is None else self.called_at
 
 
 def is_lost(token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:

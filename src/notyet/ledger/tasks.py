@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from notyet.core.record import Record, replace
 from notyet.errors import Refused
 from notyet.ledger.leases import OWNER_COLUMNS, has_ended, is_over
-from notyet.ledger.moves import LOSE_STOPS, Seen, can, look, new_run
-from notyet.ledger.rows import ALL
+from notyet.ledger.stop_rows import ALL
 from notyet.ledger.task_rows import RUN_COLUMNS, VIEW_COLUMNS, json_of, run_of, storable, view_of
+from notyet.ledger.transitions import LOSE_STOPS, Seen, can, look, new_run
 from notyet.light import dumps
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Tasks:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._file = ledger.file
+        self._connection = ledger.connection
 
     def start(
         self,
@@ -78,16 +78,16 @@ class Tasks:
             )
             new_run(db, replace(run, started_at=now))
 
-        self._file.write(enter)
+        self._connection.write(enter)
 
     def check(self, task: Task, *, max_depth: int, max_children: int) -> None:
         """Raise Refused if a task could not be entered now."""
         if task.parent:
-            self._file.read(lambda db: _check_parent(db, task, max_depth, max_children))
+            self._connection.read(lambda db: _check_parent(db, task, max_depth, max_children))
 
     def look(self, task: str) -> Seen | None:
         """Return a task as it is now, None if it is unknown."""
-        return self._file.read(lambda db: look(db, task))
+        return self._connection.read(lambda db: look(db, task))
 
     def mark_sent(self, run: Run, owner: int, sent: Literal["dispatched", "accepted"]) -> bool:
         """Record that a first prompt is about to be sent, or has arrived; False if not ours.
@@ -105,7 +105,7 @@ class Tasks:
             )
             return marked.rowcount == 1
 
-        return self._file.write(mark)
+        return self._connection.write(mark)
 
     def note_session(self, task: str, owner: int, ref: Mapping[str, Any], session_id: str) -> bool:
         """Store how a session is reopened; its first id stays, since counts depend on it."""
@@ -119,7 +119,7 @@ class Tasks:
             )
             return noted.rowcount == 1
 
-        return self._file.write(note)
+        return self._connection.write(note)
 
     def children(self, task: str) -> list[str]:
         """Return the children of a task that are active, or whose observers wait."""
@@ -127,7 +127,7 @@ class Tasks:
             "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL SELECT task"
             " FROM outbox WHERE parent = ? AND status IN ('pending', 'leased') AND told = 0"
         )
-        rows = self._file.read(lambda db: db.execute(sql, (task, task)).fetchall())
+        rows = self._connection.read(lambda db: db.execute(sql, (task, task)).fetchall())
         return [child for (child,) in rows]
 
     def left(self, owner: int, here: Collection[str] | None = None) -> list[str]:
@@ -148,7 +148,7 @@ class Tasks:
             db.executemany(LOSE_STOPS, [(task,) for task in left])
             return left
 
-        return self._file.write(find)
+        return self._connection.write(find)
 
     def descendants(self, task: str) -> list[str]:
         """Return the active descendants of a task, the deepest first."""
@@ -158,7 +158,7 @@ class Tasks:
             " SELECT below.id FROM below JOIN tasks ON tasks.id = below.id"
             " WHERE ended_at IS NULL ORDER BY below.depth DESC"
         )
-        rows = self._file.read(lambda db: db.execute(sql, (task,)).fetchall())
+        rows = self._connection.read(lambda db: db.execute(sql, (task,)).fetchall())
         return [child for (child,) in rows]
 
     def unheard(self, task: str) -> list[str]:
@@ -167,7 +167,7 @@ class Tasks:
             "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL"
             " SELECT task FROM outbox WHERE parent = ? AND status IN ('pending', 'leased')"
         )
-        rows = self._file.read(lambda db: db.execute(sql, (task, task)).fetchall())
+        rows = self._connection.read(lambda db: db.execute(sql, (task, task)).fetchall())
         return [child for (child,) in rows]
 
     def has_word(self, task: str) -> bool:
@@ -176,11 +176,11 @@ class Tasks:
             "SELECT 1 FROM messages WHERE task = ? AND state IN ('queued', 'taken')"
             " AND state = 'queued' AND kind = 'user'"
         )
-        return self._file.read(lambda db: db.execute(sql, (task,)).fetchone() is not None)
+        return self._connection.read(lambda db: db.execute(sql, (task,)).fetchone() is not None)
 
     def knows_session(self, session_id: str) -> bool:
         """Return True if a session has worked on a task before."""
-        return self._file.read(
+        return self._connection.read(
             lambda db: (
                 db.execute(
                     "SELECT 1 FROM tasks WHERE session_id = ? LIMIT 1", (session_id,)
@@ -227,7 +227,7 @@ class Tasks:
                 db.execute("DELETE FROM owners WHERE id = ?", (other,))
             return claimed
 
-        return self._file.write(claim)
+        return self._connection.write(claim)
 
     def views(self, only: str = "", most: int = 1000) -> list[TaskView]:
         """Return tasks, the newest first; or only one."""
@@ -251,7 +251,7 @@ class Tasks:
         """Return the ids with this prefix, in order."""
         sql = "SELECT id FROM tasks WHERE id >= ? AND substr(id, 1, length(?)) = ? LIMIT ?"
         wanted = (prefix, prefix, prefix, most)
-        rows = self._file.read(lambda db: db.execute(sql, wanted).fetchall())
+        rows = self._connection.read(lambda db: db.execute(sql, wanted).fetchall())
         return [task for (task,) in rows]
 
     def course(self, task: str) -> Course:
@@ -280,7 +280,7 @@ class Tasks:
                 messages=tuple(messages),
             )
 
-        return self._file.read(read)
+        return self._connection.read(read)
 
     def _views(self, where: str, values: tuple[str, ...] = (), most: int = ALL) -> list[TaskView]:
         width = len(VIEW_COLUMNS)
@@ -290,7 +290,7 @@ class Tasks:
             rows = db.execute(sql, (*values, most)).fetchall()
             return [view_of(row[:width], alive=_is_alive(row[width:])) for row in rows]
 
-        return self._file.read(read)
+        return self._connection.read(read)
 
 
 def _is_alive(owner: tuple[Any, ...]) -> bool:

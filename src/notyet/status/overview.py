@@ -16,7 +16,7 @@ from notyet.core.record import replace as replace_record
 from notyet.core.remote import is_remote
 from notyet.errors import LedgerError
 from notyet.hosts.openclaw import NAME as OPENCLAW
-from notyet.ledger import past
+from notyet.ledger import history
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -175,7 +175,7 @@ def lately(
         return Lately(path=ledger.path)
     fallback = next(iter(setups.values()))
 
-    def session(agent: past.AgentPast) -> dict[str, Any]:
+    def session(agent: history.PastAgent) -> dict[str, Any]:
         limits = Limits(**setups.get(agent.host, fallback).limits)
         limit = limit_in_force(limits, agent.history, caps.get(agent.host, 0))
         return {
@@ -192,15 +192,15 @@ def lately(
         }
 
     try:
-        agents = past.agents(ledger, now - SEEN_LATELY, place, _MOST)
-        stops = past.stops(ledger, past.Wish(place=place, most=_MOST))
+        agents = history.agents(ledger, now - SEEN_LATELY, place, _MOST)
+        stops = history.stops(ledger, history.StopFilter(place=place, most=_MOST))
     except LedgerError as error:
         return Lately(path=ledger.path, size=size, problem=error.detail)
     sessions, decisions = tuple(map(session, agents)), tuple(map(_decision, stops))
     return Lately(path=ledger.path, size=size, sessions=sessions, decisions=decisions)
 
 
-def _decision(stop: past.Past) -> dict[str, Any]:
+def _decision(stop: history.PastStop) -> dict[str, Any]:
     reports = [one for one in stop.reports if one.status not in {"allowed", "not_asked"}]
     gates = ", ".join(f"{report.gate} {_did(report)}" for report in reports)
     return {

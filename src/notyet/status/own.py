@@ -19,10 +19,10 @@ from notyet.core.gate import Match, place_of
 from notyet.core.record import replace
 from notyet.core.remote import is_remote
 from notyet.core.text import visible
-from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended
+from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair
 from notyet.hook.unusual import PROBE
 from notyet.hosts.files import ABOVE
-from notyet.ledger.file import default_path
+from notyet.ledger.connection import default_path
 from notyet.ledger.repair import on_a_network
 from notyet.ledger.stops import Ledger
 from notyet.status.fault import fault
@@ -199,7 +199,7 @@ def ledger_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
         return
     try:
         warnings = _tried(path)
-    except LedgerUnmended as error:
+    except LedgerNeedsRepair as error:
         what = f"The ledger cannot be read: {_detail(error)}."
         yield fault("ledger-at-risk", what, where=at(path), fix="nothing, it is done for you")
     except LedgerBusy as error:
@@ -223,11 +223,11 @@ def _tried(path: str) -> tuple[str, ...]:
             return ()
     if os.path.isfile(path) and not os.path.getsize(path):  # a stop is creating it
         return on_a_network(path)
-    ledger = Ledger(path, patience=_PATIENCE, mends=False)
+    ledger = Ledger(path, patience=_PATIENCE, repair=False)
     try:
-        ledger.file.write(lambda _db: None)
+        ledger.connection.write(lambda _db: None)
     finally:
-        ledger.file.close()
+        ledger.connection.close()
     return on_a_network(path)
 
 

@@ -15,7 +15,7 @@ from notyet.core.plan import HANDED_BACK, plan, select
 from notyet.engine.unchanged import files_of, scope_key, trees_of
 from notyet.errors import LedgerError
 from notyet.git.fingerprint import PATIENCE
-from notyet.ledger.history import foresee
+from notyet.ledger.counts import preview_begin
 from notyet.ledger.passes import Wanted
 from notyet.run.drive import drive_sync
 from notyet.status.overview import DEFAULT, limits_here
@@ -170,7 +170,7 @@ def history_now(ledger: Ledger, event: StopEvent) -> History:
     path = ledger.path
     # A stop that is creating the ledger leaves an empty file for a moment.
     if os.path.isdir(path) or (os.path.exists(path) and os.path.getsize(path) > 0):
-        return foresee(ledger, event).history
+        return preview_begin(ledger, event).history
     return open_turn(History(), event)
 
 
@@ -220,8 +220,8 @@ def _recalled(one: Wanted, recalled: Mapping[str, str], ledger: Ledger) -> Uncha
         return Unchanged(cause=cause, because="no file changed since the agent began")
     key = (one.definition, one.tree)
     if cause:
-        row = ledger.file.read(lambda db: db.execute(_PASSED_AT, key).fetchone())
+        row = ledger.connection.read(lambda db: db.execute(_PASSED_AT, key).fetchone())
         at, stop = row or (0.0, 0)
         return Unchanged(cause=cause, because="it passed on these very files", at=at, stop=stop)
-    ever = ledger.file.read(lambda db: db.execute(_EVER_PASSED, key[:1]).fetchone())
+    ever = ledger.connection.read(lambda db: db.execute(_EVER_PASSED, key[:1]).fetchone())
     return Unchanged(because="it passed on other files" if ever else _NEVER)

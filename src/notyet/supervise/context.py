@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from notyet.core.session import Turn
     from notyet.core.task import Announcement
     from notyet.engine.engine import Engine
-    from notyet.ledger.moves import Seen
     from notyet.ledger.stops import Ledger
+    from notyet.ledger.transitions import Seen
     from notyet.supervise.live_task import LiveTask
     from notyet.supervise.settings import ProgressKind, SupervisorSettings
 
@@ -44,9 +44,9 @@ class Store:
         self.ledger = ledger
         self.tasks = Tasks(ledger)
         self.runs = Runs(ledger)
-        self.outbox = Outbox(ledger.file)
-        self.intents = Intents(ledger.file)
-        self.leases = Leases(ledger.file)
+        self.outbox = Outbox(ledger.connection)
+        self.intents = Intents(ledger.connection)
+        self.leases = Leases(ledger.connection)
         self._patience = patience
         self._warn = warn
         self._thread: ThreadPoolExecutor | None = None

@@ -13,7 +13,7 @@ from notyet.supervise.events import ended_event
 
 if TYPE_CHECKING:
     from notyet.core.task import Announcement, Result
-    from notyet.ledger.moves import Seen
+    from notyet.ledger.transitions import Seen
     from notyet.supervise.context import Context
     from notyet.supervise.live_task import LiveTask
 

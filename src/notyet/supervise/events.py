@@ -11,7 +11,7 @@ from notyet.core.session import Turn
 if TYPE_CHECKING:
     from notyet.core.session import Session
     from notyet.core.task import Result, Task
-    from notyet.ledger.moves import Seen
+    from notyet.ledger.transitions import Seen
 
 _HOST = "notyet"
 _SAID_BY_ENDING = frozenset({"end_turn", "error", "cancelled"})  # the ending says the same

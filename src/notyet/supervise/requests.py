@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from notyet.core.event import Ending
     from notyet.ledger.leases import Intent, What
-    from notyet.ledger.moves import Seen
+    from notyet.ledger.transitions import Seen
     from notyet.supervise.context import Context
     from notyet.supervise.delivery import Delivery
 

@@ -63,7 +63,7 @@ class Supervisor:
         on_progress: Callable[[Progress], None] | None = None,
         program: str = "",
     ) -> None:
-        if not hasattr(ledger, "file"):
+        if getattr(ledger, "in_memory", True):
             raise TypeError("a supervisor needs a durable ledger, like Ledger('tasks.db')")
         self._reopen = reopen
         store = Store(ledger, settings.ledger_patience, engine.warn)

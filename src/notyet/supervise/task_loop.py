@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from notyet.core.session import News
     from notyet.core.task import Run, Sent
     from notyet.ledger import Begun
-    from notyet.ledger.moves import Seen
+    from notyet.ledger.transitions import Seen
     from notyet.supervise.context import Context
     from notyet.supervise.delivery import Delivery
     from notyet.supervise.live_task import LiveTask

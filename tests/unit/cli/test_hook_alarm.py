@@ -204,7 +204,7 @@ sys.meta_path.insert(0, Finder())
     [
         ["notyet.engine.stop"],
         ["notyet.config.load", "notyet.hook.unusual"],
-        ["notyet.ledger.file"],
+        ["notyet.ledger.connection"],
         ["notyet.config.load", "notyet.hook.unusual", "notyet.hook.unusual"],
     ],
     ids=" ".join,

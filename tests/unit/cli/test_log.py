@@ -147,7 +147,7 @@ def test_filters_narrow_it_down(capsys, here):
 
 
 def test_very_many_stops_are_shown_as_they_are_read(capsys, here, monkeypatch):
-    monkeypatch.setattr("notyet.ledger.past._AT_ONCE", 2)
+    monkeypatch.setattr("notyet.ledger.history._ROWS_AT_ONCE", 2)
     for n in range(5):
         decided(here, session_id=f"s{n}")
     head, *lines = shown(capsys)[1].splitlines()
@@ -331,10 +331,10 @@ def test_a_ledger_that_others_hold_is_said(capsys, here, monkeypatch):
     assert "other processes held it for over" in err
 
 
-def _impatient(path, _patience, *, mends):
+def _impatient(path, _patience, *, repair):
     from notyet.ledger.connection import Connection
 
-    return Connection(path, 0.05, mends=mends)
+    return Connection(path, 0.05, repair=repair)
 
 
 def test_pruning_by_hand_says_what_went(capsys, here):

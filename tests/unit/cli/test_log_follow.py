@@ -15,8 +15,8 @@ import pytest
 from hook_runs import clean_environ, ledger_path
 from notyet import Allow, Block, Decision, Ledger, Report
 from notyet.cli.log import Follow
-from notyet.ledger import find as past_news
-from notyet.ledger.past import Wish
+from notyet.ledger import history as past_news
+from notyet.ledger.history import StopFilter
 from support import decide, stop
 
 _COMMAND = [sys.executable, "-c", "import sys; from notyet.cli.main import main; sys.exit(main())"]
@@ -120,7 +120,7 @@ def test_it_ends_when_nobody_reads_any_more():
 
 def test_a_gate_that_is_wished_for_counts_when_it_has_answered(ledger, capsys):
     asking = ledger.begin(stop(session_id="asking"))
-    watching = Follow(ledger, Wish(gate="g"), as_json=True)
+    watching = Follow(ledger, StopFilter(gate="g"), as_json=True)
     watching.begin()
     fresh = ledger.begin(stop(session_id="fresh"))
     watching.look()
@@ -146,7 +146,7 @@ def told(capsys):
 
 def test_of_send_backs_the_newest_are_watched_and_of_what_is_asked_all(ledger, monkeypatch, capsys):
     monkeypatch.setattr("notyet.cli.log._MAX_WATCHED", 2)
-    watching = Follow(ledger, Wish(), as_json=True)
+    watching = Follow(ledger, StopFilter(), as_json=True)
     watching.begin()
     watching.look()  # there is no file yet
     asking = [ledger.begin(stop(session_id=f"asking {n}")) for n in range(3)]
@@ -167,7 +167,7 @@ def test_of_send_backs_the_newest_are_watched_and_of_what_is_asked_all(ledger, m
 
 def test_those_that_were_asked_before_it_began_are_told_of_however_many(ledger, capsys):
     asking = [ledger.begin(stop(session_id=f"asking {n}")) for n in range(300)]
-    watching = Follow(ledger, Wish(most=1), as_json=True)
+    watching = Follow(ledger, StopFilter(most=1), as_json=True)
     watching.begin()
     for begun in asking:
         ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1))
@@ -178,7 +178,7 @@ def test_those_that_were_asked_before_it_began_are_told_of_however_many(ledger, 
 def test_a_busy_ledger_is_asked_again_from_the_same_stop_on(ledger, capsys):
     decide(ledger, stop(), "passed")
     impatient = Ledger(patience=0.05)
-    watching = Follow(impatient, Wish(), as_json=True)
+    watching = Follow(impatient, StopFilter(), as_json=True)
     watching.begin()
     decide(ledger, stop(session_id="s2"), "passed")
     ledger.close()
@@ -195,8 +195,8 @@ def test_a_busy_ledger_is_asked_again_from_the_same_stop_on(ledger, capsys):
 
 
 def test_what_happened_while_it_was_stopped_is_told_in_order_and_whole(ledger, monkeypatch, capsys):
-    monkeypatch.setattr("notyet.ledger.find._AT_ONCE", 10)
-    watching = Follow(ledger, Wish(), as_json=True)
+    monkeypatch.setattr("notyet.ledger.history._AT_ONCE", 10)
+    watching = Follow(ledger, StopFilter(), as_json=True)
     decide(ledger, stop(), "passed")
     watching.begin()
     watching.look()
@@ -212,7 +212,7 @@ def test_what_happened_while_it_was_stopped_is_told_in_order_and_whole(ledger, m
 
 def test_a_look_is_one_transaction_so_that_nothing_comes_between(ledger, monkeypatch, capsys):
     decide(ledger, stop(), "passed")
-    watching = Follow(ledger, Wish(), as_json=True)
+    watching = Follow(ledger, StopFilter(), as_json=True)
     busy = Ledger()
     made = []
 
@@ -238,12 +238,12 @@ def test_a_look_is_one_transaction_so_that_nothing_comes_between(ledger, monkeyp
 def test_one_that_lost_its_asker_is_told_of_and_corrected_if_it_is_decided_after_all(
     ledger, monkeypatch, capsys
 ):
-    watching = Follow(ledger, Wish(), as_json=True)
+    watching = Follow(ledger, StopFilter(), as_json=True)
     begun = ledger.begin(stop())
     watching.begin()
     watching.look()
     assert told(capsys) == []
-    monkeypatch.setattr("notyet.ledger.past.is_lost", lambda *_: True)
+    monkeypatch.setattr("notyet.ledger.history.is_lost", lambda *_: True)
     watching.look()
     watching.look()
     assert json.loads(capsys.readouterr().out)["why"] == "lost"
@@ -259,5 +259,5 @@ def test_following_in_this_process_ends_with_an_interrupt(ledger, monkeypatch, c
         raise KeyboardInterrupt
 
     monkeypatch.setattr("notyet.cli.log.time.sleep", interrupted)
-    assert Follow(ledger, Wish(), as_json=True).run() == 130
+    assert Follow(ledger, StopFilter(), as_json=True).run() == 130
     assert json.loads(capsys.readouterr().out)["outcome"] == "passed"

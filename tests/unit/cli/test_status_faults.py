@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from notyet.config.off import switch_off
-from notyet.ledger.file import default_path
+from notyet.ledger.connection import default_path
 from notyet.status.fault import CODES, LEVELS
 from status_world import GATES, World
 

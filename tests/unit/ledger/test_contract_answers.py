@@ -217,7 +217,7 @@ def test_whatever_an_event_or_a_gate_holds_only_ledgererror_is_raised(ledger):
 
 
 def test_instant_is_true_or_false_and_every_call_can_be_given_a_patience(ledger):
-    assert isinstance(ledger.instant, bool)
+    assert isinstance(ledger.in_memory, bool)
     begun = ledger.begin(stop(), _LONG)
     ledger.record(begun, decision(begun), 50, _LONG)
     ledger.give_up(ledger.begin(stop("other"), _LONG), _LONG)

@@ -10,7 +10,7 @@ import pytest
 from notyet.core.event import StopEvent
 from notyet.core.verdict import Allow, Block, Decision
 from notyet.errors import LedgerError
-from notyet.ledger.history import foresee
+from notyet.ledger.counts import preview_begin
 from notyet.ledger.stops import Ledger
 
 
@@ -33,9 +33,9 @@ def test_it_is_what_a_stop_finds_and_nothing_is_entered(tmp_path, seed):
             stop_hook_active=chance.choice([True, False, None]),
             last_message=str(number),  # so that none repeats another
         )
-        foreseen = foresee(ledger, event)
+        foreseen = preview_begin(ledger, event)
         before = content(path)
-        assert foresee(ledger, event) == foreseen
+        assert preview_begin(ledger, event) == foreseen
         assert content(path) == before
         begun = ledger.begin(event)
         assert (foreseen.history, foreseen.overridden) == (begun.history, begun.overridden)
@@ -52,7 +52,7 @@ def test_the_answer_of_an_equal_stop_is_nobody_elses(tmp_path):
     begun = ledger.begin(event)
     ledger.record(begun, Decision(verdict=Block("no"), outcome="blocked", turn=1, limit=3))
     assert ledger.begin(event).repeats
-    assert foresee(ledger, event).history.turn == 2
+    assert preview_begin(ledger, event).history.turn == 2
     ledger.close()
 
 
@@ -60,14 +60,14 @@ def test_a_file_that_nobody_can_write_is_of_no_use_to_a_stop(tmp_path):
     path = tmp_path / "ledger.db"
     event = StopEvent(host="claude", session_id="s")
     first = Ledger(path)
-    foresee(first, event)
+    preview_begin(first, event)
     first.close()
     path.chmod(0o400)
     if os.access(path, os.W_OK):
         pytest.skip("whoever runs this may write everything")
-    ledger = Ledger(path, mends=False)
+    ledger = Ledger(path, repair=False)
     with pytest.raises(LedgerError, match="readonly"):
-        foresee(ledger, event)
+        preview_begin(ledger, event)
     with pytest.raises(LedgerError, match="readonly"):
         ledger.begin(event)
     ledger.close()
@@ -77,6 +77,6 @@ def test_what_happened_to_the_file_is_said(tmp_path):
     path = tmp_path / "ledger.db"
     path.write_bytes(b"no ledger" * 400)
     ledger = Ledger(path)
-    (said,) = foresee(ledger, StopEvent(host="claude", session_id="s")).warnings
+    (said,) = preview_begin(ledger, StopEvent(host="claude", session_id="s")).warnings
     assert "was corrupt" in said
     ledger.close()

@@ -4,8 +4,8 @@ import pytest
 
 from notyet import Allow, Block, Decision, Engine, Ledger, Limits, StopEvent
 from notyet.core.limits import History
-from notyet.ledger.history import counted, decided
-from notyet.ledger.moves import NOT_SENT
+from notyet.ledger.counts import counted_stops, original_outcome
+from notyet.ledger.transitions import NOT_SENT
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_every_stop_knows_what_was_counted_before_it(ledger):
         begun = check(ledger, answer, active=active)
         before.append(begun)
 
-    found = counted(ledger, [4])
+    found = counted_stops(ledger, [4])
 
     assert [one.history for one in found.values()] == [
         History(turn=1),
@@ -48,15 +48,15 @@ def test_a_higher_limit_that_a_gate_asked_for_counts_for_the_rest_of_the_turn(le
     check(ledger, Block("b"), active=True)
     check(ledger, Block("c"), active=False)
 
-    assert [one.history.extend for one in counted(ledger, [1]).values()] == [0, 7, 0]
+    assert [one.history.extend for one in counted_stops(ledger, [1]).values()] == [0, 7, 0]
 
 
 def test_what_older_stops_counted_is_known_when_they_are_gone(ledger):
     check(ledger, Block("a", extend=9), active=False)
     check(ledger, Block("b"), active=True)
-    ledger.file.write(lambda db: db.execute("DELETE FROM stops WHERE id = 1"))
+    ledger.connection.write(lambda db: db.execute("DELETE FROM stops WHERE id = 1"))
 
-    known = counted(ledger, [2])[2]
+    known = counted_stops(ledger, [2])[2]
 
     assert known.history == History(turn=1, blocks=1, session_blocks=1, extend=9)
     assert not known.is_first
@@ -69,7 +69,7 @@ def test_a_stop_that_was_let_go_before_it_was_counted_is_in_no_turn(ledger):
     ledger.skip(StopEvent(session_id="never seen"), skipped)
     check(ledger, Block("b"), active=True)
 
-    found = counted(ledger, [1, 3])
+    found = counted_stops(ledger, [1, 3])
 
     assert found[2].turn == 0
     assert found[4].history.blocks == 1
@@ -77,13 +77,13 @@ def test_a_stop_that_was_let_go_before_it_was_counted_is_in_no_turn(ledger):
 
 
 def test_what_was_decided_is_told_whatever_became_of_it():
-    assert decided("overridden", "lint") == "blocked"
-    assert decided("failed_open", f"{NOT_SENT}: it is gone") == "blocked"
-    assert decided("failed_open", "lint gave no answer") == "failed_open"
-    assert decided("passed", "") == "passed"
+    assert original_outcome("overridden", "lint") == "blocked"
+    assert original_outcome("failed_open", f"{NOT_SENT}: it is gone") == "blocked"
+    assert original_outcome("failed_open", "lint gave no answer") == "failed_open"
+    assert original_outcome("passed", "") == "passed"
 
 
 def test_nothing_is_known_of_nothing(tmp_path):
     ledger = Ledger(tmp_path / "none.db")
-    assert counted(ledger, [1]) == {}
+    assert counted_stops(ledger, [1]) == {}
     assert not (tmp_path / "none.db").exists()

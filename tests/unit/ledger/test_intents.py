@@ -12,7 +12,7 @@ pytestmark = pytest.mark.rule("K18")
 @pytest.fixture
 def desk(tmp_path):
     made = Dead(tmp_path)
-    made.intents = Intents(made.ledger.file)
+    made.intents = Intents(made.ledger.connection)
     for task in ("t1", "t2"):
         run = Run(
             id=f"{task}.1",

@@ -96,7 +96,7 @@ def test_an_open_file_is_closed_while_a_process_forks(tmp_path):
     asked = ledger.begin(stop())
     child = os.fork()
     if child == 0:
-        os._exit(1 if ledger.file._db is not None else 0)
+        os._exit(1 if ledger.connection._db is not None else 0)
     assert os.waitpid(child, 0)[1] == 0
     assert ledger.begin(stop()).repeats == asked.stop
 
@@ -132,12 +132,12 @@ def test_a_fork_in_a_signal_handler_during_a_transaction_does_not_hang(tmp_path)
     def fork(_number, _frame):
         child = os.fork()
         if child == 0:
-            os._exit(0 if ledger.file._db is None else 1)
+            os._exit(0 if ledger.connection._db is None else 1)
         statuses.append(os.waitpid(child, 0)[1])
 
     before = signal.signal(signal.SIGUSR1, fork)
     try:
-        ledger.file.write(lambda db: signal.raise_signal(signal.SIGUSR1))
+        ledger.connection.write(lambda db: signal.raise_signal(signal.SIGUSR1))
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert statuses == [0]

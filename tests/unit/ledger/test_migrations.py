@@ -7,9 +7,9 @@ from contextlib import closing
 import pytest
 
 from notyet import Ledger
-from notyet.errors import LedgerUnmended
-from notyet.ledger import file, schema
-from notyet.ledger.file import FIRST_VERSION, VERSION, version_of
+from notyet.errors import LedgerNeedsRepair
+from notyet.ledger import connection, schema
+from notyet.ledger.connection import FIRST_VERSION, VERSION, version_of
 from notyet.ledger.schema import STEPS, migrate, statements
 from support import decide, rows, stop
 
@@ -36,7 +36,7 @@ def old(tmp_path):
 def upgrade(monkeypatch, step):
     """Become the notyet that has one step more."""
     monkeypatch.setattr(schema, "STEPS", (*STEPS, step))
-    for module in (file, schema):
+    for module in (connection, schema):
         monkeypatch.setattr(module, "VERSION", VERSION + 1)
 
 
@@ -47,9 +47,9 @@ def test_every_version_after_the_first_has_its_step():
 def test_an_old_ledger_keeps_its_counts_and_gets_the_new_column(old, monkeypatch):
     upgrade(monkeypatch, add_note)
     with pytest.raises(
-        LedgerUnmended, match=r"an older notyet wrote it .*the next stop repairs it"
+        LedgerNeedsRepair, match=r"an older notyet wrote it .*the next stop repairs it"
     ):
-        Ledger(old, mends=False).recall(stop(), [])
+        Ledger(old, repair=False).recall(stop(), [])
     ledger = Ledger(old)
     assert ledger.begin(stop(last_message="three", stop_hook_active=True)).history.blocks == 2
     assert rows(ledger, "PRAGMA user_version") == [(VERSION + 1,)]

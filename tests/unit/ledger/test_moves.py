@@ -25,7 +25,7 @@ DAY = 86_400.0
 class Desk(Dead):
     def __init__(self, folder):
         super().__init__(folder)
-        self.outbox = Outbox(self.ledger.file)
+        self.outbox = Outbox(self.ledger.connection)
 
     def enter(self, task="t1", session="", **fields):
         run = first_run(task)
@@ -206,7 +206,7 @@ def test_what_is_below_a_task_is_found_by_an_index(desk):
     with closing(sqlite3.connect(desk.ledger.path)) as db:
         said = []
         db.set_trace_callback(said.append)
-        desk.tasks._file.read = lambda work: work(db)
+        desk.tasks._connection.read = lambda work: work(db)
         desk.tasks.descendants("p")
         for sql in said:
             if sql.startswith("WITH"):

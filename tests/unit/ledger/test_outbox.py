@@ -19,7 +19,7 @@ PASS = Decision(verdict=Allow(), outcome="passed")
 def desk(tmp_path):
     """A ledger with one task that has ended."""
     made = Dead(tmp_path)
-    made.outbox = Outbox(made.ledger.file)
+    made.outbox = Outbox(made.ledger.connection)
     run = Run(
         id="t1.1",
         task="t1",

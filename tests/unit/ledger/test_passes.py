@@ -35,7 +35,7 @@ def spares(ledger, tree):
 
 def age(ledger, table, days):
     older = f"UPDATE {table} SET at = at - ?"  # noqa: S608  # a table of ours
-    ledger.file.write(lambda db: db.execute(older, (days * DAY,)))
+    ledger.connection.write(lambda db: db.execute(older, (days * DAY,)))
 
 
 def test_what_is_older_than_a_month_is_forgotten(ledger):
@@ -54,7 +54,7 @@ def test_the_start_of_an_agent_that_is_known_is_kept_however_old(ledger, monkeyp
     ledger.remember_start(start("gone"), {"s": "t"})
     ledger.begin(stop())
     age(ledger, "starts", 99)
-    ledger.file.write(lambda db: passes.forget(db, time.time() - DAY))
+    ledger.connection.write(lambda db: passes.forget(db, time.time() - DAY))
     assert rows(ledger, "SELECT session_id FROM starts") == [("s1",)]
     monkeypatch.setattr(passes, "_MOST", 1)
     for n in range(3):
@@ -74,8 +74,8 @@ def test_a_subagent_that_goes_on_after_pruning_has_not_begun_with_what_it_broke(
     ledger.record(begun, blocked)
     age(ledger, "starts", 1)
     older = "UPDATE stops SET begun_at = begun_at - 86400, ended_at = ended_at - 86400"
-    ledger.file.write(lambda db: db.execute(older))
-    ledger.file.write(lambda db: db.execute("UPDATE agents SET seen_at = seen_at - 86400"))
+    ledger.connection.write(lambda db: db.execute(older))
+    ledger.connection.write(lambda db: db.execute("UPDATE agents SET seen_at = seen_at - 86400"))
     prune(ledger, Retention(keep=3600.0))
     ledger.remember_start(StartEvent(session_id="s1", **about), {"s": "broken"})
     asked = [Wanted(gate="g", definition="d", scope="s", tree=tree) for tree in ("good", "broken")]
@@ -99,7 +99,7 @@ def test_stops_look_for_too_many_now_and_then_only(ledger, monkeypatch):
     looked = []
     monkeypatch.setattr(passes, "forget", lambda _db, _cutoff: looked.append(True))
     for n in range(1, 101):
-        ledger.file.write(lambda db, n=n: passes.remember(db, [passed(f"{n}")], n))
+        ledger.connection.write(lambda db, n=n: passes.remember(db, [passed(f"{n}")], n))
     assert len(looked) == 2
 
 

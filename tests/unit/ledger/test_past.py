@@ -11,10 +11,10 @@ from notyet import Allow, Block, Engine, Halt, Ledger, StopEvent
 from notyet.core.event import BackgroundTask, Usage
 from notyet.core.record import replace
 from notyet.core.verdict import Decision
-from notyet.ledger import past
-from notyet.ledger.past import Wish, agents, around, event_of, gate_stats, stop, stops
-from notyet.ledger.rows import event_row
+from notyet.ledger import history
+from notyet.ledger.history import StopFilter, agents, around, event_of, gate_stats, stop, stops
 from notyet.ledger.stats import percentile, stats
+from notyet.ledger.stop_rows import event_row
 from support import gate
 from support import stop as an_event
 
@@ -42,7 +42,7 @@ def test_a_stop_comes_back_with_all_that_was_written_down(ledger):
         cwd="/p/x", host="claude", agent_id="a7", scope="subagent", task_id="tk1",
         last_message="done", stop_hook_active=False,
     )  # fmt: skip
-    (one,) = stops(ledger, Wish())
+    (one,) = stops(ledger, StopFilter())
     assert (one.id, one.host, one.session_id, one.agent_id) == (1, "claude", "s1", "a7")
     assert (one.scope, one.place, one.turn, one.task) == ("subagent", "/p/x", 1, "tk1")
     assert (one.outcome, one.verdict, one.why) == ("blocked", "block", decision.why)
@@ -58,9 +58,9 @@ def test_outputs_come_only_with_one_stop_at_a_time(ledger):
     begun = ledger.begin(an_event())
     report = past_report = replace(_report("lint"), output="all of it")
     ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1, reports=(report,)))
-    assert stops(ledger, Wish())[0].reports[0].output == ""
+    assert stops(ledger, StopFilter())[0].reports[0].output == ""
     assert stop(ledger, begun.stop).reports == (past_report,)
-    assert past.these(ledger, [begun.stop, 99])[0].reports[0].gate == "lint"
+    assert history.these(ledger, [begun.stop, 99])[0].reports[0].gate == "lint"
 
 
 def _report(name):
@@ -77,7 +77,7 @@ def test_stops_are_found_by_each_wish_and_by_all_together(ledger):
     asked(ledger, ("tests", Block("x")), cwd="/p/a", session_id="s-two", host="codex")
 
     def found(**wish):
-        return ids(stops(ledger, Wish(**wish)))
+        return ids(stops(ledger, StopFilter(**wish)))
 
     everything = found()
     assert everything == sorted(everything, reverse=True)
@@ -104,16 +104,16 @@ def test_stops_are_found_by_each_wish_and_by_all_together(ledger):
 
 
 def test_what_is_common_is_found_by_other_ways_than_what_is_rare(ledger, monkeypatch):
-    monkeypatch.setattr("notyet.ledger.find._FEW", 1)
-    monkeypatch.setattr("notyet.ledger.find._FEW_PLACES", 2)
+    monkeypatch.setattr("notyet.ledger.history._FEW", 1)
+    monkeypatch.setattr("notyet.ledger.history._FEW_PLACES", 2)
     for n in range(4):
         asked(ledger, ("lint", None), cwd=f"/p/{n}", session_id=f"s{n}", host="claude")
     asked(ledger, ("tests", None), cwd="/q", session_id="s9", host="codex")
-    assert ids(stops(ledger, Wish(place="/p"))) == [4, 3, 2, 1]
-    assert ids(stops(ledger, Wish(place="/p", outcomes=("passed",)))) == [4, 3, 2, 1]
-    assert ids(stops(ledger, Wish(gate="lint", place="/p/2"))) == [3]
-    assert ids(stops(ledger, Wish(host="codex"))) == [5]
-    assert ids(stops(ledger, Wish(host="claude", gate="lint", most=1))) == [4]
+    assert ids(stops(ledger, StopFilter(place="/p"))) == [4, 3, 2, 1]
+    assert ids(stops(ledger, StopFilter(place="/p", outcomes=("passed",)))) == [4, 3, 2, 1]
+    assert ids(stops(ledger, StopFilter(gate="lint", place="/p/2"))) == [3]
+    assert ids(stops(ledger, StopFilter(host="codex"))) == [5]
+    assert ids(stops(ledger, StopFilter(host="claude", gate="lint", most=1))) == [4]
 
 
 def test_stops_are_found_by_their_time(ledger):
@@ -121,11 +121,11 @@ def test_stops_are_found_by_their_time(ledger):
         asked(ledger, ("lint", None), session_id=f"s{n}")
     with closing(sqlite3.connect(ledger.path)) as db, db:
         db.execute("UPDATE stops SET begun_at = id * 100")
-    assert ids(stops(ledger, Wish(since=300))) == [5, 4, 3]
-    assert ids(stops(ledger, Wish(until=300))) == [3, 2, 1]
-    assert ids(stops(ledger, Wish(since=150, until=350))) == [3, 2]
-    assert ids(stops(ledger, Wish(since=501))) == []
-    assert ids(stops(ledger, Wish(until=99))) == []
+    assert ids(stops(ledger, StopFilter(since=300))) == [5, 4, 3]
+    assert ids(stops(ledger, StopFilter(until=300))) == [3, 2, 1]
+    assert ids(stops(ledger, StopFilter(since=150, until=350))) == [3, 2]
+    assert ids(stops(ledger, StopFilter(since=501))) == []
+    assert ids(stops(ledger, StopFilter(until=99))) == []
 
 
 def test_a_stop_is_in_a_span_by_its_own_time_though_the_clock_was_set_back(ledger):
@@ -134,12 +134,12 @@ def test_a_stop_is_in_a_span_by_its_own_time_though_the_clock_was_set_back(ledge
     with closing(sqlite3.connect(ledger.path)) as db, db:
         db.execute("UPDATE stops SET begun_at = CASE WHEN id < 4 THEN 5000 ELSE 1000 END + id")
     for more in ({}, {"place": "/p"}, {"session": "s"}, {"host": "claude"}, {"gate": "lint"}):
-        assert ids(stops(ledger, Wish(until=9_000, **more))) == [6, 5, 4, 3, 2, 1]
-        assert ids(stops(ledger, Wish(until=4_000, **more))) == [6, 5, 4]
-        assert ids(stops(ledger, Wish(since=4_000, **more))) == [3, 2, 1]
-        assert ids(stops(ledger, Wish(since=1_006, until=5_001, **more))) == [6, 1]
-        assert ids(stops(ledger, Wish(since=4_000, after=1, **more))) == [3, 2]
-    assert stats(ledger, Wish(until=9_000, most=-1)).stops == 6
+        assert ids(stops(ledger, StopFilter(until=9_000, **more))) == [6, 5, 4, 3, 2, 1]
+        assert ids(stops(ledger, StopFilter(until=4_000, **more))) == [6, 5, 4]
+        assert ids(stops(ledger, StopFilter(since=4_000, **more))) == [3, 2, 1]
+        assert ids(stops(ledger, StopFilter(since=1_006, until=5_001, **more))) == [6, 1]
+        assert ids(stops(ledger, StopFilter(since=4_000, after=1, **more))) == [3, 2]
+    assert stats(ledger, StopFilter(until=9_000, most=-1)).stops == 6
 
 
 def test_a_folder_is_known_by_the_name_of_a_link_to_it_too(ledger, tmp_path):
@@ -148,35 +148,37 @@ def test_a_folder_is_known_by_the_name_of_a_link_to_it_too(ledger, tmp_path):
     asked(ledger, ("lint", None), cwd=str(tmp_path / "real"))
     asked(ledger, ("lint", None), cwd=str(tmp_path / "link"), session_id="s2")
     for name in ("link", "real"):
-        assert ids(stops(ledger, Wish(place=str(tmp_path / name)))) == [2, 1]
+        assert ids(stops(ledger, StopFilter(place=str(tmp_path / name)))) == [2, 1]
 
 
 @pytest.mark.parametrize("few", [0, 500])
 def test_a_folder_is_known_with_a_slash_at_its_end_and_with_half_a_letter(ledger, monkeypatch, few):
-    monkeypatch.setattr("notyet.ledger.find._FEW_PLACES", few)
+    monkeypatch.setattr("notyet.ledger.history._FEW_PLACES", few)
     asked(ledger, ("lint", None), cwd="/p/a/")
     asked(ledger, ("lint", None), cwd="/p/a.b", session_id="s2")
     asked(ledger, ("lint", None), cwd="/p/\udc80", session_id="s3")
-    assert ids(stops(ledger, Wish(place="/p/a"))) == [1]
-    assert ids(stops(ledger, Wish(place="/p/\udc80"))) == [3]
-    assert past.numbers(ledger, Wish(place="/p")) == [3, 2, 1]
+    assert ids(stops(ledger, StopFilter(place="/p/a"))) == [1]
+    assert ids(stops(ledger, StopFilter(place="/p/\udc80"))) == [3]
+    assert history.numbers(ledger, StopFilter(place="/p")) == [3, 2, 1]
 
 
 def test_a_stop_of_an_agent_that_was_never_counted_tells_who_it_was(ledger):
     skipped = Decision(verdict=Allow(), outcome="skipped", why="off")
     ledger.skip(an_event(session_id="quiet", host="codex", agent_id="a1", cwd="/p"), skipped)
-    (one,) = stops(ledger, Wish(session="qui"))
+    (one,) = stops(ledger, StopFilter(session="qui"))
     assert (one.host, one.session_id, one.agent_id, one.why) == ("codex", "quiet", "a1", "off")
-    assert ids(stops(ledger, Wish(host="codex"))) == [1]
-    assert ids(stops(ledger, Wish(host="claude"))) == []
+    assert ids(stops(ledger, StopFilter(host="codex"))) == [1]
+    assert ids(stops(ledger, StopFilter(host="claude"))) == []
     assert around(ledger, 1) == []
 
 
 def test_nothing_is_made_by_looking_where_there_is_no_ledger(ledger):
-    assert stops(ledger, Wish()) == agents(ledger, 0.0) == gate_stats(ledger, Wish()) == []
-    assert past.numbers(ledger, Wish()) == []
+    assert (
+        stops(ledger, StopFilter()) == agents(ledger, 0.0) == gate_stats(ledger, StopFilter()) == []
+    )
+    assert history.numbers(ledger, StopFilter()) == []
     assert stop(ledger, 1) is None
-    assert past.these(ledger, [1]) == []
+    assert history.these(ledger, [1]) == []
     assert not os.path.exists(ledger.path)
 
 
@@ -184,7 +186,7 @@ def test_numbers_that_no_stop_can_have_are_no_stops(ledger):
     asked(ledger, ("lint", None))
     assert stop(ledger, 99) is None
     assert stop(ledger, 1 << 80) is None
-    assert past.these(ledger, []) == []
+    assert history.these(ledger, []) == []
     assert around(ledger, 99) == []
 
 
@@ -196,7 +198,7 @@ def test_the_other_stops_of_a_turn_are_around_it(ledger):
     assert ids(around(ledger, 2)) == [1, 3]
     assert ids(around(ledger, 3, most=1)) == [2]
     assert ids(around(ledger, 4)) == []
-    (newest,) = stops(ledger, Wish(session="s1", most=1))
+    (newest,) = stops(ledger, StopFilter(session="s1", most=1))
     assert not newest.followed
     assert stop(ledger, 3).outcome == "overridden"
     assert stop(ledger, 3).followed
@@ -228,15 +230,15 @@ def test_statistics_count_what_gates_said_and_what_came_of_it(ledger):
     run(Allow(), "t3", "5")
     run(Block("x"), "t4", "6", limits=Limits(max_blocks=0))  # nobody was sent back
     run(lambda *_: 1 / 0, "t5", "7")
-    (one,) = gate_stats(ledger, Wish(most=-1))
+    (one,) = gate_stats(ledger, StopFilter(most=-1))
     assert (one.gate, one.asked, one.blocked, one.problems) == ("t", 7, 4, 1)
     assert (one.failed_open, one.held, one.halted, one.watches) == (1, 0, 0, False)
     assert (one.sent_back, one.led_to_pass, one.spared) == (3, 2, 0)
     assert one.seconds >= one.p95 >= one.p50 >= 0
-    everything = stats(ledger, Wish(most=-1))
+    everything = stats(ledger, StopFilter(most=-1))
     assert everything.outcomes["overridden"] == 1
     assert (everything.stops, everything.is_all) == (7, True)
-    some = stats(ledger, Wish(most=2))
+    some = stats(ledger, StopFilter(most=2))
     assert (some.stops, some.is_all) == (2, False)
 
 
@@ -252,14 +254,17 @@ def test_what_mended_a_send_back_is_found_though_it_was_not_asked_for(ledger):
     run(Allow(), "t1", "3")  # mends the first
     run(Block("x"), "t1", "4")
     run(None, "t2", "5")  # a pass, but of the next turn; lint blocks
-    (whole,) = (one for one in gate_stats(ledger, Wish(most=-1)) if one.gate == "t")
+    (whole,) = (one for one in gate_stats(ledger, StopFilter(most=-1)) if one.gate == "t")
     assert (whole.sent_back, whole.led_to_pass) == (3, 1)
-    for wish in (Wish(outcomes=("blocked", "overridden"), most=-1), Wish(gate="t", most=-1)):
+    for wish in (
+        StopFilter(outcomes=("blocked", "overridden"), most=-1),
+        StopFilter(gate="t", most=-1),
+    ):
         (one,) = (one for one in gate_stats(ledger, wish) if one.gate == "t")
         assert (one.sent_back, one.led_to_pass) == (3, 1)
     with closing(sqlite3.connect(ledger.path)) as db, db:
         db.execute("UPDATE stops SET begun_at = id * 100")
-    (one,) = gate_stats(ledger, Wish(until=100, most=-1, gate="t"))
+    (one,) = gate_stats(ledger, StopFilter(until=100, most=-1, gate="t"))
     assert (one.sent_back, one.led_to_pass) == (1, 1)
 
 
@@ -280,7 +285,7 @@ def test_halts_problems_and_gates_that_only_watch_are_counted_for_themselves(led
     run(Halt("x"), "6", observe=True)
     run(crash, "7", observe=True, if_broken="block")
     run(Allow(), "8", observe=True)
-    real, watching = gate_stats(ledger, Wish(most=-1))
+    real, watching = gate_stats(ledger, StopFilter(most=-1))
     assert (real.watches, real.asked, real.blocked, real.halted) == (False, 4, 0, 1)
     assert (real.held, real.failed_open) == (1, 1)
     assert (real.sent_back, real.led_to_pass) == (1, 1)
@@ -291,8 +296,8 @@ def test_halts_problems_and_gates_that_only_watch_are_counted_for_themselves(led
 
 def test_statistics_of_one_gate_leave_the_others_out(ledger):
     asked(ledger, ("a", None), ("b", None))
-    assert {one.gate for one in gate_stats(ledger, Wish(most=-1))} == {"a", "b"}
-    assert [one.gate for one in gate_stats(ledger, Wish(gate="b", most=-1))] == ["b"]
+    assert {one.gate for one in gate_stats(ledger, StopFilter(most=-1))} == {"a", "b"}
+    assert [one.gate for one in gate_stats(ledger, StopFilter(gate="b", most=-1))] == ["b"]
 
 
 def test_percentiles_are_values_that_were_measured():
@@ -325,6 +330,6 @@ def test_an_odd_event_hides_no_other_stop(ledger, text):
     asked(ledger, ("lint", None), session_id="s2")
     with closing(sqlite3.connect(ledger.path)) as db, db:
         db.execute("UPDATE stops SET event = ? WHERE id = 1", (text,))
-    newer, older = stops(ledger, Wish())
+    newer, older = stops(ledger, StopFilter())
     assert (older.event, older.place, older.session_id) == (StopEvent(), "/p", "s1")
     assert newer.event.session_id == "s2"

@@ -8,7 +8,7 @@ import pytest
 
 from notyet import Allow, Block, Engine, Ledger
 from notyet.cli.main import main
-from notyet.ledger.past import Wish, agents, stop, stops
+from notyet.ledger.history import StopFilter, agents, stop, stops
 from support import gate
 from support import stop as an_event
 
@@ -89,7 +89,7 @@ def test_what_is_odd_is_named_and_the_rest_is_there(ledger, capsys):
     assert "odd: warnings, lint.seconds, lint.status; lint ! unreadable 0.0s; " in line
     main(["log", "1"])
     assert "odd       warnings, lint.seconds, lint.status" in capsys.readouterr().out
-    assert stops(ledger, Wish())[0].odd == ()
+    assert stops(ledger, StopFilter())[0].odd == ()
 
 
 def test_a_block_without_words_is_still_a_block(ledger):
@@ -116,6 +116,6 @@ def test_a_stop_whose_asker_cannot_be_known_is_still_being_asked(ledger, capsys)
     begun = ledger.begin(an_event(session_id="asking", cwd="/p"))
     with closing(sqlite3.connect(ledger.path)) as db, db:
         db.execute("UPDATE stops SET pid = 'abc' WHERE id = ?", (begun.stop,))
-    assert stops(ledger, Wish(outcomes=("asking",)))[0].id == begun.stop
+    assert stops(ledger, StopFilter(outcomes=("asking",)))[0].id == begun.stop
     assert main(["log", "--all", "--stats"]) == 0
     assert "1 asking" in capsys.readouterr().out

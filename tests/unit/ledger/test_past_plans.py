@@ -8,8 +8,16 @@ import pytest
 
 from notyet import Allow, Block, Engine, Ledger
 from notyet.ledger.connection import Connection
-from notyet.ledger.find import first_look, next_look
-from notyet.ledger.past import Wish, agents, around, has_unplaced, stop, stops
+from notyet.ledger.history import (
+    StopFilter,
+    agents,
+    around,
+    first_look,
+    has_unplaced,
+    next_look,
+    stop,
+    stops,
+)
 from notyet.ledger.prune import Retention, prune, tidy
 from notyet.ledger.stats import stats
 from support import gate
@@ -69,10 +77,10 @@ def scans(ledger, statements):
 @pytest.mark.parametrize("few", [0, 1_000])
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_every_wish_finds_its_stops_by_an_index(ledger, said, monkeypatch, count, few):
-    monkeypatch.setattr("notyet.ledger.find._FEW", few)
-    monkeypatch.setattr("notyet.ledger.find._FEW_PLACES", few)
+    monkeypatch.setattr("notyet.ledger.history._FEW", few)
+    monkeypatch.setattr("notyet.ledger.history._FEW_PLACES", few)
     for names in itertools.combinations(WISHES, count):
-        stops(ledger, Wish(**{name: WISHES[name] for name in names}))
+        stops(ledger, StopFilter(**{name: WISHES[name] for name in names}))
     assert said
     assert scans(ledger, said) == {}
 
@@ -81,8 +89,8 @@ def test_one_stop_its_turn_the_agents_and_the_statistics_come_by_an_index(ledger
     assert stop(ledger, 2).outcome == "blocked"
     around(ledger, 2)
     assert agents(ledger, 5.0, "/p")
-    assert stats(ledger, Wish(most=-1)).stops == 3
-    (gate,) = stats(ledger, Wish(outcomes=("blocked",), most=-1)).gates
+    assert stats(ledger, StopFilter(most=-1)).stops == 3
+    (gate,) = stats(ledger, StopFilter(outcomes=("blocked",), most=-1)).gates
     assert gate.led_to_pass == 1  # which is looked for in the rest of the turn
     assert not has_unplaced(ledger)
     assert scans(ledger, said) == {}
@@ -92,10 +100,10 @@ def test_what_is_asked_what_is_lost_and_what_is_new_come_by_an_index(ledger, sai
     begun = ledger.begin(an_event(session_id="asking", cwd="/p"))
     said.clear()
     for outcome in ("asking", "skipped"):
-        found = stops(ledger, Wish(outcomes=(outcome, "passed")))
+        found = stops(ledger, StopFilter(outcomes=(outcome, "passed")))
         assert len(found) == 2 + (outcome == "asking")
-    assert first_look(ledger, Wish(since=5.0)).newest == begun.stop
-    assert len(next_look(ledger, Wish(since=5.0), [begun.stop], 1).fresh) == 3
+    assert first_look(ledger, StopFilter(since=5.0)).newest == begun.stop
+    assert len(next_look(ledger, StopFilter(since=5.0), [begun.stop], 1).fresh) == 3
     assert scans(ledger, said) == {}
 
 

@@ -5,10 +5,9 @@ import os
 import pytest
 
 from notyet import Ledger, light
-from notyet.ledger import file
-from notyet.ledger import file as place
+from notyet.ledger import connection as place
 from notyet.ledger import repair as disk
-from notyet.ledger.file import make_private
+from notyet.ledger.connection import make_private
 from support import decide, rows, stop
 
 
@@ -92,7 +91,7 @@ def test_without_a_mount_table_a_place_counts_as_local(tmp_path):
 def test_on_a_network_file_system_the_journal_is_a_plain_file_and_the_user_is_told(
     ledger, monkeypatch
 ):
-    monkeypatch.setattr(file, "is_local", lambda _path: False)
+    monkeypatch.setattr(place, "is_local", lambda _path: False)
     monkeypatch.setattr(disk, "network_file_system", lambda _path: "nfs4")
     (warning,) = ledger.begin(stop()).warnings
     assert "is on a network file system (nfs4)" in warning
@@ -107,7 +106,7 @@ def test_on_a_network_file_system_the_journal_is_a_plain_file_and_the_user_is_to
 def test_only_where_a_file_lies_on_no_disk_of_its_own_the_mounts_are_looked_at(
     tmp_path, monkeypatch
 ):
-    assert not file.is_local("/proc/self/mounts")  # as on any network
+    assert not place.is_local("/proc/self/mounts")  # as on any network
     looked = []
     monkeypatch.setattr(disk, "network_file_system", lambda path: looked.append(path) or "")
     monkeypatch.setattr(light, "major", lambda _device: 8)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from notyet import Ledger, ledger
-from notyet.ledger import find, past
+from notyet.ledger import history
 from notyet.ledger.schema import schema, statements
 from support import decide, stop
 
@@ -27,7 +27,7 @@ PARTS = {
     "part": "runs",
     "which": "",
     "columns": "id, task",
-    "reports": past.WHOLE_REPORTS,
+    "reports": history.WHOLE_REPORTS,
 }
 SQLITE_ONLY = {
     r"\bOR (REPLACE|IGNORE|ABORT|FAIL)\b": "ON CONFLICT ... DO",
@@ -89,7 +89,7 @@ def asked(tmp_path):
             self._db = db
 
         def execute(self, text, values=()):
-            said.setdefault(text, "find.py")
+            said.setdefault(text, "history.py")
             return self._db.execute(text, values)
 
         def __getattr__(self, name):
@@ -100,8 +100,8 @@ def asked(tmp_path):
     wishes = ({}, {"session": "s"}, {"gate": "g"}, {"host": "embedded"}, {"place": str(tmp_path)})
     for wish in wishes:
         for outcomes in ((), ("asking",), ("blocked", "passed")):
-            wanted = past.Wish(outcomes=outcomes, since=1.0, **wish)
-            book.file.read(lambda db, wanted=wanted: find.find(Listening(db), wanted))
+            wanted = history.StopFilter(outcomes=outcomes, since=1.0, **wish)
+            book.connection.read(lambda db, wanted=wanted: history.find(Listening(db), wanted))
     return {text: where for text, where in said.items() if VERBS.match(text)}
 
 

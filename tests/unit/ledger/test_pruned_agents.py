@@ -26,7 +26,7 @@ def ledger():
 def enter(ledger, count, name, days, sent_back=0):
     """Enter agents that have no stop any more."""
     given = (count, name, time.time() - days * DAY, sent_back)
-    ledger.file.write(lambda db: db.execute(AGENTS, given))
+    ledger.connection.write(lambda db: db.execute(AGENTS, given))
 
 
 def agents(ledger):
@@ -56,11 +56,11 @@ def test_agents_make_room_as_stops_do(ledger):
         decide(ledger, stop(session_id=f"s{n}"), "passed")
     enter(ledger, 5_000, "gone", 2)
     enter(ledger, 10, "sent back ", 2, sent_back=1)
-    assert ledger.file.read(used) > 1_000_000
+    assert ledger.connection.read(used) > 1_000_000
     removed = prune(ledger, Retention(max_size=1_000_000))
     assert removed.agents > 1_000
     assert removed.stops == 0  # they need not pay for them
-    assert ledger.file.read(used) <= 1_000_000
+    assert ledger.connection.read(used) <= 1_000_000
     names = {name for (name,) in rows(ledger, "SELECT session_id FROM agents")}
     assert {f"sent back {n}" for n in range(1, 11)} < names  # what they are due is still known
     assert {f"s{n}" for n in range(120)} < names

@@ -34,7 +34,7 @@ def fill(ledger, statuses, ref="{}"):
             [(f"k{n:06}", f"t{n:06}", status) for n, status in enumerate(statuses)],
         )
 
-    ledger.file.write(enter)
+    ledger.connection.write(enter)
 
 
 def left(ledger):
@@ -51,7 +51,7 @@ def test_all_go_that_can_go_among_many_that_must_stay(ledger, monkeypatch):
 def test_tasks_of_one_moment_are_told_apart(ledger, monkeypatch):
     monkeypatch.setattr(task_prune, "_LOOKED_AT", 3)
     fill(ledger, ["suspended", "delivered"] * 20)
-    ledger.file.write(lambda db: db.execute("UPDATE tasks SET created_at = 5, ended_at = 6"))
+    ledger.connection.write(lambda db: db.execute("UPDATE tasks SET created_at = 5, ended_at = 6"))
     assert prune(ledger, Retention()).tasks == 20
 
 
@@ -78,7 +78,9 @@ def test_among_very_many_those_with_a_transcript_wait_for_a_person(ledger, monke
     fill(ledger, ["delivered"] * 21, '{"transcript": "/x/y.jsonl"}')
     tidy(ledger, Retention())
     assert left(ledger) == 21
-    ledger.file.write(lambda db: db.execute("UPDATE tasks SET ref = '{}' WHERE id = 't000003'"))
+    ledger.connection.write(
+        lambda db: db.execute("UPDATE tasks SET ref = '{}' WHERE id = 't000003'")
+    )
     tidy(ledger, Retention())
     assert left(ledger) == 20
     tidy(ledger, Retention())  # which are few
@@ -142,12 +144,12 @@ def test_tidying_up_counts_no_more_tasks_the_more_there_are(tmp_path, monkeypatc
             task_prune.tidy_tasks(db, time.time(), 5)
             db.set_progress_handler(None, 0)
 
-        ledger.file.write(look)
+        ledger.connection.write(look)
     assert steps[3_000] < 3 * steps[100] + 10, steps
 
 
 def test_owners_that_are_gone_are_forgotten_where_no_task_is_old(ledger):
-    ledger.file.write(
+    ledger.connection.write(
         lambda db: db.execute(
             "INSERT INTO owners (pid, pid_start, boot, space, program, lease_until)"
             " VALUES (1, '', '', '', '', 5)"

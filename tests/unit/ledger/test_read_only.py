@@ -7,9 +7,9 @@ from contextlib import closing
 import pytest
 
 from notyet import Block, Engine, Ledger
-from notyet.errors import LedgerError, LedgerUnmended
-from notyet.ledger import past
-from notyet.ledger.file import UNRELEASED
+from notyet.errors import LedgerError, LedgerNeedsRepair
+from notyet.ledger import history
+from notyet.ledger.connection import UNRELEASED
 from support import gate, stop
 
 
@@ -22,9 +22,9 @@ def blocked(path):
 
 
 def found(path):
-    ledger = Ledger(path, mends=False)
+    ledger = Ledger(path, repair=False)
     try:
-        return past.stops(ledger, past.Wish())
+        return history.stops(ledger, history.StopFilter())
     finally:
         ledger.close()
 
@@ -47,7 +47,7 @@ def test_what_was_recorded_is_read(tmp_path):
 
 def test_a_ledger_that_is_not_there_is_empty_and_is_not_made(tmp_path):
     assert found(tmp_path / "no" / "ledger.db") == []
-    ledger = Ledger(tmp_path / "ledger.db", mends=False)
+    ledger = Ledger(tmp_path / "ledger.db", repair=False)
     assert ledger.recall(stop(), []) == {}
     ledger.close()
     assert os.listdir(tmp_path) == []
@@ -55,7 +55,7 @@ def test_a_ledger_that_is_not_there_is_empty_and_is_not_made(tmp_path):
 
 def test_a_file_that_another_process_is_just_making_is_empty_and_left_to_it(tmp_path):
     (tmp_path / "ledger.db").write_bytes(b"")
-    assert Ledger(tmp_path / "ledger.db", mends=False).recall(stop(), []) == {}
+    assert Ledger(tmp_path / "ledger.db", repair=False).recall(stop(), []) == {}
     assert contents(tmp_path) == {"ledger.db": b""}
 
 
@@ -64,7 +64,7 @@ def test_a_damaged_ledger_stays_where_it_is_until_a_stop_mends_it_and_says_so(tm
     blocked(path)
     spoiled(path)
     before = contents(tmp_path)
-    with pytest.raises(LedgerUnmended, match=r"it is damaged \(.*\); the next stop repairs it$"):
+    with pytest.raises(LedgerNeedsRepair, match=r"it is damaged \(.*\); the next stop repairs it$"):
         found(path)
     assert contents(tmp_path) == before
     (warning,) = blocked(path).warnings
@@ -77,7 +77,9 @@ def test_a_ledger_of_an_unreleased_notyet_is_set_aside_by_a_stop_and_not_by_a_lo
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(f"PRAGMA application_id = {UNRELEASED}")
     before = contents(tmp_path)
-    with pytest.raises(LedgerUnmended, match=r"an unreleased notyet .* the next stop repairs it"):
+    with pytest.raises(
+        LedgerNeedsRepair, match=r"an unreleased notyet .* the next stop repairs it"
+    ):
         found(path)
     assert contents(tmp_path) == before
     (warning,) = blocked(path).warnings
@@ -93,17 +95,17 @@ def test_a_file_of_somebody_else_is_no_ledger_that_a_stop_would_mend(tmp_path):
     path.write_text("not a database at all")
     with pytest.raises(LedgerError, match="it is not a ledger") as caught:
         found(path)
-    assert not isinstance(caught.value, LedgerUnmended)
+    assert not isinstance(caught.value, LedgerNeedsRepair)
     with pytest.raises(LedgerError, match="directory"):
         found(tmp_path)
 
 
 def test_what_is_to_be_remembered_makes_a_ledger_though_a_look_did_not(tmp_path):
     path = tmp_path / "ledger.db"
-    ledger = Ledger(path, mends=False)
+    ledger = Ledger(path, repair=False)
     assert ledger.recall(stop(), []) == {}
     ledger.skip(stop(), blocked(tmp_path / "other.db"))
-    (one,) = past.stops(ledger, past.Wish())
+    (one,) = history.stops(ledger, history.StopFilter())
     assert one.host == "embedded"
     ledger.close()
     assert len(found(path)) == 1
@@ -111,9 +113,9 @@ def test_what_is_to_be_remembered_makes_a_ledger_though_a_look_did_not(tmp_path)
 
 def test_a_ledger_that_appears_while_somebody_looks_is_read_without_a_warning(tmp_path):
     path = tmp_path / "ledger.db"
-    ledger = Ledger(path, mends=False)
+    ledger = Ledger(path, repair=False)
     assert ledger.recall(stop(), []) == {}
     blocked(path)
-    assert len(past.stops(ledger, past.Wish())) == 1
-    assert ledger.file.take_warnings() == ()
+    assert len(history.stops(ledger, history.StopFilter())) == 1
+    assert ledger.connection.take_warnings() == ()
     ledger.close()

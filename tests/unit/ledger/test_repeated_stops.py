@@ -19,7 +19,7 @@ def ledger(tmp_path):
 def second(ledger, asked_at):
     """Return the ledger of another process, which was started then."""
     other = Ledger(ledger.path)
-    other.asked_at = asked_at
+    other.called_at = asked_at
     return other
 
 

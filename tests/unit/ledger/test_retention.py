@@ -56,11 +56,11 @@ def fill(ledger, count, days=0.0):
             " '', 0, 1.0, hex(zeroblob(100)), '', 0, '' FROM stops WHERE id > 1"
         )
 
-    ledger.file.write(enter)
+    ledger.connection.write(enter)
 
 
 def sizes(ledger):
-    return ledger.file.read(used), rows(ledger, "SELECT count(*) FROM stops")[0][0]
+    return ledger.connection.read(used), rows(ledger, "SELECT count(*) FROM stops")[0][0]
 
 
 def test_twenty_thousand_stops_are_cut_to_the_size_that_is_kept(ledger):
@@ -85,10 +85,10 @@ def test_twenty_thousand_stops_are_cut_to_the_size_that_is_kept(ledger):
 def test_free_pages_are_used_again_so_that_the_file_does_not_grow(ledger):
     fill(ledger, 5_000)
     prune(ledger, Retention(max_size=1_000_000))
-    ledger.file.checkpoint()
+    ledger.connection.checkpoint()
     size = os.path.getsize(ledger.path)
     fill(ledger, 2_000)
-    ledger.file.checkpoint()
+    ledger.connection.checkpoint()
     assert os.path.getsize(ledger.path) <= size
 
 
@@ -106,8 +106,8 @@ def test_what_is_old_goes_with_its_passes_and_starts_and_what_is_at_work_stays(l
     sealed = Report(gate="g", answer=Allow(), definition="d", passed_on="tree")
     ledger.remember([sealed])
     ledger.remember_start(StartEvent(session_id="s"), {"scope": "tree"})
-    ledger.file.write(lambda db: db.execute("UPDATE passes SET at = 1"))
-    ledger.file.write(lambda db: db.execute("UPDATE starts SET at = 1"))
+    ledger.connection.write(lambda db: db.execute("UPDATE passes SET at = 1"))
+    ledger.connection.write(lambda db: db.execute("UPDATE starts SET at = 1"))
     assert prune(ledger, Retention()).stops == 1_200
     left = {number for (number,) in rows(ledger, "SELECT id FROM stops")}
     assert left == {1, working, *range(working + 1, asking.stop + 1)}
@@ -126,7 +126,7 @@ def test_logs_go_by_age_and_by_size_the_oldest_first_and_nothing_else(tmp_path):
     mine = tmp_path / "logs" / "mine.txt"
     mine.write_text("x" * 100_000)
     asked = Ledger(ledger)
-    asked.file.read(used)
+    asked.connection.read(used)
     tidy(asked, Retention())
     assert [path.exists() for path in paths] == [False] + [True] * 9
     tidy(asked, Retention(logs=4_000))
@@ -183,7 +183,7 @@ def whole(ledger):
 def test_a_kill_in_the_midst_of_pruning_loses_nothing_else(ledger):
     fill(ledger, 20_000)
     working = decide(ledger, stop(session_id="sent back"))
-    ledger.file.write(
+    ledger.connection.write(
         lambda db: db.execute(
             "INSERT INTO reports SELECT ?, 0, gate, status, said, reason, extend, seconds, output,"
             " matched, observed, warning, exit, log, tell_user, hidden, held, workspace,"

@@ -114,7 +114,7 @@ def test_an_end_its_result_and_its_row_in_the_outbox_are_one_transaction(desk):
     assert state(desk) == "ended"
     ((key, status, told),) = rows(desk.ledger, "SELECT key, status, told FROM outbox")
     assert (key, status, told) == ("t1:1", "pending", 0)
-    result, is_told = Outbox(desk.ledger.file).read("t1")
+    result, is_told = Outbox(desk.ledger.connection).read("t1")
     assert (result.text, result.outcome, result.usage, is_told) == (
         ("done", "passed", Usage(input=5), False)
     )

@@ -18,9 +18,9 @@ OLD = (
 def test_pruning_by_hand_makes_the_file_smaller(tmp_path, monkeypatch, capsys):
     ledger = Ledger(tmp_path / "ledger.db")
     monkeypatch.setenv("NOTYET_LEDGER", ledger.path)
-    ledger.file.write(lambda db: db.execute(OLD))
+    ledger.connection.write(lambda db: db.execute(OLD))
     decide(ledger, stop(session_id="kept"))
-    ledger.file.checkpoint()
+    ledger.connection.checkpoint()
     size = os.path.getsize(ledger.path)
     assert size > 4_000_000
     assert main(["log", "--prune"]) == 0

@@ -19,8 +19,8 @@ from notyet import (
     Report,
     Usage,
 )
-from notyet.ledger.file import VERSION
-from notyet.ledger.rows import HISTORY_COLUMNS, REPORT_COLUMNS, STOP_COLUMNS
+from notyet.ledger.connection import VERSION
+from notyet.ledger.stop_rows import HISTORY_COLUMNS, REPORT_COLUMNS, STOP_COLUMNS
 from notyet.run.proc import is_gone, own_start
 from support import decide, recorded, rows, stop, substop
 
@@ -229,7 +229,7 @@ class Interrupted:
 @pytest.mark.parametrize("statement", ["BEGIN", "INSERT INTO stops", "COMMIT"])
 def test_ctrl_c_in_the_midst_of_a_transaction_locks_nobody_out(ledger, statement):
     ledger.begin(stop(session_id="another"))
-    ledger.file._db = Interrupted(ledger.file._db, statement)
+    ledger.connection._db = Interrupted(ledger.connection._db, statement)
     with pytest.raises(KeyboardInterrupt):
         ledger.begin(stop())
     assert not ledger.begin(stop()).repeats
@@ -244,7 +244,7 @@ def test_a_child_forked_in_the_midst_of_a_transaction_leaves_it_to_its_parent(le
         return os.fork()
 
     try:
-        child = ledger.file.write(fork)
+        child = ledger.connection.write(fork)
     except LedgerError as error:
         os._exit(0 if "forked in the midst" in str(error) else 1)
     assert os.waitpid(child, 0)[1] == 0

@@ -19,8 +19,8 @@ class Tables:
     def __init__(self, path):
         self.ledger = Ledger(path)
         self.tasks, self.runs = Tasks(self.ledger), Runs(self.ledger)
-        self.outbox = Outbox(self.ledger.file)
-        self.leases = Leases(self.ledger.file)
+        self.outbox = Outbox(self.ledger.connection)
+        self.leases = Leases(self.ledger.connection)
         self.owner = self.leases.enrol(60.0)
 
     def start(self, name, parent=""):
@@ -69,7 +69,7 @@ def test_the_number_of_an_owner_that_was_taken_for_dead_is_not_given_again(table
 
 @pytest.mark.rule("K18")
 def test_the_number_of_an_intent_that_was_withdrawn_is_not_given_again(tables):
-    intents = Intents(tables.ledger.file)
+    intents = Intents(tables.ledger.connection)
     first = intents.wish("t", "say", "words")
     assert intents.withdraw(first)
     assert intents.wish("t", "say", "other words") != first

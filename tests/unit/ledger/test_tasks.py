@@ -94,7 +94,7 @@ def test_children_are_waited_for_while_active_and_unheard_until_delivered(desk):
     entered(desk, "c2", parent="p")
     assert sorted(desk.tasks.children("p")) == sorted(desk.tasks.unheard("p")) == ["c1", "c2"]
     ended(desk, "c1")
-    outbox = Outbox(desk.ledger.file)
+    outbox = Outbox(desk.ledger.connection)
     assert sorted(desk.tasks.children("p")) == ["c1", "c2"]  # its observers come first
     outbox.told("c1", desk.owner)
     assert desk.tasks.children("p") == ["c2"]
@@ -177,10 +177,10 @@ def test_a_later_process_with_the_same_number_is_not_taken_for_the_owner(desk):
 def test_results_that_the_dead_did_not_deliver_are_claimed_and_their_tasks_with_them(desk):
     entered(desk, "sent")
     ended(desk, "sent")
-    Outbox(desk.ledger.file).acknowledge("sent")
+    Outbox(desk.ledger.connection).acknowledge("sent")
     entered(desk, "leased")
     ended(desk, "leased")
-    assert Outbox(desk.ledger.file).lease("leased", desk.owner)
+    assert Outbox(desk.ledger.connection).lease("leased", desk.owner)
     desk.leases.retire(desk.owner)
     heir = desk.leases.enrol(1000.0)
     assert desk.tasks.claim(heir) == ["leased"]
@@ -209,7 +209,7 @@ def test_what_was_left_without_a_driver_is_found(desk):
     ended(desk, "untold")
     entered(desk, "told")
     ended(desk, "told")
-    Outbox(desk.ledger.file).told("told", desk.owner)
+    Outbox(desk.ledger.connection).told("told", desk.owner)
     assert sorted(desk.tasks.left(desk.owner)) == ["running", "untold"]
     assert desk.tasks.left(99) == []
 

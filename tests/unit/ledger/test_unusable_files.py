@@ -174,7 +174,7 @@ def test_another_programs_file_is_left_alone(tmp_path):
 
 SCRIPT = """
 import logging, os, resource, signal, sys
-import notyet.ledger.file  # with SQLite, which another user may not be able to load
+import notyet.ledger.connection  # with SQLite, which another user may not be able to load
 from notyet import Block, Engine, Ledger, StopEvent
 path, how = sys.argv[1:]
 Engine([lambda event: Block("x")]).check_sync(StopEvent(session_id="s"))  # loads what is needed

@@ -22,10 +22,10 @@ ledger = Ledger(sys.argv[1])
 if "full" in sys.argv:  # there is room for the log, but none for more of the file itself
     size = os.path.getsize(ledger.path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-ledger.asked_at = time.time()
+ledger.called_at = time.time()
 begun = ledger.begin(StopEvent(session_id="s", last_message=sys.argv[2] * 3000))
 if "write_back" in sys.argv:
-    ledger.file.write_back()  # while its gates are at work
+    ledger.connection.write_back()  # while its gates are at work
 decision = Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=10**6)
 said = ledger.record(begun, decision).count
 os.write(1, str(said).encode())
@@ -65,13 +65,15 @@ def test_hooks_that_follow_one_another_keep_the_log_short(tmp_path):
 
 def test_a_process_that_stays_waits_for_the_disk_no_more_than_sqlite_does(tmp_path):
     def limit(ledger):
-        return ledger.file.read(lambda db: db.execute("PRAGMA wal_autocheckpoint").fetchone()[0])
+        return ledger.connection.read(
+            lambda db: db.execute("PRAGMA wal_autocheckpoint").fetchone()[0]
+        )
 
     ledger = Ledger(tmp_path / "ledger.db")
     decide(ledger, stop())
     assert limit(ledger) == 1000
     brief = Ledger(ledger.path)
-    brief.asked_at = time.time()
+    brief.called_at = time.time()
     brief.begin(stop(last_message="other"))
     assert limit(brief) == _SHORT
 

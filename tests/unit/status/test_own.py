@@ -10,7 +10,7 @@ from hook_runs import new_project, payload, run_hook, stops, trust
 from notyet.config.find import record_path, state_folder
 from notyet.config.load import Setup, load
 from notyet.ledger import repair as disk
-from notyet.ledger.file import default_path
+from notyet.ledger.connection import default_path
 from notyet.status import own
 from notyet.status.own import own_faults, variable_faults
 

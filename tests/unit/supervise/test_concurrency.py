@@ -232,7 +232,7 @@ def test_a_lost_ledger_is_said_with_the_answer(world):
     world.at_work(agent)
     world.known()
     path = world.supervisor._store.ledger.path
-    world.supervisor._store.ledger.file.write(lambda db: db.execute("DELETE FROM tasks"))
+    world.supervisor._store.ledger.connection.write(lambda db: db.execute("DELETE FROM tasks"))
     agent.come_back(Turn(text="forty-two"))
     with pytest.raises(LedgerError, match="is gone") as raised:
         world.result(handle)

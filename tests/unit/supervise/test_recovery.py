@@ -108,7 +108,7 @@ def test_a_steer_that_arrived_although_its_mark_was_lost_is_not_sent_again(tmp_p
 def test_the_time_of_a_prompt_that_was_never_sent_begins_when_it_is(tmp_path):
     left(tmp_path, "reserved", timeout=5.0)
     dead = Dead(tmp_path)
-    dead.ledger.file.write(lambda db: db.execute("UPDATE runs SET started_at = 1000.0"))
+    dead.ledger.connection.write(lambda db: db.execute("UPDATE runs SET started_at = 1000.0"))
     dead.buried()
 
     async def slowly(prompt):
@@ -220,7 +220,7 @@ def test_a_run_at_work_whose_supervisor_died_is_interrupted_and_announced(tmp_pa
 def test_a_result_that_nobody_was_told_of_is_told_and_delivered(tmp_path):
     left(tmp_path, "gating")
     dead = Dead(tmp_path)
-    dead.ledger.file.write(lambda db: db.execute("UPDATE tasks SET owner = ?", (dead.owner,)))
+    dead.ledger.connection.write(lambda db: db.execute("UPDATE tasks SET owner = ?", (dead.owner,)))
     passed = Decision(verdict=Allow(), outcome="passed")
     assert dead.runs.decide("t1.1", dead.owner, passed, begun=None, ceiling=0, key="x")
     dead.buried()

@@ -18,16 +18,24 @@ from notyet.config.files import NAME, above, root_of
 from notyet.config.load import retention
 from notyet.core.text import bounded, visible
 from notyet.core.verdict import OUTCOMES
-from notyet.errors import LedgerBusy, LedgerError, LedgerUnmended, NotyetError
-from notyet.ledger.find import first_look, next_look
-from notyet.ledger.past import Wish, has_unplaced, numbers, parts, stops, these
+from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair, NotyetError
+from notyet.ledger.history import (
+    StopFilter,
+    first_look,
+    has_unplaced,
+    next_look,
+    numbers,
+    parts,
+    stops,
+    these,
+)
 from notyet.ledger.prune import prune, shrink
 from notyet.ledger.stops import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from notyet.ledger.past import Past
+    from notyet.ledger.history import PastStop
 
 SUMMARY = "look back: what stops came to, and which gates are worth their seconds"
 EXAMPLES = (
@@ -107,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     if wrong:
         print(f"notyet log: {wrong}", file=sys.stderr)
         return 2
-    ledger = Ledger(mends=False)
+    ledger = Ledger(repair=False)
     try:
         if args.prune:
             return _prune(ledger)
@@ -123,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"notyet log: {error}", file=sys.stderr)
         return 1
     finally:
-        for warning in ledger.file.take_warnings():
+        for warning in ledger.connection.take_warnings():
             print(f"notyet log: {warning}", file=sys.stderr)
         ledger.close()
 
@@ -153,8 +161,8 @@ def _narrowed(args: argparse.Namespace) -> list[str]:
     return [*chosen, "-n"] if args.most else chosen
 
 
-def _wish(args: argparse.Namespace) -> Wish:
-    return Wish(
+def _wish(args: argparse.Namespace) -> StopFilter:
+    return StopFilter(
         session=args.session,
         outcomes=tuple(dict.fromkeys(args.outcome)),
         host=args.host,
@@ -174,7 +182,7 @@ def project_of(folder: str) -> str:
     return root_of(folder)
 
 
-def _list(ledger: Ledger, wish: Wish, *, is_narrowed: bool, as_json: bool) -> int:
+def _list(ledger: Ledger, wish: StopFilter, *, is_narrowed: bool, as_json: bool) -> int:
     """Print stops, the newest last."""
     found = numbers(ledger, wish)[::-1]
     if not found and not as_json:
@@ -192,8 +200,8 @@ def _list(ledger: Ledger, wish: Wish, *, is_narrowed: bool, as_json: bool) -> in
     return 0
 
 
-def _nothing(ledger: Ledger, wish: Wish, *, is_narrowed: bool) -> str:
-    if not os.path.exists(ledger.path) or not stops(ledger, Wish(most=1)):
+def _nothing(ledger: Ledger, wish: StopFilter, *, is_narrowed: bool) -> str:
+    if not os.path.exists(ledger.path) or not stops(ledger, StopFilter(most=1)):
         connect = "connect an agent with: notyet install claude (or codex)"
         return f"no stops yet; {connect}, or try: notyet demo"
     place = one_line(wish.place, 200)
@@ -216,7 +224,7 @@ def _elsewhere(ledger: Ledger) -> str:
 class Follow:
     """`--follow`: print the last stops, then each new or changed one."""
 
-    def __init__(self, ledger: Ledger, wish: Wish, *, as_json: bool) -> None:
+    def __init__(self, ledger: Ledger, wish: StopFilter, *, as_json: bool) -> None:
         self._ledger = ledger
         self._wish = wish
         self._as_json = as_json
@@ -263,7 +271,7 @@ class Follow:
         self._print(sorted((*changed, *news.fresh), key=lambda past: past.id))
         return not news.is_all
 
-    def _watch(self, pasts: Sequence[Past]) -> None:
+    def _watch(self, pasts: Sequence[PastStop]) -> None:
         """Remember the outcomes that may change: all that are asking, the newest of the others."""
         for past in pasts:
             # A host overrides a send-back before the next stop of that agent.
@@ -276,7 +284,7 @@ class Follow:
         for number in decided[: max(0, len(self._watched) - _MAX_WATCHED)]:
             del self._watched[number]
 
-    def _print(self, found: Sequence[Past]) -> None:
+    def _print(self, found: Sequence[PastStop]) -> None:
         outcomes, gate = self._wish.outcomes, self._wish.gate
         found = [
             past
@@ -338,11 +346,11 @@ def _prune(ledger: Ledger) -> int:
 def _migrate(ledger: Ledger) -> None:
     """Migrate a ledger of an older notyet; leave a damaged one to a stop."""
     try:
-        ledger.file.read(lambda _: None)
-    except LedgerUnmended as unmended:
+        ledger.connection.read(lambda _: None)
+    except LedgerNeedsRepair as unmended:
         newer = Ledger(ledger.path)
         try:
-            newer.file.checkpoint()  # opens it, and sets nothing aside
+            newer.connection.checkpoint()  # opens it, and sets nothing aside
         except LedgerBusy:
             raise
         except LedgerError:

@@ -14,7 +14,7 @@ from notyet.ledger.stats import stats
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from notyet.ledger.past import Wish
+    from notyet.ledger.history import StopFilter
     from notyet.ledger.stats import GateStats
     from notyet.ledger.stops import Ledger
 
@@ -32,7 +32,7 @@ _SLOW = 30.0  # seconds
 
 
 def show_stats(
-    ledger: Ledger, wish: Wish, elsewhere: Callable[[Ledger], str], *, as_json: bool
+    ledger: Ledger, wish: StopFilter, elsewhere: Callable[[Ledger], str], *, as_json: bool
 ) -> int:
     """Print what the wanted stops come to, gate by gate."""
     found = stats(ledger, wish)

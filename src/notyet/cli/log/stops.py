@@ -13,7 +13,7 @@ from notyet.core.record import plain
 from notyet.core.text import bounded, clean, visible
 from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.errors import Refused
-from notyet.ledger.past import around, stop
+from notyet.ledger.history import around, stop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from notyet.cli.terminal import Cell
     from notyet.core.verdict import Report
-    from notyet.ledger.past import Past
+    from notyet.ledger.history import PastStop
     from notyet.ledger.stops import Ledger
 
 HEAD = ("ID", "WHEN", "HOST", "SESSION", "AGENT", "OUTCOME", "GATES")
@@ -41,7 +41,7 @@ _SKIPPED = {
 
 
 def stop_table(
-    found: Sequence[Past], stream: TextIO | None = None, *, is_growing: bool = False
+    found: Sequence[PastStop], stream: TextIO | None = None, *, is_growing: bool = False
 ) -> list[str]:
     """Return the lines of a table of stops.
 
@@ -57,7 +57,7 @@ def stop_table(
     return table(head, rows, Style(stream or sys.stdout), right=("ID",), least=least)
 
 
-def _row(past: Past) -> tuple[Cell, ...]:
+def _row(past: PastStop) -> tuple[Cell, ...]:
     odd = f"odd: {one_line(', '.join(past.odd), 200)}" if past.odd else ""
     gates = ", ".join(map(_brief, past.reports))
     return (
@@ -81,7 +81,7 @@ def _brief(report: Report) -> str:
     return f"{gate} {_MARKS[report.status]}{kind} {age(report.seconds)}{watched}"
 
 
-def _remark(past: Past) -> str:
+def _remark(past: PastStop) -> str:
     """Return what the outcome alone does not say."""
     if past.outcome == "blocked":
         count = f"sent back {past.count}/{past.limit}"
@@ -94,7 +94,7 @@ def _remark(past: Past) -> str:
     return _REMARKS.get(past.outcome) or one_line(past.why, 300)
 
 
-def json_of(past: Past, *, whole: bool = False) -> dict[str, Any]:
+def json_of(past: PastStop, *, whole: bool = False) -> dict[str, Any]:
     """Return a stop as plain types; times are in seconds since 1970."""
     known = {name: plain(past.__dict__[name]) for name in past._fields}
     known["event"] = {
@@ -176,7 +176,7 @@ def _whole_output(report: Report) -> tuple[str, bool]:
 class _Page:
     """Prints one stop: names on the left, values on the right."""
 
-    def __init__(self, past: Past) -> None:
+    def __init__(self, past: PastStop) -> None:
         self._past = past
         self._style = Style(sys.stdout)
 
@@ -237,7 +237,7 @@ class _Page:
         self.text("error", event.error or "")
         self.text("said", event.last_message or "")
 
-    def turn(self, near: list[Past]) -> None:
+    def turn(self, near: list[PastStop]) -> None:
         """Print the other stops of the same turn."""
         past = self._past
         if not past.turn:

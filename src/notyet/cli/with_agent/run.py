@@ -174,7 +174,7 @@ class With:
                 self._supervisor = supervisor
                 for found in await recover(supervisor, ledger):
                     self.screen.say(found)
-                for warning in ledger.file.take_warnings():
+                for warning in ledger.connection.take_warnings():
                     self._warnings.append(warning)
                     self.screen.warn(warning)
                 self._session = open_session(
