@@ -1,6 +1,6 @@
 """Settle recorded stops again, under today's configuration or another one.
 
-A gate of today gets the answer that was recorded for the same definition (`core.definition`).
+A gate of today gets the answer that was recorded for the same definition (`core.gate`).
 If the outcome depends on a gate without a recorded answer, the result is "unknown". A turn is
 replayed from its first stop: after a stop that would have ended differently, the rest of the turn
 is "hypothetical", because the agent would have done something else.
@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 
 from notyet.config.load import NO_LOOK, load
 from notyet.config.off import switched_off
-from notyet.core.definition import definition_of
-from notyet.core.gate import Gate, why_not
+from notyet.core.gate import Gate, definition_of, why_not
 from notyet.core.limits import History, Limits, after
-from notyet.core.plan import plan, select
+from notyet.core.plan import blocks, needs_tree, plan, select
 from notyet.core.record import replace, variant
-from notyet.core.settle import blocks, needs_tree, settle
+from notyet.core.settle import settle
 from notyet.core.text import visible
 from notyet.core.verdict import Decision, Problem, Report, skipped
 from notyet.git.repository import repository_of

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from notyet import Command, Engine, Gate, Ledger, Limits, StopEvent
-from notyet.core.definition import definition_of
 from notyet.core.event import BackgroundTask, StartEvent
-from notyet.core.gate import Match
+from notyet.core.gate import Match, definition_of
 from notyet.ledger import history
 from notyet.replay import Config, replay, turns_of
 

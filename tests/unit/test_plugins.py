@@ -272,7 +272,7 @@ def test_edge_case_subagent_timed_out():
 @pytest.mark.rule("C2")
 def test_other_gates_are_not_asked_after_an_error_where_plugin_handlers_are():
     engine = engine_with(lambda e, c: None)
-    engine._registry.add_gate(gate("native", Block("x"), scopes=("subagent",)))
+    engine._add_gate(gate("native", Block("x"), scopes=("subagent",)))
     decision = run(engine, substop(ending="error"))
     assert [r.gate.split("[")[0] for r in decision.reports] == ["subagent_stopping"]
 

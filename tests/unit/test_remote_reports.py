@@ -7,7 +7,7 @@ import pytest
 
 from notyet import Command, Engine, Gate, Ledger
 from notyet.core.gate import Exit
-from notyet.core.note import note
+from notyet.core.message import note
 from notyet.core.remote import remote_from
 from notyet.core.verdict import Allow, Block, Decision, Problem
 from notyet.engine.observers import EVERY_DECISION, Observer

@@ -14,7 +14,7 @@ from notyet.core.limits import History, Limits, open_turn
 from notyet.core.plan import missing_names, select
 from notyet.core.record import replace
 from notyet.core.verdict import Allow, Block, Halt, Problem, Report, skipped
-from notyet.engine.stop import NO_SESSION, Stop, decide, decide_again, warn_all
+from notyet.engine.stop import NO_SESSION, Stop, decide, warn_all
 from notyet.errors import LedgerError, LedgerNeedsRepair
 from notyet.hook.main import Hook, answer_by, completed
 from notyet.hook.payload import Call, Options
@@ -226,8 +226,10 @@ class _Hook(Hook):
             known = {r.gate: r for r in done.decision.reports if r.answer is not None}
             again = self._stop(event, gates, known)
             unchanged, history = done.skipped_unchanged, self._begun.history
-            line = decide_again(again, history, _keep_nothing, unchanged, stop)
-            done.stop_decision = self._with_begun(drive_sync(line))
+            line = decide(again, history, _keep_nothing, unchanged=unchanged)
+            decision = self._with_begun(drive_sync(line))
+            warnings = (*decision.warnings, *stop.warnings_of_files)
+            done.stop_decision = replace(decision, warnings=warnings)
         warn_all(done.stop_decision.warnings, self.said.append)
         warn_all(done.decision.warnings, self.notes.append)
         return done.stop_decision

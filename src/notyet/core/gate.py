@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from _imp import source_hash  # builtin: to load another hash costs 2 % of a stop
+
 from notyet.core.event import SCOPES
-from notyet.core.record import Record
-from notyet.light import LOCAL
+from notyet.core.record import Record, variant
+from notyet.light import LOCAL, dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Literal
 
     from notyet.core.event import Ending, Scope, StartEvent, StopEvent
     from notyet.core.matcher import Kind
     from notyet.core.remote import Remote
+    from notyet.core.verdict import Decision
 
 KINDS = ("glob", "claude", "codex")  # how patterns can be read
 NATIVE = "notyet"
@@ -192,6 +195,11 @@ class Gate(Record, kw_only=True):
         return self.check.speaks == NATIVE
 
 
+def can_skip(gate: Gate) -> bool:
+    """Return True if unchanged files can make a gate needless (N1); a function always runs."""
+    return gate.when == "changed" and isinstance(gate.check, Command)
+
+
 def folder_of(named: Gate | Starter) -> str:
     """Return the folder of the file that names a gate or a starter; empty for one made in code."""
     if named.source is None:
@@ -284,3 +292,67 @@ def applies_to_start(starter: Starter, event: StartEvent) -> bool:
     from notyet.core.matcher import matches
 
     return bool(name and matches(starter.kind, starter.matcher, name))
+
+
+# What a gate runs, as a digest: a pass is remembered for this very command (N1).
+
+# Raise it when commands run in another way: then old passes do not count.
+_FORM = 1
+_WORDS_ONLY = frozenset({"hint"})  # only told to the agent
+
+
+def definition_of(gate: Gate) -> str:
+    """Return a digest of what a gate runs, equal in every process; empty for a function.
+
+    When a gate runs and what a failure means is no part of it.
+    """
+    check = gate.check
+    if not isinstance(check, Command):
+        return ""
+    folder = gate.source.file.rpartition("/")[0] if gate.source is not None else ""
+    options = sorted((k, v) for k, v in check.options.items() if k not in _WORDS_ONLY)
+    runs = (
+        _FORM,
+        check.speaks,
+        check.script,
+        check.argv,
+        check.shell,
+        check.dir,
+        check.workspace,
+        check.env,
+        options,
+        folder,
+        gate.paths,
+    )
+    try:
+        text = dumps(_listed(runs))
+    except ValueError:  # an option made in code that is no plain value
+        return ""
+    content = text.encode("utf-8", "surrogatepass")
+    return (source_hash(1, content) + source_hash(2, content)).hex()
+
+
+def defined(decision: Decision, gates: Sequence[Gate]) -> Decision:
+    """Return a decision whose reports have the digest of each gate, and its `when`."""
+    definitions = [*map(definition_of, gates)]
+    if not any(definitions):
+        return decision
+    reports = tuple(
+        variant(report, {"definition": definition, "when": gate.when}) if definition else report
+        for report, definition, gate in zip(decision.reports, definitions, gates, strict=True)
+    )
+    return variant(decision, {"reports": reports})
+
+
+def digest_of(text: str) -> str:
+    """Return a short text that differs where this text does, even if it was made to collide."""
+    try:
+        from _blake2 import blake2b  # not hashlib: it loads OpenSSL
+    except ImportError:
+        from hashlib import blake2b
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _listed(value: object) -> object:
+    """Return a value with its tuples, and what is in them, as lists."""
+    return [*map(_listed, value)] if isinstance(value, tuple | list) else value

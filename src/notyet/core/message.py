@@ -1,5 +1,7 @@
-"""What agents are told: when one is sent back (N2, K12), when one starts, when a subagent ended.
+"""What agents and users read about a stop.
 
+`compose` writes what an agent reads that is sent back (N2, K12), `briefing` what it reads when it
+starts, `announced` what it reads when its subagent ended. `note` is the line for the user (N3).
 Gates of a `notyet.toml` only fail; the words around their output are made here. What hooks and
 functions say in their own words is passed on as it is.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 from notyet.core.gate import MUX, NATIVE, VERBATIM, Command
 from notyet.core.record import Record
 from notyet.core.text import bounded, clean, first_line, joined, listed, shortened
-from notyet.core.verdict import Allow, Problem
+from notyet.core.verdict import Allow, Block, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,40 +20,7 @@ if TYPE_CHECKING:
     from notyet.core.event import Scope, StartEvent
     from notyet.core.gate import Gate
     from notyet.core.task import Result
-    from notyet.core.verdict import Block, Report
-
-_MOST_REPORT = 100_000
-_WORDS = {
-    "done": "has finished",
-    "error": "failed",
-    "timeout": "ran out of time",
-    "killed": "was killed",
-    "reset": "was reset",
-    "interrupted": "was interrupted",
-}
-_NOT_PASSED = {"capped", "stuck", "handed_back", "failed_open", "halted"}
-
-
-def announced(result: Result) -> str:
-    """Return the words that bring a result to the agent who asked for it."""
-    who = clean(result.label or result.agent_type or result.task_id)
-    lines = [f"Subagent {who} {_WORDS[result.ending]}."]
-    if result.outcome in _NOT_PASSED:
-        why = f": {result.stop_reason}" if result.stop_reason else ""
-        lines.append(clean(f"Its work did not pass the checks ({result.outcome}{why})."))
-    if result.error:
-        lines.append(clean(f"Error: {result.error}"))
-    if result.text.strip():
-        lines += ["Its report:", bounded(clean(result.text), _MOST_REPORT)]
-    elif result.rejected.strip():
-        lines += [
-            "It gave no final report. An earlier one, which the checks may have rejected, was:",
-            bounded(clean(result.rejected), _MOST_REPORT),
-        ]
-    else:
-        lines.append("It gave no report.")
-    return "\n".join(lines)
-
+    from notyet.core.verdict import Decision, Report
 
 _MOST_BYTES = 2_950  # of a message with nothing in it but our own gates
 _MOST_SECTIONS = 6
@@ -93,19 +62,26 @@ class SendBack(Record, kw_only=True):
     host: str = ""
 
 
-def compose(back: SendBack) -> str:
-    """Return the prompt that continues an agent."""
-    ours = _ours(back)
+def compose(back: SendBack) -> tuple[str, list[str]]:
+    """Return the prompt that continues an agent, and our gates whose output it shortens."""
+    ours = [block for block in back.blocks if _is_ours(block[0])]
     theirs = _theirs(back)
     if not ours:
         asks_again = back.is_subagent and any(
             gate.check.speaks not in VERBATIM for gate, _, _ in back.blocks
         )
-        return joined([*theirs, _REPORT_AGAIN] if asks_again else theirs)
+        return joined([*theirs, _REPORT_AGAIN] if asks_again else theirs), []
     before, after = _around(back)
-    shown, rest = _sections(back, ours)
+    room = _MOST_BYTES - sum(_size(part) + 2 for part in (before, *after))
+    shown, rest = _sections(ours, room)
     sections = ["\n".join([head, tail, *foot]) for head, tail, foot in shown]
-    return joined([before, *sections, *rest, *theirs, *after])
+    whole = {
+        gate.name
+        for (gate, block, _), (_, tail, _) in zip(ours, shown, strict=False)
+        if tail == "\n".join(_lines(block.prompt))
+    }
+    cut = [gate.name for gate, _, _ in ours if gate.name not in whole]
+    return joined([before, *sections, *rest, *theirs, *after]), cut
 
 
 def _theirs(back: SendBack) -> list[str]:
@@ -124,32 +100,8 @@ def _theirs(back: SendBack) -> list[str]:
     return said
 
 
-def left_out(back: SendBack) -> tuple[str, ...]:
-    """Return our gates whose output `compose` shortens or leaves out."""
-    ours = _ours(back)
-    if not ours:
-        return ()
-    shown, _ = _sections(back, ours)
-    whole = {
-        gate.name
-        for (gate, block, _), (_, tail, _) in zip(ours, shown, strict=False)
-        if tail == "\n".join(_lines(block.prompt))
-    }
-    return tuple(gate.name for gate, _, _ in ours if gate.name not in whole)
-
-
-def _ours(back: SendBack) -> list[tuple[Gate, Block, Report]]:
-    return [block for block in back.blocks if _is_ours(block[0])]
-
-
 def _is_ours(gate: Gate) -> bool:
     return gate.native and isinstance(gate.check, Command)
-
-
-def _room(back: SendBack) -> int:
-    """Return how many bytes are left for what our gates say."""
-    before, after = _around(back)
-    return _MOST_BYTES - sum(_size(part) + 2 for part in (before, *after))
 
 
 def _around(back: SendBack) -> tuple[str, list[str]]:
@@ -195,13 +147,12 @@ def _names(names: list[str]) -> str:
 
 
 def _sections(
-    back: SendBack, ours: list[tuple[Gate, Block, Report]]
+    ours: list[tuple[Gate, Block, Report]], room: int
 ) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
     """Return what failed: as many gates as there is room for, the others by name.
 
     Each of the former is its first line, as much of its output as fits, and its last lines.
     """
-    room = _room(back)
     count = min(len(ours), _MOST_SECTIONS)
     while True:
         frames = [_frame(gate, report) for gate, _, report in ours[:count]]
@@ -266,6 +217,9 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
+# When an agent starts.
+
+
 def briefing_for(event: StartEvent, gates: Sequence[Gate]) -> str:
     """Return what this agent is told when it starts: the gates that it will meet."""
     from notyet.core.event import stop_of
@@ -296,3 +250,127 @@ def _what(gate: Gate) -> str:
         return ""
     assert isinstance(gate.check, Command)
     return f": {first_line(gate.check.options.get('python') or gate.check.line)}"
+
+
+# When a subagent ended.
+
+_MOST_REPORT = 100_000
+_WORDS = {
+    "done": "has finished",
+    "error": "failed",
+    "timeout": "ran out of time",
+    "killed": "was killed",
+    "reset": "was reset",
+    "interrupted": "was interrupted",
+}
+_NOT_PASSED = {"capped", "stuck", "handed_back", "failed_open", "halted"}
+
+
+def announced(result: Result) -> str:
+    """Return the words that bring a result to the agent who asked for it."""
+    who = clean(result.label or result.agent_type or result.task_id)
+    lines = [f"Subagent {who} {_WORDS[result.ending]}."]
+    if result.outcome in _NOT_PASSED:
+        why = f": {result.stop_reason}" if result.stop_reason else ""
+        lines.append(clean(f"Its work did not pass the checks ({result.outcome}{why})."))
+    if result.error:
+        lines.append(clean(f"Error: {result.error}"))
+    if result.text.strip():
+        lines += ["Its report:", bounded(clean(result.text), _MOST_REPORT)]
+    elif result.rejected.strip():
+        lines += [
+            "It gave no final report. An earlier one, which the checks may have rejected, was:",
+            bounded(clean(result.rejected), _MOST_REPORT),
+        ]
+    else:
+        lines.append("It gave no report.")
+    return "\n".join(lines)
+
+
+# The line for the user (N3).
+
+# Causes of a skipped stop that the user should know of; the others are quiet.
+_UNMEANT = frozenset({"ledger", "no-session", "duplicate"})
+UNCHECKED = "NOT CHECKED"
+
+
+def note(decision: Decision) -> str:
+    """Return what the user is told about a decision in one line; empty when all is quiet."""
+    said = [_note(decision)]
+    if decision.overridden:
+        against = f"although stop {decision.overridden} had sent it back"
+        said.append(f"notyet: the host let the agent go {against}")
+    said += dict.fromkeys(report.tell_user for report in decision.reports)
+    return " | ".join(" ".join(part.split()) for part in said if part.strip())
+
+
+def _note(decision: Decision) -> str:
+    outcome = decision.outcome
+    if outcome == "blocked":
+        sent_back = f"notyet: sent back {decision.count}/{decision.limit}"
+        return f"{sent_back}: {_why_blocked(decision)}{_also_broken(decision)}"
+    if outcome == "passed" and decision.count:
+        times = "1 send-back" if decision.count == 1 else f"{decision.count} send-backs"
+        return f"notyet: passed after {times}{_failed_lightly(decision)}"
+    if outcome == "passed" and _failed_lightly(decision):
+        return f"notyet: passed{_failed_lightly(decision)}"
+    if outcome in {"capped", "stuck"}:
+        return f"notyet: NOT PASSED: {decision.why}{_also_broken(decision)}"
+    if outcome == "handed_back":
+        return f"notyet: NOT PASSED: the agent says it needs you{_also_broken(decision)}"
+    if outcome == "halted":
+        broken = _also_broken(decision)
+        return f"notyet: ended by a gate{broken}" if broken else ""
+    if outcome == "failed_open" and _blocking(decision):
+        return f"notyet: {UNCHECKED}: {decision.why}{_also_broken(decision)}"
+    if outcome == "failed_open":
+        broken = listed([f"{report.gate}: {_words(report)}" for report in _broken(decision)])
+        return f"notyet: {UNCHECKED}: {broken or decision.why}"
+    if outcome == "skipped" and decision.why in _UNMEANT:
+        return f"notyet: {UNCHECKED}: {listed(decision.warnings) or decision.why}"
+    return ""
+
+
+def _why_blocked(decision: Decision) -> str:
+    blocking = [f"{report.gate} ({_words(report)})" for report in _blocking(decision)]
+    return listed(blocking) or decision.why
+
+
+def _blocking(decision: Decision) -> list[Report]:
+    return [
+        report
+        for report in decision.reports
+        if report.held or (isinstance(report.answer, Block) and not report.observed)
+    ]
+
+
+def _failed_lightly(decision: Decision) -> str:
+    failed = [report.gate for report in decision.reports if report.failed_lightly]
+    return f"; failed, but cannot hold: {listed(failed)}" if failed else ""
+
+
+def _words(report: Report) -> str:
+    """Return in a few words why a gate blocks, or its problem."""
+    if not isinstance(report.answer, Block):
+        return first_line(str(report.answer))
+    # A command that answers in words exits with 0, which would say nothing.
+    how = report.exit if report.exit not in {"", "exit 0"} else first_line(report.answer.because)
+    if not report.workspace:
+        return how
+    from notyet.core.remote import remote_from
+
+    return f"{how}, on {remote_from(report.workspace).destination}"
+
+
+def _also_broken(decision: Decision) -> str:
+    broken = [report.gate for report in _broken(decision)]
+    return f"; broken: {listed(broken)}" if broken else ""
+
+
+def _broken(decision: Decision) -> list[Report]:
+    """Return the gates with a problem that did not block."""
+    return [
+        report
+        for report in decision.reports
+        if isinstance(report.answer, Problem) and not report.observed and not report.held
+    ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from notyet.core.gate import EVERY_AGENT, VERBATIM, why_not
+from notyet.core.gate import EVERY_AGENT, VERBATIM, place_of, why_not
 from notyet.core.limits import History, Limit, Limits, limit_in_force
 from notyet.core.record import Record, made, variant
+from notyet.core.verdict import Allow, Block, Halt, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,12 +13,12 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
-
-    Stage = tuple[Gate, ...]
+    from notyet.core.verdict import Report
 
 HANDED_BACK = "BLOCKED:"  # how an agent says that it needs its user (B14)
 # Work that will wake the agent up again; shells and monitors may run for ever (B10).
 _WAITED_FOR = frozenset({"subagent", "workflow", "teammate"})
+_NOT_RUN = ("not started", "lost")  # how a command ended that was kept from answering
 
 
 class Plan(Record, kw_only=True):
@@ -25,7 +26,7 @@ class Plan(Record, kw_only=True):
 
     event: StopEvent  # as the gates see it: with its count, its limit and its flag (B5)
     gates: tuple[Gate, ...] = ()  # all that apply, in declared order
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[tuple[Gate, ...], ...] = ()
     history: History = History()
     limits: Limits = Limits()
     limit: Limit = Limit(0, "")
@@ -110,7 +111,7 @@ def _others_at_work(event: StopEvent) -> bool:
     )
 
 
-def _stages(gates: tuple[Gate, ...]) -> tuple[Stage, ...]:
+def _stages(gates: tuple[Gate, ...]) -> tuple[tuple[Gate, ...], ...]:
     """Return the gates that run together: those of a priority and a step (A1)."""
     if not gates:
         return ()
@@ -151,3 +152,37 @@ def missing_names(event: StopEvent, gates: Sequence[Gate]) -> tuple[str, ...]:
     if all(match.agents == EVERY_AGENT and not match.never for match in matches):
         return ()
     return ("the event names no agent_id; only its type and name can match a pattern",)
+
+
+def blocks(gate: Gate, report: Report) -> bool:
+    """Return True if a report keeps the gates after it from running (A2)."""
+    answer = report.answer
+    if isinstance(answer, Allow) or gate.observe:
+        return False
+    if isinstance(answer, Problem):
+        answer = counted(gate, answer, report)
+    return isinstance(answer, Block | Halt)
+
+
+def needs_tree(plan: Plan, stage: Sequence[Gate], reports: Sequence[Report]) -> bool:
+    """Return True if the agent may be stuck on this stage (B6), if no file has changed.
+
+    The files of another machine are unknown, so that an agent is never stuck on a gate there.
+    """
+    if plan.at_limit or not plan.limits.stuck_after:
+        return False
+    return all(
+        gate.native and place_of(gate) is None
+        for gate, report in zip(stage, reports, strict=True)
+        if blocks(gate, report)
+    )
+
+
+def counted(gate: Gate, problem: Problem, report: Report) -> Block | Problem:
+    """Return what a problem counts as: `if_broken` may make it a Block (A6)."""
+    if gate.observe or gate.if_broken == "allow" or problem.kind == "deadline":
+        return problem
+    # An agent must not fix everything: a person has to accept an unknown host key.
+    needs_user = report.exit in _NOT_RUN and bool(report.tell_user)
+    then = "Only your user can fix that." if needs_user else "Fix that first."
+    return Block(f"The gate {gate.name} could not run ({problem}). {then}")

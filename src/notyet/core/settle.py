@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from notyet.core.gate import EVERY_AGENT
 from notyet.core.limits import limit_in_force
-from notyet.core.message import SendBack, compose, left_out
+from notyet.core.message import SendBack, compose
+from notyet.core.plan import blocks, counted
 from notyet.core.record import made, replace
 from notyet.core.text import bounded, joined, listed, masked
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
@@ -18,54 +19,13 @@ if TYPE_CHECKING:
     from notyet.core.plan import Plan
     from notyet.core.verdict import Outcome
 
-    Blocks = Sequence[tuple[Gate, Block]]  # who blocks, in declared order
-
 _MOST_WORDS = 100_000  # characters that an agent is told at once
 _MOST_COMPARED = 20_000  # characters of a reason by which failures are compared
-
-
-def _sent_back(
-    plan: Plan, blocks: Blocks, reports: tuple[Report, ...], *, repeats: int, extend: int
-) -> Block:
-    """Return the verdict that sends an agent back, with the words of all gates that block."""
-    return Block(
-        prompt=bounded(compose(_send_back(plan, blocks, reports, repeats)), _MOST_WORDS),
-        reason=bounded(joined([block.because for _, block in blocks]), _MOST_WORDS),
-        extend=extend,
-    )
-
-
-def _send_back(plan: Plan, blocks: Blocks, reports: tuple[Report, ...], repeats: int) -> SendBack:
-    by_gate = {report.gate: report for report in reports}
-    return SendBack(
-        blocks=tuple((gate, block, by_gate[gate.name]) for gate, block in blocks),
-        reports=reports,
-        is_subagent=plan.event.scope == "subagent",
-        count=plan.history.blocks + 1,
-        limit=plan.limit.number,
-        is_same=repeats > 1,
-        host=plan.event.host,
-    )
-
-
 _ALLOW = Allow()
-_BLOCKING = (Block, Halt)
-_NOT_RUN = ("not started", "lost")  # how a command ended that was kept from answering
 
 
 class _Tally:
     """The answers that count, sorted by kind, each in declared order."""
-
-    __slots__ = (
-        "blocks",
-        "broken",
-        "extend",
-        "halts",
-        "not_asked",
-        "unseen",
-        "warnings",
-        "would_block",
-    )
 
     def __init__(self) -> None:
         self.halts: list[Halt] = []
@@ -95,13 +55,23 @@ def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
 
     `tree` is the fingerprint of the files as they are now; empty when it is not known.
     """
+    return settle_and_cut(plan, reports, tree)[0]
+
+
+def settle_and_cut(
+    plan: Plan, reports: Sequence[Report], tree: str = ""
+) -> tuple[Decision, Sequence[str]]:
+    """Return the decision, and the gates whose output is too long for the agent's prompt."""
     ordered = _ordered(plan, reports)
     if plan.event.scope == "subagent":
         event = plan.event
         ordered = tuple([_with_match(*one, event) for one in zip(ordered, plan.gates, strict=True)])
     tally = _count(plan.gates, ordered)
     repeat_key = _repeat_key(plan, tally, tree)
-    verdict, outcome, why = _verdict(plan, tally, repeat_key, ordered)
+    verdict, outcome, why = _verdict(plan, tally, ordered, repeat_key)
+    cut: Sequence[str] = ()
+    if outcome == "blocked":
+        verdict, cut = _sent_back(plan, tally, ordered, _repeats(plan, repeat_key))
     warnings = plan.warnings
     if tally.warnings or tally.extend > plan.limit.number:
         warnings = (*warnings, *tally.warnings, *_clipped(plan, tally.extend))
@@ -119,17 +89,7 @@ def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
         "overridden": 0,  # the ledger knows
         "warnings": warnings,
     }
-    return made(Decision, settled)
-
-
-def too_long(plan: Plan, reports: Sequence[Report], tree: str = "") -> tuple[str, ...]:
-    """Return the gates whose output does not fit into the prompt, if the agent is sent back."""
-    ordered = _ordered(plan, reports)
-    tally = _count(plan.gates, ordered)
-    repeat_key = _repeat_key(plan, tally, tree)
-    if not _sends_back(plan, tally, repeat_key):
-        return ()
-    return left_out(_send_back(plan, tally.blocks, ordered, _repeats(plan, repeat_key)))
+    return made(Decision, settled), cut
 
 
 def _ordered(plan: Plan, reports: Sequence[Report]) -> tuple[Report, ...]:
@@ -162,35 +122,6 @@ def _with_match(report: Report, gate: Gate, event: StopEvent) -> Report:
     return replace(report, matched=fits(gate.match.kind, gate.match.agents, event))
 
 
-def blocks(gate: Gate, report: Report) -> bool:
-    """Return True if a report keeps the gates after it from running (A2)."""
-    answer = report.answer
-    if isinstance(answer, Allow) or gate.observe:
-        return False
-    if isinstance(answer, Problem):
-        answer = _counted(gate, answer, report)
-    return isinstance(answer, _BLOCKING)
-
-
-def needs_tree(plan: Plan, stage: Sequence[Gate], reports: Sequence[Report]) -> bool:
-    """Return True if the agent may be stuck on this stage; to know costs a `git status`."""
-    if plan.at_limit or not plan.limits.stuck_after:
-        return False
-    return all(
-        gate.native for gate, report in zip(stage, reports, strict=True) if blocks(gate, report)
-    )
-
-
-def _counted(gate: Gate, problem: Problem, report: Report) -> Block | Problem:
-    """Return what a problem counts as: a gate's `if_broken` may make it a Block (A6)."""
-    if gate.observe or gate.if_broken == "allow" or problem.kind == "deadline":
-        return problem
-    # What only a person should do, such as to vouch for a host key, the user is told.
-    needs_user = report.exit in _NOT_RUN and bool(report.tell_user)
-    then = "Only your user can fix that." if needs_user else "Fix that first."
-    return Block(f"The gate {gate.name} could not run ({problem}). {then}")
-
-
 def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
     tally = _Tally()
     for gate, report in zip(gates, reports, strict=True):
@@ -203,10 +134,10 @@ def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
             continue
         if isinstance(answer, Problem):
             tally.warnings.append(f"gate {gate.name} {answer} ({_consequence(gate, answer)})")
-            answer = _counted(gate, answer, report)
+            answer = counted(gate, answer, report)
         if not gate.observe:
             tally.add(gate, answer)
-        elif isinstance(answer, _BLOCKING):
+        elif isinstance(answer, Block | Halt):
             tally.would_block.append(gate.name)
         else:
             tally.unseen.append(gate.name)
@@ -220,8 +151,9 @@ def _consequence(gate: Gate, problem: Problem) -> str:
 
 
 def _verdict(
-    plan: Plan, tally: _Tally, repeat_key: str, reports: tuple[Report, ...]
+    plan: Plan, tally: _Tally, reports: tuple[Report, ...], repeat_key: str
 ) -> tuple[Allow | Block | Halt, Outcome, str]:
+    """Return the verdict, its outcome and the reason; a Block has no words yet."""
     if plan.skipped:
         return _ALLOW, "skipped", plan.skipped
     if tally.halts:
@@ -237,15 +169,27 @@ def _verdict(
     repeats = _repeats(plan, repeat_key)
     if repeat_key and repeats >= plan.limits.stuck_after:
         return _ALLOW, "stuck", f"{names} failed {repeats} times with no file changed"
-    verdict = _sent_back(plan, tally.blocks, reports, repeats=repeats, extend=tally.extend)
-    return verdict, "blocked", names
+    return tally.blocks[0][1], "blocked", names
 
 
-def _sends_back(plan: Plan, tally: _Tally, repeat_key: str) -> bool:
-    """Return True if the agent is sent back, and not let through by a limit."""
-    if plan.skipped or plan.at_limit or tally.halts or not tally.blocks:
-        return False
-    return not (repeat_key and _repeats(plan, repeat_key) >= plan.limits.stuck_after)
+def _sent_back(
+    plan: Plan, tally: _Tally, reports: tuple[Report, ...], repeats: int
+) -> tuple[Block, Sequence[str]]:
+    """Return the verdict with the words of all gates that block, and whose output is cut."""
+    by_gate = {report.gate: report for report in reports}
+    back = SendBack(
+        blocks=tuple((gate, block, by_gate[gate.name]) for gate, block in tally.blocks),
+        reports=reports,
+        is_subagent=plan.event.scope == "subagent",
+        count=plan.history.blocks + 1,
+        limit=plan.limit.number,
+        is_same=repeats > 1,
+        host=plan.event.host,
+    )
+    prompt, cut = compose(back)
+    reason = joined([block.because for _, block in tally.blocks])
+    words, reason = bounded(prompt, _MOST_WORDS), bounded(reason, _MOST_WORDS)
+    return Block(prompt=words, reason=reason, extend=tally.extend), cut
 
 
 def _repeats(plan: Plan, repeat_key: str) -> int:

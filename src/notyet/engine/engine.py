@@ -1,6 +1,7 @@
 """`Engine`: gates, observers and limits in one object, for programs that embed notyet.
 
-The way of a stop is in `stop`; `check` and `check_sync` are two small drivers of it.
+The way of a stop is in `stop`; `check` and `check_sync` are two small drivers of it. A function
+that takes the wrong arguments is refused when it is registered, not when an agent stops.
 """
 
 from __future__ import annotations
@@ -8,23 +9,27 @@ from __future__ import annotations
 import sys
 
 from notyet.core.event import StartEvent, StopEvent
+from notyet.core.gate import EVERY_AGENT, NATIVE, Command, Gate
 from notyet.core.limits import History, Limits
+from notyet.core.plan import select
 from notyet.core.verdict import skipped
-from notyet.engine.registry import Registry
-from notyet.engine.stop import FIRST_ANSWER, Stop, check, decide, notify
+from notyet.engine.observers import OBSERVED, Observer, Watch, notify_all
+from notyet.engine.stop import WAIT_FOR_EQUAL, Stop, check, decide
 from notyet.run.drive import drive_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from contextvars import ContextVar
     from typing import Any, Literal
 
-    from notyet.core.gate import Gate, Starter
+    from notyet.core.gate import Starter
     from notyet.core.verdict import Decision
-    from notyet.engine.observers import Observer
-    from notyet.engine.stop import Aside, Keep
+    from notyet.engine.start_hooks import Entry
+    from notyet.engine.stop import Keep
     from notyet.ledger import AnyLedger
     from notyet.run.drive import Line, Progress
+    from notyet.run.functions import Question
 
     Asked = Literal["needed", "all"]  # "all": gates run even if no file changed (N1)
 
@@ -60,13 +65,20 @@ class Engine:
         self._ledger = ledger
         self._warn = _guarded(warn) if warn else _log
         self._limits = limits
-        self._registry = Registry(engine=id(self))
+        self._gates: list[Gate] = []
+        self._functions: dict[str, Question] = {}  # of the gates that are functions, by name
+        self._watches: list[Watch] = []
+        self._starters: list[Entry] = []
+        self._has_patterns = False  # whether the names of agents decide which gates apply
+        self._selected: dict[tuple[str, str], tuple[Gate, ...]] = {}
+        # The engines that run a function now; set once an engine has a function.
+        self._asked_by: ContextVar[frozenset[int]] | None = None
         for observer in observers:
-            self._registry.add_observer(observer)
+            self._add_observer(observer)
         for gate in gates:
-            self._registry.add_gate(gate)
+            self._add_gate(gate)
         for starter in starters:
-            self._registry.add_starter(starter)
+            self._add_starter(starter)
 
     @property
     def limits(self) -> Limits:
@@ -87,7 +99,23 @@ class Engine:
         "subagent_start" are told too, and may return words for the agent, or a dict with
         `additional_context`.
         """
-        self._registry.on(name, handler, priority)
+        from notyet.hosts import openclaw
+        from notyet.hosts.plugins import STARTING
+
+        if name in STARTING:
+            from notyet.engine.start_hooks import handler as starter_for
+
+            self._add_starter(starter_for(name, handler, len(self._starters)))
+            return
+        if name in openclaw.DECIDING:
+            self._add_gate(openclaw.gate(name, handler, priority, step=len(self._gates)))
+            return
+        try:
+            observer = Observer(name, handler)
+        except ValueError:
+            known = ", ".join((*openclaw.DECIDING, *OBSERVED, *STARTING))
+            raise ValueError(f"no event is called {name!r}; there is {known}") from None
+        self._add_observer(observer)
 
     async def decide(
         self,
@@ -127,21 +155,23 @@ class Engine:
 
     async def tell(self, event: StopEvent, decision: Decision) -> None:
         """Notify the observers of a decision that was made with `decide` and is in force now."""
+        if not self._watches:
+            return
         from notyet.run import drive_async
 
-        watches = self._registry.watches
-        await drive_async.drive(notify(watches, event, decision, None, self._warn))
+        watches = tuple(self._watches)
+        await drive_async.drive(notify_all(watches, event, decision, None, self._warn))
 
     async def start(self, event: StartEvent) -> str:
         """Run the starters of an agent that begins; return what they add for it, joined."""
         if not isinstance(event, StartEvent):
             raise TypeError(f"a start is a StartEvent, not {type(event).__name__}")
-        if not self._registry.starters or self._is_inside():
+        if not self._starters or self._is_inside():
             return ""
         from notyet.engine.start_hooks import begin
         from notyet.run import drive_async
 
-        return await drive_async.drive(begin(event, tuple(self._registry.starters), self._warn))
+        return await drive_async.drive(begin(event, tuple(self._starters), self._warn))
 
     async def check(self, event: StopEvent, *, within: float | None = None) -> Decision:
         """Decide, count and record a stop, and notify the observers.
@@ -154,25 +184,21 @@ class Engine:
         from notyet.run.functions import run_in_thread_or_here
 
         # A locked ledger must not block the loop's thread.
-        return await drive_async.drive(
-            self._check(event, within, FIRST_ANSWER, run_in_thread_or_here)
-        )
+        wishes = {"within": within, "on_cancel": run_in_thread_or_here}
+        return await drive_async.drive(self._check(event, wishes))
 
     def check_sync(self, event: StopEvent, *, within: float | None = None) -> Decision:
         """Do what `check` does from code that is not async, inside a running loop or not."""
         # What a running loop of this thread is deciding cannot end while we wait for it.
-        patience = 0.0 if _in_a_running_loop() else FIRST_ANSWER
-        return drive_sync(self._check(event, within, patience, None))
+        patience = 0.0 if _in_a_running_loop() else WAIT_FOR_EQUAL
+        return drive_sync(self._check(event, {"within": within, "wait_for_equal": patience}))
 
-    def _check(
-        self, event: StopEvent, within: float | None, patience: float, aside: Aside | None
-    ) -> Line[Decision]:
+    def _check(self, event: StopEvent, wishes: dict[str, Any]) -> Line[Decision]:
         gates = self._gates_for(event)
         if gates is None:
-            decision = skipped("inside", _INSIDE)
             self._warn(_INSIDE)
-            return decision
-        return (yield from check(self._stop(event, gates, within=within), patience, aside))
+            return skipped("inside", _INSIDE)
+        return (yield from check(self._stop(event, gates, **wishes)))
 
     def _decide(
         self,
@@ -196,11 +222,11 @@ class Engine:
             event,
             gates,
             self._ledger,
-            declared=self._registry.gates,
+            declared=self._gates,
             limits=self._limits,
             warn=self._warn,
-            functions=self._registry.functions,
-            watches=self._registry.watches,
+            functions=self._functions,
+            watches=tuple(self._watches),
             **more,
         )
 
@@ -208,12 +234,61 @@ class Engine:
         """Return the gates that apply to an event; None if a gate's own work stops."""
         if not isinstance(event, StopEvent):
             raise TypeError(f"a stop is a StopEvent, not {type(event).__name__}")
-        return None if self._is_inside() else self._registry.gates_for(event)
+        if self._is_inside():
+            return None
+        if event.internal or (self._has_patterns and event.scope == "subagent"):
+            return select(event, self._gates)
+        kind, selected = (event.scope, event.ending), self._selected
+        if kind not in selected:
+            selected[kind] = select(event, self._gates)
+        return selected[kind]
 
     def _is_inside(self) -> bool:
         """Return True if a function that this engine runs, or what it started, calls us."""
-        asked_by = self._registry.asked_by
-        return asked_by is not None and id(self) in asked_by.get()
+        return self._asked_by is not None and id(self) in self._asked_by.get()
+
+    def _add_gate(self, gate: Gate | Callable[..., Any]) -> None:
+        """Add a gate; a plain function becomes one for the main agent."""
+        if not isinstance(gate, Gate):
+            gate = _as_gate(gate)
+        if any(gate.name == other.name for other in self._gates):
+            raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
+        if not isinstance(gate.check, Command):
+            from notyet.engine.gate_runs import function_question
+            from notyet.run.functions import asked_by
+
+            self._asked_by = asked_by
+            shape = ("event",) if gate.native else ("event", "ctx")
+            _expect(gate.check.call, shape, f"the gate {gate.name!r}")
+            self._functions[gate.name] = function_question(gate, gate.check, id(self))
+        self._gates.append(gate)
+        match = gate.match
+        self._has_patterns |= match.agents != EVERY_AGENT or bool(match.never)
+        self._selected = {}  # a new one: another thread may be filling in the old
+
+    def _add_observer(self, observer: object) -> None:
+        """Add an observer."""
+
+        if not isinstance(observer, Observer):
+            kind = type(observer).__name__
+            raise TypeError(f"an observer is an Observer, not {kind}; or use engine.on()")
+        if callable(observer.call):
+            _expect(observer.call, ("event", "ctx"), f"an observer of {observer.on!r}")
+        self._watches.append(Watch(observer))
+
+    def _add_starter(self, starter: Starter) -> None:
+        """Add a starter, which may add words for an agent that starts."""
+        from notyet.core.gate import Starter
+        from notyet.engine.start_hooks import entry_for
+        from notyet.run.functions import asked_by
+
+        if not isinstance(starter, Starter):
+            raise TypeError(f"a starter is a Starter, not {type(starter).__name__}")
+        if not isinstance(starter.check, Command):
+            shape = ("event",) if starter.check.speaks == NATIVE else ("event", "ctx")
+            _expect(starter.check.call, shape, f"the start handler {starter.name!r}")
+        self._asked_by = asked_by
+        self._starters.append(entry_for(starter, engine=id(self)))
 
 
 def _guarded(warn: Callable[[str], None]) -> Callable[[str], None]:
@@ -237,3 +312,19 @@ def _log(message: str) -> None:
 def _in_a_running_loop() -> bool:
     asyncio = sys.modules.get("asyncio")  # if it was not imported, no loop runs
     return asyncio is not None and asyncio._get_running_loop() is not None  # noqa: SLF001  # public
+
+
+def _as_gate(call: Callable[..., Any]) -> Gate:
+    if not callable(call):
+        raise TypeError(f"a gate is a Gate or a function, not {type(call).__name__}")
+    from notyet.core.gate import Function
+
+    name = getattr(call, "__name__", type(call).__name__)
+    return Gate(name=name, check=Function(call))
+
+
+def _expect(call: Callable[..., Any], names: tuple[str, ...], who: str) -> None:
+    from notyet.run.functions import accepts
+
+    if not accepts(call, len(names)):
+        raise TypeError(f"{who} is called with ({', '.join(names)}), which it does not take")

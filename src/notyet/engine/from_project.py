@@ -9,7 +9,6 @@ from notyet.engine.engine import Engine
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
     from notyet.config.load import Setup
     from notyet.config.settings import FileObserver
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from notyet.engine.observers import Observer
     from notyet.ledger import AnyLedger
 
-_NOTIFIED = 2.0  # seconds for one notification
+_NOTIFIED = 2.0  # seconds for the notifications of one stop
 
 
 def configured_engine(
@@ -52,8 +51,14 @@ def supervising_engine(
     if setup.start_tell:
         setup = replace(setup, starters=(*_briefing(setup), *setup.starters))
     engine = configured_engine(setup, ledger, warn)
-    for wishes in setup.notifications:
-        engine.on("decision", _notifier(wishes, setup, environ, engine.warn))
+    if setup.notifications:
+        from notyet.engine.desktop import notify_desktop
+
+        def notify(event: StopEvent, decision: Decision) -> None:
+            for failed in notify_desktop(event, decision, setup, environ, _NOTIFIED):
+                engine.warn(failed)
+
+        engine.on("decision", notify)
     return engine
 
 
@@ -66,24 +71,6 @@ def _briefing(setup: Setup) -> list[Starter]:
         Starter(name="briefing", check=tell, scope="agent"),
         Starter(name="briefing", check=tell, scope="subagent"),
     ]
-
-
-def _notifier(
-    wishes: Mapping[str, Any],
-    setup: Setup,
-    environ: Mapping[str, str],
-    warn: Callable[[str], None],
-) -> Callable[[StopEvent, Decision], None]:
-    from notyet.engine.notify import notify
-    from notyet.hosts.conclaude import notifications
-
-    def send(event: StopEvent, decision: Decision) -> None:
-        for title, body in notifications(wishes, event, decision, setup.gates):
-            failed = notify(title, body, environ, patience=_NOTIFIED)
-            if failed:
-                warn(f"notification not sent: {failed}")
-
-    return send
 
 
 def observer_of(observer: FileObserver) -> Observer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from notyet.core.gate import Command, check_timeout, name_of, where
 from notyet.core.record import Record, variant
 from notyet.core.verdict import OUTCOMES, Allow, Block, Halt, Problem
-from notyet.engine.questions import command_question, transcripts_for
+from notyet.engine.gate_runs import command_question, transcripts_for
 from notyet.run.drive import Stage
 
 TYPE_CHECKING = False
@@ -106,6 +106,8 @@ def notify_all(
     warn: Callable[[str], None],
 ) -> Line[None]:
     """Notify observers of a decision, one after another; what goes wrong is only warned of."""
+    if (decision.outcome, decision.why) == ("skipped", "inside"):
+        return  # a gate's own work is not an agent's ending
     if decision.overridden and decision.outcome != "overridden":
         before = found_out(decision.overridden, decision.turn - 1)
         yield from notify_all(watches, event, before, deadline, warn)

@@ -6,7 +6,7 @@ from notyet.core.gate import Command, Function, applies_to_start, folder_of, whe
 from notyet.core.record import Record, variant
 from notyet.core.text import bounded, joined
 from notyet.core.verdict import Allow, Problem
-from notyet.engine.questions import command_question, transcripts_for
+from notyet.engine.gate_runs import command_question, transcripts_for
 from notyet.hosts import start_face
 from notyet.hosts.plugins import DIALECT, STARTING, read_return, write_start
 from notyet.run.drive import Stage

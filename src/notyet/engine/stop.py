@@ -2,21 +2,21 @@
 
     look at the files ─► ledger.begin ─► plan ─► run each stage ─► settle ─► ledger.record
 
-`check` is this list; `decide` is its middle, for callers who count and record by themselves. Both
-are generators: they yield what they wait for and receive the result, so that the hook, the engine
-and asyncio share this code (see `run.drive`).
+`check` is this list; `decide` is its middle part, for callers that count and record themselves.
+Both are generators: they yield what they wait for and receive the result, so that the hook, the
+engine and asyncio share this code (see `run.drive`).
 """
 
 from __future__ import annotations
 
 from time import monotonic
 
-from notyet.core.gate import Command
-from notyet.core.limits import History, Limits
-from notyet.core.plan import missing_names, plan
+from notyet.core.gate import can_skip, defined
+from notyet.core.limits import History, Limits, uncounted
+from notyet.core.plan import blocks, missing_names, needs_tree, plan
 from notyet.core.record import replace, variant
-from notyet.core.verdict import Allow, Decision, skipped
-from notyet.engine.questions import Questions
+from notyet.core.verdict import Decision, skipped
+from notyet.engine.gate_runs import GateRuns
 from notyet.errors import LedgerError
 from notyet.run.drive import Call
 
@@ -35,17 +35,14 @@ if TYPE_CHECKING:
     from notyet.run.drive import Ends, Line, Progress
     from notyet.run.functions import Question
 
-    Keep = Callable[[Report], str]  # keeps a report's whole output, and returns the path
-    Run = Callable[[Sequence[Gate], Ends | None], Line[list[Report]]]
-    Look = Callable[[Plan, Sequence[Gate], Sequence[Report]], Line[str]]
-    Aside = Callable[[Callable[[], None]], None]  # runs what the caller does not wait for
+    Keep = Callable[[Report], str]  # stores the whole output of a report, and returns the path
 
 NO_SESSION = "the event has no session_id, so nothing was asked"
-FIRST_ANSWER = 600.0  # seconds that the second of two equal stops waits for the first
+WAIT_FOR_EQUAL = 600.0  # seconds that the second of two equal stops waits for the first
 _ONE_WAIT = 1.0  # seconds of that, between which the check can be cancelled
-_PATIENCE_OF_LEDGER = 60.0  # seconds at most; a ledger in a file has a patience of its own
-_AFTERWARDS = 1.0  # seconds for what follows the gates, out of the margin that the hook leaves
-_AFTERWARDS_PART = 8  # and no more than this part of a short time
+_WAIT_FOR_LEDGER = 60.0  # seconds at most; a ledger in a file gives up earlier
+_TO_FINISH = 1.0  # seconds after the gates, out of the margin that the hook leaves
+_PART_TO_FINISH = 8  # at most this part of a short time
 _MOST_WARNINGS = 10  # of one stop
 
 
@@ -61,17 +58,17 @@ class Deadline:
         self.ends = self.last = None
         if within is not None:
             self.ends = monotonic() + within
-            self.last = self.ends + min(_AFTERWARDS, within / _AFTERWARDS_PART)
+            self.last = self.ends + min(_TO_FINISH, within / _PART_TO_FINISH)
 
     def left(self, patience: float) -> float:
         """Return how many seconds of `patience` are left before the gates must have ended."""
         return _within(patience, self.ends)
 
-    def left_to_record(self, patience: float) -> float:
-        """Return how many seconds of `patience` are left after the gates, less the observers'."""
+    def left_to_record(self) -> float:
+        """Return how many seconds the ledger has after the gates, without the observers' part."""
         if self.ends is None or self.last is None:
-            return patience
-        return _within(patience, (self.ends + self.last) / 2)
+            return _WAIT_FOR_LEDGER
+        return _within(_WAIT_FOR_LEDGER, (self.ends + self.last) / 2)
 
 
 def _within(patience: float, ends: float | None) -> float:
@@ -95,13 +92,17 @@ class Stop:
         watches: Sequence[Watch] = (),
         before_commands: Callable[[], None] | None = None,
         on_wait: Callable[[], None] | None = None,
+        on_cancel: Callable[[Callable[[], None]], None] | None = None,
+        wait_for_equal: float = WAIT_FOR_EQUAL,
         progress: Progress | None = None,
         answers: Mapping[str, Report] | None = None,
     ) -> None:
         """Take a caller's wishes too.
 
         `before_commands` is called once, before the first command starts; `on_wait` once, while
-        git or the first commands work. `answers` are known reports of gates that do not run.
+        git or the first commands run. `on_cancel` is called if the check is cancelled, with the
+        function that records it. `answers` are known reports of gates that do not run.
+        `wait_for_equal` is how long to wait for an equal stop that is being decided (B12).
         """
         self.event = event
         self.gates = gates
@@ -111,10 +112,12 @@ class Stop:
         self.deadline = Deadline(within)
         self.warn = warn
         self.watches = watches
+        self.on_cancel = on_cancel or (lambda record: record())
+        self.wait_for_equal = wait_for_equal
         self.is_repeat = False  # an equal stop has answered (B12)
-        self.unseen: tuple[str, ...] = ()  # warnings about files that could not be looked at
+        self.warnings_of_files: tuple[str, ...] = ()  # which files git could not read
         self.skipped_unchanged: Mapping[str, str] = {}  # gates that need not run, and why (N1)
-        self.questions = Questions(
+        self.runs = GateRuns(
             event,
             self.deadline,
             functions,
@@ -131,32 +134,44 @@ class Stop:
         )
 
 
-def check(stop: Stop, patience: float = FIRST_ANSWER, aside: Aside | None = None) -> Line[Decision]:
-    """Decide a stop, count it, record it, and notify the observers.
-
-    `patience` is how long to wait for an equal stop that is being decided (B12). When the check is
-    cancelled, `aside` runs what records that.
-    """
+def check(stop: Stop) -> Line[Decision]:
+    """Decide a stop, count it, record it, and notify the observers."""
     if not stop.gates:
         decision = skipped("no-gate", *missing_names(stop.event, stop.declared))
     elif not stop.event.session_id.strip():
         decision = skipped("no-session", NO_SESSION)
         yield from _record_skip(stop, decision)
     else:
-        files = yield from look_ahead(stop)  # git starts now, while the ledger opens
-        try:
-            begun = yield from _begin(stop, patience)
-            if isinstance(begun, Decision):
-                decision = begun
-            else:
-                if files is not None:
-                    stop.questions.use_wait()
-                decision = yield from _decide_and_record(stop, begun, files, aside)
-        finally:
-            if files is not None:
-                files.leave()
-    yield from finish(stop, decision)
+        decision = yield from _check_gates(stop)
+    warn_all(decision.warnings, stop.warn)
+    if stop.watches and not stop.is_repeat:  # else they are notified of the stop that it repeats
+        from notyet.engine.observers import notify_all
+
+        stop.runs.before_first()
+        yield from notify_all(stop.watches, stop.event, decision, stop.deadline.last, stop.warn)
     return decision
+
+
+def _check_gates(stop: Stop) -> Line[Decision]:
+    files = _files_of(stop, stop.event, stop.gates)
+    if files is not None:
+        yield from files.begin()  # git runs while the ledger opens
+    try:
+        begun = yield from _begin(stop)
+        if isinstance(begun, Decision):
+            return begun
+        if files is not None:
+            stop.runs.use_wait()
+        keep = keep_in(stop.ledger, begun, stop.warn)
+        try:
+            decision = yield from decide(stop, begun.history, keep, files)
+            return (yield from _record(stop, begun, decision))
+        except BaseException:  # cancelled or interrupted: the stop must not stay open
+            stop.on_cancel(lambda: _give_up(stop, begun))
+            raise
+    finally:
+        if files is not None:
+            files.leave()
 
 
 def decide(
@@ -165,162 +180,119 @@ def decide(
     keep: Keep,
     files: Files | None = None,
     *,
+    unchanged: Mapping[str, str] | None = None,
     run_unchanged: bool = False,
 ) -> Line[Decision]:
     """Plan the gates, run them stage by stage and settle their reports; record nothing.
 
-    `files` may have been looked at ahead. Gates whose files did not change are skipped, unless
-    `run_unchanged`; either way `stop.skipped_unchanged` names them afterwards.
+    Git may have started on `files` before. Gates whose files did not change are skipped, unless
+    `run_unchanged`; either way `stop.skipped_unchanged` names them afterwards. A caller that knows
+    them passes `unchanged`; then no file is read.
     """
     if not stop.gates:
         return skipped("no-gate", *missing_names(stop.event, stop.declared))
-    planned = stop.plan(history, {})
+    planned = stop.plan(history, unchanged or {})
     running = [gate for stage in planned.stages for gate in stage]
-    if not depends_on_files(planned.event, running):
-        files = None
-    elif files is None:
-        files = _files_of(stop)
+    known = files
+    files = _files_of(stop, planned.event, running, known) if unchanged is None else None
     if files is not None:
         yield from files.look(running)
-        stop.unseen = files.warnings
+        stop.warnings_of_files = files.warnings
         stop.skipped_unchanged = yield from files.recall(stop.ledger, stop.warn)
         if stop.skipped_unchanged and not run_unchanged:
             planned = stop.plan(history, stop.skipped_unchanged)
-    decision = yield from _settle(stop, planned, keep, files)
+    reports, tree = yield from _run_stages(stop, planned, files)
+    decision = yield from _settle(planned, reports, tree, keep)
+    decision = defined(decision, stop.gates)
     return decision if files is None else (yield from files.seal(decision))
 
 
-def decide_again(
-    stop: Stop, history: History, keep: Keep, unchanged: Mapping[str, str], before: Stop
-) -> Line[Decision]:
-    """Decide with these gates skipped, after a stop that looked at the files already."""
-    decision = yield from _settle(stop, stop.plan(history, unchanged), keep, None)
-    return variant(decision, {"warnings": (*decision.warnings, *before.unseen)})
-
-
-def _settle(stop: Stop, planned: Plan, keep: Keep, files: Files | None) -> Line[Decision]:
-    """Run the planned gates and settle their reports."""
-
-    def look(planned: Plan, gates: Sequence[Gate], reports: Sequence[Report]) -> Line[str]:
-        from notyet.engine.unchanged import tree_for_stuck
-
-        return tree_for_stuck(planned, gates, reports, stop.deadline, files)
-
-    stop.questions.event = planned.event
-    reports, tree = yield from run_stages(planned, stop.questions.run, look, stop.questions.steps)
-    from notyet.core.settle import settle  # the hook loads it while the gates run
-
-    reports = yield from _keep_long_outputs(planned, reports, tree, keep)
-    decision = settle(planned, reports, tree)
-    if any(isinstance(gate.check, Command) for gate in stop.gates):
-        from notyet.core.definition import defined
-
-        decision = variant(decision, {"reports": defined(decision.reports, stop.gates)})
-    return decision
-
-
-def run_stages(
-    planned: Plan,
-    run: Run,
-    look: Look,
-    steps: Callable[[Sequence[Sequence[Gate]]], list[tuple[Sequence[Gate], bool]]] | None = None,
-) -> Line[tuple[list[Report], str]]:
-    """Run stage after stage until a gate blocks; return the reports, and the tree if it blocked.
-
-    Gates that run in any case (A2, D3) run after that too. `steps` may join stages whose functions
-    run one after another in one thread.
-    """
-    reports: list[Report] = []
-    tree = ""
-    blocked = False
-    joined = steps(planned.stages) if steps else [(stage, False) for stage in planned.stages]
-    for stage, in_order in joined:
-        running = [gate for gate in stage if gate.always] if blocked else stage
-        while running:
-            ends = _until_blocked(running, blocked=blocked) if in_order else None
-            answers: list[Report] = yield from run(running, ends)
-            reports += answers
-            left = running[len(answers) :]
-            if not blocked and _one_blocks(running, answers):
-                blocked = True
-                tree = yield from look(planned, running, answers)
-                left = [gate for gate in left if gate.always]
-            running = left
-    return reports, tree
-
-
-def _until_blocked(gates: Sequence[Gate], *, blocked: bool) -> Ends:
-    """Return what says, by place and report, that the gates after it do not run."""
-    return lambda place, report: not blocked and _one_blocks(gates[place:], (report,))
-
-
-def _one_blocks(gates: Sequence[Gate], reports: Sequence[Report]) -> bool:
-    for gate, report in zip(gates, reports, strict=False):
-        if not isinstance(report.answer, Allow):
-            from notyet.core.settle import blocks
-
-            if blocks(gate, report):
-                return True
-    return False
-
-
-def _keep_long_outputs(
-    planned: Plan, reports: list[Report], tree: str, keep: Keep
-) -> Line[list[Report]]:
-    """Keep each output that the agent is told only a part of; return the reports with the paths.
-
-    The line that names a log takes room too, and may be what cuts the next gate short.
-    """
-    if all(isinstance(report.answer, Allow) for report in reports):
-        return reports
-    from notyet.core.settle import too_long
-
-    known = {report.gate: report for report in reports}
-    kept: set[str] = set()
-    while cut := [n for n in too_long(planned, [*known.values()], tree) if n not in kept]:
-        for name in cut:
-            path = yield Call(keep, (known[name],))
-            known[name] = replace(known[name], log=path)
-        kept.update(cut)
-    return [*known.values()]
-
-
-# The files.
-
-
-def look_ahead(stop: Stop) -> Line[Files | None]:
-    """Let git look at the files that the gates depend on, while other things are done."""
-    if not depends_on_files(stop.event, stop.gates):
+def _files_of(
+    stop: Stop, event: StopEvent, gates: Sequence[Gate], begun: Files | None = None
+) -> Files | None:
+    """Return the files that decide which of these gates can be skipped; None if none can (N1)."""
+    if event.workspace or not any(map(can_skip, gates)):
         return None
-    files = _files_of(stop)
-    yield from files.begin()
-    return files
+    if begun is not None:
+        return begun
+    from notyet.git.repository import repository_of
 
-
-def depends_on_files(event: StopEvent, gates: Sequence[Gate]) -> bool:
-    """Return True if one of the gates can be skipped because no file changed (N1)."""
-    for gate in gates:
-        if gate.when == "changed" and isinstance(gate.check, Command):
-            from notyet.git.repository import repository_of
-
-            return not event.workspace and bool(repository_of(event.cwd))
-    return False
-
-
-def _files_of(stop: Stop) -> Files:
+    if not repository_of(event.cwd):
+        return None
     from notyet.engine.unchanged import Files
 
     return Files(stop.event, stop.gates, stop.deadline)
 
 
+def _run_stages(stop: Stop, planned: Plan, files: Files | None) -> Line[tuple[list[Report], str]]:
+    """Run stage after stage until a gate blocks; return the reports, and the tree if one did.
+
+    Gates with `always` run even then (A2, D3).
+    """
+    stop.runs.event = planned.event
+    reports: list[Report] = []
+    tree = ""
+    blocked = False
+    for gates, one_by_one in stop.runs.steps(planned.stages):
+        left = [gate for gate in gates if gate.always] if blocked else gates
+        while left:
+            ends = _until_one_blocks(left) if one_by_one and not blocked else None
+            answers: list[Report] = yield from stop.runs.run(left, ends)
+            reports += answers
+            ran, left = left[: len(answers)], left[len(answers) :]
+            if not blocked and any(map(blocks, ran, answers)):
+                blocked = True
+                left = [gate for gate in left if gate.always]
+                tree = yield from _tree_of_stuck(stop, planned, ran, answers, files)
+    return reports, tree
+
+
+def _until_one_blocks(gates: Sequence[Gate]) -> Ends:
+    """Return what ends a row of functions: the first report that blocks."""
+    return lambda place, report: blocks(gates[place], report)
+
+
+def _tree_of_stuck(
+    stop: Stop, planned: Plan, gates: Sequence[Gate], reports: Sequence[Report], files: Files | None
+) -> Line[str]:
+    """Return the fingerprint by which a blocked agent may be stuck (B6); empty if unknown."""
+    event = planned.event
+    if event.workspace or not needs_tree(planned, gates, reports):
+        return ""
+    tree: str = files.tree(event.cwd) if files is not None else ""
+    if not tree:
+        from notyet.git.fingerprint import PATIENCE, fingerprint
+
+        tree = yield Call(fingerprint, (event.cwd, stop.deadline.left(PATIENCE)))
+    return tree
+
+
+def _settle(planned: Plan, reports: list[Report], tree: str, keep: Keep) -> Line[Decision]:
+    """Settle the reports; store each output that the prompt shortens, so that it can name the file.
+
+    The line that names a file needs room too, and may shorten the output of the next gate.
+    """
+    from notyet.core.settle import settle_and_cut  # the hook loads it while the gates run
+
+    stored: set[str] = set()
+    decision, cut = settle_and_cut(planned, reports, tree)
+    while not stored.issuperset(cut):
+        for at, report in enumerate(reports):
+            if report.gate in cut and report.gate not in stored:
+                reports[at] = replace(report, log=(yield Call(keep, (report,))))
+        stored.update(cut)
+        decision, cut = settle_and_cut(planned, reports, tree)
+    return decision
+
+
 # The ledger.
 
 
-def _begin(stop: Stop, patience: float) -> Line[Begun | Decision]:
+def _begin(stop: Stop) -> Line[Begun | Decision]:
     """Enter a stop in the ledger, or return the answer of an equal one (B12)."""
-    ends = monotonic() + stop.deadline.left(patience)
+    ends = monotonic() + stop.deadline.left(stop.wait_for_equal)
     while True:
-        wait = stop.deadline.left(_PATIENCE_OF_LEDGER)
+        wait = stop.deadline.left(_WAIT_FOR_LEDGER)
         try:
             begun: Begun = yield from _call(
                 stop, stop.ledger.begin, stop.event, wait, undo=lambda begun: _give_up(stop, begun)
@@ -338,36 +310,24 @@ def _begin(stop: Stop, patience: float) -> Line[Begun | Decision]:
             return answer
 
 
-def _decide_and_record(
-    stop: Stop, begun: Begun, files: Files | None, aside: Aside | None
-) -> Line[Decision]:
+def _record(stop: Stop, begun: Begun, decision: Decision) -> Line[Decision]:
+    """Record a decision; return it as it may stand, since other stops count too."""
+    if begun.warnings or begun.overridden:
+        warnings = (*begun.warnings, *decision.warnings)
+        decision = variant(decision, {"overridden": begun.overridden, "warnings": warnings})
+    wait = stop.deadline.left_to_record()
+    ceiling = stop.limits.session_ceiling
     try:
-        keep = keep_in(stop.ledger, begun, stop.warn)
-        decision = yield from decide(stop, begun.history, keep, files)
-        if begun.warnings or begun.overridden:
-            warnings = (*begun.warnings, *decision.warnings)
-            decision = variant(decision, {"overridden": begun.overridden, "warnings": warnings})
-        try:
-            wait = stop.deadline.left_to_record(_PATIENCE_OF_LEDGER)
-            ceiling = stop.limits.session_ceiling
-            recorded: Decision = yield from _call(
-                stop, stop.ledger.record, begun, decision, ceiling, wait
-            )
-        except LedgerError as error:
-            from notyet.core.limits import uncounted
-
-            return uncounted(decision, str(error))
-    except BaseException:  # cancelled or interrupted: the stop must not stay open in the ledger
-        if aside is None:
-            _give_up(stop, begun)
-        else:
-            aside(lambda: _give_up(stop, begun))
-        raise
+        recorded: Decision = yield from _call(
+            stop, stop.ledger.record, begun, decision, ceiling, wait
+        )
+    except LedgerError as error:
+        return uncounted(decision, str(error))
     return recorded
 
 
 def keep_in(ledger: AnyLedger, begun: Begun, warn: Callable[[str], None]) -> Keep:
-    """Return what keeps an output that is too long for the agent."""
+    """Return what stores the whole output of a gate; it returns no path where that failed."""
 
     def keep(report: Report) -> str:
         try:
@@ -385,17 +345,18 @@ def keep_in(ledger: AnyLedger, begun: Begun, warn: Callable[[str], None]) -> Kee
 def _record_skip(stop: Stop, decision: Decision) -> Line[None]:
     """Record a stop that was allowed for a cause (A10)."""
     try:
-        wait = stop.deadline.left_to_record(_PATIENCE_OF_LEDGER)
+        wait = stop.deadline.left_to_record()
         yield from _call(stop, stop.ledger.skip, stop.event, decision, wait)
     except LedgerError as error:
         stop.warn(f"{error} (that the stop was skipped was not recorded)")
 
 
 def _give_up(stop: Stop, begun: Begun) -> None:
+    """Record that the check of a stop was cancelled."""
     if begun.repeats:
         return  # another process's stop
     try:
-        stop.ledger.give_up(begun, stop.deadline.left_to_record(_PATIENCE_OF_LEDGER))
+        stop.ledger.give_up(begun, stop.deadline.left_to_record())
     except LedgerError as error:
         stop.warn(f"{error} (that this check was cancelled was not recorded)")
 
@@ -407,32 +368,6 @@ def _call(
     if stop.ledger.in_memory:
         return call(*args)
     return (yield Call(call, args, undo))
-
-
-# Afterwards.
-
-
-def finish(stop: Stop, decision: Decision) -> Line[None]:
-    """Pass on the warnings of a decision, and notify the observers."""
-    warn_all(decision.warnings, stop.warn)
-    if stop.watches and not stop.is_repeat:  # else they hear of the stop that it repeats
-        stop.questions.before_first()
-        yield from notify(stop.watches, stop.event, decision, stop.deadline.last, stop.warn)
-
-
-def notify(
-    watches: Sequence[Watch],
-    event: StopEvent,
-    decision: Decision,
-    deadline: float | None,
-    warn: Callable[[str], None],
-) -> Line[None]:
-    """Notify the observers of a decision that is in force."""
-    if not watches or (decision.outcome, decision.why) == ("skipped", "inside"):
-        return  # a gate's own work is not an agent's ending
-    from notyet.engine.observers import notify_all
-
-    yield from notify_all(tuple(watches), event, decision, deadline, warn)
 
 
 def warn_all(warnings: Sequence[str], warn: Callable[[str], None]) -> None:

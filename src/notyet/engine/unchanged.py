@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet.core.definition import definition_of, digest_of
 from notyet.core.event import stop_of
-from notyet.core.gate import Command, folder_of, place_of
+from notyet.core.gate import Command, can_skip, definition_of, digest_of, folder_of, place_of
 from notyet.core.plan import select
-from notyet.core.record import Record, variant
+from notyet.core.record import variant
 from notyet.core.verdict import Allow, Problem
 from notyet.errors import LedgerError
-from notyet.git.fingerprint import PATIENCE, Fingerprinting, Scope, fingerprint
+from notyet.git.fingerprint import PATIENCE, Fingerprinting, Scope
 from notyet.git.repository import top_of
 from notyet.git.run import OUTSIDE, SLOW
 from notyet.light import dumps, real_folder
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.gate import Gate
-    from notyet.core.plan import Plan
     from notyet.core.verdict import Decision, Report
     from notyet.engine.stop import Deadline
     from notyet.ledger import AnyLedger
@@ -92,33 +90,30 @@ class Files:
         self._gates = {gate.name: gate for gate in gates if can_skip(gate)}
         self._files = {name: files_of(gate, event) for name, gate in self._gates.items()}
         self._deadline = deadline
-        self._look: _Look | None = None
-        self._seen = _Seen({}, {})
+        self._look = _Look(self._files)
         self._trees: Mapping[str, str] = {}
 
     def begin(self) -> Line[None]:
         """Start git; there is time for other things until `look`."""
-        self._look = _Look(self._files)
         yield from self._look.begin(self._part_of(PATIENCE))
 
     def look(self, running: Sequence[Gate]) -> Line[None]:
-        """Look at the files of gates that are to run."""
+        """Fingerprint the files of gates that are to run."""
         names = {gate.name for gate in running}
         self._files = {name: parts for name, parts in self._files.items() if name in names}
-        if self._look is None:
+        if self._look.git is None:
             self._look = _Look(self._files)
-        self._seen = yield from self._look.finish(self._part_of(PATIENCE))
-        self._trees = self._seen.trees(self._files)
+        yield from self._look.finish(self._part_of(PATIENCE))
+        self._trees = self._look.trees(self._files)
 
     def leave(self) -> None:
         """End what was begun and is not waited for."""
-        if self._look is not None:
-            self._look.leave()
+        self._look.leave()
 
     def tree(self, folder: str) -> str:
         """Return the fingerprint of a folder's repository, if it was looked at; else empty."""
         top = top_of(real_folder(folder))
-        for part, tree in self._seen.found.items():
+        for part, tree in self._look.found.items():
             if not part.paths and top_of(part.folder) == top:
                 return tree
         return ""
@@ -177,12 +172,7 @@ class Files:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Which files could not be looked at."""
-        return self._seen.warnings(self._files)
-
-
-def can_skip(gate: Gate) -> bool:
-    """Return True if a gate depends on files; what a function depends on is not known."""
-    return gate.when == "changed" and isinstance(gate.check, Command)
+        return self._look.warnings(self._files)
 
 
 def has_passed(report: Report) -> bool:
@@ -200,27 +190,59 @@ def has_failed(report: Report) -> bool:
 
 
 def trees_of(files: Mapping[str, tuple[Scope, ...]], patience: float) -> Line[dict[str, str]]:
-    """Return the fingerprint of each gate's files now; empty where that cannot be told."""
-    seen = yield from _Look(files).finish(patience)
-    return seen.trees(files)
+    """Return the fingerprint of each gate's files now; empty where it is unknown."""
+    look = _Look(files)
+    yield from look.finish(patience)
+    return look.trees(files)
 
 
-class _Seen(Record):
-    """The fingerprints of some files; empty where one cannot be told, and then why."""
+class _Look:
+    """One look at the files of some gates; git can start before the result is needed."""
 
-    found: Mapping[Scope, str]
-    reasons: Mapping[Scope, str]
+    def __init__(self, files: Mapping[str, tuple[Scope, ...]]) -> None:
+        self._scopes = [*dict.fromkeys(part for parts in files.values() for part in parts)]
+        self.git: Fingerprinting | None = None
+        self._spent = 0.0  # seconds, on beginning
+        self.found: dict[Scope, str] = {}  # fingerprints; empty where one is unknown
+        self._reasons: dict[Scope, str] = {}  # why it is
+
+    def begin(self, patience: float) -> Line[None]:
+        """Start git on the files."""
+        if self._scopes:
+            started = monotonic()
+            self.git = yield Call(Fingerprinting, (self._scopes, patience), Fingerprinting.leave)
+            self._spent = monotonic() - started
+
+    def finish(self, patience: float) -> Line[None]:
+        """Wait for git; the time since `begin` does not count."""
+        ends = monotonic() + patience - self._spent
+        if self.git is None:
+            yield from self.begin(patience)
+        if self.git is None:
+            return
+        trees = yield Call(self.git.finish, (self._reasons, ends))
+        self.found = dict(zip(self._scopes, trees, strict=True))
+
+    def leave(self) -> None:
+        """End what was begun, unless it is being finished."""
+        if self.git is not None:
+            self.git.leave()
 
     def trees(self, files: Mapping[str, tuple[Scope, ...]]) -> dict[str, str]:
-        """Return one fingerprint for all files of each gate."""
-        return {
-            name: _joined(parts, [self.found[part] for part in parts])
-            for name, parts in files.items()
-        }
+        """Return one fingerprint for all files of each gate; empty if one of them is unknown."""
+        trees = {}
+        for name, parts in files.items():
+            found = [self.found[part] for part in parts]
+            is_known = found and all(found)
+            trees[name] = digest_of(dumps([scope_key(parts), found])) if is_known else ""
+        return trees
 
     def warnings(self, files: Mapping[str, tuple[Scope, ...]]) -> tuple[str, ...]:
         """Return which files could not be looked at, and why, except for being outside of git."""
-        why = {part: why for part, why in self.reasons.items() if why != OUTSIDE}
+        unknown = {
+            part: self._reasons.get(part, SLOW) for part, tree in self.found.items() if not tree
+        }
+        why = {part: reason for part, reason in unknown.items() if reason != OUTSIDE}
         if not why:
             return ()
         from notyet.core.text import listed
@@ -229,73 +251,6 @@ class _Seen(Record):
         places = dict.fromkeys(f"{part.folder} ({reason})" for part, reason in why.items())
         running = f"so these gates are asked: {listed(gates)}"
         return (f"cannot tell what changed in {listed([*places])}, {running}",)
-
-
-class _Look:
-    """A look at all files within one time."""
-
-    def __init__(self, files: Mapping[str, tuple[Scope, ...]]) -> None:
-        self._scopes = [*dict.fromkeys(part for parts in files.values() for part in parts)]
-        self._looking: Fingerprinting | None = None
-        self._spent = 0.0  # seconds, on beginning
-
-    def begin(self, patience: float) -> Line[None]:
-        """Start git on the files."""
-        if self._scopes:
-            started = monotonic()
-            self._looking = yield Call(
-                Fingerprinting, (self._scopes, patience), Fingerprinting.leave
-            )
-            self._spent = monotonic() - started
-
-    def finish(self, patience: float) -> Line[_Seen]:
-        """Wait for git; the time since `begin` does not count."""
-        ends = monotonic() + patience - self._spent
-        if self._looking is None:
-            yield from self.begin(patience)
-        if self._looking is None:
-            return _Seen({}, {})
-        why: dict[Scope, str] = {}
-        trees = yield Call(self._looking.finish, (why, ends))
-        found = dict(zip(self._scopes, trees, strict=True))
-        return _Seen(found, {part: why.get(part, SLOW) for part, tree in found.items() if not tree})
-
-    def leave(self) -> None:
-        """End what was begun, unless it is being finished."""
-        if self._looking is not None:
-            self._looking.leave()
-
-
-def _joined(parts: tuple[Scope, ...], seen: list[str]) -> str:
-    """Return one fingerprint for all of a gate's files."""
-    if not seen or not all(seen):
-        return ""
-    return digest_of(dumps([scope_key(parts), seen]))
-
-
-def tree_for_stuck(
-    planned: Plan,
-    gates: Sequence[Gate],
-    reports: Sequence[Report],
-    deadline: Deadline,
-    files: Files | None,
-) -> Line[str]:
-    """Return the fingerprint by which a blocked agent may be stuck (B6); empty if unknown.
-
-    The files of another machine are unknown, so that an agent is never stuck over a gate there.
-    `files` were looked at before the gates, as far as gates depend on them.
-    """
-    from notyet.core.settle import blocks, needs_tree
-
-    answered = gates[: len(reports)]
-    event = planned.event
-    if event.workspace or not needs_tree(planned, answered, reports):
-        return ""
-    for gate, report in zip(answered, reports, strict=True):
-        if blocks(gate, report) and place_of(gate) is not None:
-            return ""
-    tree: str = files.tree(event.cwd) if files is not None else ""
-    return tree or (yield Call(fingerprint, (event.cwd, deadline.left(PATIENCE))))
 
 
 def remember_start(

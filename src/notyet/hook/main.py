@@ -293,10 +293,10 @@ class Hook:
         decision = drive_sync(check(stop))
         self.said += [line for line in self.repaired() if line not in self.said]
         if setup.notifications:
-            from notyet.hook.unusual import send_notifications
+            from notyet.engine.desktop import notify_desktop
 
-            ends = started + within + min(_LAST, within / 8)
-            self.said += send_notifications(event, decision, setup, self.environ, ends)
+            left = started + within + min(_LAST, within / 8) - monotonic()
+            self.said += notify_desktop(event, decision, setup, self.environ, left)
         return decision
 
     def _open_ledger(self) -> Ledger:
@@ -318,8 +318,6 @@ class Hook:
     def _use_wait(self) -> None:
         """Load what is needed after the gates, and shorten the ledger's log, while they run."""
         try:
-            import notyet.core.definition
-            import notyet.core.note
             import notyet.core.settle  # noqa: F401  # loaded for later
 
             ledger = self.call.ledger
@@ -348,7 +346,7 @@ class Hook:
         return self.nothing()
 
     def _reply(self, event: StopEvent, decision: Decision, setup: Setup) -> Reply:
-        from notyet.core.note import note
+        from notyet.core.message import note
         from notyet.core.text import clean
 
         notes = [note(decision)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from time import monotonic
-
 from notyet import __version__
 from notyet.core.event import StopEvent
 from notyet.core.plan import select
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Setup
     from notyet.core.event import StartEvent
-    from notyet.core.verdict import Decision
     from notyet.hook.main import Hook
     from notyet.hosts import Reply
     from notyet.ledger.stops import Ledger
@@ -28,8 +25,6 @@ PROBE = "NOTYET_PROBE"  # the variable that marks a probe, with the name of its 
 PROBE_SESSION = "notyet-status-"  # how that begins; no host names a session so
 WOULD_RUN_NOTHING = "would ask nothing"
 _RECORDING = 1.0  # seconds
-_NOTIFYING = 2.0  # seconds for one notification, where there is time
-_LEAST_NOTIFYING = 0.2
 _NOT_FOR_USERS = frozenset({"inside", "supervised", "unreadable"})  # causes they cannot fix
 
 
@@ -155,24 +150,6 @@ def would_run(event: StopEvent, setup: Setup) -> str:
 
 
 # Afterwards.
-
-
-def send_notifications(
-    event: StopEvent, decision: Decision, setup: Setup, environ: Mapping[str, str], ends: float
-) -> list[str]:
-    """Send conclaude's notifications until `ends`; return which could not be sent (003)."""
-    from notyet.engine.notify import notify
-    from notyet.hosts.conclaude import notifications
-
-    ends = min(ends, monotonic() + _NOTIFYING)
-    failed = []
-    for settings in setup.notifications:
-        for title, body in notifications(settings, event, decision, setup.gates):
-            left = min(_NOTIFYING, ends - monotonic())
-            # Neither one that hangs nor many together may cost the agent its answer.
-            enough = left > _LEAST_NOTIFYING
-            failed.append(notify(title, body, environ, patience=left) if enough else "no time")
-    return [f"notification not sent: {why}" for why in failed if why]
 
 
 def tidy(ledger: Ledger, environ: Mapping[str, str], *, logs_only: bool) -> None:

@@ -46,11 +46,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "notyet.hosts.native",
         ),
         # Where gates have answered; loaded while they run.
-        "answers": (
-            "notyet.core.settle",
-            "notyet.core.definition",
-            "notyet.core.note",
-        ),
+        "answers": ("notyet.core.settle",),
         # Where gates depend on files.
         "files": (
             "notyet.engine.unchanged",

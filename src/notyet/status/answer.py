@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from notyet.config.lint import excludes_all
 from notyet.core.gate import EVERY_AGENT, place_of
 from notyet.core.limits import Limits
-from notyet.core.note import UNCHECKED
+from notyet.core.message import UNCHECKED
 from notyet.core.text import listed, visible
 from notyet.hosts import host_named
 

@@ -6,9 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from notyet.core.definition import definition_of
 from notyet.core.event import child_key
-from notyet.core.gate import EVERY_AGENT, place_of, why_not
+from notyet.core.gate import EVERY_AGENT, definition_of, place_of, why_not
 from notyet.core.limits import History, Limits, open_turn
 from notyet.core.matcher import fits
 from notyet.core.plan import HANDED_BACK, plan, select

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from notyet import Allow, Block, Gate, Problem, Report
+from notyet.core import message
 from notyet.core.gate import Command
-from notyet.core.message import CONTINUATION, SendBack, briefing, compose, left_out
+from notyet.core.message import CONTINUATION, SendBack, briefing
 from notyet.core.record import replace
 from support import gate
 
@@ -31,6 +32,14 @@ tests/test_shop.py:9: IndexError
 FAILED tests/test_shop.py::test_an_empty_basket_is_free - IndexError: list in...
 ========================= 1 failed, 2 passed in 0.02s ==========================
 """
+
+
+def compose(back):
+    return message.compose(back)[0]
+
+
+def left_out(back):
+    return message.compose(back)[1]
 
 
 def command(name, run="uv run pytest -q", **options):
@@ -187,7 +196,7 @@ def test_of_one_endless_line_the_beginning_is_told():
     assert "x" * 1000 in text
     assert "xxx...\n" in text
     assert "lines left out" not in text
-    assert left_out(held(endless)) == ("tests",)
+    assert left_out(held(endless)) == ["tests"]
 
 
 @pytest.mark.rule("K12")
@@ -235,8 +244,8 @@ def test_an_exit_code_is_told_where_it_is_the_reason():
 @pytest.mark.rule("N2")
 def test_what_is_left_out_is_known_before_it_is_said():
     theirs = (Gate(name="hook", check=Command(script="x", speaks="codex")), Block("x"), None)
-    assert left_out(held(LINT)) == ()
-    assert left_out(SendBack(blocks=(theirs,), reports=(), **SENT_BACK)) == ()
+    assert left_out(held(LINT)) == []
+    assert left_out(SendBack(blocks=(theirs,), reports=(), **SENT_BACK)) == []
     long = [failed(f"g{n}", "\n".join(f"line {m}" for m in range(40 * n))) for n in range(1, 9)]
     cut = left_out(held(*long))
     text = compose(held(*long))

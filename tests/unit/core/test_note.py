@@ -3,7 +3,7 @@
 import pytest
 
 from notyet import Allow, Block, Decision, Halt, Problem, Report
-from notyet.core.note import note
+from notyet.core.message import note
 from notyet.core.record import replace
 
 FAILED = Report(gate="tests", answer=Block("x"), seconds=12.345, exit="exit 1")

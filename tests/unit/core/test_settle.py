@@ -1,8 +1,8 @@
 import pytest
 
 from notyet import Allow, Block, Decision, Halt, History, Limits, Problem, Report
-from notyet.core.plan import plan
-from notyet.core.settle import blocks, needs_tree, settle
+from notyet.core.plan import blocks, needs_tree, plan
+from notyet.core.settle import settle
 from support import gate, stop
 
 BROKEN = Problem("crashed", "ValueError: x")

@@ -4,7 +4,7 @@ import pytest
 
 from notyet import Allow, Block, Command, Gate, History, Limits, Report
 from notyet.core.event import BackgroundTask
-from notyet.core.note import note
+from notyet.core.message import note
 from notyet.core.plan import plan
 from notyet.core.settle import settle
 from support import gate, stop

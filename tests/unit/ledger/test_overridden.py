@@ -7,7 +7,7 @@ import pytest
 from hook_runs import FAILING, PASSING, ask, new_project, payload, stops, trust
 from notyet import Allow, Block, Decision, Engine, Ledger
 from notyet.cli.main import main
-from notyet.core.note import note
+from notyet.core.message import note
 from notyet.core.verdict import skipped
 from notyet.engine.observers import EVERY_DECISION, Observer
 from notyet.ledger.memory import MemoryLedger

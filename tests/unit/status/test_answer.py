@@ -4,7 +4,7 @@ import pytest
 
 from notyet.config.settings import Setup
 from notyet.core.gate import Command, Gate, Match
-from notyet.core.note import UNCHECKED
+from notyet.core.message import UNCHECKED
 from notyet.install.settings import Place, Registration
 from notyet.status.answer import answer_of
 from notyet.status.fault import Fault, fault

@@ -62,10 +62,10 @@ def test_a_subagent_works_where_its_parent_does_unless_it_is_told_otherwise(worl
 
 def test_a_start_is_told_where_the_files_are(world):
     starts = []
-    registry = world.engine._registry
+    registry = world.engine
     note = Function(lambda event: starts.append((event.scope, event.workspace)))
-    registry.add_starter(Starter(name="a", check=note))
-    registry.add_starter(Starter(name="b", check=note, scope="subagent"))
+    registry._add_starter(Starter(name="a", check=note))
+    registry._add_starter(Starter(name="b", check=note, scope="subagent"))
     world.ran(Agent(), workspace=THERE)
     world.spawned(Agent(id="s2"), workspace="local")
     assert starts == [("agent", THERE), ("subagent", "")]

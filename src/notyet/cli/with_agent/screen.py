@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from notyet.cli.terminal import QuietLines, one_line
-from notyet.core.note import note
+from notyet.core.message import note
 from notyet.core.text import bounded, clean, visible
 from notyet.core.verdict import Block
 

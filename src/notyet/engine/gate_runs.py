@@ -1,4 +1,7 @@
-"""What each gate, observer and start hook is given when it runs, and how its answer is read."""
+"""How the gates of one stop run: what each is given, and how its answer is read.
+
+Observers and start hooks that are commands are prepared here too.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,8 @@ if TYPE_CHECKING:
 _NOT_RUNNABLE = (126, 127)  # how a shell says that a program is missing
 
 
-class Questions:
-    """The gates of one stop, as what runs them; each dialect's form of the event is made once."""
+class GateRuns:
+    """Runs the gates of one stop; each dialect's form of the event is made once."""
 
     def __init__(
         self,

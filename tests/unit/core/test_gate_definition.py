@@ -5,10 +5,8 @@ import sys
 
 import pytest
 
-from notyet import Command, Function, Gate, Match, Report
-from notyet.core import definition
-from notyet.core.definition import defined, definition_of
-from notyet.core.gate import Source
+from notyet import Allow, Command, Decision, Function, Gate, Match, Report
+from notyet.core.gate import Source, defined, definition_of, digest_of
 from notyet.core.record import replace
 
 ASKED = Gate(
@@ -86,7 +84,9 @@ def test_what_cannot_be_told_has_no_definition(check):
 
 def test_a_report_says_what_was_asked_and_whether_it_could_be_spared():
     gates = [replace(ASKED, when="changed"), Gate(name="f", check=Function(print), when="changed")]
-    known, unknown = defined([Report(gate=gate.name) for gate in gates], gates)
+    reports = tuple(Report(gate=gate.name) for gate in gates)
+    decision = Decision(verdict=Allow(), outcome="passed", reports=reports)
+    known, unknown = defined(decision, gates).reports
     assert (known.definition, known.when) == (definition_of(ASKED), "changed")
     assert (unknown.definition, unknown.when) == ("", "")
 
@@ -96,14 +96,14 @@ def test_text_that_is_no_unicode_has_a_definition():
 
 
 def test_an_interpreter_without_its_own_digests_takes_those_of_hashlib(monkeypatch):
-    expected = definition.digest_of("text")
+    expected = digest_of("text")
     monkeypatch.setitem(sys.modules, "_blake2", None)
-    assert definition.digest_of("text") == expected
+    assert digest_of("text") == expected
 
 
 def test_a_definition_is_the_same_in_every_process():
     program = (
-        "from notyet import Command, Gate; from notyet.core.definition import definition_of;"
+        "from notyet import Command, Gate; from notyet.core.gate import definition_of;"
         "print(definition_of(Gate(name='g', check=Command(script='true', env=(('A', '1'),),"
         " options={'pass_codes': (0, 1)}))))"
     )
