@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from notyet.cli.made_up_stop import about, add_event_options
+from notyet.cli.person import refuse
 from notyet.cli.rehearsal import AnswerOption, Rehearsal, rehearse
 from notyet.cli.signals import ended_in_order
 from notyet.cli.streams import json_line
@@ -76,20 +77,17 @@ def _seconds(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Run the gates; exit 1 if the agent would be blocked, 2 if gates could not be run."""
-    try:
-        cwd = os.getcwd()
-    except OSError:
-        return _refuse("this folder is gone; go to another one")
+    cwd = os.getcwd()
     if os.environ.get("NOTYET_INSIDE"):  # it would run itself, for ever (E11)
-        return _refuse("this runs inside a gate, and a gate does not run the gates")
+        return refuse("check", "this runs inside a gate, and a gate does not run the gates", _USAGE)
     try:
         done = _rehearse(args, cwd)
     except NotyetError as error:
-        return _refuse(str(error))
+        return refuse("check", visible(str(error)), _USAGE)
     if done.unknown:
-        return _refuse(_unknown(done))
+        return refuse("check", visible(_unknown(done)), _USAGE)
     if done.trouble:
-        print(f"notyet check: {done.trouble}", file=sys.stderr)
+        refuse("check", done.trouble)
     if args.json:
         print(json_line(json_of(done, args.as_host)))
     else:
@@ -118,11 +116,6 @@ def _rehearse(args: argparse.Namespace, cwd: str) -> Rehearsal:
             timeout=args.timeout or "",
             progress=on_progress,
         )
-
-
-def _refuse(why: str) -> int:
-    print(f"notyet check: {visible(why)}", file=sys.stderr)
-    return _USAGE
 
 
 def _unknown(done: Rehearsal) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from notyet.agents.script import Say, Scene, Script, Tool, Wait, Write
 from notyet.agents.scripted import ScriptedSession
+from notyet.cli.person import refuse
 from notyet.cli.terminal import Lines
 from notyet.config.files import NAME, NATIVE, ConfigFile
 from notyet.config.load import load_vouched
@@ -48,8 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the agents; exit 0 only if each came to its expected outcomes."""
     if shutil.which("git") is None:
-        print("notyet demo: git is not installed; install it and try again", file=sys.stderr)
-        return 1
+        return refuse("demo", "git is not installed; install it and try again")
     log = logging.getLogger("notyet")
     level = log.level
     log.setLevel(logging.ERROR)  # the timeline shows it
@@ -57,11 +57,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         return asyncio.run(_Demo(folder).tell())
     except subprocess.CalledProcessError as error:
-        print(f"notyet demo: git failed: {error.stderr.strip()}", file=sys.stderr)
-        return 1
+        return refuse("demo", f"git failed: {error.stderr.strip()}")
     except TimeoutError:
-        print(f"notyet demo: it did not end within {_AT_MOST:g} s", file=sys.stderr)
-        return 1
+        return refuse("demo", f"it did not end within {_AT_MOST:g} s")
     finally:
         log.setLevel(level)
         if args.keep:

@@ -75,10 +75,7 @@ def run(args: argparse.Namespace) -> int:
     why = "" if args.dry_run else why_refused()
     if why:
         return refuse("init", why)
-    try:
-        folder = os.getcwd()
-    except FileNotFoundError:
-        return refuse("init", "this folder is gone; go to another one, and run this again")
+    folder = os.getcwd()
     path = known_as(os.path.join(folder, NAME))
     found = detect(folder)
     for mistake in found.mistakes:
@@ -183,7 +180,6 @@ class _Init:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self._path, flags, 0o666)
         with open(descriptor, "w", encoding="utf-8") as file:
-            made = os.fstat(descriptor)
             try:
                 file.write(text)
                 file.flush()
@@ -196,7 +192,7 @@ class _Init:
                     "none of its gates is in force",
                 )
             except BaseException:
-                self._remove(made, text)
+                self._remove(text)
                 raise
         try:
             write_schema(self._folder)
@@ -204,16 +200,15 @@ class _Init:
             _note(f"editors will not know the keys of {NAME}: {error.filename}: {error.strerror}")
         return is_trusted
 
-    def _remove(self, made: os.stat_result, text: str) -> None:
-        """Remove the file that we wrote, unless it was changed or replaced meanwhile."""
+    def _remove(self, text: str) -> None:
+        """Remove the file that we wrote, unless it was changed meanwhile."""
         try:
-            is_ours = os.path.samestat(os.lstat(self._path), made)
-            if is_ours and text.encode().startswith(Path(self._path).read_bytes()):
+            if Path(self._path).read_text(encoding="utf-8") == text:
                 os.unlink(self._path)
                 return
         except FileNotFoundError:
             return
-        except OSError:  # unreadable now
+        except (OSError, ValueError):  # unreadable now
             pass
         _note(f"{self._path} was changed meanwhile; it is left as it is, and not trusted")
 

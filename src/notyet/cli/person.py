@@ -21,18 +21,17 @@ def why_refused() -> str:
     return ""
 
 
-def refuse(command: str, why: str) -> int:
+def refuse(command: str, why: str, code: int = 1) -> int:
     """Print why a command does not run, and return its exit code."""
     sys.stdout.flush()  # keeps the order if both go to one file
     print(f"notyet {command}: {why}", file=sys.stderr)
-    return 1
+    return code
 
 
 def agreed(question: str, command: str, purpose: str) -> bool:
     """Ask a person, if there is a terminal."""
     if not sys.stdin.isatty():
-        sys.stdout.flush()
-        print(f"notyet {command}: not a terminal; add --yes {purpose}", file=sys.stderr)
+        refuse(command, f"not a terminal; add --yes {purpose}")
         return False
     try:
         # Not on stdout, which may lead into a pager.

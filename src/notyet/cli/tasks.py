@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from notyet.agents import reopen
+from notyet.cli.person import refuse
 from notyet.cli.recovery import PROGRAM, name_of, orphaned, recover, resume_command
 from notyet.cli.streams import readable
 from notyet.cli.terminal import Style, one_line, outcome_cell, table
@@ -77,14 +78,12 @@ def run(args: argparse.Namespace) -> int:
     """List, show or change tasks; exit 0 if it was done."""
     wrong = _wrong(args)
     if wrong:
-        _say(wrong)
-        return 2
+        return refuse("tasks", wrong, 2)
     ledger = Ledger(repair=args.verb not in {"list", "show"})
     try:
         return _do(args, ledger)
     except NotyetError as error:
-        _say(str(error))
-        return 1
+        return refuse("tasks", str(error))
     finally:
         ledger.close()
         for warning in ledger.connection.take_warnings():
@@ -92,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _say(text: str) -> None:
-    print(f"notyet tasks: {text}", file=sys.stderr)
+    refuse("tasks", text)
 
 
 def _wrong(args: argparse.Namespace) -> str:

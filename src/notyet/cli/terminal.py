@@ -6,19 +6,19 @@ Colour: only on a terminal, never with NO_COLOR or TERM=dumb, always with FORCE_
 from __future__ import annotations
 
 import os
+import queue
 import sys
 import threading
 import time
-from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
-from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.cells import cell_len, chop_cells
 
 from notyet.core.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Self, TextIO
 
     from rich.console import Console, Group
@@ -129,11 +129,6 @@ def cut(text: str, columns: int) -> str:
     return next(iter(chop_cells(text, columns)), "") if columns > 0 else ""
 
 
-def padded(text: str, columns: int) -> str:
-    """Return a text with blanks after it, so that it takes so many columns."""
-    return set_cell_size(text, max(columns, cell_len(text)))
-
-
 def outcome_cell(outcome: str) -> Cell:
     """Return an outcome in its colour."""
     return outcome or "-", OUTCOME_COLOURS.get(outcome, "")
@@ -198,11 +193,9 @@ def _colour(cell: Cell) -> str:
     return "" if isinstance(cell, str) else cell[1]
 
 
-@contextmanager
-def waiting(words: str) -> Iterator[None]:
-    """Show the words on standard error while the block runs, if that is a terminal."""
-    with Progress(words):
-        yield
+def waiting(words: str) -> Progress:
+    """Show the words on standard error while a block runs, if that is a terminal."""
+    return Progress(words)
 
 
 class Progress:
@@ -280,7 +273,6 @@ class Progress:
 
 _MAX_WAITING = 1000  # lines that wait for their reader
 _FLUSH_TIMEOUT = 1.0  # seconds
-_PIPE_ROOM = 160  # columns where there is no terminal
 _MIN_ROOM = 24
 _MARGIN = 18  # columns before the text
 
@@ -294,61 +286,34 @@ class Writer:
     def __init__(self, stream: TextIO) -> None:
         self._fd = stream.fileno()
         self._encoding = stream.encoding or "utf-8"
-        self._lines: deque[str] = deque()
+        self._lines: queue.Queue[str] = queue.Queue(_MAX_WAITING)
         self._dropped = 0
-        self._changed = threading.Condition()
-        self._is_writing = self._is_gone = False
-        self._thread: threading.Thread | None = None
+        threading.Thread(target=self._work, daemon=True).start()
 
     def write(self, line: str) -> None:
         """Write a line after the others; drop it if too many wait."""
-        with self._changed:
-            if self._is_gone:
-                return
-            if len(self._lines) >= _MAX_WAITING:
-                self._dropped += 1
-                return
-            self._say_dropped()
-            self._lines.append(line)
-            self._changed.notify_all()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, daemon=True)
-                self._thread.start()
+        if self._dropped and not self._lines.full():
+            lines = "line" if self._dropped == 1 else "lines"
+            line = f"  ... {self._dropped} {lines} not shown: the reader was too slow\n{line}"
+        try:
+            self._lines.put_nowait(line)
+            self._dropped = 0
+        except queue.Full:
+            self._dropped += 1
 
     def flush(self, timeout: float = _FLUSH_TIMEOUT) -> None:
         """Wait until all is written, but not longer than the timeout."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._lines and not self._is_writing, timeout)
-
-    def _say_dropped(self) -> None:
-        if self._dropped:
-            lines = "line" if self._dropped == 1 else "lines"
-            self._lines.append(f"  ... {self._dropped} {lines} not shown: the reader was too slow")
-            self._dropped = 0
+        written = self._lines.all_tasks_done  # `Queue.join` has no timeout
+        with written:
+            written.wait_for(lambda: not self._lines.unfinished_tasks, timeout)
 
     def _work(self) -> None:
         while True:
-            content = self._take()
-            try:
+            content = f"{self._lines.get()}\n".encode(self._encoding, "replace")
+            with suppress(OSError):  # the reader is gone
                 while content:
                     content = content[os.write(self._fd, content) :]
-            except OSError:  # the reader is gone
-                with self._changed:
-                    self._is_gone, self._is_writing = True, False
-                    self._lines.clear()
-                    self._changed.notify_all()
-                return
-
-    def _take(self) -> bytes:
-        """Wait for a line, and return its bytes."""
-        with self._changed:
-            self._is_writing = False
-            if not self._lines:
-                self._say_dropped()
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: self._lines)
-            self._is_writing = True
-            return f"{self._lines.popleft()}\n".encode(self._encoding, "replace")
+            self._lines.task_done()
 
 
 class Lines:
@@ -376,11 +341,7 @@ class Lines:
     @property
     def room(self) -> int:
         """The columns for the text of an event."""
-        try:
-            columns = os.get_terminal_size(self._stream.fileno()).columns
-        except (OSError, ValueError):
-            columns = 0
-        return max(_MIN_ROOM, (columns or _PIPE_ROOM) - _MARGIN - 1)
+        return max(_MIN_ROOM, width(self._stream) - _MARGIN - 1)
 
 
 class QuietLines(Lines):
@@ -389,20 +350,16 @@ class QuietLines(Lines):
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
         self._writer: Writer | None = None
-        try:
+        with suppress(OSError, ValueError):  # a text in this process has no descriptor
             self._writer = Writer(stream)
-        except (OSError, ValueError):  # a text in this process, without a descriptor
-            return
 
     def line(self, text: str = "") -> None:
         """Print a line, if it can be."""
         if self._writer is not None:
             self._writer.write(text)
             return
-        try:
+        with suppress(OSError, ValueError):
             super().line(text)
-        except (OSError, ValueError):
-            return
 
     def flush(self) -> None:
         """Give a slow reader a moment for the rest."""

@@ -19,7 +19,6 @@ from notyet.cli.terminal import (
     cut,
     one_line,
     outcome_cell,
-    padded,
     shorten_middle,
     table,
     waiting,
@@ -110,7 +109,6 @@ def test_wide_letters_are_counted_by_their_columns():
     assert one_line("測" * 10, 20) == "測" * 10
     assert one_line("測" * 10, 19) == "測" * 7 + " ..."
     assert [cut("測試a", 3), cut("測試a", 5), cut("測", -1)] == ["測", "測試a", ""]
-    assert cell_len(padded("測試", 9)) == 9
 
 
 def test_a_stream_that_is_not_a_terminal_has_a_fixed_width(tmp_path):

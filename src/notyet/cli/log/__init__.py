@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from notyet.cli.log.stats import show_stats
 from notyet.cli.log.stops import json_of, show_stop, stop_table
+from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import one_line, waiting
 from notyet.cli.times import since_option, until_option
@@ -113,8 +114,7 @@ def run(args: argparse.Namespace) -> int:
     """Show stops; exit 1 if there is no such stop, or the ledger cannot be read."""
     wrong = _wrong(args)
     if wrong:
-        print(f"notyet log: {wrong}", file=sys.stderr)
-        return 2
+        return refuse("log", wrong, 2)
     ledger = Ledger(repair=False)
     try:
         if args.prune:
@@ -128,11 +128,10 @@ def run(args: argparse.Namespace) -> int:
             return Follow(ledger, wish, as_json=args.json).run()
         return _list(ledger, wish, is_narrowed=bool(_narrowed(args)), as_json=args.json)
     except NotyetError as error:
-        print(f"notyet log: {error}", file=sys.stderr)
-        return 1
+        return refuse("log", str(error))
     finally:
         for warning in ledger.connection.take_warnings():
-            print(f"notyet log: {warning}", file=sys.stderr)
+            refuse("log", warning)
         ledger.close()
 
 

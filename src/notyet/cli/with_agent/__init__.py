@@ -9,8 +9,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from notyet.agents import AGENTS
+from notyet.cli.person import refuse
 from notyet.cli.streams import give_up, json_line
-from notyet.cli.with_agent.run import With
+from notyet.cli.with_agent.agent_run import With
 from notyet.config.document import did_you_mean
 from notyet.config.scalars import Seconds, meant_workspace
 from notyet.config.shape import check
@@ -157,29 +158,26 @@ def run(args: argparse.Namespace) -> int:
     cwd = os.path.abspath(args.cwd)
     wrong = _wrong(args, prompt, cwd)
     if wrong:
-        return _refuse(wrong, 2)
+        return refuse("with", wrong, 2)
     missing = _missing(args.agent)
     if missing:
-        return _refuse(missing, CANNOT_START)
+        return refuse("with", missing, CANNOT_START)
     work = With(args, prompt, cwd)
     try:
-        unreachable = work.load()
-        return _refuse(unreachable, FAILED) if unreachable else _run(args, work)
-    finally:
-        work.close()
-
-
-def _run(args: argparse.Namespace, work: With) -> int:
-    try:
-        result = work.run()
+        return _run(args, work)
     except NotyetError as error:
         work.screen.complain(str(error))
         return FAILED
+    finally:
+        work.screen.flush()
+
+
+def _run(args: argparse.Namespace, work: With) -> int:
+    result = work.run()
     if result is None:
         return work.signalled or INTERRUPTED
     code = exit_code(result)
     code = work.signalled if code == INTERRUPTED and work.signalled else code
-    work.begin_to_answer()
     try:
         if args.json:
             print(json_line(work.summary(result, code)), flush=True)
@@ -226,8 +224,3 @@ def _missing(agent: str) -> str:
     if shutil.which(program) is not None:
         return ""
     return f"{program} is not installed, or not on the PATH; install it with: {line.install}"
-
-
-def _refuse(why: str, code: int) -> int:
-    print(f"notyet with: {why}", file=sys.stderr)
-    return code

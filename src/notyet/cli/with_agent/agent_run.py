@@ -6,10 +6,12 @@ import asyncio
 import os
 import signal
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from notyet.agents import open_session, reopen
 from notyet.cli.recovery import PROGRAM, recover, resume_command, task_of_session
+from notyet.cli.signals import ended_in_order
 from notyet.cli.terminal import waiting
 from notyet.cli.with_agent.keys import Presses
 from notyet.cli.with_agent.screen import Screen
@@ -41,10 +43,63 @@ if TYPE_CHECKING:
 
 _AFTER_KILL = 12.0  # seconds after which we leave, even if the agent still runs
 _GRACE = 1.0  # seconds in which the success of a script may follow its error
-_QUICK = 0.15  # seconds for a sweep while a user waits, in which only force is quick enough
-_SWEEPS = 10
+_QUICK, _SLOW = 0.5, 2.0  # seconds for a sweep, while a user waits and else
 _BEGUN = {"accepted", "text", "tool"}  # progress of an agent that has its prompt
 _FIGURES = ("tool_calls", "turns", "duration_ms")  # that are summed up, beside the usage
+
+
+@dataclass
+class InForce:
+    """The gates in force, and why there is none."""
+
+    setup: Setup = field(default_factory=Setup)
+    cause: str = "no-gate"  # why there is none, for `--json`
+    words: str = "no gates are in force here, so nothing will be checked"  # and for the user
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the user should know about the files with gates."""
+        return [*self.setup.warnings, *self.setup.distrust]
+
+
+def load_gates(cwd: str, agent: str, workspace: str, max_blocks: int | None) -> InForce:
+    """Load the gates in force. Raises Refused if the agent's files cannot be checked.
+
+    This may connect to another machine, so it runs before the event loop, and Ctrl-C ends it.
+    """
+    if os.environ.get("NOTYET_INSIDE"):
+        words = "off because a gate runs this, and a gate's own agent is not gated"
+        return InForce(cause="inside", words=words)
+    off = switched_off(cwd, os.environ)
+    if off:
+        return InForce(cause="off", words=off)
+    what = visible(workspace) if is_remote(workspace) else "the gates"
+    with waiting(f"looking at {what} ..."):
+        setup = load(cwd, "notyet", os.environ, agent=agent, workspace=workspace)
+    if is_remote(workspace) and setup.unreached:
+        raise Refused(f"{visible(workspace)} cannot be read: {setup.unreached}")
+    if max_blocks is not None:
+        setup = replace(setup, limits={**setup.limits, "max_blocks": max_blocks})
+    is_untrusted = setup.distrust and not setup.gates
+    return InForce(setup=setup, cause="untrusted" if is_untrusted else "no-gate")
+
+
+class Figures:
+    """What all runs of the agent cost together."""
+
+    def __init__(self) -> None:
+        self.totals: dict[str, Any] = dict.fromkeys(_FIGURES, 0) | {"usage": as_dict(Usage())}
+        self._counted: set[int] = set()
+
+    def add(self, run: int, spent: Turn | Result) -> None:
+        """Add the figures of a run, once."""
+        if run in self._counted:
+            return
+        self._counted.add(run)
+        for name in _FIGURES:
+            self.totals[name] += getattr(spent, name)
+        for name, value in as_dict(spent.usage).items():
+            self.totals["usage"][name] += value
 
 
 class With:
@@ -57,12 +112,8 @@ class With:
         self._agent, _, self._script = args.agent.partition(":")
         self.screen = Screen(self._agent)
         self.signalled = 0  # the exit code for the signal that ended it
-        # What is in force, and why no gate is, for `--json` and for the user.
-        self._setup = Setup()
-        self._no_gate_cause = "no-gate"
-        self._no_gate = "no gates are in force here, so nothing will be checked"
+        self._gates = InForce()
         self._warnings: list[str] = []
-        # What runs.
         self._session: Session | None = None
         self._supervisor: Supervisor | None = None
         self._handle: Handle | None = None
@@ -70,71 +121,31 @@ class With:
         self._presses: Presses | None = None
         self._count = 0  # of presses
         self._asides: set[asyncio.Task[Any]] = set()
-        # What it came to.
-        self._totals: dict[str, Any] = dict.fromkeys(_FIGURES, 0) | {"usage": as_dict(Usage())}
-        self._counted: set[int] = set()  # the runs whose figures are in the totals
+        self._figures = Figures()
         self._has_begun = False
         self._interrupted_text = ""  # what the agent had said when it was interrupted
-
-    def load(self) -> str:
-        """Load the gates in force; return why the agent must not begin, if so.
-
-        It does not begin if its files cannot be checked. This may connect to another machine, so
-        it runs before the event loop, and Ctrl-C ends it.
-        """
-        adopt_orphans()
-        off = switched_off(self._cwd, os.environ)
-        if os.environ.get("NOTYET_INSIDE"):
-            self._no_gate_cause = "inside"
-            self._no_gate = "off because a gate runs this, and a gate's own agent is not gated"
-            return ""
-        if off:
-            self._no_gate_cause, self._no_gate = "off", off
-            return ""
-        there = self._args.workspace
-        what = visible(there) if is_remote(there) else "the gates"
-        with waiting(f"looking at {what} ..."):
-            setup = load(self._cwd, "notyet", os.environ, agent=self._agent, workspace=there)
-        if is_remote(there) and setup.unreached:
-            return f"{visible(there)} cannot be read: {setup.unreached}"
-        if setup.distrust and not setup.gates:
-            self._no_gate_cause = "untrusted"
-        self._warnings += (*setup.warnings, *setup.distrust)
-        if self._args.max_blocks is not None:
-            limits = {**setup.limits, "max_blocks": self._args.max_blocks}
-            setup = replace(setup, limits=limits)
-        self._setup = setup
-        return ""
 
     def run(self) -> Result | None:
         """Run the agent to its end; return None if it was interrupted before it began.
 
-        From then on signals are held until `close`, so that the caller can print the result.
+        Raises NotyetError, and Refused if its files cannot be checked.
         """
-        try:
-            return asyncio.run(self._work())
-        except asyncio.CancelledError:
-            return None
-        finally:
-            self._sweep()
-
-    def begin_to_answer(self) -> None:
-        """Only the answer is left to be written: a signal may end us if it is not read."""
-        if self._presses is not None:
-            self._presses.hold_until_stuck()
-
-    def close(self) -> None:
-        """Restore signal handlers, and print the rest."""
-        if self._presses is not None:
-            self._presses.release()
-        self.screen.flush()
+        adopt_orphans()
+        args = self._args
+        self._gates = load_gates(self._cwd, self._agent, args.workspace, args.max_blocks)
+        self._warnings += self._gates.warnings
+        with ended_in_order(self._sweep):
+            try:
+                return asyncio.run(self._work())
+            except asyncio.CancelledError:
+                return None
 
     def summary(self, result: Result, code: int) -> dict[str, Any]:
         """Return what `--json` prints; figures are of all runs together."""
-        self._count_in(result.generation, result)
-        known = as_dict(result) | self._totals
+        self._figures.add(result.generation, result)
+        known = as_dict(result) | self._figures.totals
         if result.stop_reason == "no-gate" or not known["stop_reason"]:
-            done = self._no_gate_cause if result.stop_reason else None
+            done = self._gates.cause if result.stop_reason else None
             known["stop_reason"] = done if result.ending == "done" else result.ending
         known["text"] = result.text or self._interrupted_text
         known["warnings"] = [*self._warnings, *result.warnings]
@@ -152,7 +163,7 @@ class With:
     @property
     def _workspace(self) -> str:
         named = self._args.workspace
-        return str(named if is_remote(named) else self._setup.workspace)
+        return str(named if is_remote(named) else self._gates.setup.workspace)
 
     async def _work(self) -> Result:
         self._main = asyncio.current_task()
@@ -191,13 +202,13 @@ class With:
         """Return the engine, and show the gates that the agent will meet."""
         for warning in self._warnings:
             self.screen.warn(warning)
-        engine = supervising_engine(self._setup, os.environ, ledger, self.screen.warn)
+        engine = supervising_engine(self._gates.setup, os.environ, ledger, self.screen.warn)
         stop = StopEvent(scope="agent", host="notyet", session_id="-", cwd=self._cwd)
-        names = [_name(gate) for gate in select(stop, self._setup.gates)]
+        names = [_name(gate) for gate in select(stop, self._gates.setup.gates)]
         if names:
             self.screen.gates(names, limit_in_force(engine.limits, History(), 0).number)
         else:
-            self.screen.say(self._no_gate)
+            self.screen.say(self._gates.words)
         return engine
 
     async def _drive(self, supervisor: Supervisor, session: Session) -> Result:
@@ -240,20 +251,10 @@ class With:
         if self._handle is not None and progress.task_id == self._handle.task_id:
             self._has_begun |= progress.kind in _BEGUN
             if progress.turn is not None and progress.kind == "turn":
-                self._count_in(progress.generation, progress.turn)
+                self._figures.add(progress.generation, progress.turn)
                 is_cut = progress.turn.stop_reason == "cancelled"
                 self._interrupted_text = progress.turn.text if is_cut else ""
         self.screen.on_progress(progress)
-
-    def _count_in(self, run: int, spent: Turn | Result) -> None:
-        """Add the figures of a run, once."""
-        if run in self._counted:
-            return
-        self._counted.add(run)
-        for name in _FIGURES:
-            self._totals[name] += getattr(spent, name)
-        for name, value in as_dict(spent.usage).items():
-            self._totals["usage"][name] += value
 
     # -- Ctrl-C, Escape and signals
 
@@ -266,17 +267,19 @@ class With:
                 self._main.cancel()
             elif self._count > 1:
                 self._leave()
-        elif self._count == 1:
-            self.screen.say("interrupting the agent; once more kills it")
-            self._start(self._supervisor.interrupt(self._handle))
-        elif self._count == 2:  # noqa: PLR2004  # the second time
-            self.screen.say("killing the agent")
-            asyncio.get_running_loop().call_later(_AFTER_KILL, self._leave)
-            self._start(self._supervisor.kill(self._handle))
-            if self._session is not None:
-                self._start(self._session.abort())  # by force
-        else:
-            self._leave()
+            return
+        match self._count:
+            case 1:
+                self.screen.say("interrupting the agent; once more kills it")
+                self._start(self._supervisor.interrupt(self._handle))
+            case 2:
+                self.screen.say("killing the agent")
+                asyncio.get_running_loop().call_later(_AFTER_KILL, self._leave)
+                self._start(self._supervisor.kill(self._handle))
+                if self._session is not None:
+                    self._start(self._session.abort())  # by force
+            case _:
+                self._leave()
 
     def _start(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.ensure_future(work)
@@ -291,7 +294,7 @@ class With:
     def _leave(self) -> None:
         """End this process at once; the watchdog of the agent ends the agent."""
         if self._presses is not None:
-            self._presses.restore()
+            self._presses.restore_terminal()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         self._sweep()
@@ -300,12 +303,7 @@ class With:
 
     def _sweep(self) -> None:
         """End all processes that the agent and the gates left behind."""
-        if not self._count and (self._presses is None or not self._presses.held):
-            sweep()
-            return
-        for _ in range(_SWEEPS):
-            if not sweep(_QUICK):
-                return
+        sweep(_QUICK if self._count else _SLOW)
 
 
 def _name(gate: Gate) -> str:
