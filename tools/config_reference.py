@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from notyet.config import schema, schema_hosts
+from notyet.config import schema
+from notyet.config.json_schema import pages
 
 if TYPE_CHECKING:
-    from notyet.config.shape import Table
+    from notyet.config.shapes import Table
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 HEAD = """\
@@ -62,18 +63,18 @@ NATIVE: dict[str, Table] = {
     "`[reply]`": schema.REPLY,
 }
 CONCLAUDE: dict[str, Table] = {
-    "Top level of `.conclaude.yaml`": schema_hosts.CONCLAUDE,
-    "`stop`": schema_hosts.STOP,
-    "`stopFailure`": schema_hosts.STOP_FAILURE,
-    "`subagentStop`": schema_hosts.SUBAGENT_STOP,
-    "A command": schema_hosts.SUBAGENT_COMMAND,
-    "`notifications`": schema_hosts.NOTIFICATIONS,
+    "Top level of `.conclaude.yaml`": schema.CONCLAUDE,
+    "`stop`": schema.STOP,
+    "`stopFailure`": schema.STOP_FAILURE,
+    "`subagentStop`": schema.SUBAGENT_STOP,
+    "A command": schema.SUBAGENT_COMMAND,
+    "`notifications`": schema.NOTIFICATIONS,
 }
 HOOKS: dict[str, Table] = {
-    "The file": schema_hosts.HOOKS,
-    "`hooks`": schema_hosts.HOOKS_BLOCK,
-    "A group": schema_hosts.GROUP,
-    "A hook": schema_hosts.HANDLER,
+    "The file": schema.HOOKS,
+    "`hooks`": schema.HOOKS_BLOCK,
+    "A group": schema.GROUP,
+    "A hook": schema.HANDLER,
 }
 HOOKS_HEAD = """\
 ## Hooks of Claude Code, Codex and Mux
@@ -115,7 +116,7 @@ def _sections(tables: dict[str, Table]) -> list[str]:
 def files() -> dict[Path, str]:
     """Return every generated file with its content as it should be."""
     fresh = {REFERENCE / "config.md": page()}
-    for name, content in schema.pages().items():
+    for name, content in pages().items():
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         fresh[REFERENCE / "schema" / f"{name}.schema.json"] = text
     return fresh

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from notyet import Allow, Engine, Ledger, Report
 from notyet.cli.main import main
-from notyet.config.native import read_native
+from notyet.config.compile import compile_text
 from notyet.ledger.prune import Retention
 from notyet.ledger.stats import MOST_COUNTED
 from support import gate, stop
@@ -16,7 +16,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "look-back.md").read_tex
 
 def test_the_limits_on_the_page_are_those_that_are_in_force():
     (text,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-    settings = read_native(text, "/notyet.toml")
+    settings = compile_text(text, "/notyet.toml")
     assert settings.mistakes == ()
     assert Retention(**settings.ledger) == Retention()
     assert f"{MOST_COUNTED:,}" in PAGE

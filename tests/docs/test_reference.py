@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from notyet.cli.main import COMMANDS
-from notyet.config.schema import examine
+from notyet.config.compile import examine
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -7,11 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notyet.config.native import read_native
-from notyet.config.scalars import Choice, Flag, Glob, Number, Seconds, Text, Whole
-from notyet.config.schema import FORMATS, pages
+from notyet.config.compile import compile_text
+from notyet.config.json_schema import pages
+from notyet.config.schema import FORMATS
 from notyet.config.settings import freeze, thaw
-from notyet.config.shape import Either, ListOf, MapOf, Table, check
+from notyet.config.shapes import (
+    Choice,
+    Either,
+    Flag,
+    Glob,
+    ListOf,
+    MapOf,
+    Number,
+    Seconds,
+    Table,
+    Text,
+    Whole,
+    check,
+)
 from notyet.core.limits import Limits
 from notyet.core.record import replace
 from notyet.light import dumps, loads
@@ -83,6 +96,6 @@ def toml_of(value):
 @given(values(FORMATS["notyet"].shape))
 def test_whatever_a_file_says_its_settings_are_made_and_survive_compiling(value):
     text = "".join(f"{json.dumps(key)} = {toml_of(item)}\n" for key, item in value.items())
-    settings = read_native(text, "/p/notyet.toml")
+    settings = compile_text(text, "/p/notyet.toml")
     assert thaw(loads(dumps(freeze(settings)))) == replace(settings, mistakes=())
     Limits(**settings.limits)

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from notyet.cli.init import Trial, file_text
-from notyet.config.native import read_native
+from notyet.config.compile import compile_text
 from notyet.project import detect
 
 NAMES = (
@@ -59,7 +59,7 @@ def test_a_file_without_mistakes_comes_of_any_project(files, result, why, second
         ]
         text = file_text(trials)
         text.encode()
-        read = read_native(text, os.path.join(root, "notyet.toml"))
+        read = compile_text(text, os.path.join(root, "notyet.toml"))
     assert read.mistakes == ()
     names = [] if result == "left out" else [trial.proposal.name for trial in trials]
     assert [gate.name for gate in read.gates] == names

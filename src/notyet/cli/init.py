@@ -18,8 +18,8 @@ from notyet.cli.person import agreed, refuse, why_refused
 from notyet.cli.schema import REFERENCE, write_schema
 from notyet.cli.terminal import Style, table, waiting
 from notyet.cli.trust import Show, offer
+from notyet.config.compile import compile_text
 from notyet.config.files import NAME, NATIVE, ConfigFile, above, known_as, root_of, user_folder
-from notyet.config.native import read_native
 from notyet.config.shell import commands
 from notyet.config.trust import candidate
 from notyet.core import record
@@ -348,7 +348,7 @@ def run_once(folder: str, found: Sequence[Proposal]) -> Iterator[Trial]:
     """Run each command, one after another so that their times are right."""
     trials = [Trial(proposal) for proposal in found]
     # Parse all before the first one runs: it might write to our file.
-    gates = read_native(file_text(trials), os.path.join(folder, NAME)).gates
+    gates = compile_text(file_text(trials), os.path.join(folder, NAME)).gates
     for number, (trial, gate) in enumerate(zip(trials, gates, strict=True), 1):
         words = f"trying {number} of {len(gates)}: {visible(trial.proposal.run)} ..."
         with waiting(words):

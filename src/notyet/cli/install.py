@@ -12,8 +12,7 @@ from notyet.cli.terminal import Style
 from notyet.cli.trust import Show, files_to_trust, offer
 from notyet.config.files import NAME, native_files
 from notyet.config.find import state_folder
-from notyet.config.scalars import Seconds
-from notyet.config.shape import check
+from notyet.config.shapes import Seconds, check
 from notyet.core.text import bounded, visible
 from notyet.errors import NotyetError
 from notyet.install.change import Stale, text_of, to_install

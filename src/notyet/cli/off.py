@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from notyet.cli.person import refuse, why_refused, write_down
 from notyet.config.files import NAME, above
 from notyet.config.off import switch_off
-from notyet.config.scalars import Seconds
-from notyet.config.shape import check
+from notyet.config.shapes import Seconds, check
 
 if TYPE_CHECKING:
     import argparse

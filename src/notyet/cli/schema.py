@@ -7,7 +7,8 @@ import os
 from typing import TYPE_CHECKING
 
 from notyet.cli.person import refuse
-from notyet.config.schema import FORMATS, pages
+from notyet.config.json_schema import pages
+from notyet.config.schema import FORMATS
 from notyet.core.text import visible
 from notyet.install.change import replace_file
 

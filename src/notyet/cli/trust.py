@@ -26,7 +26,7 @@ from notyet.config.host_files import Project, folders_of, host_files, looked_for
 from notyet.config.load import NO_LOOK, PATIENCE, load
 from notyet.config.records import read_record, remove_record
 from notyet.config.remote import RemoteTree
-from notyet.config.scalars import meant_workspace
+from notyet.config.shapes import meant_workspace
 from notyet.config.trust import candidate, grant, hosts_read
 from notyet.core.gate import Command
 from notyet.core.remote import is_remote, remote_from

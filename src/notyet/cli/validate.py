@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style
-from notyet.config.compile import compile_text
+from notyet.config.compile import compile_text, examine
 from notyet.config.document import Mistake
 from notyet.config.files import (
     NAME,
@@ -24,7 +24,6 @@ from notyet.config.files import (
 from notyet.config.host_files import host_files
 from notyet.config.lint import lint
 from notyet.config.readers import read_file
-from notyet.config.schema import examine
 from notyet.core.record import as_dict, replace
 from notyet.core.text import visible
 from notyet.hosts import host_named

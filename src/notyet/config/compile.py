@@ -1,51 +1,57 @@
-"""Compile the text of a configuration file of any kind into `Settings`."""
+"""Compile the text of a configuration file of any kind into `Settings`.
+
+Read, check against the schema, compile: a mistake in a file does not affect the rest of it (J7).
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from shlex import quote
+from typing import TYPE_CHECKING, Any
 
 from notyet.config.document import BadSyntax, Mistake
-from notyet.config.files import (
-    LOCAL_TREE,
-    ConfigFile,
-)
-from notyet.config.native import read_native
-from notyet.config.readers import read_file, read_json
-from notyet.config.schema import examine
-from notyet.config.settings import Settings
-from notyet.core.gate import Command, Gate, Match, Source
+from notyet.config.files import LOCAL_TREE, NATIVE, ConfigFile, parent
+from notyet.config.readers import READERS, read_file, read_json
+from notyet.config.schema import ALL, FORMATS, GATE, MAIN, OBSERVER, SUBAGENTS
+from notyet.config.settings import FileObserver, Settings
+from notyet.config.shapes import check
+from notyet.core.gate import EVERY_AGENT, Command, Gate, Match, Source
 from notyet.core.record import replace
-from notyet.core.remote import is_remote, remote_from
+from notyet.core.remote import LOCAL, is_remote, remote_from
+from notyet.core.verdict import OUTCOMES
 from notyet.hosts import command_face
 from notyet.hosts.files import EXECUTABLE, format_of, host_of
 from notyet.hosts.hook_commands import gates, starters
+from notyet.hosts.openclaw import NAME as OPENCLAW
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from notyet.config.document import Path
+    from notyet.config.document import Document, Path
     from notyet.config.files import Tree
+    from notyet.core.event import Scope
 
-
+_MOST_MISTAKES = 200
+_SLOW = -1  # the priority of gates that run when the quick ones passed
 _SHELLS = ("bash", "sh", "dash", "zsh", "ksh")
 _LONGEST_SCRIPT = 100_000  # bytes; the system refuses an argument of 128 KiB
+_EVENTS: dict[str, tuple[Scope, ...]] = {
+    MAIN: ("agent",),
+    SUBAGENTS: ("subagent",),
+    ALL: ("agent", "subagent"),
+}
 
 
 def compile_text(
-    text: str, path: str, kind: str, tree: Tree = LOCAL_TREE, *, workspace: str = ""
+    text: str, path: str, kind: str = NATIVE, tree: Tree = LOCAL_TREE, *, workspace: str = ""
 ) -> Settings:
     """Return what a file of this kind says, with every mistake in it.
 
     The path of a file in a workspace is its address; what it names runs there (M1). `workspace`
     replaces the one that a `notyet.toml` names for all of its gates.
     """
-    if kind == "notyet":
-        settings = read_native(text, path, workspace)
-        if is_remote(path):
-            return _without_openclaw(settings) if settings.openclaw else settings
+    if kind == NATIVE:
+        settings = _NotyetToml(examine(text, path, NATIVE), workspace).settings()
         return _with_openclaw(settings) if settings.openclaw else settings
     host, form = host_of(kind), format_of(kind)
     if form == EXECUTABLE:
@@ -55,6 +61,180 @@ def compile_text(
     else:
         settings = _hooks(text, path, host.name, form)
     return _moved(settings, path, kind) if is_remote(path) else settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """What is right in a file, where it stands, and everything that is wrong."""
+
+    file: str
+    value: dict[str, Any]
+    document: Document | None
+    mistakes: tuple[Mistake, ...]
+
+    def line(self, path: Path) -> int:
+        """Return the line of a key or item."""
+        return self.document.locate(path)[0] if self.document else 0
+
+    def mistake(self, path: Path, message: str, hint: str = "") -> Mistake:
+        """Return a mistake at a key or item."""
+        line, column = self.document.locate(path) if self.document else (0, 0)
+        return Mistake(file=self.file, line=line, column=column, message=message, hint=hint)
+
+
+def examine(text: str, file: str, format_name: str) -> Examined:
+    """Read and check a file's text. Whatever is wrong becomes a mistake; nothing is raised."""
+    form = FORMATS[format_name]
+    try:
+        document = READERS[form.syntax](text)
+    except BadSyntax as bad:
+        return Examined(file=file, value={}, document=None, mistakes=(bad.in_file(file),))
+    value = {} if document.value is None else document.value  # an empty YAML file
+    clean, problems = check(value, form.shape)
+    found = [*document.findings]
+    found += [BadSyntax(message, *document.locate(path), hint) for path, message, hint in problems]
+    found.sort(key=lambda bad: (bad.line, bad.column))
+    mistakes = [bad.in_file(file) for bad in found[:_MOST_MISTAKES]]
+    if len(found) > _MOST_MISTAKES:
+        more = f"and {len(found) - _MOST_MISTAKES} more mistakes"
+        mistakes.append(Mistake(file=file, message=more))
+    return Examined(file=file, value=clean or {}, document=document, mistakes=tuple(mistakes))
+
+
+class _NotyetToml:
+    """A `notyet.toml` (J6), and where its commands would run.
+
+    A file in a workspace can name commands for its own machine only: it must not make us connect
+    to another one.
+    """
+
+    def __init__(self, examined: Examined, workspace: str) -> None:
+        self._file = examined.file
+        self._examined = examined
+        self._value = examined.value
+        self._mistakes = [*examined.mistakes]
+        self._warnings: list[Mistake] = []
+        self._home = parent(self._file) if is_remote(self._file) else ""  # its own workspace
+        self._folder = (
+            remote_from(self._home).path
+            if self._home
+            else os.path.dirname(os.path.abspath(self._file))
+        )
+        named = workspace or self._value.get("workspace", "")
+        if self._home and named not in {"", LOCAL, self._home}:
+            message = f"`workspace` has no effect in a file of the workspace {self._home}"
+            self._warnings.append(examined.mistake(("workspace",), message))
+        self._named = "" if self._home else named
+        self._workspace = self._home or ("" if named == LOCAL else named)
+
+    def settings(self) -> Settings:
+        """Return what the file says."""
+        value = self._value
+        read = value.get("read", {})
+        observers = value.get("observers", {})
+        return Settings(
+            file=self._file,
+            gates=self._gates(),
+            limits=value.get("limits", {}),
+            ledger=value.get("ledger", {}),
+            observers=tuple(self._observer(name, entry) for name, entry in observers.items()),
+            start_tell=value.get("start", {}).get("tell"),
+            read_hosts=tuple(dict.fromkeys(read.get("hosts", ()))),
+            workspace=self._named,
+            openclaw=self._openclaw(read.get(OPENCLAW, "")),
+            reply=value.get("reply", {}),
+            mistakes=tuple(self._mistakes),
+            warnings=tuple(self._warnings),
+        )
+
+    def _openclaw(self, path: str) -> str:
+        """Return the path of OpenClaw's file, which sets `max_blocks` (J9)."""
+        if path and self._home:
+            message = "`read.openclaw` has no effect in a file of a workspace"
+            self._warnings.append(Mistake(file=self._file, message=message))
+            return ""
+        return os.path.join(self._folder, os.path.expanduser(path)) if path else ""
+
+    def _gates(self) -> tuple[Gate, ...]:
+        """Return the gates; none if there is a mistake in the machine they would run on."""
+        said = self._examined.document.value if self._examined.document else {}
+        if "workspace" in said and "workspace" not in self._value:
+            return ()
+        entries = self._value.get("gates", {})
+        read = [
+            self._gate(name, {"run": entry} if isinstance(entry, str) else entry)
+            for name, entry in entries.items()
+        ]
+        return tuple(gate for gate in read if gate is not None)
+
+    def _gate(self, name: str, entry: dict[str, Any]) -> Gate | None:
+        named = entry.get("workspace", "")
+        if self._home and named not in {"", LOCAL, self._home}:
+            message = f"`gates.{name}.workspace` names another machine or folder than the file's"
+            hint = f'leave it out, or write "{LOCAL}" for the machine that the file is on'
+            where = ("gates", name, "workspace")
+            self._mistakes.append(self._examined.mistake(where, message, hint))
+            return None
+        workspace = self._home or named or self._workspace
+        full = GATE.filled(entry)
+        options = {key: full[key] for key in ("pass_codes", "hint")}
+        return Gate(
+            name=name,
+            check=self._command(entry, workspace, options),
+            match=_match(full),
+            priority=_SLOW if full["slow"] and "priority" not in entry else full["priority"],
+            timeout=float(full["timeout"]),
+            if_broken=full["if_broken"],
+            observe=full["observe"],
+            when=full["when"],
+            paths=tuple(full["paths"]),
+            source=self._source("gates", name),
+        )
+
+    def _observer(self, name: str, entry: dict[str, Any]) -> FileObserver:
+        """Return an observer; it runs on the machine of its file."""
+        full = OBSERVER.filled(entry)
+        return FileObserver(
+            name=name,
+            check=self._command(entry, self._home, {}),
+            timeout=float(full["timeout"]),
+            on=tuple(full.get("on", OUTCOMES)),
+            source=self._source("observers", name),
+        )
+
+    def _command(self, entry: dict[str, Any], workspace: str, options: dict[str, Any]) -> Command:
+        run = entry.get("run", "")
+        argv: tuple[str, ...] = () if isinstance(run, str) else tuple(run)
+        if "python" in entry:
+            # The interpreter is found where the command runs (N4).
+            argv = ("python", entry["python"])
+            options = options | {
+                "python": entry["python"],
+                "interpreter": entry.get("interpreter", ""),
+            }
+        folder = remote_from(workspace).path if is_remote(workspace) else self._folder
+        return Command(
+            script=run if isinstance(run, str) else "",
+            argv=argv,
+            dir=os.path.normpath(os.path.join(folder, entry.get("dir", ""))),
+            workspace=workspace,
+            env=tuple(entry.get("env", {}).items()),
+            options=options,
+        )
+
+    def _source(self, *path: str) -> Source:
+        return Source(self._file, self._examined.line(path))
+
+
+def _match(full: dict[str, Any]) -> Match:
+    whom = full["for"]
+    everybody = isinstance(whom, str) and whom in _EVENTS
+    return Match(
+        events=_EVENTS[whom] if everybody else ("subagent",),
+        agents=EVERY_AGENT if everybody else whom,
+        never=full["never"],
+        endings=full["endings"],
+    )
 
 
 def _moved(settings: Settings, path: str, kind: str) -> Settings:
@@ -155,13 +335,6 @@ def _with_openclaw(settings: Settings) -> Settings:
         mistake = Mistake(file=settings.openclaw, message=f"has no whole number at {where}")
     mistakes = settings.mistakes if mistake is None else (*settings.mistakes, mistake)
     return replace(settings, limits=limits, mistakes=mistakes)
-
-
-def _without_openclaw(settings: Settings) -> Settings:
-    """Return settings without OpenClaw's limit: its file would be on another machine."""
-    message = "`read.openclaw` has no effect in a file of a workspace"
-    warning = Mistake(file=settings.file, message=message)
-    return replace(settings, openclaw="", warnings=(*settings.warnings, warning))
 
 
 def _steer_restarts(text: str) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from difflib import get_close_matches
 from functools import lru_cache
 from math import isnan
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,16 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 Path: TypeAlias = tuple[str | int, ...]  # of keys and list indexes
-Place: TypeAlias = tuple[int, int]  # line and column, from 1
+Position: TypeAlias = tuple[int, int]  # line and column, from 1
 
-DEEPEST = 100  # tables and lists inside each other
-TOO_DEEP = f"tables and lists are nested more than {DEEPEST} deep"
 HUGE = 10**15
 UNUSABLE = re.compile("[\0\ud800-\udfff]")  # characters that no program can be given
 CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029]")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_$-]+")
 _SHOWN = 40  # characters of a value in a message
 _LONGEST_TYPO = 40
+_ALIKE = 0.66  # how similar a typo is to the word that was meant
 
 
 class Mistake(Record, kw_only=True):
@@ -45,7 +44,7 @@ class Mistake(Record, kw_only=True):
 
 
 class BadSyntax(ValueError):  # noqa: N818  # named after what happened
-    """The text breaks the rules of its format, so nothing of it can be read."""
+    """A text breaks the rules of its format. A reader raises it if it can read nothing at all."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0, hint: str = "") -> None:
         super().__init__(message)
@@ -54,42 +53,27 @@ class BadSyntax(ValueError):  # noqa: N818  # named after what happened
         self.column = column
         self.hint = hint
 
-
-class Finding(Record):
-    """A mistake that only a reader can see, such as a key written twice; the rest is read."""
-
-    line: int
-    column: int
-    message: str
-    hint: str = ""
+    def in_file(self, file: str) -> Mistake:
+        """Return it as a mistake of a file."""
+        return Mistake(
+            file=file, line=self.line, column=self.column, message=self.message, hint=self.hint
+        )
 
 
 class Document(Record, kw_only=True):
-    """A file's value, and the place of every key and list item in it."""
+    """A file's value, and the position of every key and list item in it."""
 
     value: Any
-    places: Mapping[Path, Place] = {}
-    findings: tuple[Finding, ...] = ()
+    positions: Mapping[Path, Position] = {}
+    findings: tuple[BadSyntax, ...] = ()  # such as a key written twice; the rest is read
 
-    def locate(self, path: Path) -> Place:
+    def locate(self, path: Path) -> Position:
         """Return the line and column of a key or item, or of the closest known thing around it."""
         for length in range(len(path), 0, -1):
-            place = self.places.get(path[:length])
-            if place:
-                return place
+            position = self.positions.get(path[:length])
+            if position:
+                return position
         return (1, 1)
-
-
-class Lines:
-    """Converts an offset in a text to a line and a column, both from 1."""
-
-    def __init__(self, text: str) -> None:
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-
-    def place(self, offset: int) -> Place:
-        """Return the line and the column in characters."""
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
 
 
 def name_of(path: Path) -> str:
@@ -130,47 +114,21 @@ def said(value: object) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `did you mean ...?` for a word that is nearly a known one, else an empty text."""
-    near = nearest(word, known)
+    near = nearest(word, tuple(known))
     return f"did you mean `{near}`?" if near else ""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the known word that was probably meant by this one; empty for none."""
-    return _nearest(word, tuple(known))
-
-
 @lru_cache(maxsize=256)  # a file often has the same typo in every entry
-def _nearest(word: str, known: tuple[str, ...]) -> str:
-    folded = _folded(word)
-    if not folded or len(folded) > _LONGEST_TYPO:
+def nearest(word: str, known: tuple[str, ...]) -> str:
+    """Return the known word that was probably meant by this one; empty for none."""
+    folded = {_folded(candidate): candidate for candidate in reversed(known)}
+    typo = _folded(word)
+    if not typo or len(typo) > _LONGEST_TYPO:
         return ""
-    allowed = 1 + (len(folded) > 4) + (len(folded) > 8)  # noqa: PLR2004  # longer words, more typos
-    best, best_distance = "", allowed + 1
-    for candidate in known:
-        other = _folded(candidate)
-        if other == folded:
-            return candidate
-        if abs(len(other) - len(folded)) > allowed or min(len(other), len(folded)) <= allowed:
-            continue  # a short word with so many typos could be anything
-        distance = _distance(folded, other)
-        if distance < best_distance:
-            best, best_distance = candidate, distance
-    return best
+    near = get_close_matches(typo, folded, n=1, cutoff=_ALIKE)
+    return folded[near[0]] if near else ""
 
 
 def _folded(word: str) -> str:
     """Return a word without case and separators: `maxBlocks` and `max-blocks` are the same."""
     return re.sub("[_ .-]", "", word.lower())
-
-
-def _distance(one: str, other: str) -> int:
-    """Count the letters to add, drop, change or swap with their neighbour."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
-        before, last, row = row, before, [i]
-        for j, wanted in enumerate(other, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
-            is_swap = i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted
-            row.append(min(cost, last[j - 2] + 1) if is_swap else cost)
-    return row[-1]

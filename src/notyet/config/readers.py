@@ -6,26 +6,18 @@ import json
 import os
 import re
 import tomllib
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from notyet.config.document import (
-    DEEPEST,
-    TOO_DEEP,
-    BadSyntax,
-    Document,
-    Finding,
-    Lines,
-    Mistake,
-    Path,
-    Place,
-    name_of,
-)
+from notyet.config.document import BadSyntax, Document, Mistake, Path, Position, name_of
 from notyet.config.find import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 BYTE_ORDER_MARK = "\ufeff"
+DEEPEST = 100  # tables and lists inside each other
+TOO_DEEP = f"tables and lists are nested more than {DEEPEST} deep"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -35,7 +27,7 @@ def read_file(path: str) -> tuple[str | None, Mistake | None]:
         text = text_of(path)
         text.encode()
     except UnicodeEncodeError as error:
-        return None, _not_utf8(path, text, error.start)
+        return None, _not_utf8(text, error.start).in_file(path)
     except OSError as error:
         message = "is a folder, not a file" if os.path.isdir(path) else _reason(error)
         return None, Mistake(file=path, message=message)
@@ -49,12 +41,23 @@ def _reason(error: OSError) -> str:
     return said.removeprefix("it ") if said.startswith("it is ") else f"cannot be read: {said}"
 
 
-def _not_utf8(path: str, text: str, at: int) -> Mistake:
+def _not_utf8(text: str, at: int) -> BadSyntax:
     if text.encode("utf-8", "surrogateescape").startswith(_UTF16):
-        return Mistake(file=path, message="is UTF-16 text", hint="save it as UTF-8")
-    line, column = Lines(text).place(at)
+        return BadSyntax("is UTF-16 text", hint="save it as UTF-8")
     message = f"is not UTF-8: byte 0x{ord(text[at]) & 0xFF:02x}"
-    return Mistake(file=path, line=line, column=column, message=message, hint="save it as UTF-8")
+    return BadSyntax(message, *Lines(text).position(at), "save it as UTF-8")
+
+
+class Lines:
+    """Converts an offset in a text to a line and a column, both from 1."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def position(self, offset: int) -> Position:
+        """Return the line and the column in characters."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
 
 
 _TOML_ERROR = re.compile(r"(.*?),? \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
@@ -65,24 +68,24 @@ _ENDLESS_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+((?:{_KEY_PART}){{{DEEPEST}}})"
 
 def read_toml(text: str) -> Document:
     """Return what a TOML text says, and where. Raises BadSyntax."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[BadSyntax, ...] = ()
     if text.startswith(BYTE_ORDER_MARK):
         text = text[1:]
         message = "the file begins with a byte order mark, which TOML does not allow"
-        findings = (Finding(1, 1, message, "save it as UTF-8 without one"),)
+        findings = (BadSyntax(message, 1, 1, "save it as UTF-8 without one"),)
     text = text.replace("\r\n", "\n")
     endless = _ENDLESS_KEY.search(text)  # `tomllib` would take hours for one of a megabyte
     if endless:
-        raise BadSyntax(TOO_DEEP, *Lines(text).place(endless.start(1)))
+        raise BadSyntax(TOO_DEEP, *Lines(text).position(endless.start(1)))
     try:
         value = tomllib.loads(text)
     except RecursionError:
         raise BadSyntax(TOO_DEEP) from None
     except ValueError as error:
         raise _toml_error(str(error), text) from None
-    locator = _Locator(text)
-    locator.read_toml()
-    return Document(value=value, places=locator.places(), findings=findings)
+    finder = _PositionFinder(text)
+    finder.read_toml()
+    return Document(value=value, positions=finder.positions(), findings=findings)
 
 
 def _toml_error(said: str, text: str) -> BadSyntax:
@@ -91,7 +94,7 @@ def _toml_error(said: str, text: str) -> BadSyntax:
         return BadSyntax(f"invalid TOML: {said}")
     message, line, column = match.groups()
     if line is None:
-        line, column = Lines(text).place(len(text.rstrip()))
+        line, column = Lines(text).position(len(text.rstrip()))
     message = _TUPLE.sub(
         lambda names: name_of(tuple(re.findall("'([^']*)'", names[0]))),
         message[:1].lower() + message[1:],
@@ -110,9 +113,9 @@ def read_json(text: str) -> Document:
         raise _json_error(error, text) from None
     except ValueError as error:
         raise BadSyntax(f"invalid JSON: {str(error).partition(';')[0]}") from None
-    locator = _Locator(text)
-    locator.read_value(())
-    return Document(value=value, places=locator.places(), findings=tuple(locator.findings))
+    finder = _PositionFinder(text)
+    finder.read_value(())
+    return Document(value=value, positions=finder.positions(), findings=tuple(finder.findings))
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -130,13 +133,13 @@ def _json_error(error: json.JSONDecodeError, text: str) -> BadSyntax:
         message, hint = f'a comma stands before "{comma[0][-1]}"', "remove the last comma"
     elif text.startswith("'", at):
         hint = "strings stand in double quotes"
-    return BadSyntax(f"invalid JSON: {message}", *Lines(text).place(at), hint)
+    return BadSyntax(f"invalid JSON: {message}", *Lines(text).position(at), hint)
 
 
 def read_yaml(text: str) -> Document:
     """Return what a YAML text says, and where. Raises BadSyntax."""
     # Here, because a hook reads TOML and JSON too, and has only the standard library.
-    from notyet.config.read_yaml import read
+    from notyet.config.yaml_reader import read
 
     return read(text)
 
@@ -158,7 +161,7 @@ _KEY = re.compile(rf"{_STRING}|[A-Za-z0-9_-]++")
 _SCALAR = re.compile(rf"{_STRING}|[^,\]}}\n#]++")
 
 
-class _Locator:
+class _PositionFinder:
     """Finds the keys and list items in a text of TOML or JSON that a parser has accepted."""
 
     def __init__(self, text: str) -> None:
@@ -167,17 +170,17 @@ class _Locator:
         self._lines = Lines(text)
         self._offsets: dict[Path, int] = {}
         self._counts: dict[Path, int] = {}  # of the tables in each [[array of tables]] so far
-        self.findings: list[Finding] = []
+        self.findings: list[BadSyntax] = []
 
-    def places(self) -> dict[Path, Place]:
+    def positions(self) -> dict[Path, Position]:
         """Return the line and column of everything that was found."""
-        return {path: self._lines.place(offset) for path, offset in self._offsets.items()}
+        return {path: self._lines.position(offset) for path, offset in self._offsets.items()}
 
     def read_toml(self) -> None:
         """Read headers and assignments to the end."""
         table: Path = ()
-        while self._next() != "":
-            if not self._is_next("["):
+        while sign := self._next():
+            if sign != "[":
                 self._assignment(table, set())
                 continue
             is_array = self._text.startswith("[[", self._at)
@@ -188,7 +191,7 @@ class _Locator:
     def read_value(self, path: Path) -> None:
         """Read a value and what it holds."""
         if len(path) > DEEPEST:
-            raise BadSyntax(TOO_DEEP, *self._lines.place(self._at))
+            raise BadSyntax(TOO_DEEP, *self._lines.position(self._at))
         opening = self._next()
         if opening not in ("[", "{"):
             self._match(_SCALAR)
@@ -212,9 +215,6 @@ class _Locator:
         self._match(_BLANK)
         return self._text[self._at : self._at + 1]
 
-    def _is_next(self, sign: str) -> bool:
-        return self._next() == sign
-
     def _match(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self._text, self._at)
         assert match
@@ -228,7 +228,7 @@ class _Locator:
             self._next()
             start = self._at
             keys.append((_name(self._match(_KEY)), start))
-            if not self._is_next("."):
+            if self._next() != ".":
                 return keys
             self._at += 1
 
@@ -241,7 +241,8 @@ class _Locator:
         path = (*path, name)
         if path in seen:  # only in JSON
             message = f"{name_of(path)} is written twice; the last one counts"
-            self.findings.append(Finding(*self._lines.place(offset), message, "remove one of them"))
+            position = self._lines.position(offset)
+            self.findings.append(BadSyntax(message, *position, "remove one of them"))
         seen.add(path)
         self._offsets[path] = offset
         self._at += 1  # the equals sign or colon

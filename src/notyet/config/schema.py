@@ -1,36 +1,41 @@
-"""Every key of `notyet.toml`: its type, its default and what it does; and the formats we read."""
+"""Every key of the files we read: its type, its default and what it does.
+
+First `notyet.toml`, then `.conclaude.yaml`, then the hooks of Claude Code and others.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
-from notyet.config.document import BadSyntax, Document, Mistake, Path, said
-from notyet.config.readers import READERS
-from notyet.config.scalars import (
+from notyet.config.document import said
+from notyet.config.shapes import (
     Age,
     Choice,
+    Either,
+    Field,
     FileGlob,
     Flag,
     Glob,
+    ListOf,
+    MapOf,
+    Number,
     PathBelow,
     Seconds,
+    Shape,
     Size,
+    Table,
     Text,
     Whole,
     Workspace,
     Wrong,
 )
-from notyet.config.schema_hosts import CONCLAUDE, HOOKS
-from notyet.config.shape import Either, Field, ListOf, MapOf, Table, check
 from notyet.core.gate import GATED_ENDINGS
 from notyet.core.limits import Limits
 from notyet.core.verdict import OUTCOMES
 from notyet.hosts import all_hosts, conclaude
 from notyet.hosts.files import READABLE
 from notyet.hosts.openclaw import NAME as OPENCLAW
-
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 MAIN, SUBAGENTS, ALL = "main", "subagents", "all"
 _WHOM = (MAIN, SUBAGENTS, ALL)
@@ -48,7 +53,7 @@ class Kind(Glob):
         return super().parse(value)
 
 
-NAME = Text(most=80, line=True, says="a name")
+NAME = Text(most=80, line=True, words="a name")
 _RUN = Field(
     shape=Either((Text(), ListOf(item=Text(blank=True), least=1))),
     vital=True,
@@ -60,7 +65,7 @@ _PYTHON = Field(
     shape=Text(
         pattern=r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
         r":[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*",
-        says='a string like "module:function"',
+        words='a string like "module:function"',
     ),
     vital=True,
     also=("function", "call"),
@@ -82,7 +87,7 @@ _DIR = Field(
 _ENV = Field(
     shape=MapOf(
         item=Text(blank=True),
-        key=Text(pattern="[A-Za-z_][A-Za-z0-9_]*", says="the name of a variable"),
+        key=Text(pattern="[A-Za-z_][A-Za-z0-9_]*", words="the name of a variable"),
         whole=True,
     ),
     vital=True,
@@ -319,7 +324,165 @@ NATIVE = Table(
     }
 )
 
-_MOST_MISTAKES = 200
+_OUTPUT = "Whether the agent is shown what the command wrote to its standard"
+_COMMAND = {
+    "run": Field(
+        shape=Text(), required=True, also=("command", "cmd"), doc="The script, for one shell."
+    ),
+    "message": Field(shape=Text(blank=True), doc="The message when it fails, instead of its name."),
+    "showCommand": Field(shape=Flag(), default=True, doc="Whether the command itself is shown."),
+    "showStdout": Field(shape=Flag(), default=False, doc=f"{_OUTPUT} output."),
+    "showStderr": Field(shape=Flag(), default=False, doc=f"{_OUTPUT} error."),
+    "maxOutputLines": Field(
+        shape=Whole(least=1, most=10000), doc="How many lines of each are shown at most."
+    ),
+    "timeout": Field(
+        shape=Whole(least=1, most=3600), doc="Seconds it may take; without it, any number."
+    ),
+    "notifyPerCommand": Field(
+        shape=Flag(), default=False, doc="Whether a notification is sent for this command."
+    ),
+}
+COMMAND = Table(nulls=True, fields=_COMMAND)
+SUBAGENT_COMMAND = Table(
+    nulls=True,
+    fields=_COMMAND
+    | {
+        "block": Field(
+            shape=Flag(),
+            default=False,
+            doc="Whether its failure sends the subagent back. An extension of notyet.",
+        )
+    },
+)
+_COMMANDS = Field(
+    shape=ListOf(item=COMMAND, whole=False),
+    default=[],
+    doc="Run one after another, up to the first that fails.",
+)
+STOP = Table(
+    nulls=True,
+    fields={
+        "commands": _COMMANDS,
+        "infinite": Field(
+            shape=Flag(),
+            default=False,
+            doc="Whether the agent is sent back even when everything passes, within the limits.",
+        ),
+        "infiniteMessage": Field(shape=Text(blank=True), doc="What it is then told."),
+    },
+)
+STOP_FAILURE = Table(nulls=True, fields={"commands": _COMMANDS})
+SUBAGENT_STOP = Table(
+    nulls=True,
+    fields={
+        "commands": Field(
+            shape=MapOf(item=ListOf(item=SUBAGENT_COMMAND, whole=False), key=Glob()),
+            default={},
+            doc="Lists of commands by pattern; `*` first, then every other that fits.",
+        )
+    },
+)
+NOTIFICATIONS = Table(
+    nulls=True,
+    fields={
+        "enabled": Field(shape=Flag(), default=False, doc="Whether notifications are sent."),
+        "hooks": Field(
+            shape=ListOf(item=Text()), default=[], doc='For which events; `"*"` is all.'
+        ),
+        "showErrors": Field(shape=Flag(), default=False, doc="Whether failures are told."),
+        "showSuccess": Field(shape=Flag(), default=False, doc="Whether passes are told."),
+        "showSystemEvents": Field(
+            shape=Flag(), default=True, doc="Whether starts and ends of sessions are told."
+        ),
+    },
+)
+_NOT_OURS = (
+    "preToolUse",
+    "permissionRequest",
+    "userPromptSubmit",
+    "skillStart",
+    "teammateIdle",
+    "taskCompleted",
+    "taskCreated",
+    "configChange",
+    "worktreeCreate",
+    "setup",
+    "postCompact",
+    "cwdChanged",
+    "fileChanged",
+    "instructionsLoaded",
+    "postToolBatch",
+    "permissionDenied",
+    "userPromptExpansion",
+    "elicitation",
+    "elicitationResult",
+    "messageDisplay",
+)
+CONCLAUDE = Table(
+    nulls=True,
+    fields={
+        "stop": Field(shape=STOP, doc="Run when the main agent stops."),
+        "stopFailure": Field(shape=STOP_FAILURE, doc="Run when the main agent failed."),
+        "subagentStop": Field(shape=SUBAGENT_STOP, doc="Run when a subagent stops."),
+        "notifications": Field(shape=NOTIFICATIONS, doc="Desktop notifications."),
+    }
+    | {
+        key: Field(shape=Table(open=True), doc="Not about stopping; accepted as it is.")
+        for key in _NOT_OURS
+    },
+)
+
+HANDLER = Table(
+    open=True,
+    nulls=True,
+    if_is=(("type", "command", "command"),),
+    fields={
+        "type": Field(shape=Text(), required=True, doc='The kind of hook; `"command"` is run.'),
+        "command": Field(shape=Text(), vital=True, doc="The script, for one shell."),
+        "args": Field(
+            shape=ListOf(item=Text(blank=True)),
+            vital=True,
+            doc="Arguments: `command` is then a program, and no shell is used.",
+        ),
+        "timeout": Field(shape=Number(), doc="Seconds it may take."),
+        "async": Field(
+            shape=Flag(), doc="Whether the host does not wait for it; then it cannot block."
+        ),
+        "shell": Field(shape=Text(), doc="Which shell runs it."),
+        "statusMessage": Field(shape=Text(blank=True), doc="Shown while it runs."),
+    },
+)
+GROUP = Table(
+    open=True,
+    nulls=True,
+    fields={
+        "matcher": Field(
+            shape=Text(blank=True),
+            vital=True,
+            doc="Which subagents, or which sources of a session's start; empty or `*`: all.",
+        ),
+        "hooks": Field(shape=ListOf(item=HANDLER, whole=False), default=[], doc="What is run."),
+    },
+)
+_GROUPS = ListOf(item=GROUP, whole=False)
+# The events whose hooks we read. Others, and whatever hosts keep beside them, are not ours.
+EVENTS = {
+    "Stop": "When the main agent stops.",
+    "SubagentStop": "When a subagent stops.",
+    "SubagentStart": "When a subagent starts.",
+    "SessionStart": "When a session starts.",
+}
+HOOKS_BLOCK = Table(
+    open=True, fields={name: Field(shape=_GROUPS, doc=doc) for name, doc in EVENTS.items()}
+)
+HOOKS = Table(
+    open=True,
+    fields={
+        "hooks": Field(shape=HOOKS_BLOCK, doc="Groups of hooks by event."),
+        "disableAllHooks": Field(shape=Shape(), doc="Claude Code: `true` turns all off."),
+    },
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,56 +507,3 @@ FORMATS: dict[str, Format] = {
         shape=HOOKS, syntax="toml", page="hooks", title="hooks of Claude Code, Codex and Mux"
     ),
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Examined:
-    """What is right in a file, where it stands, and everything that is wrong."""
-
-    file: str
-    value: dict[str, Any]
-    document: Document | None
-    mistakes: tuple[Mistake, ...]
-
-    def line(self, path: Path) -> int:
-        """Return the line of a key or item."""
-        return self.document.locate(path)[0] if self.document else 0
-
-    def mistake(self, path: Path, message: str, hint: str = "") -> Mistake:
-        """Return a mistake at a key or item."""
-        line, column = self.document.locate(path) if self.document else (0, 0)
-        return Mistake(file=self.file, line=line, column=column, message=message, hint=hint)
-
-
-def examine(text: str, file: str, format_name: str) -> Examined:
-    """Read and check a file's text. Whatever is wrong becomes a mistake; nothing is raised."""
-    form = FORMATS[format_name]
-    try:
-        document = READERS[form.syntax](text)
-    except BadSyntax as bad:
-        mistake = Mistake(
-            file=file, line=bad.line, column=bad.column, message=bad.message, hint=bad.hint
-        )
-        return Examined(file=file, value={}, document=None, mistakes=(mistake,))
-    value = {} if document.value is None else document.value  # an empty YAML file
-    clean, found = check(value, form.shape)
-    mistakes = [
-        Mistake(file=file, line=f.line, column=f.column, message=f.message, hint=f.hint)
-        for f in document.findings
-    ]
-    for path, message, hint in found:
-        line, column = document.locate(path)
-        mistakes.append(Mistake(file=file, line=line, column=column, message=message, hint=hint))
-    mistakes.sort(key=lambda mistake: (mistake.line, mistake.column))
-    if len(mistakes) > _MOST_MISTAKES:
-        more = f"and {len(mistakes) - _MOST_MISTAKES} more mistakes"
-        mistakes[_MOST_MISTAKES:] = [Mistake(file=file, message=more)]
-    return Examined(file=file, value=clean or {}, document=document, mistakes=tuple(mistakes))
-
-
-def pages() -> dict[str, dict[str, Any]]:
-    """Return every JSON Schema by its name."""
-    return {
-        form.page: {"$schema": DRAFT} | form.shape.schema() | {"title": form.title}
-        for form in FORMATS.values()
-    }

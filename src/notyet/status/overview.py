@@ -6,10 +6,9 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from notyet.config.compile import compile_text
+from notyet.config.compile import compile_text, examine
 from notyet.config.find import state_folder, text_of
 from notyet.config.records import read_record
-from notyet.config.schema import examine
 from notyet.core.gate import EVERY_AGENT, place_of
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import replace as replace_record

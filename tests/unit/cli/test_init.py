@@ -15,7 +15,7 @@ from hook_runs import payload, query, stops
 from installs import converse, environment, start
 from notyet.cli.init import Trial, file_text, judged
 from notyet.cli.main import main
-from notyet.config.schema import examine
+from notyet.config.compile import examine
 from notyet.core.verdict import Problem, Report
 from notyet.project.folder import Proposal
 

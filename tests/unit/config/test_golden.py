@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet.config.native import read_native
-from notyet.config.schema import examine
+from notyet.config.compile import compile_text, examine
 
 BROKEN = Path(__file__).parents[2] / "vectors" / "config" / "broken"
 FILES = {"notyet.toml": "notyet", "conclaude.yaml": "conclaude", "settings.json": "hooks"}
@@ -21,7 +20,7 @@ def test_every_mistake_in_a_broken_file_is_reported_with_its_place_and_a_hint(fi
 
 @pytest.mark.rule("J7")
 def test_gates_that_are_right_survive_their_broken_neighbours():
-    settings = read_native((BROKEN / "notyet.toml").read_text(), "/p/notyet.toml")
+    settings = compile_text((BROKEN / "notyet.toml").read_text(), "/p/notyet.toml")
     assert [gate.name for gate in settings.gates] == ["good", "tests"]
     tests = settings.gates[1]
     assert tests.timeout == 600

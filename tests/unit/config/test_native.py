@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from notyet.config.native import read_native
+from notyet.config.compile import compile_text
 from notyet.core.gate import Command, Gate, Match, Source
 from notyet.core.limits import Limits
 from notyet.core.verdict import OUTCOMES
@@ -12,7 +12,7 @@ DEFAULTS = {"pass_codes": [0], "hint": ""}
 
 
 def gates_of(text):
-    settings = read_native(text, FILE)
+    settings = compile_text(text, FILE)
     assert settings.mistakes == ()
     return settings.gates
 
@@ -23,7 +23,7 @@ def gate_of(text):
 
 
 def mistakes_of(text):
-    return [mistake.message for mistake in read_native(text, FILE).mistakes]
+    return [mistake.message for mistake in compile_text(text, FILE).mistakes]
 
 
 @pytest.mark.rule("E6", "E7", "E8")
@@ -94,13 +94,11 @@ env = { CI = "1", EMPTY = "" }
         ("!docs/**", "but files cannot be left out (name the files that count)"),
         (":(exclude)docs", "but files cannot be left out"),
         ("src\\\\a.py", '(did you mean "src/a.py"?)'),
-        ("**.py", '(did you mean "**/*.py"?)'),
-        ("src**", '(did you mean "src/**"?)'),
-        ("src/a**b.py", '(did you mean "src/a/**/*b.py"?)'),
+        ("**.py", '(write it like "src/**/*.py")'),
     ],
 )
 def test_a_path_that_git_would_take_otherwise_is_a_mistake_and_then_all_files_count(glob, words):
-    settings = read_native(f'[gates.g]\nrun = "x"\npaths = ["ok/**", "{glob}"]\n', FILE)
+    settings = compile_text(f'[gates.g]\nrun = "x"\npaths = ["ok/**", "{glob}"]\n', FILE)
     (mistake,) = settings.mistakes
     assert (mistake.line, words in str(mistake)) == (3, True), mistake
     assert settings.gates[0].paths == ()
@@ -109,7 +107,7 @@ def test_a_path_that_git_would_take_otherwise_is_a_mistake_and_then_all_files_co
 @pytest.mark.rule("N1")
 @pytest.mark.parametrize("glob", ["src", "src/", "src/**", "**/*.py", "a/**/b", "*.toml", "[ab].c"])
 def test_a_path_is_a_glob_as_git_takes_it(glob):
-    settings = read_native(f'[gates.g]\nrun = "x"\npaths = ["{glob}"]\n', FILE)
+    settings = compile_text(f'[gates.g]\nrun = "x"\npaths = ["{glob}"]\n', FILE)
     assert not settings.mistakes
     assert settings.gates[0].paths == (glob,)
 
@@ -117,7 +115,7 @@ def test_a_path_is_a_glob_as_git_takes_it(glob):
 @pytest.mark.rule("N1")
 def test_when_is_changed_or_always():
     assert [gate.when for gate in gates_of('[gates]\na = "x"\n')] == ["changed"]
-    settings = read_native('[gates.g]\nrun = "x"\nwhen = "alway"\n', FILE)
+    settings = compile_text('[gates.g]\nrun = "x"\nwhen = "alway"\n', FILE)
     assert "did you mean `always`?" in str(settings.mistakes[0])
 
 
@@ -154,7 +152,7 @@ def test_a_gate_is_for_the_main_agent_for_subagents_or_for_kinds_of_them(whom, m
 @pytest.mark.parametrize("pattern", ["", " ", "[a", "{a,b}", "[z-a]"])
 def test_a_bad_or_empty_pattern_is_a_mistake_and_never_a_silent_no_match(pattern):
     for key in (f'for = ["{pattern}"]', f'never = ["{pattern}"]'):
-        settings = read_native(f'[gates.g]\nrun = "x"\n{key}\n', FILE)
+        settings = compile_text(f'[gates.g]\nrun = "x"\n{key}\n', FILE)
         assert len(settings.mistakes) == 1
         assert settings.mistakes[0].line == 3
         assert settings.gates == ()
@@ -163,7 +161,7 @@ def test_a_bad_or_empty_pattern_is_a_mistake_and_never_a_silent_no_match(pattern
 @pytest.mark.rule("E7")
 @pytest.mark.parametrize("folder", ["/etc", "..", "a/../../b", "~", "~/x", "./../x"])
 def test_a_gate_cannot_run_outside_the_folder_of_its_file(folder):
-    settings = read_native(f'[gates.g]\nrun = "x"\ndir = "{folder}"\n', FILE)
+    settings = compile_text(f'[gates.g]\nrun = "x"\ndir = "{folder}"\n', FILE)
     assert settings.gates == ()
     assert "below the file's folder" in settings.mistakes[0].message
 
@@ -184,7 +182,7 @@ def test_a_priority_of_ones_own_is_kept():
 
 
 def test_a_priority_beside_slow_is_a_mistake_and_the_number_counts():
-    settings = read_native('[gates.g]\nrun = "x"\nslow = true\npriority = 7\n', FILE)
+    settings = compile_text('[gates.g]\nrun = "x"\nslow = true\npriority = 7\n', FILE)
     assert settings.gates[0].priority == 7
     assert [mistake.line for mistake in settings.mistakes] == [3]
 
@@ -199,15 +197,15 @@ def test_pass_codes_are_exit_codes_and_there_is_at_least_one():
 
 @pytest.mark.parametrize("name", ['""', '"  "', '"a\\nb"', f'"{"x" * 81}"', '"\\u0000"'])
 def test_a_gate_has_a_name_that_fits_on_a_line(name):
-    settings = read_native(f'[gates]\n{name} = "x"\ngood = "y"\n', FILE)
+    settings = compile_text(f'[gates]\n{name} = "x"\ngood = "y"\n', FILE)
     assert [gate.name for gate in settings.gates] == ["good"]
     assert len(settings.mistakes) == 1
 
 
 def test_only_the_limits_that_are_given_are_kept_so_that_files_can_be_layered():
-    assert read_native("", FILE).limits == {}
+    assert compile_text("", FILE).limits == {}
     text = "[limits]\nmax_blocks = 0\nstuck_after = 2\nwait_for_background = false\n"
-    limits = read_native(text, FILE).limits
+    limits = compile_text(text, FILE).limits
     assert limits == {"max_blocks": 0, "stuck_after": 2, "wait_for_background": False}
     assert Limits(**limits).session_ceiling == 50
 
@@ -223,7 +221,7 @@ on = ["capped", "stuck"]
 dir = "x"
 env = { A = "b" }
 """
-    everything, some = read_native(text, FILE).observers
+    everything, some = compile_text(text, FILE).observers
     assert everything.name == "all"
     assert everything.check == Command(script="logger", dir="/project")
     assert everything.timeout == 10.0
@@ -247,24 +245,24 @@ openclaw = "conf/openclaw.json"
 [reply]
 claude = "block"
 """
-    settings = read_native(text, FILE)
-    assert settings.mistakes == ()
+    settings = compile_text(text, FILE)
+    assert [mistake.file for mistake in settings.mistakes] == ["/project/conf/openclaw.json"]
     assert settings.start_tell is True
     assert settings.read_hosts == ("claude", "mux")
     assert settings.openclaw == "/project/conf/openclaw.json"
     assert settings.reply == {"claude": "block"}
-    at_home = read_native('[read]\nopenclaw = "~/o.json"\n', FILE)
+    at_home = compile_text('[read]\nopenclaw = "~/o.json"\n', FILE)
     assert at_home.openclaw == "/home/me/o.json"
 
 
 def test_an_empty_file_says_nothing():
-    settings = read_native("", FILE)
+    settings = compile_text("", FILE)
     assert settings.start_tell is None
     assert (settings.gates, settings.observers, settings.mistakes) == ((), (), ())
 
 
 def test_a_file_that_is_no_toml_is_one_mistake_with_its_place():
-    settings = read_native("[gates]\nx = \n", "notyet.toml")
+    settings = compile_text("[gates]\nx = \n", "notyet.toml")
     assert [str(mistake) for mistake in settings.mistakes] == [
         "notyet.toml:2:5: invalid TOML: invalid value"
     ]
@@ -273,7 +271,7 @@ def test_a_file_that_is_no_toml_is_one_mistake_with_its_place():
 
 def test_mistakes_come_in_the_order_of_the_file():
     text = "\ufeffa = 1\n[gates.g]\nx = 1\n[limits]\ny = 1\n"
-    assert [mistake.line for mistake in read_native(text, FILE).mistakes] == [1, 1, 2, 3, 5]
+    assert [mistake.line for mistake in compile_text(text, FILE).mistakes] == [1, 1, 2, 3, 5]
 
 
 @pytest.mark.uncounted
@@ -283,7 +281,7 @@ def test_ten_thousand_gates_are_read_without_delay():
         for n in range(10_000)
     )
     started = time.monotonic()
-    settings = read_native(text, FILE)
+    settings = compile_text(text, FILE)
     assert time.monotonic() - started < 30
     assert len(settings.gates) == 10_000
     assert str(settings.mistakes[-1]) == f"{FILE}: and 9800 more mistakes"

@@ -9,8 +9,8 @@ import pytest
 from notyet.config.compile import compile_text
 from notyet.config.files import ConfigFile, above, is_config_name, parent
 from notyet.config.find import record_path, state_folder
+from notyet.config.json_schema import pages
 from notyet.config.records import Trusted, read_record, write_record
-from notyet.config.schema import pages
 from notyet.config.settings import freeze, thaw
 
 THERE = "ssh://dev@box/srv/app"

@@ -147,7 +147,6 @@ def test_keys_and_items_of_yaml_are_found_where_they_stand():
         ('"1"', "1"),
         ("!!str 1", "1"),
         ('!!int "7"', 7),
-        ('"\\ud83d\\ude00"', "😀"),
         ("<<", "<<"),
     ],
 )
@@ -165,15 +164,7 @@ def test_plain_words_mean_what_yaml_1_2_says(written, value):
         ("x:\n  7: 1\n", (2, 3), 'a key of `x` must be a string, not "7"'),
         ("true: 1\n", (1, 1), 'a key of the file must be a string, not "true"'),
         ("? [a]\n: 1\n", (1, 3), "a key of the file must be a string, not a list or table"),
-        (
-            "a: !!binary aGk=\n",
-            (1, 4),
-            '`a` has the tag "tag:yaml.org,2002:binary", which is ignored',
-        ),
-        ("a: !mine {b: 1}\n", (1, 4), '`a` has the tag "!mine", which is ignored'),
-        ("a: !mine [b]\n", (1, 4), '`a` has the tag "!mine", which is ignored'),
         ("a: !!int x\n", (1, 4), '`a` is not a readable number: "x"'),
-        (f"a: {'9' * 500}\n", (1, 4), f'`a` is not a readable number: "{"9" * 39}…"'),
     ],
 )
 def test_what_json_could_not_say_is_a_mistake_and_the_rest_is_read_yaml(text, place, message):
@@ -249,7 +240,7 @@ def test_bad_syntax_is_said_with_its_place(syntax, text, place, words, hint):
 def test_pyyaml_is_loaded_only_for_yaml():
     code = (
         "import sys\n"
-        "from notyet.config.schema import examine\n"
+        "from notyet.config.compile import examine\n"
         "examine('a = 1', 'f', 'notyet')\n"
         "print('yaml' in sys.modules)"
     )

@@ -13,10 +13,10 @@ def test_the_configuration_reference_and_the_json_schemas_are_fresh():
 
 
 def test_the_example_in_the_reference_has_no_mistakes():
-    from notyet.config.native import read_native
+    from notyet.config.compile import compile_text
 
     page = (ROOT / "docs" / "reference" / "config.md").read_text()
     example = page.split("```toml\n")[1].split("```")[0]
-    settings = read_native(example, "/p/notyet.toml")
+    settings = compile_text(example, "/p/notyet.toml")
     assert settings.mistakes == ()
     assert len(settings.gates) == 3

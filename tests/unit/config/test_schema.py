@@ -1,9 +1,10 @@
 import jsonschema
 import pytest
 
-from notyet.config.schema import FORMATS, examine, pages
-from notyet.config.schema_hosts import CONCLAUDE
-from notyet.config.shape import Either, ListOf, MapOf, Table
+from notyet.config.compile import examine
+from notyet.config.json_schema import pages
+from notyet.config.schema import CONCLAUDE, FORMATS
+from notyet.config.shapes import Either, ListOf, MapOf, Table
 
 
 def tables_in(shape, name=""):

@@ -1,6 +1,6 @@
 import pytest
 
-from notyet.config.native import read_native
+from notyet.config.compile import compile_text
 from notyet.config.records import FORMAT
 from notyet.config.settings import FileObserver, Settings, freeze, thaw
 from notyet.core.gate import Command, Function, Gate, Match, Source
@@ -40,14 +40,14 @@ claude = "block"
 
 
 def test_settings_come_back_from_their_compiled_form_as_they_were():
-    settings = read_native(TEXT, "/p/notyet.toml")
-    assert len(settings.mistakes) == 1
+    settings = compile_text(TEXT, "/p/notyet.toml")
+    assert len(settings.mistakes) == 2
     assert thaw(loads(dumps(freeze(settings)))) == replace(settings, mistakes=())
 
 
 @pytest.mark.rule("N1")
 def test_an_earlier_version_kept_when_and_paths_with_the_command():
-    settings = read_native('[gates.a]\nrun = "x"\npaths = ["src/**"]\n', "/p/notyet.toml")
+    settings = compile_text('[gates.a]\nrun = "x"\npaths = ["src/**"]\n', "/p/notyet.toml")
     frozen = loads(dumps(freeze(settings)))
     (gate,) = frozen["gates"]
     gate["check"]["options"] |= {"when": gate.pop("when"), "paths": gate.pop("paths")}

@@ -3,17 +3,22 @@ import math
 import pytest
 
 from notyet.config.document import name_of, quoted, said
-from notyet.config.scalars import (
-    Anything,
+from notyet.config.shapes import (
     Choice,
+    Either,
+    Field,
     Flag,
     Glob,
+    ListOf,
+    MapOf,
     Number,
     Seconds,
+    Shape,
+    Table,
     Text,
     Whole,
+    check,
 )
-from notyet.config.shape import Either, Field, ListOf, MapOf, Table, check
 
 BOOK = Table(
     fields={
@@ -70,7 +75,7 @@ def test_what_is_no_time_span_is_refused(wrong):
         ("\ud800", Text(), "the file contains a NUL character or an unpaired surrogate"),
         ("a\nb", Text(line=True), "the file contains a line break or control character"),
         ("abc", Text(most=2), "the file is longer than 2 characters"),
-        ("abc", Text(pattern="[0-9]+", says="digits"), 'the file must be digits, not "abc"'),
+        ("abc", Text(pattern="[0-9]+", words="digits"), 'the file must be digits, not "abc"'),
         ("true", Flag(), 'the file must be true or false, not "true"'),
         (1, Flag(), "the file must be true or false, not 1"),
         (True, Whole(), "the file must be a whole number of at least 0, not true"),
@@ -162,7 +167,7 @@ def test_keys_may_depend_on_each_other():
 
 def test_an_open_table_keeps_what_it_does_not_know():
     assert check({"x": 1}, Table(open=True)) == ({"x": 1}, [])
-    assert check({"x": object()}, Table(fields={"x": Field(shape=Anything())}))[1] == []
+    assert check({"x": object()}, Table(fields={"x": Field(shape=Shape())}))[1] == []
 
 
 def test_nothing_is_as_good_as_no_key_where_the_format_says_so():
@@ -212,6 +217,5 @@ def test_several_of_a_shape_have_words_too():
     nested = ListOf(item=ListOf(item=Either((Whole(most=3), Glob()))))
     assert nested.words == "a list of lists of whole numbers from 0 to 3 or patterns"
     assert MapOf(item=MapOf(item=Flag())).words == "a table of tables of true or false"
-    assert Text(says="a name").plural == "a name"
-    assert Anything().words == "anything"
-    assert ListOf(item=Seconds()).words == 'a list of seconds or a time like "10m"'
+    assert Shape().words == "anything"
+    assert ListOf(item=Seconds()).words == 'a list of seconds or times like "10m"'

@@ -13,8 +13,7 @@ from notyet.cli.person import refuse
 from notyet.cli.streams import give_up, json_line
 from notyet.cli.with_agent.agent_run import With
 from notyet.config.document import did_you_mean
-from notyet.config.scalars import Seconds, meant_workspace
-from notyet.config.shape import check
+from notyet.config.shapes import Seconds, check, meant_workspace
 from notyet.core.remote import LOCAL, remote_from
 from notyet.core.text import clean
 from notyet.errors import NotyetError

@@ -1,7 +1,7 @@
 """The reader of YAML: values and positions from PyYAML's nodes.
 
-It reads the part of YAML 1.2 that has a meaning in JSON too. Plain words follow YAML 1.2, as in the
-tools whose files we read: `no` and `on` are texts, and `<<` is a key like any other.
+It reads the part of YAML 1.2 that JSON has too. Plain words follow YAML 1.2, as in the tools whose
+files we read: `no` and `on` are strings, and `<<` is a key like any other.
 """
 
 from __future__ import annotations
@@ -12,21 +12,10 @@ from typing import Any
 import yaml
 from yaml import MappingNode, Node, ScalarNode, SequenceNode
 
-from notyet.config.document import (
-    DEEPEST,
-    TOO_DEEP,
-    BadSyntax,
-    Document,
-    Finding,
-    Path,
-    Place,
-    name_of,
-    quoted,
-)
+from notyet.config.document import BadSyntax, Document, Path, Position, name_of, quoted
+from notyet.config.readers import DEEPEST, TOO_DEEP, Lines
 
 _MOST_NODES = 200_000  # with aliases counted where they are used: a few lines can mean billions
-_LONGEST_NUMBER = 400
-_SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _TAG = "tag:yaml.org,2002:"
 _FLOAT = (
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
@@ -56,17 +45,16 @@ def read(text: str) -> Document:
     except yaml.MarkedYAMLError as error:
         raise _syntax(error) from None
     except yaml.reader.ReaderError as error:
-        before = text[: error.position]
-        place = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise BadSyntax(f"invalid YAML: {error.reason}", *place) from None
+        position = Lines(text).position(error.position)
+        raise BadSyntax(f"invalid YAML: {error.reason}", *position) from None
     except RecursionError:
         raise BadSyntax(TOO_DEEP) from None
-    except BadSyntax:
-        raise
     except (yaml.YAMLError, ValueError, OverflowError) as error:
+        if isinstance(error, BadSyntax):
+            raise
         # PyYAML fails on a few texts, such as characters beyond the last one.
-        raise BadSyntax(f"invalid YAML: {error}") from None
-    return Document(value=value, places=reader.places, findings=tuple(reader.findings))
+        raise BadSyntax(f"invalid YAML: {str(error).partition(chr(10))[0]}") from None
+    return Document(value=value, positions=reader.positions, findings=tuple(reader.findings))
 
 
 def _syntax(error: yaml.MarkedYAMLError) -> BadSyntax:
@@ -78,11 +66,11 @@ def _syntax(error: yaml.MarkedYAMLError) -> BadSyntax:
 
 
 class _NodeReader:
-    """Converts nodes to values, and notes where they stand."""
+    """Converts nodes to values, and notes their positions."""
 
     def __init__(self) -> None:
-        self.places: dict[Path, Place] = {}
-        self.findings: list[Finding] = []
+        self.positions: dict[Path, Position] = {}
+        self.findings: list[BadSyntax] = []
         self._around: list[Node] = []
         self._nodes = 0
 
@@ -108,67 +96,45 @@ class _NodeReader:
         return value
 
     def _find(self, node: Node, message: str, hint: str = "") -> None:
-        self.findings.append(Finding(*_start(node), message, hint))
+        self.findings.append(BadSyntax(message, *_start(node), hint))
 
     def _table(self, node: MappingNode, path: Path) -> dict[str, Any]:
-        self._report_tag(node, path, "map")
         table: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            if key_node.tag != f"{_TAG}str":
-                is_scalar = isinstance(key_node, ScalarNode)
-                shown = quoted(str(key_node.value)) if is_scalar else "a list or table"
-                self._find(
-                    key_node, f"a key of {name_of(path)} must be a string, not {shown}", "quote it"
-                )
-                continue
-            key = _joined(key_node.value)
+            key = key_node.value
             inner = (*path, key)
-            if key in table:
+            if key_node.tag != f"{_TAG}str":
+                shown = quoted(key) if isinstance(key, str) else "a list or table"
+                message = f"a key of {name_of(path)} must be a string, not {shown}"
+                self._find(key_node, message, "quote it")
+            elif key in table:
                 message = f"{name_of(inner)} is written twice; the first one counts"
                 self._find(key_node, message, "remove one of them")
-                continue
-            self.places[inner] = _start(key_node)
-            table[key] = self.value(value_node, inner)
+            else:
+                self.positions[inner] = _start(key_node)
+                table[key] = self.value(value_node, inner)
         return table
 
     def _list(self, node: SequenceNode, path: Path) -> list[Any]:
-        self._report_tag(node, path, "seq")
         items = []
         for number, item in enumerate(node.value):
-            self.places[*path, number] = _start(item)
+            self.positions[*path, number] = _start(item)
             items.append(self.value(item, (*path, number)))
         return items
 
-    def _report_tag(self, node: Node, path: Path, usual: str) -> None:
-        if node.tag != _TAG + usual:
-            message = f"{name_of(path)} has the tag {quoted(node.tag)}, which is ignored"
-            self._find(node, message, "only plain YAML is read")
-
     def _scalar(self, node: ScalarNode, path: Path) -> Any:
         kind, text = node.tag.removeprefix(_TAG), node.value
+        try:
+            if kind == "int":
+                return _whole(text)
+            if kind == "float":
+                return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+        except ValueError:  # a tag written by hand, or too many digits
+            self._find(node, f"{name_of(path)} is not a readable number: {quoted(text)}")
+            return None
         if kind == "null":
             return None
-        if kind == "bool":
-            return text.lower() == "true"
-        if kind not in {"int", "float"}:
-            self._report_tag(node, path, "str")
-            return _joined(text)
-        if len(text) <= _LONGEST_NUMBER:
-            try:
-                return _whole(text) if kind == "int" else _float(text)
-            except ValueError:
-                pass  # a tag written by hand
-        self._find(node, f"{name_of(path)} is not a readable number: {quoted(text)}")
-        return None
-
-
-def _joined(text: Any) -> Any:
-    """Return a text with its surrogate pairs as the characters that JSON writes that way."""
-    if not isinstance(text, str) or not _SURROGATES.search(text):
-        return text
-    return _SURROGATES.sub(
-        lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text
-    )
+        return text.lower() == "true" if kind == "bool" else text
 
 
 def _whole(text: str) -> int:
@@ -176,9 +142,5 @@ def _whole(text: str) -> int:
     return int(text[2:], base) if base else int(text)
 
 
-def _float(text: str) -> float:
-    return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
-
-
-def _start(node: Node) -> Place:
+def _start(node: Node) -> Position:
     return node.start_mark.line + 1, node.start_mark.column + 1
