@@ -5,39 +5,30 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from notyet import __version__
 from notyet.cli.made_up_stop import add_event_options
 from notyet.cli.signals import ended_in_order
 from notyet.cli.status_why import explain
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, outcome_cell, table, waiting, width
 from notyet.cli.times import age, when
-from notyet.config.files import root_of
-from notyet.config.load import NO_LOOK, load
 from notyet.core.remote import remote_from
 from notyet.core.text import visible
 from notyet.hosts import host_named
 from notyet.install.settings import installable
-from notyet.ledger.stops import Ledger
-from notyet.status.answer import answer_of
-from notyet.status.fault import is_bad
-from notyet.status.hosts import look_at, not_found, without_unused
-from notyet.status.overview import caps_here, gates_here, lately, limits_here, near
-from notyet.status.own import own_faults
+from notyet.status.overview import near
+from notyet.status.report import Report, look_at, not_found, without_unused
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from notyet.cli.terminal import Cell
-    from notyet.config.settings import Setup
     from notyet.status.answer import Answer
     from notyet.status.fault import Fault
-    from notyet.status.hosts import HostStatus
     from notyet.status.overview import GateHere
+    from notyet.status.report import HostStatus
 
 SUMMARY = "are agents checked here? and if not, what is wrong"
 EXAMPLES = (
@@ -82,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         return 2
     with ended_in_order():
         hosts = _hosts(args, cwd)
-    found = Found(cwd, hosts)
+    found = Report(cwd, os.environ, hosts)
     if args.json:
         print(json_line(found.plain()))
     else:
@@ -100,51 +91,6 @@ def _hosts(args: argparse.Namespace, cwd: str) -> list[HostStatus]:
     return [not_found(found[0])] if args.host else without_unused(found)
 
 
-class Found:
-    """All that was found, for people and for programs."""
-
-    def __init__(self, cwd: str, hosts: list[HostStatus]) -> None:
-        self.cwd, self.hosts = cwd, hosts
-        wired = {one.host: one.setup for one in hosts if one.entries and one.setup is not None}
-        setup = next(iter(wired.values()), None)
-        setup = setup or load(cwd, hosts[0].host, os.environ, patience=NO_LOOK)
-        self.setups: dict[str, Setup] = wired or {hosts[0].host: setup}
-        is_asked = any(one.probe is not None and one.probe.asked for one in hosts)
-        self.own = own_faults(cwd, os.environ, setup, is_asked=is_asked)
-        self.answer = answer_of(self.own, hosts, setup)
-        self.gates = gates_here(self.setups)
-        self.limits = limits_here(setup, os.environ)
-        self.limits += caps_here(status for status in hosts if status.entries)
-        self.faults = [*self.own, *(found for status in hosts for found in status.faults)]
-        self.is_well = self.answer.state == "yes" and not is_bad(self.faults)
-        self.variables = sorted(name for name in os.environ if name.startswith("NOTYET_"))
-        ledger = Ledger(patience=1.0, repair=False)
-        caps = {status.host: status.cap for status in hosts}
-        try:
-            place = root_of(os.path.realpath(cwd))
-            self.lately = lately(ledger, place, time.time(), self.setups, caps)
-        finally:
-            ledger.close()
-
-    def plain(self) -> dict[str, Any]:
-        """Return everything for `--json`."""
-        return {
-            "notyet": __version__,
-            "folder": self.cwd,
-            "ok": self.is_well,
-            "gated": self.answer.state == "yes",
-            "answer": asdict(self.answer) | {"but": list(self.answer.but)},
-            "faults": [one.plain() for one in self.own],
-            "gates": [vars(one) for one in self.gates],
-            "limits": self.limits,
-            "hosts": [status.plain() for status in self.hosts],
-            "sessions": list(self.lately.sessions),
-            "decisions": list(self.lately.decisions),
-            "ledger": {"path": self.lately.path, "size": self.lately.size},
-            "variables": self.variables,
-        }
-
-
 class _Screen:
     """Prints what was found; control characters are escaped."""
 
@@ -152,7 +98,7 @@ class _Screen:
         self._style = Style(sys.stdout)
         self._paint = self._style.paint
 
-    def show(self, found: Found) -> None:
+    def show(self, found: Report) -> None:
         """Print the answer first, then gates and limits, hosts, and what happened lately."""
         self._answer(found.answer)
         for one in found.own:
@@ -182,7 +128,7 @@ class _Screen:
         if answer.fix:
             print(f"{_INDENT}{self._paint('fix:', 'dim')} {visible(answer.fix)}")
 
-    def _lately(self, found: Found) -> None:
+    def _lately(self, found: Report) -> None:
         now = time.time()
         sessions = [
             (

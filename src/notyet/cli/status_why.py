@@ -23,7 +23,7 @@ from notyet.hook.payload import Call, Options
 from notyet.hook.unusual import PROBE
 from notyet.ledger.stops import Ledger
 from notyet.status.overview import near
-from notyet.status.own import ledger_faults
+from notyet.status.own_faults import ledger_faults
 from notyet.status.why import explained, history_now, unchanged_now
 
 if TYPE_CHECKING:

@@ -28,14 +28,14 @@ from notyet.core.record import as_dict, replace
 from notyet.core.text import visible
 from notyet.hosts import host_named
 from notyet.hosts.files import READABLE
-from notyet.status.entries import waits_here
+from notyet.status.host_faults import waits_here
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from notyet.status.entries import Wait
+    from notyet.status.host_faults import Wait
 
 SUMMARY = "check configuration files, and report every mistake at once"
 EXAMPLES = (

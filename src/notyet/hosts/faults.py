@@ -13,36 +13,41 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from notyet.install.settings import Registration
+    from notyet.status.facts import HostFacts, SettingsFile
     from notyet.status.fault import Fault
-    from notyet.status.look import Content, Look
 
 
 class Checks:
     """The checks of a host that has nothing of its own."""
 
-    def variables(self, contents: Sequence[Content]) -> dict[str, tuple[str, str]]:
+    def variables(self, files: Sequence[SettingsFile]) -> dict[str, tuple[str, str]]:
         """Return the variables that settings add for hooks, each with its value and its place."""
-        del contents
+        del files
         return {}
 
-    def faults(self, look: Look) -> Iterator[Fault]:
+    def faults(self, facts: HostFacts) -> Iterator[Fault]:
         """Yield what keeps the host from running our entries."""
-        del look
+        del facts
         yield from ()
 
-    def runs(self, look: Look, entry: Registration) -> bool:
-        """Return True if the host would run an entry."""
-        del look, entry
-        return True
-
-    def is_accepted(self, look: Look) -> bool:
+    def is_accepted(self, facts: HostFacts) -> bool:
         """Return True if the user accepted this project in the host, with what its files run."""
-        del look
+        del facts
         return False
 
     def argv(self, entry: Registration) -> tuple[str, ...]:
         """Return how the host starts the command of an entry."""
         return ("/bin/sh", "-c", entry.command)
+
+
+def managed_only(facts: HostFacts, file: SettingsFile, key: str) -> Fault:
+    """Return the fault of a setting that allows only the hooks of an organisation."""
+    return facts.fault(
+        "managed-hooks-only",
+        f"{key} is set, so {facts.host.title} runs only hooks of your organisation.",
+        where=file.where(key),
+        fix="ask the administrator of this machine to register notyet there",
+    )
 
 
 def checks_of(host: str) -> Checks:

@@ -46,6 +46,7 @@ class CannotInstall(NotyetError):  # noqa: N818  # named after what happened
 
     def __init__(self, why: str | Mistake) -> None:
         super().__init__(str(why))
+        self.mistake = why if isinstance(why, Mistake) else None
 
 
 @dataclass(frozen=True, kw_only=True)

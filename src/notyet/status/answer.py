@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from notyet.core.event import Scope
     from notyet.core.gate import Gate
     from notyet.status.fault import Fault
-    from notyet.status.hosts import HostStatus
+    from notyet.status.report import HostStatus
 
 _OFF = ("off-by-variable", "switched-off", "ledger-unusable")  # no gate works then
 _NO_HOST = "install Claude Code or Codex, or run an agent that is checked with: notyet with"
@@ -52,7 +52,7 @@ class Coverage:
 def answer_of(own: Sequence[Fault], hosts: Sequence[HostStatus], setup: Setup) -> Answer:
     """Answer for these hosts; `setup` is what is in force here, `own` the faults of our side."""
     wired = [status for status in hosts if status.entries]
-    stopped = [found for found in own if found.code in _OFF]
+    stopped = [found for found in own if found.code in _OFF and found.level == "fault"]
     if not setup.gates and not any(one.setup and one.setup.gates for one in wired):
         stopped += [found for found in own if found.level == "fault" or found.code == "no-gates"]
     if stopped:

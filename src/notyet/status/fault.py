@@ -17,10 +17,8 @@ CODES = {
     # The entry in the host's settings.
     "not-registered": "fault",
     "partly-registered": "fault",
-    "starts-not-registered": "warning",
     "registered-twice": "warning",
     "entry-changed": "fault",
-    "matcher-restricts": "warning",
     "timeout-too-short": "fault",
     "gates-too-slow": "warning",
     # The settings around it.
@@ -29,10 +27,9 @@ CODES = {
     "managed-hooks-only": "fault",
     # The command.
     "program-missing": "fault",
-    "launcher-other": "warning",
+    "other-version": "warning",
     "no-reply": "fault",
     "asks-otherwise": "fault",
-    "other-version": "warning",
     "not-probed": "warning",
     # Trust of the host.
     "hook-untrusted": "fault",
@@ -41,10 +38,8 @@ CODES = {
     "project-untrusted": "fault",
     "folder-not-accepted": "warning",
     # The host's program.
-    "program-not-found": "note",
     "version-too-old": "fault",
     "version-old": "warning",
-    "version-unknown": "warning",
     # Our own side.
     "off-by-variable": "fault",
     "switched-off": "fault",
@@ -52,12 +47,7 @@ CODES = {
     "config-invalid": "fault",
     "config-untrusted": "fault",
     "config-changed": "fault",
-    "config-removed": "warning",
-    "config-unreadable": "fault",
-    "gate-may-not-start": "warning",
-    "workspace-not-asked": "note",
     "ledger-unusable": "fault",
-    "ledger-at-risk": "warning",
 }
 
 
@@ -79,9 +69,9 @@ class Fault:
         return {name: getattr(self, name) for name in names}
 
 
-def fault(code: str, what: str, **fields: str) -> Fault:
-    """Return a fault with the level of its code."""
-    return Fault(code=code, level=CODES[code], what=what, **fields)  # type: ignore[arg-type]  # all text
+def fault(code: str, what: str, *, level: str = "", **fields: str) -> Fault:
+    """Return a fault, with the level of its code unless another one is given."""
+    return Fault(code=code, level=level or CODES[code], what=what, **fields)  # type: ignore[arg-type]  # all text
 
 
 def is_bad(faults: Iterable[Fault]) -> bool:

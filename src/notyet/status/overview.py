@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from notyet.core.gate import Gate
     from notyet.core.verdict import Report
     from notyet.ledger.stops import Ledger
-    from notyet.status.hosts import HostStatus
+    from notyet.status.report import HostStatus
 
 DEFAULT = "default"  # the source of a limit that no file sets
 SEEN_LATELY = 12 * 3_600.0  # seconds; sessions that were not seen since are not shown

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from notyet.config.load import Setup
     from notyet.core.gate import Exit
     from notyet.install.settings import Registration
+    from notyet.status.facts import HostFacts
     from notyet.status.fault import Fault
-    from notyet.status.look import Look
 
 TIMEOUT = 20.0  # seconds; a cold start takes a tenth of one
 _EXTRA = 10.0  # seconds beyond the host's timeout, to see that the answer would have been too late
@@ -62,30 +62,30 @@ class Probe:
     asked: bool = False  # the gates ran
 
 
-def why_not_run(look: Look, entry: Registration) -> str:
+def why_not_run(facts: HostFacts, entry: Registration) -> str:
     """Return why no stop is sent through a line; empty if one is."""
     line = own_line(entry.command)
     if line is None or not line.is_plain:
         return "it also runs other commands"
-    if checks_of(look.host.name).is_accepted(look):
+    if checks_of(facts.host.name).is_accepted(facts):
         return ""
-    if entry.place.scope in _OF_PROJECTS and not _is_from_outside(look, line.start):
+    if entry.place.scope in _OF_PROJECTS and not _is_from_outside(facts, line.start):
         return "it is in a project that you have not accepted"
     names = ", ".join(
         name
-        for content in look.contents
-        if content.place.scope in _OF_PROJECTS and isinstance(content.get("env"), dict)
-        for name in content.get("env")
+        for file in facts.files
+        if file.place.scope in _OF_PROJECTS and isinstance(file.get("env"), dict)
+        for name in file.get("env")
         if not name.startswith(_HARMLESS)
     )
     return f"a project that you have not accepted sets {names} for it" if names else ""
 
 
-def _is_from_outside(look: Look, start: tuple[str, ...]) -> bool:
+def _is_from_outside(facts: HostFacts, start: tuple[str, ...]) -> bool:
     """Return True if a line starts a notyet that is not in the project."""
     if start == ("notyet",):
         return True
-    here = real_folder(look.cwd)
+    here = real_folder(facts.cwd)
     roots = [os.path.realpath(root) for root in (root_of(here), main_worktree(here)) if root]
     is_isolated = len(start) == 1 or start[1:-1] == ISOLATED
     return is_isolated and all(
@@ -96,10 +96,10 @@ def _is_from_outside(look: Look, start: tuple[str, ...]) -> bool:
     )
 
 
-def probe(look: Look, entry: Registration) -> Probe:
+def probe(facts: HostFacts, entry: Registration) -> Probe:
     """Send a stop that runs no gate, and return what came back."""
     session = _session()
-    done = _run(look, entry, session, {PROBE: session}, TIMEOUT)
+    done = _run(facts, entry, session, {PROBE: session}, TIMEOUT)
     words = _words(done) or _on_stderr(entry, done)
     problem = _unanswered(done, TIMEOUT)
     if not problem and not words.startswith("notyet"):
@@ -109,15 +109,15 @@ def probe(look: Look, entry: Registration) -> Probe:
     return Probe(**_of(entry, done), problem=problem, says=words, foretold=words)
 
 
-def ask(look: Look, entry: Registration) -> Probe:
+def ask(facts: HostFacts, entry: Registration) -> Probe:
     """Send a stop for which the gates run, and return what came back."""
-    first = probe(look, entry)
+    first = probe(facts, entry)
     if first.problem:
         return first
-    timeout = (entry.timeout or look.host.timeout) + _EXTRA
+    timeout = (entry.timeout or facts.host.timeout) + _EXTRA
     with tempfile.TemporaryDirectory(prefix="notyet-status-") as folder:
         ledger = {"NOTYET_LEDGER": os.path.join(folder, "ledger.db")}
-        done = _run(look, entry, _session(), ledger, timeout)
+        done = _run(facts, entry, _session(), ledger, timeout)
     return Probe(
         **_of(entry, done),
         problem=_unanswered(done, timeout),
@@ -128,38 +128,38 @@ def ask(look: Look, entry: Registration) -> Probe:
 
 
 def probe_faults(
-    look: Look, entry: Registration, probed: Probe, setup: Setup | None
+    facts: HostFacts, entry: Registration, probed: Probe, setup: Setup | None
 ) -> Iterator[Fault]:
     """Compare an answer with what is in force; no `setup`: that is unknown for this line."""
-    again = look.install_again(entry)
+    again = facts.install_again(entry)
     if probed.problem:
         what = f"A made-up stop was sent through the installed command, and {probed.problem}."
-        yield look.entry_fault("no-reply", entry, what, f"try: {probed.command}; or {again}")
+        yield facts.entry_fault("no-reply", entry, what, f"try: {probed.command}; or {again}")
         return
     version = _VERSION.match(probed.foretold)
     is_other = version is not None and version[1] != __version__
     if version is not None and is_other:
         what = f"The installed command is notyet {version[1]}; this is notyet {__version__}."
-        yield look.entry_fault("other-version", entry, what)
+        yield facts.entry_fault("other-version", entry, what)
     if setup is None:
         return
-    expected = _expected(look, entry, setup)
+    expected = _expected(facts, entry, setup)
     is_same = probed.foretold == expected
     if is_other:  # the texts may differ
         is_same = (WOULD_RUN_NOTHING in probed.foretold) == (WOULD_RUN_NOTHING in expected)
     if not is_same and not (expected.startswith(_OFF) and probed.foretold.startswith(_OFF)):
         what = f"The installed command says `{probed.foretold}` instead of `{expected}`."
         fix = f"see what else its line or its environment does; or {again}"
-        yield look.entry_fault("asks-otherwise", entry, what, fix)
+        yield facts.entry_fault("asks-otherwise", entry, what, fix)
 
 
-def _expected(look: Look, entry: Registration, setup: Setup) -> str:
+def _expected(facts: HostFacts, entry: Registration, setup: Setup) -> str:
     """Return what the installed command should answer."""
-    off = switched_off(look.cwd, look.hook_environ)
+    off = switched_off(facts.cwd, facts.hook_environ)
     if off:
         return f"notyet: {off}"
-    payload, _ = look.host.write_event(_event(look, entry, ""), look.cwd)
-    event = look.host.read_event(payload, look.hook_environ)
+    payload, _ = facts.host.write_event(_event(facts, entry, ""), facts.cwd)
+    event = facts.host.read_event(payload, facts.hook_environ)
     assert isinstance(event, StopEvent)
     return " ".join(clean(would_run(event, setup)).split())
 
@@ -173,16 +173,16 @@ def _session() -> str:
     return f"{PROBE_SESSION}{os.urandom(8).hex()}"
 
 
-def _event(look: Look, entry: Registration, session: str) -> StopEvent:
-    scope = look.host.stops[entry.event]
+def _event(facts: HostFacts, entry: Registration, session: str) -> StopEvent:
+    scope = facts.host.stops[entry.event]
     return StopEvent(
-        host=look.host.name,
+        host=facts.host.name,
         scope=scope,
         session_id=session,
         turn_id=session,
         agent_id=None if scope == "agent" else "notyet-status",
         agent_type=None if scope == "agent" else "general-purpose",
-        cwd=look.cwd,
+        cwd=facts.cwd,
         transcript_path=os.devnull,  # some hosts are recognised by having none
         stop_hook_active=False,
         last_message="This stop was made up by `notyet status`.",
@@ -190,14 +190,14 @@ def _event(look: Look, entry: Registration, session: str) -> StopEvent:
 
 
 def _run(
-    look: Look, entry: Registration, session: str, extra: Mapping[str, str], timeout: float
+    facts: HostFacts, entry: Registration, session: str, extra: Mapping[str, str], timeout: float
 ) -> Exit:
-    event = _event(look, entry, session)
-    payload, variables = look.host.write_event(event, look.cwd)
-    environ = {n: value for n, value in look.hook_environ.items() if n not in _NOT_FOR_AGENTS}
+    event = _event(facts, entry, session)
+    payload, variables = facts.host.write_event(event, facts.cwd)
+    environ = {n: value for n, value in facts.hook_environ.items() if n not in _NOT_FOR_AGENTS}
     job = Job(
-        argv=checks_of(look.host.name).argv(entry),
-        dir=look.cwd,
+        argv=checks_of(facts.host.name).argv(entry),
+        dir=facts.cwd,
         environ={**environ, **variables, **extra},
         stdin=json.dumps(payload).encode("utf-8", "replace"),
         timeout=timeout,

@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "status.md"
 BOTH = ("claude", "codex")
 CLAUDE, CODEX = BOTH[:1], BOTH[1:]
 # No faults, but agents are not certainly checked.
-NOT_A_YES = ("not-probed", "no-gates", "workspace-not-asked")
+NOT_A_YES = ("not-probed", "no-gates")
 REVIEW = f'{GATES}[gates.review]\nrun = "true"\nfor = "*"\n'
 SLOW = "".join(f'[gates.g{n}]\nrun = "true"\ntimeout = "10m"\npriority = {n}\n' for n in range(4))
 
@@ -98,6 +98,20 @@ def a_folder(world):
     world.settings.mkdir()
 
 
+def unknown_key(world):
+    world.change(lambda value: value.update(version=1))
+
+
+def another_hook(**fields):
+    """Add a hook of somebody else, for which Codex ignores the whole file."""
+    hook = {"type": "command", "command": "true"} | fields
+
+    def plant(world):
+        world.change(lambda value: value["hooks"].update(PreToolUse=[{"hooks": [hook]}]))
+
+    return plant
+
+
 def half_a_file_of_the_project(world):
     (world.project / ".claude").mkdir()
     (world.project / ".claude" / "settings.json").write_text("{")
@@ -117,12 +131,6 @@ def not_on_the_path(world):
 def launcher_of_another_version(world):
     path = world.launch() / "launch.py"
     path.write_text(f"{path.read_text()}# of another version\n")
-
-
-def launcher_of_another_installation(world):
-    folder = world.launch()
-    other = folder.rename(folder.with_name("0123456789ab"))
-    world.settings.write_text(world.settings.read_text().replace(folder.name, other.name))
 
 
 def only_subagents_are_not_answered(world):
@@ -184,30 +192,28 @@ def damaged_ledger(world):
     Path(path).write_bytes(b"x" * 4000)
 
 
-NOISE = "head -c 3000000 /dev/urandom | base64 | tr -d 0-9"
-VERSION_TIMEOUT = "notyet.status.look.VERSION_TIMEOUT"
-BAD_SHELL = {"shell": "zsh"}
 OTHER_VERSION = 'echo \'{"systemMessage": "notyet 0.0.1: would run lint"}\''
 PLANTED = [
     ("not-registered", BOTH, lambda world: world.settings.write_text("{}")),
     ("partly-registered", BOTH, no_subagents_although_a_gate_is_for_them),
     ("partly-registered warning", BOTH, without("SubagentStop")),
-    ("starts-not-registered", BOTH, without("SessionStart")),
+    ("partly-registered warning", BOTH, without("SessionStart")),
     ("registered-twice", BOTH, twice),
     ("entry-changed", CLAUDE, changed("SessionStart", **{"if": "Bash(rm *)"})),
     ("entry-changed", BOTH, changed("SessionStart", **{"async": True})),
     ("entry-changed", CLAUDE, changed("SessionStart", type="prompt")),
     ("entry-changed", CLAUDE, changed("SessionStart", timeout=0)),
     ("entry-changed", CLAUDE, changed("SessionStart", timeout="1800")),
-    ("entry-changed", CLAUDE, changed("SessionStart", **BAD_SHELL)),
     ("entry-changed", BOTH, misspelt),
     ("entry-changed", BOTH, of_another_host),
-    ("matcher-restricts", BOTH, matcher("reviewer")),
-    ("matcher-restricts", BOTH, matcher("(a")),
+    ("entry-changed warning", BOTH, matcher("reviewer")),
     ("timeout-too-short", BOTH, changed("Stop", timeout=1799)),
-    ("gates-too-slow", BOTH, lambda world: world.gates(SLOW)),
+    ("gates-too-slow", CLAUDE, lambda world: world.gates(SLOW)),
     ("file-invalid", BOTH, half_a_file),
     ("file-invalid", BOTH, a_folder),
+    ("file-invalid", CODEX, unknown_key),
+    ("file-invalid", CODEX, another_hook(type="http")),
+    ("file-invalid", CODEX, another_hook(timeout=1.5)),
     ("file-invalid warning", CLAUDE, half_a_file_of_the_project),
     ("hooks-disabled", CLAUDE, setting(disableAllHooks=True)),
     ("hooks-disabled", CLAUDE, setting("project", disableAllHooks=True)),
@@ -220,14 +226,10 @@ PLANTED = [
     ("program-missing", BOTH, lambda world: world.notyet.unlink()),
     ("program-missing", BOTH, not_on_the_path),
     ("program-missing", BOTH, lambda world: (world.launch() / "launch.py").unlink()),
-    ("launcher-other", BOTH, launcher_of_another_version),
-    ("launcher-other", CLAUDE, launcher_of_another_installation),
+    ("other-version", BOTH, launcher_of_another_version),
     ("no-reply", BOTH, answering("echo 'ModuleNotFoundError: notyet' >&2; exit 1")),
-    ("no-reply", BOTH, answering("exit 0")),
-    ("no-reply", BOTH, answering("echo hello")),
-    ("no-reply", BOTH, answering("exec /no/such/python")),
-    ("no-reply", BOTH, lambda world: world.notyet.chmod(0o644)),
-    ("no-reply", BOTH, only_subagents_are_not_answered),
+    ("no-reply", CLAUDE, lambda world: world.notyet.chmod(0o644)),
+    ("no-reply", CLAUDE, only_subagents_are_not_answered),
     ("no-reply", CLAUDE, timed_out("notyet", "sleep 60", "notyet.status.probe.TIMEOUT")),
     ("other-version", BOTH, answering(OTHER_VERSION)),
     ("asks-otherwise", BOTH, stop_line("NOTYET_DISABLE=1")),
@@ -239,28 +241,22 @@ PLANTED = [
     ("hook-disabled", CODEX, config("trusted_hash", "enabled = false\ntrusted_hash")),
     ("project-untrusted", CODEX, only_in_a_strange_project),
     ("folder-not-accepted", CLAUDE, lambda world: world.accept("/elsewhere")),
-    ("program-not-found", BOTH, lambda world: (world.bin / world.host).unlink()),
     ("version-too-old", CLAUDE, answering("echo '2.0.41 (Claude Code)'", "claude")),
     ("version-old", CLAUDE, answering("echo '2.1.162 (Claude Code)'", "claude")),
     ("version-too-old", CODEX, answering("echo codex-cli 0.123.9", "codex")),
     ("version-old", CODEX, answering("echo codex-cli 0.139.0", "codex")),
-    ("version-unknown", CLAUDE, answering("echo no >&2; exit 3", "claude")),
-    ("version-unknown", CLAUDE, answering(NOISE, "claude")),
-    ("version-unknown", CLAUDE, timed_out("claude", "sleep 60", VERSION_TIMEOUT)),
-    ("off-by-variable", BOTH, with_variable("NOTYET_DISABLE")),
-    ("off-by-variable", BOTH, with_variable("NOTYET_INSIDE")),
+    ("off-by-variable", CLAUDE, with_variable("NOTYET_DISABLE")),
+    ("off-by-variable", CLAUDE, with_variable("NOTYET_INSIDE")),
     ("off-by-variable", CLAUDE, setting("local", env={"NOTYET_DISABLE": True})),
-    ("switched-off", BOTH, lambda _world: switch_off("", 0, os.environ)),
-    ("no-gates", BOTH, elsewhere("")),
-    ("config-invalid", BOTH, untrusted("[gates.g]\nrunn = 1\n")),
-    ("config-untrusted", BOTH, elsewhere(GATES)),
-    ("config-changed", BOTH, untrusted(f"{GATES}# and more\n")),
-    ("config-removed", BOTH, lambda world: (world.project / "notyet.toml").unlink()),
-    ("config-unreadable", BOTH, a_folder_instead_of_the_file),
-    ("gate-may-not-start", BOTH, lambda world: world.gates('[gates]\nlint = "no-such-tool -a"\n')),
-    ("workspace-not-asked", BOTH, lambda w: w.gates(f'workspace = "ssh://nowhere.invalid/x"\n{GATES}')),
-    ("ledger-unusable", BOTH, not_a_ledger),
-    ("ledger-at-risk", BOTH, damaged_ledger),
+    ("switched-off", CLAUDE, lambda _world: switch_off("", 0, os.environ)),
+    ("no-gates", CLAUDE, elsewhere("")),
+    ("config-invalid", CLAUDE, untrusted("[gates.g]\nrunn = 1\n")),
+    ("config-untrusted", CLAUDE, elsewhere(GATES)),
+    ("config-changed", CLAUDE, untrusted(f"{GATES}# and more\n")),
+    ("config-changed warning", CLAUDE, lambda world: (world.project / "notyet.toml").unlink()),
+    ("config-invalid", CLAUDE, a_folder_instead_of_the_file),
+    ("ledger-unusable", CLAUDE, not_a_ledger),
+    ("ledger-unusable warning", CLAUDE, damaged_ledger),
 ]  # fmt: skip
 
 

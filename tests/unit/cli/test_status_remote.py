@@ -25,7 +25,7 @@ def test_it_says_where_gates_run_and_whether_it_connected(world, box, tmp_path):
     code, said = world.shown("claude")
     assert code == 0
     assert "tests 1 main agent files changed 10m box notyet.toml:2" in " ".join(said.split())
-    assert f"are in {box.url(tmp_path)}, which was not connected to" in said
+    assert f"perhaps not all: tests: runs on {box.url(tmp_path)}, which" in said
     assert box.masters() == {}
     code, said = world.status("--ask")
     assert "sent back 1" in said["hosts"][0]["probe"]["says"]
@@ -42,4 +42,4 @@ def test_a_trusted_program_there_that_was_not_looked_at_is_no_fault(world, warm_
     trust(path)
     trust_there(warm_box, tmp_path, ".mux/stop")
     code, found = world.found()
-    assert (code, list(found)) == (1, ["workspace-not-asked"])  # nobody knows whether it answers
+    assert (code, list(found)) == (1, [])  # it is unknown whether it answers

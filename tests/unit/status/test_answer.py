@@ -8,8 +8,8 @@ from notyet.core.message import UNCHECKED
 from notyet.install.settings import Place, Registration
 from notyet.status.answer import answer_of
 from notyet.status.fault import Fault, fault
-from notyet.status.hosts import HostStatus
 from notyet.status.probe import Probe
+from notyet.status.report import HostStatus
 
 PLACE = Place(path="/settings", scope="user", form="json")
 EVENTS = ("Stop", "SubagentStop")

@@ -10,8 +10,8 @@ from notyet.config.load import load
 from notyet.config.settings import Setup
 from notyet.core.gate import Command, Gate, Match
 from notyet.ledger.stops import Ledger
-from notyet.status.hosts import HostStatus
 from notyet.status.overview import agents_of, caps_here, gates_here, lately, limits_here, near
+from notyet.status.report import HostStatus
 
 
 def gate(name="lint", **fields):

@@ -20,17 +20,16 @@ def codex(tmp_path, monkeypatch, capsys):
     return World("codex", tmp_path, monkeypatch, capsys)
 
 
-def in_project(world, line, scope="project"):
+def in_project(world, line):
     """Let a project's settings call us by this line only."""
     world.settings.unlink()
-    world.register(scope)
-    name = "settings.json" if scope == "project" else "settings.local.json"
+    world.register("project")
 
     def change(value):
         for event in ("Stop", "SubagentStop"):
             value["hooks"][event][0]["hooks"][0]["command"] = line
 
-    world.change(change, world.project / ".claude" / name)
+    world.change(change, world.project / ".claude" / "settings.json")
 
 
 def spying(world, path):
@@ -40,29 +39,23 @@ def spying(world, path):
     path.chmod(0o755)
 
 
-@pytest.mark.parametrize("scope", ["project", "local"])
 @pytest.mark.parametrize(
     "start",
     [
         "./bin/notyet",
-        "bin/notyet",
         "$CLAUDE_PROJECT_DIR/bin/notyet",
         "{project}/bin/notyet",
         "{project}/../project/bin/notyet",
         "{folder}/link/notyet",
         "PATH=./bin notyet",
-        "cd .; ./bin/notyet",
         "env ./bin/notyet",
     ],
 )
-@pytest.mark.parametrize("known", ["none", "others"])
-def test_a_strange_project_s_program_is_not_run(world, scope, start, known):
+def test_a_strange_project_s_program_is_not_run(world, start):
     spying(world, world.project / "bin" / "notyet")
     (world.folder / "link").symlink_to(world.project / "bin")
-    if known == "others":
-        world.accept("/elsewhere")
     start = start.format(project=world.project, folder=world.folder)
-    in_project(world, f"{start} hook --host claude --timeout 1800", scope)
+    in_project(world, f"{start} hook --host claude --timeout 1800")
     found = world.found()[1]
     assert "not-probed" in found
     assert found["not-probed"]["level"] == "warning"
@@ -97,43 +90,27 @@ def test_a_project_s_line_that_names_the_user_s_notyet_is_run(world, start):
     assert said["hosts"][0]["probe"]["foretold"].endswith("lint, tests")
 
 
-@pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD", "HOME"])
-def test_a_strange_project_s_variables_are_not_given_to_the_user_s_line(world, name):
+def test_a_strange_project_s_variables_are_not_given_to_the_user_s_line(world):
     spying(world, world.project / "bin" / "notyet")
     world.settings.unlink()
     world.register(start="notyet")
     path = world.project / ".claude" / "settings.json"
-    world.change(lambda value: value.update(env={name: f"{world.project}/bin:/usr/bin:/bin"}), path)
+    world.change(
+        lambda value: value.update(env={"PATH": f"{world.project}/bin:/usr/bin:/bin"}), path
+    )
     found = world.found()[1]
-    assert name in found["not-probed"]["what"]
+    assert "sets PATH" in found["not-probed"]["what"]
     assert not (world.folder / "ran").exists()
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("trusted_hash", "other"),
-        ("sha256:", "sha256:0"),
-        ("trusted_hash", "enabled = false\ntrusted_hash"),
-    ],
-)
-def test_what_codex_would_skip_is_not_run(codex, old, new):
+def test_what_codex_would_skip_is_not_run(codex):
     spying(codex, codex.project / "notyet")
     codex.each_entry(command=f"{codex.project}/notyet hook --host codex --timeout 1800")
     config = codex.home / ".codex" / "config.toml"
-    codex.config(config.read_text().replace(old, new))
+    codex.config(config.read_text().replace("sha256:", "sha256:0"))
     code, said = codex.status()
     assert code == 1
     assert said["hosts"][0]["probe"] is None
-    assert not (codex.folder / "ran").exists()
-
-
-def test_a_codex_without_hooks_is_not_asked(codex):
-    codex.config("[features]\nhooks = false\n")
-    spying(codex, codex.project / "bin" / "notyet")
-    codex.each_entry(command=f"{codex.project}/bin/notyet hook --host codex --timeout 1800")
-    codex.config("[features]\nhooks = false\n")
-    assert list(codex.found()[1]) == ["hooks-disabled"]
     assert not (codex.folder / "ran").exists()
 
 
@@ -184,9 +161,7 @@ def test_codex_is_imitated_with_its_user_s_shell(codex, monkeypatch, shell):
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("exit 3", "it ended with exit code 3."),
         ("echo why >&2; exit 3", "it ended with exit code 3: why."),
-        ("kill -9 $$", "it ended with exit code 137"),
         ("echo what >&2", "it answered nothing: what."),
         ("echo '[1]'", "its answer is not notyet's: [1]."),
         ("printf '[%0100000d' 1", "its answer is not notyet's: "),

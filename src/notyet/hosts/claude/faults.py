@@ -7,15 +7,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from notyet.hosts.faults import Checks
+from notyet.hosts.faults import Checks, managed_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from notyet.install.settings import Registration
+    from notyet.status.facts import HostFacts, SettingsFile
     from notyet.status.fault import Fault
-    from notyet.status.look import Content, Look
 
 _SIMPLE = "CLAUDE_CODE_SIMPLE"
 _ON = ("1", "true", "yes", "on")
@@ -24,34 +24,34 @@ _ON = ("1", "true", "yes", "on")
 class ClaudeChecks(Checks):
     """The checks of Claude Code."""
 
-    def variables(self, contents: Sequence[Content]) -> dict[str, tuple[str, str]]:
+    def variables(self, files: Sequence[SettingsFile]) -> dict[str, tuple[str, str]]:
         """Return the `env` of the settings."""
         added: dict[str, tuple[str, str]] = {}
-        for content in contents:
-            env = content.get("env")
+        for file in files:
+            env = file.get("env")
             for name, value in env.items() if isinstance(env, dict) else ():
                 if isinstance(value, str | int | float):
                     text = str(value).lower() if isinstance(value, bool) else str(value)
-                    added[name] = (text, content.where("env", name))
+                    added[name] = (text, file.where("env", name))
         return added
 
-    def faults(self, look: Look) -> Iterator[Fault]:
+    def faults(self, facts: HostFacts) -> Iterator[Fault]:
         """Yield what keeps Claude Code from running our entries."""
-        yield from _disabled(look)
-        yield from _managed_only(look)
-        projects = _projects(look.environ)
-        if projects is not None and not _is_accepted(projects, look.cwd):
-            yield look.fault(
+        yield from _disabled(facts)
+        yield from _managed_only(facts)
+        projects = _projects(facts.environ)
+        if projects is not None and not _is_accepted(projects, facts.cwd):
+            yield facts.fault(
                 "folder-not-accepted",
                 "Claude Code does not know yet that you trust this folder; in a terminal it runs "
                 "no hook before that (`claude -p` does).",
-                where=_memory(look.environ),
+                where=_memory(facts.environ),
                 fix="start claude here once, and accept the folder",
             )
 
-    def is_accepted(self, look: Look) -> bool:
+    def is_accepted(self, facts: HostFacts) -> bool:
         """Return True if the user accepted this folder, or one around it."""
-        return _is_accepted(_projects(look.environ) or {}, look.cwd)
+        return _is_accepted(_projects(facts.environ) or {}, facts.cwd)
 
     def argv(self, entry: Registration) -> tuple[str, ...]:
         """Return how Claude Code starts a command: with its arguments, or by a shell."""
@@ -65,22 +65,22 @@ class ClaudeChecks(Checks):
 CHECKS = ClaudeChecks()
 
 
-def _disabled(look: Look) -> Iterator[Fault]:
+def _disabled(facts: HostFacts) -> Iterator[Fault]:
     """Find the switch that counts: a managed one, or that of the nearest file."""
-    switches = [one for one in look.contents if isinstance(one.get("disableAllHooks"), bool)]
-    switches.sort(key=lambda content: content.place.scope == "managed")
+    switches = [one for one in facts.files if isinstance(one.get("disableAllHooks"), bool)]
+    switches.sort(key=lambda file: file.place.scope == "managed")
     if switches and switches[-1].get("disableAllHooks") is True:
         is_managed = switches[-1].place.scope == "managed"
-        if is_managed or not _is_registered_by_managers(look):
-            yield look.fault(
+        if is_managed or not _is_registered_by_managers(facts):
+            yield facts.fault(
                 "hooks-disabled",
                 "disableAllHooks is true, so Claude Code runs no hook at all.",
                 where=switches[-1].where("disableAllHooks"),
                 fix="remove it",
             )
-    if look.hook_environ.get(_SIMPLE, "").strip().lower() in _ON:
-        _, where = look.added.get(_SIMPLE, ("", ""))
-        yield look.fault(
+    if facts.hook_environ.get(_SIMPLE, "").strip().lower() in _ON:
+        _, where = facts.variables.get(_SIMPLE, ("", ""))
+        yield facts.fault(
             "hooks-disabled",
             f"{_SIMPLE} is set, so Claude Code runs no hook at all.",
             where=where,
@@ -88,27 +88,18 @@ def _disabled(look: Look) -> Iterator[Fault]:
         )
 
 
-def _managed_only(look: Look) -> Iterator[Fault]:
-    if _is_registered_by_managers(look):
-        return
-    for content in look.contents:
-        strict = content.get("strictPluginOnlyCustomization")
-        is_strict = strict is True or (isinstance(strict, list) and "hooks" in strict)
-        for key, is_set in (
-            ("allowManagedHooksOnly", content.get("allowManagedHooksOnly") is True),
-            ("strictPluginOnlyCustomization", is_strict),
-        ):
-            if content.place.scope == "managed" and is_set:
-                yield look.fault(
-                    "managed-hooks-only",
-                    f"{key} is set, so Claude Code runs only hooks of your organisation.",
-                    where=content.where(key),
-                    fix="ask the administrator of this machine to register notyet there",
-                )
+def _managed_only(facts: HostFacts) -> Iterator[Fault]:
+    managed = [file for file in facts.files if file.place.scope == "managed"]
+    for file in () if _is_registered_by_managers(facts) else managed:
+        if file.get("allowManagedHooksOnly") is True:
+            yield managed_only(facts, file, "allowManagedHooksOnly")
+        strict = file.get("strictPluginOnlyCustomization")
+        if strict is True or (isinstance(strict, list) and "hooks" in strict):
+            yield managed_only(facts, file, "strictPluginOnlyCustomization")
 
 
-def _is_registered_by_managers(look: Look) -> bool:
-    return any(entry.place.scope == "managed" for entry in look.entries)
+def _is_registered_by_managers(facts: HostFacts) -> bool:
+    return any(entry.place.scope == "managed" for entry in facts.entries)
 
 
 def _projects(environ: Mapping[str, str]) -> dict[str, Any] | None:

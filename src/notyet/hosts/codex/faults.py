@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from notyet.git.repository import in_main_worktree
 from notyet.hosts.codex import trust
-from notyet.hosts.faults import Checks
+from notyet.hosts.faults import Checks, managed_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from notyet.install.settings import Registration
+    from notyet.status.facts import HostFacts
     from notyet.status.fault import Fault
-    from notyet.status.look import Look
 
 _APPROVE = "start codex here, type /hooks and approve it; or run: notyet install codex --trust"
 _SKIPPED = {
@@ -43,25 +43,20 @@ _SKIPPED = {
 class CodexChecks(Checks):
     """The checks of Codex."""
 
-    def faults(self, look: Look) -> Iterator[Fault]:
+    def faults(self, facts: HostFacts) -> Iterator[Fault]:
         """Yield what keeps Codex from running our entries."""
-        off = [*_disabled(look), *_managed_only(look)]
+        off = [*_disabled(facts), *_managed_only(facts)]
         yield from off
         if off:
             return
-        for entry in look.entries:
-            code = _why_skipped(look, entry)
+        for entry in facts.entries:
+            code = _why_skipped(facts, entry)
             if code:
-                yield look.entry_fault(code, entry, *_SKIPPED[code])
+                yield facts.entry_fault(code, entry, *_SKIPPED[code])
 
-    def runs(self, look: Look, entry: Registration) -> bool:
-        """Return True if Codex would run an entry: hooks are on, and it is approved."""
-        is_off = any(_disabled(look)) or any(_managed_only(look))
-        return not is_off and not _why_skipped(look, entry)
-
-    def is_accepted(self, look: Look) -> bool:
+    def is_accepted(self, facts: HostFacts) -> bool:
         """Return True: what Codex runs was approved entry by entry."""
-        del look
+        del facts
         return True
 
     def argv(self, entry: Registration) -> tuple[str, ...]:
@@ -76,60 +71,55 @@ class CodexChecks(Checks):
 CHECKS = CodexChecks()
 
 
-def _disabled(look: Look) -> Iterator[Fault]:
+def _disabled(facts: HostFacts) -> Iterator[Fault]:
     """Find the switch that counts: the one of the nearest file."""
     switches = [
-        (content.get("features", name), content.where("features", name))
-        for content in look.contents
+        (file.get("features", name), file.where("features", name))
+        for file in facts.files
         for name in ("codex_hooks", "hooks")
-        if isinstance(content.get("features", name), bool)
-        and (content.place.scope != "project" or _is_trusted_project(look))
+        if isinstance(file.get("features", name), bool)
+        and (file.place.scope != "project" or _is_trusted_project(facts))
     ]
     if switches and switches[-1][0] is False:
         what = "The feature `hooks` is false, so Codex runs no hook at all."
-        yield look.fault("hooks-disabled", what, where=switches[-1][1], fix="remove it")
+        yield facts.fault("hooks-disabled", what, where=switches[-1][1], fix="remove it")
 
 
-def _managed_only(look: Look) -> Iterator[Fault]:
-    if any(entry.place.scope == "managed" for entry in look.entries):
+def _managed_only(facts: HostFacts) -> Iterator[Fault]:
+    if any(entry.place.scope == "managed" for entry in facts.entries):
         return
-    for content in look.contents:
-        name = os.path.basename(content.place.path)
-        if name == "requirements.toml" and content.get("allow_managed_hooks_only") is True:
-            yield look.fault(
-                "managed-hooks-only",
-                "allow_managed_hooks_only is true, so Codex runs only hooks of your organisation.",
-                where=content.where("allow_managed_hooks_only"),
-                fix="ask the administrator of this machine to register notyet there",
-            )
+    for file in facts.files:
+        name = os.path.basename(file.place.path)
+        if name == "requirements.toml" and file.get("allow_managed_hooks_only") is True:
+            yield managed_only(facts, file, "allow_managed_hooks_only")
 
 
-def _is_trusted_project(look: Look) -> bool:
+def _is_trusted_project(facts: HostFacts) -> bool:
     """Return True if the user's settings trust this folder, its main work tree, or a parent."""
-    here = Path(look.cwd).resolve()
-    starts = (Path(look.cwd), here, Path(in_main_worktree(str(here))))
+    here = Path(facts.cwd).resolve()
+    starts = (Path(facts.cwd), here, Path(in_main_worktree(str(here))))
     folders = {str(one) for start in starts for one in (start, *start.parents)}
     return any(
-        content.get("projects", folder, "trust_level") == "trusted"
-        for content in look.contents
-        if content.place.scope != "project"
+        file.get("projects", folder, "trust_level") == "trusted"
+        for file in facts.files
+        if file.place.scope != "project"
         for folder in folders
     )
 
 
-def _why_skipped(look: Look, entry: Registration) -> str:
+def _why_skipped(facts: HostFacts, entry: Registration) -> str:
     """Return the code of the fault for which Codex skips an entry; empty if it runs it."""
     if entry.place.scope == "managed":
         return ""
-    if entry.place.scope == "project" and not _is_trusted_project(look):
+    if entry.place.scope == "project" and not _is_trusted_project(facts):
         return "project-untrusted"
     path = entry.place.path
     paths = dict.fromkeys((in_main_worktree(path), path))  # Codex reads hooks in the main one
     keys = [trust.key(one, entry.event, entry.group, entry.index) for one in paths]
     approved = None
-    for content in look.contents:
-        for state in (content.get("hooks", "state", key) for key in keys):
-            if content.place.scope == "user" and isinstance(state, dict):
+    for file in facts.files:
+        for state in (file.get("hooks", "state", key) for key in keys):
+            if file.place.scope == "user" and isinstance(state, dict):
                 if state.get("enabled") is False:
                     return "hook-disabled"
                 approved = state.get("trusted_hash")

@@ -23,15 +23,16 @@ from notyet.install.settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
-    from notyet.config.document import Document
+    from notyet.config.document import Document, Path
     from notyet.install.change import Change
     from notyet.install.settings import Registration, Scope
 
 MANAGED = "/etc/codex"
 _KEYS = ("description", "hooks")  # all that may stand in a `hooks.json`
+_TYPES = ("command", "mcp_tool", "prompt", "agent")
 
 
 class Settings(settings.Settings):
@@ -97,17 +98,12 @@ class Settings(settings.Settings):
                     file=place.path, line=line, column=column, message=message, hint=finding.hint
                 )
             )
-        for name in document.value:
-            if name not in _KEYS:
-                line, column = document.locate((name,))
-                message = (
-                    f"Codex does not know {name_of((name,))}, so it reads nothing of this file"
-                )
-                raise CannotInstall(
-                    Mistake(
-                        file=place.path, line=line, column=column, message=message, hint="remove it"
-                    )
-                )
+        for path, hint in _refused(document.value):
+            line, column = document.locate(path)
+            message = f"Codex does not know {name_of(path)}, so it reads nothing of this file"
+            raise CannotInstall(
+                Mistake(file=place.path, line=line, column=column, message=message, hint=hint)
+            )
 
     def _command(self, command: str, arguments: list[str] | None) -> str:
         del arguments  # Codex does not know the key
@@ -240,3 +236,15 @@ def _read_instead(place: Place) -> str:
     folder, name = os.path.split(place.path)
     main = in_main_worktree(folder) if place.scope == "project" else folder
     return os.path.join(main, name) if main != folder else ""
+
+
+def _refused(value: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Yield what makes Codex ignore a whole `hooks.json`, and how to correct it."""
+    yield from (((name,), "remove it") for name in value if name not in _KEYS)
+    for event, group, _, index, handler in handlers(value):
+        path = ("hooks", event, group, "hooks", index)
+        if handler.get("type") not in _TYPES:
+            yield (*path, "type"), f"use one of {', '.join(_TYPES)}"
+        timeout = handler.get("timeout")
+        if timeout is not None and (type(timeout) is not int or timeout < 0):
+            yield (*path, "timeout"), "write whole seconds"
