@@ -65,10 +65,13 @@ def _switch(cwd: str, environ: Mapping[str, str]) -> Iterator[Fault]:
 
 
 def _configuration(cwd: str, environ: Mapping[str, str], setup: Setup) -> Iterator[Fault]:
-    files = _files(cwd, environ, setup)
-    found = [one for file in files for one in _file(file, environ, setup)]
-    known = {file.path for file in files}
-    found += [_unreadable(path) for path in setup.unreadable if path not in known]
+    found = []
+    judged = set()
+    for file in _files(cwd, environ, setup):
+        faults = [*_file(file, environ, setup)]
+        judged.update({file.path} if faults else ())
+        found += faults
+    found += [_unreadable(path) for path in setup.unreadable if path not in judged]
     yield from found
     if not setup.gates and not found:
         what = "No gate is in force here, so agents are not checked."
