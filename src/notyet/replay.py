@@ -24,7 +24,7 @@ from notyet.core.verdict import Decision, Problem, Report, skipped
 from notyet.git.repository import repository_of
 from notyet.hosts import HOSTS
 from notyet.ledger.counts import CountedStop, counted_stops, original_outcome
-from notyet.ledger.history import PastStop, these
+from notyet.ledger.history import PastStop, read_stops
 from notyet.ledger.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def turns_of(ledger: Ledger, pasts: Sequence[PastStop]) -> list[list[Then]]:
         if key in turns and number not in wanted and number < max(p.id for p in turns[key]):
             earlier.setdefault(key, []).append(number)
     for key, numbers in earlier.items():
-        turns[key] += these(ledger, numbers[-_MOST_BEFORE:])
+        turns[key] += read_stops(ledger, numbers[-_MOST_BEFORE:])
     return [
         [
             (past, counts.get(past.id) or _uncounted(past))

@@ -24,7 +24,7 @@ from notyet.core.text import listed, visible
 from notyet.core.verdict import OUTCOMES
 from notyet.engine.engine import Engine
 from notyet.errors import NotyetError
-from notyet.ledger.history import PastStop, StopFilter, stops, these
+from notyet.ledger.history import PastStop, StopFilter, read_stops, stops
 from notyet.ledger.stops import Ledger
 from notyet.replay import RESULTS, Config, Configs, Finding, replay, turns_of
 from notyet.run.sweep import adopt_orphans, sweep
@@ -162,7 +162,7 @@ def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[PastStop]:
     if args.ids and narrowed:
         raise _Unusable(f"an ID does not go together with {narrowed[0]}; choose one")
     if args.ids:
-        found = these(ledger, sorted(set(args.ids)))
+        found = read_stops(ledger, sorted(set(args.ids)))
         gone = sorted(set(args.ids) - {past.id for past in found})
         if gone:
             raise _Unusable(f"there is no stop {gone[0]}; list them with: notyet log --all")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 from notyet.core.record import Record, replace
-from notyet.ledger.history import Columns, find, has_lost_asker, in_utf8, is_number, parts
+from notyet.ledger.history import find, has_lost_asker, parts
 from notyet.ledger.stops import ASKER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Mapping
 
     from notyet.ledger.history import StopFilter
     from notyet.ledger.stops import Ledger
@@ -74,10 +71,8 @@ class Stats(Record, kw_only=True):
 
 def stats(ledger: Ledger, wish: StopFilter) -> Stats:
     """Count the stops that match, at most `wish.most` and MOST_COUNTED."""
-    if not os.path.exists(ledger.path):
-        return Stats(outcomes={})
     most = MOST_COUNTED if wish.most < 0 else min(wish.most, MOST_COUNTED)
-    return ledger.connection.read(lambda db: in_utf8(db, lambda: _count(db, wish, most)))
+    return ledger.connection.read(lambda db: _count(db, wish, most))
 
 
 _STOPS = f"SELECT id, agent, turn, outcome, {ASKER} FROM stops WHERE id IN"
@@ -97,19 +92,18 @@ def _count(db: sqlite3.Connection, wish: StopFilter, most: int) -> Stats:
         turns: dict[int, Turn] = {}
         sent_back: set[int] = set()
         for number, agent, turn, said, *asker in db.execute(_STOPS + marks, some):
-            outcome = "skipped" if has_lost_asker(said, *asker) else str(said)
+            outcome = "skipped" if has_lost_asker(said, *asker) else said
             turns[number] = agent, turn
             if outcome in _SENT_BACK:
                 sent_back.add(number)
             outcomes[outcome] = outcomes.get(outcome, 0) + 1
-            times.append(asker[-1] if is_number(asker[-1]) else 0.0)
+            times.append(asker[-1])
         for number, *row in db.execute(f"{_REPORTS}{marks} ORDER BY stop, position", some):
-            said = _as_meant(row)
-            key = said[0], bool(said[3])
+            key = row[0], bool(row[3])
             if not wish.gate or wish.gate == key[0]:
                 if key not in gates:
                     gates[key] = _Counting()
-                gates[key].add(number, turns[number], said, is_sent_back=number in sent_back)
+                gates[key].add(number, turns[number], row, is_sent_back=number in sent_back)
     _look_further(db, gates)
     counted = [counting.sum(*key) for key, counting in gates.items()]
     return Stats(
@@ -122,25 +116,7 @@ def _count(db: sqlite3.Connection, wish: StopFilter, most: int) -> Stats:
     )
 
 
-def _as_meant(row: Sequence[Any]) -> Said:
-    """Return the columns of a report, each of its type."""
-    gate, status, seconds, observed, held = row
-    texts = isinstance(gate, str) and isinstance(status, str)
-    if texts and isinstance(observed, int) and isinstance(held, int) and is_number(seconds):
-        return gate, status, seconds, observed, held
-    odd = Columns(_SAID, row)
-    return (
-        odd.text("gate"),
-        odd.text("status"),
-        odd.number("seconds"),
-        odd.whole("observed"),
-        odd.whole("held"),
-    )
-
-
-_LATER = (
-    "SELECT id, turn FROM stops INDEXED BY stops_by_agent WHERE agent = ? AND id > ? ORDER BY id"
-)
+_LATER = "SELECT id, turn FROM stops WHERE agent = ? AND id > ? ORDER BY id"
 _PASSED = (
     "SELECT gate FROM reports WHERE stop = ? AND status IN ('allowed', 'remembered')"
     " AND observed = 0"

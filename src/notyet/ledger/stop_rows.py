@@ -212,6 +212,7 @@ def _words(text: str) -> str:
 
 
 _SKIPPED = {"remembered": "passed", "unchanged": "unchanged"}  # status -> cause
+STATUSES = frozenset({"allowed", "blocked", "halted", "problem", "not_asked", *_SKIPPED})
 
 
 def decision_of(row: tuple[Any, ...], reports: list[tuple[Any, ...]]) -> Decision:
@@ -241,16 +242,20 @@ def report_of(row: tuple[Any, ...]) -> Report:
     """Read the columns `REPORT_COLUMNS`."""
     columns = dict(zip(REPORT_COLUMNS, row, strict=True))
     said, reason, extend = columns["said"], columns["reason"], columns["extend"]
-    answers: dict[str, Any] = {
-        "allowed": lambda: Allow(extend, said),
-        "blocked": lambda: Block(said, reason, extend),
-        "halted": lambda: Halt(said),
-        "problem": lambda: Problem(reason, said),
-        "not_asked": lambda: None,
-        "remembered": Allow,
-        "unchanged": Allow,
-    }
-    answer: Answer | None = answers[columns["status"]]()
+    status = columns["status"]
+    answer: Answer | None = None
+    if status == "allowed":
+        answer = Allow(extend, said)
+    elif status == "blocked":
+        answer = Block(said, reason, extend)
+    elif status == "halted":
+        answer = Halt(said)
+    elif status == "problem":
+        answer = Problem(reason, said)
+    elif status in _SKIPPED:
+        answer = Allow()
+    elif status not in STATUSES:  # a newer notyet wrote it
+        answer = Problem("bad_answer", f"the ledger has the unknown status {status!r}")
     return Report(
         gate=columns["gate"],
         answer=answer,
@@ -265,7 +270,7 @@ def report_of(row: tuple[Any, ...]) -> Report:
         hidden=bool(columns["hidden"]),
         held=bool(columns["held"]),
         workspace=columns["workspace"],
-        spared=_SKIPPED.get(columns["status"], ""),
+        spared=_SKIPPED.get(status, ""),
         definition=columns["definition"],
         when=columns["asked_when"],
     )

@@ -195,7 +195,7 @@ def test_a_busy_ledger_is_asked_again_from_the_same_stop_on(ledger, capsys):
 
 
 def test_what_happened_while_it_was_stopped_is_told_in_order_and_whole(ledger, monkeypatch, capsys):
-    monkeypatch.setattr("notyet.ledger.history._AT_ONCE", 10)
+    monkeypatch.setattr("notyet.ledger.history._STOPS_AT_ONCE", 10)
     watching = Follow(ledger, StopFilter(), as_json=True)
     decide(ledger, stop(), "passed")
     watching.begin()
@@ -224,7 +224,7 @@ def test_a_look_is_one_transaction_so_that_nothing_comes_between(ledger, monkeyp
 
         return reading
 
-    for name in ("find", "read", "_newest"):
+    for name in ("find", "_read", "_newest"):
         whole = getattr(past_news, name)
         monkeypatch.setattr(past_news, name, meanwhile(whole))
     watching.begin()

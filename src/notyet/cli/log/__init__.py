@@ -27,8 +27,8 @@ from notyet.ledger.history import (
     next_look,
     numbers,
     parts,
+    read_stops,
     stops,
-    these,
 )
 from notyet.ledger.prune import prune, shrink
 from notyet.ledger.stops import Ledger
@@ -189,7 +189,7 @@ def _list(ledger: Ledger, wish: StopFilter, *, is_narrowed: bool, as_json: bool)
     # All of a large ledger would not fit into memory: print part by part.
     some = list(parts(found))
     for number, ids in enumerate(some):
-        pasts = these(ledger, ids)[::-1]
+        pasts = read_stops(ledger, ids)[::-1]
         if as_json:
             lines = [json_line(json_of(past)) for past in pasts]
         else:

@@ -13,7 +13,7 @@ from notyet.core.record import plain
 from notyet.core.text import bounded, clean, visible
 from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.errors import Refused
-from notyet.ledger.history import around, stop
+from notyet.ledger.history import read_stop, same_turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,12 +136,12 @@ def _said(report: Report) -> tuple[str, str]:
 
 def show_stop(ledger: Ledger, number: int, *, as_json: bool) -> int:
     """Print everything about one stop. Raises Refused if there is no such stop."""
-    past = stop(ledger, number)
+    past = read_stop(ledger, number)
     if past is None:
         if not os.path.exists(ledger.path):
             raise Refused(f"there is no stop {number}: {ledger.path} does not exist yet")
         raise Refused(f"there is no stop {number}; list them with: notyet log --all")
-    near = around(ledger, number)
+    near = same_turn(ledger, number)
     if as_json:
         known = json_of(past, whole=True)
         known["turn_stops"] = [{"id": one.id, "outcome": one.outcome} for one in near]
