@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notyet.agents.formats import READERS, Reading
+from notyet.agents.formats import READERS
+from notyet.agents.reading import Reading
 from notyet.agents.transcript import Transcript
 from notyet.hosts.others import headless
 

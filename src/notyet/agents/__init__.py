@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from notyet.agents.command_line import CommandLineSession
 from notyet.agents.script import read_script
 from notyet.agents.scripted import ScriptedSession
-from notyet.agents.transcript import default_folder
 from notyet.config.document import did_you_mean
 from notyet.errors import Refused
 from notyet.hosts.others import headless
+from notyet.ledger.prune import sessions_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def open_session(
     if len(paths) != 1:
         raise Refused("the scripted agent takes one argument: the TOML file with its script")
     script = read_script(os.path.join(cwd, paths[0]))
-    place = folder or default_folder(os.environ)
+    place = folder or sessions_folder(os.environ)
     return ScriptedSession(script, cwd=cwd, folder=place, session=session)
 
 

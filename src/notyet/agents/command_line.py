@@ -1,7 +1,7 @@
 """`CommandLineSession`: an agent's own program, started anew for each turn.
 
-Its `ref` is kept in the ledger, so it holds no secrets. It may come from another version of notyet:
-invalid values in it count as unknown.
+How each program is started is its host's data (`hosts.others.CommandLine`). Its `ref` is kept in
+the ledger, so it holds no secrets.
 """
 
 from __future__ import annotations
@@ -10,66 +10,30 @@ import json
 import os
 import time
 import uuid
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from notyet.agents.formats import FIGURES, READERS, Reading, tell, whole
+from notyet.agents.formats import READERS
 from notyet.agents.process import Running, end_orphan
-from notyet.agents.transcript import Transcript, default_folder
+from notyet.agents.reading import Reading, notify
+from notyet.agents.transcript import Transcript
 from notyet.core.session import News, Turn
 from notyet.core.text import clean
 from notyet.errors import Refused, SendError
 from notyet.hosts.others import headless
+from notyet.ledger.prune import sessions_folder
 from notyet.run.cannot_start import CannotStart
 from notyet.run.spawn import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
+    from typing import Any
 
 _NO_PROCESS = (0, "", "")  # its number, when it started, and its mark
-_SECRETS = ("key", "token", "secret", "pass", "credential", "auth", "bearer", "_pat", "pat=")
-_PREFIXES = ("sk-", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "akia", "eyj")
-
-
-def may_hold_secrets(args: Iterable[str]) -> bool:
-    """Return True if an argument may hold a secret."""
-    return any(word in arg.casefold() for arg in args for word in (*_SECRETS, *_PREFIXES))
-
-
-def text(ref: Mapping[str, object], name: str) -> str:
-    """Return a required string of a ref. Raises ValueError."""
-    value = ref[name]
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"{name} must be a string, not {value!r}")
-    return value
-
-
-def args(ref: Mapping[str, object]) -> list[str] | None:
-    """Return the arguments in a ref; None if they were not kept."""
-    found = ref.get("args", [])
-    return [str(arg) for arg in found] if isinstance(found, list) else None
-
-
-def totals(ref: Mapping[str, object]) -> dict[str, int] | None:
-    """Return the token counts of the conversation so far; None if unknown."""
-    found = ref.get("totals")
-    if not isinstance(found, dict) or not all(map(_is_count, found.values())):
-        return None
-    return {str(name): value for name, value in found.items() if name in FIGURES}
-
-
-def orphan(ref: Mapping[str, object]) -> tuple[int, str, str]:
-    """Return the process that a crash may have left behind."""
-    pid, started, mark = ref.get("pid"), ref.get("started"), ref.get("mark", "")
-    if not _is_count(pid) or not isinstance(started, str) or not isinstance(mark, str):
-        return _NO_PROCESS
-    return whole(pid), started, mark
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and whole(value) == value
-
-
+_SECRETS = (
+    *("key", "token", "secret", "pass", "credential", "auth", "bearer", "_pat", "pat="),
+    *("sk-", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "akia", "eyj"),
+)
 _SUPERVISED = "NOTYET_SUPERVISED"  # our own hook leaves the main stop to the supervisor
 _LINGER = 60.0  # seconds without output after its answer, until it is killed
 _TAIL = 600  # characters of stderr that an error quotes
@@ -92,13 +56,13 @@ class CommandLineSession:
         usual, self._row = headless()[name]
         self._cwd = os.path.abspath(cwd)
         self._args = tuple(args)
-        self._has_secrets = may_hold_secrets(self._args)
+        self._has_secrets = _may_hold_secrets(self._args)
         self._program = program or usual
         self._has_begun = self._is_named = session is not None
         if session is not None and self._row.takes_names and not _is_uuid(session):
             raise Refused(f"{name} does not have the conversation {session}; give its whole id")
         self.id: str | None = session or (str(uuid.uuid4()) if self._row.chooses else None)
-        place = folder or default_folder(os.environ)
+        place = folder or sessions_folder(os.environ)
         if not place:
             raise Refused("there is no home folder to keep transcripts in; set XDG_STATE_HOME")
         self._transcript = Transcript(os.path.join(place, f"{name}-{uuid.uuid4().hex}.jsonl"))
@@ -112,26 +76,26 @@ class CommandLineSession:
         self.on_news: Callable[[News], None] | None = None
 
     @classmethod
-    def reopened(cls, ref: Mapping[str, object]) -> CommandLineSession:
-        """Return the session with this `ref`. Raises ValueError for an invalid one."""
-        name, path = text(ref, "agent"), text(ref, "transcript")
-        args_here = args(ref)
+    def reopened(cls, ref: Mapping[str, Any]) -> CommandLineSession:
+        """Return the session with this `ref`. Raises KeyError or ValueError for an invalid one."""
+        for name in ("cwd", "program", "transcript"):
+            if not isinstance(ref[name], str) or not ref[name]:
+                raise ValueError(f"{name} must be a string, not {ref[name]!r}")
+        path = ref["transcript"]
         session = cls(
-            name,
-            cwd=text(ref, "cwd"),
-            args=args_here or (),
-            program=text(ref, "program"),
+            ref["agent"],
+            cwd=ref["cwd"],
+            args=ref["args"] or (),
+            program=ref["program"],
             folder=os.path.dirname(path) or ".",
         )
-        found = ref.get("session")
-        is_named = isinstance(found, str) and bool(found)
-        session.id = str(found) if is_named else session.id
-        session._has_begun = is_named and bool(ref.get("begun"))
-        session._is_named = is_named and bool(ref.get("named"))
+        if ref["session"]:
+            session.id = ref["session"]
+            session._has_begun, session._is_named = ref["begun"], ref["named"]
         session._transcript = Transcript(path)
-        session._has_secrets = args_here is None
-        session._totals = totals(ref)
-        session._orphan = orphan(ref)
+        session._has_secrets = ref["args"] is None
+        session._totals = ref["totals"]
+        session._orphan = (ref["pid"], ref["started"], ref["mark"])
         session._is_reopened = True
         return session
 
@@ -169,7 +133,8 @@ class CommandLineSession:
             return await self._send(prompt, key)
         except SendError:
             self._fates[key] = False
-            self._quietly(self._transcript.refused, key)
+            with suppress(OSError):
+                self._transcript.refused(key)
             raise
         finally:
             self._sending, self._running, self._orphan = False, None, _NO_PROCESS
@@ -227,7 +192,7 @@ class CommandLineSession:
         return self._turn(reading, running, (time.monotonic() - began) * 1000)
 
     async def _run(self, form: str, prompt: str, key: str) -> tuple[Reading, Running]:
-        reading = Reading(self._tell, self._transcript, key)
+        reading = Reading(self._notify, self._transcript, key)
         argv = (self._program, *self._row.words(form, self._args, self.id or ""))
         # With the session, if known: an agent that this one starts inherits the mark.
         mark = f"{os.getpid()}:{self.id}" if self.id else str(os.getpid())
@@ -241,7 +206,7 @@ class CommandLineSession:
             raise SendError(f"{self._name} cannot be started: {error}{hint}") from None
         self._running = running
         self._orphan = (running.pid, running.started, running.mark)
-        self._tell(News(kind="ref"))
+        self._notify(News(kind="ref"))
         await running.wait()
         reading.flush()
         return reading, running
@@ -249,17 +214,10 @@ class CommandLineSession:
     def _hear(self, line: bytes, reading: Reading, key: str) -> None:
         try:
             entry = json.loads(line.decode("utf-8", "replace"), strict=False)
-        except (ValueError, RecursionError):
-            entry = None
-        if not isinstance(entry, dict):
-            reading.garbage += 1
-            return
-        try:
             READERS[self._row.output](entry, reading)
-        except (AttributeError, LookupError, TypeError, ValueError):  # an unexpected line
-            reading.garbage += 1
+        except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+            reading.unread += 1  # not JSON, or not of this format
             return
-        reading.understood += 1
         if reading.is_accepted:
             self._fates[key] = True
         self._adopt(reading)
@@ -272,7 +230,7 @@ class CommandLineSession:
             return
         if reading.session != self.id or not self._has_begun:
             self.id, self._has_begun = reading.session, True
-            self._tell(News(kind="ref"))
+            self._notify(News(kind="ref"))
 
     def _is_elsewhere(self, form: Sequence[str], reading: Reading, running: Running) -> bool:
         """Return True if the other form is right: an earlier turn was cut off at its start."""
@@ -301,14 +259,14 @@ class CommandLineSession:
             self._totals = dict(spent)
             spent = {name: max(0, n - before.get(name, 0)) for name, n in spent.items()}
         self._orphan = _NO_PROCESS
-        self._tell(News(kind="ref"))
+        self._notify(News(kind="ref"))
         return reading.turn(spent, duration_ms)
 
     def _why(self, reading: Reading, running: Running) -> str:
         """Return why a turn has no answer."""
         ended = f"signal {running.signal}" if running.signal else f"exit code {running.code}"
         parts = [f"{self._name} ended without an answer ({ended})"]
-        unread = reading.garbage + running.too_long
+        unread = reading.unread + running.too_long
         if unread:
             lines = "a line" if unread == 1 else f"{unread} lines"
             parts.append(f"{lines} of its output could not be read")
@@ -319,14 +277,8 @@ class CommandLineSession:
             parts.append("\n".join(matters)[-_TAIL:])
         return ": ".join(parts)
 
-    def _tell(self, news: News) -> None:
-        tell(self.on_news, news)
-
-    def _quietly(self, write: Callable[[str], None], key: str) -> None:
-        try:
-            write(key)
-        except OSError:
-            return
+    def _notify(self, news: News) -> None:
+        notify(self.on_news, news)
 
 
 def _is_uuid(text: str) -> bool:
@@ -334,3 +286,7 @@ def _is_uuid(text: str) -> bool:
         return str(uuid.UUID(text)) == text.lower()
     except ValueError:
         return False
+
+
+def _may_hold_secrets(args: Iterable[str]) -> bool:
+    return any(word in arg.casefold() for arg in args for word in _SECRETS)

@@ -24,39 +24,25 @@ _LONGEST = 8 * 1024 * 1024  # bytes of a line; a picture in base64 fits
 class Lines:
     """Splits a stream into lines; drops and counts those that are too long."""
 
-    __slots__ = ("_held", "_is_skipping", "too_long")
-
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._held = b""
         self._is_skipping = False
         self.too_long = 0
 
     def add(self, chunk: bytes) -> list[bytes]:
         """Add bytes and return the lines that are complete now."""
-        first, *rest = chunk.split(b"\n")
-        self._hold(first)
-        if not rest:
-            return []
-        lines = [self._take(), *rest[:-1]]
-        self._hold(rest[-1])
+        *lines, self._held = (self._held + chunk).split(b"\n")
+        if lines and self._is_skipping:
+            del lines[0]
+            self._is_skipping = False
+        if len(self._held) > _LONGEST:
+            self.too_long += not self._is_skipping
+            self._held, self._is_skipping = b"", True
         return [line for line in lines if line.strip()]
 
     def end(self) -> list[bytes]:
         """Return the last line, if it has no newline."""
-        last = self._take()
-        return [last] if last.strip() else []
-
-    def _hold(self, piece: bytes) -> None:
-        if not self._is_skipping and len(self._held) + len(piece) > _LONGEST:
-            self._held = bytearray()
-            self._is_skipping = True
-            self.too_long += 1
-        if not self._is_skipping:
-            self._held += piece
-
-    def _take(self) -> bytes:
-        line, self._held, self._is_skipping = bytes(self._held), bytearray(), False
-        return line
+        return [] if self._is_skipping else self.add(b"\n")
 
 
 _CHUNK = 64 * 1024
@@ -85,10 +71,8 @@ class Running:
         self._closed = False
         self._fds: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self.mark, close = (
-            os.urandom(12).hex(),
-            inheritable_fds(),
-        )  # its children inherit it
+        self.mark = os.urandom(12).hex()  # its children inherit it
+        close = inheritable_fds()
         argv, environ = prepare(job, folder_id("."), self.mark)
         self._watchdog = Watchdog(self.mark, close)
         try:

@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING
 from notyet.config.document import did_you_mean
 from notyet.core.event import Usage
 from notyet.core.record import Record
-from notyet.core.text import bounded
 from notyet.errors import Refused
 
 if TYPE_CHECKING:
@@ -39,10 +38,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     After = Literal["repeat", "error"]
-
-SECONDS = (int, float)
-_MOST = 2**53  # above it, numbers are mistakes
-_LONGEST_SHOWN = 200
+    Kinds = tuple[type, ...]
 
 
 class Say(Record):
@@ -66,16 +62,9 @@ class Write(Record):
     text: str = ""
 
     def _validate(self) -> None:
-        parts = self.path.split("/")
-        if (
-            self.path.startswith("/")
-            or ".." in parts
-            or "\0" in self.path
-            or parts[-1] in ("", ".")
-        ):
-            raise ValueError(
-                f"write must be the path of a file below the folder, not {self.path!r}"
-            )
+        *folders, name = self.path.split("/")
+        if name in {"", ".", ".."} or ".." in folders or folders[:1] == [""] or "\0" in name:
+            raise ValueError(f"write must be the path of a file below the folder: {self.path!r}")
 
 
 class Wait(Record):
@@ -138,6 +127,36 @@ class Script(Record, kw_only=True):
 Step = Say | Tool | Write | Wait | Hang | Fail | Garbage
 
 
+_TEXT = (str,)
+_COUNT = (int,)
+_SECONDS = (int, float)
+_FLAG = (bool,)
+_LIST = (list,)
+_TABLE = (dict,)
+# The keys of each step, with its field and the types of its values; the first key names the step.
+_STEPS: dict[type, dict[str, tuple[str, Kinds]]] = {
+    Say: {"say": ("text", _TEXT)},
+    Tool: {"tool": ("name", _TEXT), "input": ("input", _TABLE), "run": ("run", (str, list))},
+    Write: {"write": ("path", _TEXT), "text": ("text", _TEXT)},
+    Wait: {"wait": ("seconds", _SECONDS)},
+    Hang: {"hang": ("", _FLAG)},
+    Fail: {"fail": ("error", _TEXT), "recover": ("recover", _TEXT), "after": ("after", _SECONDS)},
+    Garbage: {"garbage": ("length", _COUNT)},
+}
+_NAMES = {next(iter(keys)): kind for kind, keys in _STEPS.items()}
+_STOPS = ("end_turn", "max_tokens", "max_turns", "refusal")
+_FIGURES = ("input", "output", "cache_read", "cache_write", "total")
+_WORDS = {
+    _TEXT: "text",
+    _COUNT: "a whole number from 0 on",
+    _SECONDS: "a number of seconds",
+    _FLAG: "true or false",
+    _LIST: "a list",
+    _TABLE: "a table",
+    (str, list): "text or a list",
+}
+
+
 def read_script(path: str) -> Script:
     """Read a script from a TOML file. Raises Refused, with the file and what is wrong in it."""
     try:
@@ -147,25 +166,81 @@ def read_script(path: str) -> Script:
         raise Refused(f"the script {path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Refused(f"the script {path} is not TOML: {error}") from None
-    except RecursionError:
-        raise Refused(f"the script {path} is nested too deeply; make it flatter") from None
     return script_from(content, path)
 
 
 def script_from(content: Mapping[str, Any], where: str) -> Script:
-    """Make a script of the plain values in a file or a `ref`."""
-    top = Table(content, where)
-    turns = top.get("turn", (list,), [])
-    script = {
-        "turns": tuple(_scene(Table(turn, f"{where}, turn {n}")) for n, turn in _counted(turns)),
-        "after": top.one_of("after", ("repeat", "error"), "repeat"),
-        "model": top.get("model", (str,), None),
-        "forgetful": top.get("forgetful", (bool,), False),
-    }
-    top.close()
-    if not script["turns"]:
+    """Make a script of the plain values in a file or a `ref`. Raises Refused."""
+    keys = {"turn": _LIST, "after": _TEXT, "model": _TEXT, "forgetful": _FLAG}
+    values = _checked(content, where, keys)
+    _one_of(values, "after", ("repeat", "error"), where)
+    turns = values.pop("turn", [])
+    if not turns:
         raise Refused(f"{where}: there is no [[turn]]; write one")
-    return Script(**script)
+    scenes = (_scene(turn, f"{where}, turn {n}") for n, turn in enumerate(turns, 1))
+    return Script(turns=tuple(scenes), **values)
+
+
+def _scene(content: object, where: str) -> Scene:
+    keys = {"steps": _LIST, "say": _TEXT, "usage": _TABLE, "refuse": _COUNT, "stop": _TEXT}
+    values = _checked(content, where, keys)
+    _one_of(values, "stop", _STOPS, where)
+    steps = [_step(step, f"{where}, step {n}") for n, step in enumerate(values.get("steps", []), 1)]
+    if "say" in values:
+        steps.append(Say(values["say"]))
+    usage = _checked(values.get("usage", {}), f"{where}, usage", dict.fromkeys(_FIGURES, _COUNT))
+    usage.setdefault("total", sum(usage.values()))
+    return Scene(
+        steps=tuple(steps),
+        usage=Usage(**usage),
+        refuse=values.get("refuse", 0),
+        stop_reason=values.get("stop", "end_turn"),
+    )
+
+
+def _step(content: object, where: str) -> Step:
+    names = [name for name in _table(content, where) if name in _NAMES]
+    if len(names) != 1:
+        found = f"it has {' and '.join(names)}" if names else "it has none"
+        raise Refused(f"{where}: a step does one of {', '.join(_NAMES)}; {found}")
+    kind = _NAMES[names[0]]
+    fields = _STEPS[kind]
+    values = _checked(content, where, {key: kinds for key, (_, kinds) in fields.items()})
+    if isinstance(values.get("run"), list):
+        values["run"] = tuple(map(str, values["run"]))
+    try:
+        json.dumps(values, allow_nan=False)  # a TOML date, for example, cannot be reopened
+        step: Step = kind(**{fields[key][0]: values[key] for key in values if fields[key][0]})
+    except (TypeError, ValueError) as error:
+        raise Refused(f"{where}: {error}") from None
+    return step
+
+
+def _checked(content: object, where: str, keys: Mapping[str, Kinds]) -> dict[str, Any]:
+    """Return the values of a table. Raises Refused for an unknown key or a wrong type."""
+    table = _table(content, where)
+    for key, value in table.items():
+        if key not in keys:
+            hint = did_you_mean(key, list(keys)) or f"it knows {', '.join(keys)}"
+            raise Refused(f"{where}: {key} is unknown; {hint}")
+        kinds = keys[key]
+        is_right = isinstance(value, kinds) and (kinds == _FLAG or not isinstance(value, bool))
+        if isinstance(value, int | float):
+            is_right = is_right and 0 <= value < float("inf")
+        if not is_right:
+            raise Refused(f"{where}: {key} must be {_WORDS[kinds]}, not {value!r}")
+    return table
+
+
+def _table(content: object, where: str) -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise Refused(f"{where}: must be a table, not {type(content).__name__}")
+    return dict(content)
+
+
+def _one_of(values: Mapping[str, Any], key: str, words: tuple[str, ...], where: str) -> None:
+    if key in values and values[key] not in words:
+        raise Refused(f"{where}: {key} must be one of {', '.join(words)}, not {values[key]!r}")
 
 
 def plain(script: Script) -> dict[str, Any]:
@@ -173,151 +248,19 @@ def plain(script: Script) -> dict[str, Any]:
     turns = []
     for scene in script.turns:
         usage = {name: value for name, value in scene.usage.__dict__.items() if value}
-        steps = [_PLAIN[type(step)](step) for step in scene.steps]
+        steps = [_plain_step(step) for step in scene.steps]
         turn = {"steps": steps, "usage": usage, "refuse": scene.refuse, "stop": scene.stop_reason}
         turns.append(turn)
     out = {"turn": turns, "after": script.after, "forgetful": script.forgetful}
     return out | ({"model": script.model} if script.model is not None else {})
 
 
-_PLAIN: dict[type, Any] = {
-    Say: lambda step: {"say": step.text},
-    Tool: lambda step: (
-        {"tool": step.name, "input": dict(step.input)}
-        | ({"run": step.run if isinstance(step.run, str) else list(step.run)} if step.run else {})
-    ),
-    Write: lambda step: {"write": step.path, "text": step.text},
-    Wait: lambda step: {"wait": step.seconds},
-    Hang: lambda _: {"hang": True},
-    Fail: lambda step: (
-        {"fail": step.error, "after": step.after}
-        | ({"recover": step.recover} if step.recover is not None else {})
-    ),
-    Garbage: lambda step: {"garbage": step.length},
-}
-
-
-def _scene(table: Table) -> Scene:
-    steps = table.get("steps", (list,), [])
-    made = [_step(Table(step, f"{table.where}, step {n}")) for n, step in _counted(steps)]
-    last = table.get("say", (str,), None)
-    if last is not None:
-        made.append(Say(last))
-    usage = Table(table.get("usage", (dict,), {}), f"{table.where}, usage")
-    names = ("input", "output", "cache_read", "cache_write", "total")
-    figures = {name: usage.get(name, (int,), 0) for name in names}
-    usage.close()
-    figures["total"] = figures["total"] or sum(figures.values())
-    stops = ("end_turn", "max_tokens", "max_turns", "refusal")
-    stop = table.one_of("stop", stops, "end_turn")
-    refuse = table.get("refuse", (int,), 0)
-    table.close()
-    return Scene(steps=tuple(made), usage=Usage(**figures), refuse=refuse, stop_reason=stop)
-
-
-def _step(table: Table) -> Step:
-    kinds = [kind for kind in _KINDS if kind in table.left]
-    if len(kinds) != 1:
-        found = f"it has {' and '.join(kinds)}" if kinds else "it has none"
-        raise Refused(f"{table.where}: a step does one of {', '.join(_KINDS)}; {found}")
-    step: Step = _KINDS[kinds[0]](table)
-    table.close()
-    return step
-
-
-def _tool(table: Table) -> Tool:
-    run, given = table.get("run", (str, list), ()), table.get("input", (dict,), {})
-    try:
-        json.dumps(given, allow_nan=False)  # as all tools get theirs
-    except (TypeError, ValueError, RecursionError) as error:
-        raise Refused(f"{table.where}: input cannot be written as JSON: {error}") from None
-    argv = run if isinstance(run, str) else tuple(map(str, run))
-    return Tool(table.get("tool", (str,), ""), given, argv)
-
-
-def _write(table: Table) -> Write:
-    try:
-        return Write(table.get("write", (str,), ""), table.get("text", (str,), ""))
-    except ValueError as error:
-        raise Refused(f"{table.where}: {error}") from None
-
-
-def _fail(table: Table) -> Fail:
-    after = float(table.get("after", SECONDS, 0.0))
-    return Fail(table.get("fail", (str,), ""), table.get("recover", (str,), None), after)
-
-
-def _hang(table: Table) -> Hang:
-    if not table.get("hang", (bool,), True):
-        raise Refused(f"{table.where}: hang is true, or is not there at all")
-    return Hang()
-
-
-_KINDS: dict[str, Any] = {
-    "say": lambda table: Say(table.get("say", (str,), "")),
-    "tool": _tool,
-    "write": _write,
-    "wait": lambda table: Wait(float(table.get("wait", SECONDS, 0.0))),
-    "hang": _hang,
-    "fail": _fail,
-    "garbage": lambda table: Garbage(table.get("garbage", (int,), 1000)),
-}
-
-
-def _counted(values: list[Any]) -> list[tuple[int, Any]]:
-    return list(enumerate(values, 1))
-
-
-class Table:
-    """A table of the file: each key is taken once, and a key left over is an error."""
-
-    def __init__(self, content: object, where: str) -> None:
-        if not isinstance(content, dict):
-            raise Refused(f"{where}: must be a table, not {type(content).__name__}")
-        self.left = dict(content)
-        self.where = where
-        self._known: list[str] = []
-
-    def get(self, key: str, kinds: tuple[type, ...], default: Any) -> Any:
-        """Take a value of one of these kinds."""
-        self._known.append(key)
-        if key not in self.left:
-            return default
-        value = self.left.pop(key)
-        is_odd = isinstance(value, bool) and bool not in kinds
-        is_odd = is_odd or (isinstance(value, SECONDS) and not 0 <= value < _MOST)
-        if not isinstance(value, kinds) or is_odd:
-            wanted = " or ".join(_WORDS[kind] for kind in kinds)
-            raise Refused(f"{self.where}: {key} must be {wanted}, not {_shown(value)}")
-        return value
-
-    def one_of(self, key: str, words: tuple[str, ...], default: str) -> Any:
-        """Take one of a few words."""
-        value = self.get(key, (str,), default)
-        if value not in words:
-            raise Refused(f"{self.where}: {key} must be one of {', '.join(words)}, not {value!r}")
-        return value
-
-    def close(self) -> None:
-        """Raise Refused for a key that was not taken."""
-        if self.left:
-            key = min(self.left)
-            hint = did_you_mean(key, self._known) or f"it knows {', '.join(self._known)}"
-            raise Refused(f"{self.where}: {key} is unknown; {hint}")
-
-
-_WORDS = {
-    str: "text",
-    int: "a whole number from 0 on",
-    float: "a number of seconds",
-    bool: "true or false",
-    list: "a list",
-    dict: "a table",
-}
-
-
-def _shown(value: object) -> str:
-    try:
-        return bounded(repr(value), _LONGEST_SHOWN)
-    except (ValueError, RecursionError):  # a number of thousands of digits; a deep table
-        return f"this {type(value).__name__}"
+def _plain_step(step: Step) -> dict[str, Any]:
+    values = {
+        key: getattr(step, field) if field else True
+        for key, (field, _) in _STEPS[type(step)].items()
+    }
+    if isinstance(step, Tool):
+        run = step.run if isinstance(step.run, str) else list(step.run)
+        values |= {"input": dict(step.input), "run": run}
+    return {key: value for key, value in values.items() if value is not None}

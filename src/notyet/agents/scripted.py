@@ -13,8 +13,8 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
-from notyet.agents.formats import in_a_line, tell
 from notyet.agents.process import Running
+from notyet.agents.reading import in_a_line, notify
 from notyet.agents.script import Fail, Garbage, Hang, Say, Tool, Wait, Write, script_from
 from notyet.agents.script import plain as plain_script
 from notyet.agents.transcript import Transcript
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.agents.script import Scene, Script, Step
+    from notyet.core.session import StopReason
 
     # Called with a tool's input as keywords; what it returns is the tool's answer.
     Function = Callable[..., Any]
@@ -38,29 +39,167 @@ _NOISE = '\x1b]0;\x07\x1b[2J\x00\x08\ud83d{"type": 1}\n\u202e\ufeff%s\\'
 _LONGEST_OUTPUT = 8000
 
 
-class Play:
+class ScriptedSession:
+    """A `Session`. `prompts` are those that arrived, each with its key."""
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        cwd: str = ".",
+        folder: str | None = None,
+        session: str | None = None,
+        tools: Mapping[str, Function] | None = None,
+    ) -> None:
+        self.id: str | None = session or uuid.uuid4().hex
+        self.prompts: list[tuple[str, str]] = []
+        self.on_news: Callable[[News], None] | None = None
+        self._script = script
+        self._cwd = os.path.abspath(cwd)
+        self._tools = tools or {}
+        self._transcript = Transcript(os.path.join(folder, f"{self.id}.jsonl") if folder else "")
+        self._keys: set[str] = set()
+        self._turns = self._refused = 0
+        self._stop: asyncio.Future[None] | None = None  # set while a turn runs
+        self._later: asyncio.TimerHandle | None = None
+        if os.path.exists(self._transcript.path):
+            self._remember()
+
+    @classmethod
+    def reopened(
+        cls, ref: Mapping[str, Any], *, tools: Mapping[str, Function] | None = None
+    ) -> ScriptedSession:
+        """Return the session with this `ref`; pass its functions again."""
+        return cls(
+            script_from(ref["script"], "the script of a ref"),
+            cwd=str(ref["cwd"]),
+            folder=ref["folder"],
+            session=str(ref["session"]),
+            tools=tools,
+        )
+
+    def ref(self) -> dict[str, object]:
+        """Return what reopens the session; without a folder its history is lost."""
+        return {
+            "agent": "scripted",
+            "session": self.id,
+            "cwd": self._cwd,
+            "folder": os.path.dirname(self._transcript.path) or None,
+            "transcript": self.transcript(),
+            "script": plain_script(self._script),
+        }
+
+    def knows(self, key: str) -> bool | None:
+        """Return whether a prompt arrived; None for a forgetful agent."""
+        return None if self._script.forgetful else key in self._keys
+
+    def transcript(self) -> str | None:
+        """Return the path of the transcript, if there is a folder."""
+        return self._transcript.path or None
+
+    def discard(self) -> None:
+        """Delete the transcript."""
+        self._transcript.remove()
+
+    async def abort(self) -> None:
+        """End the running turn, and cancel the recovery of a failed one."""
+        if self._later is not None:
+            self._later.cancel()
+        if self._stop is not None and not self._stop.done():
+            self._stop.set_result(None)
+            await asyncio.sleep(0)
+
+    async def send(self, prompt: str, key: str) -> Turn:
+        """Play the next turn, whatever the prompt is."""
+        if self._stop is not None:
+            raise SendError("the scripted agent still works on another prompt")
+        scene = self._script.scene(self._turns)
+        is_refused = scene is not None and self._refused < scene.refuse
+        try:
+            if is_refused:
+                self._transcript.refused(key)
+            else:
+                self._transcript.prompt(key, prompt)  # it has arrived from here on
+        except OSError as error:
+            raise SendError(f"{self._transcript.path} cannot be written: {error}") from None
+        self._count(key, is_refused=is_refused)
+        if is_refused:
+            raise SendError("the scripted agent refuses this prompt, as its script says")
+        self.prompts.append((key, prompt))
+        self._stop = asyncio.get_running_loop().create_future()
+        self._notify(News(kind="accepted"))
+        self._notify(News(kind="ref"))
+        try:
+            if scene is None:
+                return Turn(text="", stop_reason="error", error="the script has no more turns")
+            play = _Play(
+                scene,
+                self._stop,
+                cwd=self._cwd,
+                tools=self._tools,
+                transcript=self._transcript,
+                notify=self._notify,
+            )
+            turn = replace(await play.play(), model=self._script.model)
+            if play.recovery is not None:
+                self._recover(turn, *play.recovery)
+            return turn
+        finally:
+            self._stop.cancel()
+            self._stop = None
+
+    def _count(self, key: str, *, is_refused: bool) -> None:
+        if is_refused:
+            self._refused += 1
+            self._keys.discard(key)
+        else:
+            self._turns += 1
+            self._refused = 0
+            self._keys.add(key)
+
+    def _remember(self) -> None:
+        path = self._transcript.path
+        try:
+            for key, fate in self._transcript.history():
+                self._count(key, is_refused=fate == "refused")
+        except OSError as error:
+            raise Refused(
+                f"the transcript {path} cannot be read, so it is unknown which prompts "
+                f"arrived: {error.strerror or error}"
+            ) from None
+
+    def _recover(self, turn: Turn, text: str, after: float) -> None:
+        """Report by news, later, that the failed turn succeeded after all."""
+        healed = replace(turn, text=text, stop_reason="end_turn", error=None)
+        news = News(kind="ended", turn=healed)
+        self._later = asyncio.get_running_loop().call_later(after, self._notify, news)
+
+    def _notify(self, news: News) -> None:
+        notify(self.on_news, news)
+
+
+class _Play:
     """One turn, played step by step until it ends or is aborted."""
 
     def __init__(
         self,
         scene: Scene,
+        stop: asyncio.Future[None],
         *,
         cwd: str,
         tools: Mapping[str, Function],
-        transcript: Transcript | None,
-        tell: Callable[[News], None],
-        stop: asyncio.Future[None],
+        transcript: Transcript,
+        notify: Callable[[News], None],
     ) -> None:
         self._scene = scene
         self._cwd = cwd
         self._functions = tools
         self._transcript = transcript
-        self._tell = tell
+        self._notify = notify
         self._stop = stop
         self._text = ""
         self._error: str | None = None
         self._used: list[str] = []
-        self._output: list[str] = []
         self.recovery: tuple[str, float] | None = None
 
     async def play(self) -> Turn:
@@ -73,7 +212,7 @@ class Play:
                 await self._do(step)
             except Exception as error:  # noqa: BLE001  # a foreign function
                 self._error = f"the tool failed: {type(error).__name__}: {error}"
-        stop_reason: Any = self._scene.stop_reason
+        stop_reason: StopReason = self._scene.stop_reason
         if self._stop.done():
             stop_reason, self._error, self.recovery = "cancelled", None, None
         elif self._error is not None:
@@ -107,9 +246,8 @@ class Play:
 
     def _say(self, text: str) -> None:
         self._text = text
-        if self._transcript is not None:
-            self._transcript.said(text)
-        self._tell(News(kind="text", text=text))
+        self._transcript.said(text)
+        self._notify(News(kind="text", text=text))
 
     def _write(self, step: Write) -> None:
         self._note("write", {"path": step.path})
@@ -125,30 +263,27 @@ class Play:
             answer = await self._run(step.run)
         elif step.name in self._functions:
             answer = str(await self._call(self._functions[step.name], step.input))
-        if answer and self._transcript is not None:
+        if answer:
             self._transcript.result(answer)
 
     def _note(self, name: str, given: Mapping[str, Any]) -> None:
         self._used.append(name)
-        if self._transcript is not None:
-            self._transcript.tool(name, given)
-        self._tell(News(kind="tool", tool=name, text=in_a_line(given)))
+        self._transcript.tool(name, given)
+        self._notify(News(kind="tool", tool=name, text=in_a_line(given)))
 
     async def _run(self, run: str | tuple[str, ...]) -> str:
         argv = shell_argv(run, SH) if isinstance(run, str) else run
-        self._output = []
+        lines: list[str] = []
         try:
-            running = Running(Job(argv=argv, dir=self._cwd, environ=os.environ), self._hear)
+            running = Running(
+                Job(argv=argv, dir=self._cwd, environ=os.environ),
+                lambda line: lines.append(line.decode("utf-8", "replace")),
+            )
         except CannotStart as error:
             return str(error)
-        waiting = asyncio.ensure_future(running.wait())
-        await self._or_stop(waiting, running.stop)
-        said = bounded("\n".join([*self._output, running.stderr()]), _LONGEST_OUTPUT).strip()
+        await self._or_stop(asyncio.ensure_future(running.wait()), running.stop)
+        said = bounded("\n".join([*lines, running.stderr()]), _LONGEST_OUTPUT).strip()
         return f"{said}\nexit code {running.code}".strip()
-
-    def _hear(self, line: bytes) -> None:
-        if sum(map(len, self._output)) < _LONGEST_OUTPUT:
-            self._output.append(line.decode("utf-8", "replace"))
 
     async def _call(self, function: Function, given: Mapping[str, Any]) -> object:
         found = function(**given)
@@ -164,165 +299,10 @@ class Play:
         """Wait for a future; if the turn is aborted, end it by `end` or cancel it."""
         try:
             await asyncio.wait({waiting, self._stop}, return_when=asyncio.FIRST_COMPLETED)
-            if waiting.done():
-                return
-            if end is not None:
+            if not waiting.done() and end is not None:
                 await end()
-            else:
-                waiting.cancel()
-            await asyncio.wait({waiting})
+                await asyncio.wait({waiting})
         finally:
-            if not waiting.done():  # this task is cancelled
+            if not waiting.done():  # also if this task is cancelled
                 waiting.cancel()
                 await asyncio.wait({waiting})
-
-
-class ScriptedSession:
-    """A `Session`. `prompts` are those that arrived, each with its key."""
-
-    __slots__ = (
-        *("id", "prompts", "on_news", "_script", "_cwd", "_transcript", "_tools"),
-        *("_turns", "_refused", "_keys", "_stop", "_later"),
-    )
-
-    def __init__(
-        self,
-        script: Script,
-        *,
-        cwd: str = ".",
-        folder: str | None = None,
-        session: str | None = None,
-        tools: Mapping[str, Function] | None = None,
-    ) -> None:
-        self.id: str | None = session or uuid.uuid4().hex
-        self.prompts: list[tuple[str, str]] = []
-        self.on_news: Callable[[News], None] | None = None
-        self._script = script
-        self._cwd = os.path.abspath(cwd)
-        self._tools = tools or {}
-        self._transcript = Transcript(os.path.join(folder, f"{self.id}.jsonl")) if folder else None
-        self._keys: set[str] = set()
-        self._turns = self._refused = 0
-        self._stop: asyncio.Future[None] | None = None  # set while a turn runs
-        self._later: asyncio.TimerHandle | None = None
-        if self._transcript is not None and os.path.exists(self._transcript.path):
-            self._remember(self._transcript)
-
-    @classmethod
-    def reopened(
-        cls, ref: Mapping[str, object], *, tools: Mapping[str, Function] | None = None
-    ) -> ScriptedSession:
-        """Return the session with this `ref`; pass its functions again."""
-        script, folder = ref["script"], ref["folder"]
-        if not isinstance(script, dict):
-            raise Refused("the ref of a scripted session has no script")
-        return cls(
-            script_from(script, "the script of a ref"),
-            cwd=str(ref["cwd"]),
-            folder=folder if isinstance(folder, str) else None,
-            session=str(ref["session"]),
-            tools=tools,
-        )
-
-    def ref(self) -> dict[str, object]:
-        """Return what reopens the session; without a folder its history is lost."""
-        folder = os.path.dirname(self._transcript.path) if self._transcript else None
-        return {
-            "agent": "scripted",
-            "session": self.id,
-            "cwd": self._cwd,
-            "folder": folder,
-            "transcript": self.transcript(),
-            "script": plain_script(self._script),
-        }
-
-    def knows(self, key: str) -> bool | None:
-        """Return whether a prompt arrived; None for a forgetful agent."""
-        return None if self._script.forgetful else key in self._keys
-
-    def transcript(self) -> str | None:
-        """Return the path of the transcript, if there is a folder."""
-        return self._transcript.path if self._transcript else None
-
-    def discard(self) -> None:
-        """Delete the transcript."""
-        if self._transcript is not None:
-            self._transcript.remove()
-
-    async def abort(self) -> None:
-        """End the running turn, and cancel the recovery of a failed one."""
-        if self._later is not None:
-            self._later.cancel()
-        if self._stop is not None and not self._stop.done():
-            self._stop.set_result(None)
-            await asyncio.sleep(0)
-
-    async def send(self, prompt: str, key: str) -> Turn:
-        """Play the next turn, whatever the prompt is."""
-        if self._stop is not None:
-            raise SendError("the scripted agent still works on another prompt")
-        scene = self._script.scene(self._turns)
-        if scene is not None and self._refused < scene.refuse:
-            self._write("refused", key)
-            self._count(key, True)
-            raise SendError("the scripted agent refuses this prompt, as its script says")
-        self._write("prompt", key, prompt)  # it has arrived from here on
-        self._count(key, False)
-        self.prompts.append((key, prompt))
-        self._stop = asyncio.get_running_loop().create_future()
-        self._tell(News(kind="accepted"))
-        self._tell(News(kind="ref"))
-        try:
-            if scene is None:
-                return Turn(text="", stop_reason="error", error="the script has no more turns")
-            play = Play(
-                scene,
-                cwd=self._cwd,
-                tools=self._tools,
-                transcript=self._transcript,
-                tell=self._tell,
-                stop=self._stop,
-            )
-            turn = await play.play()
-            if play.recovery is not None:
-                self._recover(turn, *play.recovery)
-            return replace(turn, model=self._script.model)
-        finally:
-            self._stop.cancel()
-            self._stop = None
-
-    def _count(self, key: str, is_refused: bool) -> None:  # noqa: FBT001
-        if is_refused:
-            self._refused += 1
-            self._keys.discard(key)
-        else:
-            self._turns += 1
-            self._refused = 0
-            self._keys.add(key)
-
-    def _remember(self, transcript: Transcript) -> None:
-        try:
-            for key, fate in transcript.history():
-                self._count(key, fate == "refused")
-        except OSError as error:
-            raise Refused(
-                f"the transcript {transcript.path} cannot be read, so it is unknown which prompts "
-                f"arrived: {error.strerror or error}"
-            ) from None
-
-    def _recover(self, turn: Turn, text: str, after: float) -> None:
-        """Report by news, later, that the failed turn succeeded after all."""
-        told = replace(turn, text=text, stop_reason="end_turn", error=None)
-        ended = News(kind="ended", turn=replace(told, model=self._script.model))
-        self._later = asyncio.get_running_loop().call_later(after, self._tell, ended)
-
-    def _write(self, kind: str, *values: object) -> None:
-        if self._transcript is None:
-            return
-        try:
-            getattr(self._transcript, kind)(*values)
-        except OSError as error:
-            raise SendError(f"{self._transcript.path} cannot be written: {error}") from None
-
-    def _tell(self, news: News) -> None:
-        tell(self.on_news, news)

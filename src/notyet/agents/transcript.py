@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from notyet.core.text import bounded
 from notyet.ledger.connection import make_private
-from notyet.ledger.prune import sessions_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from typing import Any, Literal
 
     Fate = Literal["sent", "accepted", "refused"]
@@ -29,13 +29,11 @@ _LONGEST_LINE = 8 * 1024 * 1024
 _WRITE = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-def default_folder(environ: Mapping[str, str]) -> str:
-    """Return the folder for transcripts, which pruning knows; empty without a home folder."""
-    return sessions_folder(environ)
-
-
 class Transcript:
-    """One conversation's file; it is opened for each line, so idle sessions cost nothing."""
+    """One conversation's file; it is opened for each line, so idle sessions cost nothing.
+
+    Without a path nothing is written.
+    """
 
     __slots__ = ("path",)
 
@@ -44,7 +42,8 @@ class Transcript:
 
     def prompt(self, key: str, text: str) -> None:
         """Write a prompt before it is sent. Raises OSError: then it must not be sent."""
-        self._add("user", {"key": key, "message": _message("user", text)})
+        message = {"role": "user", "content": bounded(text, _LONGEST_TEXT)}
+        self._add("user", {"key": key, "message": message})
 
     def accepted(self, key: str) -> None:
         """Write that the agent has the prompt."""
@@ -81,24 +80,20 @@ class Transcript:
             if fate is not None and isinstance(key, str):
                 yield key, fate
 
-    def create(self) -> None:
-        """Create the file and its folder, private to the user. Raises OSError."""
-        make_private(self.path)
-
     def remove(self) -> None:
         """Delete the file, if it exists."""
-        try:
+        with suppress(OSError):
             os.unlink(self.path)
-        except OSError:
-            return
 
     def _add(self, kind: str, fields: dict[str, object]) -> None:
+        if not self.path:
+            return
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = _dumps({"type": kind, "timestamp": at, **fields}) + b"\n"
         try:
             fd = os.open(self.path, _WRITE)
         except FileNotFoundError:
-            self.create()
+            make_private(self.path)
             fd = os.open(self.path, _WRITE)
         try:
             # One call, appending: lines of two writers never mix.
@@ -108,10 +103,6 @@ class Transcript:
                 raise OSError(f"only {written} of {len(line)} bytes could be written")
         finally:
             os.close(fd)
-
-
-def _message(role: str, text: str) -> dict[str, str]:
-    return {"role": role, "content": bounded(text, _LONGEST_TEXT)}
 
 
 def _small(given: object) -> object:

@@ -263,11 +263,6 @@ def test_a_folder_that_cannot_be_written_means_that_nothing_arrived(run, tmp_pat
     assert session.knows("k") is False
 
 
-def test_a_ref_without_its_script_is_refused():
-    with pytest.raises(Refused, match="has no script"):
-        reopen(ScriptedSession(Script.saying("x")).ref() | {"script": 1})
-
-
 def test_a_transcript_that_cannot_be_read_is_said_when_a_session_is_reopened(tmp_path):
     session = ScriptedSession(Script.saying("x"), folder=str(tmp_path))
     os.mkdir(session.transcript())

@@ -10,7 +10,7 @@ import pytest
 from mux_document import FORCING, SUBAGENT_CHECK, TEST_VERIFICATION
 from notyet.agents.script import Say, Scene, Script, Tool
 from notyet.agents.scripted import ScriptedSession
-from notyet.agents.transcript import Transcript, default_folder
+from notyet.agents.transcript import Transcript
 from notyet.hosts.transcript import last_message
 
 pytestmark = pytest.mark.rule("L5")
@@ -113,8 +113,3 @@ def test_it_can_be_removed_twice(tmp_path):
     transcript.remove()
     transcript.remove()
     assert not (tmp_path / "t.jsonl").exists()
-
-
-def test_without_a_home_there_is_no_folder_for_it():
-    assert default_folder({"HOME": ""}) == ""
-    assert default_folder({"XDG_STATE_HOME": "/s"}) == "/s/notyet/sessions"

@@ -9,7 +9,7 @@ import pytest
 
 from notyet import Ledger
 from notyet.agents import open_session
-from notyet.agents.transcript import default_folder
+from notyet.ledger.prune import sessions_folder
 from notyet.light import dumps
 
 DAY = 86_400.0
@@ -68,7 +68,7 @@ def test_a_transcript_stays_while_another_task_names_it(ledger, tmp_path, run):
 def test_only_files_in_our_own_folder_are_removed(ledger, tmp_path, run):
     session = scripted(tmp_path, folder=str(tmp_path / "mine"))
     run(session.send("x", "k"))
-    place = default_folder(os.environ)
+    place = sessions_folder(os.environ)
     os.makedirs(os.path.join(place, "deeper"))
     others = [
         session.transcript(),

@@ -119,8 +119,6 @@ def test_all_that_is_broken_is_told_at_once():
 class Fine(ScriptedSession):
     """A session that keeps its promises, for the broken ones below to break one of them."""
 
-    __slots__ = ("__dict__",)
-
     def __init__(self, script=None, **settings):
         super().__init__(script or Script(turns=(scene(Say("I am there.")),)), **settings)
 
@@ -319,7 +317,7 @@ def test_a_transcript_of_another_format_is_fine_with_the_answer_in_it(tmp_path):
 class Late(Fine):
     """Tells of everything at another time."""
 
-    def _tell(self, news):
+    def _notify(self, news):
         if news.kind == "accepted":
             self.later()
 
@@ -337,22 +335,22 @@ def test_news_of_a_prompt_that_come_after_the_answer_are_found():
     class Behind(Fine):
         held = None
 
-        def _tell(self, news):
+        def _notify(self, news):
             if news.kind == "accepted":
                 self.held = news
                 return
-            super()._tell(news)
+            super()._notify(news)
             if news.kind == "text":
-                super()._tell(self.held)
+                super()._notify(self.held)
 
     finds(Behind, "it came after the agent had spoken, worked or ended")
 
 
 def test_news_of_a_prompt_that_come_twice_are_found():
     class Twice(Fine):
-        def _tell(self, news):
-            super()._tell(news)
-            super()._tell(news)
+        def _notify(self, news):
+            super()._notify(news)
+            super()._notify(news)
 
     finds(Twice, "it came 2 times for one prompt")
 
