@@ -66,7 +66,7 @@ def _switch(cwd: str, environ: Mapping[str, str]) -> Iterator[Fault]:
 
 def _configuration(cwd: str, environ: Mapping[str, str], setup: Setup) -> Iterator[Fault]:
     found = []
-    judged = set()
+    judged: set[str] = set()
     for file in _files(cwd, environ, setup):
         faults = [*_file(file, environ, setup)]
         judged.update({file.path} if faults else ())
