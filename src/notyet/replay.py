@@ -42,7 +42,6 @@ _OWN_GATES = "a program used gates of its own"
 _NOT_IN_FORCE = frozenset({"untrusted", "config"})
 _REPLAYED_CAUSES = _NOT_IN_FORCE | {"background", "unchanged"}
 _FAILING = frozenset({"blocked", "halted", "problem"})
-_MOST_BEFORE = 50  # earlier stops of a turn that are replayed to know the history
 _SLACK = 1.02  # a command that times out takes a little longer than its timeout
 
 Then = tuple[PastStop, CountedStop]
@@ -81,27 +80,20 @@ class Finding:
 
 def turns_of(ledger: Ledger, pasts: Sequence[PastStop]) -> list[list[Then]]:
     """Return the turns of these stops, each with the earlier stops of the same turn."""
-    counts = counted_stops(ledger, [past.id for past in pasts])
-    turns: dict[tuple[int, int], list[PastStop]] = {}
-    for past in pasts:
-        known = counts.get(past.id)
-        key = (known.agent, known.turn) if known is not None and known.turn else (0, -past.id)
-        turns.setdefault(key, []).append(past)
-    wanted = {past.id for past in pasts}
-    earlier: dict[tuple[int, int], list[int]] = {}
-    for number, known in sorted(counts.items()):
-        key = (known.agent, known.turn)
-        if key in turns and number not in wanted and number < max(p.id for p in turns[key]):
-            earlier.setdefault(key, []).append(number)
-    for key, numbers in earlier.items():
-        turns[key] += read_stops(ledger, numbers[-_MOST_BEFORE:])
-    return [
-        [
-            (past, counts.get(past.id) or _uncounted(past))
-            for past in sorted(turn, key=lambda past: past.id)
-        ]
-        for turn in turns.values()
-    ]
+    wanted = {past.id: past for past in pasts}
+    counts = counted_stops(ledger, list(wanted))
+    counts |= {number: _uncounted(past) for number, past in wanted.items() if number not in counts}
+    last = {_turn(counts[number]): number for number in sorted(wanted)}
+    earlier = [number for number, count in counts.items() if number < last.get(_turn(count), 0)]
+    wanted |= {past.id: past for past in read_stops(ledger, earlier)}
+    turns: dict[tuple[int, int], list[Then]] = {}
+    for number, past in sorted(wanted.items()):
+        turns.setdefault(_turn(counts[number]), []).append((past, counts[number]))
+    return list(turns.values())
+
+
+def _turn(count: CountedStop) -> tuple[int, int]:
+    return (count.agent, count.turn) if count.turn else (0, -count.stop)
 
 
 def _uncounted(past: PastStop) -> CountedStop:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from notyet.cli.log import project_of
+from notyet.cli.log import project_of, stop_id
+from notyet.cli.person import refuse
 from notyet.cli.signals import ended_in_order
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import OUTCOME_COLOURS, Style, table, waiting
@@ -23,13 +23,14 @@ from notyet.core.record import replace, variant
 from notyet.core.text import listed, visible
 from notyet.core.verdict import OUTCOMES
 from notyet.engine.engine import Engine
-from notyet.errors import NotyetError
+from notyet.errors import NotyetError, Refused
 from notyet.ledger.history import PastStop, StopFilter, read_stops, stops
 from notyet.ledger.stops import Ledger
 from notyet.replay import RESULTS, Config, Configs, Finding, replay, turns_of
 from notyet.run.sweep import adopt_orphans, sweep
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from notyet.core.gate import Gate
@@ -39,24 +40,18 @@ EXAMPLES = (
     ("notyet replay", "the last 200 stops of this project, against what is in force now"),
     ("notyet replay --config notyet.toml", "against the file as it is, before it is trusted"),
     ("notyet replay 41 42 --config new.toml", "two stops, against a file that only you have seen"),
-    ("notyet replay --since 7d --outcome capped", "would those who ran out of tries still do?"),
+    ("notyet replay --since 7d --outcome capped", "would agents still run out of send-backs?"),
     ("notyet replay 41 --run", "run the gates that have no recorded answer, on today's files"),
     ("notyet replay --json", "one JSON object for each stop, and one for all, for programs"),
 )
 _MOST = 200
-_MOST_ROWS = 50  # of a table; JSON has them all
-_MOST_DIGITS = 18  # of a stop's number, as large as SQLite counts
 _NAMES = {"differs": "differ", "left_out": "left out"}
 _COLOURS = {"same": "green", "differs": "red", "unknown": "yellow"}
 
 
-class _Unusable(Exception):  # noqa: N818  # printed, and never raised further
-    """Something that the user named cannot be used."""
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("ids", nargs="*", type=_number, metavar="ID", help="only these stops")
+    parser.add_argument("ids", nargs="*", type=stop_id, metavar="ID", help="only these stops")
     parser.add_argument(
         "--since",
         type=since_option,
@@ -87,22 +82,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS:
-        raise argparse.ArgumentTypeError(
-            f"a stop has a number, not {text!r}; list them: notyet log"
-        )
-    return int(text)
-
-
 def run(args: argparse.Namespace) -> int:
     """Replay; exit 1 if a decision would differ, 2 if something that was named is not there."""
     ledger = Ledger(repair=False)
     try:
         findings = _findings(args, ledger)
-    except (_Unusable, NotyetError) as error:
-        print(f"notyet replay: {error}", file=sys.stderr)
-        return 2
+    except NotyetError as error:
+        return refuse("replay", str(error), 2)
     finally:
         for warning in ledger.connection.take_warnings():
             print(f"notyet replay: {warning}", file=sys.stderr)
@@ -113,25 +99,25 @@ def run(args: argparse.Namespace) -> int:
         _print(findings, args.config or "")
     else:
         is_narrowed = bool(args.since or args.outcome or args.session)
-        none = "no stop here is like that" if is_narrowed else "none are recorded here"
+        none = "no stop here matches" if is_narrowed else "none are recorded here"
         print(f"no stops to replay: {none}; try --all, or see: notyet log --all")
     return 1 if any(finding.result == "differs" for finding in findings) else 0
 
 
 def _draft(path: str, *, is_run: bool) -> Draft:
-    """Read a configuration that is not in force. Raises _Unusable."""
+    """Read a configuration that is not in force. Raises Refused."""
     text, fault = read_file(path)
     if fault is not None or text is None:
-        raise _Unusable(visible(str(fault)))
+        raise Refused(visible(str(fault)))
     name = known_as(path)
     mistakes = [visible(str(mistake)) for mistake in compile_text(text, name, NATIVE).mistakes]
     if mistakes:
         lines = "".join(f"\n  {mistake}" for mistake in mistakes)
-        raise _Unusable(f"{visible(path)} has mistakes, so it cannot be in force:{lines}")
+        raise Refused(f"{visible(path)} has mistakes, so it cannot be in force:{lines}")
     known = read_record(state_folder(os.environ), name) if is_run else None
     if is_run and (known is None or not known.at or known.content != text):
         shown = visible(path)
-        raise _Unusable(
+        raise Refused(
             f"{shown} is not trusted, so nothing of it is run; leave out --run, or "
             f"run: notyet trust {shown}"
         )
@@ -139,9 +125,9 @@ def _draft(path: str, *, is_run: bool) -> Draft:
 
 
 def _findings(args: argparse.Namespace, ledger: Ledger) -> list[Finding]:
-    """Replay the stops that the options name. Raises _Unusable, and what the ledger raises."""
+    """Replay the stops that the options name. Raises Refused, and what the ledger raises."""
     if args.run and os.environ.get("NOTYET_INSIDE"):  # it would run itself, for ever (E11)
-        raise _Unusable("this runs inside a gate, which cannot run gates; leave out --run")
+        raise Refused("this runs inside a gate, which cannot run gates; leave out --run")
     draft = _draft(args.config, is_run=args.run) if args.config else None
     pasts = _chosen(args, ledger)
     wanted = {past.id for past in pasts}
@@ -157,15 +143,15 @@ def _findings(args: argparse.Namespace, ledger: Ledger) -> list[Finding]:
 
 
 def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[PastStop]:
-    """Return the stops that the options name, the oldest first. Raises _Unusable."""
+    """Return the stops that the options name, the oldest first. Raises Refused."""
     narrowed = [f"--{name}" for name in ("since", "session", "outcome", "all") if vars(args)[name]]
     if args.ids and narrowed:
-        raise _Unusable(f"an ID does not go together with {narrowed[0]}; choose one")
+        raise Refused(f"an ID does not go together with {narrowed[0]}; choose one")
     if args.ids:
         found = read_stops(ledger, sorted(set(args.ids)))
         gone = sorted(set(args.ids) - {past.id for past in found})
         if gone:
-            raise _Unusable(f"there is no stop {gone[0]}; list them with: notyet log --all")
+            raise Refused(f"there is no stop {gone[0]}; list them with: notyet log --all")
         return sorted(found, key=lambda past: past.id)
     wish = StopFilter(
         session=args.session,
@@ -178,7 +164,7 @@ def _chosen(args: argparse.Namespace, ledger: Ledger) -> list[PastStop]:
     # In CI a misspelt session must not look like a success.
     if args.session and not found and not stops(ledger, replace(wish, outcomes=(), since=0.0)):
         where = "" if args.all else " here"
-        raise _Unusable(
+        raise Refused(
             f"no stop of session {visible(args.session)} is recorded{where}; "
             "list them with: notyet log --all"
         )
@@ -225,12 +211,10 @@ def _print(findings: Sequence[Finding], config: str) -> None:
             print(f"{count}  {_NAMES.get(result, result)}{_remark(result, some)}")
     for result, reason in (("differs", "BECAUSE"), ("unknown", "NO RECORDED ANSWER")):
         some = [finding for finding in findings if finding.result == result]
-        rows = [_row(finding) for finding in some[-_MOST_ROWS:]]
+        rows = [_row(finding) for finding in some]
         head = ("STOP", "WHEN", "HOST", "WAS", "NOW", reason)
         for line in ["", *table(head, rows, style, right=("STOP",))] if rows else ():
             print(line)
-        if len(some) > len(rows):
-            print(f"and {len(some) - len(rows)} before these; --json has them all")
     ran = dict.fromkeys(name for finding in findings for name in finding.ran_now)
     if ran:
         names = ", ".join(map(visible, ran))

@@ -8,8 +8,7 @@ from contextlib import closing
 import pytest
 
 from conftest import git
-from hook_runs import ask, ledger_path, payload, trust
-from notyet import replay as replaying
+from hook_runs import ask, ledger_path, trust
 from notyet.cli.main import main
 from notyet.core.event import StopEvent
 from notyet.core.gate import Command, Gate
@@ -39,18 +38,6 @@ def against(capsys, project, text):
     """Replay against this configuration; return what was found of each stop."""
     (project / "new.toml").write_text(text)
     return replayed(capsys, "--config", "new.toml")[0]
-
-
-def test_nothing_differs_where_nothing_changed(project, capsys):
-    capped(project)
-    stop(project, "s2")
-    stop(project, "s3", "tests-fail")
-
-    lines, summary = replayed(capsys)
-
-    assert [line["was"] for line in lines] == ["blocked", "blocked", "capped", "passed", "blocked"]
-    assert {line["result"] for line in lines} == {"same"}
-    assert summary["stops"] == summary["same"] == 5
 
 
 @pytest.mark.parametrize(
@@ -109,20 +96,6 @@ def test_a_stop_is_settled_with_its_recorded_answers(  # noqa: PLR0917  # a row 
 
 
 @pytest.mark.parametrize(
-    ("text", "missing"),
-    [
-        (LIMITS + TESTS, {"tests": "it did not run then"}),
-        (GATES.replace("echo lint;", "echo Lint;"), {"lint": "it runs something else now"}),
-        (LIMITS + DOCS, {"docs": "it is new"}),
-    ],
-)
-def test_it_is_said_why_an_answer_is_missing(project, capsys, text, missing):
-    stop(project, "s1", "lint-fails")
-    (line,) = against(capsys, project, text)
-    assert {one["gate"]: one["why"] for one in line["missing"]} == missing
-
-
-@pytest.mark.parametrize(
     ("most", "expected", "follows"),
     [
         (5, ["same", "same", "differs"], [None, None, None]),
@@ -141,16 +114,6 @@ def test_a_limit_counts_for_the_whole_turn(project, capsys, most, expected, foll
     # It is known too where only the last stop of the turn is asked for.
     (line,) = replayed(capsys, "3", "--config", "new.toml")[0]
     assert (line["result"], line["follows"]) == (expected[2], follows[2])
-
-
-def test_the_next_turn_is_replayed_after_one_that_differs(project, capsys):
-    stop(project, "s1", "lint-fails")
-    stop(project, "s1", last_assistant_message="more")  # a new turn, which overrides the block
-
-    lines = against(capsys, project, GATES.replace("max_blocks = 2", "max_blocks = 0"))
-
-    assert [line["recorded"] for line in lines] == ["overridden", "passed"]
-    assert results(lines) == [("blocked", "differs", "capped"), ("passed", "same", "passed")]
 
 
 def test_a_stop_after_an_unknown_one_says_so(project, capsys):
@@ -279,30 +242,6 @@ def test_it_is_unknown_whether_a_stop_is_stuck_that_was_recorded_without_its_fil
 # Which stops
 
 
-def test_only_the_trusted_version_is_in_force(project, capsys):
-    capped(project)
-    (project / "notyet.toml").write_text(GATES.replace("max_blocks = 2", "max_blocks = 9"))
-    assert main(["replay"]) == 0
-    assert "notyet.toml changed since it was trusted" in capsys.readouterr().err
-    lines, _ = replayed(capsys, "--config", "notyet.toml")
-    assert results(lines)[2] == ("capped", "differs", "blocked")
-
-
-def test_a_stop_that_met_an_untrusted_file_differs_once_it_is_trusted(
-    git_project, capsys, monkeypatch
-):
-    monkeypatch.chdir(git_project)
-    with open("notyet.toml", "w") as file:
-        file.write(GATES)
-    ask(payload("claude", git_project))
-    assert results(replayed(capsys)[0]) == [("skipped", "same", "skipped")]
-    trust(os.path.join(git_project, "notyet.toml"))
-    (line,) = replayed(capsys)[0]
-    assert results([line]) == [("skipped", "differs", "")]
-    what = "its gates were not in force then (untrusted)"
-    assert line["because"] == [{"gate": "", "what": what}]
-
-
 def test_stops_that_no_configuration_decides_are_left_out(project, tmp_path, capsys, monkeypatch):
     with monkeypatch.context() as switched:
         switched.setenv("NOTYET_DISABLE", "1")
@@ -340,15 +279,6 @@ def test_stops_that_no_configuration_decides_are_left_out(project, tmp_path, cap
     assert replayed(capsys, "--all")[1]["left_out"] == 6
 
 
-def test_a_record_without_definitions_does_not_say_what_ran(project, capsys):
-    stop(project, "s1")
-    with closing(sqlite3.connect(ledger_path())) as db, db:
-        db.execute("UPDATE reports SET definition = ''")
-    (line,) = replayed(capsys)[0]
-    assert line["result"] == "unknown"
-    assert line["missing"][0]["why"] == "what it ran is not recorded"
-
-
 def test_options_choose_stops(project, tmp_path, capsys):
     capped(project)
     stop(project, "s2")
@@ -360,7 +290,7 @@ def test_options_choose_stops(project, tmp_path, capsys):
     ):
         assert [line["id"] for line in replayed(capsys, *words)[0]] == found
     assert main(["replay", "--session", "s2", "--outcome", "capped"]) == 0
-    assert capsys.readouterr().out.startswith("no stops to replay: no stop here is like that;")
+    assert capsys.readouterr().out.startswith("no stops to replay: no stop here matches;")
     (tmp_path / "elsewhere").mkdir()
     os.chdir(tmp_path / "elsewhere")
     assert replayed(capsys)[1]["stops"] == 0
@@ -374,36 +304,3 @@ def test_a_session_that_is_not_there_is_no_success(project, capsys, more):
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith("notyet replay: no stop of session zzz is recorded")
-
-
-def test_a_long_table_is_cut_and_json_is_not(project, capsys):
-    for number in range(51):
-        stop(project, f"s{number}")
-    assert len(against(capsys, project, "")) == 51
-    main(["replay", "--config", "new.toml"])
-    assert "and 1 before these; --json has them all" in capsys.readouterr().out
-
-
-def test_configuration_is_loaded_once_for_each_place(project, capsys, monkeypatch):
-    for number in range(3):
-        stop(project, f"s{number}")
-    loaded = []
-    real = replaying.load
-    monkeypatch.setattr(
-        replaying, "load", lambda *args, **more: loaded.append(args) or real(*args, **more)
-    )
-    assert replayed(capsys)[1]["same"] == 3
-    assert len(loaded) == 1
-
-
-def test_a_folder_that_is_gone_or_a_broken_ledger_exits_2(tmp_path, monkeypatch, capsys):
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    assert main(["replay"]) == 2
-    assert "this folder is gone; go to another one, or use --all" in capsys.readouterr().err
-    assert main(["replay", "--all"]) == 0
-    (tmp_path / "notes.txt").write_text("no ledger\n" * 100)
-    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path / "notes.txt"))
-    assert main(["replay", "--all"]) == 2
-    assert "notes.txt" in capsys.readouterr().err

@@ -8,8 +8,6 @@ import pytest
 
 from hook_runs import clean_environ, ledger_path, new_project, payload, run_hook, trust
 from notyet.cli.main import main
-from notyet.cli.recovery import PROGRAM
-from notyet.replay import SUPERVISOR
 from with_runs import GATED, LEARNS, project, run_with
 from workspaces import trust_there, unreachable, write_there
 
@@ -49,10 +47,6 @@ def test_a_task_of_which_nothing_is_known_is_left_out(tmp_path, found):
     with closing(sqlite3.connect(ledger_path())) as db, db:
         db.execute("DELETE FROM tasks")
     assert {line["left_out"] for line in found()} == {"its task is not recorded any more"}
-
-
-def test_the_supervisor_of_the_command_line_is_known_by_its_name():
-    assert SUPERVISOR == PROGRAM
 
 
 def hook(box, content, *argv):

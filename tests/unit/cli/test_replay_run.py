@@ -18,26 +18,6 @@ def project(git_project, monkeypatch):
     return replayable(git_project, monkeypatch)
 
 
-def test_gates_are_really_asked_only_if_somebody_says_so(project, capsys):
-    stop(project, "s1")
-    stop(project, "s2")
-    ran = '[gates.docs]\nrun = "echo x >> ran; exit 1"\nwhen = "always"\n[gates.tests]'
-    changed(project, ("[gates.tests]", ran), name="notyet.toml")
-
-    assert replayed(capsys, "--config", "notyet.toml")[1]["unknown"] == 2
-    assert not (project / "ran").exists()
-    trust(project / "notyet.toml")
-    lines, _ = replayed(capsys, "--run")
-
-    assert results(lines) == [("passed", "differs", "blocked")] * 2
-    assert lines[0]["because"] == [{"gate": "docs", "what": "is new"}]
-    assert lines[0]["asked_now"] == ["docs"]
-    assert (project / "ran").read_text() == "x\n"  # once for all stops of this place
-    main(["replay", "--run"])
-    said = "Run just now, on today's files and not on those of then: docs."
-    assert said in capsys.readouterr().out
-
-
 def test_a_gate_is_asked_as_the_stop_would_ask_it(project, capsys):
     working = [{"id": "b1", "type": "subagent", "status": "running"}]
     stop(project, "s1", background_tasks=working)
@@ -100,19 +80,6 @@ def test_what_a_gate_leaves_behind_is_swept(project, tmp_path):
     assert until(lambda: not any(map(running, pids_in(tmp_path))))
 
 
-def test_nothing_of_a_file_is_run_that_nobody_trusted(project, capsys):
-    stop(project, "s1")
-    new = changed(project, ("[gates.tests]", '[gates.docs]\nrun = "touch ran"\n[gates.tests]'))
-
-    assert main(["replay", "--config", new, "--run"]) == 2
-    assert "is not trusted, so nothing of it is run" in capsys.readouterr().err
-    trust(new)
-    lines, _ = replayed(capsys, "--config", new, "--run")
-
-    assert results(lines) == [("passed", "same", "passed")]
-    assert (project / "ran").exists()  # in the project's folder, as if it were its file
-
-
 def test_a_draft_leaves_no_trace(project, tmp_path, capsys):
     stop(project, "s1")
     before = sorted(os.walk(os.environ["XDG_STATE_HOME"]))
@@ -124,29 +91,3 @@ def test_a_draft_leaves_no_trace(project, tmp_path, capsys):
     assert sorted(os.walk(os.environ["XDG_STATE_HOME"])) == before
     stop(project, "s1")
     assert not (project / "ran").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["77"], "there is no stop 77; list them with: notyet log --all"),
-        (["1", "--all"], "an ID does not go together with --all; choose one"),
-        (["--config", "no.toml"], "no.toml: cannot be read: No such file or directory"),
-        (["--config", "."], ".: is a folder, not a file"),
-        (["--config", "bad.toml"], "bad.toml:2:1: `gates.x.rum` is not a known key"),
-    ],
-)
-def test_what_cannot_be_found_out_is_said_and_exits_2(project, capsys, words, said):
-    stop(project, "s1")
-    (project / "bad.toml").write_text('[gates.x]\nrum = "true"\n')
-
-    assert main(["replay", *words]) == 2
-
-    assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("word", ["x", "-1", "9" * 30, "٣"])
-def test_a_stop_is_a_number(project, capsys, word):
-    with pytest.raises(SystemExit) as ended:
-        main(["replay", word])
-    assert ended.value.code == 2

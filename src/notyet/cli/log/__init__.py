@@ -59,7 +59,7 @@ _SIZES = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("id", nargs="?", type=_stop_id, metavar="ID", help="show one stop, whole")
+    parser.add_argument("id", nargs="?", type=stop_id, metavar="ID", help="show one stop, whole")
     parser.add_argument("--session", default="", metavar="S", help="of it; its beginning is enough")
     parser.add_argument(
         "--outcome",
@@ -91,7 +91,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
-def _stop_id(text: str) -> int:
+def stop_id(text: str) -> int:
+    """Read the number of a stop from the command line."""
     if not text.isascii() or not text.isdecimal() or len(text) > _MAX_DIGITS:
         wrong = visible(bounded(text, _MAX_DIGITS))
         raise argparse.ArgumentTypeError(
