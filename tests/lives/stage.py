@@ -100,7 +100,7 @@ class Stage:
             self.dead.append((old, old._store._jobs))
             old._store._jobs = Jobs()  # nothing that it still wants to write is written
             self.supervisors.remove(old)
-            sqlite.asked_here.clear()  # they are of this process, and not lost by themselves
+            sqlite.deciding_here.clear()  # they are of this process, and not lost by themselves
         self.gate.asked.clear()
         self.consumer.offered.clear()
         with closing(sqlite3.connect(self.ledger.path)) as db, db:

@@ -7,7 +7,12 @@ from notyet.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from notyet.ledger.protocol import AnyLedger as AnyLedger  # for annotations
+    from typing import TypeAlias
+
+    from notyet.ledger.memory import MemoryLedger
+    from notyet.ledger.stops import Ledger
+
+    AnyLedger: TypeAlias = Ledger | MemoryLedger
 
 
 class Begun(Record, kw_only=True):

@@ -1,10 +1,10 @@
-"""One process's connection to the ledger's file: opened at need, one transaction at a time.
+"""The ledger's SQLite file: one transaction at a time, in a file that is opened at need.
+
+This is the only module that knows how a transaction runs. All others hand functions of an open
+database, with statements that PostgreSQL accepts too, to `Connection.read` and `write`.
 
 A transaction waits for its turn with short random pauses: SQLite's own busy handler backs off up to
 100 ms, and under load a writer that backs off is overtaken for seconds.
-
-A connection must not be carried over a fork: the child would believe that it holds the parent's
-locks, and both would write. So every file is closed for the moment of a fork.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     T = TypeVar("T")
+    Work = Callable[[sqlite3_module.Connection], T]
 
 __all__ = ["sqlite3_module"]
 
@@ -78,8 +79,7 @@ def is_busy(error: Exception) -> bool:
 
 def is_corrupt(error: Exception) -> bool:
     """Return True if the file is damaged."""
-    is_ours = isinstance(error, sqlite3_module.DatabaseError)
-    return is_ours and _code(error) in (sqlite3_module.SQLITE_CORRUPT, sqlite3_module.SQLITE_NOTADB)
+    return _code(error) in (sqlite3_module.SQLITE_CORRUPT, sqlite3_module.SQLITE_NOTADB)
 
 
 def fault(path: str, error: Exception, patience: float) -> LedgerError:
@@ -95,9 +95,10 @@ def fault(path: str, error: Exception, patience: float) -> LedgerError:
 
 
 def _code(error: Exception) -> int:
-    extended: int | None = getattr(error, "sqlite_errorcode", None)
-    return (extended or 0) & 0xFF
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
+
+# The file.
 
 LEDGER = "ledger.db"
 FIRST_VERSION = 1
@@ -111,7 +112,7 @@ REPAIRED = "the next stop repairs it"
 # stops: a longer log costs each stop more, a shorter one makes it wait for the disk more often.
 _SHORT_LOG = 200  # pages; SQLite's own limit is 1,000
 
-_one_at_a_time = RLock()
+_one_at_a_time = RLock()  # see make_private
 
 
 def default_path(environ: Mapping[str, str]) -> str:
@@ -147,16 +148,6 @@ def make_private(path: str) -> None:
             raise IsADirectoryError(EISDIR, "it is a directory", path) from None
 
 
-def real(folder: str) -> str:
-    """Return the folder that links lead to; a relative one as it is."""
-    if not light.isabs(folder):  # relative to what, only its host knows
-        return folder
-    try:
-        return light.realpath(folder)
-    except (OSError, ValueError):  # a name that no file can have
-        return folder
-
-
 def open_file(
     path: str, *, for_one_stop: bool = False
 ) -> tuple[sqlite3_module.Connection, tuple[str, ...]]:
@@ -164,7 +155,7 @@ def open_file(
 
     Raises sqlite3.Error, OSError, LedgerError and UnreleasedFormat.
     """
-    with _one_at_a_time:  # see make_private
+    with _one_at_a_time:
         if not light.isfile(path):
             make_private(path)
         db = _connect(path)
@@ -274,11 +265,12 @@ def is_local(path: str) -> bool:
     return light.major(light.stat(path).st_dev) != 0
 
 
-_PAUSE = 0.0005  # seconds between two tries for the lock, on average
-_TO_READ, _TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
+# Transactions.
 
 _all: dict[int, ref[Connection]] = {}
 _forking = RLock()  # one fork at a time
+_PAUSE = 0.0005  # seconds between two tries for the lock, on average
+_TO_READ, _TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
 
 
 class Connection:
@@ -290,41 +282,34 @@ class Connection:
 
     def __init__(self, path: str, patience: float, *, repair: bool = True) -> None:
         self.path = path
-        self.repair = repair
-        self.for_one_stop = False  # this process serves one stop only
         self.patience = patience
-        self._lock = RLock()  # re-entrant: a signal handler may fork, or close us
-        self._db: sqlite3_module.Connection | None = None
-        self._file: tuple[int, int] | None = None
-        self._in_transaction = False
-        self._warnings: list[str] = []
+        self.for_one_stop = False  # this process serves one stop only
         self.repairs: tuple[str, ...] = ()  # warnings about files that were set aside
+        self._repair = repair
+        self._lock = RLock()  # re-entrant: a signal handler may close us
+        self._db: sqlite3_module.Connection | None = None
+        self._file: tuple[int, int] | None = None  # None: an empty ledger in memory
+        self._warnings: list[str] = []
         with _forking:
             _all[id(self)] = ref(self)
 
-    def write(
-        self, work: Callable[[sqlite3_module.Connection], T], patience: float | None = None
-    ) -> T:
+    def read(self, work: Work[T], patience: float | None = None) -> T:
+        """Run `work` in one read transaction, which blocks no writer."""
+        return self._transact(_TO_READ, work, patience)
+
+    def write(self, work: Work[T], patience: float | None = None) -> T:
         """Run `work` in one write transaction; wait for other writers up to `patience` seconds."""
         return self._transact(_TO_WRITE, work, patience)
 
-    def write_through(self, work: Callable[[sqlite3_module.Connection], T]) -> T:
+    def write_through(self, work: Work[T]) -> T:
         """Do the same as `write`, and flush it to the disk: it survives a power cut."""
         return self._transact(_TO_WRITE, work, None, flush=True)
-
-    def read(
-        self, work: Callable[[sqlite3_module.Connection], T], patience: float | None = None
-    ) -> T:
-        """Run `work` in one read transaction, which blocks no writer."""
-        return self._transact(_TO_READ, work, patience)
 
     def checkpoint(self) -> None:
         """Write the log back into the file and truncate it, as far as readers allow."""
         with self._lock:
             try:
                 self._opened(_TO_WRITE).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            except NotyetError:
-                raise
             except (sqlite3_module.Error, OSError, UnreleasedFormat) as error:
                 raise fault(self.path, error, 0.0) from error
 
@@ -356,18 +341,10 @@ class Connection:
     def hold(self) -> None:
         """Wait for a transaction of another thread, close the file and keep it closed."""
         self._lock.acquire()
-        if not self._in_transaction:  # else it is this thread's, interrupted by a signal
-            self._close()
+        self._close()
 
     def release(self) -> None:
         """Undo `hold`."""
-        self._lock.release()
-
-    def release_in_child(self) -> None:
-        """Undo `hold` in the child, which must not touch the parent's transaction."""
-        if self._db is not None:
-            _unusable.append(self._db)  # closing it would end that transaction
-            self._db = None
         self._lock.release()
 
     def _close(self) -> None:
@@ -376,19 +353,13 @@ class Connection:
             db.close()
 
     def _transact(
-        self,
-        begin: str,
-        work: Callable[[sqlite3_module.Connection], T],
-        patience: float | None,
-        *,
-        flush: bool = False,
+        self, begin: str, work: Work[T], patience: float | None, *, flush: bool = False
     ) -> T:
         patience = self.patience if patience is None else min(self.patience, patience)
         ends = time.monotonic() + patience
         may_repair = True
         while True:
             with self._lock:  # not during the pause: a fork must not wait for other processes
-                self._in_transaction = True
                 try:
                     return self._attempt(begin, work, flush=flush)
                 except NotyetError:  # of the work itself
@@ -399,46 +370,32 @@ class Connection:
 
                         may_repair = False
                         self._close()
-                        what = set_file_aside(self.path, error, repair=self.repair)
-                        self._warnings += what
-                        self.repairs += what
+                        moved = set_file_aside(self.path, error, repair=self._repair)
+                        self._warnings += moved
+                        self.repairs += moved
                     elif not is_busy(error) or time.monotonic() >= ends:
                         raise fault(self.path, error, patience) from error
-                finally:
-                    self._in_transaction = False
             time.sleep(_PAUSE * (0.5 + light.urandom(1)[0] / 255))
 
-    def _attempt(
-        self, begin: str, work: Callable[[sqlite3_module.Connection], T], *, flush: bool
-    ) -> T:
+    def _attempt(self, begin: str, work: Work[T], *, flush: bool) -> T:
         db = self._opened(begin)
-        process = light.getpid()
         try:
             if flush:
                 db.execute("PRAGMA synchronous = FULL")
             db.execute(begin)
             result = work(db)
-            self._expect_process(process)
             db.execute("COMMIT")
         except BaseException:
-            if light.getpid() == process and db.in_transaction:
-                self._roll_back(db)
+            if db.in_transaction:
+                try:
+                    db.execute("ROLLBACK")
+                except sqlite3_module.Error:
+                    self._close()  # which rolls back as well
             raise
         finally:
-            if flush and self._db is db and light.getpid() == process:
+            if flush and self._db is db:
                 db.execute("PRAGMA synchronous = NORMAL")
         return result
-
-    def _expect_process(self, process: int) -> None:
-        """Raise LedgerError in a process that was forked during the transaction."""
-        if light.getpid() != process:
-            raise LedgerError(self.path, "the process was forked in the midst of a transaction")
-
-    def _roll_back(self, db: sqlite3_module.Connection) -> None:
-        try:
-            db.execute("ROLLBACK")
-        except sqlite3_module.Error:
-            self._close()  # which rolls back as well
 
     def _opened(self, begin: str) -> sqlite3_module.Connection:
         if self._db is not None and self._file is None and begin == _TO_WRITE:
@@ -447,8 +404,8 @@ class Connection:
             self._close()
             if self._file is not None:
                 what = f"ledger {self.path} was removed or replaced"
-                self._warnings.append(f"{what}; counting starts over" if self.repair else what)
-        if self._db is None and not self.repair:
+                self._warnings.append(f"{what}; counting starts over" if self._repair else what)
+        if self._db is None and not self._repair:
             self._db = open_existing(self.path)
             self._file = _identity(self.path) if self._db is not None else None
             if self._db is None and begin != _TO_WRITE:
@@ -469,33 +426,25 @@ def _identity(path: str) -> tuple[int, int] | None:
     return info.st_dev, info.st_ino
 
 
-_unusable: list[sqlite3_module.Connection] = []
-_forks: list[list[Connection]] = []  # connections held by each running fork; a signal may nest them
+# A connection must not be carried over a fork: the child would believe that it holds the parent's
+# locks, and both would write. So every file is closed for the moment of a fork.
+
+_held: list[Connection] = []
 
 
 def _before_fork() -> None:
     _forking.acquire()
-    held: list[Connection] = []
-    _forks.append(held)
     for known in list(_all.values()):
         connection = known()
         if connection is not None:
             connection.hold()
-            held.append(connection)
+            _held.append(connection)
 
 
-def _after_in_parent() -> None:
-    for connection in _forks.pop():
-        connection.release()
+def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
     _forking.release()
 
 
-def _after_in_child() -> None:
-    for connection in _forks.pop():
-        connection.release_in_child()
-    _forking.release()
-
-
-light.register_at_fork(
-    before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child
-)
+light.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

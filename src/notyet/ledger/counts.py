@@ -12,8 +12,7 @@ from notyet.core.limits import History, open_turn
 from notyet.core.record import Record, variant
 from notyet.ledger import Begun
 from notyet.ledger.history import parts
-from notyet.ledger.stop_rows import history_of, key_text
-from notyet.ledger.stops import FIND_AGENT
+from notyet.ledger.stops import find_agent, with_stored_turn_id
 from notyet.ledger.transitions import NOT_SENT
 
 TYPE_CHECKING = False
@@ -125,19 +124,17 @@ def preview_begin(ledger: Ledger, event: StopEvent, patience: float | None = Non
     Never a repetition of another stop. Raises LedgerError as `begin` would, also if the file can be
     read but not written.
     """
-    key = (key_text(event.host), key_text(event.session_id), key_text(event.agent_id or ""))
-    if event.turn_id:
-        event = variant(event, {"turn_id": key_text(event.turn_id)})  # as it is stored
+    event = with_stored_turn_id(event)
 
     def look(db: sqlite3.Connection) -> Begun:
         db.execute(_WRITE_NOTHING)
-        row = db.execute(FIND_AGENT, key).fetchone()
-        history, last_stop = (history_of(row[3:]), row[1]) if row else (History(), 0)
-        opened = open_turn(history, event)
+        agent = find_agent(db, event)
+        history = open_turn(agent.history, event)
         overridden = 0
-        if opened.turn != history.turn and history.blocked:
-            overridden = last_stop if db.execute(_WAS_BLOCKED, (last_stop,)).fetchone() else 0
-        return Begun(stop=0, history=opened, overridden=overridden)
+        if history.turn != agent.history.turn and agent.history.blocked:
+            was_blocked = db.execute(_WAS_BLOCKED, (agent.last_stop,)).fetchone()
+            overridden = agent.last_stop if was_blocked else 0
+        return Begun(stop=0, history=history, overridden=overridden)
 
     begun = ledger.connection.write(look, patience)
     return variant(begun, {"warnings": ledger.connection.take_warnings()})

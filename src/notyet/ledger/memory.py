@@ -1,14 +1,14 @@
 """`MemoryLedger`: counts until the process ends, for `Engine(ledger=None)`.
 
-Not SQLite in memory: a stop with three gates would take 2.5 times as long (0.36 ms, not 0.14), and
-loading SQLite adds a sixth to the first one.
+Not SQLite in memory: recording a stop would take ten times as long, and a whole decision with three
+functions more than twice as long, which is a promise of docs/performance.md.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from threading import Condition, RLock
+from threading import Condition
 from weakref import WeakSet
 
 from notyet.core.limits import History, after, open_turn, within_limit
@@ -66,10 +66,9 @@ class MemoryLedger:
         self._starts: dict[Agent, dict[str, str]] = {}  # scope and tree
         self._stops = 0
         self._changed = Condition()
-        with _forking:
-            _all.add(self)
+        _all.add(self)
 
-    def begin(self, event: StopEvent, patience: float | None = None) -> Begun:  # noqa: ARG002
+    def begin(self, event: StopEvent, _patience: float | None = None) -> Begun:
         """Number the turn and enter the stop, or find the one it repeats."""
         agent = (event.host, event.session_id, event.agent_id or "")
         event = _remembered(event)
@@ -92,11 +91,7 @@ class MemoryLedger:
             return Begun(stop=self._stops, history=history, overridden=overridden)
 
     def record(
-        self,
-        begun: Begun,
-        decision: Decision,
-        ceiling: int = 0,
-        patience: float | None = None,  # noqa: ARG002
+        self, begun: Begun, decision: Decision, ceiling: int = 0, _patience: float | None = None
     ) -> Decision:
         """Count the decision, and wake those who wait for it."""
         with self._changed:
@@ -112,14 +107,14 @@ class MemoryLedger:
             self.remember(decision.reports)
             return decision
 
-    def give_up(self, begun: Begun, patience: float | None = None) -> None:  # noqa: ARG002
+    def give_up(self, begun: Begun, _patience: float | None = None) -> None:
         """End a stop that is being decided without an answer."""
         with self._changed:
             stop = self._asking.pop(begun.stop, None)
             if stop is not None:
                 self._decide(begun.stop, stop, None)
 
-    def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:  # noqa: ARG002
+    def skip(self, event: StopEvent, _decision: Decision, _patience: float | None = None) -> None:
         """Remember only that there was a stop."""
         agent = (event.host, event.session_id, event.agent_id or "")
         with self._changed:
@@ -127,7 +122,7 @@ class MemoryLedger:
             if agent in self._histories:
                 self._newest[agent] = self._stops
 
-    def keep_output(self, begun: Begun, report: Report) -> str:  # noqa: ARG002
+    def keep_output(self, _begun: Begun, _report: Report) -> str:
         """Keep nothing: this ledger has no folder."""
         return ""
 
@@ -145,10 +140,7 @@ class MemoryLedger:
             del self._decided[oldest]
 
     def recall(
-        self,
-        event: StopEvent,
-        wanted: Sequence[Wanted],
-        patience: float | None = None,  # noqa: ARG002
+        self, event: StopEvent, wanted: Sequence[Wanted], _patience: float | None = None
     ) -> Mapping[str, str]:
         """Return why gates can be skipped: gate -> "passed" or "unchanged" (N1)."""
         with self._changed:
@@ -156,7 +148,7 @@ class MemoryLedger:
             passed = [(one.definition, one.tree) in self._passes for one in wanted]
             return causes(wanted, known[0] if known else {}, passed)
 
-    def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:  # noqa: ARG002
+    def remember(self, reports: Sequence[Report], _patience: float | None = None) -> None:
         """Remember the passes among reports; forget those that failures refute."""
         with self._changed:
             for known in passes_in(reports):
@@ -166,10 +158,7 @@ class MemoryLedger:
                 self._passes.pop(refuted, None)
 
     def remember_start(
-        self,
-        event: StartEvent,
-        trees: Mapping[str, str],
-        patience: float | None = None,  # noqa: ARG002
+        self, event: StartEvent, trees: Mapping[str, str], _patience: float | None = None
     ) -> None:
         """Remember the files that an agent starts with; only its first start counts."""
         with self._changed:
@@ -220,15 +209,11 @@ def _drop_oldest(known: dict[Any, Any], most: int) -> None:
 
 
 _all: WeakSet[MemoryLedger] = WeakSet()
-_forking = RLock()  # so that the set is whole in the child
 
 
 def _after_in_child() -> None:
     for ledger in list(_all):
         ledger.after_fork()
-    _forking.release()
 
 
-os.register_at_fork(
-    before=_forking.acquire, after_in_parent=_forking.release, after_in_child=_after_in_child
-)
+os.register_at_fork(after_in_child=_after_in_child)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from _imp import source_hash  # a hash that is loaded already: another costs 2 % of a stop
 
+from notyet import light
 from notyet.core.event import StopEvent
 from notyet.core.limits import History
 from notyet.core.record import Record, plain
@@ -197,6 +198,16 @@ def _answer_columns(answer: Record | None) -> tuple[str, str, int]:
     if isinstance(answer, Problem):
         return answer.detail, answer.kind, 0
     return "", "", 0
+
+
+def place_of(folder: str) -> str:
+    """Return the folder that is stored with stops: links resolved, relative ones as they are."""
+    if light.isabs(folder):
+        try:
+            folder = light.realpath(folder)
+        except (OSError, ValueError):  # a name that no file can have
+            return place_text(folder)
+    return place_text(folder)
 
 
 def place_text(folder: str) -> str:

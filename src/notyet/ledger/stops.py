@@ -11,10 +11,10 @@ from _weakref import ref
 
 from notyet import light
 from notyet.core.limits import History, after, open_turn, within_limit
-from notyet.core.record import replace, variant
+from notyet.core.record import Record, replace, variant
 from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
-from notyet.ledger.connection import Connection, default_path, real
+from notyet.ledger.connection import Connection, default_path
 from notyet.ledger.stop_rows import (
     HISTORY_COLUMNS,
     REPORT_COLUMNS,
@@ -24,7 +24,7 @@ from notyet.ledger.stop_rows import (
     history_of,
     history_row,
     key_text,
-    place_text,
+    place_of,
     report_row,
     stop_row,
 )
@@ -99,7 +99,6 @@ _ACT = "INSERT INTO acts (at, what, place, detail) VALUES (?, ?, ?, ?)"
 _READ_STOP = f"SELECT {ASKER}, {', '.join(STOP_COLUMNS)} FROM stops WHERE id = ?"
 _READ_REPORTS = f"SELECT {', '.join(REPORT_COLUMNS)} FROM reports WHERE stop = ? ORDER BY position"
 
-_NEVER = float("inf")
 _LEAST_PATIENCE = 0.1  # seconds for reading an answer that may be there already
 _LONGEST_PAUSE = 0.2  # seconds between two looks for an answer
 _LOST_AFTER = 86_400.0  # no gate runs for a day; by then the process id may be another program's
@@ -108,7 +107,7 @@ _WITHOUT_ANSWER = ("cancelled", "lost")  # why a stop ended without a decision
 # The stops that this process is deciding, by token: its process id alone cannot tell them from
 # those it failed to record. Weak references: a stop whose Begun is gone, because of a Ctrl-C
 # between its entry and its answer, is lost.
-asked_here: dict[bytes, ref[Begun]] = {}
+deciding_here: dict[bytes, ref[Begun]] = {}
 
 
 class Ledger:
@@ -152,45 +151,30 @@ class Ledger:
     def begin(self, event: StopEvent, patience: float | None = None) -> Begun:
         """Enter a stop: number its turn, and find out if the host overrode the last one (B11)."""
         digest, stored = event_row(event)
-        key = _key(event)
         token = light.urandom(8)
-        place = place_text(real(event.cwd))
-        if event.turn_id:
-            event = variant(event, {"turn_id": key_text(event.turn_id)})  # as it is stored
+        place = place_of(event.cwd)
+        event = with_stored_turn_id(event)
 
         def enter(db: sqlite3.Connection) -> Begun:
-            row = db.execute(FIND_AGENT, key).fetchone()
-            agent, last_stop, history = 0, 0, History()
-            if row:
-                agent, last_stop, seen_at = row[:3]
-                history = history_of(row[3:])
-                earlier = _being_asked(db, agent, digest)
-                since = self._repeated_since(event, history)
-                if not earlier and since < seen_at:  # else nothing was answered since
-                    again = (last_stop, digest, since, REPEATED_AT_MOST)
-                    earlier = last_stop if db.execute(ANSWER_AGAIN, again).rowcount else 0
-                if earlier:
-                    return Begun(stop=earlier, repeats=earlier)
-            opened = open_turn(history, event)
-            overridden = 0
-            if opened.turn != history.turn and history.blocked:
-                overridden = _override(db, agent, last_stop)
+            agent = find_agent(db, event)
+            earlier = self._repeated_stop(db, agent, event, digest)
+            if earlier:
+                return Begun(stop=earlier, repeats=earlier)
+            history = open_turn(agent.history, event)
+            is_new_turn = history.turn != agent.history.turn
+            overridden = _override(db, agent) if is_new_turn and agent.history.blocked else 0
             now = time.time()
-            if agent:
-                db.execute(SEE_AGENT, (now, *history_row(opened), agent))
-            else:
-                new_agent = (*key, now, *history_row(opened))
-                (agent,) = db.execute(NEW_AGENT, new_agent).fetchone()
+            number = _save_agent(db, agent, event, history, now)
             asker = (light.getpid(), own_start(), token)
-            new = (agent, opened.turn, now, *asker, digest, stored, place)
+            new = (number, history.turn, now, *asker, digest, stored, place)
             (stop,) = db.execute(NEW_STOP, new).fetchone()
-            warnings = self.connection.take_warnings()
             self.newest = stop
+            warnings = self.connection.take_warnings()
             begun = Begun(
-                stop=stop, token=token, history=opened, overridden=overridden, warnings=warnings
+                stop=stop, token=token, history=history, overridden=overridden, warnings=warnings
             )
             # Before others can see the row.
-            asked_here[token] = ref(begun, lambda _: _forget(token))
+            deciding_here[token] = ref(begun, lambda _: _forget(token))
             return begun
 
         self.connection.for_one_stop = self.called_at is not None
@@ -207,7 +191,7 @@ class Ledger:
         try:
             final = self.connection.write(count, patience)
         finally:
-            asked_here.pop(begun.token, None)
+            deciding_here.pop(begun.token, None)
         warnings = self.connection.take_warnings()
         return final if not warnings else replace(final, warnings=(*final.warnings, *warnings))
 
@@ -238,7 +222,7 @@ class Ledger:
 
     def give_up(self, begun: Begun, patience: float | None = None) -> None:
         """End a stop that is still `asking` without an answer; count nothing."""
-        asked_here.pop(begun.token, None)
+        deciding_here.pop(begun.token, None)
         given_up = (time.time(), begun.stop, begun.token)
         self.connection.write(lambda db: db.execute(_GIVE_UP, given_up), patience)
 
@@ -247,7 +231,7 @@ class Ledger:
         digest, stored = event_row(event)
         now = time.time()
         row = dict(zip(STOP_COLUMNS, stop_row(decision), strict=True))
-        place = place_text(real(event.cwd))
+        place = place_of(event.cwd)
         process = (light.getpid(), light.urandom(8))
         new = (now, now, *process, digest, stored, place, row["why"], row["warnings"])
 
@@ -330,12 +314,57 @@ class Ledger:
         """Close the file; the next use opens it again."""
         self.connection.close()
 
-    def _repeated_since(self, event: StopEvent, history: History) -> float:
-        """Return the time since when the answer to an equal stop answers this one too (B12)."""
-        if event.stop_hook_active is False and history.blocked:
-            return time.time() - REPEATED_WITHIN
-        # A process that started before the last answer was given asks for that answer.
-        return _NEVER if self.called_at is None else self.called_at
+    def _repeated_stop(
+        self, db: sqlite3.Connection, agent: AgentRow, event: StopEvent, digest: bytes
+    ) -> int:
+        """Return the equal stop whose answer is also the answer to this one, or 0 (B12)."""
+        for stop, its_digest, *asker in db.execute(ASKING, (agent.id,)).fetchall():
+            if is_lost(*asker):
+                db.execute(LOSE, (stop,))
+            elif its_digest == digest:
+                return int(stop)
+        if event.stop_hook_active is False and agent.history.blocked:
+            since = time.time() - REPEATED_WITHIN
+        elif self.called_at is not None:
+            since = self.called_at  # this process started before the last answer was given
+        else:
+            return 0
+        if since >= agent.seen_at:  # nothing was answered since
+            return 0
+        again = (agent.last_stop, digest, since, REPEATED_AT_MOST)
+        return agent.last_stop if db.execute(ANSWER_AGAIN, again).rowcount else 0
+
+
+class AgentRow(Record, kw_only=True):
+    """The row of an agent; `id` is 0 if it has none yet."""
+
+    id: int = 0
+    last_stop: int = 0
+    seen_at: float = 0.0
+    history: History = History()
+
+
+def find_agent(db: sqlite3.Connection, event: StopEvent) -> AgentRow:
+    """Return the agent of an event."""
+    row = db.execute(FIND_AGENT, _key(event)).fetchone()
+    if row is None:
+        return AgentRow()
+    return AgentRow(id=row[0], last_stop=row[1], seen_at=row[2], history=history_of(row[3:]))
+
+
+def _save_agent(
+    db: sqlite3.Connection, agent: AgentRow, event: StopEvent, history: History, now: float
+) -> int:
+    """Store the history of an agent; return the number of its row."""
+    if agent.id:
+        db.execute(SEE_AGENT, (now, *history_row(history), agent.id))
+        return agent.id
+    return int(db.execute(NEW_AGENT, (*_key(event), now, *history_row(history))).fetchone()[0])
+
+
+def with_stored_turn_id(event: StopEvent) -> StopEvent:
+    """Return an event whose turn id is as the ledger stores it."""
+    return variant(event, {"turn_id": key_text(event.turn_id)}) if event.turn_id else event
 
 
 def is_lost(token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:
@@ -343,32 +372,23 @@ def is_lost(token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:
     if time.time() - begun_at > _LOST_AFTER:
         return True
     if pid == light.getpid():
-        return token not in asked_here
+        return token not in deciding_here
     return is_gone(pid, pid_start)
 
 
-def _being_asked(db: sqlite3.Connection, agent: int, digest: bytes) -> int:
-    """Return the equal stop of this agent that is being decided now, or 0 (B12)."""
-    for stop, other, *asker in db.execute(ASKING, (agent,)).fetchall():
-        if is_lost(*asker):
-            db.execute(LOSE, (stop,))
-        elif other == digest:
-            return int(stop)
-    return 0
-
-
 def _forget(token: bytes) -> None:
-    asked_here.pop(token, None)
+    deciding_here.pop(token, None)
 
 
 def _key(event: StopEvent) -> Key:
     return key_text(event.host), key_text(event.session_id), key_text(event.agent_id or "")
 
 
-def _override(db: sqlite3.Connection, agent: int, stop: int) -> int:
+def _override(db: sqlite3.Connection, agent: AgentRow) -> int:
     """Mark a send-back as overridden: a new turn came without another stop.
 
     Returns the stop, or 0 if it was no send-back, or if a later stop was not counted because notyet
     was off or its process was killed: then it was not the host's doing.
     """
-    return stop if db.execute(OVERRIDE, (stop, agent, stop)).rowcount else 0
+    stop = agent.last_stop
+    return stop if db.execute(OVERRIDE, (stop, agent.id, stop)).rowcount else 0

@@ -122,23 +122,3 @@ def test_a_fork_does_not_wait_for_a_busy_ledger(tmp_path):
         holder.execute("ROLLBACK")
     os.waitpid(child, 0)
     waiting.join()
-
-
-def test_a_fork_in_a_signal_handler_during_a_transaction_does_not_hang(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.db")
-    asked = ledger.begin(stop())
-    statuses = []
-
-    def fork(_number, _frame):
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if ledger.connection._db is None else 1)
-        statuses.append(os.waitpid(child, 0)[1])
-
-    before = signal.signal(signal.SIGUSR1, fork)
-    try:
-        ledger.connection.write(lambda db: signal.raise_signal(signal.SIGUSR1))
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    assert statuses == [0]
-    assert ledger.begin(stop()).repeats == asked.stop

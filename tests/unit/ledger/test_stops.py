@@ -236,21 +236,6 @@ def test_ctrl_c_in_the_midst_of_a_transaction_locks_nobody_out(ledger, statement
     assert not Ledger(ledger.path, patience=0.2).begin(stop(last_message="x")).repeats
 
 
-def test_a_child_forked_in_the_midst_of_a_transaction_leaves_it_to_its_parent(ledger):
-    decide(ledger, stop())
-
-    def fork(db):
-        db.execute("UPDATE agents SET blocks = blocks + 1")
-        return os.fork()
-
-    try:
-        child = ledger.connection.write(fork)
-    except LedgerError as error:
-        os._exit(0 if "forked in the midst" in str(error) else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert ledger.begin(stop()).history.blocks == 2
-
-
 def test_a_new_file_can_be_opened_by_many_at_once(tmp_path):
     import threading
 
