@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.record import Record, variant
+from notyet.core.record import Record, check_types, variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ class Usage(Record, kw_only=True):
     total: int = 0
 
     def _validate(self) -> None:
-        for name, value in self.__dict__.items():
-            if not isinstance(value, int):
-                raise TypeError(f"usage.{name} is a number of tokens, not {kind_of(value)}")
+        check_types(self)
 
 
 class BackgroundTask(Record, kw_only=True):
@@ -36,45 +34,6 @@ class BackgroundTask(Record, kw_only=True):
     status: str = "running"
 
 
-def check_parts(usage: object, tasks: tuple[object, ...]) -> None:
-    """Check the types of these two fields of an event. Raises TypeError."""
-    if usage is not None and not isinstance(usage, Usage):
-        raise TypeError(f"usage is a Usage or None, not {kind_of(usage)}")
-    if not all(isinstance(task, BackgroundTask) for task in tasks):
-        raise TypeError("background_tasks holds BackgroundTask only")
-
-
-_TEXTS = ("host", "session_id", "cwd", "workspace")
-_TEXTS_IF_KNOWN = (
-    "turn_id",
-    "run_id",
-    "task_id",
-    "agent_id",
-    "agent_type",
-    "agent_name",
-    "parent_session_id",
-    "end_reason",
-    "error",
-    "task",
-    "label",
-    "last_message",
-    "transcript_path",
-    "agent_transcript_path",
-    "model",
-    "permission_mode",
-    "host_version",
-)
-_NUMBERS_IF_KNOWN = ("turns", "tool_calls", "duration_ms")
-_NOTHING = type(None)
-# The types of fields: a wrong one would be found much later, in other code.
-_KINDS: tuple[tuple[tuple[str, ...], tuple[type, ...], str], ...] = (
-    (_TEXTS, (str,), "text"),
-    (_TEXTS_IF_KNOWN, (str, _NOTHING), "text or None"),
-    (_NUMBERS_IF_KNOWN, (int, float, _NOTHING), "a number or None"),
-    (("host_cap", "block_count", "max_blocks"), (int,), "a whole number"),
-    (("stop_hook_active",), (bool, _NOTHING), "a truth value or None"),
-    (("tools_used", "background_tasks"), (tuple, list), "a tuple"),
-)
 SCOPES = ("agent", "subagent")
 ENDINGS = ("done", "error", "timeout", "killed", "reset", "interrupted")
 
@@ -129,19 +88,15 @@ class StopEvent(Record, kw_only=True):
             raise ValueError(f"scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
         if self.ending not in ENDINGS:
             raise ValueError(f"ending is one of {', '.join(ENDINGS)}, not {self.ending!r}")
-        values = self.__dict__
-        for names, kinds, words in _KINDS:
-            for name in names:
-                if not isinstance(values[name], kinds):
-                    raise TypeError(f"{name} is {words}, not {kind_of(values[name])}")
-        for name in ("tools_used", "background_tasks"):
-            values[name] = tuple(values[name])
+        check_types(self)
         if not all(isinstance(tool, str) for tool in self.tools_used):
             raise TypeError("tools_used holds str only")
-        if self.usage is not None or self.background_tasks:
-            check_parts(self.usage, self.background_tasks)
+        if not all(isinstance(task, BackgroundTask) for task in self.background_tasks):
+            raise TypeError("background_tasks holds BackgroundTask only")
+        if self.usage is not None and not isinstance(self.usage, Usage):
+            raise TypeError(f"usage is a Usage or None, not {type(self.usage).__name__}")
         if self.workspace:
-            values["workspace"] = workspace_url(self.workspace)
+            self.__dict__["workspace"] = workspace_url(self.workspace)
 
 
 def stop_of(event: StartEvent) -> StopEvent:
@@ -161,11 +116,6 @@ def workspace_url(text: str) -> str:
     from notyet.core.remote import LOCAL, remote_from
 
     return "" if text == LOCAL else remote_from(text).url
-
-
-def kind_of(value: object) -> str:
-    """Return the name of a value's type, for error messages."""
-    return type(value).__name__
 
 
 def child_key(event: StopEvent) -> str:

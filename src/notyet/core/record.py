@@ -138,6 +138,40 @@ def plain(value: Any) -> Any:
     return value
 
 
+_NONE = type(None)
+# The types of values that annotations stand for; other annotations are not checked.
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "str": ((str,), "text"),
+    "StopReason": ((str,), "text"),
+    "str | None": ((str, _NONE), "text or None"),
+    "int": ((int,), "a whole number"),
+    "int | None": ((int, float, _NONE), "a number or None"),
+    "float": ((int, float), "a number"),
+    "float | None": ((int, float, _NONE), "a number or None"),
+    "bool | None": ((bool, _NONE), "a truth value or None"),
+}
+_checks: dict[type, list[tuple[str, tuple[type, ...], str]]] = {}
+
+
+def check_types(record: Record) -> None:
+    """Check values by the annotations of their fields; turn lists into tuples. Raises TypeError.
+
+    A value of a wrong type would be found much later, in other code.
+    """
+    cls, values = type(record), record.__dict__
+    if cls not in _checks:
+        known = {name: str(kind) for name, kind in cls.__annotations__.items()}
+        _checks[cls] = [(name, *_TYPES[kind]) for name, kind in known.items() if kind in _TYPES]
+        tuples = [name for name, kind in known.items() if kind.startswith("tuple[")]
+        _checks[cls] += [(name, (tuple, list), "a tuple") for name in tuples]
+    for name, types, words in _checks[cls]:
+        value = values[name]
+        if not isinstance(value, types):
+            raise TypeError(f"{name} is {words}, not {type(value).__name__}")
+        if isinstance(value, list):
+            values[name] = tuple(value)
+
+
 def compile_init(cls: type[Record]) -> None:
     """Give a class the `__init__` that one would write for it by hand."""
     required = [name for name in cls._fields if name not in cls._defaults]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.event import Usage
-from notyet.core.record import Record
+from notyet.core.record import Record, check_types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,16 +20,7 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
-_FOREVER = float("inf")
-# A session is foreign code: what it says wrongly should be found where it says it.
-_KINDS: tuple[tuple[tuple[str, ...], tuple[type, ...], str], ...] = (
-    (("text", "stop_reason"), (str,), "text"),
-    (("model", "error"), (str, type(None)), "text or None"),
-    (("tool_calls", "turns"), (int,), "a whole number"),
-    (("duration_ms",), (int, float), "a number"),
-    (("tools",), (tuple, list), "a tuple"),
-    (("usage",), (Usage,), "a Usage"),
-)
+_INFINITE = float("inf")
 
 
 class Turn(Record, kw_only=True):
@@ -46,15 +37,12 @@ class Turn(Record, kw_only=True):
     error: str | None = None
 
     def _validate(self) -> None:
-        values = self.__dict__
-        for names, kinds, words in _KINDS:
-            for name in names:
-                if not isinstance(values[name], kinds):
-                    raise TypeError(f"{name} is {words}, not {type(values[name]).__name__}")
-        values["tools"] = tuple(values["tools"])
-        if not all(isinstance(tool, str) for tool in values["tools"]):
+        check_types(self)  # a session is foreign code
+        if not isinstance(self.usage, Usage):
+            raise TypeError(f"usage is a Usage, not {type(self.usage).__name__}")
+        if not all(isinstance(tool, str) for tool in self.tools):
             raise TypeError("tools holds names only")
-        if not -_FOREVER < self.duration_ms < _FOREVER:
+        if not -_INFINITE < self.duration_ms < _INFINITE:
             raise ValueError(f"duration_ms is a number of milliseconds, not {self.duration_ms}")
 
 

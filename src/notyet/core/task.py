@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from notyet.core.event import Usage
-from notyet.core.record import Record
+from notyet.core.record import Record, check_types
 from notyet.core.remote import LOCAL, remote_from
 from notyet.core.session import Turn
 from notyet.core.text import bounded
@@ -96,13 +96,7 @@ class Task(Record, kw_only=True):
     depth: int = 0
 
     def _validate(self) -> None:
-        for name in ("id", "parent", "parent_session", "cwd", "workspace"):
-            if not isinstance(getattr(self, name), str):
-                raise TypeError(f"{name} is text, not {type(getattr(self, name)).__name__}")
-        for name in ("label", "agent_type"):
-            if not isinstance(getattr(self, name), str | None):
-                kind = type(getattr(self, name)).__name__
-                raise TypeError(f"{name} is text or None, not {kind}")
+        check_types(self)
         if self.workspace not in {"", LOCAL}:
             self.__dict__["workspace"] = remote_from(self.workspace).url
 
