@@ -14,7 +14,6 @@ from notyet.hook import main as hook
 from notyet.hook.payload import Call, Options
 
 ENTRY = Path(hook.__file__).parent.parent / "__main__.py"
-VECTORS = Path(__file__).parent / "vectors" / "hook"
 HOSTS = ("claude", "codex", "mux", "conclaude", "notyet")
 PASSING = '[gates.ok]\nrun = "echo ran >> ran"\nwhen = "always"\n'
 FAILING = '[gates.bad]\nrun = "echo it is broken; exit 1"\nwhen = "always"\n'

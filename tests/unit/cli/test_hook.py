@@ -64,14 +64,6 @@ def test_the_host_is_recognised_from_its_payload(tmp_path, host):
     assert query("SELECT host FROM agents") == [(host,)]
 
 
-def test_a_host_that_is_not_spoken_yet_is_let_go_and_recorded(tmp_path):
-    project = new_project(tmp_path / "p", FAILING)
-    reply = ask(payload("claude", project, cursor_version="1"))
-    assert_allows("claude", reply.code, reply.stdout)
-    assert "cursor is not spoken yet" in reply.stderr
-    assert stops() == [("skipped", "host")]
-
-
 @every_host
 @pytest.mark.rule("A10")
 def test_without_configuration_nothing_is_started_opened_or_written(tmp_path, host):
@@ -144,14 +136,6 @@ def test_only_the_session_that_is_supervised_is_left_to_its_supervisor(tmp_path)
     # An agent that the supervised one started by itself inherits the variable.
     inherited = os.environ | {"NOTYET_SUPERVISED": f"{above}:other"}
     assert "FAILED bad" in ask(payload("claude", project), environ=inherited).stdout
-
-
-@pytest.mark.parametrize("mark", ["1", "true", "999999999", ":s1", "\u0661"])
-def test_a_mark_that_names_no_supervisor_switches_nothing_off(tmp_path, mark):
-    project = new_project(tmp_path / "p", FAILING)
-    reply = ask(payload("claude", project), environ=os.environ | {"NOTYET_SUPERVISED": mark})
-    assert "FAILED bad" in reply.stdout
-    assert "NOTYET_SUPERVISED names no supervisor of this session" in reply.stderr
 
 
 def test_a_subagent_of_a_supervised_agent_is_gated_all_the_same(tmp_path):
@@ -301,28 +285,12 @@ def test_a_starting_agent_is_told_which_gates_it_will_meet(tmp_path, host):
     assert stops() == []
 
 
-def test_a_starting_agent_is_told_nothing_unless_the_file_says_so(tmp_path):
-    project = new_project(tmp_path / "p", FAILING)
-    reply = ask(payload("claude", project, hook_event_name="SessionStart"))
-    assert (reply.stdout, reply.stderr, reply.code) == ("", "", 0)
-
-
 @pytest.mark.rule("A10")
 def test_an_observer_is_told_also_where_no_gate_applies(tmp_path):
     project = new_project(tmp_path / "p", '[observers.o]\nrun = "cat > seen"\n')
     ask(payload("claude", project))
     assert json.loads((project / "seen").read_text())["decision"]["outcome"] == "skipped"
     assert stops() == []
-
-
-def test_words_of_a_gate_that_are_no_unicode_reach_every_host_whole(tmp_path):
-    odd = r"""printf '{"decision": "block", "reason": "a\\ud800b", "systemMessage": "\\udfff"}' """
-    for host in ("claude", "codex", "mux", "notyet"):
-        project = new_project(tmp_path / host, gate(odd))
-        reply = ask(payload(host, project), "--host", host)
-        said = json.loads(reply.stdout)
-        assert said["decision"] == "block"
-        json.dumps(said, ensure_ascii=False).encode()
 
 
 @pytest.mark.parametrize(

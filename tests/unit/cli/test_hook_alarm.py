@@ -10,7 +10,6 @@ import sys
 
 import pytest
 
-from commands import pids_in, until
 from hook_runs import (
     ENTRY,
     assert_allows,
@@ -22,7 +21,6 @@ from hook_runs import (
     run_changed_hook,
     stops,
 )
-from notyet.hook.payload import Call, Options
 
 # Reads an event once for each step of our code while the short timer runs that looks whether it is
 # complete, and lets it go off at that step.
@@ -132,59 +130,6 @@ def test_a_hook_that_was_held_up_itself_reads_what_lies_there(tmp_path):
     assert json.loads(done.stdout)["decision"] == "block"
 
 
-def test_a_host_that_never_ends_its_event_is_not_read_for_ever():
-    endless = subprocess.Popen(["yes"], stdout=subprocess.PIPE)
-    try:
-        done = run_changed_hook(endless.stdout.fileno(), LATE, "--host", "claude")
-    finally:
-        endless.kill()
-        endless.wait()
-        endless.stdout.close()
-    assert_allows("claude", done.returncode, done.stdout)
-    assert b"not JSON" in done.stderr
-
-
-def test_a_host_that_writes_on_after_its_event_finds_the_pipe_open(tmp_path):
-    project = new_project(
-        tmp_path / "p", gate("echo $$ > a.pid; until [ -e go ]; do sleep 0.01; done")
-    )
-    reads, writes = os.pipe()
-    os.write(writes, in_bytes(payload("claude", project)))
-    started = start_hook_on(reads)
-    os.close(reads)
-    assert until(lambda: pids_in(project))
-    os.write(writes, b"\n")  # which would be an error that many programs die of
-    (project / "go").touch()
-    started.communicate(timeout=30)
-    os.close(writes)
-    assert stops() == [("passed", "")]
-
-
-def start_hook_on(descriptor):
-    """Start the hook with this as its stdin."""
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(ENTRY), "hook"],
-        stdin=descriptor,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=clean_environ(),
-    )
-
-
-def test_what_was_raised_while_stdin_was_read_is_raised_again_and_stdin_is_not():
-    read = []
-
-    def fails():
-        read.append(1)
-        raise ZeroDivisionError
-
-    call = Call(Options([]), {}, fails)
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            call.payload()
-    assert len(read) == 1
-
-
 # While one module is looked for, for the first time, the host's time runs out.
 OUT_OF_TIME_IN = """
 import sys, _signal
@@ -241,18 +186,6 @@ load.load = hangs"""
     said = b"notyet: no answer within the 600 s that the host waits; NOT CHECKED\n"
     assert done.stderr == said
     assert stops() == [("skipped", "deadline")]
-
-
-@pytest.mark.rule("E9")
-def test_a_host_of_whom_nothing_is_known_is_told_of_the_time_that_was_kept(tmp_path):
-    change = """
-import _signal
-from notyet.hook import payload as hook_input
-def late(*_):
-    _signal.raise_signal(_signal.SIGALRM)
-hook_input.payload_from = late"""
-    done = run_changed_hook(payload("claude", tmp_path), change)
-    assert b"no answer within the 10 s that the host waits" in done.stderr
 
 
 @pytest.mark.rule("E9")

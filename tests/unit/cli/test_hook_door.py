@@ -1,6 +1,5 @@
 """The door of `notyet hook`: what it answers by itself, and that the line would answer the same."""
 
-import json
 import os
 
 import pytest
@@ -206,18 +205,6 @@ def test_what_is_no_event_is_for_the_line(gone_on, content):
     assert len(gone_on) == 2
 
 
-def test_stdin_is_read_once_and_a_payload_that_cannot_be_read_is_told_of_once(place):
-    read = []
-
-    def reading():
-        read.append(1)
-        return b"\xff" + json.dumps(payload("claude", place)).encode()
-
-    reply = hook.answer(Call(Options([]), os.environ, reading))
-    assert len(read) == 1
-    assert reply.stderr.count("not UTF-8") == 1
-
-
 @pytest.mark.rule("E9")
 def test_a_stop_that_runs_out_of_time_at_the_door_is_let_go_and_written_down(
     place, monkeypatch, late
@@ -233,12 +220,6 @@ def test_a_host_that_takes_too_long_to_say_what_it_wants_is_let_go(late):
     reply = hook.answer(Call(Options(["--host", "claude"]), os.environ, late))
     assert "no answer within" in reply.stdout
     assert stops() == [("skipped", "deadline")]
-
-
-def test_a_start_that_runs_out_of_time_at_the_door_is_let_go(place, monkeypatch, late):
-    monkeypatch.setattr(hook, "projects_files", late)
-    reply = ask(payload("claude", place, hook_event_name="SessionStart"))
-    assert "no answer within" in reply.stdout
 
 
 def test_a_fault_at_the_door_is_left_to_the_line(place, monkeypatch):

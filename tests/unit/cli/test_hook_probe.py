@@ -61,12 +61,6 @@ def test_a_subagent_s_stop_names_its_own_gates(tmp_path):
     assert said("claude", project, **fields) == "notyet 0.1.0: would ask review"
 
 
-def test_the_session_alone_means_nothing(tmp_path):
-    project = new_project(tmp_path / "p", FAILING)
-    reply = ask(payload("claude", project, session_id=MARK))
-    assert json.loads(reply.stdout)["decision"] == "block"
-
-
 def test_a_probe_of_a_stranger_is_not_written_down(tmp_path):
     content = payload("claude", tmp_path, session_id=MARK)
     content.pop("transcript_path", None)

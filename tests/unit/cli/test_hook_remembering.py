@@ -17,7 +17,6 @@ from hook_runs import (
     new_project,
     payload,
     query,
-    run_changed_hook,
     run_hook,
     stops,
 )
@@ -83,30 +82,12 @@ def test_what_goes_on_did_not_begin_here(project, source):
     assert json.loads(ask(payload("claude", project)).stdout)["decision"] == "block"
 
 
-def test_an_agent_is_told_of_its_gates_as_before(project):
-    text = MARKING + "[start]\ntell = true\n"
-    new_project(project, text)
-    told = json.loads(ask(start(project)).stdout)
-    assert "notyet runs these checks" in told["hookSpecificOutput"]["additionalContext"]
-    assert len(query("SELECT * FROM starts")) == 1
-
-
 def test_a_start_that_cannot_be_remembered_is_a_start_with_a_line_on_stderr(project):
     os.makedirs(ledger_path())
     done = run_hook(start(project))
     assert (done.returncode, done.stdout.strip()) == (0, b"")
     assert b"with which files the agent begins was not remembered" in done.stderr
     assert done.stderr.count(b"\n") <= 1
-
-
-def test_a_fault_of_ours_does_not_keep_an_agent_from_starting(project):
-    text = MARKING + "[start]\ntell = true\n"
-    new_project(project, text)
-    change = "import notyet.engine.unchanged as r\ndef fail(*_): raise ZeroDivisionError('ours')\n"
-    done = run_changed_hook(start(project), change + "r.files_of = fail")
-    assert done.returncode == 0
-    assert "additionalContext" in done.stdout.decode()
-    assert b"ours (with which files the agent begins was not remembered)" in done.stderr
 
 
 def loaded_by(content):
@@ -148,19 +129,6 @@ def test_gates_that_are_always_asked_load_nothing_of_it(project):
     assert loaded_by(payload("claude", project)).isdisjoint(REMEMBERING)
     assert (stops(), asked(project)) == ([("passed", "")], 1)
     assert query("SELECT * FROM starts") == []
-
-
-def test_outside_of_git_nothing_of_it_is_loaded_either(tmp_path):
-    bare = new_project(tmp_path / "bare", MARKING)
-    assert loaded_by(start(bare)).isdisjoint(REMEMBERING | {"_sqlite3", "notyet.engine.engine"})
-    assert loaded_by(payload("claude", bare)).isdisjoint(REMEMBERING)
-    assert (stops(), asked(bare)) == ([("passed", "")], 1)
-
-
-def test_a_start_where_no_gate_waits_writes_nothing(tmp_path):
-    (tmp_path / "empty").mkdir()
-    run_hook(start(tmp_path / "empty"))
-    assert not os.path.exists(ledger_path())
 
 
 def test_a_start_where_gates_are_off_is_not_remembered(project):

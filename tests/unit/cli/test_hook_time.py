@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from commands import pids_in, running, until
+from commands import pids_in, running
 from hook_runs import (
     ENTRY,
     PASSING,
@@ -84,12 +84,6 @@ def test_what_only_looks_like_the_end_of_an_event_is_not_taken_for_it(text):
     assert not reading._is_complete()
 
 
-def test_an_event_with_a_byte_order_mark_is_complete_too():
-    reading = hook_process._Reading()
-    reading.add(b"\xef\xbb\xbf{} ")
-    assert reading._is_complete()
-
-
 def test_a_host_that_ignores_and_blocks_signals_is_answered_all_the_same(tmp_path):
     def odd_host():
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -100,18 +94,6 @@ def test_a_host_that_ignores_and_blocks_signals_is_answered_all_the_same(tmp_pat
     assert json.loads(done.stdout)["decision"] == "block"
     assert done.stderr == b""
     assert stops() == [("blocked", "g")]
-
-
-def test_a_hook_can_be_told_to_go_although_its_host_blocks_signals(tmp_path):
-    block = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
-    project = new_project(tmp_path / "p", gate("echo $$ > a.pid; sleep 60"))
-    with start(preexec_fn=block) as hook:
-        hook.stdin.write(json.dumps(payload("claude", project)).encode())
-        hook.stdin.close()
-        assert until(lambda: pids_in(project))
-        hook.terminate()
-        assert hook.wait(20) == 0
-    assert not any(map(running, pids_in(project)))
 
 
 @pytest.mark.rule("E2")
@@ -134,9 +116,7 @@ def test_a_child_that_the_hook_got_from_the_shell_before_it_is_left_alone(tmp_pa
 
 
 @pytest.mark.rule("E9")
-@pytest.mark.parametrize(
-    "hang", ["time.sleep(60)", "re.match('(a+)+$', 'a' * 60 + 'b')", "while True: pass"]
-)
+@pytest.mark.parametrize("hang", ["time.sleep(60)", "while True: pass"])
 def test_whatever_takes_too_long_in_the_hook_itself_the_host_is_answered(tmp_path, hang):
     project = new_project(tmp_path / "p")
     # The alarm rings after a second, and leaves much time for the answer.
@@ -185,27 +165,3 @@ def test_a_host_that_reads_no_warnings_still_gets_its_answer(tmp_path):
         assert hook.wait(20) == 0
         assert time.monotonic() - begun < 26  # it did not hang
         assert json.loads(hook.stdout.read())["decision"] == "block"
-
-
-def test_one_gate_that_prints_hostile_bytes_on_both_streams_takes_little_memory(tmp_path):
-    project = tmp_path / "p"
-    project.mkdir()
-    text = "import sys; sys.stdout.buffer.write({0}); sys.stderr.buffer.write({0}); sys.exit(1)"
-    (project / "g.py").write_text(text.format("b'\\xff' * 30_000_000"))
-    new_project(project, gate([sys.executable, "g.py"]))
-    code = (
-        f"import os, sys; sys.path.insert(0, {str(ENTRY.parent.parent)!r})\n"
-        "from notyet.hook.main import serve\n"
-        "serve([])\n"
-        "status = open('/proc/self/status').read()\n"
-        "os.write(2, status.partition('VmHWM:')[2].split()[0].encode())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code],
-        input=json.dumps(payload("claude", project)).encode(),
-        capture_output=True,
-        timeout=60,
-        env=clean_environ(),
-    )
-    assert json.loads(done.stdout)["decision"] == "block"
-    assert int(done.stderr) < 64 * 1024

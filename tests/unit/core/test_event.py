@@ -33,7 +33,7 @@ def test_a_value_of_the_wrong_type_is_refused_at_once(field, value, words):
 
 
 def test_tokens_are_counted_in_whole_numbers():
-    with pytest.raises(TypeError, match=r"usage.input is a number of tokens, not NoneType"):
+    with pytest.raises(TypeError, match="input is a whole number, not NoneType"):
         Usage(input=None)
 
 

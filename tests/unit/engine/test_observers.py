@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from notyet import Block, Engine, Halt, Observer, Usage
-from support import EVERY_SCOPE, gate, stop, substop
+from support import gate, stop, substop
 
 RUN = {
     "usage": Usage(input=7, output=3, cache_read=2, cache_write=1),
@@ -230,19 +230,6 @@ def test_observers_are_told_although_no_gate_applies():
     engine, told = telling("stop", gates=[gate("g", scopes=("subagent",))])
     run(engine, stop())
     assert len(told) == 1
-
-
-def test_an_observer_of_nothing_known_is_refused():
-    told = "told of stop, subagent_stop, subagent_ended, decision, not of 'x'"
-    with pytest.raises(ValueError, match=told):
-        Observer("x", print)
-
-
-def test_every_scope_has_its_observers():
-    engine, told = telling("stop", "subagent_stop", gates=[gate("g", scopes=EVERY_SCOPE)])
-    run(engine, stop())
-    run(engine, substop())
-    assert len(told) == 2
 
 
 def test_outcomes_that_do_not_exist_are_refused_and_one_word_stands_for_itself():

@@ -1,11 +1,7 @@
 """Command gates in an embedded engine: mixed with functions, cut by a deadline, cancelled."""
 
 import asyncio
-import errno
 import os
-import subprocess
-import sys
-import threading
 import time
 
 import pytest
@@ -176,56 +172,6 @@ def test_a_functions_answer_that_comes_too_late_is_dropped_while_a_command_goes_
     assert decision.reports[0].answer.kind == "timeout"
 
 
-@pytest.mark.rule("E2")
-def test_cancelling_ends_the_commands_also_while_a_fork_of_the_program_lives(tmp_path):
-    code = f"""
-import asyncio, os, sys, time
-sys.path[:0] = sys.argv[1:]
-from notyet import Command, Engine, Gate, StopEvent
-async def main():
-    check = Command(script="echo $$ > {tmp_path}/pid; exec sleep 1000")
-    engine = Engine([Gate(name="c", check=check)])
-    checking = asyncio.ensure_future(engine.check(StopEvent(session_id="s")))
-    while not os.path.exists("{tmp_path}/pid") or not open("{tmp_path}/pid").read().strip():
-        await asyncio.sleep(0.01)
-    fork = os.fork()
-    if not fork:
-        time.sleep(60)
-        os._exit(0)
-    checking.cancel()
-    await asyncio.wait([checking])
-    pid = open("{tmp_path}/pid").read().strip()
-    ends = time.monotonic() + 20
-    while os.path.exists(f"/proc/{{pid}}") and time.monotonic() < ends:
-        await asyncio.sleep(0.01)
-    print(os.path.exists(f"/proc/{{pid}}"))
-    os.kill(fork, 9)
-    os.waitpid(fork, 0)
-asyncio.run(main())
-"""
-    paths = [path for path in sys.path if path]
-    done = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, timeout=60)
-    assert done.stdout == b"False\n", done.stderr  # newer Pythons warn of the fork
-
-
-def test_without_a_pipe_a_command_cannot_start_and_functions_are_still_asked(monkeypatch):
-    def no_pipe():
-        raise OSError(errno.EMFILE, "Too many open files")
-
-    async def check():
-        engine = Engine([gate("f", Allow()), command("c", "true", if_broken="block")])
-        monkeypatch.setattr("notyet.run.drive_async.os.pipe", no_pipe)
-        try:
-            return await asyncio.wait_for(engine.check(stop()), 30)
-        finally:
-            monkeypatch.undo()
-
-    decision = asyncio.run(check())
-    assert [report.status for report in decision.reports] == ["allowed", "problem"]
-    assert decision.reports[1].answer.kind == "cannot_start"
-    assert decision.outcome == "blocked"
-
-
 def test_a_fault_of_the_runner_is_a_problem_of_its_commands_and_nobody_hangs(monkeypatch):
     def fault(*_, **__):
         raise MemoryError
@@ -237,29 +183,9 @@ def test_a_fault_of_the_runner_is_a_problem_of_its_commands_and_nobody_hangs(mon
     assert [report.observed for report in decision.reports] == [False, True]
 
 
-@pytest.mark.parametrize("limits", [{"within": 0.1}, {}])
-def test_a_runner_that_never_comes_back_is_left_behind(monkeypatch, limits):
-    released = threading.Event()
-    monkeypatch.setattr("notyet.run.drive_async._LAST_RESORT", 0.3)
-    monkeypatch.setattr("notyet.run.command.run_processes", lambda *_, **__: released.wait(60))
-    engine = Engine([command("c", "true", timeout=0.1)])
-    decision = asyncio.run(asyncio.wait_for(engine.check(stop(), **limits), 30))
-    released.set()
-    assert decision.reports[0].answer == Problem("timeout", "it was not ended in time")
-
-
 def test_a_length_of_time_that_is_no_number_is_refused():
     with pytest.raises(ValueError, match="not NaN"):
         Engine([gate("g", None)]).check_sync(stop(), within=float("nan"))
-
-
-def test_a_warning_that_cannot_be_told_costs_nobody_the_verdict(caplog):
-    def warn(message):
-        raise OSError(message)
-
-    engine = Engine([command("c", "exit 126")], warn=warn)
-    assert engine.check_sync(stop()).outcome == "failed_open"
-    assert "the shell could not execute it" in caplog.text
 
 
 def test_output_that_cannot_be_kept_is_said_and_changes_nothing(tmp_path):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from notyet import Block, Engine, Ledger
-from support import both_ways, gate, recorded, stop, wait_for
+from support import both_ways, gate, stop, wait_for
 
 
 def beginnings(ledger):
@@ -156,50 +156,3 @@ def test_stops_at_the_same_time_share_one_budget(tmp_path):
     for ledger in (None, Ledger(tmp_path / "ledger.db")):
         outcomes = sorted(each.outcome for each in asyncio.run(main(ledger)))
         assert outcomes == ["blocked"] * 3 + ["capped"] * 5
-
-
-@both_ways
-@pytest.mark.parametrize("style", ["plain", "async"])
-def test_observers_may_check_stops_themselves(run, style):
-    inner = []
-    other = stop(session_id="another")
-
-    def plain(event, ctx):
-        if event.session_id == "s1":
-            inner.append(engine.check_sync(other).outcome)
-
-    async def waiting(event, ctx):
-        if event.session_id == "s1":
-            inner.append((await engine.check(other)).outcome)
-
-    async def deciding(event):
-        return Block("x") if event.session_id == "another" else None
-
-    engine = Engine([gate("g", deciding)])
-    engine.on("stop", plain if style == "plain" else waiting)
-    assert run(engine).outcome == "passed"
-    assert inner == ["blocked"]
-
-
-def test_an_answer_and_a_cancellation_in_the_same_moment_leave_no_stop_asking(tmp_path):
-    async def main(ledger):
-        for n in range(60):
-            release = asyncio.Event()
-
-            async def deciding(event, release=release):
-                await release.wait()
-                return Block("x")
-
-            engine = Engine([gate("g", deciding)], ledger=ledger)
-            task = asyncio.create_task(engine.check(stop(session_id=f"s{n}")))
-            for _ in range(n % 6):
-                await asyncio.sleep(0.001)
-            release.set()
-            for _ in range(n % 5):
-                await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.wait((task,))
-
-    ledger = Ledger(tmp_path / "ledger.db")
-    asyncio.run(main(ledger))
-    wait_for(lambda: "asking" not in {outcome for outcome, _ in recorded(ledger)})

@@ -107,14 +107,6 @@ def test_a_missing_agent_id_is_said_also_where_only_the_star_fits(run, caplog):
 
 
 @both_ways
-def test_patterns_for_the_main_agent_miss_no_name_of_a_subagent(run, caplog):
-    main = gate("main", match=Match(events=("agent",), agents=("a-*",)))
-    star = gate("star", match=Match(events=("subagent",)))
-    assert run(Engine([main, star]), substop(agent_id=None)).outcome == "passed"
-    assert "agent_id" not in caplog.text
-
-
-@both_ways
 @pytest.mark.rule("A6")
 def test_one_stop_warns_in_a_dozen_lines_at_most(run):
     said = []

@@ -5,23 +5,18 @@ import os
 import subprocess
 import sys
 import textwrap
-import threading
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
 from conftest import git
 from gated_files import Place, statuses
 from notyet import Command, Engine, Function, Gate, Ledger, LedgerError, Limits, replace
-from notyet.core.event import StartEvent
 from notyet.core.gate import Source
 from notyet.engine.unchanged import files_of
-from notyet.git.fingerprint import Fingerprinting
 from notyet.ledger.memory import MemoryLedger
 from process_table import children
-from support import rows, stop, substop
-from tree_looks import plant
+from support import rows, stop
 
 pytestmark = pytest.mark.rule("N1")
 
@@ -113,20 +108,6 @@ def test_a_failure_takes_back_the_pass_on_the_same_files(git_project, tmp_path, 
     assert [statuses(place.stop()) for _ in range(2)] == [{"g": "allowed"}, {"g": "remembered"}]
 
 
-def test_a_stop_that_fails_takes_a_pass_back_in_the_same_breath(place):
-    event = stop(cwd=str(place.project))
-    passed = place.engine().decide_sync(event)
-    place.write("bad")
-    failed = place.engine().decide_sync(event)
-    tree = failed.reports[0].failed_on
-    assert tree
-    # As if somebody else had seen it pass on the files of now, while this stop was asked.
-    begun = place.ledger.begin(event)
-    place.ledger.remember([replace(passed.reports[0], passed_on=tree)])
-    place.ledger.record(begun, failed)
-    assert rows(place.ledger, "SELECT * FROM passes") == []
-
-
 def test_a_gate_that_had_no_time_says_nothing_against_a_pass(place):
     place.gates = [place.gate(then="sleep 100")]
     decision = place.stop(within=1)
@@ -149,21 +130,6 @@ def test_a_session_that_goes_on_did_not_begin_here(place, source):
     place.write("bad")
     place.begin(source=source)
     assert (place.stop().outcome, place.asked) == ("blocked", ["g"])
-
-
-def test_files_that_were_unknown_at_the_start_are_not_known_by_a_later_one(place):
-    place.git("config", "filter.theirs.clean", "cat")  # which is never run, so nobody can tell
-    place.begin()
-    place.git("config", "--unset", "filter.theirs.clean")
-    place.write("bad")
-    place.begin()
-    assert (place.stop().outcome, place.asked) == ("blocked", ["g"])
-
-
-def test_a_start_without_a_session_is_nobodys(place):
-    place.begin(session_id=" ")
-    place.stop()
-    assert rows(place.ledger, "SELECT * FROM starts") == []
 
 
 def test_a_subagent_has_a_start_of_its_own_or_that_of_its_session(place):
@@ -280,34 +246,6 @@ def test_a_gate_that_runs_in_another_repository_depends_on_that_too(place, tmp_p
     assert statuses(place.stop()) == {"g": "allowed"}
 
 
-def test_a_project_without_a_commit_has_files_all_the_same(tmp_path):
-    (tmp_path / "new").mkdir()
-    git(tmp_path / "new", "init", "--quiet")
-    place = Place(tmp_path / "new", tmp_path, Ledger(tmp_path / "ledger.db"))
-    place.stop()
-    assert statuses(place.stop()) == {"g": "remembered"}
-    place.write("first.txt")
-    assert statuses(place.stop()) == {"g": "allowed"}
-    place.git("add", ".")
-    place.git("commit", "--quiet", "-m", "one")
-    assert statuses(place.stop()) == {"g": "allowed"}
-
-
-def test_a_submodule_counts(place, tmp_path):
-    module = tmp_path / "module"
-    module.mkdir()
-    git(module, "init", "--quiet")
-    (module / "part.txt").write_text("one")
-    git(module, "add", ".")
-    git(module, "commit", "--quiet", "-m", "one")
-    place.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(module), "sub")
-    place.git("commit", "--quiet", "-m", "two")
-    place.stop()
-    assert statuses(place.stop()) == {"g": "remembered"}
-    (place.project / "sub" / "part.txt").write_text("two")
-    assert statuses(place.stop()) == {"g": "allowed"}
-
-
 def test_a_worktree_has_files_of_its_own(place, tmp_path):
     place.git("worktree", "add", "--quiet", str(tmp_path / "tree"))
     place.stop()
@@ -316,39 +254,6 @@ def test_a_worktree_has_files_of_its_own(place, tmp_path):
     there.write()
     assert statuses(place.stop()) == {"g": "remembered"}
     assert statuses(there.stop()) == {"g": "allowed"}
-
-
-def test_a_huge_untracked_folder_is_looked_at_or_unknown_and_never_taken_for_unchanged(place):
-    folder = place.project / "data"
-    folder.mkdir()
-    for n in range(3000):
-        (folder / f"{n}").write_text("x")
-    place.stop()
-    (folder / "2999").write_text("y")
-    assert (statuses(place.stop()), place.asked) == ({"g": "allowed"}, ["g", "g"])
-
-
-def test_ignored_files_do_not_count(place):
-    place.write(".gitignore", "*.log\n")
-    place.stop()
-    place.write("x.log")
-    assert statuses(place.stop()) == {"g": "remembered"}
-
-
-def test_two_processes_at_once_ask_and_neither_is_wronged(place):
-    done = []
-
-    def run(session):
-        event = stop(session_id=session, cwd=str(place.project))
-        done.append(place.engine().check_sync(event).outcome)
-
-    threads = [threading.Thread(target=run, args=(f"s{n}",)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert done == ["passed"] * 4
-    assert statuses(place.stop(session_id="later")) == {"g": "remembered"}
 
 
 def test_another_process_knows_what_this_one_remembered(place):
@@ -396,54 +301,6 @@ def test_a_ledger_that_cannot_remember_costs_a_question_and_holds_nobody(git_pro
     assert place.stop().outcome == "passed"
     assert place.ledger.recall(stop(), []) == {}
     assert place.asked == ["g"]
-
-
-@pytest.mark.parametrize("paths", [(), ("file.txt", "src/**")])
-def test_a_folder_that_the_index_calls_a_repository_hides_no_change(place, paths):
-    place.gates = [place.gate(then="grep -q good src/a", paths=paths)]
-    plant(place.project, "src")
-    place.write("src/a", "good")
-    assert [place.stop().outcome for _ in range(2)] == ["passed", "passed"]
-    assert place.asked == ["g"]
-    place.write("src/a", "evil")
-    assert place.stop().outcome == "blocked"
-
-
-def test_looking_takes_no_more_than_a_part_of_the_time(place, monkeypatch):
-    given = []
-
-    class Unknown(Fingerprinting):
-        def __init__(self, scopes, patience):
-            given.append(patience)
-            super().__init__(scopes, patience)
-
-        def finish(self, reasons, ends):
-            now = monotonic()
-            given.append(ends - now)
-            return super().finish(reasons, now)
-
-    monkeypatch.setattr("notyet.engine.unchanged.Fingerprinting", Unknown)
-    assert (place.stop(within=8).outcome, place.asked) == ("passed", ["g"])
-    assert place.stop().outcome == "passed"
-    assert all(0 < patience <= 2 for patience in given[:2])
-    assert given[2:] == pytest.approx([20, 20], abs=1)
-
-
-def test_what_beginning_took_counts_as_looking(place, monkeypatch):
-    given = []
-
-    class Slow(Fingerprinting):
-        def __init__(self, scopes, patience):
-            super().__init__(scopes, patience)
-            monkeypatch.setattr("notyet.engine.unchanged.monotonic", lambda: monotonic() + 15)
-
-        def finish(self, reasons, ends):
-            given.append(ends - monotonic() - 15)
-            return super().finish(reasons, ends)
-
-    monkeypatch.setattr("notyet.engine.unchanged.Fingerprinting", Slow)
-    assert (place.stop().outcome, place.asked) == ("passed", ["g"])
-    assert given[0] == pytest.approx(5, abs=1)
 
 
 class CannotBegin(MemoryLedger):
@@ -543,13 +400,6 @@ def test_a_function_is_asked_whatever_changed(git_project, tmp_path):
     assert len(asked) == 2
 
 
-def test_an_engine_takes_no_start_for_one_that_was_given_a_task(place):
-    place.write("bad")
-    about = StartEvent(session_id="s1", cwd=str(place.project), source="startup")
-    assert asyncio.run(place.engine().start(about)) == ""
-    assert (place.stop().outcome, place.asked) == ("blocked", ["g"])
-
-
 def test_that_files_could_not_be_looked_at_is_said_once_with_the_reason(place):
     place.gates.append(place.gate("h", paths=("file.txt",)))
     place.git("config", "filter.theirs.clean", "cat")  # which is never run, so nobody can tell
@@ -564,52 +414,10 @@ def test_that_files_could_not_be_looked_at_is_said_once_with_the_reason(place):
     assert "filters of its own" in stored[0]
 
 
-def test_that_git_took_too_long_is_said(place, tmp_path, monkeypatch):
-    slow = tmp_path / "bin" / "git"
-    slow.parent.mkdir()
-    slow.write_text("#!/bin/sh\nexec sleep 100\n")
-    slow.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
-    decision = place.stop(within=4)
-    assert (decision.outcome, place.asked) == ("passed", ["g"])
-    assert "it took too long" in decision.warnings[0]
-
-
 def test_outside_of_git_nothing_is_said(tmp_path):
     (tmp_path / "bare").mkdir()
     place = Place(tmp_path / "bare", tmp_path, Ledger(tmp_path / "ledger.db"))
     assert (place.stop().warnings, place.warnings) == ((), [])
-
-
-def test_a_limit_that_nobody_meets_is_not_spoken_of(place):
-    place.engine = lambda: Engine(
-        place.gates, ledger=place.ledger, limits=Limits(max_blocks=1), warn=place.warnings.append
-    )
-    place.begin()
-    place.write("bad")
-    outcomes = [place.stop(stop_hook_active=True).outcome for _ in range(2)]
-    assert outcomes == ["blocked", "capped"]
-    (place.project / "bad").unlink()
-    place.warnings.clear()
-    assert place.stop(stop_hook_active=True).why == "unchanged"
-    assert place.warnings == []
-
-
-def test_gates_that_are_always_asked_are(git_project, tmp_path):
-    place = Place(git_project, tmp_path, Ledger(tmp_path / "ledger.db"), when="always")
-    place.begin()
-    place.stop()
-    assert (statuses(place.stop()), place.asked) == ({"g": "allowed"}, ["g", "g"])
-    assert rows(place.ledger, "SELECT * FROM passes") == []
-    definition = rows(place.ledger, "SELECT DISTINCT definition FROM reports")
-    assert len(definition) == 1
-    assert definition[0][0]
-
-
-def test_a_folder_under_two_names_is_one(place, tmp_path):
-    (tmp_path / "link").symlink_to(place.project)
-    place.stop()
-    assert statuses(place.stop(cwd=str(tmp_path / "link"))) == {"g": "remembered"}
 
 
 @pytest.mark.parametrize("cwd", ["", "/nowhere/at/all", "nul\0", "half \ud800"])
@@ -617,16 +425,6 @@ def test_a_place_that_nobody_knows_is_asked_about(place, cwd):
     for _ in range(2):
         assert place.stop(cwd=cwd).outcome in {"passed", "failed_open"}
     assert rows(place.ledger, "SELECT * FROM passes") == []
-
-
-def test_the_files_of_a_gate_are_named_once(place):
-    gate = place.gates[0]
-    (only,) = files_of(gate, stop(cwd=str(place.project)))
-    assert (only.folder, only.paths) == (str(place.project), ())
-    inside = place.project / "src"
-    inside.mkdir()
-    assert files_of(gate, stop(cwd=str(inside))) == (only,)
-    assert files_of(gate, substop(cwd=str(inside))) == (only,)
 
 
 def test_a_command_made_in_code_is_about_the_agents_project(git_project, tmp_path):

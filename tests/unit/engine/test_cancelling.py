@@ -6,13 +6,11 @@ import os
 import signal
 import sys
 import threading
-import time
 
 import pytest
 
 from notyet import Allow, Block, Engine, Ledger
 from notyet.run import functions as drive_functions
-from notyet.run import functions as threads
 from support import both_ways, gate, recorded, run_async, stop, wait_for
 
 
@@ -103,21 +101,6 @@ def test_a_gate_that_catches_its_cancellation_cannot_keep_a_cancelled_check_aliv
     assert asked == ["asked", "caught"]
 
 
-def test_a_check_that_is_cancelled_in_the_moment_its_gate_is_late_stays_cancelled():
-    async def main():
-        async def slow(event):
-            # Alarm and cancellation fall together: nothing else goes on before both are due.
-            asyncio.get_running_loop().call_later(0.06, task.cancel)
-            time.sleep(0.1)  # noqa: ASYNC251  # the loop must not go on
-            await asyncio.sleep(10)
-
-        task = asyncio.create_task(Engine([gate("g", slow, timeout=0.05)]).check(stop()))
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
-
-
 @pytest.mark.rule("C4", "C9")
 @pytest.mark.parametrize("kind", ["alone", "together", "thread"])
 def test_cancelling_a_check_cancels_its_gates_and_says_so_in_the_ledger(tmp_path, kind):
@@ -188,27 +171,6 @@ def test_a_check_cancelled_while_the_ledger_is_opened_leaves_no_stop_asking(tmp_
     wait_for(given_up)
 
 
-def test_a_gate_whose_loop_was_taken_away_is_cleared_away_quietly():
-    from notyet.hosts.native import read_return
-    from notyet.run.functions import Question, guarded_async
-
-    async def slow(event):
-        await asyncio.Future()
-
-    async def ask():
-        question = Question("g", slow, read_return, timeout=None)
-        asking = guarded_async(question, (stop(),), print, 0, 0.0)
-        task = asyncio.ensure_future(asking)
-        await asyncio.sleep(0)
-        return asking, task
-
-    loop = asyncio.new_event_loop()
-    asking, task = loop.run_until_complete(ask())
-    asking.close()
-    task._log_destroy_pending = False
-    loop.close()
-
-
 def test_every_gate_of_a_stage_is_cancelled_with_its_check():
     asked, cancelled = [], []
 
@@ -264,18 +226,6 @@ def test_ctrl_c_while_a_gate_is_asked_gives_the_stop_up_and_leaves_gating_on(tmp
     assert Engine([gate("g", Block("x"))], ledger=ledger).check_sync(stop()).outcome == "blocked"
 
 
-def test_an_interrupt_while_gates_are_started_leaves_gating_on(monkeypatch):
-    def interrupted(job):
-        raise KeyboardInterrupt
-
-    engine = Engine([gate("g", Block("x"))])
-    with monkeypatch.context() as patch:
-        patch.setattr(threads, "run_in_thread", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            engine.check_sync(stop())
-    assert engine.check_sync(stop(last_message="again")).outcome == "blocked"
-
-
 def test_one_handlers_context_and_cancellations_concern_no_other():
     import contextvars
 
@@ -295,63 +245,3 @@ def test_one_handlers_context_and_cancellations_concern_no_other():
     engine.on("stopping", second)
     assert asyncio.run(engine.check(stop())).outcome == "passed"
     assert seen == ["plain"]
-
-
-def test_shutting_a_loop_down_in_the_midst_of_a_check_is_quiet(caplog):
-    async def main():
-        async def slow(event):
-            await asyncio.sleep(30)
-
-        engine = Engine([gate("g", slow, priority=1), gate("h", slow)])
-        tasks = [asyncio.create_task(engine.check(stop(session_id=f"s{n}"))) for n in range(10)]
-        await asyncio.sleep(0.01)
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
-        await asyncio.wait(tasks)
-
-    asyncio.run(main())
-    assert not [message for message in caplog.messages if "never retrieved" in message]
-
-
-def test_a_gate_left_behind_is_kept_until_it_ends():
-    ended = []
-
-    async def main():
-        waiting = asyncio.Event()
-
-        async def stubborn(event):
-            try:
-                await asyncio.sleep(30)
-            except asyncio.CancelledError:
-                await waiting.wait()
-                ended.append("in its own time")
-
-        decision = await Engine([gate("g", stubborn, timeout=0.02)]).check(stop())
-        gc.collect()
-        assert ended == []
-        waiting.set()
-        while not ended:
-            await asyncio.sleep(0.001)
-        return decision
-
-    assert asyncio.run(main()).outcome == "failed_open"
-    assert ended == ["in its own time"]
-
-
-def test_a_gate_whose_task_is_cancelled_before_it_begins_is_a_problem():
-    async def main():
-        async def never_begun(event):
-            await asyncio.sleep(30)
-
-        engine = Engine([gate("doomed", never_begun, timeout=None)])
-        check = asyncio.create_task(engine.check(stop()))
-        for _ in range(20):
-            await asyncio.sleep(0)
-            for task in asyncio.all_tasks():
-                if task.get_name() == "doomed":
-                    task.cancel()
-        return await asyncio.wait_for(check, 20)
-
-    decision = asyncio.run(main())
-    assert decision.outcome == "failed_open"
-    assert decision.reports[0].answer.kind == "crashed"

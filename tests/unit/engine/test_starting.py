@@ -119,16 +119,6 @@ def test_a_hook_that_breaks_warns_and_never_prevents_the_start(script, timeout, 
     assert problem in warning
 
 
-def test_hooks_run_together(tmp_path):
-    # Each waits for the other: one after another they would never end.
-    wait = "until [ -e {} ]; do sleep 0.01; done; echo met"
-    engine, _ = hooked(
-        hook(f"touch a; {wait.format('b')}", timeout=20),
-        hook(f"touch b; {wait.format('a')}", timeout=20),
-    )
-    assert begin(engine, StartEvent(cwd=str(tmp_path))) == "met\n\nmet"
-
-
 def test_functions_and_hooks_add_their_words_in_declared_order():
     function = Starter(name="n", check=Function(lambda event: "first"))
     engine, _ = hooked(function, hook("echo second"), replace(function, name="m"), hook("echo 4"))
@@ -157,13 +147,6 @@ def test_a_matcher_is_about_a_subagents_type_and_a_sessions_source(kind, matcher
         name="s", check=Function(lambda event: "x"), scope=scope, matcher=matcher, kind=kind
     )
     assert begin(Engine(starters=[starter]), StartEvent(**event)) == ("x" if asked else "")
-
-
-def test_what_is_added_is_bounded():
-    engine, _ = hooked()
-    for _ in range(5):
-        engine.on("session_start", lambda event, ctx: "x" * 50_000)
-    assert len(begin(engine)) <= 100_000
 
 
 def test_an_agent_that_a_gate_starts_is_not_told_of_to_the_same_engine():

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from notyet import Allow, Block, Engine, Ledger, Problem
+from notyet import Allow, Block, Engine, Problem
 from notyet.run import functions as threads
-from support import both_ways, gate, recorded, run_async, run_sync, stop, wait_for
+from support import both_ways, gate, run_async, run_sync, stop, wait_for
 
 pytestmark = pytest.mark.rule("A6")
 
@@ -77,24 +77,6 @@ def test_gates_may_use_timeouts_of_their_own(run, caught):
         assert decision.outcome == "blocked"
     else:
         assert decision.reports[0].answer == Problem("crashed", "TimeoutError")
-
-
-@both_ways
-def test_gates_may_use_task_groups_of_their_own(run):
-    async def fails():
-        raise ValueError("in a child")
-
-    async def grouping(event):
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(fails())
-                group.create_task(asyncio.sleep(10))
-        except* ValueError:
-            pass
-        return Block("after a group")
-
-    decision = run(Engine([gate("g", grouping, priority=1), gate("fine", Allow())]))
-    assert decision.outcome == "blocked"
 
 
 @both_ways
@@ -169,41 +151,3 @@ def test_gates_see_the_context_variables_of_the_caller(run):
     seen = []
     run(Engine([gate("g", lambda e: seen.append(user.get()))]))
     assert seen == ["ada"]
-
-
-@both_ways
-def test_where_no_thread_can_be_started_a_gate_could_not_be_asked(run, monkeypatch):
-    def refuse(self):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threads, "_idle", [])
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    decision = run(Engine([gate("g", Block("x"))]))
-    assert decision.reports[0].answer == Problem("cannot_start", "can't start new thread")
-    assert decision.outcome == "failed_open"
-
-
-def test_no_timer_is_left_behind():
-    async def main():
-        async def quick(event):
-            await asyncio.sleep(0)
-
-        await Engine([gate("a", quick), gate("b", quick)]).check(stop())
-        return [timer for timer in asyncio.get_running_loop()._scheduled if not timer.cancelled()]
-
-    assert asyncio.run(main()) == []
-
-
-def test_a_check_works_without_a_free_thread_for_its_ledger(tmp_path, monkeypatch):
-    def refuse(self):
-        raise RuntimeError("can't start new thread")
-
-    async def blocking(event):
-        return Block("x")
-
-    monkeypatch.setattr(threads, "_idle", [])
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    ledger = Ledger(tmp_path / "ledger.db")
-    engine = Engine([gate("g", blocking)], ledger=ledger)
-    assert asyncio.run(engine.check(stop())).outcome == "blocked"
-    assert recorded(ledger) == [("blocked", "g")]

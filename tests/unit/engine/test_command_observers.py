@@ -1,12 +1,11 @@
 """Observers that are commands: told of every decision, and unable to change it."""
 
-import asyncio
 import json
 
 import pytest
 
 from hook_runs import ask, new_project, payload, run_hook, run_late_hook, stops
-from notyet import Command, Engine, Gate
+from notyet import Command, Engine
 from notyet.engine.observers import EVERY_DECISION, Observer
 from support import both_ways, gate, stop
 
@@ -66,13 +65,6 @@ def test_an_observer_is_told_of_the_outcomes_it_asked_for(tmp_path, run):
     assert not (tmp_path / "seen").exists()
 
 
-def test_observers_run_one_after_another(tmp_path):
-    script = "echo {0} >> order; sleep 0.1; echo {0} >> order"
-    observers = [watching(tmp_path, script.format(n)) for n in "ab"]
-    asyncio.run(Engine([gate("g", None)], observers=observers).check(stop()))
-    assert (tmp_path / "order").read_text().split() == ["a", "a", "b", "b"]
-
-
 def test_an_observer_in_a_file_is_told_of_a_block_and_its_failure_is_only_said(tmp_path):
     text = '[gates]\ng = "exit 1"\n[observers.see]\nrun = "cat > seen"\n'
     text += '[observers.bad]\nrun = "exit 3"\n'
@@ -103,12 +95,6 @@ def test_an_observer_in_a_file_can_ask_for_outcomes(tmp_path):
 def test_only_decisions_are_told_to_commands():
     with pytest.raises(TypeError, match="an observer is a function"):
         Observer("stop", Command(script="x"))
-
-
-def test_a_command_is_no_gate_by_itself():
-    with pytest.raises(TypeError, match="a gate is a Gate or a function"):
-        Engine([Command(script="x")])
-    assert Gate(name="g", check=Command(script="x")).native
 
 
 def test_an_observer_reads_what_was_said_and_how_each_gate_answered(tmp_path):

@@ -191,11 +191,6 @@ def test_any_other_answer_is_a_problem(returned):
     assert "a dict like" in decision.reports[0].answer.detail
 
 
-def test_a_reason_that_is_not_text_is_left_out():
-    decision = run(engine_with(lambda e, c: {"allow": False, "prompt": "p", "reason": 7}))
-    assert decision.verdict == Block("p", "p")
-
-
 def test_only_known_events_can_be_handled():
     with pytest.raises(ValueError, match="no event is called 'subagent_stoping'; there is sub"):
         Engine().on("subagent_stoping", lambda e, c: None)
@@ -204,11 +199,6 @@ def test_only_known_events_can_be_handled():
 def test_a_handler_must_take_event_and_context():
     with pytest.raises(TypeError, match=r"called with \(event, ctx\)"):
         Engine().on("subagent_stopping", lambda event: None)
-
-
-def test_a_builtin_that_does_not_tell_its_signature_is_accepted():
-    Engine().on("stop", dict.get)
-    Engine().on("stop", max)
 
 
 # --- The edge cases of OpenClaw's specification, section 4.5, one by one ------------------
@@ -275,12 +265,3 @@ def test_other_gates_are_not_asked_after_an_error_where_plugin_handlers_are():
     engine._add_gate(gate("native", Block("x"), scopes=("subagent",)))
     decision = run(engine, substop(ending="error"))
     assert [r.gate.split("[")[0] for r in decision.reports] == ["subagent_stopping"]
-
-
-def test_what_a_handler_gets_has_each_of_its_fields_and_no_other():
-    seen = []
-    engine = Engine()
-    engine.on("subagent_stopping", lambda event, ctx: seen.extend((event, ctx)))
-    asyncio.run(engine.decide(substop()))
-    assert [tuple(each.__dict__) for each in seen] == [each._fields for each in seen]
-    assert len(seen) == 2
