@@ -78,49 +78,42 @@ def answer_of(own: Sequence[Fault], hosts: Sequence[HostStatus], setup: Setup) -
 def coverage(status: HostStatus, scope: Scope) -> Coverage:
     """Find out whether the stops of main agents, or of subagents, are checked."""
     every = status.setup.gates if status.setup is not None else ()
-    meant = [gate for gate in every if scope in gate.match.events]
-    gates = tuple(gate for gate in meant if scope == "agent" or not excludes_all(gate.match))
-    running = tuple(gate for gate in gates if "done" in gate.match.endings)
+    gates = [gate for gate in every if scope in gate.match.events]
+    gates = [gate for gate in gates if scope == "agent" or not excludes_all(gate.match)]
     event = host_named(status.host).event_name(scope)
-    found = Coverage(status=status, scope=scope, state="none")
     if not gates or not event:
-        only = [gate.name for gate in meant if "agent" not in gate.match.events]
-        why = f"{listed(only)} never runs: `never` excludes all that `for` names" if only else ""
-        return replace(found, state="no", why=why, fix="change `never`") if only else found
+        return Coverage(status=status, scope=scope, state="none")
+    running = tuple(gate for gate in gates if "done" in gate.match.endings)
     can_block = any(not gate.observe for gate in running)
-    found = replace(found, state="no", can_block=can_block)
+    found = Coverage(status=status, scope=scope, state="no", can_block=can_block)
     for one in status.faults:
         if one.level == "fault" and (not one.events or event in one.events):
             return replace(found, why=_said(one), fix=one.fix)
     if event not in status.reached:
         why = f"{status.title} does not call notyet at {event}."
         return replace(found, why=why, fix=f"run: notyet install {status.host}")
+    if not running:
+        why = f"{listed([gate.name for gate in gates])}: not for agents that are done"
+        return replace(found, why=why, fix='add "done" to `endings`')
     found = replace(found, gates=running)
-    for why, fix in _powerless(status, gates, running):
+    why, fix = _powerless(status, running)
+    if why:
         return replace(found, why=why, fix=fix)
     if status.reached[event]:
         return replace(found, state="perhaps", why=status.reached[event])
     return _by_place(found)
 
 
-def _powerless(
-    status: HostStatus, gates: Sequence[Gate], running: Sequence[Gate]
-) -> Iterator[tuple[str, str]]:
-    """Yield why gates that are in force send no agent back, and the fix."""
-    limits = Limits(**status.setup.limits) if status.setup is not None else Limits()
-    if not running:
-        names = listed([gate.name for gate in gates])
-        endings = listed(sorted({ending for gate in gates for ending in gate.match.endings}))
-        why = f"{names}: only for endings by {endings}, which no stop of {status.title} has"
-        yield why, 'add "done" to `endings`'
-    elif all(gate.observe for gate in running):
-        yield "they only observe", "remove `observe`"
-    elif not limits.max_blocks:
-        yield "max_blocks is 0, so no agent is sent back", "set max_blocks to 1 or more"
-    elif _was_asked(status, running) and status.probe is not None:
-        said = status.probe.says.removeprefix("notyet: ")
-        if said.startswith(UNCHECKED):
-            yield f"they ran just now: {said}", "see: notyet check"
+def _powerless(status: HostStatus, running: Sequence[Gate]) -> tuple[str, str]:
+    """Return why gates that run send no agent back, and the fix; both empty if they do."""
+    if all(gate.observe for gate in running):
+        return "they only observe", "remove `observe`"
+    if status.setup is not None and not Limits(**status.setup.limits).max_blocks:
+        return "max_blocks is 0, so no agent is sent back", "set max_blocks to 1 or more"
+    said = status.probe.says.removeprefix("notyet: ") if status.probe is not None else ""
+    if _was_asked(status, running) and said.startswith(UNCHECKED):
+        return f"they ran just now: {said}", "see: notyet check"
+    return "", ""
 
 
 def _by_place(found: Coverage) -> Coverage:
@@ -131,12 +124,10 @@ def _by_place(found: Coverage) -> Coverage:
     blocking = [gate for gate in found.gates if not gate.observe]
     places = {gate.name: place_of(gate, status.setup.workspace) for gate in blocking}
     remote = {name: there.url for name, there in places.items() if there is not None}
-    if not remote:
-        return replace(found, state="yes")
     where = listed(list(dict.fromkeys(remote.values())))
     why = f"{listed(list(remote))}: runs on {where}, which was not connected to"
     if len(remote) < len(blocking):
-        return replace(found, state="yes", but=f"perhaps not all: {why}")
+        return replace(found, state="yes", but=f"perhaps not all: {why}" if remote else "")
     return replace(found, state="perhaps", why=why, fix="run: notyet status --ask")
 
 
