@@ -19,11 +19,8 @@ AREAS = (
     Area("commands", "Command gates"),
     Area("engine", "Decisions in process"),
     Area("workspace", "A look at the files"),
-    Area("transcript", "Transcripts"),
-    Area("config", "Configuration"),
     Area("ledger", "Ledger"),
     Area("log", "Looking back"),
     Area("supervisor", "Supervised agents"),
     Area("remote", "Gates over SSH"),
-    Area("imports", "Imports"),
 )
