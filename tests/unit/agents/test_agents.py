@@ -2,15 +2,9 @@
 
 import pytest
 
-from notyet.agents import AGENTS, open_session, reopen
+from notyet.agents import open_session, reopen
 from notyet.agents.process import _LONGEST, Lines
 from notyet.errors import Refused
-
-
-def test_the_table_has_the_agents_we_promise():
-    assert list(AGENTS) == [
-        *("scripted", "claude", "codex", "gemini", "opencode", "qwen", "copilot"),
-    ]
 
 
 def test_an_unknown_agent_is_said_with_the_one_that_was_meant():

@@ -1,7 +1,5 @@
 """Starting or continuing: when an agent says that the other one is right, that is done once."""
 
-import os
-
 import pytest
 
 from notyet.agents import open_session, reopen
@@ -106,31 +104,6 @@ def test_a_prompt_that_was_accepted_is_never_sent_in_the_other_form(tmp_path, ru
     assert turn.stop_reason == "error"
     assert calls(tmp_path) == ["start"]
     assert session.knows("k") is True
-
-
-def test_an_agent_that_names_conversations_itself_is_not_asked_twice(tmp_path, run):
-    program = tmp_path / "codex"
-    program.write_text("#!/bin/sh\necho x >> calls; echo 'no rollout found' >&2; exit 1\n")
-    program.chmod(0o755)
-    session = open_session(
-        "codex",
-        cwd=str(tmp_path),
-        session="11111111-2222-4333-8444-555555555555",
-        program=str(program),
-    )
-    with pytest.raises(SendError):
-        run(session.send("x", "k"))
-    assert (tmp_path / "calls").read_text() == "x\n"
-    assert os.path.exists(session.transcript())
-
-
-def test_words_about_another_conversation_do_not_deny_one_that_begins(tmp_path, run):
-    program = tmp_path / "codex"
-    program.write_text("#!/bin/sh\necho 'no rollout found' >&2; exit 1\n")
-    program.chmod(0o755)
-    session = open_session("codex", cwd=str(tmp_path), program=str(program))
-    assert run(session.send("x", "k")).stop_reason == "error"
-    assert session.knows("k") is None
 
 
 @pytest.mark.parametrize("name", ["01a1deb1", "nonsense", "../../x", "a b"])

@@ -1,7 +1,6 @@
 """What a ref keeps, what it does not, and refs that another version wrote."""
 
 import json
-import os
 
 import pytest
 
@@ -37,31 +36,8 @@ def test_arguments_that_hold_none_are_kept_and_shown(fake_claude, tmp_path):
     assert resume_command(fake_claude().ref(), "s", str(tmp_path)).endswith("'go on'")
 
 
-def test_the_arguments_of_a_reopened_session_are_given_to_its_program(fake_claude, run, tmp_path):
-    program = tmp_path / "program"
-    program.write_text('#!/bin/sh\necho "$@" > words\n')
-    program.chmod(0o755)
-    session = fake_claude(program=str(program), args=("--mine", "x"))
-    run(reopen(session.ref()).send("x", "k"))
-    assert (tmp_path / "words").read_text().startswith("--mine x -p")
-
-
-def test_a_conversation_without_a_name_is_begun_and_not_continued(fake_claude, run):
-    session = reopen(fake_claude().ref() | {"session": None, "begun": True})
-    assert json.loads(run(session.send("x", "k")).text)["prompts"] == 1
-    assert session.id
-
-
 @pytest.mark.parametrize("name", ["cwd", "program", "transcript"])
 @pytest.mark.parametrize("value", [None, 5, ""])
 def test_a_ref_without_what_a_session_needs_is_refused(name, value, fake_claude):
     with pytest.raises(Refused, match=f"{name} must be a string, not"):
         reopen(fake_claude().ref() | {name: value})
-
-
-def test_a_ref_needs_no_home(fake_claude, monkeypatch):
-    ref = fake_claude().ref()
-    monkeypatch.delenv("XDG_STATE_HOME")
-    monkeypatch.setenv("HOME", "")
-    assert reopen(ref).transcript() == ref["transcript"]
-    assert os.path.isabs(ref["transcript"])

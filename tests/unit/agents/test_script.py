@@ -130,8 +130,3 @@ def test_a_file_outside_of_the_folder_cannot_be_written_from_python_either():
     with pytest.raises(ValueError, match="below the folder"):
         Write("../x")
     assert Write("..x/a..b").path == "..x/a..b"
-
-
-def test_a_script_without_turns_cannot_be_made():
-    with pytest.raises(ValueError, match="at least one turn"):
-        Script(turns=())

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import threading
 import time
 
 import pytest
@@ -104,13 +103,6 @@ def test_a_tool_that_raises_is_an_error_of_the_turn(run):
     assert turn.error == "the tool failed: ZeroDivisionError: division by zero"
 
 
-def test_a_command_that_cannot_start_is_what_its_tool_answers(run, tmp_path):
-    session = playing(Tool("x", {}, ("no-such-program",)), folder=str(tmp_path))
-    assert run(session.send("go", "k")).error is None
-    with open(session.transcript(), encoding="utf-8") as file:
-        assert "was not found on the PATH" in file.read()
-
-
 @pytest.mark.rule("K19")
 def test_an_answer_can_be_empty_and_can_be_garbage(run):
     session = ScriptedSession(Script(turns=(Scene(), Scene(steps=(Garbage(500),)))))
@@ -138,19 +130,6 @@ def test_a_failure_can_be_followed_by_the_news_of_a_success(run):
     turn = run(talk())
     assert (turn.stop_reason, turn.error, turn.text) == ("error", "overloaded", "half")
     assert [(news.turn.text, news.turn.error) for news in told] == [("It went well.", None)]
-
-
-def test_an_abort_takes_the_success_away_that_was_to_follow(run):
-    session = playing(Fail("overloaded", "It went well.", 0.1))
-    heard = kinds(session)
-
-    async def talk():
-        await session.send("go", "k")
-        await session.abort()
-        await asyncio.sleep(0.2)
-
-    run(talk())
-    assert "ended" not in [kind for kind, _ in heard]
 
 
 async def forever():
@@ -198,21 +177,6 @@ def test_a_cancelled_send_leaves_no_command_behind(run, tmp_path):
     assert until(lambda: is_gone(pid, start_time(pid)))
 
 
-def test_one_prompt_at_a_time(run):
-    session = playing(Hang())
-
-    async def talk():
-        sending = asyncio.create_task(session.send("go", "k1"))
-        await asyncio.sleep(0)
-        with pytest.raises(SendError, match="still works"):
-            await session.send("go", "k2")
-        await session.abort()
-        await sending
-
-    run(talk())
-    assert (session.knows("k1"), session.knows("k2")) == (True, False)
-
-
 @pytest.mark.rule("K7")
 def test_a_reopened_session_knows_what_arrived_and_goes_on_with_the_next_turn(run, tmp_path):
     script = Script(turns=(Scene(steps=(Say("One."),)), Scene(steps=(Say("Two."),))))
@@ -239,22 +203,6 @@ def test_refusals_are_counted_across_processes(run, tmp_path):
     assert reopen(session.ref()).knows("k") is True
 
 
-def test_a_forgetful_agent_never_knows(run):
-    session = ScriptedSession(Script(turns=(Scene(),), forgetful=True))
-    assert session.knows("k") is None
-    run(session.send("go", "k"))
-    assert session.knows("k") is None
-
-
-def test_without_a_folder_nothing_of_it_is_outside(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    session = ScriptedSession(Script.saying("One."))
-    run(session.send("go", "k"))
-    session.discard()
-    assert session.transcript() is None
-    assert os.listdir(tmp_path) == []
-
-
 def test_a_folder_that_cannot_be_written_means_that_nothing_arrived(run, tmp_path):
     (tmp_path / "t").write_text("in the way")
     session = ScriptedSession(Script.saying("One."), folder=str(tmp_path / "t"))
@@ -270,19 +218,3 @@ def test_a_transcript_that_cannot_be_read_is_said_when_a_session_is_reopened(tmp
         Refused, match="cannot be read, so it is unknown which prompts arrived: Is a"
     ):
         reopen(session.ref())
-
-
-def test_thousands_run_at_once_in_one_thread_and_without_descriptors(run):
-    async def talk():
-        before = len(os.listdir("/dev/fd"))
-        sessions = [playing(Wait(0.2), Say("Done.")) for _ in range(3000)]
-        sending = [asyncio.create_task(session.send("go", "k")) for session in sessions]
-        await asyncio.sleep(0.1)
-        during = len(os.listdir("/dev/fd")), threading.active_count()
-        turns = await asyncio.gather(*sending)
-        return before, during, {turn.text for turn in turns}
-
-    before, (fds, threads), texts = run(talk())
-    assert fds == before
-    assert threads == threading.active_count()
-    assert texts == {"Done."}

@@ -105,11 +105,3 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
     with pytest.raises(OSError, match=r"t\.jsonl"):
         Transcript(str(tmp_path / "t.jsonl")).said("x")
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_it_can_be_removed_twice(tmp_path):
-    transcript = Transcript(str(tmp_path / "t.jsonl"))
-    transcript.said("x")
-    transcript.remove()
-    transcript.remove()
-    assert not (tmp_path / "t.jsonl").exists()

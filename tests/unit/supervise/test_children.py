@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from notyet import Block
 from notyet.core.session import Turn
 from notyet.errors import Refused
 from supervised import Agent, World
@@ -39,20 +38,6 @@ def test_a_parents_stop_comes_after_its_childrens_subagent_stop(world):
     world.result(below)
     world.result(above)
     assert order == ["subagent_stopping", "subagent_stop", "stopping", "stop"]
-
-
-@pytest.mark.rule("K9")
-def test_a_child_that_is_sent_back_is_waited_for_as_well(tmp_path):
-    blocks = gate("g", lambda e: Block("more") if e.block_count < 2 else None, scopes=("subagent",))
-    with World(tmp_path, gates=[blocks]) as world:
-        parent, above = parent_of(world)
-        child = Agent("one", "two", Agent.WAIT, id="child")
-        world.spawn(child, parent=above)
-        parent.come_back(Turn(text="done"))
-        world.until(lambda: len(child.got) == 3 and child.waiting.is_set())
-        assert world.state(above) == "settling"
-        child.come_back(Turn(text="three"))
-        assert world.result(above).ending == "done"
 
 
 @pytest.mark.rule("C9")
@@ -142,21 +127,6 @@ def test_ending_a_task_ends_what_it_started_and_what_that_started(world, verb, e
     assert (child.aborts, grandchild.aborts) == (1, 1)
 
 
-@pytest.mark.rule("C3")
-def test_a_kill_reaches_grandchildren_whose_parent_has_ended(tmp_path):
-    with World(tmp_path, children_expiry=0.0) as world:
-        _, above = parent_of(world)
-        child, grandchild = Agent(Agent.WAIT, id="c"), Agent(Agent.WAIT, id="g")
-        below = world.spawn(child, parent=above)
-        deepest = world.spawn(grandchild, parent=below)
-        world.at_work(child, grandchild)
-        child.come_back(Turn(text="done without it"))
-        world.result(below)
-        world.do(world.supervisor.kill(above))
-        world.until(lambda: world.state(deepest) == "ended")
-        assert world.result(deepest).ending == "killed"
-
-
 @pytest.mark.rule("K8", "K9", "B7")
 def test_a_report_reaches_its_parent_before_the_parent_may_stop(tmp_path):
     asked = []
@@ -214,28 +184,6 @@ def test_a_report_that_nobody_can_get_is_suspended_with_a_visible_error(tmp_path
     assert any(f"notyet tasks retry {below.task_id}" in said for said in world.warnings)
 
 
-@pytest.mark.rule("K8")
-def test_a_report_is_queued_once_for_its_parent_however_often_it_is_delivered(tmp_path):
-    with World(tmp_path) as world:
-        times = []
-
-        async def forgetful(announcement):
-            await world.supervisor.tell_parent(announcement)
-            times.append(announcement.key)
-            if len(times) == 1:
-                raise OSError("the answer got lost")
-
-        world.supervisor.deliver = forgetful
-        parent, above = parent_of(world)
-        parent.answers.append("read")
-        world.spawn(Agent("found", id="c"), parent=above)
-        world.until(lambda: len(times) == 2)
-        parent.come_back(Turn(text="done"))
-        world.result(above)
-    assert len(set(times)) == 1
-    assert parent.got[1].count("found") == 1
-
-
 def test_a_session_works_on_one_task_at_a_time(world):
     agent = Agent(Agent.WAIT, "next")
     handle = world.launch(agent)
@@ -245,19 +193,3 @@ def test_a_session_works_on_one_task_at_a_time(world):
     agent.come_back(Turn(text="done"))
     world.result(handle)
     assert world.ran(agent).text == "next"
-
-
-def test_a_session_is_given_to_one_of_two_tasks_that_start_together(world):
-    agent = Agent("one", "two")
-
-    async def both():
-        starts = (world.supervisor.launch(agent, text, cwd="/") for text in ("a", "b"))
-        return await asyncio.gather(*starts, return_exceptions=True)
-
-    started = world.do(both())
-    refused = [each for each in started if isinstance(each, Refused)]
-    assert len(refused) == 1
-    assert "this session is at work" in str(refused[0])
-    (handle,) = [each for each in started if not isinstance(each, Refused)]
-    world.result(handle)
-    assert len(agent.got) == 1

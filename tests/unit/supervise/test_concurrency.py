@@ -7,7 +7,7 @@ import pytest
 from notyet import Block
 from notyet.core.session import News, Turn
 from notyet.core.task import Task
-from notyet.errors import LedgerError, Refused, SendError
+from notyet.errors import Refused, SendError
 from supervised import Agent, Dead, World, first_run
 from support import gate
 
@@ -170,19 +170,6 @@ def test_a_fault_of_ours_ends_the_task_and_says_so(world, monkeypatch):
     assert "internal error: ZeroDivisionError" in result.error
 
 
-def test_an_intent_that_cannot_be_obeyed_is_refused_and_stops_nothing(world, monkeypatch):
-    agent = Agent(Agent.WAIT)
-    handle = world.spawn(agent)
-    world.at_work(agent)
-    requests = world.supervisor._requests
-    monkeypatch.setattr(requests, "_carry_out", lambda *_: 1 / 0)
-    intents = requests._store.intents
-    number = intents.wish(handle.task_id, "kill", "")
-    world.until(lambda: intents.read(number)[0] == "refused")
-    monkeypatch.undo()
-    world.do(world.supervisor.kill(handle))
-
-
 def test_a_close_that_is_cancelled_goes_on(tmp_path):
     with World(tmp_path) as world:
         agent = Agent(Agent.WAIT)
@@ -226,20 +213,6 @@ def test_a_refused_spawn_is_told_to_no_start_hook(tmp_path):
     assert len(told) == 1
 
 
-def test_a_lost_ledger_is_said_with_the_answer(world):
-    agent = Agent(Agent.WAIT)
-    handle = world.spawn(agent)
-    world.at_work(agent)
-    world.known()
-    path = world.supervisor._store.ledger.path
-    world.supervisor._store.ledger.connection.write(lambda db: db.execute("DELETE FROM tasks"))
-    agent.come_back(Turn(text="forty-two"))
-    with pytest.raises(LedgerError, match="is gone") as raised:
-        world.result(handle)
-    assert path in str(raised.value)
-    assert "forty-two" in raised.value.__notes__[0]
-
-
 def test_a_spawn_that_is_under_way_when_the_supervisor_closes_is_refused_and_ended(tmp_path):
     with World(tmp_path) as world:
         begun = asyncio.Event()
@@ -262,13 +235,6 @@ def test_a_spawn_that_is_under_way_when_the_supervisor_closes_is_refused_and_end
         assert isinstance(error, Refused)
         assert agent.got == []
         assert world.rows("SELECT count(*) FROM tasks WHERE ended_at IS NULL") == [(0,)]
-
-
-def test_a_closed_supervisor_recovers_nothing(tmp_path):
-    with World(tmp_path) as world:
-        world.do(world.supervisor.close())
-        with pytest.raises(Refused, match="not running"):
-            world.do(world.supervisor.recover())
 
 
 @pytest.mark.rule("K5")

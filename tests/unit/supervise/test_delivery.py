@@ -7,7 +7,7 @@ import pytest
 
 from notyet.core.session import Turn
 from notyet.errors import Refused, Undeliverable
-from supervised import Agent, World, other_process, said_by
+from supervised import Agent, World
 
 
 class Consumer:
@@ -75,17 +75,6 @@ def test_a_delivery_that_stays_hopeless_is_suspended_with_its_error(tmp_path):
 
 
 @pytest.mark.rule("K8")
-def test_a_consumer_that_refuses_for_good_is_not_asked_again(tmp_path):
-    consumer = Consumer(Undeliverable("the parent is gone"))
-    with World(tmp_path, deliver=consumer) as world:
-        handle = world.spawn(Agent("done"))
-        world.until(lambda: world.view(handle).delivery == "suspended")
-        world.do(asyncio.sleep(0.05))
-        assert world.view(handle).delivery_error == "the parent is gone"
-    assert len(consumer.got) == 1
-
-
-@pytest.mark.rule("K8")
 def test_a_suspended_result_is_delivered_when_a_person_retries_it(tmp_path):
     consumer = Consumer(Undeliverable("not now"))
     with World(tmp_path, deliver=consumer) as world:
@@ -110,18 +99,6 @@ def test_a_result_that_waits_for_its_next_attempt_can_be_retried_at_once(tmp_pat
         handle = world.spawn(Agent("done"))
         world.until(lambda: world.view(handle).delivery == "pending" and consumer.got)
         world.do(world.supervisor.retry(handle))
-        world.until(lambda: world.view(handle).delivery == "delivered")
-    assert len(consumer.got) == 2
-
-
-@pytest.mark.rule("K8", "K18")
-def test_a_result_that_waits_for_its_next_attempt_can_be_retried_from_another_process(tmp_path):
-    consumer = Consumer(OSError("busy"))
-    with World(tmp_path, deliver=consumer, first_retry=600.0, longest_retry=600.0) as world:
-        handle = world.spawn(Agent("done"))
-        world.until(lambda: world.view(handle).delivery == "pending" and consumer.got)
-        story = f"await supervisor.retry({handle.task_id!r})"
-        said_by(world, other_process(world.ledger.path, story))
         world.until(lambda: world.view(handle).delivery == "delivered")
     assert len(consumer.got) == 2
 
@@ -197,20 +174,6 @@ def test_a_main_agents_result_goes_to_its_caller_and_never_to_the_consumer(tmp_p
 
 
 @pytest.mark.rule("K8")
-def test_closing_does_not_wait_for_deliveries_that_wait_for_their_next_attempt(tmp_path):
-    consumer = Consumer(Undeliverable("not now"), OSError("busy"))
-    with World(tmp_path, deliver=consumer, first_retry=600.0, longest_retry=600.0) as world:
-        handle = world.spawn(Agent("done"))
-        world.until(lambda: world.view(handle).delivery == "suspended")
-        world.do(world.supervisor.retry(handle))
-        world.until(lambda: len(consumer.got) == 2)
-    with World(tmp_path, deliver=consumer) as world:
-        world.do(world.supervisor.recover())
-        world.until(lambda: world.view(handle).delivery == "delivered")
-    assert consumer.keys == {f"{handle.task_id}:1"}
-
-
-@pytest.mark.rule("K8")
 def test_closing_ends_a_delivery_that_hangs_and_another_process_delivers(tmp_path):
     started = asyncio.Event()
 
@@ -226,20 +189,6 @@ def test_closing_ends_a_delivery_that_hangs_and_another_process_delivers(tmp_pat
         world.do(world.supervisor.recover())
         world.until(lambda: world.view(handle).delivery == "delivered")
     assert consumer.keys == {f"{handle.task_id}:1"}
-
-
-@pytest.mark.rule("K8", "K1")
-def test_a_result_is_frozen_when_its_task_ends(tmp_path):
-    consumer = Consumer(OSError("busy"))
-    with World(tmp_path, deliver=consumer, first_retry=0.1) as world:
-        agent = Agent("first", "second")
-        handle = world.spawn(agent)
-        world.until(lambda: consumer.got)
-        world.result(handle)
-        world.spawned(agent, "another task")
-        world.until(lambda: len(consumer.got) == 3)
-    texts = {each.result.text for each in consumer.got if each.result.task_id == handle.task_id}
-    assert texts == {"first"}
 
 
 @pytest.mark.rule("K2")

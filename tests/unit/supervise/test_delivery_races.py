@@ -72,17 +72,6 @@ def test_a_result_whose_consumer_was_taken_away_goes_to_the_next_one(tmp_path):
 
 
 @pytest.mark.rule("K8")
-def test_a_result_that_was_left_leased_is_delivered_by_the_same_process(tmp_path):
-    consumer = Consumer()
-    with World(tmp_path, deliver=consumer) as world:
-        handle = world.spawn(Agent("done"))
-        world.until(lambda: world.view(handle).delivery == "delivered")
-        world.rows("UPDATE outbox SET status = 'leased'")
-        world.until(lambda: len(consumer.got) == 2)
-        world.until(lambda: world.view(handle).delivery == "delivered")
-
-
-@pytest.mark.rule("K8")
 def test_a_result_whose_task_could_not_be_read_for_a_moment_is_looked_at_again(tmp_path):
     consumer = Consumer()
     with World(tmp_path, deliver=consumer) as world:
@@ -96,46 +85,6 @@ def test_a_result_whose_task_could_not_be_read_for_a_moment_is_looked_at_again(t
         world.rows("UPDATE tasks SET about = ?", about)
         world.until(lambda: world.view(handle).delivery == "delivered")
     assert len(consumer.got) == 2
-
-
-@pytest.mark.rule("K10", "K1")
-def test_nothing_is_delivered_before_the_observers_were_told(tmp_path):
-    consumer = Consumer()
-    telling, told = asyncio.Event(), asyncio.Event()
-
-    async def slow(event, ctx):
-        telling.set()
-        await told.wait()
-
-    with World(tmp_path, deliver=consumer) as world:
-        world.engine.on("subagent_ended", slow)
-        handle = world.spawn(Agent("done"))
-        world.until(telling.is_set)
-        # As after a failure: nobody in this process is at work on it.
-        life = world.supervisor._context.live.pop(handle.task_id)
-        world.do(asyncio.sleep(0.1))
-        assert consumer.got == []
-        world.supervisor._context.live[handle.task_id] = life
-        told.set()
-        world.until(lambda: world.view(handle).delivery == "delivered")
-
-
-@pytest.mark.rule("K8")
-def test_an_attempt_does_not_come_early_because_somebody_looked_during_the_last_one(tmp_path):
-    consumer = Consumer(_busy)
-    with World(tmp_path, deliver=consumer, first_retry=600.0, longest_retry=600.0) as world:
-        handle = world.spawn(Agent("done"))
-        world.until(lambda: world.view(handle).delivery_error)
-        world.supervisor._delivery.hurry(handle.task_id)
-        world.do(asyncio.sleep(0.1))
-        assert consumer.got == [1]
-        world.do(world.supervisor.retry(handle))
-        world.until(lambda: world.view(handle).delivery == "delivered")
-    assert consumer.got == [1, 1]
-
-
-async def _busy():
-    raise OSError("busy")
 
 
 @pytest.mark.rule("K8", "C3")

@@ -105,17 +105,6 @@ def test_killed_and_reset_ask_nobody_and_tell_the_observers(world, verb, ending)
     assert world.do(getattr(world.supervisor, verb)(handle)) is False
 
 
-@pytest.mark.rule("C3", "C8")
-def test_a_main_agent_that_is_killed_is_told_to_the_observers_of_main_agents(world):
-    log = watched(world)
-    agent = Agent(Agent.WAIT)
-    handle = world.launch(agent)
-    world.at_work(agent)
-    world.do(world.supervisor.kill(handle))
-    assert world.result(handle).ending == "killed"
-    assert names(log) == ["stop"]
-
-
 @pytest.mark.rule("C4", "K6")
 def test_an_interrupt_while_a_gate_runs_cancels_it_and_its_answer_is_dropped(tmp_path):
     asking = Asking(Block("go on"))

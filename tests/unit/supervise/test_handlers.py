@@ -1,12 +1,10 @@
 """Plugin handlers of supervised subagents: what they see, and each row of their edge cases."""
 
-import asyncio
-
 import pytest
 
 from notyet import Usage
 from notyet.core.session import Turn
-from supervised import Agent, World
+from supervised import Agent
 
 FIRST = Turn(
     text="done",
@@ -183,16 +181,3 @@ def test_without_handlers_a_subagent_just_ends_and_nothing_is_written_about_its_
     tables = ("agents", "stops", "reports", "steers", "passes", "starts")
     found = {table: world.rows(f"SELECT * FROM {table}") for table in tables}  # noqa: S608
     assert found == {table: [] for table in tables}
-
-
-@pytest.mark.rule("K3")
-def test_async_handlers_of_many_subagents_are_asked_at_the_same_time(tmp_path):
-    together = asyncio.Barrier(3)
-
-    async def handler(event, ctx):
-        await together.wait()
-
-    with World(tmp_path) as world:
-        world.engine.on("subagent_stopping", handler)
-        handles = [world.spawn(Agent("done", id=f"c{n}")) for n in range(3)]
-        assert [world.result(handle).outcome for handle in handles] == ["passed"] * 3

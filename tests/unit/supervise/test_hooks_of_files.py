@@ -242,19 +242,6 @@ def test_continue_false_ends_the_child_and_its_stop_reason_is_surfaced(project, 
     assert (result.text, agent.got) == ("half", ["do it"])
 
 
-@pytest.mark.rule("C7", "C8")
-def test_internal_subagents_meet_neither_stop_nor_subagent_stop_nor_subagent_start(project):
-    events = {}
-    for event in ("Stop", "SubagentStop", "SubagentStart", "SessionStart"):
-        events |= json.loads(hooks(f"echo {event} >> asked; exit 2", event=event))["hooks"]
-    write(project.folder, ".codex/hooks.json", json.dumps({"hooks": events}))
-    agent = Agent("reviewed")
-    with project.world() as world:
-        world.spawned(agent, internal=True, agent_type="review")
-    assert agent.got == ["do it"]
-    assert not (project.folder / "asked").exists()
-
-
 @pytest.mark.rule("K14", "F13-codex", "C8")
 def test_subagent_start_of_codex_runs_once_and_its_context_comes_before_the_first_request(project):
     said = {

@@ -164,9 +164,6 @@ def test_closing_leaves_what_is_unfinished_to_whoever_recovers_it(tmp_path):
         assert world.result(taken).ending == "interrupted"
 
 
-KILLED = "print(await supervisor.kill({!r}))"
-
-
 @pytest.mark.rule("K18", "C3")
 @pytest.mark.parametrize(
     ("verb", "ending"), [("kill", "killed"), ("reset", "reset"), ("interrupt", "interrupted")]
@@ -200,32 +197,6 @@ def test_another_process_steers_a_task_and_is_told_why_it_may_not(tmp_path):
         world.do(world.supervisor.kill(handle))
     assert agent.got == ["do it", "The other way."]
     assert "just now; try again in" in said or "is being steered already" in said
-
-
-@pytest.mark.rule("K18", "C9")
-def test_another_process_says_something_to_a_task(world):
-    agent = Agent(Agent.WAIT, "heard")
-    handle = world.launch(agent)
-    world.at_work(agent)
-    story = f"await supervisor.say({handle.task_id!r}, 'Mind the readme.')"
-    said_by(world, other_process(world.ledger.path, story))
-    agent.come_back(Turn(text="done"))
-    assert world.result(handle).text == "heard"
-    assert agent.got == ["do it", "Mind the readme."]
-
-
-@pytest.mark.rule("K18")
-def test_an_intent_of_another_process_about_an_ended_task_is_refused(world):
-    handle = world.launch(Agent("done"))
-    world.result(handle)
-    story = f"""
-    try:
-        await supervisor.say({handle.task_id!r}, "hello")
-    except Refused as error:
-        print(error)
-    """
-    said = said_by(world, other_process(world.ledger.path, story))
-    assert said == f"task {handle.task_id} has ended (done)"
 
 
 @pytest.mark.rule("K18")

@@ -49,17 +49,6 @@ def test_two_signals_for_one_ending_are_evaluated_once(world):
     assert world.rows("SELECT count(*) FROM outbox") == [(1,)]
 
 
-@pytest.mark.rule("K5", "K2")
-def test_a_late_signal_of_a_superseded_run_changes_nothing(world):
-    blocking(world, 1)
-    agent = Agent("one", Agent.WAIT)
-    handle = world.spawn(agent)
-    world.until(lambda: len(agent.got) == 2 and agent.waiting.is_set())
-    assert world.do(world.supervisor.finish(f"{handle.task_id}.1", Turn(text="late"))) is False
-    agent.come_back(Turn(text="two"))
-    assert world.result(handle).text == "two"
-
-
 @pytest.mark.rule("K5")
 def test_a_signal_from_elsewhere_ends_a_run_whose_session_hangs(world):
     agent = Agent(Agent.WAIT)

@@ -1,36 +1,23 @@
 """Recovery in each state that a dead supervisor can leave behind (K7, K18)."""
 
-import asyncio
-
 import pytest
 
 from notyet import Allow, Block, Decision
 from notyet.core.session import Turn
-from notyet.core.task import Run, Task
-from notyet.ledger.runs import run_id
-from supervised import Agent, Dead, World
+from notyet.core.task import Task
+from supervised import Agent, Dead, World, first_run
 from support import gate
 
 TASK = Task(id="t1", prompt="do it", label="lost", depth=1)
-KEY, STEER = "k1", "k2"
+KEY, STEER = "key of t1", "k2"
 BLOCK = Decision(verdict=Block("Run the tests."), outcome="blocked", why="tests")
 
 
-def left(folder, state, *, timeout=None):
+def left(folder, state):
     """Leave a task behind in this state."""
     dead = Dead(folder)
-    first = Run(
-        id=run_id("t1", 1),
-        task="t1",
-        generation=1,
-        state="running",
-        source="start",
-        key=KEY,
-        prompt="do it",
-        sent="reserved",
-    )
-    task = Task(id="t1", prompt="do it", label="lost", depth=1, timeout=timeout)
-    dead.tasks.start(task, first, dead.owner, {"n": 1}, "s1", max_depth=5, max_children=5)
+    first = first_run("t1")
+    dead.tasks.start(TASK, first, dead.owner, {"n": 1}, "s1", max_depth=5, max_children=5)
     for name in _STEPS[: _STEPS.index(state)]:
         _do(dead, first, name)
     dead.buried()
@@ -76,71 +63,47 @@ def recovered(folder, agent, unfinished="continue", gates=()):
     return result
 
 
+LOST = "died while the agent was at work; what it did is not known"
+UNKNOWN = "died while sending a prompt; whether it arrived cannot be known"
+
+
 @pytest.mark.rule("K7", "K18", "K14")
-@pytest.mark.parametrize("knows", [False, None])
-def test_a_prompt_that_was_never_sent_is_sent(tmp_path, knows):
-    left(tmp_path, "reserved")
-    agent = Agent("done", knows=knows)
-    result = recovered(tmp_path, agent)
-    assert (result.ending, result.text, agent.got, agent.keys) == (
-        ("done", "done", ["do it"], [KEY])
-    )
-    assert agent.aborts == 1
-
-
-@pytest.mark.rule("K7")
-def test_a_prompt_that_arrived_although_its_mark_was_lost_is_not_sent_again(tmp_path):
-    left(tmp_path, "reserved")  # a power cut takes what was not flushed
-    agent = Agent(knows=True)
-    result = recovered(tmp_path, agent)
-    assert (result.ending, agent.got) == ("interrupted", [])
-
-
-@pytest.mark.rule("K7")
-def test_a_steer_that_arrived_although_its_mark_was_lost_is_not_sent_again(tmp_path):
-    left(tmp_path, "steering")
-    agent = Agent(knows=True)
-    result = recovered(tmp_path, agent)
-    assert (result.ending, result.generation, agent.got) == ("interrupted", 2, [])
-
-
-@pytest.mark.rule("K7")
-def test_the_time_of_a_prompt_that_was_never_sent_begins_when_it_is(tmp_path):
-    left(tmp_path, "reserved", timeout=5.0)
-    dead = Dead(tmp_path)
-    dead.ledger.connection.write(lambda db: db.execute("UPDATE runs SET started_at = 1000.0"))
-    dead.buried()
-
-    async def slowly(prompt):
-        await asyncio.sleep(0.05)
-        return "in time"
-
-    result = recovered(tmp_path, Agent(slowly))
-    assert (result.ending, result.text) == ("done", "in time")
-
-
-@pytest.mark.rule("K7")
-def test_a_first_prompt_that_certainly_did_not_arrive_is_sent_with_the_same_key(tmp_path):
-    left(tmp_path, "dispatched")
-    agent = Agent("done", knows=False)
-    result = recovered(tmp_path, agent)
-    assert (result.ending, agent.keys) == ("done", [KEY])
-
-
-@pytest.mark.rule("K7")
 @pytest.mark.parametrize(
-    ("knows", "words"),
+    ("state", "knows", "sent", "then"),
     [
-        (True, "died while the agent was at work; what it did is not known"),
-        (None, "died while sending a prompt; whether it arrived cannot be known"),
+        ("reserved", False, {KEY: "do it"}, (1, None)),
+        ("reserved", None, {KEY: "do it"}, (1, None)),
+        ("reserved", True, {}, (1, LOST)),  # a power cut may take the mark that it was sent
+        ("dispatched", False, {KEY: "do it"}, (1, None)),
+        ("dispatched", None, {}, (1, UNKNOWN)),
+        ("dispatched", True, {}, (1, LOST)),
+        ("steering", False, {STEER: "Run the tests."}, (2, None)),
+        ("steering", None, {STEER: "Run the tests."}, (2, None)),
+        ("steering", True, {}, (2, LOST)),
+        ("sent", False, {STEER: "Run the tests."}, (2, None)),
+        ("sent", None, {}, (1, UNKNOWN)),
+        ("sent", True, {}, (2, LOST)),
+        ("accepted", False, {}, (2, LOST)),
+        ("accepted", None, {}, (2, LOST)),
+        ("accepted", True, {}, (2, LOST)),
     ],
 )
-def test_a_first_prompt_that_may_have_arrived_is_never_sent_again(tmp_path, knows, words):
-    left(tmp_path, "dispatched")
-    agent = Agent(knows=knows)
+def test_a_prompt_is_sent_only_if_it_cannot_have_arrived(tmp_path, state, knows, sent, then):
+    generation, error = then
+    left(tmp_path, state)
+    agent = Agent("tests pass", knows=knows)
     result = recovered(tmp_path, agent)
-    assert (result.ending, agent.got) == ("interrupted", [])
-    assert words in result.error
+    assert dict(zip(agent.keys, agent.got, strict=True)) == sent
+    assert (result.ending, result.generation) == ("interrupted" if error else "done", generation)
+    assert (error or "") in (result.error or "")
+    assert agent.aborts == 1  # what the dead supervisor left at work
+
+
+@pytest.mark.rule("K7", "K19")
+def test_the_answer_before_a_lost_run_is_kept_as_rejected(tmp_path):
+    left(tmp_path, "sent")
+    result = recovered(tmp_path, Agent(knows=True))
+    assert (result.text, result.rejected) == ("", "the report")
 
 
 @pytest.mark.rule("K7", "C2")
@@ -164,56 +127,6 @@ def test_a_gate_that_blocks_after_a_crash_sends_the_agent_back_once(tmp_path, st
     result = recovered(tmp_path, agent, gates=[blocks])
     assert len(agent.got) == 1
     assert (result.text, result.generation, result.steers) == ("the second report", 2, 1)
-
-
-@pytest.mark.rule("K7")
-@pytest.mark.parametrize("knows", [False, None])
-def test_a_reserved_steer_is_sent_with_its_key(tmp_path, knows):
-    left(tmp_path, "steering")
-    agent = Agent("tests pass", knows=knows)
-    result = recovered(tmp_path, agent)
-    assert (agent.got, agent.keys) == (["Run the tests."], [STEER])
-    assert (result.text, result.generation, result.steers) == ("tests pass", 2, 1)
-
-
-@pytest.mark.rule("K7")
-def test_a_steer_that_certainly_did_not_arrive_is_sent_again_with_the_same_key(tmp_path):
-    left(tmp_path, "sent")
-    agent = Agent("tests pass", knows=False)
-    result = recovered(tmp_path, agent)
-    assert (agent.got, agent.keys) == (["Run the tests."], [STEER])
-    assert result.generation == 2
-
-
-@pytest.mark.rule("K7", "K19")
-def test_a_steer_that_arrived_is_a_run_whose_turn_is_lost(tmp_path):
-    left(tmp_path, "sent")
-    agent = Agent(knows=True)
-    result = recovered(tmp_path, agent)
-    assert agent.got == []
-    assert (result.ending, result.generation, result.text) == ("interrupted", 2, "")
-    assert result.rejected == "the report"
-    assert "died while the agent was at work" in result.error
-
-
-@pytest.mark.rule("K7")
-def test_a_steer_of_which_nobody_knows_whether_it_arrived_is_never_replayed(tmp_path):
-    left(tmp_path, "sent")
-    agent = Agent(knows=None)
-    result = recovered(tmp_path, agent)
-    assert agent.got == []
-    assert (result.ending, result.generation, result.text) == ("interrupted", 1, "the report")
-    assert "whether it arrived cannot be known" in result.error
-
-
-@pytest.mark.rule("K7")
-@pytest.mark.parametrize("knows", [True, False, None])
-def test_a_run_at_work_whose_supervisor_died_is_interrupted_and_announced(tmp_path, knows):
-    left(tmp_path, "accepted")
-    agent = Agent(knows=knows)
-    result = recovered(tmp_path, agent)
-    assert (result.ending, result.generation, agent.got) == ("interrupted", 2, [])
-    assert agent.aborts == 1
 
 
 @pytest.mark.rule("K7", "K8", "K10")
@@ -281,25 +194,6 @@ def test_a_session_that_cannot_be_reopened_ends_its_task_in_words(tmp_path, stat
     else:
         assert "its session cannot be reopened" in said
     assert any("t1 cannot be reopened: " in each for each in world.warnings)
-
-
-@pytest.mark.rule("K18")
-def test_without_a_way_to_reopen_sessions_what_needs_none_is_still_recovered(tmp_path):
-    left(tmp_path, "gating")
-    with World(tmp_path) as world:
-        (handle,) = world.do(world.supervisor.recover())
-        assert world.result(handle).text == "the report"
-
-
-@pytest.mark.rule("K18")
-def test_two_heirs_do_not_share_a_task(tmp_path):
-    left(tmp_path, "settling")
-    with World(tmp_path) as one, World(tmp_path, beside=one) as two:
-        taken = [
-            len(one.do(one.supervisor.recover())),
-            len(two.do(two.supervisor.recover())),
-        ]
-        assert sorted(taken) == [0, 1]
 
 
 def test_recovery_knows_two_ways_to_treat_what_is_unfinished(world):

@@ -56,14 +56,6 @@ def test_a_task_that_changes_something_is_gated_and_its_pass_is_remembered(world
     assert (again.outcome, place.asked) == ("passed", [])
 
 
-def test_a_subagent_with_a_task_is_asked_too(world, place):
-    parent = world.launch(Agent(Agent.WAIT), **here(place))
-    place.write("bad")
-    mends = Agent("looked", lambda _: (place.project / "bad").unlink() or "mended", id="s2")
-    child = world.spawned(mends, parent=parent, **here(place))
-    assert (child.outcome, place.asked) == ("passed", ["g", "g"])
-
-
 def test_an_agent_of_notyet_with_that_changes_nothing_is_no_success(tmp_path):
     folder = project(tmp_path / "p", '[[turn]]\nsay = "Done! All tests pass now."\n')
     git(folder, "init", "--quiet")
@@ -72,15 +64,3 @@ def test_an_agent_of_notyet_with_that_changes_nothing_is_no_success(tmp_path):
     assert "ready failed" in done.stderr
     assert "sent back 1/3" in done.stderr
     assert ("skipped", "unchanged") not in query("SELECT outcome, why FROM stops")
-
-
-def test_a_pass_that_is_remembered_is_shown_as_such(tmp_path):
-    script = '[[turn]]\nsteps = [{ tool = "bash", run = "touch ready" }, { say = "x" }]\n'
-    folder = project(tmp_path / "p", script)
-    git(folder, "init", "--quiet")
-    said = []
-    for _ in range(2):
-        (folder / "ready").unlink(missing_ok=True)
-        said.append(run_with(folder).stderr)
-    assert "ready passed (" in said[0]
-    assert "ready passed before\n" in said[1]

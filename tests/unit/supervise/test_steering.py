@@ -83,21 +83,6 @@ def test_the_agent_is_let_go_after_three_blocks_and_a_warning_names_run_session_
     assert warning in result.warnings
 
 
-@pytest.mark.rule("B1")
-def test_at_the_limit_native_gates_are_asked_once_more_but_cannot_block(tmp_path):
-    asked = []
-
-    def check(event):
-        asked.append((event.block_count, event.max_blocks))
-        return Block("more")
-
-    gates = [gate("g", check, scopes=("subagent",))]
-    with World(tmp_path, gates=gates, limits=Limits(max_blocks=1)) as world:
-        result = world.spawned(Agent("one", "two"))
-    assert asked == [(0, 1), (1, 1)]
-    assert (result.outcome, result.steers) == ("capped", 1)
-
-
 @pytest.mark.rule("B2")
 def test_a_handler_can_raise_the_limit_but_not_lower_it(world):
     limits = []
@@ -205,12 +190,6 @@ def test_an_empty_continuation_keeps_the_earlier_answer_marked_as_rejected(tmp_p
         world.until(lambda: announced)
     assert (result.text.strip(), result.rejected) == ("", "a long report")
     assert announced[0].rejected == "a long report"
-
-
-@pytest.mark.rule("K19")
-def test_an_answer_that_came_after_a_block_stands_alone(world):
-    blocking(world, 1)
-    assert world.spawned(Agent("rejected", "better")).rejected == ""
 
 
 def test_what_happens_is_told_as_it_happens_and_a_broken_listener_harms_nobody(world):
