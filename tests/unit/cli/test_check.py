@@ -1,34 +1,23 @@
 """`notyet check`: the gates are run now, as a stop would ask them."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from conftest import git
 from hook_runs import (
-    ENTRY,
     FAILING,
     PASSING,
-    clean_environ,
     gate,
     new_project,
     payload,
-    query,
     run_hook,
-    stops,
     trust,
 )
 
 PAYLOADS = Path(__file__).parents[2] / "vectors" / "payloads"
 CHANGED = '[gates]\ntests = "echo ran >> {ran}"\n'
-
-
-def command(*argv):
-    return [sys.executable, "-I", str(ENTRY), "check", *argv]
 
 
 def rows(out):
@@ -60,13 +49,6 @@ def test_a_broken_gate_that_blocks_exits_with_1(check, tmp_path):
     assert check(new_project(tmp_path / "p", text)).code == 1
 
 
-def test_an_observing_gate_exits_with_0(check, tmp_path):
-    done = check(new_project(tmp_path / "p", gate("exit 1", observe=True)))
-    assert done.code == 0
-    assert "would fail" in rows(done.out)["g"]
-    assert done.out.endswith("passed: g would have blocked, but only observes\n")
-
-
 def test_a_stage_that_is_not_reached_is_shown(check, tmp_path):
     text = FAILING + '[gates.later]\nrun = "true"\nslow = true\n'
     done = check(new_project(tmp_path / "p", text))
@@ -88,21 +70,6 @@ def test_gates_for_others_are_named_with_the_reason(check, tmp_path):
     assert done.out.endswith("nothing was run: no gate is for this stop\n")
 
 
-def test_a_named_gate_that_is_not_asked_exits_with_2(check, tmp_path):
-    folder = new_project(tmp_path / "p", PASSING + gate("true", **{"for": "subagents"}))
-    done = check(folder, "g")
-    assert (done.code, check(folder, "ok", "g").code) == (2, 2)
-    assert "g (notyet.toml:" in done.out
-    assert "nothing was run: no gate is for this stop" in done.out
-    assert check(folder).code == 0
-    failing = new_project(tmp_path / "q", FAILING + gate("true", **{"for": "subagents"}))
-    assert check(failing, "bad", "g").code == 1
-
-
-def test_gates_for_others_alone_exit_with_0(check, tmp_path):
-    assert check(new_project(tmp_path / "p", gate("true", **{"for": "subagents"}))).code == 0
-
-
 def test_a_gate_that_was_written_after_the_file_was_trusted_is_refused_with_that(check, tmp_path):
     folder = new_project(tmp_path / "p", PASSING)
     (folder / "notyet.toml").write_text(PASSING + FAILING)
@@ -122,14 +89,6 @@ def test_work_in_the_background_is_said(check, tmp_path):
     assert "other work of this session goes on" in done.out
 
 
-def test_a_folder_that_is_gone_is_said(check, tmp_path):
-    folder = new_project(tmp_path / "p", FAILING)
-    (tmp_path / "sent.json").write_text(json.dumps(payload("claude", tmp_path / "gone")))
-    done = check(folder, "--payload", tmp_path / "sent.json")
-    assert done.code == 2
-    assert f"the folder {tmp_path}/gone is gone" in done.out
-
-
 @pytest.mark.parametrize("file", ["claude/Stop.json", "codex/Stop.00-basic.0.json"])
 def test_a_real_payload_is_asked_about(check, tmp_path, file):
     folder = new_project(tmp_path / "p", gate('cat > seen; echo "$NOTYET_HOST" > host'))
@@ -139,37 +98,6 @@ def test_a_real_payload_is_asked_about(check, tmp_path, file):
     seen = json.loads((folder / "seen").read_bytes())
     assert seen["session_id"] == sent["session_id"]
     assert (folder / "host").read_text().strip() == file.partition("/")[0]
-
-
-def test_a_supervisor_around_us_changes_nothing(check, tmp_path, monkeypatch):
-    monkeypatch.setenv("NOTYET_SUPERVISED", "1:2:3")
-    monkeypatch.setenv("NOTYET_PROBE", "notyet-status-1")
-    done = check(new_project(tmp_path / "p", PASSING))
-    assert "!" not in done.out
-    assert "passed" in rows(done.out)["ok"]
-
-
-def test_limits_of_nothing_let_go_and_say_so(check, tmp_path):
-    done = check(new_project(tmp_path / "p", "[limits]\nmax_blocks = 0\n" + FAILING))
-    assert done.code == 0
-    assert "NOT PASSED: bad still blocks; 0 of 0 send-backs used" in done.out
-
-
-def test_a_file_that_cannot_be_read_is_said(check, tmp_path):
-    folder = tmp_path / "p"
-    (folder / "notyet.toml").mkdir(parents=True)
-    done = check(folder)
-    assert done.code == 2
-    assert "! " in done.out
-    assert done.out.endswith("nothing was run: there is no file that can be read\n")
-
-
-def test_a_stop_without_a_session_is_not_asked_about(check, tmp_path):
-    folder = new_project(tmp_path / "p", FAILING)
-    (tmp_path / "sent.json").write_text(json.dumps(payload("claude", folder, session_id="")))
-    done = check(folder, "--payload", tmp_path / "sent.json")
-    assert done.code == 2
-    assert "nothing was run: the event has no session_id\n" in done.out
 
 
 def test_a_command_that_cannot_hold_anybody_is_shown_as_such(check, tmp_path):
@@ -202,15 +130,6 @@ def test_the_hosts_deadline_ends_the_gates(check, tmp_path):
     assert check(folder, "--timeout", "-1").code == 2
 
 
-def test_the_users_own_gates_are_shown_with_their_file(check, tmp_path):
-    own = Path(os.environ["XDG_CONFIG_HOME"]) / "notyet" / "notyet.toml"
-    own.parent.mkdir(parents=True)
-    own.write_text('[gates]\nown = "true"\n')
-    trust(own)
-    done = check(new_project(tmp_path / "p", PASSING))
-    assert rows(done.out)["own"].endswith(f"{own}:2")
-
-
 # What is remembered.
 
 
@@ -238,18 +157,6 @@ def test_a_pass_that_an_agent_arranged_for_is_not_remembered(
     monkeypatch.delenv("CLAUDECODE")
     run_hook(payload("claude", folder), "--host", "claude")
     assert ran.read_text() == "ran\nran\n"
-
-
-@pytest.mark.rule("N1")
-def test_gates_that_a_stop_would_spare_are_asked_and_named(check, git_project, tmp_path):
-    ran = tmp_path / "ran"
-    folder = new_project(Path(git_project), CHANGED.format(ran=ran))
-    assert "a stop would not ask" not in check(folder).out
-    done = check(folder)
-    assert "a stop would skip now:\n  tests  it passed on these files before\n" in done.out
-    assert ran.read_text() == "ran\nran\n"
-    (folder / "file.txt").write_text("two\n")
-    assert "a stop would not ask" not in check(folder).out
 
 
 @pytest.mark.rule("N1")
@@ -293,14 +200,6 @@ def test_an_answer_is_never_remembered(check, git_project, tmp_path, answer):
     assert ran.read_text() == "ran\n"
 
 
-def test_a_check_is_no_stop_and_spends_nothing(check, tmp_path):
-    folder = new_project(tmp_path / "p", FAILING)
-    for _ in range(5):
-        assert "(send-back 1 of 3)" in check(folder).out
-    assert stops() == []
-    assert query("SELECT count(*) FROM reports") == [(0,)]
-
-
 def test_nobody_is_told(check, tmp_path):
     text = FAILING + f'[observers.o]\nrun = "touch {tmp_path}/told"\n'
     folder = new_project(tmp_path / "p", text)
@@ -312,15 +211,6 @@ def test_nobody_is_told(check, tmp_path):
 
 
 # Answers.
-
-
-def test_an_answer_stands_in_for_the_gate(check, tmp_path):
-    folder = new_project(tmp_path / "p", PASSING)
-    done = check(folder, "--answer", "ok=block:Mend: this = that.")
-    assert done.code == 1
-    assert "    Mend: this = that.\n" in done.out
-    assert "--answer" in rows(done.out)["ok"]
-    assert not (folder / "ran").exists()
 
 
 @pytest.mark.parametrize(
@@ -342,19 +232,6 @@ def test_every_verdict_can_be_answered(check, tmp_path, answer, code, said):
     done = check(new_project(tmp_path / "p", PASSING), "--answer", answer)
     assert done.code == code
     assert said in done.out
-
-
-def test_codes_that_pass_count_for_an_answer(check, tmp_path):
-    folder = new_project(tmp_path / "p", gate("exit 1", pass_codes=[0, 5]))
-    assert check(folder, "--answer", "g=exit:5").code == 0
-    assert check(folder, "--answer", "g=exit:6").code == 1
-
-
-def test_an_answer_of_an_observing_gate_holds_nobody(check, tmp_path):
-    folder = new_project(tmp_path / "p", gate("true", observe=True))
-    done = check(folder, "--answer", "g=block:x")
-    assert done.code == 0
-    assert "would fail" in rows(done.out)["g"]
 
 
 def test_a_name_may_hold_the_sign_that_ends_it():
@@ -413,22 +290,3 @@ def test_json_has_words_for_each_verdict(check, tmp_path):
     assert said["reports"][0]["words"] == "crashed: no"
     said = check(folder, "--json", "--answer", "ok=allow").json
     assert said["reports"][0]["words"] == ""
-
-
-def test_what_gates_print_cannot_reach_the_terminal(check, tmp_path):
-    text = gate("printf '\\033]0;owned\\007\\033[2J'; exit 1")
-    folder = new_project(tmp_path / "p", text)
-    for argv in ((), ("--as", "conclaude"), ("--json",)):
-        assert "\x1b" not in check(folder, *argv).out
-
-
-def test_two_checks_at_once_are_fine(git_project):
-    folder = new_project(Path(git_project), '[gates]\na = "true"\nb = "exit 1"\n')
-    both = [
-        subprocess.Popen(command("--json"), cwd=folder, env=clean_environ(), stdout=subprocess.PIPE)
-        for _ in range(4)
-    ]
-    for started in both:
-        out, _ = started.communicate(timeout=60)
-        assert started.returncode == 1
-        assert [report["status"] for report in json.loads(out)["reports"]] == ["allowed", "blocked"]

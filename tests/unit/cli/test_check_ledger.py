@@ -2,16 +2,11 @@
 
 import json
 import re
-import sqlite3
-import subprocess
-import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from hook_runs import (
-    ENTRY,
     FAILING,
     HOSTS,
     clean_environ,
@@ -24,10 +19,6 @@ from hook_runs import (
 )
 
 CHANGED = '[gates]\ntests = "echo ran >> {ran}"\n'
-
-
-def command(*argv):
-    return [sys.executable, "-I", str(ENTRY), "check", *argv]
 
 
 def timeless(text):
@@ -58,17 +49,6 @@ def test_a_ledger_that_cannot_be_used_lets_go_as_in_the_hook_and_nobody_is_asked
     assert done.err == ""
 
 
-def test_a_ledger_from_the_future_is_left_alone(check, git_project):
-    folder = new_project(Path(git_project), '[gates]\na = "true"\n')
-    check(folder)
-    with closing(sqlite3.connect(ledger_path())) as db:
-        db.execute("PRAGMA user_version = 999")
-    done = check(folder)
-    assert done.code == 2
-    assert "NOT CHECKED: a stop would be allowed" in done.out
-    assert "upgrade notyet" in done.out
-
-
 def test_a_damaged_ledger_is_left_to_the_next_stop(check, git_project, tmp_path):
     ran = tmp_path / "ran"
     folder = new_project(Path(git_project), CHANGED.format(ran=ran))
@@ -83,21 +63,6 @@ def test_a_damaged_ledger_is_left_to_the_next_stop(check, git_project, tmp_path)
     assert "it is damaged" in done.err
     assert done.err.count("\n") == 1
     assert path.read_bytes() == content
-
-
-def test_a_full_disk_is_said_and_lets_go_as_in_the_hook(git_project):
-    folder = new_project(Path(git_project), '[gates]\na = "true"\nb = "exit 1"\n')
-    done = subprocess.run(
-        ["/bin/sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *command("--json")],
-        cwd=folder,
-        env=clean_environ(),
-        capture_output=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr) == (2, b"")
-    said = json.loads(done.stdout)
-    assert (said["why"], said["reports"]) == ("ledger", [])
-    assert "a local disk that you can write" in said["notes"][0]
 
 
 # What the ledger knows of a session.
@@ -134,9 +99,3 @@ def test_a_stop_that_the_host_overrode_is_told_of_as_the_hook_tells(check, tmp_p
         done = check(folder, "--payload", file, "--as", "codex", "--json")
         ended = run_hook(file.read_bytes(), "--host", "codex")
         assert timeless(done.json["reply"]["stdout"]) == timeless(ended.stdout.decode())
-
-
-def test_without_a_payload_it_is_the_first_stop_of_a_turn(check, tmp_path):
-    folder = new_project(tmp_path / "p", FAILING)
-    run_hook(payload("claude", folder), "--host", "claude")
-    assert "(send-back 1 of 3)" in check(folder).out

@@ -13,8 +13,6 @@ import pytest
 from commands import pids_in, running, until
 from hook_runs import ENTRY, clean_environ, gate, new_project
 
-GREEN = b"\x1b[32m"
-
 
 def start(folder, *argv, environ=None, **streams):
     return subprocess.Popen(
@@ -79,46 +77,6 @@ def test_a_terminal_shows_a_line_per_gate_while_it_is_asked(tmp_path):
     assert b"passed: the agent may stop" in terminal.seen
 
 
-def test_a_terminal_shows_colours(tmp_path):
-    terminal = Terminal(new_project(tmp_path / "p", gate("true")))
-    assert terminal.end() == 0
-    assert GREEN + b"passed\x1b[0m" in terminal.seen
-
-
-def test_somebody_who_minds_colours_sees_none(tmp_path):
-    terminal = Terminal(new_project(tmp_path / "p", waiting_for(tmp_path / "go")), NO_COLOR="1")
-    terminal.until(rb"  g +\d+ s")
-    (tmp_path / "go").touch()
-    assert terminal.end() == 0
-    assert re.search(rb"\x1b\[[0-9;]*m", terminal.seen) is None
-
-
-def test_a_terminal_that_cannot_move_shows_the_table_alone(tmp_path):
-    terminal = Terminal(new_project(tmp_path / "p", gate("sleep 0.5")), TERM="dumb")
-    assert terminal.end() == 0
-    assert b"\x1b" not in terminal.seen
-    assert terminal.seen.startswith(b"gate ")
-
-
-def test_more_gates_than_lines_are_counted(tmp_path):
-    names = [f"g{number}" for number in range(30)]
-    text = "\n".join(
-        waiting_for(tmp_path / "go").replace("[gates.g]", f"[gates.{name}]") for name in names
-    )
-    terminal = Terminal(new_project(tmp_path / "p", text))
-    terminal.until(rb"\d+ of 30 done, \d+ more running")
-    (tmp_path / "go").touch()
-    assert terminal.end() == 0
-
-
-def test_in_a_pipe_nothing_is_said_meanwhile_and_nothing_is_painted(tmp_path):
-    folder = new_project(tmp_path / "p", gate("sleep 0.5"))
-    started = start(folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    out, err = started.communicate(timeout=60)
-    assert (started.returncode, err) == (0, b"")
-    assert b"\x1b" not in out
-
-
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
@@ -158,56 +116,6 @@ def test_whoever_is_in_a_hurry_leaves_nothing_behind_either(tmp_path, number, co
     assert until(lambda: not any(map(running, pids_in(tmp_path))))
 
 
-def test_a_signal_while_the_rest_is_swept_waits_until_that_is_done(tmp_path):
-    script = f"""trap '' TERM; setsid sh -c 'trap "" TERM; echo $$ > {tmp_path}/a.pid
-while :; do sleep 0.1; done' & while ! [ -s {tmp_path}/a.pid ]; do sleep 0.01; done"""
-    folder = new_project(tmp_path / "p", gate(script))
-    started = start(folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert until(lambda: pids_in(tmp_path))
-    while started.poll() is None and not parent_is(started.pid, pids_in(tmp_path)[0]):
-        time.sleep(0.002)  # until the gate is over, and what it left is ours
-    started.send_signal(signal.SIGTERM)
-    started.communicate(timeout=60)
-    assert started.returncode == 143
-    assert until(lambda: not any(map(running, pids_in(tmp_path))))
-
-
-def parent_is(pid, child):
-    try:
-        with open(f"/proc/{child}/stat") as file:
-            return file.read().rpartition(")")[2].split()[1] == str(pid)
-    except OSError:
-        return False
-
-
-def test_what_whoever_started_it_ignores_does_not_end_a_check(tmp_path):
-    folder = new_project(tmp_path / "p", waiting_for(tmp_path / "go"))
-    argv = ["/bin/sh", "-c", 'trap "" HUP; echo ready >&2; exec "$@"', "sh"]
-    argv += [sys.executable, "-I", str(ENTRY), "check", "--json"]
-    started = subprocess.Popen(
-        argv,
-        cwd=folder,
-        env=clean_environ(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert started.stderr.readline() == b"ready\n"
-    assert until((tmp_path / "p" / "asked").exists)
-    started.send_signal(signal.SIGHUP)
-    (tmp_path / "go").touch()
-    out, err = started.communicate(timeout=60)
-    assert (started.returncode, err) == (0, b"")
-    assert b'"outcome": "passed"' in out
-
-
-def test_a_terminal_that_is_closed_ends_it_with_the_code_of_that(tmp_path):
-    terminal = Terminal(new_project(tmp_path / "p", waiting_for(tmp_path / "never")))
-    terminal.until(rb"  g  ")
-    os.close(terminal.fd)
-    terminal.process.send_signal(signal.SIGHUP)  # as its kernel does for a session of its own
-    assert terminal.process.wait(60) == 129
-
-
 def test_ctrl_c_on_a_terminal_wipes_what_was_shown(tmp_path):
     folder = new_project(tmp_path / "p", waiting_for(tmp_path / "never"))
     terminal = Terminal(folder)
@@ -226,30 +134,3 @@ def test_what_a_gate_leaves_behind_is_swept(tmp_path):
     started.communicate(timeout=60)
     assert started.returncode == 0
     assert until(lambda: not any(map(running, pids_in(tmp_path))))
-
-
-def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
-    folder = new_project(tmp_path / "p", gate("true"))
-    ours, theirs = os.pipe()
-    os.close(ours)
-    started = start(folder, stdout=theirs, stderr=subprocess.PIPE)
-    os.close(theirs)
-    _, err = started.communicate(timeout=60)
-    assert (started.returncode, err) == (141, b"")
-
-
-def test_a_payload_comes_through_a_pipe(tmp_path):
-    folder = new_project(tmp_path / "p", gate("exit 1"))
-    started = start(
-        folder,
-        "--payload",
-        "-",
-        "--as",
-        "claude",
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    out, err = started.communicate(b"{", timeout=60)
-    assert (started.returncode, out) == (2, b"")
-    assert err.startswith(b"notyet check: <stdin>:1:2: invalid JSON: ")

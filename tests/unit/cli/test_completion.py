@@ -24,11 +24,6 @@ SETUP = {
         "notyet() { printf 'GOT<%s>\\n' \"$*\" }"
     ),
 }
-AUTOLOADED = (
-    SETUP["zsh"]
-    .replace("autoload", "fpath=($PWD $fpath); autoload", 1)
-    .replace('eval "$(<./script)"; ', "")
-)
 ARGV = {"bash": ["bash", "--noprofile", "--norc", "-i"], "zsh": ["zsh", "-f", "-i"]}
 TYPED = [
     ("stat\t", "status"),
@@ -138,12 +133,6 @@ def test_words_are_completed_where_they_are_typed(terminal, project, shell):
     assert found == {keys: whole.rstrip("/") for keys, whole in TYPED}
 
 
-def test_zsh_finds_the_script_in_a_folder_of_its_fpath(terminal, project):
-    shown = terminal("zsh", AUTOLOADED, "_notyet")
-    for keys, whole in TYPED[:4]:  # the first of them loads it
-        assert shown.completed(keys) == whole
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_names_of_gates_are_completed_as_they_are_now_and_never_run(terminal, project, shell):
     shown = terminal(shell)
@@ -179,16 +168,6 @@ def test_fish_completes_the_same_words(project, capsys, keys, whole):
     assert in_fish(project, capsys, f"notyet {keys.strip()}") == [whole.split()[-1]]
 
 
-def test_fish_completes_folders_and_gates(project, capsys):
-    assert in_fish(project, capsys, "notyet with claude hello --cwd fol") == ["folder/"]
-    assert in_fish(project, capsys, "notyet check l") == ["lint", "long name"]
-    assert in_fish(project, capsys, "notyet check lint l") == ["lint", "long name"]
-
-
-def test_fish_shows_what_commands_are_for(project, capsys):
-    assert set(COMMANDS) <= set(in_fish(project, capsys, "notyet "))
-
-
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_command_and_every_option_is_in_every_script(shell, capsys):
     said = script(shell, capsys)
@@ -220,13 +199,6 @@ def test_a_ledger_tells_of_tasks_sessions_and_stops(project, capsys):
         assert capsys.readouterr().out == expected
 
 
-def test_a_ledger_that_cannot_be_read_completes_nothing(project, capsys, monkeypatch, tmp_path):
-    (tmp_path / "other.db").write_text("no ledger at all")
-    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path / "other.db"))
-    assert main(["completion", "--values", "stops"]) == 0
-    assert capsys.readouterr() == ("", "")
-
-
 def test_names_that_a_shell_would_take_for_several_are_left_out(project, capsys):
     from hook_runs import trust
 
@@ -235,10 +207,3 @@ def test_names_that_a_shell_would_take_for_several_are_left_out(project, capsys)
     trust(project / "notyet.toml")
     main(["completion", "--values", "gates"])
     assert capsys.readouterr().out == "lint\n"
-
-
-@pytest.mark.parametrize("argv", [[], ["tcsh"], ["bash", "--values", "gates"]])
-def test_one_shell_or_one_kind_of_value_is_asked_for(argv, capsys):
-    with pytest.raises(SystemExit) as leaving:
-        main(["completion", *argv])
-    assert leaving.value.code == 2

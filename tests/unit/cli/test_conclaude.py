@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from notyet import Ledger
-from notyet.cli.main import main
 from notyet.config.host_files import host_files
 from notyet.config.trust import candidate, grant
 from support import recorded
@@ -22,27 +21,6 @@ PAYLOAD = {
     "agent_transcript_path": "/t/coder.jsonl",
 }
 # The example of the document, with commands that leave a trace.
-EXAMPLE = """\
-subagentStop:
-  commands:
-    # Wildcard - runs for all subagents
-    "*":
-      - run: "echo 'Subagent completed' >> log"
-        message: "Logging subagent completion"
-
-    # Exact match
-    "coder":
-      - run: "echo lint >> log"
-        message: "Running linter after coder"
-
-    # Glob patterns
-    "test*":
-      - run: "echo 'Test agent completed' >> log"
-
-    "*coder":
-      - run: "echo stage >> log"
-        message: "Staging changes from coder agents"
-"""
 
 
 @pytest.fixture
@@ -70,42 +48,6 @@ def call(project, *argv, **fields):
         timeout=30,
         check=False,
     )
-
-
-@pytest.mark.rule("D3", "G4", "J5")
-def test_the_example_of_the_document_runs_star_first_and_then_every_fitting_pattern(project):
-    configure(project, EXAMPLE)
-    done = call(project, "SubagentStop")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert (project / "log").read_text().split("\n") == ["Subagent completed", "stage", "lint", ""]
-
-
-@pytest.mark.rule("D2")
-def test_a_pattern_fits_the_type_where_the_id_is_opaque(project):
-    configure(project, EXAMPLE)
-    call(project, "Hooks", "SubagentStop", agent_id="a5f1", agent_type="tester")
-    assert (project / "log").read_text() == "Subagent completed\nTest agent completed\n"
-
-
-@pytest.mark.rule("H3")
-def test_commands_get_every_variable_and_the_payload_on_stdin(project):
-    configure(project, 'subagentStop:\n  commands:\n    "*": [{run: "env > env; cat > stdin"}]\n')
-    call(project, "SubagentStop", agent_type="coder")
-    lines = (project / "env").read_text().splitlines()
-    env = dict(line.split("=", 1) for line in lines if line.startswith("CONCLAUDE_"))
-    payload = json.loads(env.pop("CONCLAUDE_PAYLOAD_JSON"))
-    assert env == {
-        "CONCLAUDE_AGENT_ID": "coder",
-        "CONCLAUDE_AGENT_NAME": "coder",
-        "CONCLAUDE_AGENT_TRANSCRIPT_PATH": "/t/coder.jsonl",
-        "CONCLAUDE_SESSION_ID": "s1",
-        "CONCLAUDE_TRANSCRIPT_PATH": "/t/main.jsonl",
-        "CONCLAUDE_HOOK_EVENT": "SubagentStop",
-        "CONCLAUDE_CWD": str(project),
-        "CONCLAUDE_CONFIG_DIR": str(project),
-    }
-    assert payload["agent_type"] == payload["subagent_type"] == "coder"
-    assert json.loads((project / "stdin").read_text())["agent_id"] == "coder"
 
 
 @pytest.mark.rule("G4", "E4")
@@ -184,19 +126,3 @@ def test_without_a_trusted_file_everything_is_let_go(project, text, says):
     assert done.returncode == 0
     assert says in done.stderr
     assert not (project / "ran").exists()
-
-
-@pytest.mark.rule("G4")
-@pytest.mark.parametrize("argv", [["PreToolUse"], ["Hooks", "MessageDisplay"]])
-def test_other_events_of_conclaude_are_let_go(project, argv):
-    assert call(project, *argv).returncode == 0
-
-
-@pytest.mark.rule("G4")
-def test_a_wrong_command_line_never_exits_2(project, capsys):
-    assert main(["conclaude", "Hooks"]) == 1
-    assert "say one event" in capsys.readouterr().err
-    assert call(project, "Stop", "--nonsense").returncode == 1
-    typo = call(project, "Hooks", "Sotp")
-    assert (typo.returncode, "did you mean `Stop`?" in typo.stderr) == (1, True)
-    assert call(project).returncode == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import with_runs
-from hook_runs import FAILING, clean_environ, ledger_path, new_project, payload, run_hook, stops
+from hook_runs import FAILING, ledger_path, new_project, payload, run_hook
 from notyet.cli import person
 from notyet.cli.main import main
 
@@ -66,19 +66,6 @@ def test_what_a_person_does_is_done_and_the_ledger_left_to_the_next_stop(
     assert (Path(ledger_path()).read_bytes(), set_aside()) == (damaged, [])
 
 
-@pytest.mark.parametrize("why", ["off", "no session"])
-def test_a_stop_that_asks_nobody_mends_it_and_says_so(tmp_path, why):
-    folder = new_project(tmp_path / "p", FAILING)
-    run_hook(payload("claude", folder))
-    spoil()
-    session = "" if why == "no session" else "s1"
-    environ = clean_environ(**({"NOTYET_DISABLE": "1"} if why == "off" else {}))
-    done = run_hook(payload("claude", folder, session_id=session), environ=environ)
-    assert MENDED in json.loads(done.stdout)["systemMessage"]
-    assert done.stderr.decode().count(MENDED) == 1
-    assert len(stops()) == 1
-
-
 def test_with_mends_it_and_tells_who_runs_it(tmp_path):
     folder = with_runs.project(tmp_path / "p", with_runs.LEARNS)
     with_runs.run_with(folder)
@@ -87,13 +74,3 @@ def test_with_mends_it_and_tells_who_runs_it(tmp_path):
     assert done.stderr.count(MENDED) == 1
     (said,) = [line for line in json.loads(done.stdout)["warnings"] if MENDED in line]
     assert set_aside()[0] in said
-
-
-def test_tasks_that_are_gone_with_it_are_not_gone_in_silence(tmp_path):
-    folder = with_runs.project(tmp_path / "p", with_runs.LEARNS)
-    with_runs.run_with(folder)
-    (task,) = with_runs.listed(folder)
-    spoil()
-    done = with_runs.tasks(folder, "kill", task["id"])
-    assert done.returncode == 1
-    assert MENDED in done.stderr

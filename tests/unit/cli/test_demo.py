@@ -28,24 +28,6 @@ def test_the_demo_goes_as_it_must_and_cleans_up(capsys, monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_project_can_be_kept(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert main(["demo", "--keep"]) == 0
-    (kept,) = tmp_path.iterdir()
-    assert str(kept) in capsys.readouterr().err
-    assert "sum(prices)" in (kept / "team" / "shop.py").read_text()
-    monkeypatch.setenv("NOTYET_LEDGER", str(kept / "ledger.db"))
-    assert main(["tasks"]) == 0
-    rows = capsys.readouterr().out.splitlines()[1:]
-    assert [(row.split()[2], row.split()[4]) for row in rows] == [
-        ("capped", "4"),
-        ("stuck", "3"),
-        ("passed", "1"),
-        ("passed", "3"),
-        ("passed", "3"),
-    ]
-
-
 def test_a_story_that_goes_otherwise_is_an_error(capsys, monkeypatch):
     ada, bob = demo.CREW
     honest = replace(ada, script=Script(turns=ada.script.turns[2:]))
@@ -65,18 +47,6 @@ def test_a_report_that_does_not_arrive_is_an_error(capsys, monkeypatch):
     shown = capsys.readouterr().out
     assert "lead  2 stops  blocked > passed  WRONG" in shown
     assert "never heard: what nobody said" in shown
-
-
-def test_a_demo_that_does_not_end_is_ended(capsys, monkeypatch):
-    monkeypatch.setattr(demo, "_AT_MOST", 0.01)
-    assert main(["demo"]) == 1
-    assert "it did not end within 0.01 s" in capsys.readouterr().err
-
-
-def test_without_git_the_demo_says_what_is_missing(capsys, monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert main(["demo"]) == 1
-    assert "git is not installed" in capsys.readouterr().err
 
 
 def test_the_demo_runs_from_a_bare_checkout():
@@ -107,12 +77,3 @@ def test_the_demo_touches_no_repository_of_the_users(git_project, monkeypatch, c
         ["git", "log", "--format=%s"], cwd=git_project, capture_output=True, text=True, check=True
     )
     assert log.stdout == "one\n"
-
-
-def test_a_git_that_fails_is_named_in_one_line(monkeypatch, capsys, tmp_path):
-    broken = tmp_path / "git"
-    broken.write_text("#!/bin/sh\necho 'fatal: no luck today' >&2\nexit 128\n")
-    broken.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert main(["demo"]) == 1
-    assert capsys.readouterr().err == "notyet demo: git failed: fatal: no luck today\n"

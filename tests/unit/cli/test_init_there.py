@@ -26,25 +26,11 @@ def test_the_file_that_is_there_is_left_alone_and_what_is_missing_is_said(shop, 
     assert not (shop / "ran").exists()
 
 
-def test_what_is_missing_gets_a_name_that_is_free(shop, capsys):
-    (shop / "notyet.toml").write_text('[gates]\nlint = "true"\n')
-    assert main(["init"]) == 1
-    said = capsys.readouterr().out
-    assert "[gates.lint-make]" in said
-    assert "[gates.tests]" in said
-
-
 @pytest.mark.parametrize("text", ["[gates\n", "gates = 5\n", "\xff"])
 def test_a_file_that_is_there_may_be_broken(shop, text, capsys):
     (shop / "notyet.toml").write_bytes(text.encode("latin-1"))
     assert main(["init"]) == 1
     assert "[gates.tests]" in capsys.readouterr().out
-
-
-def test_nothing_is_missing_where_all_is_there(place, capsys):
-    (place / "notyet.toml").write_text('[gates]\ntests = "make test"\n')
-    assert main(["init"]) == 1
-    assert "it has a gate for all that was found" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -66,14 +52,6 @@ def test_only_what_a_gate_runs_in_that_folder_is_there(shop, text, missing, caps
     assert ('run = "make test"' in capsys.readouterr().out) is missing
 
 
-def test_a_gate_of_a_folder_is_there_if_it_runs_in_it(place, capsys):
-    (place / "web").mkdir()
-    (place / "web" / "Makefile").write_text("test:\n")
-    (place / "notyet.toml").write_text('[gates.w]\nrun = "make test"\ndir = "web"\n')
-    assert main(["init"]) == 1
-    assert "it has a gate for all that was found" in capsys.readouterr().out
-
-
 @pytest.mark.rule("N5")
 def test_it_is_said_that_nobody_trusted_the_file_yet(place, capsys):
     (place / "Makefile").write_text("test:\n")
@@ -88,20 +66,6 @@ def test_it_is_said_that_nobody_trusted_the_file_yet(place, capsys):
     path.write_text('[gates]\ntests = "make test"\nmore = "true"\n')
     assert main(["init"]) == 1
     assert "it changed since it was trusted, so what it said then is in force" in said(capsys)
-
-
-def test_of_a_file_without_gates_it_is_not_said_that_it_has_them(place, capsys):
-    for _ in range(2):
-        main(["init", "--yes", "--no-install"])
-    said_last = said(capsys)
-    assert "it has no gate, and nothing that checks this project was found" in said_last
-    assert "it has a gate" not in said_last
-
-
-def test_a_file_without_gates_needs_no_trust(place, capsys):
-    (place / "notyet.toml").write_text("")
-    assert main(["init"]) == 1
-    assert "trust" not in said(capsys)
 
 
 def test_your_own_file_needs_no_trust(place, monkeypatch, capsys):

@@ -37,15 +37,6 @@ def test_a_person_is_asked_about_the_settings_and_then_about_the_gates(place, ho
     assert stops()[-1][0] == "blocked"
 
 
-def test_gates_may_be_declined_after_the_installation(place, home):
-    new_project(place, '[gates]\nlint = "exit 3"\n', trusted=False)
-    code, _ = converse(place, ["install", "claude"], [b"y\n", b"n\n"])
-    assert code == 1
-    assert (home / SETTINGS).exists()
-    ask_hook(payload("claude", place))
-    assert stops()[-1] == ("skipped", "untrusted")
-
-
 def test_trust_is_asked_for_by_itself_and_goes_with_the_hooks(place, home):
     code, seen = converse(place, ["install", "codex", "--trust"], [b"y\n", b"n\n"])
     assert code == 1
@@ -67,30 +58,6 @@ def test_what_was_shown_is_what_is_written(place, home):
     assert code == 1
     assert "changed by somebody else just now" in seen
     assert (home / SETTINGS).read_text() == '{"theirs": 1}'
-
-
-def test_many_installations_at_once_leave_one_entry_each(place, home):
-    started = [
-        start(place, "install", "claude", "--yes", "--timeout", str(n)) for n in range(40, 46)
-    ]
-    assert [one.wait(60) for one in started] == [0] * 6
-    for one in started:
-        one.communicate()
-    hooks = json.loads((home / SETTINGS).read_text())["hooks"]
-    assert list(hooks) == list(EVENTS)
-    assert [len(groups) for groups in hooks.values()] == [1, 1, 1, 1]
-    assert os.listdir(home / ".claude") == ["settings.json"]
-
-
-def test_installing_and_uninstalling_at_once_keeps_what_others_have(place, home):
-    (home / ".claude").mkdir()
-    (home / SETTINGS).write_text('{"theirs": [1, 2]}\n')
-    started = [start(place, command, "claude", "--yes") for command in ("install", "uninstall") * 3]
-    for one in started:
-        one.communicate(timeout=60)
-    value = json.loads((home / SETTINGS).read_text())
-    assert value.pop("theirs") == [1, 2]
-    assert set(value) <= {"hooks"}
 
 
 def test_a_killed_installation_leaves_the_old_file_or_the_new(place, home):

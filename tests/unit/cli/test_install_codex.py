@@ -9,8 +9,6 @@ from notyet.install.settings import settings_of
 
 EVENTS = settings_of("claude").events
 
-FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
-
 
 def test_hooks_of_codex_in_toml_stay_in_toml(place, home):
     path = home / ".codex" / "config.toml"
@@ -50,19 +48,6 @@ def test_codex_users_learn_how_to_approve_or_let_us_write_it(place, home, capsys
     assert "only in a project that you trust" in capsys.readouterr().out
 
 
-def test_a_dry_run_with_trust_shows_both_files(place, home, capsys):
-    assert main(["install", "codex", "--dry-run", "--trust"]) == 0
-    said = capsys.readouterr().out
-    assert "+++ " + str(home / ".codex" / "hooks.json") in said
-    assert "+++ " + str(home / ".codex" / "config.toml") in said
-    assert not (home / ".codex").exists()
-
-
-def test_claude_code_needs_no_trust(place, capsys):
-    assert main(["install", "claude", "--yes", "--trust"]) == 1
-    assert "leave --trust out" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("content", "where"),
     [
@@ -78,23 +63,6 @@ def test_a_file_that_codex_would_drop_as_a_whole_is_refused(content, where, plac
     assert main(["install", "codex", "--yes"]) == 1
     assert capsys.readouterr().err.startswith(f"notyet install: {path}{where}")
     assert path.read_text() == content
-
-
-def test_a_config_in_which_trust_cannot_be_written_is_left_alone(place, home, capsys, monkeypatch):
-    config = home / ".codex" / "config.toml"
-    config.parent.mkdir()
-    config.write_text("[hooks]\nstate = 5\n")
-    assert main(["install", "codex", "--yes"]) == 0
-    assert "next: start codex" in capsys.readouterr().out
-    assert main(["install", "codex", "--yes", "--trust"]) == 1
-    assert f"{config}:2:1: " in capsys.readouterr().err
-    assert config.read_text() == "[hooks]\nstate = 5\n"
-
-
-def test_without_a_home_there_is_no_trust_to_write(place, capsys, monkeypatch):
-    monkeypatch.delenv("HOME")
-    assert main(["install", "codex", "--project", "--trust", "--yes"]) == 1
-    assert "there is no home folder" in capsys.readouterr().err
 
 
 def test_trust_in_hooks_of_the_same_file_moves_with_them(place, home):

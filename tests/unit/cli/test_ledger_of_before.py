@@ -58,18 +58,6 @@ def test_a_ledger_that_others_hold_lets_go_in_a_look_as_in_a_stop(status, tmp_pa
     assert "other processes held it" in why
 
 
-@pytest.mark.rule("N1")
-def test_of_a_pass_that_a_failure_took_back_it_is_not_said_that_it_never_was(
-    check, git_project, status, tmp_path
-):
-    folder = new_project(Path(git_project), f'[gates]\ntests = "test ! -e {tmp_path}/broken"\n')
-    run_hook(payload("claude", folder), "--host", "claude")
-    assert "it passed on these very files" in status(folder, "--why")
-    (tmp_path / "broken").touch()
-    assert check(folder).code == 1
-    assert "no pass of it is remembered" in status(folder, "--why")
-
-
 @pytest.fixture
 def status(monkeypatch, capsys):
     """Run `notyet status` in a folder; return what it prints."""

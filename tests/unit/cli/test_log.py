@@ -1,6 +1,5 @@
 """`notyet log`: what stops came to, as a table, as one page, as JSON and as statistics."""
 
-import io
 import json
 import sqlite3
 import subprocess
@@ -74,24 +73,6 @@ def test_every_way_that_a_report_can_end_has_its_mark(capsys, here):
     assert "a ■ 1.0s, b ! timeout 10s, c - unchanged, d - not run, e ✗ 2.0s (observed); a" in line
 
 
-def test_a_gate_that_only_watches_is_marked_as_such_whatever_it_would_have_done(capsys, here):
-    answers = [Block("x"), Halt("no"), Problem("timeout", "10 s"), Allow()]
-    reports = [Report(gate="w", answer=answer, observed=True) for answer in answers]
-    decided(here, "observed", reports)
-    line = shown(capsys)[1].splitlines()[1]
-    assert line.endswith(
-        "w ✗ 0.0s (observed), w ■ 0.0s (observed), w ! timeout 0.0s (observed), w ✓ 0.0s"
-    )
-
-
-def test_a_terminal_without_these_letters_gets_others(here, monkeypatch):
-    decided(here, "blocked", [Report(gate="tést", answer=Block("x"))], Block("x"))
-    raw = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
-    assert main(["log"]) == 0
-    assert b"t\\xe9st x 0.0s; sent back 1/3" in raw.getvalue()
-
-
 def test_a_send_back_after_which_nothing_came_is_shown_as_such(capsys, here):
     decided(here, "blocked", [], Block("x"), turn_id="t1")
     assert "sent back 1/3, no stop since" in shown(capsys)[1]
@@ -144,36 +125,6 @@ def test_filters_narrow_it_down(capsys, here):
     assert found("--until", "1h") == []
     assert "AGENT" in shown(capsys)[1]
     assert "sub-9" in shown(capsys)[1]
-
-
-def test_very_many_stops_are_shown_as_they_are_read(capsys, here, monkeypatch):
-    monkeypatch.setattr("notyet.ledger.history._ROWS_AT_ONCE", 2)
-    for n in range(5):
-        decided(here, session_id=f"s{n}")
-    head, *lines = shown(capsys)[1].splitlines()
-    assert head.split()[-1] == "GATES"
-    assert [line.split()[0] for line in lines] == ["1", "2", "3", "4", "5"]
-    assert {line.index("passed") for line in lines} == {head.index("OUTCOME")}
-    told = shown(capsys, "--json", "-n", "all")[1].splitlines()
-    assert [json.loads(line)["id"] for line in told] == [1, 2, 3, 4, 5]
-
-
-def test_a_folder_that_is_gone_is_said(capsys, here, tmp_path, monkeypatch):
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    code, _, err = shown(capsys)
-    assert code == 2
-    assert err == "notyet log: this folder is gone; go to another one, or use --all\n"
-    assert shown(capsys, "--all")[0] == 0
-    assert shown(capsys, "--prune")[0] == 0
-
-
-def test_half_a_letter_in_a_wish_finds_nothing_and_breaks_nothing(capsys, here):
-    decided(here)
-    for option in ("--session", "--host", "--gate"):
-        assert shown(capsys, option, "\udc80")[0] == 0
 
 
 def test_a_line_of_json_holds_a_stop_and_its_reports(capsys, here):
@@ -253,16 +204,6 @@ def test_how_each_gate_ended_is_said_in_words(capsys, here):
         assert line in out
 
 
-def test_a_stop_that_was_let_go_unasked_has_no_turn(capsys, here):
-    ledger = Ledger()
-    skipped = Decision(verdict=Allow(), outcome="skipped", why="off", warnings=("it is off",))
-    ledger.skip(stop(cwd=str(here)), skipped)
-    out = shown(capsys, "1")[1]
-    assert "stop      1  skipped (off)" in out
-    assert "warning   it is off" in out
-    assert "turn" not in out
-
-
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_text_in_any_field_stays_text(capsys, here, kind):
     text = HOSTILE[kind]
@@ -291,17 +232,6 @@ def test_hostile_text_in_any_field_stays_text(capsys, here, kind):
         assert all(json.loads(line) for line in out.splitlines())
 
 
-def test_a_ledger_of_a_newer_version_is_left_alone_and_said(capsys, here):
-    decided(here)
-    with closing(sqlite3.connect(ledger_path())) as db, db:
-        db.execute("PRAGMA user_version = 99")
-    for argv in ([], ["1"], ["--stats"], ["--prune"]):
-        code, out, err = shown(capsys, *argv)
-        assert (code, out) == (1, "")
-        assert err.startswith(f"notyet log: ledger {ledger_path()}: it has version 99")
-        assert len(err.splitlines()) == 1
-
-
 def test_a_damaged_ledger_is_left_to_the_next_stop_and_said(capsys, here):
     decided(here)
     content = bytearray(Path(ledger_path()).read_bytes())
@@ -318,25 +248,6 @@ def test_a_damaged_ledger_is_left_to_the_next_stop_and_said(capsys, here):
     assert Path(ledger_path()).read_bytes() == before
 
 
-def test_a_ledger_that_others_hold_is_said(capsys, here, monkeypatch):
-    decided(here)
-    monkeypatch.setattr("notyet.ledger.stops.Connection", _impatient)
-    with closing(sqlite3.connect(ledger_path(), isolation_level=None)) as db:
-        db.execute("PRAGMA locking_mode = EXCLUSIVE")
-        db.execute("BEGIN EXCLUSIVE")
-        db.execute("UPDATE stops SET turn = 1")
-        db.execute("COMMIT")
-        code, _, err = shown(capsys)
-    assert code == 1
-    assert "other processes held it for over" in err
-
-
-def _impatient(path, _patience, *, repair):
-    from notyet.ledger.connection import Connection
-
-    return Connection(path, 0.05, repair=repair)
-
-
 def test_pruning_by_hand_says_what_went(capsys, here):
     for n in range(102):
         decided(here, session_id=f"s{n}")
@@ -347,13 +258,6 @@ def test_pruning_by_hand_says_what_went(capsys, here):
     assert (code, err) == (0, "")
     assert out.startswith(f"removed 2 stops; {ledger_path()} has ")
     assert len(shown(capsys, "-n", "all")[1].splitlines()) == 1 + 100
-
-
-def test_a_stop_that_is_still_asked_is_shown_as_such(capsys, here):
-    ledger = Ledger()
-    begun = ledger.begin(stop(cwd=str(here)))
-    assert "asking" in shown(capsys)[1]
-    assert "still running" in shown(capsys, str(begun.stop))[1]
 
 
 def test_no_text_in_a_line_of_json_is_long_but_all_is_there_for_one_stop(capsys, here):
@@ -407,24 +311,6 @@ def test_a_stop_whose_asker_was_killed_is_lost_wherever_it_is_shown(capsys, here
     assert found("asking") == found("asking", "passed") == [2] == [alive.stop]
     assert found("asking", "skipped") == [1, 2]
     assert found("passed") == []
-
-
-def test_stops_without_a_folder_are_not_said_to_be_of_other_folders(capsys, here):
-    decided(here)
-    with closing(sqlite3.connect(ledger_path())) as db, db:
-        db.execute("UPDATE stops SET place = ''")  # as it is in one that was migrated
-    words = "those of other folders, and of an older notyet, which did not note them: add --all"
-    assert shown(capsys)[1] == f"no stops in {here} are known; {words}\n"
-    assert shown(capsys, "--host", "claude")[1] == f"no stop in {here} is like that; {words}\n"
-    assert shown(capsys, "--stats")[1] == f"no stops in {here} to count; {words}\n"
-    assert len(shown(capsys, "--all")[1].splitlines()) == 2
-
-
-def test_an_end_before_all_stops_shows_none(capsys, here):
-    decided(here)
-    assert shown(capsys, "--json", "--until", "30000d") == (0, "", "")
-    assert "is like that" in shown(capsys, "--until", "30000d")[1]
-    assert len(shown(capsys, "--since", "30000d")[1].splitlines()) == 2
 
 
 def test_stops_of_an_agent_that_came_by_a_link_are_in_its_projects_log(capsys, here, tmp_path):

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from hook_runs import clean_environ, ledger_path
-from notyet import Allow, Block, Decision, Ledger, Report
+from notyet import Allow, Block, Decision, Ledger
 from notyet.cli.log import Follow
 from notyet.ledger import history as past_news
 from notyet.ledger.history import StopFilter
@@ -118,23 +118,6 @@ def test_it_ends_when_nobody_reads_any_more():
         process.stderr.close()
 
 
-def test_a_gate_that_is_wished_for_counts_when_it_has_answered(ledger, capsys):
-    asking = ledger.begin(stop(session_id="asking"))
-    watching = Follow(ledger, StopFilter(gate="g"), as_json=True)
-    watching.begin()
-    fresh = ledger.begin(stop(session_id="fresh"))
-    watching.look()
-    assert capsys.readouterr().out == ""
-    report = Report(gate="g", answer=Allow())
-    passed = Decision(verdict=Allow(), outcome="passed", turn=1, reports=(report,))
-    ledger.record(asking, passed)
-    ledger.record(fresh, passed)
-    decide(ledger, stop(session_id="without"), "passed")
-    watching.look()
-    told = [json.loads(line)["session_id"] for line in capsys.readouterr().out.splitlines()]
-    assert told == ["asking", "fresh"]
-
-
 @pytest.fixture
 def ledger():
     return Ledger()
@@ -142,37 +125,6 @@ def ledger():
 
 def told(capsys):
     return [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
-
-
-def test_of_send_backs_the_newest_are_watched_and_of_what_is_asked_all(ledger, monkeypatch, capsys):
-    monkeypatch.setattr("notyet.cli.log._MAX_WATCHED", 2)
-    watching = Follow(ledger, StopFilter(), as_json=True)
-    watching.begin()
-    watching.look()  # there is no file yet
-    asking = [ledger.begin(stop(session_id=f"asking {n}")) for n in range(3)]
-    for n in range(4):
-        decide(ledger, stop(session_id=f"s{n}"))
-    watching.look()
-    assert told(capsys) == [4, 5, 6, 7]
-    assert set(watching._watched) == {1, 2, 3}
-    ledger.record(asking[0], Decision(verdict=Allow(), outcome="passed", turn=1))
-    ledger.record(asking[2], Decision(verdict=Allow(), outcome="passed", turn=1))
-    watching.look()
-    assert told(capsys) == [1, 3]
-    for n in range(4):
-        decide(ledger, stop(session_id=f"t{n}"))
-    watching.look()
-    assert set(watching._watched) == {2, 11}
-
-
-def test_those_that_were_asked_before_it_began_are_told_of_however_many(ledger, capsys):
-    asking = [ledger.begin(stop(session_id=f"asking {n}")) for n in range(300)]
-    watching = Follow(ledger, StopFilter(most=1), as_json=True)
-    watching.begin()
-    for begun in asking:
-        ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1))
-    watching.look()
-    assert told(capsys) == list(range(1, 301))
 
 
 def test_a_busy_ledger_is_asked_again_from_the_same_stop_on(ledger, capsys):
@@ -192,22 +144,6 @@ def test_a_busy_ledger_is_asked_again_from_the_same_stop_on(ledger, capsys):
         assert told(capsys) == [1]
     watching.look()
     assert told(capsys) == [2]
-
-
-def test_what_happened_while_it_was_stopped_is_told_in_order_and_whole(ledger, monkeypatch, capsys):
-    monkeypatch.setattr("notyet.ledger.history._STOPS_AT_ONCE", 10)
-    watching = Follow(ledger, StopFilter(), as_json=True)
-    decide(ledger, stop(), "passed")
-    watching.begin()
-    watching.look()
-    told(capsys)
-    for n in range(35):
-        decide(ledger, stop(session_id=f"s{n}"), "passed")
-    looks = 1
-    while watching.look():
-        looks += 1
-    assert told(capsys) == list(range(2, 37))
-    assert looks == 4
 
 
 def test_a_look_is_one_transaction_so_that_nothing_comes_between(ledger, monkeypatch, capsys):
@@ -249,15 +185,4 @@ def test_one_that_lost_its_asker_is_told_of_and_corrected_if_it_is_decided_after
     assert json.loads(capsys.readouterr().out)["why"] == "lost"
     ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1))
     watching.look()
-    assert json.loads(capsys.readouterr().out)["outcome"] == "passed"
-
-
-def test_following_in_this_process_ends_with_an_interrupt(ledger, monkeypatch, capsys):
-    decide(ledger, stop(), "passed")
-
-    def interrupted(_seconds):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("notyet.cli.log.time.sleep", interrupted)
-    assert Follow(ledger, StopFilter(), as_json=True).run() == 130
     assert json.loads(capsys.readouterr().out)["outcome"] == "passed"

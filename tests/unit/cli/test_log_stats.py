@@ -99,41 +99,10 @@ def test_every_gate_has_a_line_and_all_outcomes_a_sum(capsys, tmp_path):
     assert known[-1]["kind"] == "stops"
 
 
-def test_few_send_backs_get_no_percentage_and_one_stop_is_one(capsys):
-    engine = Engine([gate("g", Block("x"))], ledger=Ledger(), warn=lambda _: None)
-    engine.check_sync(stop())
-    out = shown(capsys)
-    assert " 0/1 " in out
-    assert "%" not in out
-    assert "1 stop: 1 blocked" in out
-
-
-def test_that_older_stops_were_not_counted_is_said(capsys):
-    for n in range(3):
-        Engine([gate("g", Allow())], ledger=Ledger()).check_sync(stop(session_id=f"s{n}"))
-    assert "only the newest 2 were counted; choose others with --until" in shown(capsys, "-n", "2")
-
-
-def test_stops_without_any_gate_are_counted_too(capsys):
-    ledger = Ledger()
-    ledger.skip(stop(), Decision(verdict=Allow(), outcome="skipped", why="off"))
-    out = shown(capsys)
-    assert "no gate was run" in out
-    assert "1 stop: 1 skipped" in out
-
-
 def asked(ledger, name, answers, **fields):
     for n, answer in enumerate(answers):
         engine = Engine([gate(name, answer, **fields)], ledger=ledger, warn=lambda _: None)
         engine.check_sync(stop(turn_id=f"t{n // 2}", last_message=f"{name} {n}", session_id=name))
-
-
-def test_a_gate_that_halts_is_not_said_to_have_never_blocked(capsys):
-    asked(Ledger(), "secrets", [Halt("a secret")] * 12)
-    head, row = shown(capsys).splitlines()[:2]
-    assert head.split()[3:6] == ["BLOCKED", "HALTED", "BROKEN"]
-    assert row.split()[1:6] == ["12", "0", "0", "12", "0"]
-    assert "ended the turn, once per " in row
 
 
 def test_problems_that_held_and_those_that_let_go_are_told_apart(capsys):

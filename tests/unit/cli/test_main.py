@@ -5,15 +5,8 @@ from importlib import import_module
 
 import pytest
 
-import notyet
 from notyet.cli import demo
-from notyet.cli.main import COMMANDS, EXAMPLES, GROUPS, main, parsed, summaries
-
-
-def test_the_version_is_the_packages(capsys):
-    with pytest.raises(SystemExit):
-        main(["--version"])
-    assert capsys.readouterr().out == f"notyet {notyet.__version__}\n"
+from notyet.cli.main import COMMANDS, GROUPS, main, parsed, summaries
 
 
 @pytest.mark.parametrize("argv", [["nonsense"], ["demo", "--nonsense"], ["--json", "status"]])
@@ -46,15 +39,6 @@ def test_in_a_folder_that_is_gone_every_command_that_needs_it_says_so(
     assert said.out == ""
     assert said.err.startswith(f"notyet {argv[0]}: this folder is gone; go to another one")
     assert said.err.count("\n") == 1
-
-
-def test_a_file_that_is_missing_is_not_taken_for_our_folder(monkeypatch):
-    def missing(*_):
-        raise FileNotFoundError(2, "No such file or directory")
-
-    monkeypatch.setattr(demo, "run", missing)
-    with pytest.raises(FileNotFoundError):
-        main(["demo"])
 
 
 def test_a_command_with_a_typo_is_guessed(capsys):
@@ -113,10 +97,6 @@ def words_of(line):
 @pytest.mark.parametrize(("name", "line"), EVERY_EXAMPLE)
 def test_every_example_is_a_command_line_that_is_understood(name, line, monkeypatch):
     assert parsed(words_of(line)).command == name
-
-
-def test_the_examples_of_the_first_page_are_understood_too():
-    assert [parsed(words_of(line)).command for line, _ in EXAMPLES]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

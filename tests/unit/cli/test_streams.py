@@ -53,17 +53,3 @@ def test_a_letter_that_a_stream_lacks_is_shown_by_its_number(folder, argv, encod
     assert RUNS[argv] in {None, ended.returncode}
     assert ended.stdout or ended.stderr
     (ended.stdout + ended.stderr).decode(encoding)
-
-
-def test_what_can_be_shown_is_shown(folder):
-    said = run(folder, ["check"], "latin-1").stdout
-    assert "tëst\\U0001f600  passed".encode("latin-1") in said
-
-
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
-def test_init_shows_folders_that_a_stream_cannot_spell(tmp_path, encoding):
-    (tmp_path / "測").mkdir()
-    (tmp_path / "測" / "Makefile").write_text("test:\n\ttrue\n")
-    ended = run(tmp_path, ["init", "--dry-run"], encoding)
-    assert (ended.returncode, ended.stderr) == (0, b"")
-    assert rb"\u6e2c" in ended.stdout

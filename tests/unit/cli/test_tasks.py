@@ -2,19 +2,16 @@
 
 import asyncio
 import json
-import sqlite3
-from contextlib import closing
 
 import pytest
 
-from hook_runs import ledger_path
 from notyet import Engine, Ledger
 from notyet.agents import reopen
 from notyet.cli.main import main
 from notyet.errors import Undeliverable
 from notyet.supervise import Supervisor, SupervisorSettings
 from notyet.testing import Script, ScriptedSession
-from with_runs import LEARNS, project, run_with, tasks
+from with_runs import LEARNS, project
 
 pytestmark = pytest.mark.rule("K8")
 QUICK = SupervisorSettings(grace=0, poll=0.02)
@@ -48,18 +45,6 @@ def shown(capsys, *argv):
     return code, said.out, said.err
 
 
-def test_without_tasks_it_says_how_to_start_one_and_writes_nothing(capsys, tmp_path):
-    code, out, _ = shown(capsys)
-    assert code == 0
-    assert out == 'no tasks yet; start one with: notyet with claude "..."\n'
-    assert shown(capsys, "--json")[1] == "[]\n"
-    code, _, err = shown(capsys, "kill", "t1")
-    assert code == 1
-    assert "there are no tasks yet" in err
-    with pytest.raises(sqlite3.OperationalError):
-        sqlite3.connect(f"file:{ledger_path()}?mode=ro", uri=True).execute("SELECT 1")
-
-
 def test_the_list_is_a_table_with_the_newest_first(capsys):
     first = spawned(None, label="the first", agent_type="coder")
     second = spawned(None)
@@ -86,26 +71,6 @@ def test_results_that_nobody_has_are_remarked_upon(capsys):
         "pending",
     ]
     assert waits in out
-
-
-def test_old_tasks_are_listed_when_asked_for(capsys):
-    old = spawned(None)
-    main(["tasks", "dismiss", old])
-    with closing(sqlite3.connect(ledger_path())) as db, db:
-        db.execute(
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30)"
-            " INSERT INTO tasks (id, parent, about, owner, run, generation, ref, session_id,"
-            " created_at, ended_at) SELECT 'x' || i, '', replace(about, id, 'x' || i), 0, run, 1,"
-            " '[]', '', created_at + i,"
-            " created_at + i FROM tasks, n"
-        )
-    capsys.readouterr()
-    assert old not in shown(capsys)[1]
-    assert len(shown(capsys)[1].splitlines()) == 21
-    code, out, _ = shown(capsys, "--all")
-    assert code == 0
-    assert old in out
-    assert len(out.splitlines()) == 32
 
 
 def test_one_task_is_shown_with_everything(run_here, capsys, tmp_path, monkeypatch):
@@ -237,25 +202,6 @@ def test_the_beginning_of_an_id_is_enough_if_it_is_the_only_one(capsys):
     assert "there is no task zzz\\x1b; list them with: notyet tasks --all" in err
 
 
-def test_a_task_that_has_ended_cannot_be_steered_or_killed(capsys):
-    task = spawned(None)
-    code, _, err = shown(capsys, "steer", task, "Go on.")
-    assert code == 1
-    assert err == f"notyet tasks: task {task} has ended (done)\n"
-    code, _, err = shown(capsys, "kill", task)
-    assert code == 1
-    assert "had ended before (done)" in err
-
-
-def test_a_dismissed_result_is_kept_but_no_longer_remarked_upon(capsys):
-    task = spawned(refuse)
-    code, out, _ = shown(capsys, "dismiss", task)
-    assert code == 0
-    assert "is dismissed" in out
-    assert "undelivered" not in shown(capsys)[1]
-    assert "answer    Done." in shown(capsys, "show", task)[1]
-
-
 def test_a_result_is_delivered_again_by_the_process_that_takes_it(capsys):
     got = []
 
@@ -303,17 +249,6 @@ def test_a_main_agents_result_waits_for_its_caller_not_for_the_consumer():
     assert got == []
 
 
-def test_a_result_whose_taker_is_gone_waits_for_it(capsys, monkeypatch):
-    from notyet.cli import tasks as command
-
-    monkeypatch.setattr(command, "_DELIVERY_TIMEOUT", 0.3)
-    task = spawned(refuse)
-    code, out, _ = shown(capsys, "retry", task)
-    assert code == 0
-    assert "waits for the program that takes it" in out
-    assert "is not running" in shown(capsys)[1]
-
-
 def test_a_result_for_a_parent_that_has_ended_stays_undelivered(capsys):
     async def work():
         ledger = Ledger()
@@ -328,39 +263,3 @@ def test_a_result_for_a_parent_that_has_ended_stays_undelivered(capsys):
     code, _, err = shown(capsys, "retry", task)
     assert code == 1
     assert "still undelivered: its parent and all tasks above it have ended" in err
-
-
-def test_a_task_without_a_result_has_nothing_to_deliver(capsys):
-    spawned(None)
-    with closing(sqlite3.connect(ledger_path())) as db, db:
-        db.execute("DELETE FROM outbox")
-        (task,) = db.execute("SELECT id FROM tasks").fetchone()
-    code, _, err = shown(capsys, "dismiss", task)
-    assert code == 1
-    assert "has no result yet" in err
-
-
-def test_an_agent_may_steer_what_it_started(tmp_path):
-    folder = project(tmp_path / "p", LEARNS)
-    run_with(folder)
-    (task,) = json.loads(tasks(folder, "--json").stdout)
-    done = tasks(folder, "steer", task["id"], "x", environ={"NOTYET_SUPERVISED": "1"})
-    assert done.stderr == f"notyet tasks: task {task['id']} has ended (done)\n"
-
-
-def test_a_ledger_of_a_newer_notyet_is_said_in_one_line(capsys):
-    spawned(None)
-    with closing(sqlite3.connect(ledger_path())) as db, db:
-        db.execute("PRAGMA user_version = 99")
-    code, _, err = shown(capsys)
-    assert code == 1
-    assert err.startswith("notyet tasks: ledger ")
-    assert err.count("\n") == 1
-
-
-def test_a_steer_may_come_from_stdin(tmp_path):
-    folder = project(tmp_path / "p", LEARNS)
-    run_with(folder)
-    (task,) = json.loads(tasks(folder, "--json").stdout)
-    done = tasks(folder, "steer", task["id"], "-", stdin="Go on.")
-    assert "has ended" in done.stderr

@@ -27,16 +27,3 @@ def test_a_task_of_another_program_is_left_to_it_unless_a_person_ends_it(tmp_pat
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout == f"{task} was left by a process that is gone, and is interrupted now\n"
     assert "interrupted" in tasks(tmp_path).stdout
-
-
-def test_steering_what_another_program_left_is_refused_at_once(tmp_path):
-    async def leave():
-        session = ScriptedSession(Script(turns=(Scene(steps=(Hang(),)),)), folder=str(tmp_path))
-        async with Supervisor(Engine(), Ledger(), program="my bot") as supervisor:
-            return (await supervisor.spawn(session, "Write a poem.")).task_id
-
-    task = asyncio.run(leave())
-    done = tasks(tmp_path, "steer", task, "In verse.")
-    assert done.returncode == 1
-    assert "its program goes on with it when it runs again" in done.stderr
-    assert f"notyet tasks kill {task}" in done.stderr

@@ -12,7 +12,6 @@ import threading
 import pytest
 from rich.cells import cell_len
 
-import installs
 from notyet.cli.terminal import (
     Progress,
     Style,
@@ -22,7 +21,6 @@ from notyet.cli.terminal import (
     shorten_middle,
     table,
     waiting,
-    width,
 )
 
 PLAIN = Style(io.StringIO())
@@ -111,12 +109,6 @@ def test_wide_letters_are_counted_by_their_columns():
     assert [cut("測試a", 3), cut("測試a", 5), cut("測", -1)] == ["測", "測試a", ""]
 
 
-def test_a_stream_that_is_not_a_terminal_has_a_fixed_width(tmp_path):
-    assert width(io.StringIO()) == 120
-    with open(tmp_path / "f", "w") as file:
-        assert width(file) == 120
-
-
 class Screen:
     """A terminal that a test holds, and what was written to it."""
 
@@ -150,12 +142,6 @@ class Screen:
         return re.sub(r"\x1b\[\??[0-9;]*[A-Za-z]|\r", "", self.seen.rpartition("\x1b[2K")[2])
 
 
-def test_a_terminal_says_its_width():
-    screen = Screen(columns=77)
-    assert width(screen.stream) == 77
-    screen.end()
-
-
 def test_progress_shows_what_runs_what_ended_and_how_many_are_left(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     screen = Screen()
@@ -166,20 +152,6 @@ def test_progress_shows_what_runs_what_ended_and_how_many_are_left(monkeypatch):
         screen.until(r"  lint +2.2 s +failed *\r\n  tests +\d+ s +running *\r\n  1 of 2 done")
     assert screen.end().strip() == ""
     assert "\x1b[31m" not in screen.seen
-
-
-def test_progress_is_wiped_after_an_error():
-    screen = Screen()
-
-    def fail():
-        with Progress(stream=screen.stream) as progress:
-            progress.begin("lint")
-            screen.until("running")
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert screen.end().strip() == ""
 
 
 @pytest.mark.parametrize("columns", [6, 10, 20, 40])
@@ -195,26 +167,6 @@ def test_no_line_of_progress_takes_a_second_row(monkeypatch, name, columns):
     screen.end()
     shown = re.sub(r"\x1b\[\??[0-9;]*[A-Za-z]", "\r", screen.seen)
     assert all(cell_len(line) <= columns for line in re.split(r"[\r\n]+", shown))
-
-
-def test_with_few_rows_the_jobs_that_run_are_shown():
-    screen = Screen(rows=5)
-    with Progress(stream=screen.stream) as progress:
-        for number in range(9):
-            progress.begin(f"over{number}")
-            progress.end(f"over{number}", "passed", 1.0)
-        progress.begin("runs")
-        screen.until(r"runs +\S*\d s\S* +\S*running")
-    assert screen.end().strip() == ""
-
-
-def test_a_note_is_shown_until_the_first_job_begins():
-    screen = Screen()
-    with Progress("looking at the files ...", stream=screen.stream) as progress:
-        screen.until("looking at the files ...")
-        progress.begin("lint")
-        screen.until("lint")
-    assert screen.end().strip() == ""
 
 
 def test_a_terminal_that_is_gone_is_no_error(monkeypatch):
@@ -235,9 +187,3 @@ def test_nothing_is_painted_where_it_could_not_be_wiped(tmp_path, monkeypatch, t
     with waiting("removing ..."), Progress() as progress:
         progress.begin("lint")
     assert stream.getvalue() == ""
-
-
-def test_status_says_on_a_terminal_what_it_waits_for(tmp_path, home):
-    (home / ".claude").mkdir()
-    _, shown = installs.converse(tmp_path, ["status"], [])
-    assert "looking at Claude Code ..." in shown

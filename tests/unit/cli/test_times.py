@@ -10,7 +10,6 @@ from notyet.cli.times import (
     exactly,
     since,
     since_option,
-    span_of,
     until,
     until_option,
     when,
@@ -63,17 +62,6 @@ def test_a_span_longer_than_time_itself_means_before_everything():
     assert since("9999999d", NOW) == NOW - 9999999 * 86_400
     assert until("1970-01-01T00:00+00:00") < 0.001
     assert until("1970-01-01T00:00+00:00")  # which is a moment, and not the lack of one
-
-
-def test_options_take_what_the_functions_take():
-    assert since_option("2026-11-01") == local(2026, 11, 1)
-    assert until_option("2026-11-01") == local(2026, 11, 2)
-    assert abs(time.time() - since("0s")) < 60
-
-
-def test_spans_are_read_or_none():
-    assert span_of("1d12h") == 129_600
-    assert span_of("tomorrow") is None
 
 
 def test_a_moment_is_told_as_short_as_it_is_understood():

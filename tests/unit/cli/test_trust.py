@@ -7,13 +7,11 @@ import re
 import select
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from hook_runs import ENTRY, clean_environ, new_project, payload, query, stops
 from hook_runs import ask as ask_hook
-from hook_runs import trust as trust_file
 from notyet.cli import person
 from notyet.cli.main import main
 
@@ -28,18 +26,6 @@ def project(tmp_path, monkeypatch):
     folder = new_project(tmp_path / "p", TEXT, trusted=False)
     monkeypatch.chdir(folder)
     return folder
-
-
-def test_a_person_says_yes_and_the_gates_are_in_force(project, capsys):
-    assert main(["trust", "--yes"]) == 0
-    said = capsys.readouterr().out
-    assert f"{project}/notyet.toml  (not trusted)" in said
-    assert "trusted: 2 gates of this file in force now" in said
-    ask_hook(payload("claude", project))
-    assert [outcome for outcome, _ in stops()] != ["skipped"]
-    assert query("SELECT what, place, detail FROM acts") == [
-        ("trust", f"{project}/notyet.toml", "2 gates")
-    ]
 
 
 def test_every_line_of_every_command_is_shown(project, capsys):
@@ -70,27 +56,6 @@ def test_nothing_can_hide_from_the_eye(project, capsys):
     assert not {"\x1b", "\u202e", "\r"} & set(said)
 
 
-def test_show_changes_nothing_and_says_whether_all_is_trusted(project, capsys):
-    assert main(["trust", "--show"]) == 1
-    assert main(["trust", "--yes"]) == 0
-    capsys.readouterr()
-    assert main(["trust", "--show"]) == 0
-    assert "(trusted)" in capsys.readouterr().out
-    assert main(["trust"]) == 0
-    assert query("SELECT count(*) FROM acts") == [(1,)]
-
-
-def test_a_changed_file_is_shown_with_its_difference(project, capsys):
-    main(["trust", "--yes"])
-    capsys.readouterr()
-    (project / "notyet.toml").write_text(TEXT.replace("mypy src", "true"))
-    assert main(["trust", "--show"]) == 1
-    said = capsys.readouterr().out
-    assert "(changed since it was trusted)" in said
-    assert '  -mypy = "mypy src"\n  +mypy = "true"\n' in said
-    assert main(["trust", "--yes"]) == 0
-
-
 def test_a_file_with_mistakes_is_refused_and_all_of_them_are_shown(project, capsys):
     (project / "notyet.toml").write_text('[gates]\na = 5\n[gates.b]\nrun = "x"\ntimeuot = 3\n')
     assert main(["trust", "--yes"]) == 1
@@ -99,17 +64,6 @@ def test_a_file_with_mistakes_is_refused_and_all_of_them_are_shown(project, caps
     assert "notyet.toml:5:1: " in said
     assert "did you mean `timeout`?" in said
     assert main(["trust", "--show"]) == 1
-
-
-def test_trust_can_be_taken_back(project, capsys):
-    main(["trust", "--yes"])
-    assert main(["trust", "--revoke"]) == 0
-    assert "no longer trusted" in capsys.readouterr().out
-    ask_hook(payload("claude", project))
-    assert stops() == [("skipped", "untrusted")]
-    assert [what for (what,) in query("SELECT what FROM acts")] == ["trust", "revoke"]
-    assert main(["trust", "--revoke"]) == 1
-    assert "nothing here is trusted" in capsys.readouterr().err
 
 
 def test_trust_in_a_file_that_is_gone_can_be_taken_back(project, capsys):
@@ -175,32 +129,6 @@ def test_a_file_that_is_none_is_refused(project, capsys, bad):
     assert "notyet trust: " in capsys.readouterr().err
 
 
-def test_without_a_terminal_nobody_is_asked(project, capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: SIM115  # closed with the process
-    assert main(["trust"]) == 1
-    said = capsys.readouterr()
-    assert "add --yes" in said.err
-    assert "nothing was changed" in said.out
-    sys.stdin.close()
-
-
-def test_what_cannot_be_remembered_is_said(project, capsys, monkeypatch, tmp_path):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert main(["trust", "--yes"]) == 1
-    assert "cannot store this" in capsys.readouterr().err
-    monkeypatch.delenv("XDG_STATE_HOME")
-    monkeypatch.setenv("HOME", "nowhere")
-    assert main(["trust", "--yes"]) == 1
-    assert "there is no home folder" in capsys.readouterr().err
-
-
-def test_without_a_ledger_it_is_still_trusted_and_that_is_said(project, capsys, monkeypatch):
-    monkeypatch.setenv("NOTYET_LEDGER", str(project))
-    assert main(["trust", "--yes"]) == 0
-    assert "that was not recorded" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "command", [["trust", "--yes"], ["trust", "--revoke"], ["off"], ["off", "1h"]]
 )
@@ -232,18 +160,6 @@ def test_an_agent_is_refused_by_its_ancestors(tmp_path, name, command):
     assert done.returncode == 1
     assert b"an agent may not do this" in done.stderr
     assert b"is among the programs that started this one" in done.stderr
-
-
-def test_an_agent_may_look(tmp_path):
-    project = new_project(tmp_path / "p", TEXT)
-    done = subprocess.run(
-        [sys.executable, ENTRY, "trust", "--show"],
-        cwd=project,
-        env=clean_environ(CLAUDECODE="1"),
-        capture_output=True,
-        timeout=60,
-    )
-    assert done.returncode == 0
 
 
 def converse(project, answer, before=lambda: None):
@@ -299,21 +215,6 @@ def test_what_was_shown_is_what_is_trusted(tmp_path):
     assert "changed since it was trusted" in reply.stdout
     assert (project / "shown").exists()
     assert not (project / "evil").exists()
-
-
-def test_two_people_can_trust_at_once(tmp_path):
-    code = "import sys; sys.path[:0] = sys.argv[2:4]\n"
-    code += "from hook_runs import trust\nfor _ in range(50): trust(sys.argv[1])"
-    project = new_project(tmp_path / "p", TEXT, trusted=False)
-    file = str(project / "notyet.toml")
-    tests = Path(trust_file.__code__.co_filename).parent
-    both = [
-        subprocess.Popen([sys.executable, "-c", code, file, str(ENTRY.parent.parent), str(tests)])
-        for _ in range(2)
-    ]
-    assert [started.wait(60) for started in both] == [0, 0]
-    ask_hook(payload("claude", project))
-    assert stops()[0] != ("skipped", "untrusted")
 
 
 def test_hooks_for_starts_are_shown_too(project, capsys):

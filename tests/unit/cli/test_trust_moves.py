@@ -91,18 +91,6 @@ def test_who_is_killed_at_a_write_can_do_it_again(codex, name, when):
     assert codex.state() == codex.expected(["mine", "yours", "theirs"])
 
 
-def test_a_folder_that_was_made_before_a_kill_goes_with_the_hooks(place, home):
-    def work():
-        change.replace_file = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-        main(["install", "codex", "--yes"])
-
-    assert in_a_child(work) == -signal.SIGKILL
-    assert os.listdir(home / ".codex") == []
-    assert main(["install", "codex", "--yes"]) == 0
-    assert main(["uninstall", "codex", "--yes"]) == 0
-    assert not (home / ".codex").exists()
-
-
 @pytest.mark.parametrize("name", ["config.toml", "hooks.json"])
 @pytest.mark.parametrize("command", ["install", "uninstall"])
 def test_where_one_file_cannot_be_written_neither_is(codex, name, command, capsys, monkeypatch):
@@ -120,14 +108,6 @@ def test_where_one_file_cannot_be_written_neither_is(codex, name, command, capsy
     assert f"{name}: Permission denied; nothing was changed there" in said.err
     assert "moves along" not in said.out
     assert codex.both() == before
-
-
-def test_trust_that_was_given_to_other_words_moves_as_it_is(codex):
-    codex.config.write_text(
-        codex.config.read_text().replace(hash_of("Stop", handler("yours")), "x")
-    )
-    assert main(["uninstall", "codex", "--yes"]) == 0
-    assert codex.state()[key(str(codex.hooks), "Stop", 1, 0)] == {"trusted_hash": "x"}
 
 
 def test_what_a_linked_work_tree_says_is_not_trusted_but_told_of(

@@ -71,12 +71,3 @@ def test_a_record_of_another_version_is_written_anew(place, capsys):
     assert main(["trust", "--read", "conclaude"]) == 0
     assert "brought up to date" in capsys.readouterr().out
     assert [gate.check.line for gate in in_force(place, "conclaude").gates] == ["lint"]
-
-
-def test_what_is_only_looked_at_is_left_as_it_is(place, capsys):
-    openclaw(place, 5)
-    write(place, "notyet.toml", READS)
-    openclaw(place, 7)
-    main(["trust", "--show"])
-    assert "brought up to date" not in capsys.readouterr().out
-    assert in_force(place).limits == {"max_blocks": 5}

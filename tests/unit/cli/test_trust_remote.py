@@ -110,13 +110,6 @@ def test_what_a_file_there_says_cannot_hide_on_a_terminal(warm_box, app, trust):
     assert {"\x1b", "\u202e"}.isdisjoint(out + err)
 
 
-def test_a_file_there_with_mistakes_is_not_trusted(warm_box, app, trust):
-    write_there(app, "notyet.toml", '[gates.a]\nrun = "x"\nworkspace = "ssh://elsewhere/x"\n')
-    code, out, err = trust(warm_box.url(app), "--yes")
-    assert (code, "names another machine" in out) == (1, True)
-    assert "fix these mistakes, then trust it" in err
-
-
 @pytest.mark.rule("M5")
 def test_a_file_here_that_names_a_workspace_says_where_it_would_run(place, trust):
     text = 'workspace = "ssh://box/srv/app"\n[gates]\na = "x"\n[observers.o]\nrun = "y"\n'
@@ -170,26 +163,6 @@ def test_without_a_home_nothing_is_trusted_whatever_lies_here(
     for option in ("--yes", "--revoke"):
         code, _, err = trust(url, option)
         assert (code, "there is no home folder to store this in" in err) == (1, True)
-
-
-@pytest.mark.parametrize(
-    ("url", "words"),
-    [
-        ("ssh://box", "a workspace names a folder, from the root on"),
-        ("ssh://me:secret@box/x", "a workspace holds no password"),
-        ("box:/srv/app", 'no such file or folder: box:/srv/app; did you mean "ssh://box/srv/app"?'),
-    ],
-)
-def test_what_is_no_workspace_is_said_without_connecting(trust, url, words):
-    code, _, err = trust(url, "--yes")
-    assert (code, words in err) == (1, True)
-
-
-@pytest.mark.rule("M3")
-def test_a_workspace_that_is_not_there_is_said(warm_box, app, trust):
-    code, _, err = trust(warm_box.url(app / "gone"))
-    assert code == 1
-    assert err.endswith(f"/gone cannot be read: {app}/gone does not exist on box\n")
 
 
 @pytest.mark.rule("M3")

@@ -95,14 +95,6 @@ def test_what_was_trusted_before_a_folder_became_a_link_is_taken_back(tmp_path, 
     assert revoked(capsys, folder)[0] == [f"{folder}/notyet.toml"]
 
 
-def test_files_of_other_projects_further_up_stay_trusted(warm_box, tmp_path, capsys):
-    for name in ("notyet.toml", ".conclaude.yaml"):
-        write(tmp_path, name, "" if name == "notyet.toml" else "stop: {}\n")
-        write(tmp_path / "q", name, "" if name == "notyet.toml" else "stop: {}\n")
-    files = revoked(capsys, tmp_path / "q")[0]
-    assert files == [f"{tmp_path}/q/.conclaude.yaml", f"{tmp_path}/q/notyet.toml"]
-
-
 def test_a_record_that_cannot_be_read_is_taken_back(place, capsys):
     write(place, "notyet.toml", "")
     for folder, _, names in os.walk(state_folder(os.environ)):
@@ -111,8 +103,3 @@ def test_a_record_that_cannot_be_read_is_taken_back(place, capsys):
                 file.write("{")
     assert revoked(capsys)[0] == [f"{place}/notyet.toml"]
     assert not is_known(place / "notyet.toml")
-
-
-def test_what_is_no_workspace_is_said(capsys):
-    files, err = revoked(capsys, "ssh://box")
-    assert (files, "a workspace names a folder" in err) == ([], True)

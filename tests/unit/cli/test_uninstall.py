@@ -95,55 +95,6 @@ def test_all_scopes_are_cleared_unless_one_is_named(place, home, capsys):
     assert not (home / ".claude").exists()
 
 
-def test_a_project_is_cleared_from_a_folder_inside_it(place, capsys, monkeypatch):
-    (place / "sub").mkdir()
-    monkeypatch.chdir(place / "sub")
-    for host, file in FILES.items():
-        assert main(["install", host, "--yes", "--project"]) == 0
-        assert (place / file).exists()
-        assert main(["uninstall", host, "--yes"]) == 0
-        assert not (place / file).exists()
-    assert f"next: start claude in {place}: " in capsys.readouterr().out
-
-
-def test_nothing_to_take_out_is_no_error(place, capsys):
-    assert main(["uninstall", "claude", "--yes"]) == 0
-    assert "not installed for Claude Code" in capsys.readouterr().out
-    assert main(["uninstall", "claude", "--yes", "--local"]) == 0
-    assert "its local settings" in capsys.readouterr().out
-    assert main(["uninstall", "codex", "--yes", "--local"]) == 1
-    assert "use --user or --project" in capsys.readouterr().err
-
-
-def test_a_dry_run_shows_the_change_and_changes_nothing(place, home, capsys):
-    main(["install", "claude", "--yes"])
-    before = (home / FILES["claude"]).read_bytes()
-    capsys.readouterr()
-    assert main(["uninstall", "claude", "--dry-run"]) == 0
-    said = capsys.readouterr().out
-    assert '  -    "Stop": [' in said
-    assert "(user settings, removed)" in said
-    assert (home / FILES["claude"]).read_bytes() == before
-
-
-def test_without_a_terminal_nobody_is_asked(place, home, capsys, monkeypatch):
-    main(["install", "claude", "--yes"])
-    with open(os.devnull) as nobody:
-        monkeypatch.setattr("sys.stdin", nobody)
-        assert main(["uninstall", "claude"]) == 1
-    assert "add --yes" in capsys.readouterr().err
-    assert (home / FILES["claude"]).exists()
-
-
-def test_a_file_that_does_not_parse_is_left_alone_and_told_of(place, home, capsys):
-    path = home / FILES["codex"]
-    path.parent.mkdir()
-    path.write_text('{"hooks": {"Stop": [')
-    assert main(["uninstall", "codex", "--yes"]) == 1
-    assert "hooks.json:1:" in capsys.readouterr().out
-    assert path.read_text() == '{"hooks": {"Stop": ['
-
-
 def test_conclaudes_command_line_and_managed_settings_are_left_alone(
     place, home, capsys, monkeypatch, tmp_path
 ):

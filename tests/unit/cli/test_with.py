@@ -17,30 +17,11 @@ from with_runs import (
     command_line,
     listed,
     project,
-    run,
-    start_with,
 )
 
 
 def script(*steps):
     return f"[[turn]]\nsteps = [{', '.join(steps)}]\n"
-
-
-def test_an_agent_is_sent_back_until_its_work_passes(run_here, tmp_path):
-    folder = project(tmp_path / "p", LEARNS)
-    done = run_here(folder)
-    assert (done.returncode, done.stdout) == (0, "Now it is.\n")
-    words = [" ".join(line.split()[1:]) for line in done.stderr.splitlines()]
-    assert words[0] == "gates ready (at most 3 send-backs)"
-    assert words[1].endswith(": Make it ready.")
-    assert words[2:6] == [
-        "scripted Done!",
-        "gates running ...",
-        "gates ready failed (0.0s)",
-        "notyet not yet: sent back 1/3: ready (exit 1)",
-    ]
-    assert words[-1] == "notyet passed after 1 send-back (2 runs, 220 tokens in the last)"
-    assert "\x1b" not in done.stderr
 
 
 def test_json_is_one_object_with_the_figures_of_all_runs(run_here, tmp_path):
@@ -82,13 +63,6 @@ def test_the_exit_code_tells_how_it_ended(run_here, tmp_path, way):
     assert (done.returncode, said["exit_code"], said["outcome"]) == (code, code, outcome)
 
 
-def test_a_gate_that_halts_ends_the_turn(run_here, tmp_path):
-    gates = """[gates]\ng = 'echo "{\\"decision\\": \\"halt\\", \\"reason\\": \\"enough\\"}"'\n"""
-    done = run_here(project(tmp_path / "p", ANSWERS, gates))
-    assert done.returncode == 6
-    assert "ended by a gate: enough" in done.stderr
-
-
 def test_without_gates_the_agent_runs_and_that_is_said_in_a_line(run_here, tmp_path):
     folder = tmp_path / "p"
     folder.mkdir()
@@ -108,12 +82,6 @@ def test_a_file_that_nobody_trusted_is_named_with_the_command_to_run(run_here, t
     assert "nothing will be checked" in done.stderr
 
 
-def test_what_is_switched_off_is_not_asked(run_here, tmp_path):
-    done = run_here(project(tmp_path / "p"), NOTYET_DISABLE="1")
-    assert done.returncode == 0
-    assert "off because NOTYET_DISABLE is set" in done.stderr
-
-
 @pytest.mark.rule("E11")
 def test_the_agent_of_a_gate_is_not_gated(run_here, tmp_path):
     done = run_here(project(tmp_path / "p"), NOTYET_INSIDE="1")
@@ -127,19 +95,6 @@ def test_a_prompt_may_come_from_stdin(run_here, tmp_path, monkeypatch):
     done = run_here(project(tmp_path / "p", LEARNS), prompt="-")
     assert done.returncode == 0
     assert [task["prompt"] for task in listed(tmp_path / "p")] == ["Please\nmake it — ready."]
-
-
-def test_an_empty_stdin_is_no_prompt(tmp_path):
-    done = run("with", "scripted:agent.toml", "-", cwd=project(tmp_path / "p"))
-    assert done.returncode == 2
-    assert done.stderr == "notyet with: stdin is empty; say what the agent shall do\n"
-
-
-def test_another_folder_can_be_named(tmp_path):
-    folder = project(tmp_path / "p", LEARNS)
-    done = run("with", "scripted:agent.toml", "Go.", "--cwd", str(folder), cwd=tmp_path)
-    assert done.returncode == 0
-    assert (folder / "ready").exists()
 
 
 def test_a_session_goes_on_where_it_was(run_here, tmp_path):
@@ -178,15 +133,6 @@ def test_what_follows_two_dashes_goes_to_the_agents_own_program(run_here, tmp_pa
     assert re.fullmatch(r"NOTYET_SUPERVISED=\d+:s-1\n", mark)  # as it calls itself
 
 
-def test_two_at_once_do_not_disturb_each_other(tmp_path):
-    waits = LEARNS.replace("steps = [", "steps = [{ wait = 0.5 },")
-    folders = [project(tmp_path / name, waits) for name in ("one", "two")]
-    with start_with(folders[0]) as first, start_with(folders[1]) as second:
-        assert (first.wait(), second.wait()) == (0, 0)
-        assert (first.out, second.out) == ("Now it is.\n", "Now it is.\n")
-    assert [task["outcome"] for task in listed(tmp_path)] == ["passed", "passed"]
-
-
 def test_all_of_a_long_answer_reaches_a_slow_reader(tmp_path):
     folder = project(
         tmp_path / "p", f'[[turn]]\nsay = "{"x" * 300_000}"\n', '[gates]\ng = "true"\n'
@@ -218,24 +164,3 @@ def test_a_reader_that_is_gone_costs_neither_the_task_nor_a_traceback(tmp_path):
     assert "Traceback" not in done.stderr
     assert done.stdout.strip() in {"0", "141"}
     assert [task["outcome"] for task in listed(folder)] == ["passed"]
-
-
-def test_nobody_has_to_watch(tmp_path):
-    folder = project(tmp_path / "p", LEARNS)
-    line = " ".join(command_line("with", "scripted:agent.toml", "Go."))
-    done = subprocess.run(
-        ["bash", "-c", f"{line} 2> >(true)"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=clean_environ(),
-    )
-    assert (done.returncode, done.stdout) == (0, "Now it is.\n")
-
-
-def test_what_an_agent_says_cannot_harm_a_terminal(run_here, tmp_path):
-    folder = project(tmp_path / "p", script("{ garbage = 3000 }", '{ say = "\\u001b[2Jend" }'))
-    done = run_here(folder, "--max-blocks", "0")
-    assert "\x1b" not in done.stderr
-    assert all(len(line) <= 170 for line in done.stderr.splitlines())

@@ -49,17 +49,6 @@ def test_escape_or_ctrl_c_interrupts_the_agent_and_asks_no_gate(tmp_path, key):
     ]
 
 
-def test_keys_that_begin_with_an_escape_are_not_escape(tmp_path):
-    waits = LEARNS.replace("steps = [", "steps = [{ wait = 0.5 },")
-    folder = project(tmp_path / "p", waits)
-    with Terminal(folder, *WITH) as terminal:
-        terminal.expect("not yet")
-        terminal.press(b"\x1b[A")
-        terminal.press(b"hello\n")
-        assert terminal.wait() == 0
-    assert "interrupting" not in terminal.seen
-
-
 def test_a_second_press_kills_an_agent_that_does_not_want_to_end(tmp_path):
     folder = project(tmp_path / "p", STUBBORN)
     with Terminal(folder, *WITH) as terminal:
@@ -146,20 +135,6 @@ def test_after_kill_9_the_agent_is_gone_and_tasks_finds_it_interrupted(tmp_path)
     assert (task["ending"], task["outcome"]) == ("interrupted", "skipped")
 
 
-@pytest.mark.rule("K18")
-def test_the_next_run_finds_what_a_killed_one_left(tmp_path):
-    folder = project(tmp_path / "p", HANGS)
-    with start_with(folder, "--label", "the lost one") as started:
-        agent_pid(folder)
-        started.send(signal.SIGKILL)
-        started.wait()
-    (folder / "agent.toml").write_text(LEARNS)
-    with start_with(folder) as second:
-        assert second.wait() == 0
-        assert "(the lost one) was left by a process that is gone" in second.err
-        assert second.out == "Now it is.\n"
-
-
 def test_timeout_which_signals_us_twice_interrupts_once(tmp_path):
     slow = "trap 'sleep 1; exit' INT TERM; while :; do sleep 0.1; done"
     folder = project(tmp_path / "p", HANGS.replace("exec sleep 1000", slow))
@@ -209,14 +184,6 @@ def test_what_left_the_agents_group_is_ended_too(tmp_path):
     assert not running(int((folder / "stray.pid").read_text()))
 
 
-def test_in_the_background_the_keyboard_is_left_alone(tmp_path):
-    folder = project(tmp_path / "p", LEARNS)
-    job = f"set -m; {shlex.join(WITH)} & wait $!; echo code $?"
-    with Terminal(folder, "/bin/bash", "-c", job) as terminal:
-        terminal.expect("code 0")
-        terminal.wait()
-
-
 def test_escape_is_heard_again_after_fg(tmp_path):
     folder = project(tmp_path / "p", HANGS)
     job = f"set -m; {shlex.join(WITH)} & while [ ! -s agent.pid ]; do sleep 0.1; done; fg; echo $?"
@@ -249,33 +216,3 @@ def test_a_person_steers_a_task_from_another_terminal(tmp_path):
     assert not running(agent)
     shown = tasks(folder, "show", task["id"]).stdout
     assert "steered: Write it by hand." in shown
-
-
-@pytest.mark.rule("K18")
-def test_a_person_kills_a_task_from_another_terminal(tmp_path):
-    folder = project(tmp_path / "p", HANGS)
-    with start_with(folder) as started:
-        agent = agent_pid(folder)
-        (task,) = listed(folder)
-        done = tasks(folder, "kill", task["id"])
-        assert (done.returncode, done.stdout) == (0, f"{task['id']} is killed\n")
-        assert started.wait() == 137
-    assert not running(agent)
-    again = tasks(folder, "kill", task["id"])
-    assert again.returncode == 1
-    assert "had ended before (killed)" in again.stderr
-
-
-def test_an_owner_that_is_stopped_is_named(tmp_path):
-    folder = project(tmp_path / "p", HANGS)
-    with start_with(folder) as started:
-        agent_pid(folder)
-        (task,) = listed(folder)
-        started.send(signal.SIGSTOP)
-        done = tasks(folder, "kill", task["id"])
-        started.send(signal.SIGCONT)
-        assert done.returncode == 1
-        stopped = f"process {started.process.pid}, which has task {task['id']}, is stopped"
-        assert f"{stopped}; continue it with fg" in done.stderr
-        started.send(signal.SIGTERM)
-        assert started.wait() == 143

@@ -18,7 +18,7 @@ from notyet.cli.recovery import PROGRAM, resume_command
 from notyet.cli.with_agent import keys as with_keys
 from notyet.cli.with_agent.keys import Keyboard, Presses
 from notyet.supervise import Supervisor
-from with_runs import HANGS, LEARNS, project
+from with_runs import HANGS
 
 ESCAPE = b"\x1b"
 
@@ -84,49 +84,6 @@ def test_other_keys_are_not(keyboard, key):
     assert heard == [1]
 
 
-def test_in_the_background_nothing_is_read_until_it_comes_back(keyboard, monkeypatch):
-    ours, theirs = keyboard
-    heard = []
-
-    async def stop_and_go_on():
-        monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: False)
-        keys = listening(theirs, heard)  # begun in the background: the terminal is not touched
-        assert termios.tcgetattr(theirs)[3] & termios.ICANON
-        monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: True)
-        keys.listen()
-        monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: False)
-        os.write(ours, ESCAPE)
-        await asyncio.sleep(0.2)
-        keys.listen()
-        assert heard == []
-        termios.tcflush(theirs, termios.TCIFLUSH)
-        monkeypatch.setattr(with_keys, "is_foreground", lambda _fd: True)
-        keys.listen()
-        os.write(ours, ESCAPE)
-        await come_true(lambda: heard)
-        keys.restore()
-
-    asyncio.run(stop_and_go_on())
-    assert heard == [1]
-
-
-def test_signals_that_are_ignored_stay_so():
-    held = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    pressed = []
-
-    async def press():
-        with Presses(asyncio.get_running_loop(), pressed.append, with_keyboard=True):
-            os.kill(os.getpid(), signal.SIGHUP)
-            os.kill(os.getpid(), signal.SIGTERM)
-            await come_true(lambda: pressed)
-
-    try:
-        asyncio.run(press())
-    finally:
-        signal.signal(signal.SIGHUP, held)
-    assert pressed == [signal.SIGTERM]
-
-
 def test_what_is_pressed_twice_at_once_is_one_press(monkeypatch):
     monkeypatch.setattr(with_keys, "_ONE_PRESS", LONG)
     pressed = []
@@ -177,33 +134,6 @@ def test_what_others_left_is_ended_and_told_once(capsys, tmp_path, monkeypatch):
     assert "undelivered: the program that takes its result is not running" in said.out
     assert main(["tasks"]) == 0
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.rule("K18")
-def test_steering_what_a_dead_process_left_says_that_it_has_ended(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    lost = left_behind()
-    assert main(["tasks", "kill", lost]) == 1
-    said = capsys.readouterr().err
-    assert "was left by a process that is gone" in said
-    assert "had ended before (interrupted)" in said
-
-
-def test_the_next_run_tells_what_it_found(run_here, tmp_path):
-    folder = project(tmp_path / "p", LEARNS)
-    os.chdir(folder)
-    left_behind("the lost one")
-    done = run_here(folder)
-    assert done.returncode == 0
-    assert "(the lost one) was left by a process that is gone" in done.stderr
-
-
-def test_a_ledger_that_cannot_be_used_is_said_in_one_line(run_here, tmp_path):
-    folder = project(tmp_path / "p", LEARNS)
-    done = run_here(folder, NOTYET_LEDGER="/proc/notyet/ledger.db")
-    assert done.returncode == 1
-    assert "notyet with: ledger /proc/notyet/ledger.db" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

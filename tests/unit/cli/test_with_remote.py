@@ -82,19 +82,6 @@ def test_an_agent_does_not_begin_where_nobody_could_look(
     assert listed(here) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("box:/srv", 'did you mean "ssh://box/srv"?'),
-        ("ssh://box", "a workspace names a folder"),
-        ("/srv", "a workspace begins with ssh://"),
-    ],
-)
-def test_what_is_no_workspace_is_a_wrong_command_line(here, run_here, text, words):
-    done = run_here(here, "--workspace", text)
-    assert (done.returncode, words in done.stderr) == (2, True)
-
-
 @pytest.mark.rule("M1")
 def test_a_workspace_that_is_local_is_none_whatever_a_file_says(here, run_here):
     text = 'workspace = "ssh://nobody.invalid/srv"\n[gates]\na = "test -e agent.toml && exit 1"\n'

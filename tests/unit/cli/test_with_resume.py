@@ -52,37 +52,12 @@ def test_a_session_that_the_agent_does_not_have_is_no_new_one(run_here, tmp_path
     assert "go on" not in tasks(folder, "show", task["id"]).stdout
 
 
-def test_a_session_that_never_began_cannot_be_gone_on_with(run_here, tmp_path, path):
-    program = tmp_path / "bin" / "claude"
-    program.write_text("#!/bin/sh\necho no key >&2\nexit 1\n")
-    folder = project(tmp_path / "p", ANSWERS, PASSES)
-    done = run_here(folder, agent="claude", PATH=path)
-    assert done.returncode == 1
-    assert done.stderr.count("no key") == 1
-    assert "to go on" not in done.stderr
-
-
 def test_an_error_is_shown_with_its_end(run_here, tmp_path, path):
     program = tmp_path / "bin" / "claude"
     program.write_text(f"#!/bin/sh\necho {'noise ' * 200} the real cause >&2\nexit 1\n")
     done = run_here(project(tmp_path / "p", ANSWERS, PASSES), agent="claude", PATH=path)
     assert "the agent failed: claude ended without an answer (exit code 1)" in done.stderr
     assert done.stderr.count("the real cause") == 1
-
-
-def test_the_scripted_agent_has_no_such_session_either(run_here, tmp_path):
-    folder = project(tmp_path / "p", ANSWERS, PASSES)
-    done = run_here(folder, "--resume", "gone")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "scripted does not have the conversation gone" in done.stderr
-    assert listed(folder) == []
-
-
-@pytest.mark.parametrize("session", ["", " "])
-def test_an_empty_session_is_refused(run_here, tmp_path, session):
-    done = run_here(project(tmp_path / "p"), "--resume", session)
-    assert done.returncode == 2
-    assert "which session? it is empty" in done.stderr
 
 
 def test_a_session_that_a_task_is_at_work_on_is_refused(tmp_path):
@@ -138,19 +113,6 @@ def test_json_says_why_no_gate_was_asked(run_here, tmp_path, environ, trusted, c
     assert trusted or f"{folder}/notyet.toml is not trusted" in said["warnings"][0]
 
 
-def test_json_says_that_no_gate_was_asked_because_of_an_error(run_here, tmp_path):
-    folder = tmp_path / "p"
-    folder.mkdir()
-    (folder / "agent.toml").write_text(FAILS)
-    said = json.loads(run_here(folder, "--json").stdout)
-    assert (said["ending"], said["outcome"], said["stop_reason"]) == ("error", "skipped", "error")
-
-
-def test_the_limit_that_is_shown_is_the_one_in_force(run_here, tmp_path):
-    done = run_here(project(tmp_path / "p", LEARNS), "--max-blocks", "1000")
-    assert "(at most 50 send-backs)" in done.stderr
-
-
 def shown(capsys, *argv):
     """Run `notyet tasks` in this process."""
     code = main(["tasks", *argv])
@@ -169,17 +131,3 @@ def test_a_result_that_was_delivered_stays_delivered(run_here, capsys, tmp_path,
     assert f"its result was delivered; read it with: notyet tasks show {task['id']}" in err
     assert json.loads(shown(capsys, "--json")[1])[0]["delivery"] == "delivered"
     assert "Now it is." in shown(capsys, "show", task["id"])[1]
-
-
-def test_options_may_stand_anywhere(run_here, capsys, tmp_path):
-    assert run_here(project(tmp_path / "p", LEARNS)).returncode == 0
-    (task,) = [found["id"] for found in json.loads(shown(capsys, "--json")[1])]
-    for argv in (["show", "--json", task], ["--json", "show", task], ["show", task, "--json"]):
-        code, out, _ = shown(capsys, *argv)
-        assert code == 0
-        assert json.loads(out)["id"] == task
-    code, _, err = shown(capsys, "steer", task, "--", "--all")
-    assert code == 1
-    assert "has ended" in err
-    code, _, err = shown(capsys, "kill", task, "--json")
-    assert (code, err) == (2, "notyet tasks: --json is for list and show, not for kill\n")

@@ -17,12 +17,10 @@ from notyet.cli.terminal import Writer
 from with_runs import (
     ANSWERS,
     LEARNS,
-    Terminal,
     agent_pid,
     command_line,
     listed,
     project,
-    run_with,
 )
 
 PASSES = '[gates]\ng = "true"\n'
@@ -63,13 +61,6 @@ def test_a_stderr_that_nobody_reads_holds_nobody_up(tmp_path, number, code):
     finally:
         process.kill()
         process.communicate()
-
-
-def test_a_time_limit_holds_too_where_nobody_reads(tmp_path):
-    folder = project(tmp_path / "p", TALKS)
-    line = shlex.join(command_line("with", "scripted:agent.toml", "Go.", "--timeout", "1s"))
-    done = bash(folder, f"{line} 2> >(exec sleep 20 > /dev/null 2>&1); echo $?")
-    assert done.stdout == "1\n"
 
 
 def test_lines_that_no_reader_took_are_counted(monkeypatch):
@@ -131,28 +122,6 @@ def test_commands_say_in_a_sentence_that_their_output_is_lost(tmp_path, command)
     assert full.stderr == "notyet: the output could not be written: No space left on device\n1\n"
     closed = bash(tmp_path, f"{line} >&-; echo $? >&2")
     assert closed.stderr == "0\n"
-
-
-@pytest.mark.parametrize("command", [("tasks",), ("--help",)])
-def test_a_reader_that_is_gone_is_no_error(tmp_path, command):
-    line = shlex.join(command_line(*command))
-    done = bash(tmp_path, f"{line} | true; echo ${{PIPESTATUS[0]}}")
-    assert done.stderr == ""
-    assert done.stdout in {"0\n", "141\n"}
-
-
-def test_complaints_that_nobody_can_read_are_dropped(tmp_path):
-    done = bash(tmp_path, f"{shlex.join(command_line('tasks'))} >/dev/full 2>/dev/full; echo $?")
-    assert (done.stdout, done.stderr) == ("1\n", "")
-
-
-def test_what_an_agent_answers_cannot_harm_a_terminal(tmp_path):
-    folder = project(tmp_path / "p", '[[turn]]\nsay = "\\u001b[2Jall\\u200b well"\n', PASSES)
-    with Terminal(folder, *command_line("with", "scripted:agent.toml", "Go.")) as terminal:
-        assert terminal.wait() == 0
-    assert "\x1b[2J" not in terminal.seen
-    assert terminal.seen.rstrip().endswith("all well")
-    assert run_with(folder).stdout == "\x1b[2Jall\u200b well\n"  # a program gets it as it is
 
 
 def test_json_has_no_half_characters(run_here, tmp_path, capsys):
