@@ -25,7 +25,7 @@ from notyet.core.task import Run, Task
 from notyet.ledger.connection import Connection
 from notyet.ledger.leases import Leases
 from notyet.ledger.outbox import Outbox
-from notyet.ledger.prune import tidy_tasks
+from notyet.ledger.prune import prune_tasks
 from notyet.ledger.runs import Runs
 from notyet.ledger.tasks import Tasks
 from notyet.supervise import Supervisor
@@ -195,7 +195,7 @@ async def _recover(supervisor: Supervisor) -> None:
 async def _tidy(supervisor: Supervisor) -> None:
     ledger = supervisor._store.ledger
     await supervisor._store(
-        ledger.connection.write, lambda db: tidy_tasks(db, time.time() - 3600, 5)
+        ledger.connection.write, lambda db: prune_tasks(db, time.time() - 3600, 5)
     )
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from functools import partial
 
-from notyet.core.record import Record, variant
+from notyet.core.record import Record
 from notyet.errors import LedgerError
 from notyet.ledger.logs import make_room
 from notyet.ledger.passes import forget
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from notyet.ledger.stops import Ledger
-
-    Place = tuple[float, str]  # of a task among all: when it was created, and its id
 
 _DAY = 86_400.0
 _MB = 1_000_000
@@ -41,8 +38,8 @@ class Retention(Record, kw_only=True):
 AT_ONCE = 500  # rows in one transaction
 _ALWAYS_KEPT = 100  # the newest stops, of any age
 _NEWEST_KEPT = 1  # stop, so that its number is not given again
-_TIDIED = 200  # rows that a hook deletes at most: more than came since the last time
-_TIDY_PATIENCE = 0.05  # seconds to wait for other writers
+_AT_A_STOP = 200  # rows that a hook deletes at most: more than came since the last time
+_PATIENCE_AT_A_STOP = 0.05  # seconds to wait for other writers
 _FORGOTTEN_AFTER = 30 * 86_400.0  # an agent that was sent back and did not stop again
 
 _OLD_ASKING = f"SELECT id, {ASKER} FROM stops WHERE outcome = 'asking' AND begun_at < ?"
@@ -74,8 +71,10 @@ def tidy(ledger: Ledger, retention: Retention) -> None:
     """Delete a few old rows, for a hook; a busy ledger is left for later."""
     cutoff = time.time() - retention.keep
     try:
-        ledger.connection.write(lambda db: _batch(db, retention, _TIDIED), _TIDY_PATIENCE)
-        ledger.connection.write(lambda db: tidy_tasks(db, cutoff, _TIDIED), _TIDY_PATIENCE)
+        ledger.connection.write(
+            lambda db: _prune_stops(db, retention, _AT_A_STOP), _PATIENCE_AT_A_STOP
+        )
+        ledger.connection.write(lambda db: prune_tasks(db, cutoff, _AT_A_STOP), _PATIENCE_AT_A_STOP)
     except LedgerError:
         return  # the next stop reports it
     finally:
@@ -84,10 +83,10 @@ def tidy(ledger: Ledger, retention: Retention) -> None:
 
 def prune(ledger: Ledger, retention: Retention) -> Pruned:
     """Delete everything beyond the retention."""
-    tasks = prune_all_tasks(ledger, time.time() - retention.keep, AT_ONCE)
+    tasks = _prune_all_tasks(ledger, time.time() - retention.keep)
     stops = agents = 0
     while True:
-        some = ledger.connection.write(lambda db: _batch(db, retention, AT_ONCE))
+        some = ledger.connection.write(lambda db: _prune_stops(db, retention, AT_ONCE))
         stops, agents = stops + some[0], agents + some[1]
         if max(some) < AT_ONCE:
             break
@@ -103,10 +102,13 @@ def prune_older(ledger: Ledger, cutoff: float) -> int:
         removed += some[0]
         if max(some) < AT_ONCE:
             break
-    return removed + prune_all_tasks(ledger, cutoff, AT_ONCE)
+    return removed + _prune_all_tasks(ledger, cutoff)
 
 
-def _batch(db: sqlite3.Connection, retention: Retention, most: int) -> tuple[int, int]:
+# Stops and agents.
+
+
+def _prune_stops(db: sqlite3.Connection, retention: Retention, most: int) -> tuple[int, int]:
     """Delete at most `most` stops and agents; return how many of each."""
     cutoff = time.time() - retention.keep
     stops, agents = _prune_old(db, cutoff, most, _ALWAYS_KEPT)
@@ -159,6 +161,8 @@ def _remove(db: sqlite3.Connection, stops: list[tuple[int]]) -> None:
     db.executemany("DELETE FROM stops WHERE id = ?", stops)
 
 
+# Size of the file.
+
 _PAGES_AT_ONCE = 1_000
 
 
@@ -191,30 +195,20 @@ def _number(db: sqlite3.Connection, name: str) -> int:
     return int(db.execute(f"PRAGMA {name}").fetchone()[0])
 
 
-_BEGINNING: Place = (-1.0, "")
-_LOOKED_AT = 1_000  # tasks examined in one transaction: many may have to stay
-_MANY = 20_000  # tasks; with more, a hook leaves those with transcripts alone
+# Tasks of supervised agents, with the transcripts of their sessions.
+
 # An ended task stays while a descendant is active or undelivered: kills and results pass it.
-_OLD = """
+_OLD_TASKS = """
     WITH RECURSIVE held (id) AS (
-      SELECT parent FROM tasks INDEXED BY tasks_by_owner WHERE ended_at IS NULL
+      SELECT parent FROM tasks WHERE ended_at IS NULL
       UNION SELECT parent FROM outbox WHERE status IN ('pending', 'leased')
       UNION SELECT tasks.parent FROM held JOIN tasks ON tasks.id = held.id)
-    SELECT id, ref FROM tasks WHERE (created_at, id) > (?, ?) AND (created_at, id) <= (?, ?)
-    AND ended_at < ? AND (? = 1 OR replace(ref, '.jsonl"', '') = ref)
+    SELECT id, ref FROM tasks WHERE created_at < ? AND ended_at < ?
     AND id NOT IN (SELECT id FROM held)
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE task = tasks.id
-                    AND status IN ('pending', 'leased', 'suspended')) LIMIT ?
+                    AND status IN ('pending', 'leased', 'suspended'))
+    ORDER BY created_at LIMIT ?
 """
-_FURTHER = """
-    SELECT created_at, id FROM tasks WHERE (created_at, id) > (?, ?) AND created_at < ?
-    ORDER BY created_at, id LIMIT 1 OFFSET ?
-"""
-_SOME = """
-    SELECT count(*) FROM (SELECT 1 FROM tasks WHERE (created_at, id) > (?, ?) AND created_at < ?
-                          LIMIT ?) AS counted
-"""
-_COUNT = "SELECT count(*) FROM (SELECT 1 FROM tasks LIMIT ?) AS counted"
 _WITH_THEM = ("runs", "steers", "messages", "intents", "outbox")
 _IDLE_OWNERS = (
     "DELETE FROM owners WHERE lease_until < ?"
@@ -230,89 +224,25 @@ def sessions_folder(environ: Mapping[str, str]) -> str:
     return os.path.join(state, "notyet", "sessions") if state else ""
 
 
-def tidy_tasks(db: sqlite3.Connection, cutoff: float, most: int) -> None:
-    """Delete a few tasks that ended before `cutoff`.
-
-    It examines some from a random place on, so that tasks that must stay cannot block the others.
-    If there are very many, those with a transcript are left to `prune_all_tasks`.
-    """
-    start = _any_old(db, cutoff)
-    if start is None:
-        _forget_idle_owners(db, cutoff)
-        return
-    (count,) = db.execute(_COUNT, (_MANY + 1,)).fetchone()
-    wish = _Wish(cutoff=cutoff, most=most, with_transcripts=count <= _MANY)
-    refs, place = _prune_some(db, wish, start)
-    if place is None:  # at the end: go on at the beginning
-        more, _ = _prune_some(db, variant(wish, {"most": most - len(refs)}), _BEGINNING)
-        refs += more
-    _remove_transcripts(db, refs)
-
-
-def prune_all_tasks(ledger: Ledger, cutoff: float, at_once: int) -> int:
-    """Delete all tasks that ended before `cutoff`, with their transcripts; return how many."""
-    wish = _Wish(cutoff=cutoff, most=at_once)
-    removed = 0
-    refs: list[str] = []
-    place: Place | None = _BEGINNING
-    while place is not None:
-        some, place = ledger.connection.write(partial(_prune_some, wish=wish, start=place))
-        removed += len(some)
-        refs += some
-        if place is None or len(refs) >= _MANY:  # reading all refs is slow: do it rarely
-            ledger.connection.read(partial(_remove_transcripts, refs=refs))
-            refs = []
-    return removed
-
-
-def _any_old(db: sqlite3.Connection, cutoff: float) -> Place | None:
-    """Return a random task that was created before `cutoff`; None if there is none.
-
-    From a random time on, by number: counting all tasks would be slow.
-    """
-    (oldest,) = db.execute("SELECT min(created_at) FROM tasks").fetchone()
-    if oldest is None or oldest >= cutoff:
-        return None
-    since = (oldest + _any_part() * (cutoff - oldest), "")
-    (count,) = db.execute(_SOME, (*since, cutoff, _MANY)).fetchone()
-    if not count:
-        since = _BEGINNING
-        (count,) = db.execute(_SOME, (*since, cutoff, _MANY)).fetchone()
-    place: Place = db.execute(_FURTHER, (*since, cutoff, int(_any_part() * count))).fetchone()
-    return place
-
-
-def _any_part() -> float:
-    """Return a random number in [0, 1)."""
-    return int.from_bytes(os.urandom(4), "big") / 2**32
-
-
-class _Wish(Record, kw_only=True):
-    """Which tasks to delete."""
-
-    cutoff: float
-    most: int
-    with_transcripts: bool = True
-
-
-def _prune_some(
-    db: sqlite3.Connection, wish: _Wish, start: Place
-) -> tuple[list[str], Place | None]:
-    """Delete some tasks; return their refs, and where to go on, None at the end."""
-    place = db.execute(_FURTHER, (*start, wish.cutoff, _LOOKED_AT - 1)).fetchone()
-    until = place or (wish.cutoff, "")
-    wanted = (*start, *until, wish.cutoff, int(wish.with_transcripts), wish.most)
-    found = db.execute(_OLD, wanted).fetchall()
+def prune_tasks(db: sqlite3.Connection, cutoff: float, most: int) -> int:
+    """Delete at most `most` tasks that ended before `cutoff`; return how many."""
+    found = db.execute(_OLD_TASKS, (cutoff, cutoff, most)).fetchall()
     old = [(task,) for task, _ in found]
     for part in _WITH_THEM:
         db.executemany(f"DELETE FROM {part} WHERE task = ?", old)
     db.executemany("DELETE FROM tasks WHERE id = ?", old)
-    _forget_idle_owners(db, wish.cutoff)
-    return [ref for _, ref in found], start if len(old) == wish.most else place
-
-
-def _forget_idle_owners(db: sqlite3.Connection, cutoff: float) -> None:
     db.execute(_IDLE_OWNERS, (min(cutoff, time.time()),))
+    _remove_transcripts(db, [ref for _, ref in found])
+    return len(old)
+
+
+def _prune_all_tasks(ledger: Ledger, cutoff: float) -> int:
+    removed = 0
+    while True:
+        some = ledger.connection.write(lambda db: prune_tasks(db, cutoff, AT_ONCE))
+        removed += some
+        if some < AT_ONCE:
+            return removed
 
 
 def _remove_transcripts(db: sqlite3.Connection, refs: Sequence[str]) -> None:
