@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from notyet import BackgroundTask, StopEvent
-from notyet.hosts import HOSTS, TABLE, command_face, host_named
+from notyet.hosts import HOSTS, command_face, host_named
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "reference" / "wire"
@@ -48,8 +48,8 @@ EXAMPLES = {
 def page(name: str) -> str:
     """Return one host's page."""
     host = host_named(name)
-    runs_hooks = bool(TABLE[name].hooks)
-    spoken: Any = command_face(name) if runs_hooks else sys.modules[f"notyet.hosts.{name}"]
+    spoken: Any = command_face(name)
+    runs_hooks = hasattr(spoken, "read_reply")
     return "\n".join(
         [
             f"# {host.title}: what goes over the wire",
@@ -67,13 +67,14 @@ def page(name: str) -> str:
 
 def _events(name: str) -> list[str]:
     host = host_named(name)
-    heading = "What a hook command is given" if TABLE[name].hooks else "What the host sends"
+    runs_hooks = hasattr(command_face(name), "read_reply")
+    heading = "What a hook command is given" if runs_hooks else "What the host sends"
     lines = [f"## {heading}", ""]
     for event, example in EXAMPLES.items():
-        if not host.event_name(example.scope) and not TABLE[name].hooks:
+        if not host.event_name(example.scope) and not runs_hooks:
             continue
         payload, environ = host.write_event(example, "/home/u/shop")
-        called = event if TABLE[name].hooks else host.event_name(example.scope)
+        called = event if runs_hooks else host.event_name(example.scope)
         lines += [f"{called}, on stdin:", "", "```jsonc", json.dumps(payload, indent=2), "```", ""]
         shown = {key: value for key, value in environ.items() if not key.endswith("_JSON")}
         if shown:

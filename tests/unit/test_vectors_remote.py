@@ -9,7 +9,8 @@ from notyet import Command, Engine, Gate, Match
 from notyet.core.record import replace
 from notyet.core.remote import remote_from
 from notyet.core.verdict import Allow, Block, Problem
-from notyet.hosts import command_face, conclaude, start_face
+from notyet.hosts import command_face, start_face
+from notyet.hosts.conclaude import hooks as conclaude
 from notyet.run.remote import remote_job
 from notyet.run.stage import run_together
 from support import stop, substop

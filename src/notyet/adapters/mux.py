@@ -21,7 +21,7 @@ from notyet.core.record import Record, replace
 from notyet.core.remote import LOCAL, is_remote, remote_from
 from notyet.core.verdict import Block, Halt
 from notyet.engine.engine import Engine
-from notyet.hosts import mux
+from notyet.hosts.mux import HOST
 from notyet.run.drive import Call
 from notyet.run.drive_async import drive
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 MOST_CONTINUATIONS = 3  # in a turn
 _CANCELLED = "cancelled"
-_NAME = mux.HOST.name
+_NAME = HOST.name
 
 
 class StopHooksResult(Record, kw_only=True):
@@ -79,7 +79,7 @@ async def run_stop_hooks(
         workspace = ""
         project_dir = os.path.realpath(project_dir)  # noqa: ASYNC240  # a few stats, then we wait
         gates, warnings = _gates(project_dir, trust)
-    event = mux.HOST.read_event({"cwd": project_dir} | dict(input), os.environ)
+    event = HOST.read_event({"cwd": project_dir} | dict(input), os.environ)
     if not isinstance(event, StopEvent):
         name = input.get("hook_event_name")
         raise ValueError(f"hook_event_name is 'Stop' or 'SubagentStop', not {name!r}")  # noqa: TRY004  # a value, of the right type

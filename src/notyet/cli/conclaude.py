@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from notyet.config.document import did_you_mean
-from notyet.hosts.conclaude import HOST, OTHER_EVENTS
+from notyet.hosts.conclaude import HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,15 @@ EXAMPLES = (
     ("notyet conclaude Hooks SubagentStop --agent coder < payload.json", "for a subagent"),
 )
 _STOPS = (*HOST.stops, *HOST.failures)
+# Events that are not about stopping.
+_OTHERS = (
+    "ConfigChange", "CwdChanged", "Elicitation", "ElicitationResult", "FileChanged",
+    "InstructionsLoaded", "MessageDisplay", "Notification", "PermissionDenied",
+    "PermissionRequest", "PostCompact", "PostToolBatch", "PostToolUse", "PostToolUseFailure",
+    "PreCompact", "PreToolUse", "SessionEnd", "SessionStart", "Setup", "SubagentStart",
+    "TaskCompleted", "TaskCreated", "TeammateIdle", "UserPromptExpansion", "UserPromptSubmit",
+    "WorktreeCreate", "WorktreeRemove",
+)  # fmt: skip
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
     if len(words) != 1:
         print("notyet conclaude: say one event, like: Hooks SubagentStop", file=sys.stderr)
         return 1
-    if words[0] in OTHER_EVENTS:
+    if words[0] in _OTHERS:
         return 0  # they are not about stopping
     if words[0] not in _STOPS:
-        near = did_you_mean(words[0], (*_STOPS, *OTHER_EVENTS))
+        near = did_you_mean(words[0], (*_STOPS, *_OTHERS))
         hint = f"; {near}" if near else ""
         print(f"notyet conclaude: no event is called {words[0]!r}{hint}", file=sys.stderr)
         return 1

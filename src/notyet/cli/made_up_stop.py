@@ -106,7 +106,7 @@ def read(stop: About, environ: Mapping[str, str]) -> StopEvent:
         )
     event = host_named(host).read_event(stop.payload, environ)
     if not isinstance(event, StopEvent):
-        name = stop.payload.get("hook_event_name")
+        name = host_named(host).value(stop.payload, "event")
         what = f"{visible(name)[:80]} is no stop" if isinstance(name, str) else "this is no stop"
         raise NotyetError(f"{stop.origin}: {what}; take the payload of Stop or SubagentStop")
     event = stop.changed(event)

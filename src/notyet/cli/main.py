@@ -12,7 +12,7 @@ from importlib import import_module
 from types import MappingProxyType
 
 from notyet import __version__
-from notyet.hosts import TABLE
+from notyet.hosts import all_hosts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION = "The stop gate for AI agents: agents say done, notyet checks."
-_OF_HOSTS = tuple(name for name, row in TABLE.items() if row.is_command)
+_OF_HOSTS = tuple(host.name for host in all_hosts() if host.is_command)
 COMMANDS = {
     "init": "notyet.cli.init",
     "install": "notyet.cli.install",

@@ -18,7 +18,8 @@ from notyet.engine.stop import NO_SESSION, Stop, decide, warn_all
 from notyet.errors import LedgerError, LedgerNeedsRepair
 from notyet.hook.main import Hook, answer_by, completed
 from notyet.hook.payload import Call, Options
-from notyet.hosts import Reply, command_face
+from notyet.hosts import command_face
+from notyet.hosts.host import Reply
 from notyet.ledger import Begun
 from notyet.ledger.counts import preview_begin
 from notyet.ledger.memory import MemoryLedger

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.limits import History
     from notyet.core.verdict import Decision
-    from notyet.hosts import Reply
+    from notyet.hosts.host import Reply
     from notyet.status.why import GateWhy, Why
 
 _LONGEST = 1_000  # characters of a reason

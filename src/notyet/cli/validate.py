@@ -119,7 +119,7 @@ def kind_of(path: str, environ: Mapping[str, str]) -> str:
     alike = {".toml": NATIVE}
     for host in map(host_named, READABLE):
         home = os.path.realpath(environ.get(host.home_variable) or os.devnull)
-        for _, theirs, kind in (file for group in host.files for file in group):
+        for _, theirs, kind in (file for group in host.hook_files.groups for file in group):
             around, known = os.path.split(theirs)
             is_theirs = os.path.basename(folder) == around or os.path.realpath(folder) == home
             if name == known and (is_theirs or not around):

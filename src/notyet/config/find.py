@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet import light
-from notyet.hosts import TABLE
+from notyet.hosts import HOSTS, host_named
 from notyet.light import config_home, is_remote, real_folder, state_home
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ def projects_files(
 
     The arguments are those of `load`. Return None also if notyet may be switched off.
     """
-    if only or workspace or not cwd or (host in TABLE and TABLE[host].reads_files):
+    if only or workspace or not cwd or (host in HOSTS and host_named(host).reads_files):
         return None
     state = state_folder(environ)
     if may_be_off(environ) or user_file(environ):

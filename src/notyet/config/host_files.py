@@ -23,7 +23,8 @@ def looked_for(hosts: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the names to look for in every folder, and those to look for in projects."""
     every, projects = [NAME, ".git"], []
     for host in sorted(hosts):
-        for scope, path, _ in (file for group in host_named(host).files for file in group):
+        groups = host_named(host).hook_files.groups
+        for scope, path, _ in (file for group in groups for file in group):
             if scope == "above":
                 every.append(path)
             elif scope != "user":
@@ -89,7 +90,7 @@ def project_files(
     """Do the same for a project that may be remote; the user's own files are always here."""
     data = host_named(host)
     found: list[ConfigFile] = []
-    for group in data.files:
+    for group in data.hook_files.groups:
         candidates = [
             file for entry in group for file in _candidates(data, entry, project, environ)
         ]

@@ -72,7 +72,7 @@ def _same_command(kind: str) -> str:
     """Return what becomes of a command that stands in several files of a host."""
     from notyet.hosts.files import host_of
 
-    return host_of(kind).same_command
+    return host_of(kind).hook_files.same_command
 
 
 def _gates(loaded: Loaded, file: ConfigFile, settings: Settings) -> tuple[Gate, ...]:

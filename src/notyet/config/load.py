@@ -15,7 +15,7 @@ from notyet.config.find import starts, state_folder
 from notyet.config.layers import Loaded
 from notyet.config.settings import Setup
 from notyet.core.record import Record, replace
-from notyet.hosts import TABLE, host_named
+from notyet.hosts import HOSTS, host_named
 from notyet.light import getcwd, is_remote, join
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ def load(
         _add_native(loaded, cwd, project, environ)
     # Files that the host runs itself are left to it (J8).
     read_for = _readable(host, agent)
-    left_to = host_named(agent or host).runs if (agent or host) in TABLE else ()
+    left_to = host_named(agent or host).runs if (agent or host) in HOSTS else ()
     if not is_remote(workspace):
         for name in dict.fromkeys((*read_for, *loaded.read_hosts)):
             if name not in left_to:
@@ -97,7 +97,7 @@ def load(
 def _readable(host: str, agent: str) -> tuple[str, ...]:
     """Return the hosts whose files are read, besides those that `[read]` adds."""
     if not agent:
-        return (host,) if host in TABLE and TABLE[host].reads_files else ()
+        return (host,) if host in HOSTS and host_named(host).reads_files else ()
     from notyet.hosts.files import READABLE
 
     return READABLE

@@ -225,7 +225,7 @@ def _put_in_force(
     if loaded.agent and file.kind != NATIVE:
         from notyet.hosts.files import host_of
 
-        if host_of(file.kind).has_context:
+        if host_of(file.kind).context:
             _add_starters(loaded, file, record)
     loaded.put(file, settings)
 

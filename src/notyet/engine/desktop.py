@@ -10,7 +10,7 @@ import sys
 from time import monotonic
 
 from notyet.core.text import bounded, clean
-from notyet.hosts.conclaude import notifications
+from notyet.hosts.conclaude.hooks import notifications
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -158,7 +158,7 @@ def _written(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return what a command gets on its stdin, and in its environment."""
     from notyet.core.record import as_dict
-    from notyet.hosts.native import write_event
+    from notyet.hosts.notyet.hooks import write_event
 
     payload, environ = write_event(event, folder)
     reports = [as_dict(report) | {"status": report.status} for report in decision.reports]

@@ -21,7 +21,8 @@ from notyet.hook.process import (
     host_started_at,
     read_stdin,
 )
-from notyet.hosts import DEFAULT, HOSTS, SILENCE, Reply, host_named, time_to_answer
+from notyet.hosts import DEFAULT, HOSTS, host_named, time_to_answer
+from notyet.hosts.host import Reply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from notyet.ledger.stops import Ledger
 
 _MARKS = ("NOTYET_INSIDE", "NOTYET_SUPERVISED", "NOTYET_PROBE")  # only the line reads these
-_EVENTS = ("Stop", "SubagentStop", "SessionStart", "SubagentStart")
 _LOOK = 20.0  # seconds to look at files in a workspace elsewhere, where there is time
 _LAST = 1.0  # seconds for what follows the answer
 TIDY_EVERY = 50  # stops, of which one tidies up
@@ -56,7 +56,7 @@ def answer(call: Call, before_commands: Callable[[], None] | None = None) -> Rep
     """
     try:
         if needs_nothing(call):
-            return SILENCE[call.host]
+            return Reply(stdout=host_named(call.host).silence)
     except OutOfTime:
         call.is_out_of_time = True
     except Exception:  # noqa: BLE001, S110  # the line meets it too, and reports it
@@ -73,7 +73,7 @@ def answer(call: Call, before_commands: Callable[[], None] | None = None) -> Rep
 def needs_nothing(call: Call) -> bool:
     """Return True if nothing is to be run, said or remembered; False where that is not sure."""
     options, environ = call.options, call.environ
-    if options.warnings or options.said or not environ.keys().isdisjoint(_MARKS):
+    if options.warnings or options.event or options.agent or not environ.keys().isdisjoint(_MARKS):
         return False
     try:
         payload = call.payload()
@@ -83,16 +83,20 @@ def needs_nothing(call: Call) -> bool:
         from notyet.hosts.detect import detect
 
         call.is_from(detect(payload))
-    if call.host not in SILENCE or call.said or of_wrong_kind(payload):
+    if call.host not in HOSTS or call.said:
         return False
-    name, cwd = payload.get("hook_event_name"), payload.get("cwd") or ""
-    if name not in _EVENTS or not light.isabs(cwd) or not light.isdir(cwd):
+    host = host_named(call.host)
+    if of_wrong_kind(payload, host):
         return False
-    project = environ.get("CLAUDE_PROJECT_DIR", "")
+    name, cwd = host.value(payload, "event"), host.value(payload, "cwd") or ""
+    is_known = name in host.stops or name in host.starts
+    if not is_known or not light.isabs(cwd) or not light.isdir(cwd):
+        return False
+    project = environ.get(host.project_variable, "")
     files = projects_files(cwd, call.host, environ, only=options.config, project=project)
     if not files:
         return files is not None
-    if name != "SubagentStop":  # gates are rarely for these
+    if host.stops.get(name) != "subagent":  # gates are rarely for these
         return False
     from notyet.config.records import are_silent
 
@@ -148,22 +152,24 @@ class Hook:
             payload = self.call.payload()
         except Unreadable as error:
             return self.allow("unreadable", str(error))
-        self.session = payload.get("session_id")
+        self.session = host_named(self.host).value(payload, "session_id")
         unknown = self._unknown_host(payload)
         if unknown:
             return self.allow("host", f"{unknown} is not spoken yet, so nothing was checked")
-        payload = payload | self.call.options.said
-        event = host_named(self.host).read_event(payload, self.environ)
+        host = host_named(self.host)
+        self.session = host.value(payload, "session_id")
+        payload = payload | self.call.options.said_to(host)
+        event = host.read_event(payload, self.environ)
         if event is None:
             from notyet.hook.unusual import allow_other_event
 
             return allow_other_event(self, payload)
         from notyet.core.event import StopEvent
 
-        if self.host == "notyet" or of_wrong_kind(payload):
+        if self.host == "notyet" or of_wrong_kind(payload, host):
             from notyet.hook.unusual import unusable
 
-            self.said += unusable(payload, event, self.host)
+            self.said += unusable(payload, event, host)
         # A supervisor gates the main agent and briefs it; the hook does so for subagents.
         is_others = event.scope == "agent" and self._is_supervised(event.session_id)
         if not isinstance(event, StopEvent):
@@ -200,14 +206,13 @@ class Hook:
         if self.call.host in HOSTS:
             self.host = self.call.host
             return ""
-        from notyet.hook.unusual import is_stop
         from notyet.hosts.detect import LIKE_DEFAULT
 
-        unknown = self.call.host
-        if unknown not in LIKE_DEFAULT or not is_stop(payload):
+        unknown, host = self.call.host, host_named(self.host)
+        if unknown not in LIKE_DEFAULT or host.value(payload, "event") not in (*host.stops,):
             return unknown
         self.call.is_from(self.host)
-        self.said.append(f"this looks like {unknown}; it is answered as Claude Code")
+        self.said.append(f"this looks like {unknown}; it is answered as {host.title}")
         return ""
 
     def _is_supervised(self, session: str) -> bool:
@@ -373,15 +378,15 @@ class Hook:
 
     def nothing(self, note: str = "") -> Reply:
         """Return the reply that allows a stop in its host's words."""
-        silence = SILENCE.get(self.host)
-        if silence is not None and not note:
-            return silence
+        host = host_named(self.host)
+        if not note:
+            return Reply(stdout=host.silence)
         from notyet.core.event import StopEvent
         from notyet.core.text import clean
         from notyet.core.verdict import Allow
 
         event = self.event or StopEvent(host=self.host)
-        return host_named(self.host).write_reply(Allow(), clean(note), event, {})
+        return host.write_reply(Allow(), clean(note), event, {})
 
     # What is wrong.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from notyet.hook.process import OutOfTime, host_waits
-from notyet.hosts import HOSTS, PATIENCE
+from notyet.hosts import HOSTS, LEAST_TIMEOUT, host_named
 from notyet.light import loads
 
 TYPE_CHECKING = False
@@ -13,15 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from notyet.hosts.host import Host
     from notyet.ledger.stops import Ledger
 
 _MOST_BYTES = 32 * 1024 * 1024  # of a payload; real ones have a few kilobytes
 _OPTIONS = ("--host", "--config", "--timeout", "--event", "--agent")
-_TEXTS = (
-    "hook_event_name session_id cwd transcript_path agent_transcript_path last_assistant_message"
-    " agent_id agent_type prompt_id turn_id permission_mode model source"
-)
-_KINDS = dict.fromkeys(_TEXTS.split(), str) | {"stop_hook_active": bool, "background_tasks": list}
+_KINDS = {"stop_hook_active": bool, "background_tasks": list}  # of fields that are no texts
 _JSON_KINDS = {
     dict: "an object",
     list: "a list",
@@ -53,11 +50,10 @@ class Options:
                 continue
             self._take(name, value if has_value else words.pop(0))
 
-    @property
-    def said(self) -> dict[str, str]:
-        """What the command line says in the payload's place."""
-        said = {"hook_event_name": self.event, "agent_name": self.agent}
-        return {name: value for name, value in said.items() if value}
+    def said_to(self, host: Host) -> dict[str, str]:
+        """Return what the command line says in the payload's place, by the host's field names."""
+        said = {"event": self.event, "agent_name": self.agent}
+        return {name: said[of] for of in said if said[of] for name in host.fields.get(of, ())[:1]}
 
     def _take(self, name: str, value: str) -> None:
         if name in {"--config", "--event", "--agent"}:
@@ -120,7 +116,9 @@ class Call:
     @property
     def patience(self) -> float:
         """How many seconds the host waits; until we know who it is, as the least patient does."""
-        return self.options.timeout or PATIENCE.get(self.host) or min(PATIENCE.values())
+        if self.options.timeout or self.host not in HOSTS:
+            return self.options.timeout or LEAST_TIMEOUT
+        return host_named(self.host).timeout
 
 
 def payload_from(content: bytes, said: list[str]) -> dict[str, Any]:
@@ -156,10 +154,11 @@ def kind_of(value: object) -> str:
     return _JSON_KINDS.get(type(value), "null")
 
 
-def of_wrong_kind(payload: Mapping[str, Any]) -> list[str]:
+def of_wrong_kind(payload: Mapping[str, Any], host: Host) -> list[str]:
     """Return the fields of a type that cannot be used, which count as missing."""
     return [
         name
-        for name, kind in _KINDS.items()
-        if payload.get(name) is not None and not isinstance(payload[name], kind)
+        for field, names in host.fields.items()
+        for name in names
+        if payload.get(name) is not None and not isinstance(payload[name], _KINDS.get(field, str))
     ]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from notyet.hosts import Reply
+    from notyet.hosts.host import Reply
 
 if TYPE_CHECKING:
     import signal

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from notyet.config.load import Setup
     from notyet.core.event import StartEvent
     from notyet.hook.main import Hook
-    from notyet.hosts import Reply
+    from notyet.hosts.host import Reply
 
 _LOOK = 5.0  # seconds to look at files
 

@@ -8,6 +8,7 @@ from notyet.core.plan import select
 from notyet.core.verdict import skipped
 from notyet.hook.payload import kind_of, of_wrong_kind
 from notyet.hook.process import OutOfTime, be_brief, be_undisturbed
+from notyet.hosts import host_named
 from notyet.light import LOCAL
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from notyet.config.load import Setup
     from notyet.core.event import StartEvent
     from notyet.hook.main import Hook
-    from notyet.hosts import Reply
+    from notyet.hosts.host import Host, Reply
     from notyet.ledger.stops import Ledger
 
 PROBE = "NOTYET_PROBE"  # the variable that marks a probe, with the name of its session
@@ -58,10 +59,12 @@ def record_skip(hook: Hook, cause: str, words: Sequence[str]) -> Sequence[str]:
 
 def allow_other_event(hook: Hook, payload: Mapping[str, Any]) -> Reply:
     """Answer an event that is not about starting or stopping."""
-    name = payload.get("hook_event_name")
+    host = host_named(hook.host)
+    name = host.value(payload, "event")
     if not isinstance(name, str) or not name.strip():
-        return hook.allow("unreadable", "the event on stdin has no hook_event_name")
-    hook.said.append(f"{name[:80]} is not about a stop; use notyet for Stop and SubagentStop")
+        return hook.allow("unreadable", f"the event on stdin has no {host.fields['event'][0]}")
+    stops = " and ".join(host.stops)
+    hook.said.append(f"{name[:80]} is not about a stop; use notyet for {stops}")
     return hook.nothing()
 
 
@@ -82,9 +85,9 @@ def give_up(hook: Hook) -> Reply:
 # What of a payload cannot be used.
 
 
-def unusable(payload: Mapping[str, Any], event: StopEvent | StartEvent, host: str) -> list[str]:
+def unusable(payload: Mapping[str, Any], event: StopEvent | StartEvent, host: Host) -> list[str]:
     """Return which fields have a type that cannot be used, so that they count as missing."""
-    if host == "notyet":  # its fields are the event's own
+    if host.name == "notyet":  # its fields are the event's own
         wrong = [
             name
             for name, default in event._defaults.items()  # noqa: SLF001  # our own record
@@ -93,7 +96,7 @@ def unusable(payload: Mapping[str, Any], event: StopEvent | StartEvent, host: st
             and getattr(event, name) == default
         ]
     else:
-        wrong = of_wrong_kind(payload)
+        wrong = of_wrong_kind(payload, host)
     return [f"the event's {name} is {kind_of(payload[name])}; not used" for name in wrong]
 
 
@@ -120,11 +123,6 @@ def _is_nothing(value: object, default: object) -> bool:
     if isinstance(value, str) and not value.strip():
         return True
     return value is None or value in (default, [])
-
-
-def is_stop(payload: Mapping[str, Any]) -> bool:
-    """Return True if a payload says, in Claude Code's words, that an agent stops."""
-    return payload.get("hook_event_name") in ("Stop", "SubagentStop")
 
 
 # The stop that `notyet status` makes up: the hook answers which gates would run.

@@ -84,7 +84,7 @@ def gates(
                 match=Match(
                     events=(host.stops[event],),
                     agents=EVERY_AGENT if is_main else (matcher,),
-                    kind="glob" if is_main else host.matchers,
+                    kind="glob" if is_main else host.hook_files.matchers,
                 ),
                 timeout=_timeout(host, handler),
                 observe=handler.get("async") is True,  # the host does not wait for its answer
@@ -104,7 +104,7 @@ def starters(
     """Return a starter for every command that the host would run at a start, in its order."""
     host = host_named(speaks)
     found: list[Starter] = []
-    if not host.has_context:
+    if not host.context:
         return found
     for path, event, matcher, handler in _commands(host, settings, host.starts, complain):
         if handler.get("async") is True:
@@ -116,7 +116,7 @@ def starters(
                 check=_command(host, handler),
                 scope=host.starts[event],
                 matcher=matcher,
-                kind=host.matchers,
+                kind=host.hook_files.matchers,
                 timeout=_timeout(host, handler),
                 source=Source(file, line_of(path)),
             )
@@ -131,16 +131,16 @@ def _commands(
     for path, event, matcher, handler in _handlers(settings, events):
         kind = handler.get("type")
         if kind != "command":
-            complain(path, f"a hook of type {kind!r} is {host.other_hooks}")
+            complain(path, f"a hook of type {kind!r} is {host.hook_files.others}")
             continue
         if is_own(host.name, handler):
             continue
-        if "if" in handler and host.hooks_take_args:
+        if "if" in handler and host.hook_files.take_args:
             when = "stop" if event in host.stops else "start"
             complain(path, f"a hook with `if` is never run at a {when}; leave `if` out")
             continue
         is_ignored = host.stops.get(event) == "agent"
-        problem = "" if is_ignored else pattern_error(host.matchers, matcher)
+        problem = "" if is_ignored else pattern_error(host.hook_files.matchers, matcher)
         if problem:
             complain(path, f"{problem}; the host would never run this hook")
             continue
@@ -164,10 +164,10 @@ def _handlers(settings: Mapping[str, Any], events: Mapping[str, Scope]) -> Itera
 
 
 def _command(host: Host, handler: dict[str, Any]) -> Command:
-    arguments = handler.get("args") if host.hooks_take_args else None
+    arguments = handler.get("args") if host.hook_files.take_args else None
     if arguments is not None:  # without a shell
         return Command(argv=(handler["command"], *arguments), speaks=host.name)
-    shell = "bash" if handler.get("shell") == "bash" else host.hook_shell
+    shell = "bash" if handler.get("shell") == "bash" else host.hook_files.hook_shell
     return Command(script=handler["command"], shell=shell, speaks=host.name)
 
 
@@ -176,14 +176,14 @@ def _timeout(host: Host, handler: dict[str, Any]) -> float:
     if timeout is None:
         return host.timeout
     seconds = float(timeout) * host.timeout_unit
-    if host.least_timeout:
-        return max(host.least_timeout, seconds)
+    if host.hook_files.least_timeout:
+        return max(host.hook_files.least_timeout, seconds)
     return seconds if seconds > 0 else host.timeout
 
 
 def is_own(speaks: str, handler: Mapping[str, Any]) -> bool:
     """Return True if an entry is notyet's own hook, with or without a shell."""
-    arguments = (host_named(speaks).hooks_take_args and handler.get("args")) or ()
+    arguments = (host_named(speaks).hook_files.take_args and handler.get("args")) or ()
     return own_line.is_own(
         shlex.join([handler["command"], *arguments]) if arguments else handler["command"]
     )

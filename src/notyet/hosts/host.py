@@ -1,43 +1,210 @@
 """`Host`: what notyet knows about one program that runs agents, as data.
 
-Class attributes are Claude Code's values, which most hosts copied. A host's module makes one
-instance, `HOST`, that says what differs; a host that needs more overrides a method.
+A host's module makes one instance, `HOST`. `ClaudeLike` has Claude Code's values, which most hosts
+copied; their modules say what differs. A host that cannot say it by data overrides a method. These
+modules are loaded at every event, so they import nothing else; methods import what they need.
 """
 
 from __future__ import annotations
 
-from notyet.hosts import TABLE, command_face, wire
+from notyet.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from notyet.core.event import Scope, StartEvent, StopEvent
     from notyet.core.matcher import Kind
     from notyet.core.verdict import Allow, Block, Halt
-    from notyet.hosts import Reply
 
     # Where a host keeps a file, its path below that folder, and the kind of file it is.
     File = tuple[str, str, str]
 
 
-class Host:
-    """One host. An attribute that is not given is as in Claude Code."""
+class Reply:
+    """What a host gets from us: stdout, stderr and the exit code."""
 
-    name = ""
-    title = ""
-    program = ""  # looked for on PATH; empty: there is none
-    tested = ""  # the newest version that was tested
+    def __init__(self, *, stdout: str = "", stderr: str = "", code: int = 0) -> None:
+        self.stdout = stdout
+        self.stderr = stderr
+        self.code = code
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reply) and other.__dict__ == self.__dict__
+
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
+    def __repr__(self) -> str:
+        return f"Reply(stdout={self.stdout!r}, stderr={self.stderr!r}, code={self.code})"
+
+
+class CommandLine(Record, kw_only=True):
+    """How `notyet with` runs a host without its user interface; the prompt comes on stdin.
+
+    `{args}` and `{id}` stand for the user's arguments and for the id of the conversation. `output`
+    names the format of stdout, `unknown` what the host prints about a conversation it does not
+    have, and `taken` what it prints if it already has one of this id.
+    """
+
+    start: str
+    resume: str
+    output: str
+    install: str  # the command that installs the host
+    unknown: tuple[str, ...] = ()
+    taken: str = ""
+    sums_up: bool = False  # its token counts are those of the whole conversation
+    takes_names: bool = False  # an id that is not a UUID names a conversation
+
+    @staticmethod
+    def words(form: str, args: Sequence[str], session: str) -> list[str]:
+        """Return the arguments of one turn; `form` is `start` or `resume`."""
+        out: list[str] = []
+        for word in form.split():
+            out += args if word == "{args}" else [word.replace("{id}", session)]
+        return out
+
+    @property
+    def chooses(self) -> bool:
+        """Whether we choose the id: then a first turn that was interrupted can be continued."""
+        return "{id}" in self.start
+
+
+class HookFiles(Record, kw_only=True):
+    """The files in which people keep hooks for a host, and how the host runs these."""
+
+    # Of each group the first that is there counts. Scopes are user, project, local and above (the
+    # project or a folder above it).
+    groups: tuple[tuple[File, ...], ...] = ()
+    formats: Mapping[str, str] = {}  # kind of file: hooks, hooks-toml, executable, or its own
+    matchers: Kind = "claude"  # how matchers are read (D4, D5)
+    hook_shell: str = "/bin/sh"
+    least_timeout: float = 0.0  # seconds, where a `timeout` says less; 0: the default counts then
+    take_args: bool = True  # hooks may have `args`, and are skipped if they have `if`
+    others: str = "not run; only commands are"  # said of hooks that are no commands
+    same_command: str = ""  # in several files: runs "once", or the later one "replaces" the earlier
+
+
+class Host(Record, kw_only=True):
+    """One host."""
+
+    name: str
+    title: str
+    program: str = ""  # looked for on PATH; empty: there is none
+    tested: str = ""  # the newest version that was tested
     oldest: tuple[int, ...] = ()  # the first version whose hooks can gate
     advised: tuple[int, ...] = ()  # the first version that loses no answer
 
-    # What it sends.
+    # What it sends. A sign tells its payloads from others': see `hosts/detect.py`.
+    signs: tuple[str, ...] = ()
+    stops: Mapping[str, Scope] = {}
+    starts: Mapping[str, Scope] = {}
+    failures: tuple[str, ...] = ()  # events of a turn that ended with an error
+    # Our field: the host's names for it, the first that has a value counts.
+    fields: Mapping[str, tuple[str, ...]] = {}
+    flag_is_reliable: bool = True  # `stop_hook_active` is right, also after a tool call (B4)
+    project_variable: str = ""  # names the project, where `cwd` is missing
+    cap: int = 0  # the block in a row that the host overrides; 0: none (B8)
+    cap_variable: str = ""  # sets another cap
+
+    # What it understands: JSON, in which "{text}" and "{event}" are filled in.
+    silence: str = ""  # the stdout that allows a stop without a word
+    block: Mapping[str, Any] = {}  # empty: the prompt on stderr, and exit code 2
+    halt: Mapping[str, Any] = {}  # empty: it cannot end a turn, so its user is told why it should
+    context: Mapping[str, Any] = {}  # what a start adds to the first request (F13); empty: nothing
+    note: str = ""  # the key for a line to its user; empty: on stderr
+    longest_reason: int = 30_000
+    measured_in: str = "characters"  # or "utf-8" bytes, or "utf-16" units
+    reply_styles: tuple[str, ...] = ()  # ways of blocking that `[reply]` chooses from
+
+    # Its files and its programs.
+    settings: Mapping[str, str] = {}  # scope: the file that `notyet install` writes to
+    home_variable: str = ""  # names the user's folder of the host
+    timeout: float = 600.0  # seconds that it waits for a hook that does not say (E6, E9)
+    timeout_unit: float = 1.0  # seconds that a `timeout` in its settings counts in
+    hook_files: HookFiles = HookFiles()
+    runs: tuple[str, ...] = ()  # the hosts whose hooks it runs by itself (J8)
+    is_command: bool = False  # it is also called as `notyet NAME EVENT`
+    inside: tuple[str, ...] = ()  # variables that it sets for the commands of its agents
+    command_line: CommandLine | None = None
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether notyet runs the hooks in the host's files, because the host does not (J8)."""
+        return bool(self.hook_files.groups) and self.name not in self.runs
+
+    def event_name(self, scope: Scope) -> str:
+        """Return the host's name for the stop of a main agent or a subagent."""
+        return next((name for name, of in self.stops.items() if of == scope), "")
+
+    def start_name(self, scope: Scope) -> str:
+        """Return the host's name for the start of a main agent or a subagent."""
+        return next((name for name, of in self.starts.items() if of == scope), "")
+
+    def value(self, payload: Mapping[str, Any], field: str) -> Any:
+        """Return what a payload has for a field of ours, of any type; None if it has nothing."""
+        for name in self.fields.get(field, ()):
+            if payload.get(name) is not None:
+                return payload[name]
+        return None
+
+    def read_event(
+        self, payload: Mapping[str, Any], environ: Mapping[str, str]
+    ) -> StopEvent | StartEvent | None:
+        """Read a payload; None for an event that is not about starting or stopping."""
+        from notyet.hosts import wire
+
+        return wire.read_event(self, payload, environ)
+
+    def write_event(
+        self, event: StopEvent, folder: str = ""
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the payload that this host would send, and the variables that it would set.
+
+        `folder` is that of the file with the hook that is called.
+        """
+        from notyet.hosts import command_face, wire
+
+        face = command_face(self.name)
+        if hasattr(face, "write_event"):
+            return face.write_event(event, folder)
+        return wire.write_event(self, event), {self.project_variable: event.cwd}
+
+    def block_reply(
+        self, prompt: str, event: StopEvent, settings: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """Return the JSON that sends an agent back with a prompt."""
+        from notyet.hosts import wire
+
+        del settings  # for hosts whose users choose
+        reason = wire.prompt_for(prompt, self.longest_reason, self.measured_in)
+        return wire.filled(self.block, reason, self.event_name(event.scope))
+
+    def write_reply(
+        self,
+        verdict: Allow | Block | Halt,
+        note: str,
+        event: StopEvent,
+        settings: Mapping[str, str],
+    ) -> Reply:
+        """Return the answer to a stop; `note` is for the user, `settings` from `[reply]`."""
+        from notyet.hosts import wire
+
+        return wire.write_reply(self, verdict, note, event, settings)
+
+    def write_context(self, text: str, event: StartEvent) -> Reply:
+        """Return the answer that puts a text before a starting agent's first request (F13)."""
+        from notyet.hosts import wire
+
+        return wire.write_context(self, text, event)
+
+
+class ClaudeLike(Host, kw_only=True):
+    """A host that copied Claude Code's hooks."""
+
     stops: Mapping[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}
     starts: Mapping[str, Scope] = {"SessionStart": "agent", "SubagentStart": "subagent"}
-    failures: tuple[str, ...] = ("StopFailure",)  # events of a turn that ended with an error
-    # Our field: the host's names for it, the first that has a value counts. An instance's
-    # `fields` are merged into these.
+    failures: tuple[str, ...] = ("StopFailure",)
     fields: Mapping[str, tuple[str, ...]] = {
         "event": ("hook_event_name",),
         "session_id": ("session_id",),
@@ -50,103 +217,16 @@ class Host:
         "transcript_path": ("transcript_path",),
         "agent_transcript_path": ("agent_transcript_path",),
         "permission_mode": ("permission_mode",),
+        "model": ("model",),
+        "source": ("source",),
+        "error": ("error",),
         "background_tasks": ("background_tasks",),
+        "stop_hook_active": ("stop_hook_active",),
     }
-    flag_is_reliable = True  # `stop_hook_active` is right, also after a tool call (B4)
-    subagent_type: str | None = None  # the type of a subagent that has none in its payload
-    project_variable = "CLAUDE_PROJECT_DIR"  # names the project, where `cwd` is missing
-    cap = 0  # blocks in a row that the host honours; 0: no cap (B8)
-    cap_variable = ""  # sets another cap
-    cap_loses_answer = True  # the block after the last honoured one costs the final answer
-
-    # What it understands.
-    block_word = "block"
-    reply_styles: tuple[str, ...] = ()  # ways of blocking that `[reply]` chooses from
-    longest_reason = 30_000
-    longest_context = 9_000
-    measured_in = "characters"  # or "utf-8" bytes, or "utf-16" units
-    has_notes = True  # shows `systemMessage` to its user; else notes go to stderr
-    has_context = True  # a start may add context, so that start hooks make sense (F13)
-    halts = True  # `continue: false` ends the turn
-
-    # Its files. Scopes are user, project, local and above (the project or a folder above it).
-    home_variable = ""  # names the user's folder of the host
-    timeout_unit = 1.0  # seconds that a `timeout` in its settings counts in
-    settings: Mapping[str, str] = {}  # scope: the file that `notyet install` writes to
-    settings_module: str = "notyet.install.settings"  # has the class `Settings`, maybe its own
-    # Hooks that people wrote for it and that become gates: of each group the first that is there.
-    files: tuple[tuple[File, ...], ...] = ()
-    formats: Mapping[str, str] = {}  # kind of file: hooks, hooks-toml, executable, or its own
-    matchers: Kind = "claude"  # how their matchers are read (D4, D5)
-    hook_shell = "/bin/sh"
-    least_timeout = 0.0  # seconds, where a hook's `timeout` says less; 0: its default counts then
-    hooks_take_args = True  # hooks may have `args`, and are skipped if they have `if`
-    other_hooks = "not run; only commands are"  # said of hooks that are no commands
-    same_command = ""  # in several files: runs "once", or the later one "replaces" the earlier
-    runs: tuple[str, ...] = ()  # the hosts whose files it runs by itself (J8)
-    inside: tuple[str, ...] = ()  # variables that it sets for the commands of its agents
-    command_line: Mapping[str, Any] = {}  # how to run it headless: see `others.CommandLine`
-
-    def __init__(self, **values: Any) -> None:
-        if "fields" in values:
-            values["fields"] = {**self.fields, **values["fields"]}
-        self.__dict__.update(values)
-
-    @property
-    def timeout(self) -> float:
-        """How many seconds it waits for a hook whose registration does not say."""
-        return TABLE[self.name].timeout
-
-    @property
-    def silence(self) -> str:
-        """The stdout that allows a stop without a word."""
-        return TABLE[self.name].silence or ""
-
-    def event_name(self, scope: Scope) -> str:
-        """Return the host's name for the stop of a main agent or a subagent."""
-        return next((name for name, of in self.stops.items() if of == scope), "")
-
-    def start_name(self, scope: Scope) -> str:
-        """Return the host's name for the start of a main agent or a subagent."""
-        return next((name for name, of in self.starts.items() if of == scope), "")
-
-    def read_event(
-        self, payload: Mapping[str, Any], environ: Mapping[str, str]
-    ) -> StopEvent | StartEvent | None:
-        """Read a payload; None for an event that is not about starting or stopping."""
-        return wire.read_event(self, payload, environ)
-
-    def write_event(
-        self, event: StopEvent, folder: str = ""
-    ) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return the payload that this host would send, and the variables that it would set.
-
-        `folder` is that of the file with the hook that is called.
-        """
-        if TABLE[self.name].hooks:
-            return command_face(self.name).write_event(event, folder)
-        return wire.write_event(self, event), {self.project_variable: event.cwd}
-
-    def block(self, prompt: str, event: StopEvent, settings: Mapping[str, str]) -> dict[str, Any]:
-        """Return the JSON that sends an agent back with a prompt."""
-        del event, settings  # for hosts that depend on them
-        reason = wire.prompt_for(prompt, self.longest_reason, self.measured_in)
-        return {"decision": self.block_word, "reason": reason}
-
-    def halt(self, reason: str) -> dict[str, Any]:
-        """Return the JSON that ends an agent's turn."""
-        return {"continue": False, "stopReason": reason}
-
-    def write_reply(
-        self,
-        verdict: Allow | Block | Halt,
-        note: str,
-        event: StopEvent,
-        settings: Mapping[str, str],
-    ) -> Reply:
-        """Return the answer to a stop; `note` is for the user, `settings` from `[reply]`."""
-        return wire.write_reply(self, verdict, note, event, settings)
-
-    def write_context(self, text: str, event: StartEvent) -> Reply:
-        """Return the answer that puts a text before a starting agent's first request (F13)."""
-        return wire.write_context(self, text, event)
+    project_variable: str = "CLAUDE_PROJECT_DIR"
+    block: Mapping[str, Any] = {"decision": "block", "reason": "{text}"}
+    halt: Mapping[str, Any] = {"continue": False, "stopReason": "{text}"}
+    context: Mapping[str, Any] = {
+        "hookSpecificOutput": {"hookEventName": "{event}", "additionalContext": "{text}"}
+    }
+    note: str = "systemMessage"

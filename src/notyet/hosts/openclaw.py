@@ -11,7 +11,7 @@ from notyet.core.gate import GATED_ENDINGS, Function, Gate, Match, name_of
 from notyet.core.record import made
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Problem
-from notyet.hosts.native import VERDICTS
+from notyet.hosts.notyet.hooks import VERDICTS
 from notyet.hosts.plugins import DIALECT, View, snake
 
 TYPE_CHECKING = False

@@ -1,97 +1,94 @@
-"""Programs that run agents but do not call notyet: how to run and how to recognise them.
+"""Programs that run agents but that notyet does not gate: how to run and how to recognise them.
 
-One that gets hooks moves into a module of its own and a row of `TABLE`.
+One that gets hooks moves into a module of its own, and its name into `HOSTS`.
 """
 
 from __future__ import annotations
 
-from notyet.core.record import Record
 from notyet.hosts import all_hosts
-from notyet.hosts.host import Host
+from notyet.hosts.host import ClaudeLike, CommandLine, Host
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-
-class CommandLine(Record, kw_only=True):
-    """How `notyet with` runs a host without its user interface; the prompt comes on stdin.
-
-    `{args}` and `{id}` stand for the user's arguments and for the id of the conversation. `output`
-    names the format of stdout, `unknown` what the host prints about a conversation it does not
-    have, and `taken` what it prints if it already has one of this id.
-    """
-
-    start: str
-    resume: str
-    output: str
-    install: str  # the command that installs the host
-    unknown: tuple[str, ...] = ()
-    taken: str = ""
-    sums_up: bool = False  # its token counts are those of the whole conversation
-    takes_names: bool = False  # an id that is not a UUID names a conversation
-
-    @staticmethod
-    def words(form: str, args: Sequence[str], session: str) -> list[str]:
-        """Return the arguments of one turn; `form` is `start` or `resume`."""
-        out: list[str] = []
-        for word in form.split():
-            out += args if word == "{args}" else [word.replace("{id}", session)]
-        return out
-
-    @property
-    def chooses(self) -> bool:
-        """Whether we choose the id: then a first turn that was interrupted can be continued."""
-        return "{id}" in self.start
-
-
+_AT_STOPS = "hook_event_name=Stop|SubagentStop"
 OTHERS = (
     Host(
         name="opencode",
         title="OpenCode",
         program="opencode",
         inside=("OPENCODE",),
-        command_line={
-            "start": "run {args} --format json",
-            "resume": "run {args} --format json -s {id}",
-            "output": "opencode-json",
-            "install": "npm install -g opencode-ai",
-            "unknown": ("Session not found",),
-        },
+        command_line=CommandLine(
+            start="run {args} --format json",
+            resume="run {args} --format json -s {id}",
+            output="opencode-json",
+            install="npm install -g opencode-ai",
+            unknown=("Session not found",),
+        ),
     ),
-    Host(
+    ClaudeLike(
         name="qwen",
         title="Qwen Code",
         program="qwen",
+        signs=("crons", "context_limit", "timestamp prompt_id"),
         inside=("QWEN_CODE",),
-        command_line={
-            "start": "{args} -o stream-json --session-id {id}",
-            "resume": "{args} -o stream-json --resume {id}",
-            "output": "qwen-stream",
-            "install": "npm install -g @qwen-code/qwen-code",
-            "unknown": ("No saved session found",),
-            "taken": "already in use",
-        },
+        command_line=CommandLine(
+            start="{args} -o stream-json --session-id {id}",
+            resume="{args} -o stream-json --resume {id}",
+            output="qwen-stream",
+            install="npm install -g @qwen-code/qwen-code",
+            unknown=("No saved session found",),
+            taken="already in use",
+        ),
     ),
     Host(
         name="copilot",
         title="GitHub Copilot CLI",
         program="copilot",
+        signs=("stopReason sessionId !hook_event_name", "stop_reason timestamp"),
         inside=("COPILOT_CLI",),
-        command_line={  # continues the conversation of this id if there is one
-            "start": "{args} --output-format json --session-id {id}",
-            "resume": "{args} --output-format json --session-id {id}",
-            "output": "copilot-json",
-            "install": "npm install -g @github/copilot",
-        },
+        command_line=CommandLine(  # continues the conversation of this id if there is one
+            start="{args} --output-format json --session-id {id}",
+            resume="{args} --output-format json --session-id {id}",
+            output="copilot-json",
+            install="npm install -g @github/copilot",
+        ),
     ),
     Host(name="amp", title="Amp", program="amp"),
+    Host(
+        name="antigravity",
+        title="Antigravity",
+        signs=("conversationId workspacePaths",),
+    ),
+    Host(name="auggie", title="Auggie", signs=("agent_stop_cause",)),
     Host(name="crush", title="Crush", program="crush", inside=("CRUSH",)),
-    Host(name="cursor", title="Cursor", program="cursor-agent", inside=("CURSOR_AGENT",)),
-    Host(name="droid", title="Factory Droid", program="droid"),
-    Host(name="goose", title="goose", program="goose"),
+    Host(
+        name="cursor",
+        title="Cursor",
+        program="cursor-agent",
+        signs=("cursor_version", "conversation_id generation_id"),
+        inside=("CURSOR_AGENT",),
+    ),
+    ClaudeLike(
+        name="droid",
+        title="Factory Droid",
+        program="droid",
+        signs=("tool_execution_count", "task_name"),
+    ),
+    Host(name="goose", title="goose", program="goose", signs=("event !hook_event_name",)),
+    ClaudeLike(name="junie", title="Junie", signs=("project_path",)),
+    Host(name="letta", title="Letta Code", signs=("event_type working_directory",)),
     Host(name="neovate", title="Neovate", program="neovate"),
+    ClaudeLike(
+        name="vscode",
+        title="VS Code",
+        signs=(
+            "hookEventName sessionId",
+            f"{_AT_STOPS} timestamp stop_hook_active !prompt_id !crons !stop_reason",
+        ),
+    ),
+    Host(name="windsurf", title="Windsurf", signs=("agent_action_name",)),
     Host(name="xum", title="Xum", program="xum"),
+    # Claude Code's payloads have these keys, so these two are told by what they lack.
+    Host(name="kimi", title="Kimi Code", signs=("stop_hook_active !transcript_path",)),
+    Host(name="kiro", title="Kiro", signs=("hook_event_name !session_id !conversation_id",)),
 )
 
 
@@ -103,7 +100,7 @@ def every_program() -> list[Host]:
 def headless() -> dict[str, tuple[str, CommandLine]]:
     """Return the programs that `notyet with` can run: by name, the program and how to run it."""
     return {
-        host.name: (host.program, CommandLine(**host.command_line))
+        host.name: (host.program, host.command_line)
         for host in every_program()
-        if host.command_line
+        if host.command_line is not None
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from notyet.core.event import StopEvent
 from notyet.core.text import bounded, clean
 from notyet.core.verdict import Block, Halt
-from notyet.hosts import Reply
+from notyet.hosts.host import Reply
 from notyet.light import dumps
 
 TYPE_CHECKING = False
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from notyet.hosts.host import Host
 
 _MOST_TASKS = 1000
-_READ_APART = ("event", "background_tasks")
+_LONGEST_CONTEXT = 9_000
+_BLOCKING = 2  # the exit code that blocks
+_OF_STARTS = ("source",)
+_READ_APART = ("event", "error", "background_tasks", "stop_hook_active", *_OF_STARTS)
 _PATHS = ("cwd", "transcript_path", "agent_transcript_path")
 
 
@@ -33,7 +36,7 @@ def read_event(
 
     `more` are fields of a stop that the host's own module found out.
     """
-    name = _first(payload, host.fields["event"], text) or ""
+    name = _first(payload, host.fields["event"]) or ""
     if name in host.starts:
         return _start(host, payload, environ, host.starts[name])
     failed = name in host.failures
@@ -44,14 +47,11 @@ def read_event(
     # `agent_type` alone does not make a subagent: main agents have one too.
     if failed and found["agent_id"] is not None:
         scope = "subagent"
-    if scope == "subagent":
-        found["agent_type"] = found["agent_type"] or host.subagent_type
-    active = flag(payload, "stop_hook_active") if host.flag_is_reliable else None
     return StopEvent(
         scope=scope,
         ending="error" if failed else "done",
-        error=text(payload, "error") if failed else None,
-        stop_hook_active=active,
+        error=_first(payload, host.fields["error"]) if failed else None,
+        stop_hook_active=flag(payload, "stop_hook_active") if host.flag_is_reliable else None,
         background_tasks=background_tasks(payload) if host.fields["background_tasks"] else (),
         host_cap=_cap(host, environ) if host.cap else 0,
         raw=payload,
@@ -73,9 +73,9 @@ def _fields(host: Host, payload: Mapping[str, Any], environ: Mapping[str, str]) 
     return found
 
 
-def _first(payload: Mapping[str, Any], names: tuple[str, ...], read: Any) -> str | None:
+def _first(payload: Mapping[str, Any], names: tuple[str, ...], read: Any = None) -> str | None:
     for name in names:
-        value: str | None = read(payload, name)
+        value: str | None = (read or text)(payload, name)
         if value is not None:
             return value
     return None
@@ -87,34 +87,16 @@ def _start(
     from notyet.core.event import StartEvent
 
     found = _fields(host, payload, environ)
-    agent_type = found["agent_type"]
-    return StartEvent(
-        scope=scope,
-        host=host.name,
-        session_id=found["session_id"],
-        agent_id=found["agent_id"],
-        agent_type=agent_type or host.subagent_type if scope == "subagent" else agent_type,
-        cwd=found["cwd"],
-        source=text(payload, "source"),
-        turn_id=found["turn_id"],
-        transcript_path=found["transcript_path"],
-        model=text(payload, "model"),
-        permission_mode=found["permission_mode"],
-    )
+    found = {name: value for name, value in found.items() if name in StartEvent._fields}
+    return StartEvent(scope=scope, source=_first(payload, host.fields["source"]), **found)
 
 
 def _cap(host: Host, environ: Mapping[str, str]) -> int:
-    """Return the number of the block that the host overrides; 0: none (B8).
-
-    Limits stay below it. Where reaching the cap costs nothing, that is one block later.
-    """
+    """Return the number of the block that the host overrides; limits stay below it (B8)."""
     try:
-        cap = int(environ.get(host.cap_variable, host.cap))
+        return max(0, int(environ.get(host.cap_variable, host.cap)))
     except ValueError:
-        cap = host.cap
-    if cap <= 0:
-        return 0  # switched off
-    return cap if host.cap_loses_answer else cap + 1
+        return host.cap
 
 
 def write_event(host: Host, event: StopEvent) -> dict[str, Any]:
@@ -135,34 +117,58 @@ def write_reply(
     event: StopEvent,
     settings: Mapping[str, str],
 ) -> Reply:
-    """Answer a stop with exit code 0 and at most one JSON object."""
+    """Answer a stop: with exit code 0 and at most one JSON object, or only by the exit code."""
+    if not host.block:
+        return _by_exit_code(host, verdict, note)
     said: dict[str, Any] = {}
     if isinstance(verdict, Block):
-        said = host.block(verdict.prompt, event, settings)
+        said = host.block_reply(verdict.prompt, event, settings)
     elif isinstance(verdict, Halt):
         # Alone: together with a block, hosts lose the agent's final answer.
         reason = bounded(presentable(verdict.reason), host.longest_reason)
-        if host.halts:
-            said = host.halt(reason)
-        else:
+        said = filled(host.halt, reason)
+        if not said:
             note = " | ".join(part for part in (reason, note) if part)
-    if note and host.has_notes:
-        said["systemMessage"] = presentable(note)
+    if note and host.note:
+        said[host.note] = presentable(note)
         note = ""
     return Reply(stdout=dumps(said) if said else host.silence, stderr=presentable(note))
 
 
+def _by_exit_code(host: Host, verdict: Allow | Block | Halt, note: str) -> Reply:
+    """Block with exit code 2 and the prompt on stderr."""
+    if isinstance(verdict, Block):
+        # The agent reads all of stderr, so a note to the user has no place there.
+        words = clean(verdict.prompt).strip() or "Not yet."
+        return Reply(stderr=f"{bounded(words, host.longest_reason)}\n", code=_BLOCKING)
+    said = [note, verdict.reason if isinstance(verdict, Halt) else ""]
+    words = "\n".join(part for part in map(clean, said) if part.strip())
+    return Reply(stderr=f"{bounded(words, host.longest_reason)}\n" if words else "")
+
+
 def write_context(host: Host, text: str, event: StartEvent) -> Reply:
     """Put a text before a starting agent's first request; nothing where a host cannot."""
-    if not host.has_context:
+    if not host.context:
         return Reply(stdout=host.silence)
     return Reply(stdout=dumps(added_context(host, text, host.start_name(event.scope))))
 
 
 def added_context(host: Host, text: str, event_name: str) -> dict[str, Any]:
     """Return the JSON that adds a text to what an agent reads."""
-    context = prompt_for(text, host.longest_context, host.measured_in)
-    return {"hookSpecificOutput": {"hookEventName": event_name, "additionalContext": context}}
+    context = prompt_for(text, _LONGEST_CONTEXT, host.measured_in)
+    return filled(host.context, context, event_name)
+
+
+def filled(template: Mapping[str, Any], text: str, event_name: str = "") -> dict[str, Any]:
+    """Return a template of JSON with its texts filled in; "{text?}" is left out if it is blank."""
+    values = {"{text}": text, "{text?}": text if text.strip() else None, "{event}": event_name}
+    said = {
+        key: filled(value, text, event_name)
+        if isinstance(value, dict)
+        else values.get(value, value)
+        for key, value in template.items()
+    }
+    return known(said)
 
 
 def text(payload: Mapping[str, Any], name: str) -> str | None:

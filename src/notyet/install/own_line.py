@@ -10,14 +10,14 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from notyet.hosts import HOSTS, TABLE
+from notyet.hosts import HOSTS, all_hosts
 
 LAUNCHER = "launch.py"  # the file name of the launcher that `install` writes
 LOOKUP = "command -v notyet >/dev/null 2>&1 || exit 0; exec "  # starts the portable line
 ISOLATED = ("-I", "-S")  # Python's options without which it imports modules from elsewhere
 _GUARD = re.compile(r"^test -[rf] (?P<file>.+) && exec (?=.* (?P=file) )")
 _IN_SHELL = re.compile(rf"sh -c '{re.escape(LOOKUP)}([^']*)'")
-_VERBS = ("hook", *(name for name, row in TABLE.items() if row.is_command))
+_VERBS = ("hook", *(host.name for host in all_hosts() if host.is_command))
 # A version may follow the name (`uvx notyet@1.2 hook`), and a lookup may surround it.
 _LAUNCH = r"/notyet/(?:[0-9a-f]{12}/)?launch\.py"
 _OURS = rf"""(?<![\w.-])notyet(?:[@=\[<>~!][^\s'"]*)?|/notyet/__main__\.py|{_LAUNCH}"""

@@ -17,6 +17,7 @@ from importlib.machinery import ExtensionFileLoader
 from importlib.util import MAGIC_NUMBER, find_spec
 from types import CodeType, MappingProxyType
 
+from notyet.hosts import DEFAULT, HOSTS
 from notyet.install.pack_loader import are_unchanged
 
 TYPE_CHECKING = False
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         # Of every event.
-        "door": ("notyet.hook.main",),
+        "door": ("notyet.hook.main", f"notyet.hosts.{DEFAULT}"),
+        # Hosts other than the usual one, and to find out which one calls.
+        **{name: (f"notyet.hosts.{name}",) for name in HOSTS if name != DEFAULT},
+        "detect": ("notyet.hosts.detect",),
         # Where a subagent stops, and there is a file.
         "silent": ("notyet.config.records",),
         # Where something is configured for this agent.
-        "setup": ("notyet.hosts.claude", "notyet.config.load"),
+        "setup": ("notyet.hosts.wire", "notyet.config.load"),
         # Where gates run.
         "gates": ("notyet.core.plan", "notyet.engine.stop", "notyet.ledger.stops"),
         # Where a command runs.
@@ -43,7 +47,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "notyet.run.stage",
             "notyet.run.command",
             "notyet.run.sweep",
-            "notyet.hosts.native",
+            "notyet.hosts.notyet.hooks",
         ),
         # Where gates have answered; loaded while they run.
         "answers": ("notyet.core.settle",),

@@ -3,7 +3,7 @@
     {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "notyet hook ..."}]}]}}
 
 `Settings` works from the data of a `Host`. A host that also has managed files, trust in hooks or
-another layout has a subclass in a module of its own (`Host.settings_module`).
+another layout has a subclass, in the module `settings` of its package.
 """
 
 from __future__ import annotations
@@ -122,7 +122,11 @@ def installable() -> tuple[str, ...]:
 def settings_of(name: str) -> Settings:
     """Return the settings of a host. Raises KeyError."""
     host = host_named(name)
-    settings: Settings = import_module(host.settings_module).Settings(host)
+    try:
+        own = import_module(f"notyet.hosts.{name}.settings")
+    except ModuleNotFoundError:
+        return Settings(host)
+    settings: Settings = own.Settings(host)
     return settings
 
 

@@ -48,8 +48,9 @@ def _call(folder: str, target: str, payload: dict[str, object]) -> dict[str, obj
     if __name__ == "__main__":
         _use_our_notyet()
     from notyet.core.text import bounded
-    from notyet.hosts.native import read_return
-    from notyet.hosts.native_host import HOST, read
+    from notyet.hosts.notyet import HOST
+    from notyet.hosts.notyet.events import read
+    from notyet.hosts.notyet.hooks import read_return
 
     module, _, name = target.partition(":")
     function = importlib.import_module(module)

@@ -24,8 +24,9 @@ _MODULES = (
     "hosts/__init__.py",
     "hosts/answers.py",
     "hosts/host.py",
-    "hosts/native.py",
-    "hosts/native_host.py",
+    "hosts/notyet/__init__.py",
+    "hosts/notyet/events.py",
+    "hosts/notyet/hooks.py",
     "hosts/wire.py",
 )
 _CORE = "core"

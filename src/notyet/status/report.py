@@ -148,7 +148,7 @@ def look_at(
             answer = (ask if is_asked and first is None else probe)(facts, entry)
             first = first or answer
             faults += probe_faults(facts, entry, answer, _setup(facts, entry))
-    stop = host.read_event({"hook_event_name": next(iter(host.stops))}, facts.hook_environ)
+    stop = host.read_event({host.fields["event"][0]: next(iter(host.stops))}, facts.hook_environ)
     return HostStatus(
         host=name,
         title=host.title,

@@ -30,7 +30,7 @@ sys.path.insert(0, {str(ENTRY.parent.parent)!r})
 from notyet.hook import process as hook_process
 from notyet.hook.payload import Call, Options
 from notyet import light
-from notyet.hosts import Reply
+from notyet.hosts.host import Reply
 
 EVENT = b'{{"a": 1}}'
 

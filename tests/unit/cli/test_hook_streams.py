@@ -12,7 +12,7 @@ from commands import pids_in, running
 from hook_runs import gate, in_bytes, new_project, payload, run_changed_hook, stops
 from notyet.hook import main as hook
 from notyet.hook import process as hook_process
-from notyet.hosts import Reply
+from notyet.hosts.host import Reply
 
 
 class Streams:

@@ -71,7 +71,7 @@ def test_where_nothing_can_be_found_out_there_is_no_ancestor(monkeypatch):
 def test_the_programs_above_a_process_are_named_nearest_first(monkeypatch):
     names = list(inside._ancestors(os.getpid()))
     assert names
-    monkeypatch.setattr(others, "OTHERS", (Host(name="x", program=names[0]),))
+    monkeypatch.setattr(others, "OTHERS", (Host(name="x", title="X", program=names[0]),))
     monkeypatch.setattr(others, "all_hosts", list)
     assert inside.inside_agent({}) == f"{names[0]} is among the programs that started this one"
     monkeypatch.setattr(others, "OTHERS", ())

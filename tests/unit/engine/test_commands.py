@@ -152,7 +152,7 @@ def test_a_long_output_of_a_failed_gate_is_kept_in_a_log(run, tmp_path):
 
 
 def test_a_reader_that_fails_is_a_problem_of_the_gate(monkeypatch):
-    from notyet.hosts import native
+    from notyet.hosts.notyet import hooks as native
 
     monkeypatch.setattr(native, "read_reply", lambda *_: 1 / 0)
     for run in (run_sync, run_async):

@@ -10,7 +10,7 @@ from notyet import Allow, Block, Command, Engine, Gate, Ledger, Match, Observer,
 from notyet.engine import stop as deadline
 from notyet.engine.observers import EVERY_DECISION
 from notyet.engine.stop import Deadline
-from notyet.hosts import conclaude
+from notyet.hosts.conclaude import hooks as conclaude
 from support import both_ways, gate, run_async, stop, substop
 
 

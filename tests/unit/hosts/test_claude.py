@@ -4,9 +4,10 @@ import pytest
 
 from notyet import Allow, Block, Halt
 from notyet.core.event import BackgroundTask, StartEvent
-from notyet.hosts import claude, mux
+from notyet.hosts import claude
 from notyet.hosts.claude import hooks as claude_hooks
 from notyet.hosts.codex import hooks as codex_hooks
+from notyet.hosts.mux import hooks as mux
 from support import stop, substop
 
 CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"

@@ -12,8 +12,10 @@ from notyet import Allow, Block, Halt
 from notyet.core.event import BackgroundTask, StartEvent
 from notyet.core.gate import Command, Exit, Gate
 from notyet.core.verdict import Problem
-from notyet.hosts import Reply, conclaude
 from notyet.hosts.answers import Reading
+from notyet.hosts.conclaude import HOST
+from notyet.hosts.conclaude import hooks as conclaude
+from notyet.hosts.host import Reply
 from support import stop, substop
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "conclaude"
@@ -119,7 +121,7 @@ def test_a_command_that_we_cut_off_ourselves_holds_nobody(section):
     ],
 )
 def test_a_host_is_answered_by_the_exit_code(verdict, note, reply):
-    assert conclaude.HOST.write_reply(verdict, note, stop(), {}) == reply
+    assert HOST.write_reply(verdict, note, stop(), {}) == reply
 
 
 @pytest.mark.rule("W4")
@@ -142,7 +144,7 @@ def test_a_command_gets_the_payload_of_claude_code_and_it_reads_back():
     assert payload["hook_event_name"] == "SubagentStop"
     assert payload["agent_transcript_path"] == "/t/agent.jsonl"
     assert payload["background_tasks"] == [{"id": "b1", "type": "shell", "status": "running"}]
-    again = conclaude.HOST.read_event(json.loads(json.dumps(payload)), {})
+    again = HOST.read_event(json.loads(json.dumps(payload)), {})
     assert again.__replace__(raw=None) == event
 
 
@@ -227,4 +229,4 @@ def test_no_value_keeps_a_command_from_starting(text):
 
 
 def test_nothing_is_added_to_a_start():
-    assert conclaude.HOST.write_context("Tests first.", StartEvent()) == Reply()
+    assert HOST.write_context("Tests first.", StartEvent()) == Reply()

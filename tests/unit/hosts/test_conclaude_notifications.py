@@ -4,7 +4,7 @@ import pytest
 
 from notyet import Allow, Block, Decision
 from notyet.core.verdict import Report
-from notyet.hosts import conclaude
+from notyet.hosts.conclaude import hooks as conclaude
 from support import gate, stop, substop
 
 LOUD = {

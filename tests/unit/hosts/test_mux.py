@@ -3,7 +3,7 @@
 import pytest
 
 from notyet import Allow
-from notyet.hosts import mux
+from notyet.hosts.mux import hooks as mux
 from support import stop, substop
 from wire import (
     ended,

@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import notyet
-from notyet.hosts import TABLE
+from notyet.hosts import HOSTS
 from notyet.hosts.others import OTHERS
 
 SOURCE = Path(notyet.__file__).parent
-NAMES = ({*TABLE} | {host.name for host in OTHERS} | {"openclaw"}) - {"notyet"}
+NAMES = ({*HOSTS} | {host.name for host in OTHERS} | {"openclaw"}) - {"notyet"}
 # Core names dialects of hooks and styles of matchers, as records of trusted files store them.
 ALLOWED = {"core/gate.py", "core/matcher.py"}
 QUOTED = re.compile("[\"'](" + "|".join(sorted(NAMES)) + ")[\"']")

@@ -7,7 +7,8 @@ import pytest
 from notyet import Allow, Block, Halt, StopEvent
 from notyet.core.event import ENDINGS, BackgroundTask, StartEvent, Usage
 from notyet.core.verdict import Problem
-from notyet.hosts import native, native_host
+from notyet.hosts.notyet import HOST
+from notyet.hosts.notyet import hooks as native
 from support import stop, substop
 from wire import (
     ended,
@@ -96,9 +97,9 @@ def test_a_field_of_a_wrong_type_counts_as_missing():
     strange = (None, True, -1, 1.5, "x", "", "a\0b", [], ["x", 3], {}, {"input": "3"}, 10**30)
     for name in StopEvent._fields:
         for value in strange:
-            event = native_host.HOST.read_event({"session_id": "s", "host": "h", name: value}, {})
+            event = HOST.read_event({"session_id": "s", "host": "h", name: value}, {})
             assert isinstance(event, StopEvent)
-    event = native_host.HOST.read_event(
+    event = HOST.read_event(
         {
             "scope": ["agent"],
             "ending": "fell over",
@@ -118,11 +119,11 @@ def test_a_field_of_a_wrong_type_counts_as_missing():
 @pytest.mark.rule("W5")
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_every_ending_can_be_told(ending):
-    assert native_host.HOST.read_event({"ending": ending, "internal": True}, {}).ending == ending
+    assert HOST.read_event({"ending": ending, "internal": True}, {}).ending == ending
 
 
 def test_a_starting_agent_of_such_a_host_is_given_context():
-    reply = native_host.HOST.write_context("Tests first.", StartEvent())
+    reply = HOST.write_context("Tests first.", StartEvent())
     assert json.loads(reply.stdout) == {"additionalContext": "Tests first."}
 
 
@@ -154,7 +155,7 @@ def test_a_function_is_called_with_a_copy_and_returns_a_verdict_or_nothing():
     ],
 )
 def test_a_workspace_is_read_if_it_names_a_place(said, read):
-    event = native_host.HOST.read_event({"session_id": "s1", "workspace": said}, {})
+    event = HOST.read_event({"session_id": "s1", "workspace": said}, {})
     assert event.workspace == read
 
 
@@ -163,4 +164,4 @@ def test_where_the_files_are_is_among_what_a_gate_is_told():
     event = stop(workspace="ssh://box/srv/app")
     payload, _ = native.write_event(event, "")
     assert payload["workspace"] == "ssh://box/srv/app"
-    assert native_host.HOST.read_event(payload, {}).workspace == event.workspace
+    assert HOST.read_event(payload, {}).workspace == event.workspace

@@ -9,7 +9,7 @@ import pytest
 
 from notyet import Allow, Block, Engine
 from notyet.core.verdict import Problem
-from notyet.hosts.native import read_return
+from notyet.hosts.notyet.hooks import read_return
 from notyet.run import functions as threads
 from notyet.run.drive import Stage, run_stage
 from notyet.run.drive_async import drive

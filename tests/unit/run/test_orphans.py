@@ -112,7 +112,7 @@ sys.path[:0] = sys.argv[3:]
 from commands import pids_in, run, running, script, until
 from notyet.run import process
 from notyet.hook.process import adopt, answer_host
-from notyet.hosts import Reply
+from notyet.hosts.host import Reply
 here, left = pathlib.Path(sys.argv[1]), sys.argv[2]
 real = process.launch
 def launch(*args):

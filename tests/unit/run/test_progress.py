@@ -9,7 +9,7 @@ import pytest
 from commands import script
 from notyet.core.verdict import Allow, Block, Problem
 from notyet.hosts.answers import Reading
-from notyet.hosts.native import read_return
+from notyet.hosts.notyet.hooks import read_return
 from notyet.run.command import CommandQuestion
 from notyet.run.drive import Stage, run_stage
 from notyet.run.drive_async import drive

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.hosts import wire
-from notyet.hosts.host import Host
+from notyet.hosts.host import ClaudeLike, CommandLine, HookFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,20 +16,25 @@ _LONGEST_PART = 9  # digits of one part of a version
 _STREAM = "-p --output-format stream-json --verbose"
 
 
-class Claude(Host):
+class Claude(ClaudeLike, kw_only=True):
     """Claude Code, whose version decides how a block is written."""
 
     def read_event(
         self, payload: Mapping[str, Any], environ: Mapping[str, str]
     ) -> StopEvent | StartEvent | None:
         """Read a payload, and the version from the environment."""
+        from notyet.hosts import wire
+
         return wire.read_event(self, payload, environ, host_version=_version(environ))
 
-    def block(self, prompt: str, event: StopEvent, settings: Mapping[str, str]) -> dict[str, Any]:
+    def block_reply(
+        self, prompt: str, event: StopEvent, settings: Mapping[str, str]
+    ) -> dict[str, Any]:
         """Prefer context: shown once, without our command line, and the answer survives the cap."""
+        from notyet.hosts import wire
+
         if settings.get(self.name) == "block" or not _takes_context(event.host_version):
-            reason = wire.prompt_for(prompt, self.longest_reason)
-            return {"decision": self.block_word, "reason": reason}
+            return wire.filled(self.block, wire.prompt_for(prompt, self.longest_reason))
         return wire.added_context(self, prompt, self.event_name(event.scope))
 
 
@@ -55,33 +59,34 @@ HOST = Claude(
     tested="2.1.325",
     oldest=(2, 0, 42),  # SubagentStop names its agent
     advised=_CONTEXT_SINCE,
-    reply_styles=("context", "block"),
     cap=8,
     cap_variable="CLAUDE_CODE_STOP_HOOK_BLOCK_CAP",
     measured_in="utf-16",  # longer context is replaced by a preview and a file
-    home_variable="CLAUDE_CONFIG_DIR",
+    reply_styles=("context", "block"),
     settings={
         "user": ".claude/settings.json",
         "project": ".claude/settings.json",
         "local": ".claude/settings.local.json",
     },
-    settings_module="notyet.hosts.claude.settings",
-    files=(
-        (("user", ".claude/settings.json", "claude"),),
-        (("project", ".claude/settings.json", "claude"),),
-        (("local", ".claude/settings.local.json", "claude"),),
+    home_variable="CLAUDE_CONFIG_DIR",
+    hook_files=HookFiles(
+        groups=(
+            (("user", ".claude/settings.json", "claude"),),
+            (("project", ".claude/settings.json", "claude"),),
+            (("local", ".claude/settings.local.json", "claude"),),
+        ),
+        formats={"claude": "hooks"},
+        others="not run by notyet: Claude Code runs it itself, other hosts run only commands",
+        same_command="once",
     ),
-    formats={"claude": "hooks"},
-    other_hooks="not run by notyet: Claude Code runs it itself, other hosts run only commands",
-    same_command="once",
     runs=("claude",),
     inside=("AI_AGENT", "CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),
-    command_line={
-        "start": f"{{args}} {_STREAM} --session-id {{id}}",
-        "resume": f"{{args}} {_STREAM} --resume {{id}}",
-        "output": "claude-stream",
-        "install": "npm install -g @anthropic-ai/claude-code",
-        "unknown": ("No conversation found",),
-        "taken": "is already in use",
-    },
+    command_line=CommandLine(
+        start=f"{{args}} {_STREAM} --session-id {{id}}",
+        resume=f"{{args}} {_STREAM} --resume {{id}}",
+        output="claude-stream",
+        install="npm install -g @anthropic-ai/claude-code",
+        unknown=("No conversation found",),
+        taken="is already in use",
+    ),
 )

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from notyet.core.gate import CODEX_DEFAULT
-from notyet.hosts.host import Host
+from notyet.hosts.host import ClaudeLike, CommandLine, HookFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
+    from notyet.core.event import StartEvent, StopEvent
 
-class Codex(Host):
-    """Codex, which halts without a reason too."""
+_AT_SESSIONS = "hook_event_name=SessionStart|SessionEnd"
 
-    def halt(self, reason: str) -> dict[str, Any]:
-        """Return the JSON that ends an agent's turn."""
-        return super().halt(reason) if reason.strip() else {"continue": False}
+
+class Codex(ClaudeLike, kw_only=True):
+    """Codex, whose subagents have a type by default."""
+
+    def read_event(
+        self, payload: Mapping[str, Any], environ: Mapping[str, str]
+    ) -> StopEvent | StartEvent | None:
+        """Read a payload; a subagent without a type has the default one."""
+        from notyet.core.gate import CODEX_DEFAULT
+        from notyet.core.record import replace
+
+        event = super().read_event(payload, environ)
+        if event is None or event.scope == "agent" or event.agent_type is not None:
+            return event
+        return replace(event, agent_type=CODEX_DEFAULT)
 
 
 HOST = Codex(
@@ -25,42 +37,50 @@ HOST = Codex(
     tested="0.154.0",
     oldest=(0, 124, 0),  # hooks are on without a setting
     advised=(0, 140, 0),  # `codex exec` runs them as the terminal does
+    # Start events have Claude Code's keys, but always a model.
+    signs=(
+        "turn_id !scope",
+        f"{_AT_SESSIONS} transcript_path~/rollout-",
+        f"{_AT_SESSIONS} model permission_mode source !timestamp",
+    ),
     failures=(),
     # `session_id` is that of the root, also in a child's events.
     fields={
+        **ClaudeLike.fields,
         "turn_id": ("turn_id",),
         "agent_type": ("agent_type",),
         "agent_name": (),
-        "model": ("model",),
         "background_tasks": (),
     },
-    subagent_type=CODEX_DEFAULT,
     project_variable="",
+    silence="{}",
+    halt={"continue": False, "stopReason": "{text?}"},
     longest_reason=9_000,  # from 10,000 bytes on, Codex shows a preview and a file
     measured_in="utf-8",
-    home_variable="CODEX_HOME",
     settings={"user": ".codex/hooks.json", "project": ".codex/hooks.json"},
-    settings_module="notyet.hosts.codex.settings",
-    files=(
-        (("user", ".codex/hooks.json", "codex"),),
-        (("user", ".codex/config.toml", "codex-toml"),),
-        (("project", ".codex/hooks.json", "codex"),),
-        (("project", ".codex/config.toml", "codex-toml"),),
+    home_variable="CODEX_HOME",
+    hook_files=HookFiles(
+        groups=(
+            (("user", ".codex/hooks.json", "codex"),),
+            (("user", ".codex/config.toml", "codex-toml"),),
+            (("project", ".codex/hooks.json", "codex"),),
+            (("project", ".codex/config.toml", "codex-toml"),),
+        ),
+        formats={"codex": "hooks", "codex-toml": "hooks-toml"},
+        matchers="codex",
+        hook_shell="bash",
+        least_timeout=1.0,
+        take_args=False,
     ),
-    formats={"codex": "hooks", "codex-toml": "hooks-toml"},
-    matchers="codex",
-    hook_shell="bash",
-    least_timeout=1.0,
-    hooks_take_args=False,
     runs=("codex",),
     inside=("CODEX_SANDBOX", "CODEX_THREAD_ID"),
-    command_line={
-        "start": "exec {args} --json -",
-        "resume": "exec {args} --json resume {id} -",
-        "output": "codex-json",
-        "install": "npm install -g @openai/codex",
-        "unknown": ("no rollout found",),
-        "sums_up": True,
-        "takes_names": True,
-    },
+    command_line=CommandLine(
+        start="exec {args} --json -",
+        resume="exec {args} --json resume {id} -",
+        output="codex-json",
+        install="npm install -g @openai/codex",
+        unknown=("no rollout found",),
+        sums_up=True,
+        takes_names=True,
+    ),
 )

@@ -1,4 +1,4 @@
-"""Gates in notyet's own format: Python functions, and commands in a `notyet.toml`."""
+"""Gates in notyet's own format: commands in a `notyet.toml`, and Python functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mux (rules W3, G3, H2), and hook commands that people wrote for it."""
+"""Hook commands that people wrote for Mux: their input and their answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from notyet.core.text import bounded
 from notyet.core.verdict import Allow
 from notyet.hosts import answers
 from notyet.hosts.answers import Reading
-from notyet.hosts.host import Host
+from notyet.hosts.mux import HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,34 +15,7 @@ if TYPE_CHECKING:
     from notyet.core.event import StopEvent
     from notyet.core.gate import Exit, Gate
 
-_FOLDERS = (".xum", ".mux")  # Mux was renamed; both names are in use
 _LONGEST_OUTPUT = 30_000
-
-
-def _either(scope: str, name: str, kind: str) -> tuple[tuple[str, str, str], ...]:
-    return tuple((scope, f"{folder}/{name}", kind) for folder in _FOLDERS)
-
-
-HOST = Host(
-    name="mux",
-    title="Mux",
-    program="mux",
-    tested="0.24.0",
-    has_notes=False,
-    has_context=False,
-    files=(
-        _either("user", "settings.json", "mux"),
-        _either("project", "settings.json", "mux"),
-        _either("local", "settings.local.json", "mux"),
-        _either("project", "stop", "mux-stop") + _either("user", "stop", "mux-stop"),
-        _either("project", "subagent_stop", "mux-subagent-stop")
-        + _either("user", "subagent_stop", "mux-subagent-stop"),
-    ),
-    formats={"mux": "hooks", "mux-stop": "executable", "mux-subagent-stop": "executable"},
-    hook_shell="bash",
-    same_command="replaces",
-    inside=("MUX_WORKSPACE_ID", "XUM_RUNTIME", "XUM_WORKSPACE_ID"),
-)
 
 
 def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:

@@ -1,22 +1,15 @@
-"""Programs that send events in notyet's own format; any field may be missing or wrong (W5)."""
+"""Read an event in notyet's own format; any field may be missing or wrong (W5)."""
 
 from __future__ import annotations
 
 from notyet.core.event import ENDINGS, SCOPES, StopEvent, Usage
 from notyet.core.remote import LOCAL, remote_from
-from notyet.core.verdict import Block, Halt
-from notyet.hosts import Reply
-from notyet.hosts.host import Host
 from notyet.hosts.wire import background_tasks, flag, path, text
-from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-    from notyet.core.event import StartEvent
-    from notyet.core.verdict import Allow
 
 _READ_APART = frozenset(
     {"scope", "ending", "internal", "usage", "tools_used", "background_tasks", "result", "raw"}
@@ -89,43 +82,3 @@ def _usage(usage: dict[str, Any]) -> Usage:
 
 def _texts(values: list[Any]) -> tuple[str, ...]:
     return tuple(value for value in values if isinstance(value, str))
-
-
-class Native(Host):
-    """A program that writes events in notyet's own words, and reads answers in them."""
-
-    def read_event(
-        self, payload: Mapping[str, Any], environ: Mapping[str, str]
-    ) -> StopEvent | StartEvent | None:
-        """Read a stop (W5)."""
-        del environ
-        return read(payload)
-
-    def write_reply(
-        self,
-        verdict: Allow | Block | Halt,
-        note: str,
-        event: StopEvent | None = None,
-        settings: Mapping[str, str] | None = None,
-    ) -> Reply:
-        """Answer with one JSON object and exit code 0."""
-        del event, settings
-        said: dict[str, Any] = {"decision": type(verdict).__name__.lower()}
-        if isinstance(verdict, Block):
-            said |= {"prompt": verdict.prompt, "reason": verdict.because, "extend": verdict.extend}
-        elif isinstance(verdict, Halt):
-            said["reason"] = verdict.reason
-        else:
-            said |= {"extend": verdict.extend} if verdict.extend else {}
-            said |= {"reason": verdict.note} if verdict.note else {}
-        if note:
-            said["systemMessage"] = note
-        return Reply(stdout=dumps(said))
-
-    def write_context(self, text: str, event: StartEvent) -> Reply:
-        """Put a text before a starting agent's first request."""
-        del event
-        return Reply(stdout=dumps({"additionalContext": text}))
-
-
-HOST = Native(name="notyet", title="notyet", project_variable="")

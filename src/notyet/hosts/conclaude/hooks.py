@@ -1,4 +1,4 @@
-"""conclaude: the commands of a `.conclaude.yaml`, and hosts that call us by conclaude's name.
+"""The commands of a `.conclaude.yaml`: gates, their input and their answers, and notifications.
 
 Only exit codes speak here; what a command prints is never read as an answer. A command of `stop`
 blocks when it fails, whichever way; one of `subagentStop` never does, unless it says `block: true`,
@@ -11,11 +11,11 @@ import os
 
 from notyet.core.gate import Command, Gate, Match, Source
 from notyet.core.text import bounded, clean
-from notyet.core.verdict import Allow, Block, Halt, Problem
-from notyet.hosts import Reply, answers, claude
+from notyet.core.verdict import Allow, Block, Problem
+from notyet.hosts import answers
 from notyet.hosts.answers import Reading
 from notyet.hosts.claude import hooks as claude_hooks
-from notyet.hosts.host import Host
+from notyet.hosts.conclaude import HOST
 from notyet.light import dumps
 
 TYPE_CHECKING = False
@@ -32,36 +32,6 @@ if TYPE_CHECKING:
     Said = tuple[str, str]  # the setting that asks for a notification, and its text
 
 CONTINUE = "continue working on the task"  # the prompt of `infinite` by default
-# Events of its command line that are not about stopping.
-OTHER_EVENTS = [
-    "ConfigChange",
-    "CwdChanged",
-    "Elicitation",
-    "ElicitationResult",
-    "FileChanged",
-    "InstructionsLoaded",
-    "MessageDisplay",
-    "Notification",
-    "PermissionDenied",
-    "PermissionRequest",
-    "PostCompact",
-    "PostToolBatch",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PreCompact",
-    "PreToolUse",
-    "SessionEnd",
-    "SessionStart",
-    "Setup",
-    "SubagentStart",
-    "TaskCompleted",
-    "TaskCreated",
-    "TeammateIdle",
-    "UserPromptExpansion",
-    "UserPromptSubmit",
-    "WorktreeCreate",
-    "WorktreeRemove",
-]
 _SHOWN = ("message", "showCommand", "showStdout", "showStderr", "maxOutputLines")
 _OPTIONS = (*_SHOWN, "notifyPerCommand", "block")
 _MOST_OUTPUT = 20_000  # characters of each stream
@@ -72,39 +42,6 @@ _MOST_VALUE = 10_000  # bytes of any other variable: names and paths
 _MOST_BODY = 300  # characters of a notification
 _CALM = frozenset({"passed", "observed", "skipped"})  # outcomes that are no failure
 _FAILED, _FINE = "showErrors", "showSuccess"
-
-
-class Conclaude(Host):
-    """What calls us as conclaude is Claude Code; answers are exit codes (W4, G4)."""
-
-    def write_reply(
-        self,
-        verdict: Allow | Block | Halt,
-        note: str,
-        event: StopEvent,
-        settings: Mapping[str, str],
-    ) -> Reply:
-        """Block with exit code 2 and the prompt on stderr."""
-        del event, settings
-        if isinstance(verdict, Block):
-            # The agent reads all of stderr, so a note to the user has no place there.
-            words = clean(verdict.prompt).strip() or "Not yet."
-            return Reply(stderr=f"{bounded(words, self.longest_reason)}\n", code=answers.BLOCKING)
-        said = [note, verdict.reason if isinstance(verdict, Halt) else ""]
-        words = "\n".join(part for part in map(clean, said) if part.strip())
-        return Reply(stderr=f"{bounded(words, self.longest_reason)}\n" if words else "")
-
-
-HOST = Conclaude(
-    name="conclaude",
-    title="conclaude",
-    cap=claude.HOST.cap,
-    cap_variable=claude.HOST.cap_variable,
-    has_context=False,
-    files=((("above", ".conclaude.yaml", "conclaude"), ("above", ".conclaude.yml", "conclaude")),),
-    formats={"conclaude": "conclaude"},
-    runs=claude.HOST.runs,
-)
 
 
 def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:

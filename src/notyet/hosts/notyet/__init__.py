@@ -1,0 +1,66 @@
+"""Programs that send events in notyet's own format, and are answered in it (W5)."""
+
+from __future__ import annotations
+
+from notyet.hosts.host import Host, Reply
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.verdict import Allow, Block, Halt
+
+
+class OwnFormat(Host, kw_only=True):
+    """A program that writes events in notyet's own words, and reads answers in them."""
+
+    def read_event(
+        self, payload: Mapping[str, Any], environ: Mapping[str, str]
+    ) -> StopEvent | StartEvent | None:
+        """Read a stop (W5)."""
+        from notyet.hosts.notyet.events import read
+
+        del environ
+        return read(payload)
+
+    def write_reply(
+        self,
+        verdict: Allow | Block | Halt,
+        note: str,
+        event: StopEvent | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Answer with one JSON object and exit code 0."""
+        from notyet.core.verdict import Block, Halt
+        from notyet.light import dumps
+
+        del event, settings
+        said: dict[str, Any] = {"decision": type(verdict).__name__.lower()}
+        if isinstance(verdict, Block):
+            said |= {"prompt": verdict.prompt, "reason": verdict.because, "extend": verdict.extend}
+        elif isinstance(verdict, Halt):
+            said["reason"] = verdict.reason
+        else:
+            said |= {"extend": verdict.extend} if verdict.extend else {}
+            said |= {"reason": verdict.note} if verdict.note else {}
+        if note:
+            said["systemMessage"] = note
+        return Reply(stdout=dumps(said))
+
+    def write_context(self, text: str, event: StartEvent) -> Reply:
+        """Put a text before a starting agent's first request."""
+        from notyet.light import dumps
+
+        del event
+        return Reply(stdout=dumps({"additionalContext": text}))
+
+
+HOST = OwnFormat(
+    name="notyet",
+    title="notyet",
+    signs=("scope session_id",),
+    fields={"session_id": ("session_id",), "cwd": ("cwd",)},
+    silence='{"decision": "allow"}',
+)
