@@ -194,10 +194,13 @@ def test_a_row_without_a_proof_is_noticed(tmp_path):
     ("test", "collected"),
     [
         ("tests/docs/test_coming_from.py::test_only_what_pytest_collects_counts", True),
-        ("tests/unit/test_mux_hooks.py::TestTheExecutor::test_exit_1_stops_with_a_warning", True),
+        (
+            "tests/unit/adapters/test_mux_hooks.py::TestTheExecutor::test_exit_1_stops_with_a_warning",
+            True,
+        ),
         ("tests/docs/test_coming_from.py::steps", False),
         ("tests/docs/test_coming_from.py::test_nothing_like_that", False),
-        ("tests/unit/test_mux_hooks.py::test_exit_1_stops_with_a_warning", False),
+        ("tests/unit/adapters/test_mux_hooks.py::test_exit_1_stops_with_a_warning", False),
         ("tests/nowhere/test_x.py::test_x", False),
         ("tests/stories.py::check", False),
     ],

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+from typing import TYPE_CHECKING
 
-from notyet.config.host_files import host_files
-from notyet.config.load import load
+from notyet.config.host_files import Project, host_files, project_files
+from notyet.config.load import PATIENCE, load, load_vouched
+from notyet.config.remote import RemoteTree
 from notyet.core.event import StopEvent
 from notyet.core.gate import Command
 from notyet.core.message import CONTINUATION
@@ -25,7 +27,6 @@ from notyet.hosts.mux import HOST
 from notyet.run.drive import Call
 from notyet.run.drive_async import drive
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
     from typing import Any, Literal, TypeVar
@@ -121,12 +122,8 @@ def continuation(hook_event_name: str, reason: str) -> str:
 
 def _gates(project: str, trust: str) -> Found:
     if trust == "given":
-        from notyet.config.load import load_vouched
-
-        setup = load_vouched(host_files(_NAME, project, os.environ))
-    else:
-        setup = load(project, _NAME, os.environ)
-    return _of_mux(setup)
+        return _of_mux(load_vouched(host_files(_NAME, project, os.environ)))
+    return _of_mux(load(project, _NAME, os.environ))
 
 
 def _there(workspace: str, here: str, trust: str) -> Line[Found]:
@@ -138,10 +135,6 @@ def _there(workspace: str, here: str, trust: str) -> Line[Found]:
 def _gates_there(workspace: str, here: str, trust: str) -> Found:
     if trust != "given":
         return _of_mux(load(here, _NAME, os.environ, workspace=workspace))
-    from notyet.config.host_files import Project, project_files
-    from notyet.config.load import PATIENCE, load_vouched
-    from notyet.config.remote import RemoteTree
-
     tree = RemoteTree(workspace, PATIENCE, (_NAME,))
     project = Project(folder=workspace, tree=tree, here=here)
     files = project_files(_NAME, project, os.environ, lambda _path: False)

@@ -171,7 +171,7 @@ def last_echo(script):
     return [line.split('"')[1] for line in script.splitlines() if "echo" in line][-1]
 
 
-@pytest.mark.rule("M1", "M5", "H2", "L5")
+@pytest.mark.rule("E7", "H2", "J3", "L5", "M1", "M5")
 @pytest.mark.parametrize("where", ["here", "over ssh"])
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_the_scripts_of_the_plan_work_unmodified_here_and_over_ssh(
