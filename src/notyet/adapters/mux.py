@@ -68,26 +68,23 @@ async def run_stop_hooks(
     "given"` says that the calling program has asked its user itself. Setting `cancel` ends the
     hooks, and then the agent stops.
     """
+    workspace, here = "", os.path.realpath(project_dir)  # noqa: ASYNC240  # only a few stats
     if is_remote(project_dir):
-        workspace = remote_from(project_dir).url
-        project_dir = os.getcwd()
-        found = await _unless(cancel, drive(_there(workspace, project_dir, trust)))
+        workspace, here = remote_from(project_dir).url, os.getcwd()
+        found = await _unless(cancel, drive(_there(workspace, here, trust)))
         if found is None:
             return StopHooksResult(should_stop=True, warnings=(_CANCELLED,))
         gates, warnings = found
-        input = dict(input) | {"cwd": project_dir}  # noqa: A001  # its name in Mux
     else:
-        workspace = ""
-        project_dir = os.path.realpath(project_dir)  # noqa: ASYNC240  # a few stats, then we wait
-        gates, warnings = _gates(project_dir, trust)
-    event = HOST.read_event({"cwd": project_dir} | dict(input), os.environ)
-    if not isinstance(event, StopEvent):
-        name = input.get("hook_event_name")
-        raise ValueError(f"hook_event_name is 'Stop' or 'SubagentStop', not {name!r}")  # noqa: TRY004  # a value, of the right type
+        gates, warnings = _gates(here, trust)
+    name = input.get("hook_event_name")
+    event = HOST.read_event(dict(input), os.environ)
+    if name not in HOST.stops or not isinstance(event, StopEvent):
+        raise ValueError(f"hook_event_name is 'Stop' or 'SubagentStop', not {name!r}")
     event = replace(
         event,
         session_id=event.session_id or "-",
-        cwd=event.cwd or project_dir,
+        cwd=here if workspace else event.cwd or here,
         workspace=workspace,
     )
     decision = await _unless(cancel, Engine(gates).decide(event))
