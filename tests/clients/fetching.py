@@ -1,24 +1,19 @@
 """Fetches a program with npm or pip, once for all test processes.
 
-What failed is written into the lock file: the other processes of the same run, which waited for it,
-do not try again. A test that waits for another process, and then fetches, must end in time
-(`--timeout` in the Makefile).
+A test that waits for another process, and then fetches, must end in time (`--timeout` in the
+Makefile).
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
-import os
-import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
-import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +22,6 @@ from typing import IO
 _NEEDS = Path(__file__).parents[2] / "requirements" / "clients.txt"
 _PATIENCE = 240.0  # seconds for one program on a slow line
 _LONGEST_WAIT = 300.0  # seconds for another process, which has the same patience
-# The processes of one run; others may try again.
-_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid.uuid4().hex
-_NPM_NOISE = re.compile(r"(code|errno|syscall|path|type|dest) |A complete log|\S*$")
-_CAUSE = re.compile(r"reason: (.+)|connection broken by (.+)")
 
 
 class Unavailable(Exception):
@@ -52,13 +43,13 @@ class Wanted:
 
 
 def fetched(wanted: Wanted, environ: dict[str, str]) -> Path:
-    """Return the folder of a program; fetch it if nobody has, and if nobody failed just now."""
+    """Return the folder of a program; fetch it unless it is there."""
     if (wanted.folder / wanted.inside).exists():  # it is moved there as a whole
         return wanted.folder
     try:
-        with _alone(wanted.folder) as lock:
+        with _alone(wanted.folder):
             if not (wanted.folder / wanted.inside).exists():
-                _fetch_once(wanted, environ, lock)
+                _fetch(wanted, environ)
     except OSError as error:
         why = f"{wanted.folder.parent} cannot be used: {error}"
         raise Unavailable(why) from error
@@ -75,7 +66,7 @@ def _alone(folder: Path):
             if time.monotonic() > ends:
                 raise Unavailable(f"another process has held {lock.name} for too long")
             time.sleep(0.2)
-        yield lock
+        yield
 
 
 def _locked(lock: IO[str]) -> bool:
@@ -84,21 +75,6 @@ def _locked(lock: IO[str]) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _fetch_once(wanted: Wanted, environ: dict[str, str], lock: IO[str]) -> None:
-    lock.seek(0)
-    said = lock.read()
-    known = json.loads(said) if said else {}
-    if known.get("run") == _RUN:
-        raise {"wrong": Wrong, "unavailable": Unavailable}[known["kind"]](known["why"])
-    try:
-        _fetch(wanted, environ)
-    except (Unavailable, Wrong, OSError) as error:
-        kind = "wrong" if isinstance(error, Wrong) else "unavailable"
-        lock.truncate(0)
-        json.dump({"run": _RUN, "kind": kind, "why": str(error)}, lock)
-        raise
 
 
 def _fetch(wanted: Wanted, environ: dict[str, str]) -> None:
@@ -168,7 +144,7 @@ class _Download:
         except subprocess.TimeoutExpired:
             raise Unavailable(f"it was not fetched into {into} within {_PATIENCE:.0f} s") from None
         if done.returncode:
-            raise Unavailable(f"it cannot be fetched into {into}: {cause(done.stderr)}")
+            raise Unavailable(f"it cannot be fetched into {into}: {done.stderr.strip()}")
 
     def _checked(self, who: str, pattern: str) -> Path:
         """Return the file that came, if it is the one that was pinned; another is no skip."""
@@ -180,13 +156,3 @@ class _Download:
         if digest != self.wanted.sha512:
             raise Wrong(f"{found.name} is not what was pinned: its sha512 is {digest}")
         return found
-
-
-def cause(said: str) -> str:
-    """Return the line in which npm or pip says why it failed."""
-    deeper = _CAUSE.search(said)
-    if deeper:
-        return deeper[1] or deeper[2]
-    lines = [re.sub(r"^(npm error|npm ERR!|ERROR:) ?", "", line) for line in said.splitlines()]
-    told = [line.strip() for line in lines if not _NPM_NOISE.match(line.strip())]
-    return told[0] if told else "no word why"

@@ -92,14 +92,6 @@ def gated(agent, toml):
     agent.trust()
 
 
-def test_work_that_passes_is_answered_and_recorded(agent):
-    gated(agent, '[gates]\nfine = "true"\n')
-    ran = agent.run([Say("All of it is done.")])
-    assert (ran.code, ran.out) == (0, "All of it is done.\n")
-    assert agent.outcomes() == ["passed"]
-    assert "fine passed" in ran.err
-
-
 @each_version
 def test_an_agent_is_sent_back_in_the_same_conversation_until_it_passes(agent):
     gated(agent, READY)

@@ -85,14 +85,6 @@ def test_a_subagent_is_sent_back_and_its_report_delivered(sdk):
     assert "The report is written." in ran.model.asked()[-1].results[-1]
 
 
-def test_a_session_that_is_never_satisfied_still_delivers_its_answer(sdk):
-    sdk.gates('[limits]\nmax_blocks = 2\n\n[gates]\nnever = "false"\n')
-    sdk.install("--user")
-    ran = sdk.run([Say("One."), Say("Two."), Say("Three.")])
-    assert (ran.code, ran.text) == (0, "Three."), ran.err
-    assert sdk.outcomes() == ["blocked", "blocked", "capped"]
-
-
 def test_a_session_without_the_users_settings_is_not_gated(sdk):
     sdk.gates(READY)
     sdk.install("--user")

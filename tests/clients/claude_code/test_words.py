@@ -130,17 +130,6 @@ def test_a_run_without_hooks_or_without_an_end_of_its_turn_is_not_gated(claude, 
     assert claude.stops() == []
 
 
-@pytest.mark.parametrize("claude", ["claude-2.1.197"], indirect=True)
-def test_the_older_version_says_nothing_of_a_malformed_file(claude):
-    claude.gates(READY)
-    claude.install()
-    claude.settings.write_text(claude.settings.read_text()[:-3])
-    claude.ungated = {"main"}
-    ran = claude.run([Say("Done.")], line=[str(claude.program), "-p", "do it"])
-    assert (ran.out, ran.err) == ("Done.\n", "")
-    assert claude.stops() == []
-
-
 def test_a_run_that_prints_only_its_answer_prints_only_its_last_answer(claude):
     claude.gates("[limits]\nmax_blocks = 1\n" + READY)
     claude.install()

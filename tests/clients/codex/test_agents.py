@@ -53,31 +53,6 @@ def test_a_child_of_the_newer_kind_is_gated_as_well(codex):
     assert [stop.agent_type for stop in codex.stops()] == ["default", "default", ""]
 
 
-@pytest.mark.rule("D1", "D2")
-def test_a_gate_is_asked_about_the_roles_that_its_patterns_match(codex):
-    for name in ("code-reviewer", "code-writer", "tester"):
-        codex.define_agent(name)
-    codex.gates(
-        '[gates.code]\nrun = "true"\nfor = ["code-*"]\nnever = ["*-writer"]\n'
-        '[gates.rest]\nrun = "true"\nfor = ["default", "test?r"]\n'
-    )
-    codex.install()
-    script = {
-        "main": [
-            Spawn("[actor: a] Look.", "code-reviewer"),
-            Spawn("[actor: b] Look.", "code-writer"),
-            Spawn("[actor: c] Look.", "tester"),
-            Spawn("[actor: d] Look.", "worker"),
-            Spawn("[actor: e] Look."),
-            Say("done"),
-        ]
-    } | {actor: [Say(f"report of {actor}")] for actor in "abcde"}
-    codex.ungated = {"main", "b", "d"}
-    codex.run(script)
-    asked = {stop.agent_type: [report.gate for report in stop.reports] for stop in codex.stops()}
-    assert asked == {"code-reviewer": ["code"], "tester": ["rest"], "default": ["rest"]}
-
-
 def test_two_children_at_once_are_counted_apart(codex):
     codex.gates(
         "[limits]\nmax_blocks = 2\nstuck_after = 0\n"

@@ -74,31 +74,3 @@ def test_a_hook_that_is_killed_lets_the_agent_go_and_leaves_no_gate(codex):
         ("skipped", "lost"),
         ("passed", ""),
     ]
-
-
-def test_codex_that_is_killed_leaves_no_hook_and_no_gate(codex):
-    codex.gates(SLOW)
-    codex.install()
-    with codex.start([Say("done")]) as running:
-        gate_runs(codex)
-        os.kill(running.process.pid, signal.SIGKILL)
-        running.wait()
-        assert until(lambda: not codex.processes(), 10), codex.processes()
-    (stop,) = codex.stops()
-    assert stop.outcome in GONE
-
-
-@pytest.mark.rule("E9")
-def test_a_gate_that_outlasts_the_hosts_timeout_is_cut_by_us_before(codex):
-    codex.gates(SLOW)
-    codex.install("--timeout", "5s")
-    with codex.serving([Say("done")]) as (server, thread, _):
-        turn = server.begin(thread, "do it")
-        gate_runs(codex)
-        assert server.ended(turn)["status"] == "completed"
-        ((event, status, entries),) = server.hook_runs("stop")
-    assert (event, status) == ("stop", "completed")
-    ((kind, text),) = entries
-    assert kind == "warning"
-    assert "slow" in text
-    assert codex.outcomes() == ["failed_open"]
