@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from hook_runs import trust
-from notyet.config.files import user_folder
+from notyet.config.find import user_folder
 from notyet.config.load import load
 
 KINDS = {

@@ -25,7 +25,7 @@ def trust_there(box, folder, name="notyet.toml"):
     """Trust a file of a project there, as a person would."""
     hosts = [KINDS[name].split("-")[0]]
     tree = RemoteTree(box.url(folder), PATIENCE, hosts)
-    assert not tree.unseen
+    assert not tree.problem
     file = ConfigFile(path=f"{box.url(folder)}/{name}", kind=KINDS[name], tree=tree)
     grant(candidate(file, os.environ), os.environ)
 

@@ -30,8 +30,7 @@ from notyet.ledger.tasks import Tasks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from notyet.config.load import Draft
-    from notyet.config.settings import Setup
+    from notyet.config.load import Draft, Setup
     from notyet.core.event import StopEvent
     from notyet.ledger.stops import Ledger
 
@@ -137,7 +136,7 @@ class Configs:
         if isinstance(setup, str):
             return setup
         self.notes.update(dict.fromkeys((*setup.warnings, *setup.distrust)))
-        if setup.unseen:
+        if setup.offline:
             where = visible(setup.workspace)
             self.notes[f"{where} was not connected to; its trusted files count"] = None
         return Config(

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from notyet.config.compile import compile_text
+from notyet.config.compiled import freeze, thaw
 from notyet.config.json_schema import pages
 from notyet.config.schema import FORMATS
-from notyet.config.settings import freeze, thaw
 from notyet.config.shapes import (
     Choice,
     Either,

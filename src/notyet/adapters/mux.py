@@ -13,7 +13,7 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
-from notyet.config.host_files import Project, host_files, project_files
+from notyet.config.files import host_files
 from notyet.config.load import PATIENCE, load, load_vouched
 from notyet.config.remote import RemoteTree
 from notyet.core.event import StopEvent
@@ -133,11 +133,10 @@ def _gates_there(workspace: str, here: str, trust: str) -> Found:
     if trust != "given":
         return _of_mux(load(here, _NAME, os.environ, workspace=workspace))
     tree = RemoteTree(workspace, PATIENCE, (_NAME,))
-    project = Project(folder=workspace, tree=tree, here=here)
-    files = project_files(_NAME, project, os.environ, lambda _path: False)
+    files = host_files(_NAME, workspace, os.environ, lambda _path: False, tree=tree, here=here)
     gates, warnings = _of_mux(load_vouched(files))
-    if tree.unseen:
-        warnings += (f"the files of {workspace} cannot be read: {tree.unseen}",)
+    if tree.problem:
+        warnings += (f"the files of {workspace} cannot be read: {tree.problem}",)
     return tuple(_placed(gate) for gate in gates), warnings
 
 

@@ -16,7 +16,8 @@ from notyet.agents.script import Say, Scene, Script, Tool, Wait, Write
 from notyet.agents.scripted import ScriptedSession
 from notyet.cli.person import refuse
 from notyet.cli.terminal import Lines
-from notyet.config.files import NAME, NATIVE, ConfigFile
+from notyet.config.files import NATIVE, ConfigFile
+from notyet.config.find import NAME
 from notyet.config.load import load_vouched
 from notyet.core.text import first_line
 from notyet.core.verdict import Block

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from notyet.cli.person import agreed, refuse, why_refused, write_down
 from notyet.cli.terminal import Style
 from notyet.cli.trust import Show, files_to_trust, offer
-from notyet.config.files import NAME, native_files
-from notyet.config.find import state_folder
+from notyet.config.files import native_files
+from notyet.config.find import NAME, state_folder
 from notyet.config.shapes import Seconds, check
 from notyet.core.text import bounded, visible
 from notyet.errors import NotyetError

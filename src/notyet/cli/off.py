@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from notyet.cli.person import refuse, why_refused, write_down
-from notyet.config.files import NAME, above
+from notyet.config.find import NAME, above
 from notyet.config.off import switch_off
 from notyet.config.shapes import Seconds, check
 

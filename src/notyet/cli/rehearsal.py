@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from notyet.cli.made_up_stop import read
 from notyet.config.inside import inside_agent
-from notyet.config.settings import Setup
+from notyet.config.load import Setup
 from notyet.core.event import StopEvent
 from notyet.core.gate import Command, Exit, why_not
 from notyet.core.limits import History, Limits, open_turn

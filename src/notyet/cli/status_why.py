@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from notyet.cli.made_up_stop import About
-    from notyet.config.settings import Setup
+    from notyet.config.load import Setup
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.limits import History
     from notyet.core.verdict import Decision

@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING
 
 from notyet.cli.person import agreed, refuse, why_refused, write_down
 from notyet.cli.terminal import Style, waiting
+from notyet.config.compiled import read_record, remove_record
 from notyet.config.files import (
-    NAME,
     NATIVE,
     ConfigFile,
-    above,
+    folders_of,
+    host_files,
     is_config_name,
-    known_as,
+    looked_for,
     native_files,
     project_native,
-    real_folder,
 )
-from notyet.config.find import has_record, state_folder
-from notyet.config.host_files import Project, folders_of, host_files, looked_for, project_files
+from notyet.config.find import NAME, above, has_record, known_as, real_folder, state_folder
 from notyet.config.load import NO_LOOK, PATIENCE, load
-from notyet.config.records import read_record, remove_record
 from notyet.config.remote import RemoteTree
 from notyet.config.shapes import meant_workspace
 from notyet.config.trust import candidate, grant, hosts_read
@@ -122,8 +120,8 @@ def _files_there(
         hosts = READABLE if named else args.read
         tree = RemoteTree(folder, PATIENCE, hosts, records(environ))
         files = files_there(tree, named, args.read, environ)
-    if tree.unseen:
-        raise _NotFound(f"{visible(folder)} cannot be read: {tree.unseen}")
+    if tree.problem:
+        raise _NotFound(f"{visible(folder)} cannot be read: {tree.problem}")
     return files, named or folder
 
 
@@ -320,8 +318,7 @@ def files_there(
     for host in dict.fromkeys(wanted):
         places = [tree.workspace, *folders_of(tree.workspace, host, is_trusted, tree)]
         for folder in dict.fromkeys(places):
-            project = Project(folder=folder, tree=tree, here=here)
-            files = project_files(host, project, environ, is_trusted)
+            files = host_files(host, folder, environ, is_trusted, tree=tree, here=here)
             # The user's own files are on this machine.
             found += [file for file in files if is_remote(file.path) and file not in found]
     return [file for file in found if named in {"", file.path}]

@@ -12,16 +12,8 @@ from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style
 from notyet.config.compile import compile_text, examine
 from notyet.config.document import Mistake
-from notyet.config.files import (
-    NAME,
-    NATIVE,
-    ConfigFile,
-    known_as,
-    native_files,
-    real_folder,
-    root_of,
-)
-from notyet.config.host_files import host_files
+from notyet.config.files import NATIVE, ConfigFile, host_files, native_files, root_of
+from notyet.config.find import NAME, known_as, real_folder
 from notyet.config.lint import lint
 from notyet.config.readers import read_file
 from notyet.core.record import as_dict, replace

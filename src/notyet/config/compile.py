@@ -1,4 +1,4 @@
-"""Compile the text of a configuration file of any kind into `Settings`.
+"""Compile the text of a configuration file of any kind into `FileSettings`.
 
 Read, check against the schema, compile: a mistake in a file does not affect the rest of it (J7).
 """
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from notyet.config.compiled import FileObserver, FileSettings
 from notyet.config.document import BadSyntax, Mistake
-from notyet.config.files import LOCAL_TREE, NATIVE, ConfigFile, parent
+from notyet.config.files import LOCAL_TREE, NATIVE, ConfigFile
+from notyet.config.find import parent
 from notyet.config.readers import READERS, read_file, read_json
 from notyet.config.schema import ALL, FORMATS, GATE, MAIN, OBSERVER, SUBAGENTS
-from notyet.config.settings import FileObserver, Settings
 from notyet.config.shapes import check
 from notyet.core.gate import EVERY_AGENT, Command, Gate, Match, Source
 from notyet.core.record import replace
@@ -44,7 +45,7 @@ _EVENTS: dict[str, tuple[Scope, ...]] = {
 
 def compile_text(
     text: str, path: str, kind: str = NATIVE, tree: Tree = LOCAL_TREE, *, workspace: str = ""
-) -> Settings:
+) -> FileSettings:
     """Return what a file of this kind says, with every mistake in it.
 
     The path of a file in a workspace is its address; what it names runs there (M1). `workspace`
@@ -127,12 +128,12 @@ class _NotyetToml:
         self._named = "" if self._home else named
         self._workspace = self._home or ("" if named == LOCAL else named)
 
-    def settings(self) -> Settings:
+    def settings(self) -> FileSettings:
         """Return what the file says."""
         value = self._value
         read = value.get("read", {})
         observers = value.get("observers", {})
-        return Settings(
+        return FileSettings(
             file=self._file,
             gates=self._gates(),
             limits=value.get("limits", {}),
@@ -237,7 +238,7 @@ def _match(full: dict[str, Any]) -> Match:
     )
 
 
-def _moved(settings: Settings, path: str, kind: str) -> Settings:
+def _moved(settings: FileSettings, path: str, kind: str) -> FileSettings:
     """Return settings whose commands run in the workspace of their file."""
     project = ConfigFile(path=path, kind=kind).project
 
@@ -251,7 +252,7 @@ def _moved(settings: Settings, path: str, kind: str) -> Settings:
     )
 
 
-def _hooks(text: str, path: str, speaks: str, form: str) -> Settings:
+def _hooks(text: str, path: str, speaks: str, form: str) -> FileSettings:
     examined = examine(text, path, form)
     warnings: list[Mistake] = []
 
@@ -260,7 +261,7 @@ def _hooks(text: str, path: str, speaks: str, form: str) -> Settings:
 
     stops = gates(speaks, examined.value, path, examined.line, complain)
     starts = starters(speaks, examined.value, path, examined.line, complain)
-    return Settings(
+    return FileSettings(
         file=path,
         gates=tuple(stops),
         starters=tuple(starts),
@@ -269,10 +270,10 @@ def _hooks(text: str, path: str, speaks: str, form: str) -> Settings:
     )
 
 
-def _own_format(text: str, path: str, host: str) -> Settings:
+def _own_format(text: str, path: str, host: str) -> FileSettings:
     examined = examine(text, path, host)
     found = command_face(host).gates(examined.value, path, examined.line)
-    return Settings(
+    return FileSettings(
         file=path,
         gates=tuple(found),
         notifications=examined.value.get("notifications") or {},
@@ -280,7 +281,7 @@ def _own_format(text: str, path: str, host: str) -> Settings:
     )
 
 
-def _executable(text: str, path: str, kind: str, tree: Tree) -> Settings:
+def _executable(text: str, path: str, kind: str, tree: Tree) -> FileSettings:
     """Return the gate for an executable such as `.mux/stop` (J3).
 
     Of a shell script, the trusted text runs, whatever the file says by then. Another program can
@@ -290,7 +291,7 @@ def _executable(text: str, path: str, kind: str, tree: Tree) -> Settings:
     if tree.exists(path) and not tree.is_executable(path):
         hint = f"run chmod +x {quote(itself)}"
         mistake = Mistake(file=path, message="is not executable, so it does not run", hint=hint)
-        return Settings(file=path, mistakes=(mistake,))
+        return FileSettings(file=path, mistakes=(mistake,))
     shell = _shell_of(text)
     host = host_of(kind)
     by_text = Command(argv=(shell, "-c", text, itself), speaks=host.name) if shell else None
@@ -301,7 +302,7 @@ def _executable(text: str, path: str, kind: str, tree: Tree) -> Settings:
         timeout=host.timeout,
         source=Source(path, 1),
     )
-    return Settings(file=path, gates=(gate,))
+    return FileSettings(file=path, gates=(gate,))
 
 
 def _shell_of(text: str) -> str:
@@ -323,7 +324,7 @@ def _shell_of(text: str) -> str:
     return names[0] if len(names) == 1 and names[0] in _SHELLS else ""
 
 
-def _with_openclaw(settings: Settings) -> Settings:
+def _with_openclaw(settings: FileSettings) -> FileSettings:
     """Return settings with the limit of steer-restarts from OpenClaw's file (J9)."""
     text, mistake = read_file(settings.openclaw)
     number = None if text is None else _steer_restarts(text)

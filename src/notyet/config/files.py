@@ -1,25 +1,16 @@
-"""Files that configure a place: their names, their owners, and which `notyet.toml` counts (J6)."""
+"""Files that configure a place: their names, their owners, and which of them count (J1 to J6)."""
 
 from __future__ import annotations
 
 from notyet import light
-from notyet.config.find import (
-    NAME,
-    above,
-    exists,
-    known_as,
-    natives,
-    parent,
-    text_of,
-    user_file,
-    user_folder,
-)
+from notyet.config.find import NAME, above, exists, natives, parent, text_of, user_file
 from notyet.core.record import Record
-from notyet.light import is_remote, real_folder
+from notyet.hosts import host_named
+from notyet.light import home_folder, is_remote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Protocol
 
     class Tree(Protocol):
@@ -30,7 +21,7 @@ if TYPE_CHECKING:
         """
 
         @property
-        def unseen(self) -> str:
+        def problem(self) -> str:
             """Why the files could not be read; empty when they were."""
 
         def exists(self, name: str) -> bool:
@@ -46,42 +37,16 @@ if TYPE_CHECKING:
             """Return an id of a file's folder that another folder of that name does not have."""
 
 
-__all__ = (
-    "LOCAL_TREE",
-    "NAME",
-    "NATIVE",
-    "ConfigFile",
-    "LocalTree",
-    "about_folder",
-    "above",
-    "exists",
-    "is_config_name",
-    "is_own",
-    "known_as",
-    "native_files",
-    "own_native",
-    "parent",
-    "project_native",
-    "real_folder",
-    "root_of",
-    "user_folder",
-)
-
 NATIVE = "notyet"
+_LEVELS = 12  # as far up as files "above" a project count (J5)
 
 
 class LocalTree:
-    """The files of this machine."""
+    """The files of this machine, as in `Tree`."""
 
-    unseen = ""
-
-    def exists(self, name: str) -> bool:
-        """Return True if there is a file of this name, even a dangling link."""
-        return exists(name)
-
-    def text_of(self, name: str) -> str:
-        """Return a file's text. Raises OSError."""
-        return text_of(name)
+    problem = ""
+    exists = staticmethod(exists)
+    text_of = staticmethod(text_of)
 
     def is_executable(self, name: str) -> bool:
         """Return True if a file may be run."""
@@ -168,7 +133,7 @@ def project_native(
 ) -> list[ConfigFile]:
     """Return the nearest `notyet.toml` of a project, after an untrusted one before it (J6)."""
     return [
-        ConfigFile(path=path, kind=NATIVE, is_gone=not found and not tree.unseen, tree=tree)
+        ConfigFile(path=path, kind=NATIVE, is_gone=not found and not tree.problem, tree=tree)
         for path, found in natives(cwd, is_trusted, tree.exists, users)
     ]
 
@@ -197,3 +162,108 @@ def real_home() -> str:
         return light.realpath(pwd.getpwuid(light.getuid()).pw_dir)
     except (KeyError, OSError):
         return ""
+
+
+# Files of hosts.
+
+
+def looked_for(hosts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the names to look for in every folder, and those to look for in projects."""
+    every, projects = [NAME, ".git"], []
+    for host in sorted(hosts):
+        groups = host_named(host).hook_files.groups
+        for scope, path, _ in (file for group in groups for file in group):
+            if scope == "above":
+                every.append(path)
+            elif scope != "user":
+                projects.append(path)
+    return every, projects
+
+
+def trusted_folders(cwd: str, hosts: Iterable[str], is_trusted: Callable[[str], bool]) -> list[str]:
+    """Return the folders at and above a place in which a file of these hosts was trusted."""
+    _, names = looked_for(hosts)
+    return [
+        folder
+        for folder in above(cwd)
+        if any(is_trusted(light.join(folder, name)) for name in names)
+    ]
+
+
+def folders_of(
+    cwd: str, host: str, is_trusted: Callable[[str], bool], tree: Tree = LOCAL_TREE
+) -> list[str]:
+    """Return the folders whose files of a host count in a folder, the nearest last.
+
+    That is the project. But an agent could get rid of hooks by beginning a repository of its own
+    where it works, so whatever was trusted around that counts too.
+    """
+    found = {root_of(cwd, tree), *trusted_folders(cwd, (host,), is_trusted)}
+    return [folder for folder in above(cwd)[::-1] if folder in found]
+
+
+def host_files(
+    host: str,
+    folder: str,
+    environ: Mapping[str, str],
+    is_trusted: Callable[[str], bool] = lambda _path: False,
+    *,
+    tree: Tree = LOCAL_TREE,
+    here: str = "",
+) -> list[ConfigFile]:
+    """Return the files of a host in a project, in the order in which the host reads them.
+
+    One that was trusted and then removed counts as there. The project may be in a workspace with a
+    `tree` of its own; `here` is then the folder on this machine that counts as the project's. The
+    user's own files are always here.
+    """
+    data = host_named(host)
+    home = home_folder(environ)
+    found: list[ConfigFile] = []
+    for group in data.hook_files.groups:
+        candidates: list[ConfigFile] = []
+        for scope, path, kind in group:
+            if scope == "above":
+                places = above(folder)[: _LEVELS + 1]
+                paths = [light.join(place, path) for place in places]
+                candidates += [ConfigFile(path=path, kind=kind, tree=tree) for path in paths]
+                continue
+            inner, name = light.split(path)
+            users = environ.get(data.home_variable) or (light.join(home, inner) if home else "")
+            # A user may work in the home folder: then a project's file is the user's own.
+            is_home = users == light.join(folder, inner)
+            if scope == "user" or (is_home and scope == "local"):
+                own = light.join(users, name) if light.isabs(users) else ""
+                if own:
+                    candidates.append(
+                        ConfigFile(path=own, kind=kind, own=is_own(own, here or folder))
+                    )
+            elif folder and not is_home:
+                project = light.join(folder, path)
+                candidates.append(ConfigFile(path=project, kind=kind, tree=tree))
+        if group[0][0] == "above":  # both names in the nearest folder first
+            candidates.sort(key=lambda file: -len(light.dirname(file.path)))
+        found += _first(candidates, is_trusted)
+    return found
+
+
+def _first(files: list[ConfigFile], is_trusted: Callable[[str], bool]) -> list[ConfigFile]:
+    """Return the first file that counts, and untrusted ones before it.
+
+    Those are reported, and hide nothing: else an agent could put one before a trusted one.
+    """
+    found = []
+    for file in files:
+        is_in_force = file.own or is_trusted(file.path)
+        if file.tree.exists(file.path):
+            found.append(file)
+        elif is_in_force and not file.own:  # removed since it was trusted
+            is_gone = not file.tree.problem
+            found.append(
+                ConfigFile(path=file.path, kind=file.kind, is_gone=is_gone, tree=file.tree)
+            )
+        else:
+            continue
+        if is_in_force:
+            break
+    return found

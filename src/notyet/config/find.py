@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from notyet import light
 from notyet.hosts import HOSTS, host_named
-from notyet.light import config_home, is_remote, real_folder, state_home
+from notyet.light import config_home, is_remote, state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ MOST_BYTES = 4 * 1024 * 1024  # of a configuration file
 _BLOCK = 1 << 16  # read at least this much at once: st_size can be 0 for a file with content
 _KIND, _REGULAR = 0o170000, 0o100000  # S_IFMT and S_IFREG, without importing `stat`
 _EINVAL, _EFBIG = 22, 27  # the same everywhere, without importing `errno`
+real_folder = light.real_folder  # for modules that may not import `light`
 
 
 def projects_files(

@@ -13,7 +13,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from notyet.config.document import Mistake
-from notyet.config.files import NAME, user_folder
+from notyet.config.find import NAME, user_folder
 from notyet.config.shell import commands
 from notyet.core.event import SCOPES
 from notyet.core.gate import EVERY_AGENT, Command, place_of
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Protocol
 
+    from notyet.config.compiled import FileSettings
     from notyet.config.document import Document, Path
-    from notyet.config.settings import Settings
     from notyet.core.gate import Gate, Match
 
     class Wait(Protocol):
@@ -67,7 +67,10 @@ _NOT_SIMPLE = re.compile(r"[{}()`]|\|\||\bPATH\b")
 
 
 def lint(
-    settings: Settings, document: Document | None, waits: Sequence[Wait], environ: Mapping[str, str]
+    settings: FileSettings,
+    document: Document | None,
+    waits: Sequence[Wait],
+    environ: Mapping[str, str],
 ) -> list[Mistake]:
     """Return what a person may want to change; `document` is that of a `notyet.toml`."""
     file = _File(settings, document, environ)
@@ -82,7 +85,7 @@ class _File:
     """One file, and where in it each key stands."""
 
     def __init__(
-        self, settings: Settings, document: Document | None, environ: Mapping[str, str]
+        self, settings: FileSettings, document: Document | None, environ: Mapping[str, str]
     ) -> None:
         self._settings = settings
         self._document = document

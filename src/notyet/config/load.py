@@ -1,36 +1,67 @@
-"""Load what applies to an agent: trusted files, compiled and merged. A hook loads this module."""
+"""Load what is in force for an agent: find files, take their trusted version, put them in layers.
+
+A hook loads this module. `config/trust.py` comes in only where a file is not as it was trusted.
+"""
 
 from __future__ import annotations
 
-from notyet.config.files import (
-    NAME,
-    NATIVE,
-    ConfigFile,
-    known_as,
-    native_files,
-    own_native,
-    real_folder,
-)
-from notyet.config.find import starts, state_folder
-from notyet.config.layers import Loaded
-from notyet.config.settings import Setup
+from notyet.config.compiled import DAMAGED, FileSettings, read_lazily, thaw, thaw_gates
+from notyet.config.files import NATIVE, ConfigFile, folders_of, host_files, native_files, own_native
+from notyet.config.find import NAME, has_record, known_as, parent, starts, state_folder
+from notyet.core.gate import Command
 from notyet.core.record import Record, replace
 from notyet.hosts import HOSTS, host_named
-from notyet.light import getcwd, is_remote, join
+from notyet.light import LOCAL, getcwd, is_remote, join, real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
+    from notyet.config.compiled import FileObserver, LazyRecord, Trusted
     from notyet.core.event import StopEvent
+    from notyet.core.gate import Gate, Starter
     from notyet.ledger.prune import Retention
-
-__all__ = ("NO_LOOK", "PATIENCE", "Setup", "load", "load_vouched")
 
 # Seconds to read the files of a workspace; with 0 it is not connected to, and records of trust are
 # all that is known of it.
 PATIENCE = 20.0
 NO_LOOK = 0.0
+
+
+class Setup(Record, kw_only=True):
+    """Everything that is in force for an agent, and what its user should know about it."""
+
+    gates: tuple[Gate, ...] = ()
+    starters: tuple[Starter, ...] = ()  # only where an agent is supervised
+    limits: Mapping[str, Any] = {}
+    limit_files: Mapping[str, str] = {}  # the file that sets each of them
+    observers: tuple[FileObserver, ...] = ()
+    ledger: Mapping[str, Any] = {}  # how much the user wants kept
+    notifications: tuple[Mapping[str, Any], ...] = ()
+    reply: Mapping[str, str] = {}
+    start_tell: bool = False
+    workspace: str = ""  # where the project's files are, if elsewhere: ssh://host/path
+    named_by: str = ""  # the file here that names it
+    workspace_problem: str = ""  # why its files could not be read
+    untrusted: tuple[ConfigFile, ...] = ()  # nothing of them applies
+    unreadable: tuple[str, ...] = ()  # neither the file nor its record can be read
+    # Trusted files of a machine that was not connected to, or did not answer. What was trusted
+    # of them stays in force.
+    offline: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def distrust(self) -> list[str]:
+        """A message for each untrusted file."""
+        if not self.untrusted:
+            return []
+        from notyet.core.text import visible
+
+        return [
+            f"{visible(file.path)} is not trusted; run: {visible(file.command)}"
+            for file in self.untrusted
+        ]
 
 
 class Draft(Record, kw_only=True):
@@ -68,30 +99,31 @@ def load(
 
     Gates that cannot apply to `event` may be left out, because parsing all of them takes time.
     """
-    loaded = Loaded(state_folder(environ), agent, workspace)
+    layers = Layers(state_folder(environ), agent, workspace)
     place = real_folder(cwd)
     if only:
-        loaded.add(ConfigFile(path=known_as(only), kind=NATIVE))
+        layers.add(ConfigFile(path=known_as(only), kind=NATIVE))
     elif is_remote(workspace):
-        for file in own_native(place, environ):
-            loaded.add(file)
+        layers.add(*own_native(place, environ))
     elif draft is not None:
-        _add_draft(loaded, place, environ, draft)
+        _add_draft(layers, place, environ, draft)
     else:
-        _add_native(loaded, cwd, project, environ)
-    # Files that the host runs itself are left to it (J8).
+        for start in starts(cwd, project):
+            layers.add(*native_files(start, environ, layers.is_trusted))
+            if layers.project:  # an untrusted file hides no other project
+                break
     read_for = _readable(host, agent)
     left_to = host_named(agent or host).runs if (agent or host) in HOSTS else ()
     if not is_remote(workspace):
-        for name in dict.fromkeys((*read_for, *loaded.read_hosts)):
-            if name not in left_to:
-                _add_host(loaded, name, place, environ)
-    if loaded.workspace and not only:
+        for name in dict.fromkeys((*read_for, *layers.read_hosts)):
+            if name not in left_to:  # files that the host runs itself are left to it (J8)
+                _add_host(layers, name, place, environ)
+    if layers.workspace and not only:
         from notyet.config.remote import RemoteFiles, add_files_there
 
         looking = RemoteFiles(environ=environ, here=place, hosts=read_for, left_to=left_to)
-        add_files_there(loaded, looking, patience)
-    return loaded.setup(event)
+        add_files_there(layers, looking, patience)
+    return layers.setup(event)
 
 
 def _readable(host: str, agent: str) -> tuple[str, ...]:
@@ -103,49 +135,36 @@ def _readable(host: str, agent: str) -> tuple[str, ...]:
     return READABLE
 
 
-def _add_native(loaded: Loaded, cwd: str, project: str, environ: Mapping[str, str]) -> None:
-    """Add the user's file and the project's."""
-    for start in starts(cwd, project):
-        for file in native_files(start, environ, loaded.is_trusted):
-            loaded.add(file)
-        if loaded.project:  # an untrusted file hides no other project
-            break
-
-
-def _add_host(loaded: Loaded, name: str, place: str, environ: Mapping[str, str]) -> None:
+def _add_host(layers: Layers, name: str, place: str, environ: Mapping[str, str]) -> None:
     """Add the files of another host."""
-    from notyet.config.host_files import folders_of, host_files
-
-    folders = folders_of(place, name, loaded.is_trusted) if place else []
-    for folder in dict.fromkeys(filter(None, (*folders, loaded.project))):
-        for file in host_files(name, folder, environ, loaded.is_trusted):
-            loaded.add(file)
+    folders = folders_of(place, name, layers.is_trusted) if place else []
+    for folder in dict.fromkeys(filter(None, (*folders, layers.project))):
+        layers.add(*host_files(name, folder, environ, layers.is_trusted))
 
 
-def load_vouched(files: Sequence[ConfigFile]) -> Setup:
-    """Return what files say that the caller vouches for, without records of trust."""
-    loaded = Loaded("")
-    for file in files:
-        loaded.add(replace(file, own=True))
-    return loaded.setup()
-
-
-def _add_draft(loaded: Loaded, place: str, environ: Mapping[str, str], draft: Draft) -> None:
+def _add_draft(layers: Layers, place: str, environ: Mapping[str, str], draft: Draft) -> None:
     """Add the user's file, and the draft in place of the project's file."""
     from notyet.config.trust import add_draft
 
     stands_for = []
-    for file in native_files(place, environ, loaded.is_trusted):
+    for file in native_files(place, environ, layers.is_trusted):
         if file.own:
-            loaded.add(file)
+            layers.add(file)
         else:
             stands_for.append(file.path)
-    in_force = [path for path in stands_for if loaded.is_trusted(path)]
+    in_force = [path for path in stands_for if layers.is_trusted(path)]
     if draft.path in stands_for:
         path = draft.path
     else:
         path = (*in_force, *stands_for, join(place, NAME))[0]
-    add_draft(loaded, ConfigFile(path=path, kind=NATIVE), draft.text)
+    add_draft(layers, ConfigFile(path=path, kind=NATIVE), draft.text)
+
+
+def load_vouched(files: Sequence[ConfigFile]) -> Setup:
+    """Return what files say that the caller vouches for, without records of trust."""
+    layers = Layers("")
+    layers.add(*(replace(file, own=True) for file in files))
+    return layers.setup()
 
 
 def retention(environ: Mapping[str, str]) -> Retention:
@@ -156,15 +175,205 @@ def retention(environ: Mapping[str, str]) -> Retention:
     from notyet.errors import Refused
     from notyet.ledger.prune import Retention
 
-    loaded = Loaded(state_folder(environ))
+    layers = Layers(state_folder(environ))
     try:
         here = real_folder(getcwd())
     except OSError:  # it is gone
         here = ""
-    for file in own_native(here, environ):
-        loaded.add(file)
-    setup = loaded.setup()
+    layers.add(*own_native(here, environ))
+    setup = layers.setup()
     wrong = [*setup.warnings, *setup.distrust, *setup.unreadable]
     if wrong:
         raise Refused(f"nothing is removed until this is fixed: {wrong[0]}")
     return Retention(**setup.ledger)
+
+
+class Layers:
+    """The files that apply to an agent, one over the other; later ones win."""
+
+    def __init__(self, state: str, agent: str = "", workspace: str = "") -> None:
+        self.state = state
+        self.agent = agent
+        # The caller names the workspace, not a file.
+        self.is_elsewhere, self.is_here = is_remote(workspace), workspace == LOCAL
+        self.starters: list[tuple[ConfigFile, Starter]] = []
+        self.layers: list[tuple[ConfigFile, FileSettings]] = []
+        # Files whose gates are not parsed yet: a stop needs few of them.
+        self.pending: dict[str, LazyRecord] = {}
+        self._seen: set[str] = set()
+        self.untrusted: list[ConfigFile] = []
+        self.unreadable: list[str] = []
+        self.offline: list[str] = []
+        self.not_run: list[str] = []  # programs that could not be compared with what was trusted
+        self.warnings: list[str] = []
+        self.read_hosts: tuple[str, ...] = ()
+        self.project = ""  # the folder of the project's own file that is in force
+        self.workspace = workspace if self.is_elsewhere else ""
+        self.named_by: Trusted | None = None  # the file that named the workspace
+        self.workspace_problem = ""
+
+    def is_trusted(self, path: str) -> bool:
+        """Return True if there is a record about a file, which itself may be gone."""
+        return has_record(self.state, path)
+
+    def is_new(self, file: ConfigFile) -> bool:
+        """Return True the first time: in a home, the project's file and the user's are the same."""
+        is_new = file.path not in self._seen
+        self._seen.add(file.path)
+        return is_new
+
+    def add(self, *files: ConfigFile) -> None:
+        """Add the settings of files, or of their last trusted versions."""
+        for file in files:
+            if self.is_new(file) and not self._add_unchanged(file):
+                from notyet.config.trust import add_changed
+
+                add_changed(self, file)
+
+    def _add_unchanged(self, file: ConfigFile) -> bool:
+        """Add a `notyet.toml` that is as it was trusted; return False for any other file."""
+        if file.kind != NATIVE or file.is_gone or self.named_by is not None:
+            return False
+        try:
+            text = file.tree.text_of(file.path)
+            found = read_lazily(self.state, file.path, text, own=file.own)
+            if found is None:
+                return False
+            settings = thaw(found.settings)
+        except (OSError, *DAMAGED):  # unreadable, or a record of another version of notyet
+            return False
+        if settings.workspace or (settings.ledger and not file.own):
+            return False
+        self.pending[file.path] = found
+        self.put(file, settings)
+        return True
+
+    def put(self, file: ConfigFile, settings: FileSettings) -> None:
+        """Put a file's settings over those added before."""
+        if file.kind == NATIVE and not file.own:
+            self.project = parent(file.path)
+        self.layers.append((file, settings))
+        self.read_hosts = (*self.read_hosts, *settings.read_hosts)
+
+    def setup(self, event: StopEvent | None = None) -> Setup:
+        """Merge the layers. Gates that cannot apply to an event may be left out."""
+        gates = self._gates(event)  # first: it may find a damaged record, and change the layers
+        limits: dict[str, Any] = {}
+        limit_files: dict[str, str] = {}
+        reply: dict[str, str] = {}
+        ledger: dict[str, Any] = {}
+        tell = False
+        for file, settings in self.layers:
+            limits |= settings.limits
+            limit_files |= dict.fromkeys(settings.limits, file.path)
+            reply |= settings.reply
+            ledger |= settings.ledger if file.own else {}
+            tell = tell if settings.start_tell is None else settings.start_tell
+        observers = {o.name: o for _, settings in self.layers for o in settings.observers}
+        notifications = [s.notifications for _, s in self.layers if s.notifications]
+        return Setup(
+            gates=gates,
+            starters=_merged_starters(self.starters),
+            limits=limits,
+            limit_files=limit_files,
+            observers=tuple(observers.values()),
+            ledger=ledger,
+            notifications=tuple(notifications),
+            reply=reply,
+            start_tell=tell,
+            workspace=self.workspace,
+            named_by=self.named_by.path if self.named_by is not None else "",
+            workspace_problem=self.workspace_problem,
+            untrusted=tuple(self.untrusted),
+            unreadable=tuple(self.unreadable),
+            offline=tuple(self.offline),
+            warnings=tuple(self.warnings),
+        )
+
+    def _gates(self, event: StopEvent | None) -> tuple[Gate, ...]:
+        if len(self.layers) == 1 and self.pending and not self.workspace:
+            (record,) = self.pending.values()
+            try:
+                return thaw_gates(record.gates(event))
+            except DAMAGED:
+                pass  # `_parse_pending` handles that
+        self._parse_pending()
+        return _merged_gates(self.layers, is_elsewhere=bool(self.workspace))
+
+    def _parse_pending(self) -> None:
+        """Parse the gates of unchanged files that were left unparsed so far."""
+        layers, self.layers = self.layers, []
+        for file, settings in layers:
+            record = self.pending.pop(file.path, None)
+            try:
+                gates = settings.gates if record is None else thaw_gates(record.gates())
+            except DAMAGED:
+                from notyet.config.trust import add_changed
+
+                add_changed(self, file)
+            else:
+                self.layers.append((file, replace(settings, gates=gates)))
+
+
+def _merged_gates(
+    layers: Iterable[tuple[ConfigFile, FileSettings]], *, is_elsewhere: bool
+) -> tuple[Gate, ...]:
+    """Return all gates once: ours by name (J6), Claude's and Mux's by command (J1, J2)."""
+    merged: dict[object, Gate] = {}
+    for file, settings in layers:
+        is_kept_here = is_elsewhere and not is_remote(file.path)
+        found = with_checks(settings, _here).gates if is_kept_here else settings.gates
+        same = "" if file.kind == NATIVE else _same_command(file.kind)
+        for gate in found:
+            key: object = gate.name
+            if same:
+                key = (file.kind, gate.match, gate.check.line)  # type: ignore[union-attr]  # a Command
+            elif file.kind != NATIVE:
+                key = (file.path, gate.name)
+            if key in merged and same == "once" and not is_remote(file.path):
+                continue
+            merged[key] = gate
+    return _with_own_names(merged.values())
+
+
+def _here(check: Command) -> Command:
+    """Return a command that runs on this machine, though the agent's workspace is elsewhere."""
+    return replace(check, workspace=check.workspace or LOCAL)
+
+
+def with_checks(settings: FileSettings, change: Callable[[Command], Command]) -> FileSettings:
+    """Return settings with the commands of all gates changed."""
+    gates = []
+    for gate in settings.gates:
+        assert isinstance(gate.check, Command)
+        gates.append(replace(gate, check=change(gate.check)))
+    return replace(settings, gates=tuple(gates))
+
+
+def _merged_starters(starters: Iterable[tuple[ConfigFile, Starter]]) -> tuple[Starter, ...]:
+    """Return all starters; Claude Code runs the same command once (J1)."""
+    unique: dict[object, Starter] = {}
+    for place, (file, starter) in enumerate(starters):
+        key: object = place
+        if _same_command(file.kind) == "once":
+            key = (starter.scope, starter.matcher, starter.check.line)  # type: ignore[union-attr]  # a Command
+        unique.setdefault(key, starter)
+    return tuple(unique.values())
+
+
+def _same_command(kind: str) -> str:
+    """Return what becomes of a command that stands in several files of a host."""
+    from notyet.hosts.files import host_of
+
+    return host_of(kind).hook_files.same_command
+
+
+def _with_own_names(gates: Iterable[Gate]) -> tuple[Gate, ...]:
+    unique: dict[str, Gate] = {}
+    for gate in gates:
+        name, twins = gate.name, 1
+        while name in unique:
+            twins += 1
+            name = f"{gate.name} ({twins})"
+        unique[name] = gate if twins == 1 else replace(gate, name=name)
+    return tuple(unique.values())

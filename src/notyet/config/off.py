@@ -48,7 +48,7 @@ def switched_off(cwd: str, environ: Mapping[str, str]) -> str:
 
 def switch_off(place: str, until: float, environ: Mapping[str, str]) -> Off:
     """Switch notyet off in a folder, or everywhere. Raises OSError."""
-    from notyet.config.records import write_private
+    from notyet.config.compiled import write_private
 
     off = Off(place=place, until=until)
     file = _file(light.join(state_folder(environ), "off"), place)

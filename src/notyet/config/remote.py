@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 from errno import EACCES, EFBIG, EINVAL, EIO, EISDIR, ENOENT
 
-from notyet.config.files import about_folder, above, project_native
-from notyet.config.find import MOST_BYTES
-from notyet.config.host_files import Project, folders_of, looked_for, project_files, trusted_folders
+from notyet.config.files import (
+    about_folder,
+    folders_of,
+    host_files,
+    looked_for,
+    project_native,
+    trusted_folders,
+)
+from notyet.config.find import MOST_BYTES, above
 from notyet.core.record import Record
 from notyet.core.remote import Remote, is_remote, remote_from
 from notyet.core.text import bounded, clean, visible
@@ -16,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from notyet.config.layers import Loaded
+    from notyet.config.load import Layers
     from notyet.core.gate import Exit
 
 
@@ -29,7 +35,7 @@ class RemoteFiles(Record, kw_only=True):
     left_to: tuple[str, ...]  # hosts that run their own files on this machine
 
 
-def add_files_there(loaded: Loaded, looking: RemoteFiles, patience: float) -> None:
+def add_files_there(loaded: Layers, looking: RemoteFiles, patience: float) -> None:
     """Add the files of a workspace: the nearest `notyet.toml`, and those of the hosts wanted."""
     place = remote_from(loaded.workspace)
     tree = RemoteTree(place.url, patience, _hosts(loaded, looking), loaded.is_trusted)
@@ -42,24 +48,25 @@ def add_files_there(loaded: Loaded, looking: RemoteFiles, patience: float) -> No
         if is_remote(loaded.project):
             folders.append(loaded.project)
         for folder in dict.fromkeys(folders):
-            project = Project(folder=folder, tree=tree, here=looking.here)
-            for file in project_files(name, project, looking.environ, loaded.is_trusted):
+            for file in host_files(
+                name, folder, looking.environ, loaded.is_trusted, tree=tree, here=looking.here
+            ):
                 # No host runs files of another machine itself.
                 if is_remote(file.path) or name not in looking.left_to:
                     loaded.add(file)
-    if tree.unseen and patience > 0:
-        loaded.unreached = tree.unseen
+    if tree.problem and patience > 0:
+        loaded.workspace_problem = tree.problem
         loaded.warnings.append(
-            f"the files of {visible(place.url)} cannot be read: {tree.unseen}; "
+            f"the files of {visible(place.url)} cannot be read: {tree.problem}; "
             f"{_what_is_in_force(loaded, place.machine)}"
         )
 
 
-def _hosts(loaded: Loaded, looking: RemoteFiles) -> list[str]:
+def _hosts(loaded: Layers, looking: RemoteFiles) -> list[str]:
     return [*dict.fromkeys((*looking.hosts, *loaded.read_hosts))]
 
 
-def _what_is_in_force(loaded: Loaded, machine: str) -> str:
+def _what_is_in_force(loaded: Layers, machine: str) -> str:
     """Return which files of a machine are in force although it did not answer."""
     stays = "what was trusted of it stays in force" if _has_layer(loaded, machine) else ""
     programs = ", ".join(map(visible, loaded.not_run))
@@ -67,7 +74,7 @@ def _what_is_in_force(loaded: Loaded, machine: str) -> str:
     return ", but ".join(filter(None, (stays, missed))) or "none of them is in force"
 
 
-def _has_layer(loaded: Loaded, machine: str) -> bool:
+def _has_layer(loaded: Layers, machine: str) -> bool:
     """Return True if a file of that machine is in force."""
     paths = [file.path for file, _ in loaded.layers if file.path not in loaded.not_run]
     return any(path.startswith(machine + "/") for path in paths)
@@ -181,7 +188,7 @@ class RemoteTree:
         self._files: dict[str, _Found] = {}
         self._folders: dict[str, str] = {}
         self._hosts: set[str] = set()
-        self.unseen = f"{self._place.destination} was not asked"
+        self.problem = f"{self._place.destination} was not asked"
         if patience > 0:
             self.look_for(hosts)
 
@@ -193,7 +200,7 @@ class RemoteTree:
     def look_for(self, hosts: Iterable[str]) -> None:
         """Fetch the files of these hosts too, unless they were."""
         wanted = self._hosts.union(hosts)
-        if self._patience <= 0 or (wanted == self._hosts and not self.unseen):
+        if self._patience <= 0 or (wanted == self._hosts and not self.problem):
             return
         self._hosts = wanted
         every, projects = looked_for(wanted)
@@ -202,9 +209,9 @@ class RemoteTree:
         names = (" ".join(every), " ".join(projects), f" {' '.join(map(str, numbers))} ")
         try:
             self._take(_fetch(self._place, names, self._patience))
-            self.unseen = ""
+            self.problem = ""
         except _Unreachable as error:
-            self.unseen = str(error)
+            self.problem = str(error)
             self._patience = 0.0  # do not wait for it twice
 
     def _take(self, parts: Sequence[bytes]) -> None:
@@ -231,7 +238,7 @@ class RemoteTree:
         """Return the text of a file. Raises OSError."""
         found = self._files.get(remote_from(name).path)
         if found is None:
-            raise OSError(EIO, self.unseen or "it is not there", name)
+            raise OSError(EIO, self.problem or "it is not there", name)
         if found.kind != "file":
             raise OSError(*_PROBLEMS.get(found.kind, _PROBLEMS["other"]), name)
         return found.content.decode("utf-8", "surrogateescape")

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import time
 
-from notyet.config.files import NATIVE, parent
-from notyet.config.find import state_folder
-from notyet.config.layers import is_by_path, refused
-from notyet.config.records import Trusted, read_record, write_record
-from notyet.config.settings import freeze, thaw, thaw_gates
+from notyet.config.compiled import DAMAGED, Trusted, freeze, read_record, thaw, write_record
+from notyet.config.files import NATIVE
+from notyet.config.find import parent, state_folder
+from notyet.config.load import with_checks
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
@@ -22,9 +21,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from notyet.config.compiled import FileSettings
     from notyet.config.files import ConfigFile
-    from notyet.config.layers import Loaded
-    from notyet.config.settings import Settings
+    from notyet.config.load import Layers
 
 
 class Candidate(Record, kw_only=True):
@@ -32,7 +31,7 @@ class Candidate(Record, kw_only=True):
 
     file: ConfigFile
     text: str
-    settings: Settings
+    settings: FileSettings
     before: Trusted | None = None
 
     @property
@@ -75,84 +74,73 @@ def grant(chosen: Candidate, environ: Mapping[str, str]) -> None:
     write_record(state_folder(environ), record)
 
 
-def add_differing(loaded: Loaded, file: ConfigFile) -> None:
-    """Add a file of any kind, with the warnings it deserves."""
-    text, why = _text_of(loaded, file)
-    record = _record(loaded, file, text)
-    if _is_copy(loaded, file, record, text):
-        loaded.project = parent(file.path)
+def add_changed(layers: Layers, file: ConfigFile) -> None:
+    """Add the version of a file that is in force, with the warnings it deserves."""
+    text, why = _text_of(layers, file)
+    record = _record(layers, file, text)
+    if _is_copy(layers, file, record, text):
+        layers.project = parent(file.path)
     elif record is None and text is None:
-        loaded.unreadable.append(file.path)
+        layers.unreadable.append(file.path)
         if file.is_gone:
-            loaded.warnings.append(
+            layers.warnings.append(
                 f"{visible(file.path)} was removed since it was trusted, and what was trusted "
                 f"of it cannot be read; run: {file.command} --revoke"
             )
     elif record is None or (record.content != text and not _stays(file, record)):
-        if not loaded.agent or _has_content(file, text):
-            loaded.untrusted.append(file)
+        if not layers.agent or _has_content(file, text):
+            layers.untrusted.append(file)
     else:
-        _put_in_force(loaded, file, record, text, why)
+        settings = _settings_of(layers, file, record)
+        if settings is not None:
+            _put_in_force(layers, file, record, settings, (text, why))
 
 
-def add_draft(loaded: Loaded, file: ConfigFile, text: str) -> None:
+def add_draft(layers: Layers, file: ConfigFile, text: str) -> None:
     """Add what a file would say, for a comparison: it needs no trust, and nothing is recorded."""
     settings = _compile(file, text)
-    loaded.is_new(file)
-    loaded.project = parent(file.path)
+    layers.is_new(file)
+    layers.project = parent(file.path)
     draft = Trusted(path=file.path, content=text, compiled={})
-    loaded.put(file, _placed(loaded, file, draft, settings))
+    layers.put(file, _placed(layers, file, draft, settings))
 
 
-def read_gates(loaded: Loaded) -> None:
-    """Parse the gates of unchanged files that were left unparsed so far."""
-    layers, loaded.layers = loaded.layers, []
-    for file, settings in layers:
-        found = loaded.unread.pop(file.path, None)
-        try:
-            gates = settings.gates if found is None else thaw_gates(found.gates())
-        except (ValueError, TypeError):  # the record is damaged
-            add_differing(loaded, file)
-        else:
-            loaded.layers.append((file, replace(settings, gates=gates)))
-
-
-def _compile(file: ConfigFile, text: str, workspace: str = "") -> Settings:
+def _compile(file: ConfigFile, text: str, workspace: str = "") -> FileSettings:
     from notyet.config.compile import compile_text
 
     return compile_text(text, file.path, file.kind, file.tree, workspace=workspace)
 
 
-def _text_of(loaded: Loaded, file: ConfigFile) -> tuple[str | None, str]:
+def _text_of(layers: Layers, file: ConfigFile) -> tuple[str | None, str]:
     """Return a file's text, or why it cannot be read."""
     if file.is_gone:
         return None, "it was removed"
-    if file.tree.unseen and not file.tree.exists(file.path):
-        return None, file.tree.unseen
+    if file.tree.problem and not file.tree.exists(file.path):
+        return None, file.tree.problem
     try:
         return file.tree.text_of(file.path), ""
     except (OSError, ValueError) as error:
         reason = str(getattr(error, "strerror", None) or error)
-        loaded.warnings.append(f"{visible(file.path)} cannot be read: {reason}")
+        layers.warnings.append(f"{visible(file.path)} cannot be read: {reason}")
         return None, reason
 
 
-def _record(loaded: Loaded, file: ConfigFile, text: str | None) -> Trusted | None:
+def _record(layers: Layers, file: ConfigFile, text: str | None) -> Trusted | None:
     """Return the record that counts for a file; the user's own file is compiled if it changed."""
-    record = read_record(loaded.state, file.path)
+    record = read_record(layers.state, file.path)
     if not file.own:  # a record without a time is of a file that was the user's own once
         return record if record is not None and record.at else None
     if text is None or (record is not None and record.content == text):
         return record
     settings = _compile(file, text)
-    loaded.warnings += [str(said) for said in (*settings.mistakes, *settings.warnings)]
+    layers.warnings += [str(said) for said in (*settings.mistakes, *settings.warnings)]
     record = Trusted(path=file.path, content=text, compiled=freeze(settings))
     # Mistakes are reported at every stop, and OpenClaw's file may say another number then (J9).
-    if loaded.state and not settings.mistakes and not settings.openclaw:
+    if layers.state and not settings.mistakes and not settings.openclaw:
         try:
-            write_record(loaded.state, record)
+            write_record(layers.state, record)
         except OSError as error:
-            loaded.warnings.append(f"{loaded.state} cannot be written: {error.strerror}")
+            layers.warnings.append(f"{layers.state} cannot be written: {error.strerror}")
     return record
 
 
@@ -165,13 +153,13 @@ def _has_content(file: ConfigFile, text: str | None) -> bool:
     return bool(settings.gates or settings.starters or settings.mistakes or file.kind == NATIVE)
 
 
-def _is_copy(loaded: Loaded, file: ConfigFile, record: Trusted | None, text: str | None) -> bool:
+def _is_copy(layers: Layers, file: ConfigFile, record: Trusted | None, text: str | None) -> bool:
     """Return True if a file in the workspace is a copy of the one here that named the workspace.
 
     As a file of its own it would move gates of that one, and keep them as they were. But such a
     copy must not remove gates that were trusted there later, so the newer trust wins.
     """
-    named = loaded.named_by
+    named = layers.named_by
     if named is None or file.kind != NATIVE or not is_remote(file.path):
         return False
     if text is None and record is not None:
@@ -182,7 +170,7 @@ def _is_copy(loaded: Loaded, file: ConfigFile, record: Trusted | None, text: str
         return True
     if record.at >= named.at:
         return False
-    loaded.warnings.append(
+    layers.warnings.append(
         f"{visible(file.path)} changed since it was trusted, and says the same as "
         f"{visible(named.path)}: that one alone is in force; run: {file.command} --revoke"
     )
@@ -195,95 +183,108 @@ def _stays(file: ConfigFile, record: Trusted) -> bool:
     Another folder under the same name is another project, which was never trusted.
     """
     now = file.tree.folder_id(file.path)
-    if not now and file.tree.unseen:
+    if not now and file.tree.problem:
         return True
     return file.own or not record.folder or record.folder == now
 
 
 def _put_in_force(
-    loaded: Loaded, file: ConfigFile, record: Trusted, text: str | None, why: str
+    layers: Layers,
+    file: ConfigFile,
+    record: Trusted,
+    settings: FileSettings,
+    now: tuple[str | None, str],
 ) -> None:
-    settings = _settings_of(loaded, file, record)
-    if settings is None:
-        return
-    is_program = any(map(is_by_path, settings.gates))
+    """Add a trusted version; `now` is the text of the file by now, or why it cannot be read."""
+    text, why = now
+    is_program = any(_is_by_path(gate.check) for gate in settings.gates)
     if is_program and text != record.content:
         # The file is the command, and it may be any program by now. Its gates stay, and cannot
         # start: else hiding the file would remove them.
         changed = "was removed" if file.is_gone else f"could not be read: {why}"
         changed = changed if text is None else "changed since it was trusted"
-        settings = refused(settings, f"{visible(file.path)} {changed}")
-        loaded.not_run += [file.path] if text is None and file.tree.unseen else []
-    _warn(loaded, file, record, text, is_run=not is_program)
+        refused = {"refused": f"{visible(file.path)} {changed}"}
+        settings = with_checks(
+            settings, lambda check: replace(check, options={**check.options, **refused})
+        )
+        layers.not_run += [file.path] if text is None and file.tree.problem else []
+    _warn(layers, file, record, text, is_run=not is_program)
     if file.kind == NATIVE and not file.own and settings.ledger:
         # It would remove what other projects want to look back at.
-        loaded.warnings.append(
+        layers.warnings.append(
             f"{visible(file.path)}: [ledger] has an effect only in your own notyet.toml; "
             "move it to ~/.config/notyet/notyet.toml"
         )
-    settings = _placed(loaded, file, record, settings)
-    if loaded.agent and file.kind != NATIVE:
+    settings = _placed(layers, file, record, settings)
+    if layers.agent and file.kind != NATIVE:
         from notyet.hosts.files import host_of
 
         if host_of(file.kind).context:
-            _add_starters(loaded, file, record)
-    loaded.put(file, settings)
+            _add_starters(layers, file, record)
+    layers.put(file, settings)
 
 
-def _settings_of(loaded: Loaded, file: ConfigFile, record: Trusted) -> Settings | None:
+def _is_by_path(check: object) -> bool:
+    """Return True if a command runs its own file, whatever that holds at the time."""
+    return isinstance(check, Command) and bool(check.options.get("by_path"))
+
+
+def _settings_of(layers: Layers, file: ConfigFile, record: Trusted) -> FileSettings | None:
     """Return what a record compiles to, even one that another version of notyet wrote."""
     try:
-        return thaw(dict(record.compiled))
-    except ValueError:
+        return thaw(record.compiled)
+    except DAMAGED:
         pass
     if file.path.endswith((".yaml", ".yml")):  # a hook does not find PyYAML
-        loaded.unreadable.append(file.path)
-        loaded.warnings.append(
+        layers.unreadable.append(file.path)
+        layers.warnings.append(
             f"{visible(file.path)} was trusted with another version of notyet; run: {file.command}"
         )
         return None
     settings = _compile(file, record.content)
-    loaded.warnings += [str(mistake) for mistake in settings.mistakes]
+    layers.warnings += [str(mistake) for mistake in settings.mistakes]
     return settings
 
 
 def _warn(
-    loaded: Loaded, file: ConfigFile, record: Trusted, text: str | None, *, is_run: bool
+    layers: Layers, file: ConfigFile, record: Trusted, text: str | None, *, is_run: bool
 ) -> None:
-    if text is None and file.tree.unseen:
-        loaded.unseen.append(file.path)  # one warning covers all files of a machine
+    if text is None and file.tree.problem:
+        layers.offline.append(file.path)  # one warning covers all files of a machine
     elif file.is_gone:
         stays = "that version stays in force until you"
         rest = stays if is_run else "it cannot be run: put it back, or"
-        loaded.warnings.append(
+        layers.warnings.append(
             f"{visible(file.path)} was removed since it was trusted; {rest} run: "
             f"{file.command} --revoke"
         )
     elif text is not None and record.content != text:
         rest = "that version stays in force" if is_run else "it is not run"
-        loaded.warnings.append(
+        layers.warnings.append(
             f"{visible(file.path)} changed since it was trusted; {rest} until you run: "
             f"{file.command}"
         )
 
 
-def _placed(loaded: Loaded, file: ConfigFile, record: Trusted, settings: Settings) -> Settings:
+def _placed(
+    layers: Layers, file: ConfigFile, record: Trusted, settings: FileSettings
+) -> FileSettings:
     """Follow a file's `workspace`; return its settings as they are then."""
-    if not settings.workspace or loaded.is_elsewhere:
+    if not settings.workspace or layers.is_elsewhere:
         return settings
-    if loaded.is_here:
+    if layers.is_here:
         return _compile(file, record.content, LOCAL)
     if settings.workspace == LOCAL:
-        loaded.workspace, loaded.named_by = "", None
+        layers.workspace, layers.named_by = "", None
     else:
-        loaded.workspace, loaded.named_by = settings.workspace, record
+        layers.workspace, layers.named_by = settings.workspace, record
     return settings
 
 
-def _add_starters(loaded: Loaded, file: ConfigFile, record: Trusted) -> None:
+def _add_starters(layers: Layers, file: ConfigFile, record: Trusted) -> None:
     for starter in _compile(file, record.content).starters:
         check = starter.check
         assert isinstance(check, Command)
-        if loaded.is_elsewhere and not check.workspace:
+        if layers.is_elsewhere and not check.workspace:
             check = replace(check, workspace=LOCAL)
-        loaded.starters.append((file, replace(starter, check=check)))
+        layers.starters.append((file, replace(starter, check=check)))

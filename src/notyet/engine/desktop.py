@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from notyet.config.settings import Setup
+    from notyet.config.load import Setup
     from notyet.core.event import StopEvent
     from notyet.core.verdict import Decision
 

@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from notyet.config.compiled import FileObserver
     from notyet.config.load import Setup
-    from notyet.config.settings import FileObserver
     from notyet.core.event import StopEvent
     from notyet.core.gate import Starter
     from notyet.core.verdict import Decision

@@ -98,7 +98,7 @@ def needs_nothing(call: Call) -> bool:
         return files is not None
     if host.stops.get(name) != "subagent":  # gates are rarely for these
         return False
-    from notyet.config.records import are_silent
+    from notyet.config.compiled import are_silent
 
     return are_silent(files, "subagent", environ)
 

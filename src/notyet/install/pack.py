@@ -37,7 +37,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         **{name: (f"notyet.hosts.{name}",) for name in HOSTS if name != DEFAULT},
         "detect": ("notyet.hosts.detect",),
         # Where a subagent stops, and there is a file.
-        "silent": ("notyet.config.records",),
+        "silent": ("notyet.config.compiled",),
         # Where something is configured for this agent.
         "setup": ("notyet.hosts.wire", "notyet.config.load"),
         # Where gates run.

@@ -15,7 +15,7 @@ from notyet.hosts import host_named
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from notyet.config.settings import Setup
+    from notyet.config.load import Setup
     from notyet.core.event import Scope
     from notyet.core.gate import Gate
     from notyet.status.fault import Fault

@@ -21,7 +21,7 @@ from notyet.status.own_faults import variable_faults
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from notyet.config.settings import Setup
+    from notyet.config.load import Setup
     from notyet.hosts.host import Host
     from notyet.install.settings import Registration
     from notyet.status.facts import HostFacts

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from notyet.config.compile import compile_text, examine
+from notyet.config.compiled import read_record
 from notyet.config.find import state_folder, text_of
-from notyet.config.records import read_record
 from notyet.core.gate import EVERY_AGENT, place_of
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import replace as replace_record
@@ -20,7 +20,7 @@ from notyet.ledger import history
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from notyet.config.settings import Setup
+    from notyet.config.load import Setup
     from notyet.core.gate import Gate
     from notyet.core.verdict import Report
     from notyet.ledger.stops import Ledger

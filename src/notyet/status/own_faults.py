@@ -6,9 +6,8 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
-from notyet.config.files import ConfigFile, native_files, real_folder, root_of
-from notyet.config.find import OFF_VARIABLE, has_record, state_folder
-from notyet.config.host_files import host_files
+from notyet.config.files import ConfigFile, host_files, native_files, root_of
+from notyet.config.find import OFF_VARIABLE, has_record, real_folder, state_folder
 from notyet.config.off import switched_off
 from notyet.config.trust import candidate
 from notyet.core.text import visible

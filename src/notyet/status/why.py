@@ -22,7 +22,7 @@ from notyet.status.overview import DEFAULT, limits_here
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from notyet.config.settings import Setup
+    from notyet.config.load import Setup
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan

@@ -7,9 +7,9 @@ import pytest
 
 from config_places import write
 from notyet.cli.main import main
+from notyet.config.compiled import read_record, write_record
 from notyet.config.find import state_folder
 from notyet.config.load import load
-from notyet.config.records import read_record, write_record
 from notyet.core.record import replace
 
 pytestmark = pytest.mark.rule("N5")

@@ -8,8 +8,8 @@ import pytest
 from config_places import hooks
 from hook_runs import query
 from notyet.cli.main import main
+from notyet.config.compiled import read_record
 from notyet.config.find import state_folder
-from notyet.config.records import read_record
 from with_runs import Terminal, command_line
 from workspaces import load_there, unreachable, write_there
 

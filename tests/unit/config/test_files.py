@@ -2,8 +2,9 @@ import os
 
 import pytest
 
-from notyet.config.files import above, known_as, native_files, real_folder, user_folder
-from notyet.config.host_files import host_files
+from notyet.config.files import host_files, native_files
+from notyet.config.find import above, known_as, user_folder
+from notyet.light import real_folder
 
 
 def test_a_folder_lies_in_all_that_are_above_it():

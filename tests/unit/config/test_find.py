@@ -6,9 +6,8 @@ import pytest
 
 from config_places import write, write_user_toml
 from notyet.config.find import projects_files, starts
-from notyet.config.load import load
+from notyet.config.load import Setup, load
 from notyet.config.off import switch_off, switch_on
-from notyet.config.settings import Setup
 
 GATES = '[gates]\na = "x"\n'
 

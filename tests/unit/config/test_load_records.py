@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 
 from config_places import READS, commands, hooks, setup, write, write_own, write_user_toml
+from notyet.config.compiled import read_record
 from notyet.config.find import record_path, state_folder
 from notyet.config.load import load
-from notyet.config.records import read_record
+
+# An earlier version kept `when` and `paths` with the command.
+OLD = {
+    "format": 1,
+    "file": "f",
+    "gates": [{"name": "a", "check": {"script": "y", "options": {"when": "always"}}}],
+}
 
 
 def test_gates_of_the_same_name_from_different_files_keep_different_names(tmp_path):
@@ -86,7 +93,7 @@ def test_a_damaged_record_of_a_removed_file_is_told_of(tmp_path):
 
 
 @pytest.mark.rule("N5")
-@pytest.mark.parametrize("compiled", [{}, {"format": 0}, {"format": 1, "gates": [{"x": 1}]}])
+@pytest.mark.parametrize("compiled", [{}, {"format": 0}, {"format": 1, "gates": [{"x": 1}]}, OLD])
 def test_a_record_of_another_version_is_compiled_anew_from_the_trusted_text(tmp_path, compiled):
     path = write(tmp_path, "notyet.toml", '[gates]\na = "x"\n')
     record = Path(record_path(state_folder(os.environ), str(path)))

@@ -122,12 +122,12 @@ def test_what_was_trusted_stays_in_force_when_the_machine_cannot_be_reached(
     assert [gate.check.line for gate in found.gates] == ["x", "mux says", f"{app}/.mux/stop"]
     (warning,) = found.warnings
     assert warning.startswith(f"the files of {url}/sub cannot be read: ")
-    assert "box" in found.unreached
+    assert "box" in found.workspace_problem
     # The program itself could have changed.
     stays = "what was trusted of it stays in force"
     missed = f"but {url}/.mux/stop cannot be run without being looked at"
     assert warning.endswith(f"; {stays}, {missed}")
-    assert found.unseen == tuple(
+    assert found.offline == tuple(
         f"{url}/{name}" for name in ("notyet.toml", ".mux/settings.json", ".mux/stop")
     )
     assert (found.untrusted, found.unreadable) == ((), ())
@@ -179,7 +179,7 @@ def test_without_a_look_what_was_trusted_is_known_and_nothing_is_said(
     monkeypatch.setenv("PATH", str(tmp_path))  # there is no ssh
     found = load_there(warm_box, app, patience=NO_LOOK)
     assert [gate.name for gate in found.gates] == ["a"]
-    assert (found.warnings, found.untrusted, found.unreached) == ((), (), "")
+    assert (found.warnings, found.untrusted, found.workspace_problem) == ((), (), "")
 
 
 # -- a file here that names a workspace

@@ -7,8 +7,8 @@ import pytest
 
 from config_places import hooks, write, write_own
 from notyet.config.compile import compile_text
+from notyet.config.compiled import freeze, thaw
 from notyet.config.load import load
-from notyet.config.settings import freeze, thaw
 from notyet.core.record import replace
 
 CONCLAUDE = "stop:\n  commands:\n    - run: conclaude's\n"

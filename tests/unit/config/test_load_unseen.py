@@ -36,7 +36,7 @@ def test_a_trusted_program_that_nobody_could_look_at_is_asked_and_cannot_start(
     warm_box, app, program
 ):
     url = warm_box.url(app)
-    assert load_there(warm_box, app / "sub", "mux").unseen == ()
+    assert load_there(warm_box, app / "sub", "mux").offline == ()
     shutil.move(app / "sub", app / "sub2")
     found = load_there(warm_box, app / "sub", "mux")
     why = f"{app}/sub does not exist on box"
@@ -57,7 +57,7 @@ def test_so_it_is_where_nobody_answers_or_was_asked(warm_box, app, program, tmp_
         options = {} if patience is None else {"patience": patience}
         found = load_there(warm_box, app / "sub", "mux", **options)
         assert [gate.name for gate in found.gates] == ["mux .mux/stop"]
-        assert found.unseen == (f"{warm_box.url(app)}/.mux/stop",)
+        assert found.offline == (f"{warm_box.url(app)}/.mux/stop",)
         assert decided(found).outcome == "failed_open"
 
 
@@ -157,7 +157,7 @@ def test_a_nearer_file_that_says_local_wins_over_a_wider_one(here):
     assert load_here(here, patience=NO_LOOK).workspace == "ssh://nobody.invalid/srv"
     write(here, "notyet.toml", 'workspace = "local"\n[gates]\na = "x"\n')
     found = load_here(here)
-    assert (found.workspace, found.unreached, found.warnings) == ("", "", ())
+    assert (found.workspace, found.workspace_problem, found.warnings) == ("", "", ())
     assert places(found) == {"a": ("", str(here))}
 
 
@@ -167,7 +167,7 @@ def test_who_says_local_is_obeyed_whatever_a_file_says(here):
     own = '[gates.c]\nrun = "z"\nworkspace = "ssh://box/c"\n'
     write(here, "notyet.toml", f'workspace = "ssh://nobody.invalid/srv"\n{text}{own}')
     found = load_here(here, workspace="local")
-    assert (found.workspace, found.unreached, found.warnings) == ("", "", ())
+    assert (found.workspace, found.workspace_problem, found.warnings) == ("", "", ())
     there = {"c": ("ssh://box/c", "/c")}  # that one says so itself
     assert places(found) == {"a": ("", str(here)), "b": ("", f"{here}/d")} | there
 

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from notyet.config.compile import compile_text
-from notyet.config.files import ConfigFile, above, is_config_name, parent
-from notyet.config.find import record_path, state_folder
+from notyet.config.compiled import Trusted, freeze, read_record, thaw, write_record
+from notyet.config.files import ConfigFile, is_config_name
+from notyet.config.find import above, parent, record_path, state_folder
 from notyet.config.json_schema import pages
-from notyet.config.records import Trusted, read_record, write_record
-from notyet.config.settings import freeze, thaw
 
 THERE = "ssh://dev@box/srv/app"
 GATES = '[gates]\na = "x"\n[gates.b]\nrun = "y"\ndir = "sub"\n'

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from config_places import write, write_user_toml
-from notyet.config.find import has_record, projects_files, record_path, state_folder, text_of
-from notyet.config.load import load
-from notyet.config.records import (
+from notyet.config.compiled import (
     Trusted,
     are_silent,
+    read_lazily,
     read_record,
     remove_record,
-    unchanged,
     write_record,
 )
+from notyet.config.find import has_record, projects_files, record_path, state_folder, text_of
+from notyet.config.load import load
 from notyet.core.event import StopEvent
 from notyet.core.plan import missing_names, select
 
@@ -32,7 +32,7 @@ def record_of(path):
 
 
 def found(path, **fields):
-    return unchanged(state_folder(os.environ), str(path), path.read_text(), **fields)
+    return read_lazily(state_folder(os.environ), str(path), path.read_text(), **fields)
 
 
 def silent(cwd, scope):

@@ -11,7 +11,7 @@ from workspaces import PATIENCE, unreachable, write_there
 
 def tree_of(box, folder, *hosts):
     tree = RemoteTree(box.url(folder), PATIENCE, hosts)
-    assert tree.unseen == ""
+    assert tree.problem == ""
     return tree
 
 
@@ -105,7 +105,7 @@ def test_a_workspace_that_is_no_folder_is_told_apart(warm_box, tmp_path):
     file = write_there(tmp_path, "file", "x")
     for path, words in ((tmp_path / "gone", "does not exist"), (file, "is not a folder")):
         tree = RemoteTree(warm_box.url(path), PATIENCE)
-        assert tree.unseen == f"{path} {words} on box"
+        assert tree.problem == f"{path} {words} on box"
         assert not tree.exists(warm_box.url(path / "notyet.toml"))
 
 
@@ -116,19 +116,19 @@ def test_a_machine_that_cannot_be_reached_is_named_and_nobody_waits_for_it_twice
     write_there(tmp_path, "notyet.toml", "x")
     unreachable(monkeypatch, warm_box, tmp_path)
     tree = RemoteTree(warm_box.url(tmp_path), PATIENCE)
-    assert "box" in tree.unseen
-    assert "refused" in tree.unseen
+    assert "box" in tree.problem
+    assert "refused" in tree.problem
     monkeypatch.setenv("NOTYET_SSH_CONFIG", warm_box.config)
     tree.look_for(["mux"])
-    assert tree.unseen
-    assert tree.unseen in why_not(tree, warm_box.url(tmp_path / "notyet.toml"))
+    assert tree.problem
+    assert tree.problem in why_not(tree, warm_box.url(tmp_path / "notyet.toml"))
 
 
 def test_with_no_patience_nobody_is_connected_to(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))  # there is no ssh
     tree = RemoteTree("ssh://box/srv", 0.0)
     tree.look_for(["mux"])
-    assert tree.unseen == "box was not asked"
+    assert tree.problem == "box was not asked"
     assert tree.folder_id("ssh://box/srv/notyet.toml") == ""
     assert not tree.is_executable("ssh://box/srv/.mux/stop")
 
@@ -157,7 +157,7 @@ def test_a_machine_that_answers_otherwise_is_not_believed(
 ):
     write_there(tmp_path, "notyet.toml", "x")
     monkeypatch.setattr("notyet.config.remote._LOOK", answer)
-    unseen = RemoteTree(warm_box.url(tmp_path), PATIENCE).unseen
+    unseen = RemoteTree(warm_box.url(tmp_path), PATIENCE).problem
     assert words in unseen
     assert "\x1b" not in unseen
 
@@ -182,5 +182,5 @@ def test_an_answer_that_is_longer_than_it_can_be_is_not_believed(warm_box, tmp_p
     monkeypatch.setattr("notyet.config.remote._MOST_FETCHED", 2_000_000)
     write_there(tmp_path, "notyet.toml", "x" * 1_900_000)
     tree = RemoteTree(warm_box.url(tmp_path), PATIENCE)
-    assert "answered something else than was asked" in tree.unseen
+    assert "answered something else than was asked" in tree.problem
     assert not tree.exists(warm_box.url(tmp_path / "notyet.toml"))

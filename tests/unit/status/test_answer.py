@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.config.settings import Setup
+from notyet.config.load import Setup
 from notyet.core.gate import Command, Gate, Match
 from notyet.core.message import UNCHECKED
 from notyet.install.settings import Place, Registration

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from hook_runs import ask, new_project, payload, trust
-from notyet.config.load import load
-from notyet.config.settings import Setup
+from notyet.config.load import Setup, load
 from notyet.core.gate import Command, Gate, Match
 from notyet.ledger.stops import Ledger
 from notyet.status.overview import agents_of, caps_here, gates_here, lately, limits_here, near

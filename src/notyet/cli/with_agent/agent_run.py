@@ -76,8 +76,8 @@ def load_gates(cwd: str, agent: str, workspace: str, max_blocks: int | None) -> 
     what = visible(workspace) if is_remote(workspace) else "the gates"
     with waiting(f"looking at {what} ..."):
         setup = load(cwd, "notyet", os.environ, agent=agent, workspace=workspace)
-    if is_remote(workspace) and setup.unreached:
-        raise Refused(f"{visible(workspace)} cannot be read: {setup.unreached}")
+    if is_remote(workspace) and setup.workspace_problem:
+        raise Refused(f"{visible(workspace)} cannot be read: {setup.workspace_problem}")
     if max_blocks is not None:
         setup = replace(setup, limits={**setup.limits, "max_blocks": max_blocks})
     is_untrusted = setup.distrust and not setup.gates

@@ -1,24 +1,28 @@
-"""Records of trusted files: the text that was trusted, and the gates and settings it compiles to.
+"""What a file compiles to, and the record of trust that keeps it.
 
-Because a record holds the compiled form, a hook parses neither TOML nor YAML. Records are in the
-XDG state folder, under the path of the file they are about. Each is JSON on several lines, so
-that a stop parses only the parts it needs: first the file's path, time and folder, then the trusted
-text, the settings, and the gates in runs of neighbours that are for the same agents.
+A record holds the text that was trusted and its compiled form, so a hook parses neither TOML nor
+YAML. Records are in the XDG state folder, under the path of the file they are about. Each is JSON
+on several lines, so that a stop parses only the parts it needs: first the file's path, time and
+folder, then the trusted text, the settings, and the gates in runs of neighbours that are for the
+same agents.
 """
 
 from __future__ import annotations
 
 from notyet import light
 from notyet.config.find import record_path, state_folder, text_of
-from notyet.core.record import Record
+from notyet.core.record import Record, plain
+from notyet.core.verdict import OUTCOMES
 from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from notyet.config.document import Mistake
     from notyet.core.event import StopEvent
+    from notyet.core.gate import Command, Gate, Source, Starter
 
 FORMAT = 1  # of compiled settings; raise it with every change that an older reader misreads
 _MOST_BYTES = 64 * 1024 * 1024
@@ -26,10 +30,115 @@ _LEAST_LINES = 4  # path and time, text, settings, the end
 _GATES, _NEXT = ', "gates": [', ", "  # before the first run of gates, and before every other
 _QUIET = frozenset({"format", "file", "limits", "reply", "start_tell"})  # mean nothing alone
 _ENOENT = 2
+DAMAGED = (ValueError, TypeError, KeyError, AttributeError)  # what reading a damaged record raises
+
+
+class FileObserver(Record, kw_only=True):
+    """A command that gets decisions with the outcomes in `on`, and cannot change them."""
+
+    name: str
+    check: Command
+    timeout: float = 10.0
+    on: tuple[str, ...] = OUTCOMES
+    source: Source | None = None
+
+
+class FileSettings(Record, kw_only=True):
+    """One file's gates and settings, without defaults, so that files can be layered."""
+
+    file: str
+    gates: tuple[Gate, ...] = ()
+    starters: tuple[Starter, ...] = ()  # not in the compiled form: only a supervisor runs them
+    limits: Mapping[str, Any] = {}
+    observers: tuple[FileObserver, ...] = ()
+    ledger: Mapping[str, Any] = {}  # how much is kept; ignored but in the user's own file
+    start_tell: bool | None = None
+    read_hosts: tuple[str, ...] = ()
+    # Where its gates run, and whose files are read: ssh://host/path, or "local" to override what
+    # another file says.
+    workspace: str = ""
+    openclaw: str = ""  # the path of a file that sets `max_blocks` (J9)
+    reply: Mapping[str, str] = {}  # by host
+    notifications: Mapping[str, Any] = {}  # of a `.conclaude.yaml`
+    mistakes: tuple[Mistake, ...] = ()
+    warnings: tuple[Mistake, ...] = ()  # about what is right for its host, and not run by us
+
+
+def freeze(settings: FileSettings) -> dict[str, Any]:
+    """Return settings as plain JSON types, for a record.
+
+    Mistakes and warnings are left out, and starters: a supervisor compiles them from the trusted
+    text, so that hooks need not read them.
+    """
+    frozen = _said(settings)
+    for said in ("mistakes", "warnings", "starters"):
+        frozen.pop(said, None)
+    return {"format": FORMAT} | frozen
+
+
+def _said(record: Record) -> dict[str, Any]:
+    """Return the fields that are not at their defaults, as plain types."""
+    values, defaults = record.__dict__, record._defaults  # noqa: SLF001  # our own
+    return {
+        name: _plain(values[name])
+        for name in record._fields
+        if name not in defaults or defaults[name] != values[name]
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return _said(value)
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return dict(value) if hasattr(value, "items") else plain(value)
+
+
+def thaw(frozen: Mapping[str, Any]) -> FileSettings:
+    """Return settings from their compiled form. Raises one of DAMAGED."""
+    values = dict(frozen)
+    if values.pop("format") != FORMAT:
+        raise ValueError(f"it is not compiled configuration of format {FORMAT}")
+    values["gates"] = thaw_gates(values.get("gates", ()))
+    values["observers"] = tuple([_observer(**said) for said in values.get("observers", ())])
+    values["read_hosts"] = tuple(values.get("read_hosts", ()))
+    return FileSettings(**values)
+
+
+def thaw_gates(frozen: Iterable[dict[str, Any]]) -> tuple[Gate, ...]:
+    """Return gates from their compiled form. Raises one of DAMAGED."""
+    return tuple([_gate(**gate) for gate in frozen])
+
+
+def _gate(
+    *,
+    check: dict[str, Any],
+    match: dict[str, Any] | None = None,
+    source: dict[str, Any] | None = None,
+    **rest: Any,
+) -> Gate:
+    from notyet.core.gate import Command, Gate, Match, Source
+
+    options = check.get("options", {})
+    if "when" in options or "paths" in options:
+        raise ValueError("it is compiled configuration of an earlier version")
+    if match:
+        rest["match"] = Match(**match)
+    return Gate(check=Command(**check), source=Source(**source) if source else None, **rest)
+
+
+def _observer(
+    *, check: dict[str, Any], source: dict[str, Any] | None = None, **rest: Any
+) -> FileObserver:
+    from notyet.core.gate import Command, Source
+
+    if "on" in rest:
+        rest["on"] = tuple(rest["on"])
+    return FileObserver(check=Command(**check), source=Source(**source) if source else None, **rest)
 
 
 class Trusted(Record, kw_only=True):
-    """One record: a file as it was trusted."""
+    """The record of a file: as it was trusted, and compiled."""
 
     path: str
     content: str
@@ -50,7 +159,7 @@ def read_record(state: str, path: str) -> Trusted | None:
             return None
         folder = str(record.get("folder", ""))
         return Trusted(path=path, content=content, compiled=compiled, at=at, folder=folder)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, *DAMAGED):
         return None
 
 
@@ -91,7 +200,7 @@ def write_private(path: str, text: str) -> None:
 
 
 def _laid_out(record: Trusted) -> str:
-    """Return a record as JSON, on the lines on which `unchanged` looks for its parts."""
+    """Return a record as JSON, on the lines on which `read_lazily` looks for its parts."""
     settings = dict(record.compiled)
     runs: list[tuple[list[str], list[str]]] = []
     for gate in settings.pop("gates", ()):
@@ -110,7 +219,7 @@ def _laid_out(record: Trusted) -> str:
     return "\n".join(lines)
 
 
-class Unchanged:
+class LazyRecord:
     """The record of a file that still has its trusted text; its gates are not parsed yet."""
 
     def __init__(self, settings: dict[str, Any], runs: list[Any], lines: list[str]) -> None:
@@ -143,7 +252,7 @@ def _fits(match: dict[str, Any], event: StopEvent) -> bool:
     return bool(fits(match.get("kind", "glob"), tuple(match["agents"]), event))
 
 
-def unchanged(state: str, path: str, text: str, *, own: bool = False) -> Unchanged | None:
+def read_lazily(state: str, path: str, text: str, *, own: bool = False) -> LazyRecord | None:
     """Return the record about a file with this text; None if it is about another text or damaged.
 
     A record of the user's own file, which needed no trust, counts only while the file is `own`.
@@ -160,8 +269,8 @@ def unchanged(state: str, path: str, text: str, *, own: bool = False) -> Unchang
         if about["path"] != path or not is_trusted or not is_whole:
             return None
         settings = loads("{" + lines[2].removeprefix(_NEXT) + "}}")["compiled"]
-        return Unchanged(settings, about["runs"], lines[3:-1])
-    except (OSError, ValueError, KeyError, TypeError):
+        return LazyRecord(settings, about["runs"], lines[3:-1])
+    except (OSError, *DAMAGED):
         return None
 
 
@@ -172,7 +281,7 @@ def are_silent(paths: list[str], scope: str, environ: Mapping[str, str]) -> bool
     """
     state = state_folder(environ)
     try:
-        found = [unchanged(state, path, text_of(path)) for path in paths]
+        found = [read_lazily(state, path, text_of(path)) for path in paths]
         return all(one is not None and one.is_silent(scope) for one in found)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, *DAMAGED):
         return False
