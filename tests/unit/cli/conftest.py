@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from notyet.cli import person
+from notyet.cli import install, person
 from notyet.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def _no_launcher(request, monkeypatch):
+    """Lay no launcher: that takes a second, and only its own tests look at it."""
+    if request.path.stem != "test_install_launcher":
+        monkeypatch.setattr(install, "lay", lambda *_: None)
+        monkeypatch.setattr(install, "is_laid", lambda *_: True)
 
 
 @pytest.fixture

@@ -27,15 +27,11 @@ SETUP = {
 ARGV = {"bash": ["bash", "--noprofile", "--norc", "-i"], "zsh": ["zsh", "-f", "-i"]}
 TYPED = [
     ("stat\t", "status"),
-    ("status --js\t", "status --json"),
-    ("status cl\t", "status claude"),
     ("status --why --as cod\t", "status --why --as codex"),
     ("status --payload da\t", "status --payload data.json"),
     ("tasks sh\t", "tasks show"),
     ("with cop\t", "with copilot"),
     ("with claude hello --cwd fol\t", "with claude hello --cwd folder/"),
-    ("trust --read conc\t", "trust --read conclaude"),
-    ("completion fi\t", "completion fish"),
 ]
 
 

@@ -64,15 +64,6 @@ def test_a_matcher_that_is_dropped_is_told_of_and_the_file_stays_on_one_line(set
     assert "is dropped" not in capsys.readouterr().out
 
 
-def test_many_installations_later_every_byte_comes_back(settings):
-    before = '{ "hooks" : { } ,"a":1}'
-    settings.write_text(before)
-    for seconds in range(10, 25):
-        assert main(["install", "claude", "--yes", "--timeout", str(seconds)]) == 0
-    assert main(["uninstall", "claude", "--yes"]) == 0
-    assert settings.read_text() == before
-
-
 def planted(home, groups):
     """Write hooks of Codex, all of them approved."""
     path = home / ".codex" / "hooks.json"
@@ -111,19 +102,3 @@ def test_other_hooks_of_codex_stay_trusted_when_ours_before_them_go(place, home,
     left = tomllib.loads((home / ".codex" / "config.toml").read_text())["hooks"]["state"]
     handler = group_of("lint")["hooks"][0]
     assert left == {f"{path}:stop:0:0": {"trusted_hash": hash_of("Stop", handler)}}
-
-
-def test_entries_that_codex_cannot_read_are_taken_out_and_those_of_conclaude_not_approved(
-    place, home
-):
-    groups = [group_of("/x/notyet hook"), group_of("notyet conclaude Hooks Stop")]
-    groups[0]["hooks"][0]["timeout"] = "soon"
-    groups[1]["hooks"][0]["timeout"] = 5
-    path = home / ".codex" / "hooks.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps({"hooks": {"Stop": groups}}))
-    assert main(["install", "codex", "--yes", "--trust"]) == 0
-    assert "stop:1:0" not in trust_in(home)
-    path.write_text(json.dumps({"hooks": {"Stop": groups}}))
-    assert main(["uninstall", "codex", "--yes"]) == 0
-    assert json.loads(path.read_text()) == {"hooks": {"Stop": groups[1:]}}

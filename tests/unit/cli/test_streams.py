@@ -8,27 +8,12 @@ import pytest
 from hook_runs import ENTRY, clean_environ, new_project, payload, run_hook
 
 GATES = '[gates."tëst😀"]\nrun = "echo 😀ö"\n[gates."bäd"]\nrun = "echo 測試; exit 1"\n'
-RUNS = {
-    ("check",): 1,
-    ("check", "tëst😀"): 0,
-    ("check", "--json"): 1,
-    ("check", "tëst😁"): 2,
-    ("status",): None,
-    ("status", "--why"): 0,
-    ("log",): 0,
-    ("replay",): 0,
-    ("validate",): 0,
-    ("trust", "--show"): 0,
-    ("completion", "--values", "gates"): 0,
-    ("größe",): 2,
-}
+RUNS = {("check",): 1, ("check", "--json"): 1, ("check", "tëst😁"): 2, ("log",): 0, ("größe",): 2}
 
 
 @pytest.fixture
 def folder(tmp_path):
     folder = new_project(tmp_path / "pröject", GATES)
-    (folder / "wëb").mkdir()
-    (folder / "wëb" / "Makefile").write_text("test:\n\ttrue\n")
     run_hook(payload("claude", folder), "--host", "claude")
     return folder
 
@@ -44,12 +29,11 @@ def run(folder, argv, encoding):
     )
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp437"])
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
 @pytest.mark.parametrize("argv", RUNS, ids=" ".join)
 def test_a_letter_that_a_stream_lacks_is_shown_by_its_number(folder, argv, encoding):
     ended = run(folder, argv, encoding)
     assert b"Traceback" not in ended.stderr
-    assert ended.returncode == run(folder, argv, "utf-8").returncode
-    assert RUNS[argv] in {None, ended.returncode}
+    assert ended.returncode == RUNS[argv]
     assert ended.stdout or ended.stderr
     (ended.stdout + ended.stderr).decode(encoding)
