@@ -96,16 +96,6 @@ def test_without_a_ledger_that_can_be_used_nobody_is_asked(world, monkeypatch, t
     assert "it is a directory" in words
 
 
-def test_a_file_that_nobody_trusted_is_the_cause(world):
-    other = world.folder / "other"
-    other.mkdir()
-    (other / "notyet.toml").write_text(GATES)
-    sent = payload("claude", other)
-    name, words = cause(why(world, sent))
-    assert name == recorded(sent) == "untrusted"
-    assert "notyet trust" in words
-
-
 @pytest.mark.rule("B14")
 def test_an_agent_that_hands_back_in_its_transcript_is_said_to(world, tmp_path):
     ask(payload("claude", world.project), "--host", "claude")
@@ -187,25 +177,6 @@ def test_a_gate_is_skipped_where_no_file_changed_since_the_agent_began(world):
     ask(payload("claude", world.project) | start, "--host", "claude")
     lint = why(world, payload("claude", world.project))[1]["gates"][0]
     assert (lint["asked"], lint["spared"]["cause"]) == (False, "unchanged")
-
-
-def test_without_git_the_gate_runs(world):
-    other = world.folder / "plain"
-    other.mkdir()
-    (other / "notyet.toml").write_text(GATES)
-    trust(other / "notyet.toml")
-    lint = why(world, payload("claude", other))[1]["gates"][0]
-    assert lint["asked"]
-    assert lint["spared"]["because"] == "it is unknown whether its files changed"
-
-
-def test_a_stop_is_described_by_options(staged):
-    code, lines = shown(staged, "--agent-type", "writer", "--agent-id", "a\x1b[2J")
-    assert code == 1
-    assert "no gate runs: no gate applies" in lines
-    staged._capsys.readouterr()
-    assert main(["status", "--agent-type", "coder"]) == 0  # without --why
-    assert "agent_type coder fits cod*" in staged._capsys.readouterr().out
 
 
 def test_a_workspace_is_not_connected_to(staged):

@@ -1,29 +1,18 @@
 """What `notyet status` shows of gates, limits, sessions and decisions."""
 
 import os
-import time
 
 import pytest
 
-from hook_runs import ask, new_project, payload, trust
+from hook_runs import new_project, trust
 from notyet.config.load import Setup, load
 from notyet.core.gate import Command, Gate, Match
-from notyet.ledger.stops import Ledger
-from notyet.status.overview import agents_of, caps_here, gates_here, lately, limits_here, near
+from notyet.status.overview import agents_of, caps_here, gates_here, limits_here
 from notyet.status.report import HostStatus
 
 
 def gate(name="lint", **fields):
     return Gate(name=name, check=Command(script="true"), **fields)
-
-
-def test_gates_are_listed_by_stage_with_their_hosts():
-    one = Setup(gates=(gate("slow", priority=-1), gate()))
-    found = gates_here({"claude": one, "codex": Setup(gates=(gate(),))})
-    assert [(each.name, each.stage, each.hosts) for each in found] == [
-        ("lint", 1, ["claude", "codex"]),
-        ("slow", 2, ["claude"]),
-    ]
 
 
 def test_gates_of_an_untrusted_file_are_listed_as_that(tmp_path):
@@ -91,32 +80,3 @@ def test_a_host_s_own_cap_is_shown_as_what_it_leaves(cap, most):
     (one,) = caps_here([status])
     assert (one["name"], one["value"]) == ("claude cap", most)
     assert one["source"].endswith("less than max_blocks") is (most < 3)
-
-
-def test_the_ledger_shows_sessions_and_decisions_of_this_project_only(tmp_path):
-    project = new_project(tmp_path / "p", '[limits]\nmax_blocks = 2\n[gates]\nlint = "exit 1"\n')
-    setups = {"claude": load(str(project), "claude", os.environ)}
-    ledger = Ledger()
-    assert lately(ledger, str(project), 1.0, setups, {}).size == 0
-    assert not os.path.exists(ledger.path)
-    ask(payload("claude", project), "--host", "claude")
-    ask(payload("claude", new_project(tmp_path / "q"), session_id="s2"), "--host", "claude")
-    found = lately(ledger, str(project), time.time(), setups, {"claude": 8})
-    ((session,), (decision,)) = found.sessions, found.decisions
-    assert [session[name] for name in ("session_id", "turn", "used", "limit")] == ["s1", 1, 1, 2]
-    assert (session["source"], session["outcome"]) == ("max_blocks", "blocked")
-    assert (decision["outcome"], decision["why"]) == ("blocked", "lint blocked")
-    later = lately(ledger, str(project), time.time() + 13 * 3_600, setups, {})
-    assert later.sessions == ()
-    ledger.close()
-    (tmp_path / "other.db").write_text("no ledger at all " * 100)
-    broken = lately(Ledger(tmp_path / "other.db", patience=0.1), "/", 1.0, setups, {})
-    assert broken.problem
-    assert broken.size > 0
-
-
-def test_paths_are_as_short_as_they_can_be(monkeypatch):
-    monkeypatch.setenv("HOME", "/home/you")
-    assert near("/p/a/notyet.toml:3", "/p/a") == "notyet.toml:3"
-    assert near("/home/you/x", "/p") == "~/x"
-    assert near("default", os.getcwd()) == "default"

@@ -11,7 +11,7 @@ from notyet.config.find import record_path, state_folder
 from notyet.config.load import Setup, load
 from notyet.ledger.connection import default_path
 from notyet.status import own_faults as own
-from notyet.status.own_faults import own_faults, variable_faults
+from notyet.status.own_faults import own_faults
 
 
 def found(folder, environ=None):
@@ -58,19 +58,6 @@ def test_a_file_trusted_with_another_notyet_is_told(tmp_path):
         file.write(text.replace('"format": 1', '"format": 99'))
     (one,) = found(project)
     assert (one.code, one.where) == ("config-untrusted", str(other))
-
-
-def test_all_mistakes_are_counted(project):
-    (project / "notyet.toml").write_text("a = 1\nb = 2\n")
-    (one,) = found(project)
-    assert one.code == "config-invalid"
-    assert "It has a mistake (and 1 more): " in one.what
-    assert one.where == f"{project}/notyet.toml:1:1"
-
-
-@pytest.mark.parametrize("value", ["0", "", "no", "false"])
-def test_a_switch_that_is_not_on_is_no_fault(value):
-    assert list(variable_faults({"NOTYET_DISABLE": (value, "")})) == []
 
 
 @pytest.mark.rule("N5")

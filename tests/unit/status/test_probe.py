@@ -158,23 +158,6 @@ def test_codex_is_imitated_with_its_user_s_shell(codex, monkeypatch, shell):
     assert (codex.project / "how").exists() == bool(shell)
 
 
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [
-        ("echo why >&2; exit 3", "it ended with exit code 3: why."),
-        ("echo what >&2", "it answered nothing: what."),
-        ("echo '[1]'", "its answer is not notyet's: [1]."),
-        ("printf '[%0100000d' 1", "its answer is not notyet's: "),
-    ],
-)
-def test_no_answer_is_told_with_its_reason(world, script, said):
-    world.program("notyet", script)
-    code, found = world.found()
-    assert code == 1
-    assert said in found["no-reply"]["what"]
-    assert len(found["no-reply"]["what"]) < 400
-
-
 def test_a_line_with_arguments_is_run_without_a_shell(world):
     args = ["hook", "--timeout", "700"]
     world.each_entry(args=args, command=str(world.notyet), timeout=700)
