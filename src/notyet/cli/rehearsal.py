@@ -265,7 +265,7 @@ class _Hook(Hook):
             self._known = stop.ledger = MemoryLedger()
             self._begun = Begun(stop=0, history=open_turn(History(), stop.event))
         except LedgerError as error:
-            return skipped("ledger", f"{error} (nothing was asked)")
+            return skipped("ledger", f"{error} (no gate ran)")
         line = decide(stop, self._begun.history, _keep_nothing, run_unchanged=True)
         decision = drive_sync(line)
         self.done.skipped_unchanged = stop.skipped_unchanged

@@ -32,7 +32,7 @@ class Limits(Record, kw_only=True):
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise ValueError(f"{name} is a whole number from 0 up, not {value!r}")
         if self.stuck_after == 1:
-            raise ValueError("stuck_after = 1 would never send anybody back; use 0, or 2 and more")
+            raise ValueError("stuck_after = 1 would never send an agent back; use 0, or 2 and more")
 
 
 class History(Record, kw_only=True):

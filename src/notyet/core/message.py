@@ -45,7 +45,7 @@ _LAST = (
 )
 _SAME = "It is the same failure as last time, and no file has changed since."
 _REPORT_AGAIN = (
-    "When you are done, send your complete report again: whoever gave you this task sees only "
+    "When you are done, send your complete report again: the agent that started you sees only "
     "your last message."
 )
 
@@ -135,7 +135,7 @@ def _others(back: SendBack) -> list[str]:
     ]
     said = {
         "Passed": [r for r in others if isinstance(r.answer, Allow) and not r.failed_lightly],
-        "Failed, but cannot hold you": [r for r in others if r.failed_lightly],
+        "Failed without blocking": [r for r in others if r.failed_lightly],
         "Could not run": [r for r in others if isinstance(r.answer, Problem)],
         "Not run yet": [r for r in others if r.answer is None],
     }
@@ -298,8 +298,8 @@ def note(decision: Decision) -> str:
     """Return what the user is told about a decision in one line; empty when all is quiet."""
     said = [_note(decision)]
     if decision.overridden:
-        against = f"although stop {decision.overridden} had sent it back"
-        said.append(f"notyet: the host let the agent go {against}")
+        against = f"although stop {decision.overridden} had sent the agent back"
+        said.append(f"notyet: the host allowed the stop {against}")
     said += dict.fromkeys(report.tell_user for report in decision.reports)
     return " | ".join(" ".join(part.split()) for part in said if part.strip())
 
@@ -346,7 +346,7 @@ def _blocking(decision: Decision) -> list[Report]:
 
 def _failed_lightly(decision: Decision) -> str:
     failed = [report.gate for report in decision.reports if report.failed_lightly]
-    return f"; failed, but cannot hold: {listed(failed)}" if failed else ""
+    return f"; failed without blocking: {listed(failed)}" if failed else ""
 
 
 def _words(report: Report) -> str:

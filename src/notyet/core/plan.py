@@ -135,7 +135,7 @@ def _limit_reached(
 
     known = {gate.name for gate in asked}
     left_out = [gate.name for gate in gates if gate.name not in known]
-    not_asked = f"; not asked: {listed(left_out)}" if left_out else ""
+    not_asked = f"; not run: {listed(left_out)}" if left_out else ""
     run = f"run {event.run_id} of " if event.run_id else ""  # only supervisors know of runs
     return (
         f"limit reached: {event.block_count} of {event.max_blocks} send-backs used "

@@ -147,7 +147,7 @@ def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
 def _consequence(gate: Gate, problem: Problem) -> str:
     if gate.observe:
         return "only observed"
-    return "it holds nobody" if problem.kind == "deadline" else f"if_broken = {gate.if_broken}"
+    return "does not block" if problem.kind == "deadline" else f"if_broken = {gate.if_broken}"
 
 
 def _verdict(
@@ -202,7 +202,7 @@ def _outcome_of_allow(plan: Plan, tally: _Tally) -> tuple[Outcome, str]:
     if plan.handed_back and any(gate.native for gate in plan.gates):
         return "handed_back", "the agent handed the matter to its user"
     if plan.at_limit and tally.not_asked:
-        return "capped", f"{listed(tally.not_asked)} not asked; {_used(plan)}"
+        return "capped", f"{listed(tally.not_asked)} not run; {_used(plan)}"
     if tally.broken or tally.not_asked:
         return "failed_open", f"{listed(tally.broken + tally.not_asked)} gave no answer"
     if tally.unseen and all(gate.observe for gate in plan.gates):  # then no gate has passed

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Asked = Literal["needed", "all"]  # "all": gates run even if no file changed (N1)
 
-_INSIDE = "a gate, or what it started, wanted to stop; a gate's own work is not gated"
+_INSIDE = "this stop comes from inside a gate; a gate's own work is not gated"
 
 
 class Engine:

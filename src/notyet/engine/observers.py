@@ -45,7 +45,9 @@ class Observer(Record):
 
     def _validate(self) -> None:
         if self.on not in OBSERVED:
-            raise ValueError(f"an observer is told of {', '.join(OBSERVED)}, not of {self.on!r}")
+            raise ValueError(
+                f"an observer is for one of {', '.join(OBSERVED)}, not for {self.on!r}"
+            )
         is_command = isinstance(self.call, Command) and self.on == EVERY_DECISION
         if not is_command and not callable(self.call):
             raise TypeError(f"an observer is a function, not {type(self.call).__name__}")
@@ -134,7 +136,7 @@ def found_out(stop: int, turn: int) -> Decision:
     """Return what observers are told of a stop that the host overrode, once that is known (B11)."""
     from notyet.core.verdict import Decision
 
-    why = f"the host let the agent go although stop {stop} had sent it back"
+    why = f"the host allowed the stop although stop {stop} had sent the agent back"
     return Decision(verdict=Allow(), outcome="overridden", turn=turn, why=why, overridden=stop)
 
 

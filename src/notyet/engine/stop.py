@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Keep = Callable[[Report], str]  # stores the whole output of a report, and returns the path
 
-NO_SESSION = "the event has no session_id, so nothing was asked"
+NO_SESSION = "the event has no session_id, so no gate ran"
 WAIT_FOR_EQUAL = 600.0  # seconds that the second of two equal stops waits for the first
 _ONE_WAIT = 1.0  # seconds of that, between which the check can be cancelled
 _WAIT_FOR_LEDGER = 60.0  # seconds at most; a ledger in a file gives up earlier
@@ -163,12 +163,14 @@ def _check_gates(stop: Stop) -> Line[Decision]:
         if files is not None:
             stop.runs.use_wait()
         keep = keep_in(stop.ledger, begun, stop.warn)
+        recorded: Decision | None = None
         try:
             decision = yield from decide(stop, begun.history, keep, files)
-            return (yield from _record(stop, begun, decision))
-        except BaseException:  # cancelled or interrupted: the stop must not stay open
-            stop.on_cancel(lambda: _give_up(stop, begun))
-            raise
+            recorded = yield from _record(stop, begun, decision)
+            return recorded
+        finally:
+            if recorded is None:  # cancelled or interrupted: the stop must not stay open
+                stop.on_cancel(lambda: _give_up(stop, begun))
     finally:
         if files is not None:
             files.leave()
@@ -302,7 +304,7 @@ def _begin(stop: Stop) -> Line[Begun | Decision]:
             wait = max(0.0, min(_ONE_WAIT, ends - monotonic()))
             answer: Decision | None = yield Call(stop.ledger.answer, (begun.repeats, wait))
         except LedgerError as error:
-            return skipped("ledger", f"{error} (nothing was asked)")
+            return skipped("ledger", f"{error} (no gate ran)")
         if answer is None and monotonic() >= ends:
             answer = skipped("duplicate", "an equal stop is still being checked")
         if answer is not None:

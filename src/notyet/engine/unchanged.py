@@ -138,7 +138,7 @@ class Files:
             args = (self._event, wanted, self._part_of(_RECALLING))
             unchanged: Mapping[str, str] = yield Call(ledger.recall, args)
         except LedgerError as error:
-            warn(f"{error} (so every gate is asked)")
+            warn(f"{error} (so every gate runs)")
             return {}
         return unchanged
 
@@ -249,8 +249,8 @@ class _Look:
 
         gates = [name for name, parts in files.items() if any(part in why for part in parts)]
         places = dict.fromkeys(f"{part.folder} ({reason})" for part, reason in why.items())
-        running = f"so these gates are asked: {listed(gates)}"
-        return (f"cannot tell what changed in {listed([*places])}, {running}",)
+        running = f"so these gates run: {listed(gates)}"
+        return (f"cannot find out what changed in {listed([*places])}, {running}",)
 
 
 def remember_start(

@@ -56,8 +56,8 @@ def decided(outcome, why="", *reports, **fields):
             "notyet: sent back 0/0: tests (exit 1)",
         ),
         (
-            decided("skipped", "ledger", warnings=("ledger /l: busy (nothing was asked)",)),
-            "notyet: NOT CHECKED: ledger /l: busy (nothing was asked)",
+            decided("skipped", "ledger", warnings=("ledger /l: busy (no gate ran)",)),
+            "notyet: NOT CHECKED: ledger /l: busy (no gate ran)",
         ),
         (decided("skipped", "duplicate"), "notyet: NOT CHECKED: duplicate"),
         (
@@ -108,6 +108,6 @@ def test_broken_gates_and_failures_that_cannot_hold_are_named_whatever_came_of_t
     assert note(decided("handed_back", "", broken)).endswith("needs you; broken: b")
     assert note(decided("halted", "x", broken)) == "notyet: ended by a gate; broken: b"
     assert note(decided("halted", "x")) == ""
-    assert note(decided("passed", "", lightly)) == "notyet: passed; failed, but cannot hold: log"
-    after = "notyet: passed after 1 send-back; failed, but cannot hold: log"
+    assert note(decided("passed", "", lightly)) == "notyet: passed; failed without blocking: log"
+    after = "notyet: passed after 1 send-back; failed without blocking: log"
     assert note(decided("passed", "", lightly, count=1)) == after

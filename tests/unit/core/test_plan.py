@@ -85,7 +85,7 @@ def test_at_the_limit_plugin_handlers_are_not_asked_and_native_gates_are():
     assert names(done.stages) == [["native"]]
     assert done.warnings == (
         "limit reached: 3 of 3 send-backs used (max_blocks) in run r7 of session s1; "
-        "the agent is not sent back again; not asked: plugin",
+        "the agent is not sent back again; not run: plugin",
     )
 
 

@@ -135,7 +135,7 @@ def test_at_the_limit_a_failing_gate_is_capped_and_a_passing_one_passed():
 def test_a_plugin_that_was_not_asked_at_the_limit_cannot_count_as_passed():
     decision = settled({}, gates=[gate("p", speaks="openclaw")], history=History(turn=1, blocks=3))
     assert decision.outcome == "capped"
-    assert decision.why == "p not asked; 3 of 3 send-backs used (max_blocks)"
+    assert decision.why == "p not run; 3 of 3 send-backs used (max_blocks)"
 
 
 def test_a_halt_at_the_limit_is_still_a_halt():

@@ -288,7 +288,7 @@ def test_a_ledger_that_cannot_recall_costs_a_question_and_holds_nobody(git_proje
     place = Place(git_project, tmp_path, Failing())
     for _ in range(2):
         assert (place.stop().outcome, place.asked) == ("passed", ["g"])
-    assert place.warnings == ["ledger ledger.db: disk I/O error (so every gate is asked)"] * 2
+    assert place.warnings == ["ledger ledger.db: disk I/O error (so every gate runs)"] * 2
 
 
 class CannotRecord(MemoryLedger):
@@ -406,8 +406,8 @@ def test_that_files_could_not_be_looked_at_is_said_once_with_the_reason(place):
     decision = place.stop()
     (said,) = decision.warnings
     assert said == (
-        f"cannot tell what changed in {place.project} (the repository names filters of its own),"
-        " so these gates are asked: g, h"
+        f"cannot find out what changed in {place.project} (the repository names filters of its own)"
+        ", so these gates run: g, h"
     )
     assert place.warnings == [said]
     (stored,) = rows(place.ledger, "SELECT warnings FROM stops")

@@ -29,7 +29,7 @@ def test_the_next_stop_tells_once_that_the_host_let_the_agent_go(ledger):
     second = engine.check_sync(stop(turn_id="t2"))
     third = engine.check_sync(stop(turn_id="t3"))
     assert [first.overridden, second.overridden, third.overridden] == [0, 1, 0]
-    said = "notyet: the host let the agent go although stop 1 had sent it back"
+    said = "notyet: the host allowed the stop although stop 1 had sent the agent back"
     assert said in note(second)
     assert said not in note(first) + note(third)
 
@@ -48,7 +48,7 @@ def test_the_user_reads_it_beside_the_answer_of_the_hook(tmp_path):
     (folder / "notyet.toml").write_text(PASSING)
     trust(folder / "notyet.toml")
     said = ask(payload("claude", folder, last_assistant_message="two")).stdout
-    assert "the host let the agent go although stop 1 had sent it back" in said
+    assert "the host allowed the stop although stop 1 had sent the agent back" in said
     said = ask(payload("claude", folder, last_assistant_message="three")).stdout
     assert "sent it back" not in said
 
@@ -118,7 +118,7 @@ def test_an_observer_in_a_file_is_told_which_stop_was_overridden(tmp_path):
     assert [each["overridden"] for each in decisions] == [1, 2]
     assert decisions[0]["outcome"] == "overridden"
     assert decisions[0]["turn"] == 1
-    assert "although stop 1 had sent it back" in decisions[0]["why"]
+    assert "although stop 1 had sent the agent back" in decisions[0]["why"]
     assert told[0]["event"]["last_message"] == "two"
     told = [json.loads(line)["decision"] for line in (folder / "all").read_text().splitlines()]
     outcomes = ["blocked", "overridden", "blocked", "overridden", "blocked"]
