@@ -44,22 +44,16 @@ if TYPE_CHECKING:
 
 _GIT_TIMEOUT = 20.0
 _MOST_GLOBS = 1000  # more may be too long for one command line
-_MOST_PROGRAMS = 50  # of one script
 _UNMATCHED = 1  # the exit code of git
 _LIST = ("ls-files", "--cached", "--others", "--exclude-standard", "--error-unmatch", "-z", "--")
-# Part of every shell, and unable to make a program that a later command starts.
-_BUILT_IN = frozenset((
-    ":", "cd", "echo", "exit", "export", "false", "printf", "pwd", "set", "shift", "trap", "true",
-    "ulimit", "umask", "unset", "wait",
+# Words that a shell knows without a program.
+_SHELL_WORDS = frozenset((
+    "!", ".", ":", "[", "[[", "alias", "break", "builtin", "case", "cd", "command", "continue",
+    "declare", "echo", "eval", "exec", "exit", "export", "false", "for", "function", "hash", "if",
+    "let", "local", "printf", "pwd", "read", "readonly", "return", "select", "set", "shift",
+    "shopt", "source", "test", "time", "trap", "true", "type", "typeset", "ulimit", "umask",
+    "unalias", "unset", "until", "wait", "while",
 ))  # fmt: skip
-# What follows may depend on them: they test, decide, define or read something.
-_UNSURE = frozenset((
-    ".", "[", "[[", "alias", "break", "builtin", "case", "command", "continue", "declare", "do",
-    "done", "elif", "else", "esac", "eval", "exec", "fi", "for", "function", "hash", "if", "in",
-    "let", "local", "read", "readonly", "return", "select", "shopt", "source", "test", "then",
-    "time", "type", "typeset", "unalias", "until", "which", "while",
-))  # fmt: skip
-_INSTALLS = frozenset(("add", "ci", "install", "sync"))  # arguments of programs that bring others
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _PLAIN = re.compile(r"[A-Za-z0-9_./~+@%-]+")
 # Groups, functions and expansions; another way if something fails; another PATH.
@@ -99,7 +93,7 @@ class _File:
         yield from self._patterns(gate)
         if _is_here(gate):
             assert isinstance(gate.check, Command)
-            yield from self._programs(gate, gate.check)
+            yield from self._program(gate, gate.check)
             yield from self._paths(gate)
 
     def lint_time(self, waits: Sequence[Wait]) -> Iterator[Mistake]:
@@ -144,20 +138,20 @@ class _File:
             why = "excludes all that `for` includes, so the gate never runs"
             yield self._warning(gate, "never", f"`never` {why}")
 
-    def _programs(self, gate: Gate, check: Command) -> Iterator[Mistake]:
+    def _program(self, gate: Gate, check: Command) -> Iterator[Mistake]:
         folder = check.dir or self._folder
         if check.dir and not os.path.isdir(folder):
             yield self._warning(gate, "dir", f"there is no folder {visible(folder)}")
             return
         path = dict(check.env).get("PATH", self._environ.get("PATH", os.defpath))
         is_python = bool(check.options.get("python"))
-        words = [str(check.options.get("interpreter", ""))] if is_python else list(check.argv[:1])
-        named = dict.fromkeys(filter(None, words or programs_in(check.script)))
-        for word in list(named)[:_MOST_PROGRAMS]:
-            if not _is_program(os.path.expanduser(word), folder, path):
-                where = f"in {visible(folder)}" if "/" in word else "on the PATH"
-                key = "interpreter" if is_python else "run"
-                yield self._warning(gate, key, f"there is no program `{visible(word)}` {where}")
+        interpreter = str(check.options.get("interpreter", ""))
+        named = check.argv[0] if check.argv else first_program(check.script)
+        word = interpreter if is_python else named
+        if word and not _is_program(os.path.expanduser(word), folder, path):
+            where = f"in {visible(folder)}" if "/" in word else "on the PATH"
+            key = "interpreter" if is_python else "run"
+            yield self._warning(gate, key, f"there is no program `{visible(word)}` {where}")
 
     def _paths(self, gate: Gate) -> Iterator[Mistake]:
         is_dead = self._unmatched.issuperset(gate.paths)
@@ -213,28 +207,13 @@ def excludes_all(match: Match) -> bool:
     )
 
 
-def programs_in(script: str) -> Iterator[str]:
-    """Yield the programs of a simple script, up to the first command that is not understood.
-
-    A program with a path counts only before any other, which may make it or change the folder.
-    """
+def first_program(script: str) -> str:
+    """Return the program that a script starts first; empty if that is not certain."""
     if _NOT_SIMPLE.search(script):
-        return
-    is_first = True
-    for words in commands(script):
-        rest = list(words)
-        while rest and (rest[0] == "!" or _ASSIGNMENT.match(rest[0])):
-            rest.pop(0)
-        if not rest:
-            continue
-        word = rest[0]
-        if word in _UNSURE or not _PLAIN.fullmatch(word):
-            return
-        if word not in _BUILT_IN and (is_first or "/" not in word):
-            yield word
-        if not _INSTALLS.isdisjoint(rest):
-            return
-        is_first = is_first and word in _BUILT_IN and word != "cd"
+        return ""
+    words = next(iter(commands(script)), [])
+    word = next((word for word in words if not _ASSIGNMENT.match(word)), "")
+    return word if _PLAIN.fullmatch(word) and word not in _SHELL_WORDS else ""
 
 
 def unmatched(globs: Sequence[str], folder: str) -> set[str]:

@@ -55,14 +55,14 @@ class Kind(Glob):
 
 NAME = Text(most=80, line=True, words="a name")
 _RUN = Field(
-    shape=Either((Text(), ListOf(item=Text(blank=True), least=1))),
+    Either((Text(), ListOf(item=Text(blank=True), least=1))),
     vital=True,
     also=("command", "cmd", "script", "exec", "commands"),
     doc="What to run: a string is a shell script of any length; a list is a program and its "
     "arguments, without a shell.",
 )
 _PYTHON = Field(
-    shape=Text(
+    Text(
         pattern=r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
         r":[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*",
         words='a string like "module:function"',
@@ -73,19 +73,19 @@ _PYTHON = Field(
     "its path.",
 )
 _INTERPRETER = Field(
-    shape=Text(line=True),
+    Text(line=True),
     vital=True,
     doc="The Python that calls the function. Default: the project's `.venv/bin/python` if it "
     "exists, else the one that runs notyet; in a workspace `python3`.",
 )
 _DIR = Field(
-    shape=PathBelow(),
+    PathBelow(),
     vital=True,
     also=("cwd", "directory", "folder", "workdir"),
     doc="The folder it runs in, below the folder of this file. Default: that folder.",
 )
 _ENV = Field(
-    shape=MapOf(
+    MapOf(
         item=Text(blank=True),
         key=Text(pattern="[A-Za-z_][A-Za-z0-9_]*", words="the name of a variable"),
         whole=True,
@@ -104,17 +104,15 @@ GATE = Table(
         "run": _RUN,
         "python": _PYTHON,
         "interpreter": _INTERPRETER,
-        "slow": Field(
-            shape=Flag(), default=False, doc="`true`: runs only if all quick gates passed."
-        ),
+        "slow": Field(Flag(), default=False, doc="`true`: runs only if all quick gates passed."),
         "priority": Field(
-            shape=Whole(least=-1000, most=1000),
+            Whole(least=-1000, most=1000),
             default=0,
             doc="Gates with a higher priority run first, those with the same at the same time. "
             "`slow` is -1.",
         ),
         "paths": Field(
-            shape=ListOf(item=FileGlob()),
+            ListOf(item=FileGlob()),
             default=[],
             also=("files",),
             doc="Globs of the files that it depends on, below the folder of this file (in your own "
@@ -122,37 +120,35 @@ GATE = Table(
             "folders. Default: all files of the repository. See `when`.",
         ),
         "when": Field(
-            shape=Choice(("changed", "always")),
+            Choice(("changed", "always")),
             default="changed",
             doc='`"changed"`: runs only if a file that it depends on changed since the session '
             "began and since the gate last passed, as git sees it; outside of git it always "
             'runs. `"always"`: runs at every stop.',
         ),
         "timeout": Field(
-            shape=Seconds(),
+            Seconds(),
             default=600,
             doc="How long it may take; then it is ended and counts as broken.",
         ),
         "pass_codes": Field(
-            shape=ListOf(item=Whole(least=0, most=255), least=1),
+            ListOf(item=Whole(least=0, most=255), least=1),
             default=[0],
             doc="Exit codes that mean passed.",
         ),
         "hint": Field(
-            shape=Text(blank=True, most=2000),
+            Text(blank=True, most=2000),
             default="",
             also=("message",),
             doc="What the agent is told when it is sent back, besides the output.",
         ),
         "if_broken": Field(
-            shape=Choice(("allow", "block")),
+            Choice(("allow", "block")),
             default="allow",
             doc="What happens if it cannot start, crashes or times out.",
         ),
         "for": Field(
-            shape=Either(
-                (Choice(_WHOM), Glob(unlike=_WHOM), ListOf(item=Kind(), least=1)),
-            ),
+            Either((Choice(_WHOM), Glob(unlike=_WHOM), ListOf(item=Kind(), least=1))),
             default=MAIN,
             vital=True,
             also=("agents", "matcher"),
@@ -160,7 +156,7 @@ GATE = Table(
             "subagents.",
         ),
         "never": Field(
-            shape=_PATTERNS,
+            _PATTERNS,
             default=[],
             vital=True,
             also=("except", "exclude"),
@@ -172,20 +168,20 @@ GATE = Table(
             "workspace. Default: that folder.",
         ),
         "workspace": Field(
-            shape=Workspace(),
+            Workspace(),
             vital=True,
             also=_WHERE,
             doc="The machine and folder it runs in, instead of that of the file: "
             '`"ssh://dev@box/srv/app"`, or `"local"` for the machine that this file is on.',
         ),
         "observe": Field(
-            shape=Flag(),
+            Flag(),
             default=False,
             vital=True,
             doc="`true`: it runs and is recorded, and never sends an agent back.",
         ),
         "endings": Field(
-            shape=ListOf(item=Choice(GATED_ENDINGS), least=1),
+            ListOf(item=Choice(GATED_ENDINGS), least=1),
             default=["done"],
             doc="The endings of an agent's turn at which the gate runs.",
         ),
@@ -200,9 +196,9 @@ OBSERVER = Table(
         "run": _RUN,
         "python": _PYTHON,
         "interpreter": _INTERPRETER,
-        "timeout": Field(shape=Seconds(), default=10, doc="How long it may take."),
+        "timeout": Field(Seconds(), default=10, doc="How long it may take."),
         "on": Field(
-            shape=ListOf(item=Choice(OUTCOMES), least=1),
+            ListOf(item=Choice(OUTCOMES), least=1),
             vital=True,
             also=("outcomes",),
             doc="The outcomes it is run for. Default: all. For an overridden stop it runs at the "
@@ -217,22 +213,22 @@ _GIVEN = Limits()
 LIMITS = Table(
     fields={
         "max_blocks": Field(
-            shape=Whole(most=_MANY),
+            Whole(most=_MANY),
             default=_GIVEN.max_blocks,
             doc="How often an agent is sent back in one turn; a passing stop refills this.",
         ),
         "session_ceiling": Field(
-            shape=Whole(most=_MANY),
+            Whole(most=_MANY),
             default=_GIVEN.session_ceiling,
             doc="How often in one session, never refilled. 0: no ceiling.",
         ),
         "stuck_after": Field(
-            shape=Whole(most=_MANY, never=1, because="no agent would ever be sent back"),
+            Whole(most=_MANY, never=1, because="no agent would ever be sent back"),
             default=_GIVEN.stuck_after,
             doc="Allow the stop after this many equal failures in a row. 0: never.",
         ),
         "wait_for_background": Field(
-            shape=Flag(),
+            Flag(),
             default=_GIVEN.wait_for_background,
             doc="Whether the main agent is not gated while other agents of its session work.",
         ),
@@ -241,27 +237,21 @@ LIMITS = Table(
 START = Table(
     fields={
         "tell": Field(
-            shape=Flag(),
-            default=False,
-            doc="Whether an agent is told at its start which gates will run.",
+            Flag(), default=False, doc="Whether an agent is told at its start which gates will run."
         )
     }
 )
 LEDGER = Table(
     fields={
-        "keep": Field(
-            shape=Age(),
-            default="90d",
-            doc="How long stops, tasks and logs are kept.",
-        ),
+        "keep": Field(Age(), default="90d", doc="How long stops, tasks and logs are kept."),
         "max_size": Field(
-            shape=Size(least=1_000_000),
+            Size(least=1_000_000),
             default="256MB",
             doc="How large the ledger may become; agents without stops and the oldest stops are "
             "removed first.",
         ),
         "logs": Field(
-            shape=Size(),
+            Size(),
             default="64MB",
             doc="How large the logs with the full output of gates may become; those of the newest "
             "stop are always kept.",
@@ -271,12 +261,12 @@ LEDGER = Table(
 READ = Table(
     fields={
         "hosts": Field(
-            shape=ListOf(item=Choice(READABLE)),
+            ListOf(item=Choice(READABLE)),
             default=[],
             doc="Hosts whose own files are read too: hooks written for these hosts become gates.",
         ),
         OPENCLAW: Field(
-            shape=Text(line=True),
+            Text(line=True),
             doc="Path of an `openclaw.json`: its "
             "`agents.defaults.subagents.maxSteerRestarts` sets `max_blocks`.",
         ),
@@ -285,7 +275,7 @@ READ = Table(
 REPLY = Table(
     fields={
         host.name: Field(
-            shape=Choice(host.reply_styles),
+            Choice(host.reply_styles),
             default=host.reply_styles[0],
             doc=f'How {host.title} is sent back: `"context"` with added context, which keeps its '
             'final answer, or `"block"` with a blocking decision.',
@@ -297,50 +287,46 @@ REPLY = Table(
 
 NATIVE = Table(
     fields={
-        "$schema": Field(shape=Text(), doc="Where editors find the schema of this file."),
+        "$schema": Field(Text(), doc="Where editors find the schema of this file."),
         "workspace": Field(
-            shape=Workspace(),
+            Workspace(),
             also=_WHERE,
             doc="Where the agents' files are, if on another machine: `ssh://dev@box/srv/app`. "
             "The gates run there, over SSH, and the project's own files there are read too. "
             "Observers run here.",
         ),
-        "limits": Field(shape=LIMITS, doc="How often agents are sent back."),
+        "limits": Field(LIMITS, doc="How often agents are sent back."),
         "gates": Field(
-            shape=MapOf(item=Either((Text(), GATE)), key=NAME),
+            MapOf(item=Either((Text(), GATE)), key=NAME),
             doc='The gates by name. `NAME = "script"` is short for a table with `run`.',
         ),
         "observers": Field(
-            shape=MapOf(item=OBSERVER, key=NAME),
+            MapOf(item=OBSERVER, key=NAME),
             doc="Commands that get every decision and cannot change it, by name.",
         ),
         "ledger": Field(
-            shape=LEDGER,
+            LEDGER,
             doc="How much history is kept. Only in your own `notyet.toml`, not in a project's.",
         ),
-        "start": Field(shape=START, doc="What happens when an agent starts."),
-        "read": Field(shape=READ, doc="Which other files are read."),
-        "reply": Field(shape=REPLY, doc="How notyet replies to hosts."),
+        "start": Field(START, doc="What happens when an agent starts."),
+        "read": Field(READ, doc="Which other files are read."),
+        "reply": Field(REPLY, doc="How notyet replies to hosts."),
     }
 )
 
 _OUTPUT = "Whether the agent is shown what the command wrote to its standard"
 _COMMAND = {
-    "run": Field(
-        shape=Text(), required=True, also=("command", "cmd"), doc="The script, for one shell."
-    ),
-    "message": Field(shape=Text(blank=True), doc="The message when it fails, instead of its name."),
-    "showCommand": Field(shape=Flag(), default=True, doc="Whether the command itself is shown."),
-    "showStdout": Field(shape=Flag(), default=False, doc=f"{_OUTPUT} output."),
-    "showStderr": Field(shape=Flag(), default=False, doc=f"{_OUTPUT} error."),
+    "run": Field(Text(), required=True, also=("command", "cmd"), doc="The script, for one shell."),
+    "message": Field(Text(blank=True), doc="The message when it fails, instead of its name."),
+    "showCommand": Field(Flag(), default=True, doc="Whether the command itself is shown."),
+    "showStdout": Field(Flag(), default=False, doc=f"{_OUTPUT} output."),
+    "showStderr": Field(Flag(), default=False, doc=f"{_OUTPUT} error."),
     "maxOutputLines": Field(
-        shape=Whole(least=1, most=10000), doc="How many lines of each are shown at most."
+        Whole(least=1, most=10000), doc="How many lines of each are shown at most."
     ),
-    "timeout": Field(
-        shape=Whole(least=1, most=3600), doc="Seconds it may take; without it, any number."
-    ),
+    "timeout": Field(Whole(least=1, most=3600), doc="Seconds it may take; without it, any number."),
     "notifyPerCommand": Field(
-        shape=Flag(), default=False, doc="Whether a notification is sent for this command."
+        Flag(), default=False, doc="Whether a notification is sent for this command."
     ),
 }
 COMMAND = Table(nulls=True, fields=_COMMAND)
@@ -349,14 +335,14 @@ SUBAGENT_COMMAND = Table(
     fields=_COMMAND
     | {
         "block": Field(
-            shape=Flag(),
+            Flag(),
             default=False,
             doc="Whether its failure sends the subagent back. An extension of notyet.",
         )
     },
 )
 _COMMANDS = Field(
-    shape=ListOf(item=COMMAND, whole=False),
+    ListOf(item=COMMAND, whole=False),
     default=[],
     doc="Run one after another, up to the first that fails.",
 )
@@ -365,11 +351,11 @@ STOP = Table(
     fields={
         "commands": _COMMANDS,
         "infinite": Field(
-            shape=Flag(),
+            Flag(),
             default=False,
             doc="Whether the agent is sent back even when everything passes, within the limits.",
         ),
-        "infiniteMessage": Field(shape=Text(blank=True), doc="What it is then told."),
+        "infiniteMessage": Field(Text(blank=True), doc="What it is then told."),
     },
 )
 STOP_FAILURE = Table(nulls=True, fields={"commands": _COMMANDS})
@@ -377,7 +363,7 @@ SUBAGENT_STOP = Table(
     nulls=True,
     fields={
         "commands": Field(
-            shape=MapOf(item=ListOf(item=SUBAGENT_COMMAND, whole=False), key=Glob()),
+            MapOf(item=ListOf(item=SUBAGENT_COMMAND, whole=False), key=Glob()),
             default={},
             doc="Lists of commands by pattern; `*` first, then every other that fits.",
         )
@@ -386,14 +372,12 @@ SUBAGENT_STOP = Table(
 NOTIFICATIONS = Table(
     nulls=True,
     fields={
-        "enabled": Field(shape=Flag(), default=False, doc="Whether notifications are sent."),
-        "hooks": Field(
-            shape=ListOf(item=Text()), default=[], doc='For which events; `"*"` is all.'
-        ),
-        "showErrors": Field(shape=Flag(), default=False, doc="Whether failures are told."),
-        "showSuccess": Field(shape=Flag(), default=False, doc="Whether passes are told."),
+        "enabled": Field(Flag(), default=False, doc="Whether notifications are sent."),
+        "hooks": Field(ListOf(item=Text()), default=[], doc='For which events; `"*"` is all.'),
+        "showErrors": Field(Flag(), default=False, doc="Whether failures are told."),
+        "showSuccess": Field(Flag(), default=False, doc="Whether passes are told."),
         "showSystemEvents": Field(
-            shape=Flag(), default=True, doc="Whether starts and ends of sessions are told."
+            Flag(), default=True, doc="Whether starts and ends of sessions are told."
         ),
     },
 )
@@ -422,13 +406,13 @@ _NOT_OURS = (
 CONCLAUDE = Table(
     nulls=True,
     fields={
-        "stop": Field(shape=STOP, doc="Run when the main agent stops."),
-        "stopFailure": Field(shape=STOP_FAILURE, doc="Run when the main agent failed."),
-        "subagentStop": Field(shape=SUBAGENT_STOP, doc="Run when a subagent stops."),
-        "notifications": Field(shape=NOTIFICATIONS, doc="Desktop notifications."),
+        "stop": Field(STOP, doc="Run when the main agent stops."),
+        "stopFailure": Field(STOP_FAILURE, doc="Run when the main agent failed."),
+        "subagentStop": Field(SUBAGENT_STOP, doc="Run when a subagent stops."),
+        "notifications": Field(NOTIFICATIONS, doc="Desktop notifications."),
     }
     | {
-        key: Field(shape=Table(open=True), doc="Not about stopping; accepted as it is.")
+        key: Field(Table(open=True), doc="Not about stopping; accepted as it is.")
         for key in _NOT_OURS
     },
 )
@@ -438,19 +422,17 @@ HANDLER = Table(
     nulls=True,
     if_is=(("type", "command", "command"),),
     fields={
-        "type": Field(shape=Text(), required=True, doc='The kind of hook; `"command"` is run.'),
-        "command": Field(shape=Text(), vital=True, doc="The script, for one shell."),
+        "type": Field(Text(), required=True, doc='The kind of hook; `"command"` is run.'),
+        "command": Field(Text(), vital=True, doc="The script, for one shell."),
         "args": Field(
-            shape=ListOf(item=Text(blank=True)),
+            ListOf(item=Text(blank=True)),
             vital=True,
             doc="Arguments: `command` is then a program, and no shell is used.",
         ),
-        "timeout": Field(shape=Number(), doc="Seconds it may take."),
-        "async": Field(
-            shape=Flag(), doc="Whether the host does not wait for it; then it cannot block."
-        ),
-        "shell": Field(shape=Text(), doc="Which shell runs it."),
-        "statusMessage": Field(shape=Text(blank=True), doc="Shown while it runs."),
+        "timeout": Field(Number(), doc="Seconds it may take."),
+        "async": Field(Flag(), doc="Whether the host does not wait for it; then it cannot block."),
+        "shell": Field(Text(), doc="Which shell runs it."),
+        "statusMessage": Field(Text(blank=True), doc="Shown while it runs."),
     },
 )
 GROUP = Table(
@@ -458,11 +440,11 @@ GROUP = Table(
     nulls=True,
     fields={
         "matcher": Field(
-            shape=Text(blank=True),
+            Text(blank=True),
             vital=True,
             doc="Which subagents, or which sources of a session's start; empty or `*`: all.",
         ),
-        "hooks": Field(shape=ListOf(item=HANDLER, whole=False), default=[], doc="What is run."),
+        "hooks": Field(ListOf(item=HANDLER, whole=False), default=[], doc="What is run."),
     },
 )
 _GROUPS = ListOf(item=GROUP, whole=False)
@@ -474,13 +456,13 @@ EVENTS = {
     "SessionStart": "When a session starts.",
 }
 HOOKS_BLOCK = Table(
-    open=True, fields={name: Field(shape=_GROUPS, doc=doc) for name, doc in EVENTS.items()}
+    open=True, fields={name: Field(_GROUPS, doc=doc) for name, doc in EVENTS.items()}
 )
 HOOKS = Table(
     open=True,
     fields={
-        "hooks": Field(shape=HOOKS_BLOCK, doc="Groups of hooks by event."),
-        "disableAllHooks": Field(shape=Shape(), doc="Claude Code: `true` turns all off."),
+        "hooks": Field(HOOKS_BLOCK, doc="Groups of hooks by event."),
+        "disableAllHooks": Field(Shape(), doc="Claude Code: `true` turns all off."),
     },
 )
 

@@ -416,7 +416,7 @@ class MapOf(Shape):
         return f"a table of {_plural(self.item.words)}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Field:
     """A key of a table. Without a good value for a `vital` one, the table is dropped whole."""
 

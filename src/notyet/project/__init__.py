@@ -36,7 +36,7 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True)
-class Found:
+class Detected:
     """What was detected: gates in the order of the file, files that cannot be read, notes."""
 
     proposals: tuple[Proposal, ...]
@@ -44,7 +44,7 @@ class Found:
     notes: tuple[str, ...]
 
 
-def detect(root: str) -> Found:
+def detect(root: str) -> Detected:
     """Detect the checks of a project and of the folders in it, one level down."""
     mistakes: list[Mistake] = []
     notes: list[str] = []
@@ -61,7 +61,7 @@ def detect(root: str) -> Found:
             found += inner
         elif inner:
             notes.append(f"the folder {name} has a name that no gate can have as `dir`; left out")
-    return Found(_with_unique_names(found), tuple(mistakes), tuple(notes))
+    return Detected(_with_unique_names(found), tuple(mistakes), tuple(notes))
 
 
 def _detect_in(folder: Folder, mistakes: list[Mistake]) -> list[Proposal]:

@@ -7,12 +7,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from notyet.config.document import BadSyntax, Document, Mistake
+from notyet.config.document import BadSyntax, Document
 from notyet.config.readers import read_file, read_json, read_toml
 from notyet.core import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from notyet.config.document import Mistake
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,15 +114,7 @@ class Folder:
             try:
                 document = read(text) if text.strip() else _NOTHING
             except BadSyntax as bad:
-                self.mistakes.append(
-                    Mistake(
-                        file=self.place(name),
-                        line=bad.line,
-                        column=bad.column,
-                        message=bad.message,
-                        hint=bad.hint,
-                    )
-                )
+                self.mistakes.append(bad.in_file(self.place(name)))
             self._documents[name] = document if isinstance(document.value, dict) else _NOTHING
         return self._documents[name]
 

@@ -22,10 +22,10 @@ from notyet.config.shapes import (
 
 BOOK = Table(
     fields={
-        "title": Field(shape=Text(), required=True, doc="Its name."),
-        "pages": Field(shape=Whole(least=1), default=100, doc="How | many."),
-        "tags": Field(shape=ListOf(item=Text(), least=1), default=["new"], also=("labels",)),
-        "lent": Field(shape=Flag()),
+        "title": Field(Text(), required=True, doc="Its name."),
+        "pages": Field(Whole(least=1), default=100, doc="How | many."),
+        "tags": Field(ListOf(item=Text(), least=1), default=["new"], also=("labels",)),
+        "lent": Field(Flag()),
     }
 )
 
@@ -129,7 +129,7 @@ def test_every_mistake_is_found_at_every_level_and_never_only_the_first():
 
 
 def test_a_broken_optional_key_is_dropped_and_a_broken_vital_one_takes_its_table_along():
-    shape = Table(fields={"a": Field(shape=Flag()), "b": Field(shape=Flag(), vital=True)})
+    shape = Table(fields={"a": Field(Flag()), "b": Field(shape=Flag(), vital=True)})
     assert check({"a": 1, "b": True}, shape)[0] == {"b": True}
     assert check({"a": True, "b": 1}, shape)[0] is None
 
@@ -148,7 +148,7 @@ def test_a_key_that_is_only_misspelt_is_not_missing_as_well():
 
 def test_keys_may_depend_on_each_other():
     shape = Table(
-        fields={key: Field(shape=Text()) for key in "abcde"},
+        fields={key: Field(Text()) for key in "abcde"},
         one_of=("a", "b"),
         apart=(("c", "d"),),
         needs=(("e", "b"),),
@@ -167,11 +167,11 @@ def test_keys_may_depend_on_each_other():
 
 def test_an_open_table_keeps_what_it_does_not_know():
     assert check({"x": 1}, Table(open=True)) == ({"x": 1}, [])
-    assert check({"x": object()}, Table(fields={"x": Field(shape=Shape())}))[1] == []
+    assert check({"x": object()}, Table(fields={"x": Field(Shape())}))[1] == []
 
 
 def test_nothing_is_as_good_as_no_key_where_the_format_says_so():
-    fields = {"a": Field(shape=Flag()), "b": Field(shape=Flag(), required=True)}
+    fields = {"a": Field(Flag()), "b": Field(shape=Flag(), required=True)}
     assert check({"a": None, "b": True}, Table(fields=fields, nulls=True)) == ({"b": True}, [])
     assert messages({"b": None}, Table(fields=fields, nulls=True)) == ["the file needs `b`"]
     assert messages({"b": None}, Table(fields=fields)) == ["`b` must be true or false, not null"]
