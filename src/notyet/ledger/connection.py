@@ -305,6 +305,16 @@ class Connection:
         """Do the same as `write`, and flush it to the disk: it survives a power cut."""
         return self._transact(_TO_WRITE, work, None, flush=True)
 
+    def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """Return all rows of one statement."""
+        return self.read(lambda db: db.execute(statement, values).fetchall())
+
+    def execute(
+        self, statement: str, values: tuple[Any, ...], patience: float | None = None
+    ) -> int:
+        """Run one statement that writes; return how many rows it changed."""
+        return self.write(lambda db: db.execute(statement, values).rowcount, patience)
+
     def checkpoint(self) -> None:
         """Write the log back into the file and truncate it, as far as readers allow."""
         with self._lock:

@@ -49,36 +49,29 @@ class Intents:
     def waiting(self, owner: int) -> list[Intent]:
         """Return the open requests for an owner's tasks, in order."""
 
-        def read(db: sqlite3.Connection) -> list[Intent]:
-            rows = db.execute(
-                "SELECT intents.id, task, what, text FROM intents JOIN tasks ON tasks.id = task"
-                " WHERE state = 'pending' AND owner = ? ORDER BY intents.id + 0",
-                (owner,),
-            ).fetchall()
-            return [Intent(id=n, task=task, what=what, text=text) for n, task, what, text in rows]
-
-        return self._connection.read(read)
+        sql = (
+            "SELECT intents.id, task, what, text FROM intents JOIN tasks ON tasks.id = task"
+            " WHERE state = 'pending' AND owner = ? ORDER BY intents.id + 0"
+        )
+        rows = self._connection.rows(sql, (owner,))
+        return [Intent(id=n, task=task, what=what, text=text) for n, task, what, text in rows]
 
     def answer(self, intent: int, state: Literal["done", "refused"], answer: str = "") -> None:
         """Answer a request."""
         sql = "UPDATE intents SET state = ?, answer = ? WHERE id = ? AND state = 'pending'"
-        self._connection.write(lambda db: db.execute(sql, (state, storable(answer), intent)))
+        self._connection.execute(sql, (state, storable(answer), intent))
 
     def withdraw(self, intent: int) -> bool:
         """Delete a request; False if it was answered."""
         sql = "DELETE FROM intents WHERE id = ? AND state = 'pending'"
-        return self._connection.write(lambda db: db.execute(sql, (intent,)).rowcount == 1)
+        return self._connection.execute(sql, (intent,)) == 1
 
     def read(self, intent: int) -> tuple[str, str]:
         """Return the state of a request, and its answer."""
 
-        def read(db: sqlite3.Connection) -> tuple[str, str]:
-            row: tuple[str, str] | None = db.execute(
-                "SELECT state, answer FROM intents WHERE id = ?", (intent,)
-            ).fetchone()
-            return row or ("refused", "it was withdrawn")
-
-        return self._connection.read(read)
+        sql = "SELECT state, answer FROM intents WHERE id = ?"
+        found = self._connection.rows(sql, (intent,))
+        return found[0] if found else ("refused", "it was withdrawn")
 
 
 OWNER_COLUMNS = ("owners.pid", "owners.pid_start", "boot", "space", "lease_until")
@@ -122,13 +115,12 @@ class Leases:
     def renew(self, owner: int, lease: float) -> bool:
         """Renew the lease; False if another process took this owner for dead."""
         sql = "UPDATE owners SET lease_until = ? WHERE id = ?"
-        until = (time.time() + lease, owner)
-        return self._connection.write(lambda db: db.execute(sql, until).rowcount == 1)
+        return self._connection.execute(sql, (time.time() + lease, owner)) == 1
 
     def retire(self, owner: int) -> None:
         """End the lease at once."""
         sql = "UPDATE owners SET lease_until = 0 WHERE id = ?"
-        self._connection.write(lambda db: db.execute(sql, (owner,)))
+        self._connection.execute(sql, (owner,))
 
 
 def is_over(db: sqlite3.Connection, owner: int) -> bool:

@@ -60,20 +60,13 @@ class Outbox:
             "SELECT task FROM outbox WHERE owner = ? AND next_at <= ?"
             " AND status IN ('pending', 'leased') AND told = 1"
         )
-        rows = self._connection.read(lambda db: db.execute(sql, (owner, time.time())).fetchall())
-        return [task for (task,) in rows]
+        return [task for (task,) in self._connection.rows(sql, (owner, time.time()))]
 
     def read(self, task: str) -> tuple[Result, bool] | None:
         """Return a task's result, and if its observers were notified; None while it is active."""
-
-        def read(db: sqlite3.Connection) -> tuple[Result, bool] | None:
-            row = db.execute(
-                "SELECT result, told FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1",
-                (task,),
-            ).fetchone()
-            return (result_of(row[0]), bool(row[1])) if row is not None else None
-
-        return self._connection.read(read)
+        sql = "SELECT result, told FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1"
+        found = self._connection.rows(sql, (task,))
+        return (result_of(found[0][0]), bool(found[0][1])) if found else None
 
     def is_due(self, task: str) -> bool:
         """Return True if a result should be delivered by now."""
@@ -81,13 +74,12 @@ class Outbox:
             "SELECT 1 FROM outbox WHERE task = ? AND next_at <= ?"
             " AND status IN ('pending', 'leased')"
         )
-        asked = (task, time.time())
-        return self._connection.read(lambda db: db.execute(sql, asked).fetchone() is not None)
+        return bool(self._connection.rows(sql, (task, time.time())))
 
     def told(self, task: str, owner: int) -> None:
         """Record that the observers were notified."""
         sql = "UPDATE outbox SET told = 1 WHERE task = ? AND owner + 0 = ?"
-        self._connection.write(lambda db: db.execute(sql, (task, owner)))
+        self._connection.execute(sql, (task, owner))
 
     def release(self, task: str, owner: int) -> None:
         """Release the lease of a result that was not delivered."""
@@ -95,7 +87,7 @@ class Outbox:
             "UPDATE outbox SET status = 'pending'"
             " WHERE task = ? AND owner + 0 = ? AND status = 'leased'"
         )
-        self._connection.write(lambda db: db.execute(sql, (task, owner)))
+        self._connection.execute(sql, (task, owner))
 
     def acknowledge(self, task: str) -> None:
         """Record that the result was delivered."""
@@ -103,7 +95,7 @@ class Outbox:
             "UPDATE outbox SET status = 'delivered', delivered_at = ?, error = ''"
             " WHERE task = ? AND status IN ('pending', 'leased', 'suspended')"
         )
-        self._connection.write(lambda db: db.execute(sql, (time.time(), task)))
+        self._connection.execute(sql, (time.time(), task))
 
     def postpone(self, key: str, owner: int, error: str, pause: float) -> None:
         """Schedule the next attempt."""
@@ -111,8 +103,7 @@ class Outbox:
             "UPDATE outbox SET status = 'pending', next_at = ?, error = ?"
             " WHERE key = ? AND owner = ? AND status = 'leased'"
         )
-        later = (time.time() + pause, storable(error), key, owner)
-        self._connection.write(lambda db: db.execute(sql, later))
+        self._connection.execute(sql, (time.time() + pause, storable(error), key, owner))
 
     def suspend(self, key: str, owner: int, error: str) -> bool:
         """Suspend a delivery until a person retries; False if another process owns it now."""
@@ -120,15 +111,14 @@ class Outbox:
             "UPDATE outbox SET status = 'suspended', error = ?"
             " WHERE key = ? AND owner = ? AND status IN ('pending', 'leased')"
         )
-        given_up = (storable(error), key, owner)
-        return self._connection.write(lambda db: db.execute(sql, given_up).rowcount == 1)
+        return self._connection.execute(sql, (storable(error), key, owner)) == 1
 
     def drop(self, key: str, owner: int) -> bool:
         """Dismiss the result of a task that a person ended together with one above it.
 
         False if it is not such a task. The receiver of the result was ended by the same act.
         """
-        return self._connection.write(lambda db: db.execute(_DROP, (key, owner)).rowcount == 1)
+        return self._connection.execute(_DROP, (key, owner)) == 1
 
     def retry(self, task: str, asking: int) -> None:
         """Deliver again, under the same key, or under a new one if it was delivered already.

@@ -223,8 +223,7 @@ class Ledger:
     def give_up(self, begun: Begun, patience: float | None = None) -> None:
         """End a stop that is still `asking` without an answer; count nothing."""
         deciding_here.pop(begun.token, None)
-        given_up = (time.time(), begun.stop, begun.token)
-        self.connection.write(lambda db: db.execute(_GIVE_UP, given_up), patience)
+        self.connection.execute(_GIVE_UP, (time.time(), begun.stop, begun.token), patience)
 
     def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:
         """Record a stop that was allowed without running gates; count nothing."""
@@ -242,8 +241,7 @@ class Ledger:
 
     def act(self, what: str, place: str, detail: str) -> None:
         """Record what a person did: trust, revoke, off, on."""
-        done = (time.time(), what, key_text(place), key_text(detail))
-        self.connection.write(lambda db: db.execute(_ACT, done))
+        self.connection.execute(_ACT, (time.time(), what, key_text(place), key_text(detail)))
 
     def keep_output(self, begun: Begun, report: Report) -> str:
         """Write a report's whole output to a log beside the ledger; return its path, or ''."""

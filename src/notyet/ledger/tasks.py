@@ -94,32 +94,23 @@ class Tasks:
 
         The time of its run starts when it is sent.
         """
-
-        def mark(db: sqlite3.Connection) -> bool:
-            marked = db.execute(
-                "UPDATE runs SET sent = ?, started_at ="
-                " CASE WHEN ? = 'dispatched' THEN ? ELSE started_at END"
-                " WHERE id = ? AND state = 'running' AND EXISTS"
-                " (SELECT 1 FROM tasks WHERE id = runs.task AND run = runs.id AND owner = ?)",
-                (sent, sent, time.time(), run.id, owner),
-            )
-            return marked.rowcount == 1
-
-        return self._connection.write(mark)
+        sql = (
+            "UPDATE runs SET sent = ?, started_at ="
+            " CASE WHEN ? = 'dispatched' THEN ? ELSE started_at END"
+            " WHERE id = ? AND state = 'running' AND EXISTS"
+            " (SELECT 1 FROM tasks WHERE id = runs.task AND run = runs.id AND owner = ?)"
+        )
+        return self._connection.execute(sql, (sent, sent, time.time(), run.id, owner)) == 1
 
     def note_session(self, task: str, owner: int, ref: Mapping[str, Any], session_id: str) -> bool:
         """Store how a session is reopened; its first id stays, since counts depend on it."""
-
-        def note(db: sqlite3.Connection) -> bool:
-            noted = db.execute(
-                "UPDATE tasks SET ref = ?,"
-                " session_id = CASE WHEN session_id = '' AND steers = 0 THEN ? ELSE session_id END"
-                " WHERE id = ? AND owner = ?",
-                (storable(dumps(ref)), storable(session_id), task, owner),
-            )
-            return noted.rowcount == 1
-
-        return self._connection.write(note)
+        sql = (
+            "UPDATE tasks SET ref = ?,"
+            " session_id = CASE WHEN session_id = '' AND steers = 0 THEN ? ELSE session_id END"
+            " WHERE id = ? AND owner = ?"
+        )
+        noted = (storable(dumps(ref)), storable(session_id), task, owner)
+        return self._connection.execute(sql, noted) == 1
 
     def children(self, task: str) -> list[str]:
         """Return the children of a task that are active, or whose observers wait."""
@@ -127,8 +118,7 @@ class Tasks:
             "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL SELECT task"
             " FROM outbox WHERE parent = ? AND status IN ('pending', 'leased') AND told = 0"
         )
-        rows = self._connection.read(lambda db: db.execute(sql, (task, task)).fetchall())
-        return [child for (child,) in rows]
+        return [child for (child,) in self._connection.rows(sql, (task, task))]
 
     def left(self, owner: int, here: Collection[str] | None = None) -> list[str]:
         """Return an owner's tasks that are active, or whose observers were not notified.
@@ -158,8 +148,7 @@ class Tasks:
             " SELECT below.id FROM below JOIN tasks ON tasks.id = below.id"
             " WHERE ended_at IS NULL ORDER BY below.depth DESC"
         )
-        rows = self._connection.read(lambda db: db.execute(sql, (task,)).fetchall())
-        return [child for (child,) in rows]
+        return [child for (child,) in self._connection.rows(sql, (task,))]
 
     def unheard(self, task: str) -> list[str]:
         """Return the children of a task that are active or undelivered."""
@@ -167,8 +156,7 @@ class Tasks:
             "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL"
             " SELECT task FROM outbox WHERE parent = ? AND status IN ('pending', 'leased')"
         )
-        rows = self._connection.read(lambda db: db.execute(sql, (task, task)).fetchall())
-        return [child for (child,) in rows]
+        return [child for (child,) in self._connection.rows(sql, (task, task))]
 
     def has_word(self, task: str) -> bool:
         """Return True if a message of the user is queued for a task."""
@@ -176,18 +164,12 @@ class Tasks:
             "SELECT 1 FROM messages WHERE task = ? AND state IN ('queued', 'taken')"
             " AND state = 'queued' AND kind = 'user'"
         )
-        return self._connection.read(lambda db: db.execute(sql, (task,)).fetchone() is not None)
+        return bool(self._connection.rows(sql, (task,)))
 
     def knows_session(self, session_id: str) -> bool:
         """Return True if a session has worked on a task before."""
-        return self._connection.read(
-            lambda db: (
-                db.execute(
-                    "SELECT 1 FROM tasks WHERE session_id = ? LIMIT 1", (session_id,)
-                ).fetchone()
-                is not None
-            )
-        )
+        sql = "SELECT 1 FROM tasks WHERE session_id = ? LIMIT 1"
+        return bool(self._connection.rows(sql, (session_id,)))
 
     def claim(self, owner: int, only: str = "") -> list[str]:
         """Take over the tasks and results of dead owners of the same program (K18).
@@ -251,8 +233,7 @@ class Tasks:
         """Return the ids with this prefix, in order."""
         sql = "SELECT id FROM tasks WHERE id >= ? AND substr(id, 1, length(?)) = ? LIMIT ?"
         wanted = (prefix, prefix, prefix, most)
-        rows = self._connection.read(lambda db: db.execute(sql, wanted).fetchall())
-        return [task for (task,) in rows]
+        return [task for (task,) in self._connection.rows(sql, wanted)]
 
     def course(self, task: str) -> Course:
         """Return the runs, steers and messages of a task."""
@@ -283,14 +264,10 @@ class Tasks:
         return self._connection.read(read)
 
     def _views(self, where: str, values: tuple[str, ...] = (), most: int = ALL) -> list[TaskView]:
-        width = len(VIEW_COLUMNS)
         sql = f"{_VIEWS} WHERE {where} ORDER BY tasks.created_at DESC LIMIT ?"
-
-        def read(db: sqlite3.Connection) -> list[TaskView]:
-            rows = db.execute(sql, (*values, most)).fetchall()
-            return [view_of(row[:width], alive=_is_alive(row[width:])) for row in rows]
-
-        return self._connection.read(read)
+        width = len(VIEW_COLUMNS)
+        rows = self._connection.rows(sql, (*values, most))
+        return [view_of(row[:width], alive=_is_alive(row[width:])) for row in rows]
 
 
 def _is_alive(owner: tuple[Any, ...]) -> bool:

@@ -2,8 +2,15 @@
 
 import pytest
 
-from notyet import Ledger
+from notyet import Allow, Decision, Ledger
+from notyet.core.session import Turn
+from notyet.core.task import Task
+from notyet.ledger.leases import Intents
 from notyet.ledger.memory import MemoryLedger
+from notyet.ledger.outbox import Outbox
+from notyet.ledger.runs import run_id
+from supervised import Dead, first_run
+from support import rows
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -28,3 +35,45 @@ def reopen():
 def unusable(tmp_path):
     """Return a ledger whose place is a folder."""
     return Ledger(tmp_path)
+
+
+class Desk(Dead):
+    """A ledger with tasks whose moves are made by hand."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.outbox = Outbox(self.ledger.connection)
+        self.intents = Intents(self.ledger.connection)
+
+    def enter(self, task="t1", session="", ref=None, owner=None, limit=9, **fields):
+        run = first_run(task)
+        known = Task(id=task, prompt="do it", **fields)
+        limits = {"max_depth": limit, "max_children": limit}
+        self.tasks.start(known, run, owner or self.owner, ref or {}, session, **limits)
+        return run
+
+    def gate(self, task="t1", text="done", generation=1):
+        run = run_id(task, generation)
+        assert self.runs.finish(run, Turn(text=text), "done", self.owner)
+        assert self.runs.settle(run, self.owner, f"{run} settles")
+
+    def decide(self, decision, task="t1", generation=1, begun=None, ceiling=0):
+        run = run_id(task, generation)
+        return self.runs.decide(
+            run, self.owner, decision, begun=begun, ceiling=ceiling, key=f"{run} decides"
+        )
+
+    def end(self, task="t1"):
+        self.gate(task)
+        assert self.decide(Decision(verdict=Allow(), outcome="passed", turn=1), task)
+
+    def state(self, task="t1"):
+        return self.tasks.look(task).run.state
+
+    def status(self, task):
+        return rows(self.ledger, "SELECT status, error FROM outbox WHERE task = ?", task)[0]
+
+
+@pytest.fixture
+def desk(tmp_path):
+    return Desk(tmp_path)

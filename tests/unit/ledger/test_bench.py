@@ -26,22 +26,7 @@ def test_the_benchmarks_ledger_can_be_filled_and_stopped_in(tmp_path):
     assert rows(ledger, "SELECT count(*) FROM stops") == [(41,)]
 
 
-def test_the_benchmark_of_looking_back_asks_what_people_ask(monkeypatch):
-    from bench.measure import TINY
-
-    from bench import log
-
-    monkeypatch.setattr(log, "SIZES", (100, 200))
-    results = log.measure(TINY)
-    assert {"log.list", "log.stats", "log.show"} <= {result.goal for result in results}
-    assert {
-        "notyet log, by stops",
-        "notyet log ID, 200 stops",
-        "notyet log --stats, 200 stops",
-    } <= {result.what for result in results}
-
-
-@pytest.mark.parametrize("way", ["saturated", "paced", "cold"])
+@pytest.mark.parametrize("way", ["saturated", "paced"])
 def test_a_crowd_that_writes_at_once_loses_nothing(way):
     from bench import crowd
 

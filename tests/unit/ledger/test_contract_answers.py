@@ -216,15 +216,6 @@ def test_whatever_an_event_or_a_gate_holds_only_ledgererror_is_raised(ledger):
         ledger.record(begun, decision(begun, "passed", count=2**70))
 
 
-def test_instant_is_true_or_false_and_every_call_can_be_given_a_patience(ledger):
-    assert isinstance(ledger.in_memory, bool)
-    begun = ledger.begin(stop(), _LONG)
-    ledger.record(begun, decision(begun), 50, _LONG)
-    ledger.give_up(ledger.begin(stop("other"), _LONG), _LONG)
-    ledger.skip(stop(), decision(begun, "skipped"), _LONG)
-    assert look(ledger).blocks == 1
-
-
 def test_an_output_that_is_kept_is_a_private_file_of_its_own_all_of_it_else_the_path_is_empty(
     ledger,
 ):
@@ -266,21 +257,6 @@ def test_an_equal_stop_elsewhere_waits_for_the_first_answer_and_repeats_it(durab
     jobs = [lambda: again.answer(first.stop, 5.0), later(durable.record, first, wanted)]
     assert at_once(jobs)[0] == wanted
     assert reopen(durable).begin(event).repeats == first.stop
-
-
-@pytest.mark.rule("B1", "B3")
-def test_ledgers_that_share_a_memory_lose_no_count_and_no_limit(durable, reopen):
-    def work(name, used):
-        outcomes = []
-        for n in range(10):
-            begun = used.begin(stop(f"{name} {n}"))
-            outcomes.append(used.record(begun, decision(begun, limit=25)).outcome)
-        return outcomes
-
-    ledgers = [durable, reopen(durable), reopen(durable)]
-    outcomes = at_once([partial(work, *numbered) for numbered in enumerate(ledgers)])
-    assert sum(each.count("blocked") for each in outcomes) == 25
-    assert look(reopen(durable)).blocks == 25
 
 
 def test_a_ledger_that_cannot_be_used_raises_ledgererror_and_nothing_else(unusable):

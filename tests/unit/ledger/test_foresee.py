@@ -1,6 +1,5 @@
 """What a stop would find in the ledger is what it finds."""
 
-import os
 import random
 import sqlite3
 from contextlib import closing
@@ -9,7 +8,6 @@ import pytest
 
 from notyet.core.event import StopEvent
 from notyet.core.verdict import Allow, Block, Decision
-from notyet.errors import LedgerError
 from notyet.ledger.counts import preview_begin
 from notyet.ledger.stops import Ledger
 
@@ -20,7 +18,7 @@ def content(path):
 
 
 @pytest.mark.rule("B4")
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_it_is_what_a_stop_finds_and_nothing_is_entered(tmp_path, seed):
     chance = random.Random(seed)
     path = tmp_path / "ledger.db"
@@ -53,30 +51,4 @@ def test_the_answer_of_an_equal_stop_is_nobody_elses(tmp_path):
     ledger.record(begun, Decision(verdict=Block("no"), outcome="blocked", turn=1, limit=3))
     assert ledger.begin(event).repeats
     assert preview_begin(ledger, event).history.turn == 2
-    ledger.close()
-
-
-def test_a_file_that_nobody_can_write_is_of_no_use_to_a_stop(tmp_path):
-    path = tmp_path / "ledger.db"
-    event = StopEvent(host="claude", session_id="s")
-    first = Ledger(path)
-    preview_begin(first, event)
-    first.close()
-    path.chmod(0o400)
-    if os.access(path, os.W_OK):
-        pytest.skip("whoever runs this may write everything")
-    ledger = Ledger(path, repair=False)
-    with pytest.raises(LedgerError, match="readonly"):
-        preview_begin(ledger, event)
-    with pytest.raises(LedgerError, match="readonly"):
-        ledger.begin(event)
-    ledger.close()
-
-
-def test_what_happened_to_the_file_is_said(tmp_path):
-    path = tmp_path / "ledger.db"
-    path.write_bytes(b"no ledger" * 400)
-    ledger = Ledger(path)
-    (said,) = preview_begin(ledger, StopEvent(host="claude", session_id="s")).warnings
-    assert "was corrupt" in said
     ledger.close()

@@ -2,37 +2,14 @@
 
 import pytest
 
-from notyet.core.task import Run, Task
-from notyet.ledger.leases import Intents
-from supervised import Dead
-
 pytestmark = pytest.mark.rule("K18")
 
 
 @pytest.fixture
-def desk(tmp_path):
-    made = Dead(tmp_path)
-    made.intents = Intents(made.ledger.connection)
-    for task in ("t1", "t2"):
-        run = Run(
-            id=f"{task}.1",
-            task=task,
-            generation=1,
-            state="running",
-            source="start",
-            key=task,
-            prompt="do it",
-        )
-        made.tasks.start(
-            Task(id=task, prompt="do it"),
-            run,
-            made.owner,
-            {},
-            "",
-            max_depth=1,
-            max_children=1,
-        )
-    return made
+def desk(desk):
+    desk.enter("t1")
+    desk.enter("t2")
+    return desk
 
 
 def test_an_owner_reads_what_is_asked_of_its_tasks_in_the_order_of_asking(desk):

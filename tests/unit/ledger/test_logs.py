@@ -11,7 +11,6 @@ from hook_runs import ask, gate, new_project, payload, query, run_hook
 from notyet import Ledger, Report
 from notyet.ledger import Begun
 from notyet.ledger.logs import keep
-from support import stop
 
 
 def test_a_log_holds_all_and_is_for_its_user_only(tmp_path):
@@ -81,20 +80,6 @@ def test_the_logs_of_this_stop_stay_whatever_the_clock_and_the_numbers_say(tmp_p
     assert len(os.listdir(tmp_path / "logs")) == 101
 
 
-def test_room_is_made_once_for_all_the_logs_of_a_stop(tmp_path, monkeypatch):
-    monkeypatch.setattr("notyet.ledger.logs._KEPT", 10)
-    ledger = Ledger(tmp_path / "ledger.db")
-    looks = []
-    listdir = os.listdir
-    monkeypatch.setattr(os, "listdir", lambda path: looks.append(path) or listdir(path))
-    write(ledger, 1, *(f"g{n}" for n in range(200)))
-    assert len(looks) == 1
-    write(ledger, 2, *(f"g{n}" for n in range(200)))
-    assert len(looks) == 3  # how many there are, and which
-    assert sum(name.startswith("stop-2-") for name in listdir(tmp_path / "logs")) == 200
-    assert len(listdir(tmp_path / "logs")) == 209
-
-
 def test_a_log_that_an_agent_was_just_told_of_stays_however_small_the_limit_is(tmp_path):
     folder = Path(os.environ["HOME"]) / ".config" / "notyet"
     folder.mkdir(parents=True)
@@ -108,11 +93,6 @@ def test_a_log_that_an_agent_was_just_told_of_stays_however_small_the_limit_is(t
         assert str(told[-1]) in reply.stdout.decode()
         assert told[-1].exists()
     assert not told[0].exists()  # an older one makes room
-
-
-def test_two_ledgers_in_one_folder_share_no_log(tmp_path):
-    paths = {keep(str(tmp_path / name), 1, "g", name) for name in ("x.db", "y.db")}
-    assert len(paths) == 2
 
 
 @pytest.mark.parametrize("kind", ["link", "broken link", "pipe", "folder"])
@@ -137,13 +117,6 @@ def test_a_log_that_cannot_be_written_is_none(tmp_path):
     assert keep(str(tmp_path / "ledger.db"), 1, "g", "out") == ""
 
 
-def test_the_ledger_keeps_the_output_of_its_stop(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.db")
-    begun = ledger.begin(stop())
-    path = ledger.keep_output(begun, Report(gate="g", output="all of it"))
-    assert Path(path).read_text() == "all of it\n"
-
-
 def test_an_agent_is_told_where_the_whole_output_is(tmp_path):
     project = new_project(tmp_path / "p", gate("seq 1 2000; exit 1"))
     reply = ask(payload("claude", project))
@@ -152,16 +125,10 @@ def test_an_agent_is_told_where_the_whole_output_is(tmp_path):
     assert Path(path).read_text().split() == [str(n) for n in range(1, 2001)]
 
 
-def test_a_short_output_gets_no_log(tmp_path):
-    project = new_project(tmp_path / "p", gate("echo short; exit 1"))
-    ask(payload("claude", project))
-    assert query("SELECT log FROM reports") == [("",)]
-
-
 @pytest.mark.rule("N2")
-@pytest.mark.parametrize("line", ["x", "é" * 30, "日本語 " * 40, "word " * 30])
+@pytest.mark.parametrize("line", ["é" * 30, "word " * 30])
 def test_lines_are_never_left_out_without_saying_where_the_rest_is(tmp_path, line):
-    for number in (1, 2, 4, 9):
+    for number in (1, 4):
         names = "".join(
             f'[gates.g{n}]\nrun = """yes "{line}" | head -{n * 12 + 3}; exit 1"""\n'
             f'hint = "{"h" * 40 * n}"\n'

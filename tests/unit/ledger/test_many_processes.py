@@ -48,7 +48,7 @@ def test_after_kill_9_the_file_is_sound_and_the_count_is_never_too_low(tmp_path)
     path = tmp_path / "ledger.db"
     shuffler = random.Random(7)
     answered = 0
-    for round_number in range(12):
+    for round_number in range(6):
         said = tmp_path / "said"
         process = worker(path, f"r{round_number}", 100_000, said)
         while not said.read_text():
@@ -60,7 +60,7 @@ def test_after_kill_9_the_file_is_sound_and_the_count_is_never_too_low(tmp_path)
     with closing(sqlite3.connect(path)) as db, db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     counted = Ledger(path).begin(stop(session_id="shared")).history.blocks
-    assert answered <= counted <= answered + 12
+    assert answered <= counted <= answered + 6
 
 
 def test_forked_children_of_a_process_with_an_open_ledger_lose_nothing(tmp_path):
@@ -89,16 +89,6 @@ def test_forked_children_of_a_process_with_an_open_ledger_lose_nothing(tmp_path)
     for child in children:
         os.waitpid(child, 0)
     assert ledger.begin(stop(session_id="shared")).history.blocks == 600
-
-
-def test_an_open_file_is_closed_while_a_process_forks(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.db")
-    asked = ledger.begin(stop())
-    child = os.fork()
-    if child == 0:
-        os._exit(1 if ledger.connection._db is not None else 0)
-    assert os.waitpid(child, 0)[1] == 0
-    assert ledger.begin(stop()).repeats == asked.stop
 
 
 def test_a_ledger_that_is_let_go_closes_its_file(tmp_path):

@@ -56,17 +56,6 @@ def test_an_old_ledger_keeps_its_counts_and_gets_the_new_column(old, monkeypatch
     assert rows(ledger, "SELECT note FROM stops WHERE id = 1") == [("none",)]
 
 
-def test_an_old_and_a_new_ledger_have_the_same_tables(old, tmp_path, monkeypatch):
-    upgrade(monkeypatch, add_note)
-    tables = []
-    for path in (old, tmp_path / "new.db"):
-        Ledger(path).begin(stop())
-        with closing(sqlite3.connect(path)) as db:
-            names = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-            tables.append({n: db.execute(f"PRAGMA table_info({n})").fetchall() for (n,) in names})
-    assert tables[0] == tables[1]
-
-
 def test_many_at_once_migrate_once(old, monkeypatch):
     upgrade(monkeypatch, add_note)
     begun = []
@@ -90,14 +79,6 @@ def test_a_step_that_fails_leaves_the_old_version(old, monkeypatch):
         db.execute("ROLLBACK")
         assert version_of(db) == VERSION
         assert "note" not in [row[1] for row in db.execute("PRAGMA table_info(stops)")]
-
-
-def test_migrating_twice_changes_nothing():
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        migrate(db)
-        before = db.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
-        migrate(db)
-        assert db.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall() == before
 
 
 def test_the_script_can_be_split_at_its_semicolons():

@@ -5,40 +5,21 @@ import time
 import pytest
 
 from notyet import Allow, Decision
-from notyet.core.session import Turn
-from notyet.core.task import Run, Task
 from notyet.errors import Refused
-from notyet.ledger.outbox import Outbox
-from supervised import Dead
 from support import rows
 
 PASS = Decision(verdict=Allow(), outcome="passed")
 
 
 @pytest.fixture
-def desk(tmp_path):
-    """A ledger with one task that has ended."""
-    made = Dead(tmp_path)
-    made.outbox = Outbox(made.ledger.connection)
-    run = Run(
-        id="t1.1",
-        task="t1",
-        generation=1,
-        state="running",
-        source="start",
-        key="k",
-        prompt="do it",
-    )
-    task = Task(id="t1", prompt="do it")
-    made.tasks.start(task, run, made.owner, {}, "s1", max_depth=1, max_children=1)
-    return made
+def desk(desk):
+    desk.enter("t1", "s1")
+    return desk
 
 
 @pytest.fixture
 def ended(desk):
-    desk.runs.finish("t1.1", Turn(text="done"), "done", desk.owner)
-    desk.runs.settle("t1.1", desk.owner, "k1")
-    desk.runs.decide("t1.1", desk.owner, PASS, begun=None, ceiling=0, key="k2")
+    desk.end("t1")
     return desk
 
 
@@ -131,10 +112,3 @@ def test_there_is_nothing_to_retry_or_dismiss_before_the_end(desk):
     for verb in (lambda: desk.outbox.retry("t1", desk.owner), lambda: desk.outbox.dismiss("t1")):
         with pytest.raises(Refused, match="task t1 has no result yet; list tasks with: notyet"):
             verb()
-
-
-@pytest.mark.rule("K10")
-def test_whether_observers_were_told_is_remembered(ended):
-    assert ended.outbox.read("t1")[1] is False
-    ended.outbox.told("t1", ended.owner)
-    assert ended.outbox.read("t1")[1] is True

@@ -9,10 +9,8 @@ from notyet import Allow, Block, Decision, Engine, Ledger
 from notyet.cli.main import main
 from notyet.core.message import note
 from notyet.core.verdict import skipped
-from notyet.engine.observers import EVERY_DECISION, Observer
 from notyet.ledger.memory import MemoryLedger
-from notyet.ledger.stops import OVERRIDE
-from support import decide, gate, rows, stop
+from support import gate, stop
 
 pytestmark = pytest.mark.rule("B11")
 
@@ -99,14 +97,6 @@ def test_an_agent_that_we_let_go_while_we_were_off_was_not_let_go_by_its_host(
     assert "off" in capsys.readouterr().out
 
 
-def test_a_further_stop_is_looked_for_by_an_index(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.db")
-    decide(ledger, stop())
-    plan = " ".join(str(row) for row in rows(ledger, f"EXPLAIN QUERY PLAN {OVERRIDE}", 1, 1, 1))
-    assert "stops_by_agent (agent=? AND id>?)" in plan
-    assert "SCAN" not in plan
-
-
 def test_an_observer_in_a_file_is_told_which_stop_was_overridden(tmp_path):
     observers = '[observers.all]\nrun = "cat >> all; echo >> all"\n'
     observers += '[observers.some]\nrun = "cat >> some; echo >> some"\non = ["overridden"]\n'
@@ -123,26 +113,3 @@ def test_an_observer_in_a_file_is_told_which_stop_was_overridden(tmp_path):
     told = [json.loads(line)["decision"] for line in (folder / "all").read_text().splitlines()]
     outcomes = ["blocked", "overridden", "blocked", "overridden", "blocked"]
     assert [each["outcome"] for each in told] == outcomes
-
-
-def test_a_function_that_watches_decisions_is_told_and_one_that_watches_endings_is_not(ledger):
-    told, ended = [], []
-    watch = Observer(EVERY_DECISION, lambda _, decision: told.append(decision))
-    narrow = Observer(EVERY_DECISION, lambda _, d: told.append(d), outcomes=("overridden",))
-    ends = Observer("stop", lambda *_: ended.append(1))
-    answers = [Block("go on"), Allow()]
-    engine = Engine(
-        [gate("g", lambda *_: answers.pop(0))],
-        ledger=ledger,
-        observers=[watch, narrow, ends],
-        warn=lambda _: None,
-    )
-    for turn in ("t1", "t2"):
-        engine.check_sync(stop(turn_id=turn))
-    assert [decision.outcome for decision in told] == [
-        "blocked",
-        "overridden",
-        "overridden",
-        "passed",
-    ]
-    assert ended == [1]

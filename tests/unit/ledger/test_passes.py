@@ -95,14 +95,6 @@ def test_the_oldest_of_too_many_are_forgotten(ledger, monkeypatch):
     assert sessions == [("2",), ("3",), ("4",)]
 
 
-def test_stops_look_for_too_many_now_and_then_only(ledger, monkeypatch):
-    looked = []
-    monkeypatch.setattr(passes, "forget", lambda _db, _cutoff: looked.append(True))
-    for n in range(1, 101):
-        ledger.connection.write(lambda db, n=n: passes.remember(db, [passed(f"{n}")], n))
-    assert len(looked) == 2
-
-
 def test_a_pass_says_at_which_stop_it_was_found_out(ledger):
     begun = ledger.begin(stop())
     reports = (passed("t"), Report(gate="h", answer=Block("no"), definition="h"))
@@ -112,14 +104,6 @@ def test_a_pass_says_at_which_stop_it_was_found_out(ledger):
     assert (definition, tree, found) == ("d", "t", begun.stop)
     assert abs(time.time() - at) < 60
     assert [report.passed_on for report in ledger.answer(begun.stop, 0).reports] == ["", ""]
-
-
-def test_passing_again_makes_a_pass_young_again(ledger):
-    ledger.remember([passed("t")])
-    age(ledger, "passes", 29)
-    ledger.remember([passed("t")])
-    ((at,),) = rows(ledger, "SELECT at FROM passes")
-    assert abs(time.time() - at) < 60
 
 
 def test_a_report_of_a_spared_gate_comes_back_as_it_was(ledger):

@@ -52,11 +52,6 @@ def test_the_file_is_where_the_environment_says_or_in_the_state_folder(monkeypat
     assert place.default_path(environ) == path
 
 
-def test_the_default_ledger_follows_the_environment(monkeypatch, tmp_path):
-    monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path / "mine.db"))
-    assert Ledger().path == str(tmp_path / "mine.db")
-
-
 MOUNTS = """\
 /dev/root / ext4 rw 0 0
 server:/home /home nfs4 rw 0 0
@@ -84,10 +79,6 @@ def test_network_file_systems_are_recognised(tmp_path, path, kind):
     assert disk.network_file_system(path, str(table)) == kind
 
 
-def test_without_a_mount_table_a_place_counts_as_local(tmp_path):
-    assert disk.network_file_system("/x", str(tmp_path / "none")) == ""
-
-
 def test_on_a_network_file_system_the_journal_is_a_plain_file_and_the_user_is_told(
     ledger, monkeypatch
 ):
@@ -100,21 +91,6 @@ def test_on_a_network_file_system_the_journal_is_a_plain_file_and_the_user_is_to
     assert ledger.begin(stop(last_message="x")).warnings == ()
     ledger.close()
     assert "network file system" in ledger.begin(stop(last_message="y")).warnings[0]
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/mounts"), reason="there is no mount table")
-def test_only_where_a_file_lies_on_no_disk_of_its_own_the_mounts_are_looked_at(
-    tmp_path, monkeypatch
-):
-    assert not place.is_local("/proc/self/mounts")  # as on any network
-    looked = []
-    monkeypatch.setattr(disk, "network_file_system", lambda path: looked.append(path) or "")
-    monkeypatch.setattr(light, "major", lambda _device: 8)
-    Ledger(tmp_path / "here.db").begin(stop())
-    assert looked == []
-    monkeypatch.setattr(light, "major", lambda _device: 0)
-    Ledger(tmp_path / "there.db").begin(stop())
-    assert looked == [str(tmp_path / "there.db")]
 
 
 def test_a_file_that_is_removed_or_replaced_while_open_is_noticed(ledger):

@@ -45,14 +45,6 @@ def test_what_was_recorded_is_read(tmp_path):
     assert one.outcome == "blocked"
 
 
-def test_a_ledger_that_is_not_there_is_empty_and_is_not_made(tmp_path):
-    assert found(tmp_path / "no" / "ledger.db") == []
-    ledger = Ledger(tmp_path / "ledger.db", repair=False)
-    assert ledger.recall(stop(), []) == {}
-    ledger.close()
-    assert os.listdir(tmp_path) == []
-
-
 def test_a_file_that_another_process_is_just_making_is_empty_and_left_to_it(tmp_path):
     (tmp_path / "ledger.db").write_bytes(b"")
     assert Ledger(tmp_path / "ledger.db", repair=False).recall(stop(), []) == {}
@@ -109,13 +101,3 @@ def test_what_is_to_be_remembered_makes_a_ledger_though_a_look_did_not(tmp_path)
     assert one.host == "embedded"
     ledger.close()
     assert len(found(path)) == 1
-
-
-def test_a_ledger_that_appears_while_somebody_looks_is_read_without_a_warning(tmp_path):
-    path = tmp_path / "ledger.db"
-    ledger = Ledger(path, repair=False)
-    assert ledger.recall(stop(), []) == {}
-    blocked(path)
-    assert len(history.stops(ledger, history.StopFilter())) == 1
-    assert ledger.connection.take_warnings() == ()
-    ledger.close()

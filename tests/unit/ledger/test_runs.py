@@ -4,10 +4,7 @@ import pytest
 
 from notyet import Allow, Block, Decision, Usage
 from notyet.core.session import Turn
-from notyet.core.task import Task
 from notyet.errors import Refused
-from notyet.ledger.outbox import Outbox
-from supervised import Dead, first_run
 from support import rows, stop
 
 BLOCK = Decision(verdict=Block("more"), outcome="blocked", why="g", limit=3)
@@ -17,30 +14,17 @@ FAILED = Turn(text="", stop_reason="error", error="boom")
 
 
 @pytest.fixture
-def desk(tmp_path):
-    """A ledger with a task that runs, and its owner."""
-    made = Dead(tmp_path)
-    entered(made, "t1")
-    return made
+def main(desk):
+    """A ledger with a main agent's task that runs."""
+    desk.enter("t1", "s1", scope="agent")
+    return desk
 
 
 @pytest.fixture
-def main(tmp_path):
-    """The same with a main agent's task."""
-    made = Dead(tmp_path)
-    entered(made, "t1", scope="agent")
-    return made
-
-
-def entered(desk, task, **fields):
-    run = first_run(task)
-    known = Task(id=task, prompt="do it", **fields)
-    desk.tasks.start(known, run, desk.owner, {}, "s1", max_depth=5, max_children=5)
-    return run
-
-
-def state(desk, task="t1"):
-    return desk.tasks.look(task).run.state
+def sub(desk):
+    """The same with a subagent's task."""
+    desk.enter("t1", "s1")
+    return desk
 
 
 def gating(desk, turn=DONE, ending="done"):
@@ -54,131 +38,131 @@ def steering(desk):
 
 
 @pytest.mark.rule("K5")
-def test_a_run_ends_once_and_a_success_heals_an_error_but_nothing_else(desk):
-    assert desk.runs.finish("t1.1", FAILED, "error", desk.owner)
-    assert not desk.runs.finish("t1.1", FAILED, "error", desk.owner)
-    assert not desk.runs.finish("t1.1", FAILED, "timeout", desk.owner)
-    assert desk.runs.finish("t1.1", DONE, "done", desk.owner)
-    assert not desk.runs.finish("t1.1", Turn(text="again"), "done", desk.owner)
-    seen = desk.tasks.look("t1")
+def test_a_run_ends_once_and_a_success_heals_an_error_but_nothing_else(sub):
+    assert sub.runs.finish("t1.1", FAILED, "error", sub.owner)
+    assert not sub.runs.finish("t1.1", FAILED, "error", sub.owner)
+    assert not sub.runs.finish("t1.1", FAILED, "timeout", sub.owner)
+    assert sub.runs.finish("t1.1", DONE, "done", sub.owner)
+    assert not sub.runs.finish("t1.1", Turn(text="again"), "done", sub.owner)
+    seen = sub.tasks.look("t1")
     assert (seen.run.state, seen.run.ending, seen.run.turn) == ("settling", "done", DONE)
 
 
 @pytest.mark.rule("K18")
-def test_no_move_of_another_owner_counts(desk):
-    other = desk.leases.enrol(1000.0)
-    runs = desk.runs
+def test_no_move_of_another_owner_counts(sub):
+    other = sub.leases.enrol(1000.0)
+    runs = sub.runs
     assert not runs.finish("t1.1", DONE, "done", other)
     assert runs.end("t1", other, "killed") is None
     with pytest.raises(Refused, match="task t1 belongs to another process now"):
         runs.steer("t1", other, "k", "x", 0.0)
-    assert not desk.tasks.mark_sent(desk.tasks.look("t1").run, other, "dispatched")
-    assert not desk.tasks.note_session("t1", other, {}, "s9")
-    gating(desk)
+    assert not sub.tasks.mark_sent(sub.tasks.look("t1").run, other, "dispatched")
+    assert not sub.tasks.note_session("t1", other, {}, "s9")
+    gating(sub)
     assert not runs.settle("t1.1", other, "k")
     assert runs.decide("t1.1", other, PASS, begun=None, ceiling=0, key="k") is None
-    assert runs.decide("t1.1", desk.owner, BLOCK, begun=None, ceiling=0, key="k2")
+    assert runs.decide("t1.1", sub.owner, BLOCK, begun=None, ceiling=0, key="k2")
     assert not runs.dispatch("k2", other)
     assert not runs.accept("k2", other)
     assert runs.fail("k2", other, "x") is None
-    assert state(desk) == "steering"
+    assert sub.state() == "steering"
 
 
 @pytest.mark.rule("K2", "B3")
-def test_a_block_its_count_and_its_steer_are_one_transaction(desk):
-    gating(desk)
-    begun = desk.ledger.begin(stop(turn_id="t1/1"))
+def test_a_block_its_count_and_its_steer_are_one_transaction(sub):
+    gating(sub)
+    begun = sub.ledger.begin(stop(turn_id="t1/1"))
     decision = Decision(verdict=Block("more"), outcome="blocked", turn=1, limit=3)
-    final = desk.runs.decide("t1.1", desk.owner, decision, begun=begun, ceiling=50, key="k2")
+    final = sub.runs.decide("t1.1", sub.owner, decision, begun=begun, ceiling=50, key="k2")
     assert (final.outcome, final.count) == ("blocked", 1)
-    seen = desk.tasks.look("t1")
+    seen = sub.tasks.look("t1")
     assert (seen.run.state, seen.steers) == ("steering", 1)
     assert (seen.steer.key, seen.steer.source, seen.steer.phase) == ("k2", "gate", "reserved")
-    assert rows(desk.ledger, "SELECT stop FROM steers") == [(begun.stop,)]
-    assert rows(desk.ledger, "SELECT blocks FROM agents") == [(1,)]
+    assert rows(sub.ledger, "SELECT stop FROM steers") == [(begun.stop,)]
+    assert rows(sub.ledger, "SELECT blocks FROM agents") == [(1,)]
 
 
 @pytest.mark.rule("B13", "K2")
-def test_a_block_above_the_ceiling_ends_the_task_instead(desk):
-    gating(desk)
-    begun = desk.ledger.begin(stop())
+def test_a_block_above_the_ceiling_ends_the_task_instead(sub):
+    gating(sub)
+    begun = sub.ledger.begin(stop())
     decision = Decision(verdict=Block("more"), outcome="blocked", turn=1, limit=0)
-    final = desk.runs.decide("t1.1", desk.owner, decision, begun=begun, ceiling=50, key="k2")
-    assert (final.outcome, state(desk)) == ("capped", "ended")
+    final = sub.runs.decide("t1.1", sub.owner, decision, begun=begun, ceiling=50, key="k2")
+    assert (final.outcome, sub.state()) == ("capped", "ended")
 
 
 @pytest.mark.rule("K1", "K7")
-def test_an_end_its_result_and_its_row_in_the_outbox_are_one_transaction(desk):
-    gating(desk)
-    assert desk.runs.decide("t1.1", desk.owner, PASS, begun=None, ceiling=0, key="k2") == PASS
-    assert state(desk) == "ended"
-    ((key, status, told),) = rows(desk.ledger, "SELECT key, status, told FROM outbox")
+def test_an_end_its_result_and_its_row_in_the_outbox_are_one_transaction(sub):
+    gating(sub)
+    assert sub.runs.decide("t1.1", sub.owner, PASS, begun=None, ceiling=0, key="k2") == PASS
+    assert sub.state() == "ended"
+    ((key, status, told),) = rows(sub.ledger, "SELECT key, status, told FROM outbox")
     assert (key, status, told) == ("t1:1", "pending", 0)
-    result, is_told = Outbox(desk.ledger.connection).read("t1")
+    result, is_told = sub.outbox.read("t1")
     assert (result.text, result.outcome, result.usage, is_told) == (
         ("done", "passed", Usage(input=5), False)
     )
-    assert desk.runs.end("t1", desk.owner, "killed") is None
-    assert rows(desk.ledger, "SELECT count(*) FROM outbox") == [(1,)]
+    assert sub.runs.end("t1", sub.owner, "killed") is None
+    assert rows(sub.ledger, "SELECT count(*) FROM outbox") == [(1,)]
 
 
 @pytest.mark.rule("K6")
-def test_a_decision_that_comes_too_late_is_dropped_and_its_stop_says_so(desk):
-    gating(desk)
-    begun = desk.ledger.begin(stop())
-    assert desk.runs.end("t1", desk.owner, "killed").ending == "killed"
-    assert desk.runs.decide("t1.1", desk.owner, BLOCK, begun=begun, ceiling=0, key="k2") is None
-    assert rows(desk.ledger, "SELECT outcome, why FROM stops") == [("skipped", "overtaken")]
-    assert rows(desk.ledger, "SELECT count(*) FROM steers") == [(0,)]
+def test_a_decision_that_comes_too_late_is_dropped_and_its_stop_says_so(sub):
+    gating(sub)
+    begun = sub.ledger.begin(stop())
+    assert sub.runs.end("t1", sub.owner, "killed").ending == "killed"
+    assert sub.runs.decide("t1.1", sub.owner, BLOCK, begun=begun, ceiling=0, key="k2") is None
+    assert rows(sub.ledger, "SELECT outcome, why FROM stops") == [("skipped", "overtaken")]
+    assert rows(sub.ledger, "SELECT count(*) FROM steers") == [(0,)]
 
 
 @pytest.mark.rule("K2", "K7")
-def test_a_steer_is_accepted_once_and_begins_a_run_of_the_next_generation(desk):
-    steering(desk)
-    assert desk.runs.dispatch("k2", desk.owner)
-    assert desk.runs.dispatch("k2", desk.owner)  # recovery sends it again
-    assert desk.runs.accept("k2", desk.owner)
-    assert not desk.runs.accept("k2", desk.owner)
-    assert not desk.runs.dispatch("k2", desk.owner)
-    assert desk.runs.fail("k2", desk.owner, "late") is None
-    seen = desk.tasks.look("t1")
+def test_a_steer_is_accepted_once_and_begins_a_run_of_the_next_generation(sub):
+    steering(sub)
+    assert sub.runs.dispatch("k2", sub.owner)
+    assert sub.runs.dispatch("k2", sub.owner)  # recovery sends it again
+    assert sub.runs.accept("k2", sub.owner)
+    assert not sub.runs.accept("k2", sub.owner)
+    assert not sub.runs.dispatch("k2", sub.owner)
+    assert sub.runs.fail("k2", sub.owner, "late") is None
+    seen = sub.tasks.look("t1")
     assert (seen.run.id, seen.run.generation, seen.run.state) == ("t1.2", 2, "running")
     assert (seen.run.source, seen.run.prompt, seen.run.key, seen.run.sent) == (
         ("gate", "more", "k2", "accepted")
     )
     assert seen.steer is None
-    found = rows(desk.ledger, "SELECT generation, state FROM runs ORDER BY generation")
+    found = rows(sub.ledger, "SELECT generation, state FROM runs ORDER BY generation")
     assert found == [(1, "superseded"), (2, "running")]
-    assert not desk.runs.finish("t1.1", DONE, "done", desk.owner)
+    assert not sub.runs.finish("t1.1", DONE, "done", sub.owner)
 
 
 @pytest.mark.rule("K4")
-def test_a_steer_that_fails_ends_the_run_with_what_it_had(desk):
-    steering(desk)
-    result = desk.runs.fail("k2", desk.owner, "no such agent")
+def test_a_steer_that_fails_ends_the_run_with_what_it_had(sub):
+    steering(sub)
+    result = sub.runs.fail("k2", sub.owner, "no such agent")
     assert (result.ending, result.outcome, result.text, result.steers) == (
         ("done", "failed_open", "done", 0)
     )
     assert result.stop_reason == "it could not be sent back: no such agent"
-    assert rows(desk.ledger, "SELECT phase, error FROM steers") == [("failed", "no such agent")]
-    assert rows(desk.ledger, "SELECT steers FROM tasks") == [(0,)]
+    assert rows(sub.ledger, "SELECT phase, error FROM steers") == [("failed", "no such agent")]
+    assert rows(sub.ledger, "SELECT steers FROM tasks") == [(0,)]
 
 
 @pytest.mark.rule("K16")
-def test_a_steer_by_hand_is_refused_while_one_is_in_flight_or_just_was(desk):
-    desk.runs.steer("t1", desk.owner, "m1", "one", 60.0)
-    desk.runs.steer("t1", desk.owner, "m1", "one", 60.0)  # the same one, asked again
+def test_a_steer_by_hand_is_refused_while_one_is_in_flight_or_just_was(sub):
+    sub.runs.steer("t1", sub.owner, "m1", "one", 60.0)
+    sub.runs.steer("t1", sub.owner, "m1", "one", 60.0)  # the same one, asked again
     with pytest.raises(Refused, match="is being steered already"):
-        desk.runs.steer("t1", desk.owner, "m2", "two", 60.0)
-    assert desk.runs.accept("m1", desk.owner)
+        sub.runs.steer("t1", sub.owner, "m2", "two", 60.0)
+    assert sub.runs.accept("m1", sub.owner)
     with pytest.raises(Refused, match=r"task t1 was steered just now; try again in \d+\.\d s"):
-        desk.runs.steer("t1", desk.owner, "m3", "three", 60.0)
-    desk.runs.steer("t1", desk.owner, "m4", "four", 0.0)
-    desk.runs.end("t1", desk.owner, "killed")
+        sub.runs.steer("t1", sub.owner, "m3", "three", 60.0)
+    sub.runs.steer("t1", sub.owner, "m4", "four", 0.0)
+    sub.runs.end("t1", sub.owner, "killed")
     with pytest.raises(Refused, match=r"task t1 has ended \(killed\)"):
-        desk.runs.steer("t1", desk.owner, "m5", "five", 0.0)
+        sub.runs.steer("t1", sub.owner, "m5", "five", 0.0)
     with pytest.raises(Refused, match="there is no task t9"):
-        desk.runs.steer("t9", desk.owner, "m6", "six", 0.0)
+        sub.runs.steer("t9", sub.owner, "m6", "six", 0.0)
 
 
 @pytest.mark.rule("C9")
@@ -201,66 +185,66 @@ def test_what_machines_say_opens_no_turn_and_does_not_interrupt_a_gate(main):
     desk = main
     gating(desk)
     desk.runs.say("t1", "machine", "m1", "report", "x1")
-    assert state(desk) == "gating"
+    assert desk.state() == "gating"
     desk.runs.say("t1", "user", "m2", "stop that", "x2")
     steer = desk.tasks.look("t1").steer
-    assert (state(desk), steer.key, steer.source) == ("steering", "x2", "user")
+    assert (desk.state(), steer.key, steer.source) == ("steering", "x2", "user")
     assert desk.runs.accept("x2", desk.owner)
     assert (desk.tasks.look("t1").user_turn, desk.tasks.look("t1").steers) == (2, 0)
 
 
 @pytest.mark.rule("C9", "C4")
-def test_what_the_user_said_and_nobody_sent_is_in_the_result(desk):
-    desk.runs.say("t1", "user", "m1", "wait", "x1")
-    desk.runs.say("t1", "machine", "m2", "report", "x2")
-    result = desk.runs.end("t1", desk.owner, "interrupted")
+def test_what_the_user_said_and_nobody_sent_is_in_the_result(sub):
+    sub.runs.say("t1", "user", "m1", "wait", "x1")
+    sub.runs.say("t1", "machine", "m2", "report", "x2")
+    result = sub.runs.end("t1", sub.owner, "interrupted")
     assert result.unsent == ("wait",)
     with pytest.raises(Refused, match=r"task t1 has ended \(interrupted\)"):
-        desk.runs.say("t1", "user", "m3", "too late", "x3")
+        sub.runs.say("t1", "user", "m3", "too late", "x3")
 
 
 @pytest.mark.rule("K6")
 @pytest.mark.parametrize("ending", ["killed", "reset", "interrupted"])
 @pytest.mark.parametrize("where", ["running", "settling", "gating", "steering"])
-def test_a_person_can_end_a_task_wherever_it_is(desk, where, ending):
+def test_a_person_can_end_a_task_wherever_it_is(sub, where, ending):
     if where == "settling":
-        desk.runs.finish("t1.1", DONE, "done", desk.owner)
+        sub.runs.finish("t1.1", DONE, "done", sub.owner)
     elif where == "gating":
-        gating(desk)
+        gating(sub)
     elif where == "steering":
-        steering(desk)
-    assert state(desk) == where
-    result = desk.runs.end("t1", desk.owner, ending)
-    assert (result.ending, result.outcome, state(desk)) == (ending, "skipped", "ended")
+        steering(sub)
+    assert sub.state() == where
+    result = sub.runs.end("t1", sub.owner, ending)
+    assert (result.ending, result.outcome, sub.state()) == (ending, "skipped", "ended")
     if where == "steering":
-        assert rows(desk.ledger, "SELECT phase FROM steers") == [("abandoned",)]
-        assert not desk.runs.accept("k2", desk.owner)
-    assert desk.runs.end("t1", desk.owner, ending) is None
+        assert rows(sub.ledger, "SELECT phase FROM steers") == [("abandoned",)]
+        assert not sub.runs.accept("k2", sub.owner)
+    assert sub.runs.end("t1", sub.owner, ending) is None
 
 
-def test_an_end_meant_for_a_run_that_has_moved_on_does_nothing(desk):
-    seen = desk.tasks.look("t1").run
-    gating(desk)
-    assert desk.runs.end("t1", desk.owner, "interrupted", run=seen) is None
-    seen = desk.tasks.look("t1").run
+def test_an_end_meant_for_a_run_that_has_moved_on_does_nothing(sub):
+    seen = sub.tasks.look("t1").run
+    gating(sub)
+    assert sub.runs.end("t1", sub.owner, "interrupted", run=seen) is None
+    seen = sub.tasks.look("t1").run
     turn = Turn(text="half", stop_reason="cancelled")
-    result = desk.runs.end("t1", desk.owner, "interrupted", run=seen, turn=turn, error="gone")
+    result = sub.runs.end("t1", sub.owner, "interrupted", run=seen, turn=turn, error="gone")
     assert (result.text, result.error) == ("half", "gone")
 
 
-def test_moves_of_unknown_runs_and_steers_do_nothing(desk):
-    assert not desk.runs.finish("t9.1", DONE, "done", desk.owner)
-    assert not desk.runs.settle("t1.1", desk.owner, "k")
-    assert not desk.runs.dispatch("k9", desk.owner)
-    assert desk.runs.end("t9", desk.owner, "killed") is None
+def test_moves_of_unknown_runs_and_steers_do_nothing(sub):
+    assert not sub.runs.finish("t9.1", DONE, "done", sub.owner)
+    assert not sub.runs.settle("t1.1", sub.owner, "k")
+    assert not sub.runs.dispatch("k9", sub.owner)
+    assert sub.runs.end("t9", sub.owner, "killed") is None
 
 
 @pytest.mark.rule("K19")
-def test_only_an_answer_with_words_is_kept_as_rejected(desk):
-    steering(desk)
-    desk.runs.accept("k2", desk.owner)
-    desk.runs.finish("t1.2", Turn(text=" "), "done", desk.owner)
-    desk.runs.settle("t1.2", desk.owner, "k3")
-    desk.runs.decide("t1.2", desk.owner, BLOCK, begun=None, ceiling=0, key="k4")
-    desk.runs.accept("k4", desk.owner)
-    assert desk.tasks.look("t1").rejected == "done"
+def test_only_an_answer_with_words_is_kept_as_rejected(sub):
+    steering(sub)
+    sub.runs.accept("k2", sub.owner)
+    sub.runs.finish("t1.2", Turn(text=" "), "done", sub.owner)
+    sub.runs.settle("t1.2", sub.owner, "k3")
+    sub.runs.decide("t1.2", sub.owner, BLOCK, begun=None, ceiling=0, key="k4")
+    sub.runs.accept("k4", sub.owner)
+    assert sub.tasks.look("t1").rejected == "done"

@@ -56,13 +56,6 @@ def test_a_skipped_stop_belongs_to_its_agent_and_does_not_touch_its_count(ledger
     assert ledger.begin(stop(stop_hook_active=True)).history.blocks == 1
 
 
-def test_skipped_stops_are_pruned_like_others(ledger):
-    for _ in range(3):
-        ledger.skip(stop(), skipped())
-    assert ledger.prune(-1) == 2
-    assert rows(ledger, "SELECT id FROM stops") == [(3,)]
-
-
 def test_what_people_did_is_kept_in_order(ledger):
     ledger.act("trust", "/p/notyet.toml", "2 gates")
     ledger.act("off", "", "30m")

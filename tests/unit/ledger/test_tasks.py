@@ -6,51 +6,18 @@ import sys
 
 import pytest
 
-from notyet import Allow, Block, Decision
+from notyet import Allow, Decision
 from notyet.core.session import Turn
-from notyet.core.task import Run, Task
 from notyet.errors import Refused
-from notyet.ledger.outbox import Outbox
-from notyet.ledger.runs import run_id
-from supervised import Dead
 from support import rows
 
 PASS = Decision(verdict=Allow(), outcome="passed")
 DONE = Turn(text="done")
 
 
-@pytest.fixture
-def desk(tmp_path):
-    return Dead(tmp_path)
-
-
-def entered(desk, task, session="", ref=None, owner=None, **fields):
-    run = Run(
-        id=run_id(task, 1),
-        task=task,
-        generation=1,
-        state="running",
-        source="start",
-        key=f"key of {task}",
-        prompt=f"prompt of {task}",
-        sent="reserved",
-    )
-    known = Task(id=task, prompt=f"prompt of {task}", **fields)
-    limits = {"max_depth": 2, "max_children": 2}
-    desk.tasks.start(known, run, owner or desk.owner, ref or {}, session, **limits)
-    return run
-
-
-def ended(desk, task):
-    assert desk.runs.finish(f"{task}.1", DONE, "done", desk.owner)
-    assert desk.runs.settle(f"{task}.1", desk.owner, f"{task} k")
-    run = f"{task}.1"
-    assert desk.runs.decide(run, desk.owner, PASS, begun=None, ceiling=0, key=f"{task} s")
-
-
 def test_a_task_is_read_as_it_was_entered(desk):
     about = {"label": "l", "agent_type": "coder", "cwd": "/here", "timeout": 1.5, "depth": 1}
-    run = entered(desk, "t1", "s1", {"pid": 7}, cleanup="delete", internal=True, **about)
+    run = desk.enter("t1", "s1", {"pid": 7}, cleanup="delete", internal=True, **about)
     seen = desk.tasks.look("t1")
     assert (seen.task.label, seen.task.cwd, seen.task.timeout) == ("l", "/here", 1.5)
     assert (seen.task.cleanup, seen.task.internal, seen.task.depth) == ("delete", True, 1)
@@ -61,65 +28,64 @@ def test_a_task_is_read_as_it_was_entered(desk):
 
 
 def test_a_task_with_odd_texts_can_be_kept(desk):
-    entered(desk, "t1", "s\ud800", {"odd": "\ud800"}, label="\udfff", cwd="/\udce4")
+    desk.enter("t1", "s\ud800", {"odd": "\ud800"}, label="\udfff", cwd="/\udce4")
     assert desk.tasks.look("t1").task.id == "t1"
     assert [view.task.id for view in desk.tasks.views()] == ["t1"]
 
 
 @pytest.mark.rule("K13")
 def test_depth_and_children_are_limited_in_the_ledger_itself(desk):
-    entered(desk, "p")
+    desk.enter("p")
     with pytest.raises(Refused, match="agents may be nested 2 deep, and this one would be deeper"):
-        entered(desk, "deep", parent="p", depth=3)
-    entered(desk, "c1", parent="p", depth=1)
-    entered(desk, "c2", parent="p", depth=1)
+        desk.enter("deep", parent="p", depth=3, limit=2)
+    desk.enter("c1", parent="p", depth=1, limit=2)
+    desk.enter("c2", parent="p", depth=1, limit=2)
     with pytest.raises(Refused, match="2 children are at work already, of 2 at once"):
-        entered(desk, "c3", parent="p", depth=1)
-    ended(desk, "c1")
-    entered(desk, "c3", parent="p", depth=1)
+        desk.enter("c3", parent="p", depth=1, limit=2)
+    desk.end("c1")
+    desk.enter("c3", parent="p", depth=1, limit=2)
     desk.runs.end("p", desk.owner, "killed")
     with pytest.raises(
         Refused, match="the parent task p has ended; its result could not be delivered"
     ):
-        entered(desk, "c4", parent="p", depth=1)
+        desk.enter("c4", parent="p", depth=1, limit=2)
     with pytest.raises(Refused, match="the parent task nobody has ended"):
-        entered(desk, "c5", parent="nobody", depth=1)
+        desk.enter("c5", parent="nobody", depth=1, limit=2)
     assert rows(desk.ledger, "SELECT count(*) FROM tasks") == [(4,)]
 
 
 @pytest.mark.rule("K9")
 def test_children_are_waited_for_while_active_and_unheard_until_delivered(desk):
-    entered(desk, "p")
-    entered(desk, "c1", parent="p")
-    entered(desk, "c2", parent="p")
+    desk.enter("p")
+    desk.enter("c1", parent="p")
+    desk.enter("c2", parent="p")
     assert sorted(desk.tasks.children("p")) == sorted(desk.tasks.unheard("p")) == ["c1", "c2"]
-    ended(desk, "c1")
-    outbox = Outbox(desk.ledger.connection)
+    desk.end("c1")
     assert sorted(desk.tasks.children("p")) == ["c1", "c2"]  # its observers come first
-    outbox.told("c1", desk.owner)
+    desk.outbox.told("c1", desk.owner)
     assert desk.tasks.children("p") == ["c2"]
     assert sorted(desk.tasks.unheard("p")) == ["c1", "c2"]
-    outbox.acknowledge("c1")
-    ended(desk, "c2")
-    outbox.suspend("c2:1", desk.owner, "hopeless")
+    desk.outbox.acknowledge("c1")
+    desk.end("c2")
+    desk.outbox.suspend("c2:1", desk.owner, "hopeless")
     assert desk.tasks.children("p") == desk.tasks.unheard("p") == []
 
 
 @pytest.mark.rule("C3")
 def test_descendants_are_found_through_what_has_ended_and_the_deepest_come_first(desk):
-    entered(desk, "p")
-    entered(desk, "c", parent="p")
-    entered(desk, "g", parent="c")
-    entered(desk, "other")
+    desk.enter("p")
+    desk.enter("c", parent="p")
+    desk.enter("g", parent="c")
+    desk.enter("other")
     assert desk.tasks.descendants("p") == ["g", "c"]
-    ended(desk, "c")
+    desk.end("c")
     assert desk.tasks.descendants("p") == ["g"]
     assert desk.tasks.descendants("g") == []
 
 
 @pytest.mark.rule("K14")
 def test_a_session_is_known_once_it_worked_on_a_task(desk):
-    entered(desk, "t1")
+    desk.enter("t1")
     assert not desk.tasks.knows_session("s1")
     assert desk.tasks.note_session("t1", desk.owner, {"id": "s1"}, "s1")
     assert desk.tasks.knows_session("s1")
@@ -131,7 +97,7 @@ def test_a_session_is_known_once_it_worked_on_a_task(desk):
 
 @pytest.mark.rule("K7")
 def test_a_prompt_is_marked_before_it_is_sent_and_only_while_its_run_is_at_work(desk):
-    run = entered(desk, "t1")
+    run = desk.enter("t1")
     assert desk.tasks.mark_sent(run, desk.owner, "dispatched")
     assert desk.tasks.look("t1").run.sent == "dispatched"
     assert desk.tasks.mark_sent(run, desk.owner, "accepted")
@@ -143,9 +109,9 @@ def test_a_prompt_is_marked_before_it_is_sent_and_only_while_its_run_is_at_work(
 @pytest.mark.rule("K18")
 def test_only_what_belongs_to_the_dead_is_claimed(desk):
     living, dead, heir = desk.leases.enrol(1000.0), desk.leases.enrol(1000.0), desk.owner
-    entered(desk, "theirs", owner=living)
-    entered(desk, "left", owner=dead)
-    entered(desk, "mine")
+    desk.enter("theirs", owner=living)
+    desk.enter("left", owner=dead)
+    desk.enter("mine")
     assert desk.tasks.claim(heir) == []
     desk.leases.retire(dead)
     assert desk.tasks.claim(heir) == ["left"]
@@ -161,7 +127,7 @@ def test_a_process_that_is_gone_has_lost_its_tasks_before_its_lease_ran_out(desk
     child.wait()
     dead = desk.leases.enrol(1000.0)
     rows(desk.ledger, "UPDATE owners SET pid = ? WHERE id = ?", child.pid, dead)
-    entered(desk, "left", owner=dead)
+    desk.enter("left", owner=dead)
     assert desk.tasks.claim(desk.owner) == ["left"]
 
 
@@ -169,18 +135,18 @@ def test_a_process_that_is_gone_has_lost_its_tasks_before_its_lease_ran_out(desk
 def test_a_later_process_with_the_same_number_is_not_taken_for_the_owner(desk):
     dead = desk.leases.enrol(1000.0)
     rows(desk.ledger, "UPDATE owners SET pid = ?, pid_start = '1' WHERE id = ?", os.getppid(), dead)
-    entered(desk, "left", owner=dead)
+    desk.enter("left", owner=dead)
     assert desk.tasks.claim(desk.owner) == ["left"]
 
 
 @pytest.mark.rule("K18", "K8")
 def test_results_that_the_dead_did_not_deliver_are_claimed_and_their_tasks_with_them(desk):
-    entered(desk, "sent")
-    ended(desk, "sent")
-    Outbox(desk.ledger.connection).acknowledge("sent")
-    entered(desk, "leased")
-    ended(desk, "leased")
-    assert Outbox(desk.ledger.connection).lease("leased", desk.owner)
+    desk.enter("sent")
+    desk.end("sent")
+    desk.outbox.acknowledge("sent")
+    desk.enter("leased")
+    desk.end("leased")
+    assert desk.outbox.lease("leased", desk.owner)
     desk.leases.retire(desk.owner)
     heir = desk.leases.enrol(1000.0)
     assert desk.tasks.claim(heir) == ["leased"]
@@ -192,10 +158,10 @@ def test_results_that_the_dead_did_not_deliver_are_claimed_and_their_tasks_with_
 @pytest.mark.rule("K18")
 def test_an_owner_that_was_taken_for_dead_gets_a_new_number_and_keeps_what_nobody_took(desk):
     late = desk.leases.enrol(0.0)
-    entered(desk, "taken", owner=late)
+    desk.enter("taken", owner=late)
     desk.leases.retire(late)
     assert desk.tasks.claim(desk.owner) == ["taken"]
-    entered(desk, "since", owner=late)
+    desk.enter("since", owner=late)
     again = desk.leases.enrol(1000.0, late)
     assert again not in (late, desk.owner)
     assert desk.tasks.look("since").owner == again
@@ -204,20 +170,20 @@ def test_an_owner_that_was_taken_for_dead_gets_a_new_number_and_keeps_what_nobod
 
 @pytest.mark.rule("K18")
 def test_what_was_left_without_a_driver_is_found(desk):
-    entered(desk, "running")
-    entered(desk, "untold")
-    ended(desk, "untold")
-    entered(desk, "told")
-    ended(desk, "told")
-    Outbox(desk.ledger.connection).told("told", desk.owner)
+    desk.enter("running")
+    desk.enter("untold")
+    desk.end("untold")
+    desk.enter("told")
+    desk.end("told")
+    desk.outbox.told("told", desk.owner)
     assert sorted(desk.tasks.left(desk.owner)) == ["running", "untold"]
     assert desk.tasks.left(99) == []
 
 
 def test_a_list_of_tasks_shows_the_newest_first_and_what_became_of_each(desk):
-    entered(desk, "old")
-    ended(desk, "old")
-    entered(desk, "new", ref={"agent": "claude"})
+    desk.enter("old")
+    desk.end("old")
+    desk.enter("new", ref={"agent": "claude"})
     rows(desk.ledger, "UPDATE tasks SET created_at = 5 WHERE id = 'old'")
     new, old = desk.tasks.views()
     assert (new.task.id, new.state, new.delivery, new.ended_at) == ("new", "running", "", None)
@@ -229,13 +195,3 @@ def test_a_list_of_tasks_shows_the_newest_first_and_what_became_of_each(desk):
     assert desk.tasks.views("t9") == []
     desk.leases.retire(desk.owner)
     assert not desk.tasks.views("new")[0].owner_alive
-
-
-def test_a_run_that_is_held_shows_what_its_agent_said(desk):
-    entered(desk, "t1")
-    desk.runs.finish("t1.1", DONE, "done", desk.owner)
-    desk.runs.settle("t1.1", desk.owner, "k")
-    block = Decision(verdict=Block("more"), outcome="blocked")
-    desk.runs.decide("t1.1", desk.owner, block, begun=None, ceiling=0, key="k2")
-    (view,) = desk.tasks.views()
-    assert (view.state, view.steers, view.text, view.ending) == ("steering", 1, "done", "done")

@@ -78,13 +78,6 @@ def test_a_process_that_stays_waits_for_the_disk_no_more_than_sqlite_does(tmp_pa
     assert limit(brief) == _SHORT
 
 
-def test_hooks_that_use_the_time_of_their_gates_never_let_it_grow_so_long(tmp_path):
-    path = tmp_path / "ledger.db"
-    said = [hook(path, n, signal.SIGKILL, "write_back") for n in range(20)]
-    assert said == [str(n + 1) for n in range(20)]
-    assert log_of(path) < _SHORT * 3 // 4 * _PAGE
-
-
 @pytest.mark.rule("B3")
 def test_what_cannot_be_written_back_stays_in_the_log_and_is_counted(tmp_path):
     path = tmp_path / "ledger.db"

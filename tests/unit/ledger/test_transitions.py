@@ -1,63 +1,16 @@
 """Moves that lost something once: a task, a report, an answer, a budget."""
 
-import os
-import sqlite3
-import time
-from contextlib import closing
-
 import pytest
 
 from notyet import Allow, Block, Decision, Halt
 from notyet.core.session import Turn
-from notyet.core.task import Task
 from notyet.errors import Refused
-from notyet.ledger.outbox import Outbox
-from notyet.ledger.runs import run_id
-from supervised import Dead, first_run
 from support import rows, stop
 
 BLOCK = Decision(verdict=Block("more"), outcome="blocked", turn=1, limit=3)
 PASS = Decision(verdict=Allow(), outcome="passed", turn=1)
 HALT = Decision(verdict=Halt("enough"), outcome="halted", turn=1)
 DAY = 86_400.0
-
-
-class Desk(Dead):
-    def __init__(self, folder):
-        super().__init__(folder)
-        self.outbox = Outbox(self.ledger.connection)
-
-    def enter(self, task="t1", session="", **fields):
-        run = first_run(task)
-        known = Task(id=task, prompt="do it", **fields)
-        self.tasks.start(known, run, self.owner, {}, session, max_depth=9, max_children=9)
-        return run
-
-    def gate(self, task="t1", text="done", generation=1):
-        run = run_id(task, generation)
-        assert self.runs.finish(run, Turn(text=text), "done", self.owner)
-        assert self.runs.settle(run, self.owner, f"{run} settles")
-
-    def decide(self, decision, task="t1", generation=1, begun=None):
-        run = run_id(task, generation)
-        return self.runs.decide(
-            run, self.owner, decision, begun=begun, ceiling=0, key=f"{run} decides"
-        )
-
-    def end(self, task):
-        self.gate(task)
-        assert self.decide(PASS, task)
-
-    def state(self, task="t1"):
-        return self.tasks.look(task).run.state
-
-    def status(self, task):
-        return rows(self.ledger, "SELECT status, error FROM outbox WHERE task = ?", task)[0]
-
-
-@pytest.fixture
-def desk(tmp_path):
-    return Desk(tmp_path)
 
 
 @pytest.mark.rule("K16", "K7")
@@ -199,22 +152,6 @@ def test_a_result_is_not_dropped_where_no_person_ended_its_task_or_only_that(des
     assert not desk.outbox.drop("lost:1", desk.owner)
 
 
-@pytest.mark.rule("C3")
-def test_what_is_below_a_task_is_found_by_an_index(desk):
-    desk.enter("p")
-    plans = []
-    with closing(sqlite3.connect(desk.ledger.path)) as db:
-        said = []
-        db.set_trace_callback(said.append)
-        desk.tasks._connection.read = lambda work: work(db)
-        desk.tasks.descendants("p")
-        for sql in said:
-            if sql.startswith("WITH"):
-                plans += [step for *_, step in db.execute(f"EXPLAIN QUERY PLAN {sql}")]
-    assert plans
-    assert [step for step in plans if step.startswith("SCAN tasks")] == []
-
-
 @pytest.mark.rule("K8")
 def test_a_main_agents_result_that_was_had_is_not_delivered_again(desk):
     desk.enter(scope="agent")
@@ -286,12 +223,6 @@ def test_an_owner_of_before_the_system_started_is_dead(desk):
     assert desk.tasks.claim(desk.owner) == ["t1"]
 
 
-@pytest.mark.rule("K18")
-def test_an_owner_says_where_its_process_id_counts(desk):
-    ((space,),) = rows(desk.ledger, "SELECT space FROM owners")
-    assert space == os.readlink("/proc/self/ns/pid")
-
-
 @pytest.mark.rule("K4", "B13")
 @pytest.mark.parametrize(
     ("is_marked", "sent", "counted"),
@@ -321,18 +252,3 @@ def test_a_send_back_that_did_not_happen_stays_counted_where_another_stop_came_s
     desk.ledger.record(later, PASS)
     desk.runs.fail("t1.1 decides", desk.owner, "no such agent")
     assert rows(desk.ledger, "SELECT blocks, session_blocks FROM agents") == [(0, 1)]
-
-
-@pytest.mark.rule("K8")
-def test_a_result_is_due_when_its_time_has_come_and_nobody_has_it(desk):
-    desk.enter()
-    assert not desk.outbox.is_due("t1")
-    desk.end("t1")
-    assert desk.outbox.is_due("t1")
-    desk.outbox.lease("t1", desk.owner)
-    desk.outbox.postpone("t1:1", desk.owner, "busy", 60.0)
-    assert not desk.outbox.is_due("t1")
-    rows(desk.ledger, "UPDATE outbox SET next_at = ?", time.time() - 1)
-    assert desk.outbox.is_due("t1")
-    desk.outbox.acknowledge("t1")
-    assert not desk.outbox.is_due("t1")
