@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from notyet.cli.person import agreed, refuse, why_refused, write_down
 from notyet.cli.terminal import Style
+from notyet.cli.times import duration
 from notyet.cli.trust import Show, files_to_trust, offer
 from notyet.config.files import native_files
 from notyet.config.find import NAME, state_folder
-from notyet.config.shapes import Seconds, check
-from notyet.core.text import bounded, visible
+from notyet.core.text import visible
 from notyet.errors import NotyetError
-from notyet.install.change import Stale, text_of, to_install
+from notyet.install.change import text_of, to_install
 from notyet.install.launcher import (
     Start,
     absolute_start,
@@ -45,9 +45,7 @@ EXAMPLES = (
     ("notyet install claude --dry-run", "only show what would change"),
     ("notyet install codex --timeout 1h", "let Codex wait longer for the gates"),
 )
-_DIGITS = 9  # of a number of seconds
 _TIMEOUT = 1800  # seconds: a stage of gates may take 600, and there may be a few
-_TRIES = 9  # where others change the same file at the same time
 _COLOURS = {"+": "green", "-": "red"}
 
 
@@ -71,13 +69,10 @@ def run(args: argparse.Namespace) -> int:
     host = settings_of(args.host)
     seconds = _TIMEOUT
     if args.timeout is not None:
-        text = args.timeout
-        is_number = text.isascii() and text.isdecimal() and len(text) <= _DIGITS
-        said, wrong = check(int(text) if is_number else text, Seconds())
-        if wrong or said < 1 or said % 1:
-            words = "is no time in whole seconds, up to a day; write 600, 90s, 10m or 1h"
-            return refuse("install", f"{bounded(text, 40)!r} {words}")
-        seconds = int(said)
+        try:
+            seconds = max(1, int(duration(args.timeout)))
+        except ValueError as error:
+            return refuse("install", str(error))
     if args.trust and not host.approve:
         return refuse("install", f"{host.title} has no trust in hooks; leave --trust out")
     return guarded("install", args, lambda screen: _install(screen, host, args, seconds))
@@ -244,10 +239,6 @@ def guarded(command: str, args: argparse.Namespace, work: Callable[[Screen], int
         return refuse(command, f"{where}: {error.strerror}; nothing was changed there")
 
 
-def _nothing() -> None:
-    """Do nothing before a change."""
-
-
 class Screen:
     """Show changes to a person and ask; in few words if no person looks."""
 
@@ -257,36 +248,29 @@ class Screen:
         self.is_dry: bool = args.dry_run
         self._backup = ""
         self.change: Change | None = None  # the last one that was settled
-        self.first: Callable[[], None] = _nothing  # what has to be done before one is written
+        self.first: Callable[[], None] = lambda: None  # to do before one is written
         self.paint = Style(sys.stdout).paint
         # Who says yes beforehand and does not look wants to know what was done, not how.
         self._shows = self.is_dry or not self._yes or sys.stdout.isatty()
 
     def settle(self, host: Settings, place: Place, plan: Callable[[], Change], do: str) -> Outcome:
         """Show what would change, ask, and write it. Raises NotyetError and OSError."""
-        for _ in range(_TRIES):
-            self.change = change = plan()
-            if change.is_empty:
-                return "nothing"
-            places = self._show_all(host, place, change)
-            if self.is_dry:
-                print("nothing was changed: this is a dry run")
-                return "shown"
-            if not self._yes and not agreed(f"{do}?", self.command, "to do this"):
-                print("nothing was changed")
-                return "declined"
-            self.first()
-            try:
-                backup = change.write(state_folder(os.environ))
-            except Stale:
-                if not self._yes:  # a person said yes to something else
-                    raise
-                continue
-            for where in places:
-                write_down(self.command, where.path, host.name)
-            self._backup = backup if change.before is not None else ""
-            return "done"
-        raise Stale(f"{place.path} is changed by others all the time; run this again")
+        self.change = change = plan()
+        if change.is_empty:
+            return "nothing"
+        places = self._show_all(host, place, change)
+        if self.is_dry:
+            print("nothing was changed: this is a dry run")
+            return "shown"
+        if not self._yes and not agreed(f"{do}?", self.command, "to do this"):
+            print("nothing was changed")
+            return "declined"
+        self.first()
+        backup = change.write(state_folder(os.environ))
+        for where in places:
+            write_down(self.command, where.path, host.name)
+        self._backup = backup if change.before is not None else ""
+        return "done"
 
     def settle_with_trust(
         self, host: Settings, place: Place, plan: Callable[[], Change], do: str

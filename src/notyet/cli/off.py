@@ -7,9 +7,9 @@ import time
 from typing import TYPE_CHECKING
 
 from notyet.cli.person import refuse, why_refused, write_down
+from notyet.cli.times import duration
 from notyet.config.find import NAME, above
 from notyet.config.off import switch_off
-from notyet.config.shapes import Seconds, check
 
 if TYPE_CHECKING:
     import argparse
@@ -38,10 +38,10 @@ def run(args: argparse.Namespace) -> int:
         return refuse("off", why)
     until = 0.0
     if args.duration is not None:
-        seconds, wrong = check(args.duration, Seconds(most=_LONGEST))
-        if wrong:
-            return refuse("off", f"invalid duration {args.duration!r}; try 90s, 30m or 2h")
-        until = time.time() + seconds
+        try:
+            until = time.time() + duration(args.duration, _LONGEST)
+        except ValueError as error:
+            return refuse("off", str(error))
     place = "" if args.everywhere else project_of(os.getcwd())
     try:
         off = switch_off(place, until, os.environ)

@@ -13,12 +13,12 @@ from notyet.agents import reopen
 from notyet.cli.person import refuse
 from notyet.cli.recovery import PROGRAM, name_of, orphaned, recover, resume_command
 from notyet.cli.streams import readable
-from notyet.cli.terminal import Style, one_line, outcome_cell, table
+from notyet.cli.terminal import Page, Style, one_line, outcome_cell, table
 from notyet.cli.times import age
 from notyet.config.load import NO_LOOK, load
 from notyet.core.record import as_dict
 from notyet.core.remote import is_remote
-from notyet.core.text import bounded, clean, listed, visible
+from notyet.core.text import listed, visible
 from notyet.engine.engine import Engine
 from notyet.errors import NotyetError, Refused
 from notyet.ledger.outbox import Outbox
@@ -244,7 +244,6 @@ _SOURCES = {
 _STEER = ("source", "prompt", "phase", "error")
 _MESSAGE = ("kind", "text", "state")
 _PROMPT = 100  # columns of a prompt
-_MAX_TEXT = 20_000
 
 
 def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
@@ -346,21 +345,8 @@ def _workspace(task: Task) -> str:
     return "" if named == task.workspace else task.workspace
 
 
-class _Page:
-    """Prints one task: names on the left, values on the right."""
-
-    def __init__(self) -> None:
-        self._paint = Style(sys.stdout).paint
-
-    def fact(self, name: str, value: str) -> None:
-        """Print one line."""
-        print(f"{self._paint(f'{name:<10}', 'bold')}{value}")
-
-    def text(self, name: str, text: str) -> None:
-        """Print a text of many lines."""
-        for line in bounded(clean(text), _MAX_TEXT).strip().splitlines():
-            self.fact(name, line)
-            name = ""
+class _Page(Page):
+    """Prints one task."""
 
     def facts(self, view: TaskView, children: list[str]) -> None:
         """Print what the task is, and its state."""
@@ -372,7 +358,7 @@ class _Page:
             since += f", took {age(view.ended_at - view.created_at)}"
         self.fact("state", f"{_state(view)}{outcome} ({since})")
         for remark in _remarks(view):
-            self.fact("", self._paint(remark, "yellow"))
+            self.fact("", self.paint(remark, "yellow"))
         agent = visible(view.agent or "-") + (f", a {task.agent_type}" if task.agent_type else "")
         self.fact("agent", f"{agent} in {visible(task.cwd)}")
         if is_remote(task.workspace):
@@ -402,7 +388,7 @@ class _Page:
         delivery = view.delivery + (f" after {view.attempts} tries" if view.attempts > 1 else "")
         self.fact("result", delivery or "-")
         if result.error:
-            self.fact("error", self._paint(one_line(result.error, 1000), "red"))
+            self.fact("error", self.paint(one_line(result.error, 1000), "red"))
         if result.stop_reason:
             self.fact("why", one_line(result.stop_reason, 1000))
         for text in result.unsent:

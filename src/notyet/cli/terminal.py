@@ -43,6 +43,7 @@ _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 _PIPE_WIDTH = 120  # columns where no terminal says how many it has
 _PIPE_ROWS = 25
 _GAP = "  "
+NAME_WIDTH = 10  # columns of a name on a page about one thing
 _MAX_NAME = 40  # columns of a cell that is not the last one of its row
 _MIN_LAST = 16  # columns that the last cell gets even on a narrow terminal
 
@@ -191,6 +192,25 @@ def _text(cell: Cell) -> str:
 
 def _colour(cell: Cell) -> str:
     return "" if isinstance(cell, str) else cell[1]
+
+
+class Page:
+    """Prints facts about one thing: names on the left, values on the right."""
+
+    def __init__(self) -> None:
+        self.style = Style(sys.stdout)
+        self.paint = self.style.paint
+
+    def fact(self, name: str, value: str, colour: str = "") -> None:
+        """Print one line."""
+        name = self.paint(f"{name:<{NAME_WIDTH}}", "bold")
+        print(f"{name}{self.paint(value, colour)}".rstrip())
+
+    def text(self, name: str, text: str) -> None:
+        """Print a text of many lines."""
+        for line in clean(text).strip("\n").split("\n") if text.strip() else ():
+            self.fact(name, line)
+            name = ""
 
 
 def waiting(words: str) -> Progress:

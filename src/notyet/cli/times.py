@@ -6,6 +6,7 @@ import argparse
 import time
 from datetime import date, datetime, timedelta
 
+from notyet.config.shapes import Seconds, check
 from notyet.core.text import bounded, visible
 
 _SHORT = 10  # seconds, below which tenths matter
@@ -58,6 +59,16 @@ def _time(text: str, now: float | None, after_midnight: timedelta) -> float:
     except (ValueError, OverflowError, OSError):
         wrong = visible(bounded(text, _MAX_LENGTH))
         raise ValueError(f"invalid time {wrong!r}; try 2d, 90m, today or 2026-11-01") from None
+
+
+def duration(text: str, most: int = 86_400) -> float:
+    """Return the seconds of a duration that a file could name too. Raises ValueError."""
+    value = int(text) if text.isascii() and text.isdecimal() and len(text) < _MAX_LENGTH else text
+    seconds, wrong = check(value, Seconds(most=most))
+    if wrong:
+        wrong_text = visible(bounded(text, _MAX_LENGTH))
+        raise ValueError(f"invalid duration {wrong_text!r}; try 90s, 30m or 2h")
+    return float(seconds)
 
 
 def span_of(text: str) -> float | None:

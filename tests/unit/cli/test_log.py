@@ -88,7 +88,7 @@ def test_a_send_back_after_which_nothing_came_is_shown_as_such(capsys, here):
 def test_stops_of_other_folders_are_shown_when_asked_for(capsys, here, tmp_path):
     decided(tmp_path / "elsewhere")
     out = shown(capsys)[1]
-    assert out == f"no stops in {here} are known; those of other folders: add --all\n"
+    assert out == f"no stop in {here} is recorded; for stops of other folders, add --all\n"
     assert len(shown(capsys, "--all")[1].splitlines()) == 2
     decided(here / "sub", last_message="2")
     assert len(shown(capsys)[1].splitlines()) == 2

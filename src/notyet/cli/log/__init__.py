@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from notyet.cli.log.stats import show_stats
-from notyet.cli.log.stops import json_of, show_stop, stop_table
+from notyet.cli.log.stops import ELSEWHERE, json_of, show_stop, stop_table
 from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import one_line, waiting
@@ -20,11 +20,10 @@ from notyet.config.find import NAME, above
 from notyet.config.load import retention
 from notyet.core.text import bounded, visible
 from notyet.core.verdict import OUTCOMES
-from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair, NotyetError
+from notyet.errors import LedgerBusy, NotyetError
 from notyet.ledger.history import (
     StopFilter,
     first_look,
-    has_unplaced,
     next_look,
     numbers,
     parts,
@@ -60,7 +59,11 @@ _SIZES = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("id", nargs="?", type=stop_id, metavar="ID", help="show one stop, whole")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("id", nargs="?", type=stop_id, metavar="ID", help="show one stop, whole")
+    kind.add_argument("--stats", action="store_true", help="what they come to, gate by gate")
+    kind.add_argument("-f", "--follow", action="store_true", help="go on with those to come")
+    kind.add_argument("--prune", action="store_true", help="remove what is older than you keep")
     parser.add_argument("--session", default="", metavar="S", help="of it; its beginning is enough")
     parser.add_argument(
         "--outcome",
@@ -86,9 +89,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", type=_count, dest="most", metavar="N", help=f"N, or all; default {_DEFAULT_COUNT}"
     )
-    parser.add_argument("--stats", action="store_true", help="what they come to, gate by gate")
-    parser.add_argument("-f", "--follow", action="store_true", help="go on with those to come")
-    parser.add_argument("--prune", action="store_true", help="remove what is older than you keep")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
@@ -105,8 +105,7 @@ def stop_id(text: str) -> int:
 def _count(text: str) -> int:
     if text == "all":
         return _ALL
-    is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
-    if not is_number or not 0 < int(text) < 1 << 31:
+    if not text.isascii() or not text.isdecimal() or not 0 < int(text[:10]) < 1 << 31:
         wrong = visible(bounded(text, _MAX_DIGITS))
         raise argparse.ArgumentTypeError(f"a number from 1 up, or all; not {wrong!r}")
     return int(text)
@@ -125,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
             return show_stop(ledger, args.id, as_json=args.json)
         wish = _wish(args)
         if args.stats:
-            return show_stats(ledger, wish, _elsewhere, as_json=args.json)
+            return show_stats(ledger, wish, as_json=args.json)
         if args.follow:
             return Follow(ledger, wish, as_json=args.json).run()
         return _list(ledger, wish, is_narrowed=bool(_narrowed(args)), as_json=args.json)
@@ -139,13 +138,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _wrong(args: argparse.Namespace) -> str:
     """Return what is wrong with the command line."""
-    kinds = {"an ID": args.id is not None, "--stats": args.stats, "--follow": args.follow}
-    chosen = [name for name, is_chosen in (kinds | {"--prune": args.prune}).items() if is_chosen]
-    if len(chosen) > 1:
-        return f"{chosen[0]} and {chosen[1]} do not go together; choose one"
     narrowed = _narrowed(args)
     if narrowed and (args.id is not None or args.prune):
-        return f"{chosen[0]} does not go together with {narrowed[0]}"
+        kind = "--prune" if args.prune else "an ID"
+        return f"{kind} does not go together with {narrowed[0]}"
     if args.prune and args.json:
         return "--prune has no JSON"
     if args.until and args.since and args.until <= args.since:
@@ -206,20 +202,9 @@ def _nothing(ledger: Ledger, wish: StopFilter, *, is_narrowed: bool) -> str:
         connect = "connect an agent with: notyet install claude (or codex)"
         return f"no stops yet; {connect}, or try: notyet demo"
     place = one_line(wish.place, 200)
-    if not is_narrowed:
-        return f"no stops in {place} are known; {_elsewhere(ledger)}"
-    return (
-        f"no stop in {place} is like that; {_elsewhere(ledger)}"
-        if place
-        else "no stop is like that"
-    )
-
-
-def _elsewhere(ledger: Ledger) -> str:
-    """Return where else there may be stops that a user misses in a folder."""
-    if has_unplaced(ledger):
-        return "those of other folders, and of an older notyet, which did not note them: add --all"
-    return "those of other folders: add --all"
+    where = f" in {place}" if place else ""
+    which = "matches these options" if is_narrowed else "is recorded"
+    return f"no stop{where} {which}" + (f"; {ELSEWHERE}" if place else "")
 
 
 class Follow:
@@ -330,7 +315,6 @@ def _prune(ledger: Ledger) -> int:
         print("nothing to remove: there is no ledger yet")
         return 0
     with waiting("removing old stops ..."):
-        _migrate(ledger)
         removed = prune(ledger, wanted)
         freed = shrink(ledger)
     counts = {"stop": removed.stops, "task": removed.tasks}
@@ -342,22 +326,6 @@ def _prune(ledger: Ledger) -> int:
         size += f" now, {size_of(freed)} less"
     print(f"{done}; {size}")
     return 0
-
-
-def _migrate(ledger: Ledger) -> None:
-    """Migrate a ledger of an older notyet; leave a damaged one to a stop."""
-    try:
-        ledger.connection.read(lambda _: None)
-    except LedgerNeedsRepair as unmended:
-        newer = Ledger(ledger.path)
-        try:
-            newer.connection.checkpoint()  # opens it, and sets nothing aside
-        except LedgerBusy:
-            raise
-        except LedgerError:
-            raise unmended from None
-        finally:
-            newer.close()
 
 
 def size_of(count: int) -> str:

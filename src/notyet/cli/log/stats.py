@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from notyet.cli.log.stops import ELSEWHERE
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, one_line, table
 from notyet.cli.times import age, exactly
@@ -12,8 +13,6 @@ from notyet.core.record import as_dict
 from notyet.ledger.stats import stats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from notyet.ledger.history import StopFilter
     from notyet.ledger.stats import GateStats
     from notyet.ledger.stops import Ledger
@@ -31,9 +30,7 @@ _BROKEN = 0.2  # of the runs gave no answer
 _SLOW = 30.0  # seconds
 
 
-def show_stats(
-    ledger: Ledger, wish: StopFilter, elsewhere: Callable[[Ledger], str], *, as_json: bool
-) -> int:
+def show_stats(ledger: Ledger, wish: StopFilter, *, as_json: bool) -> int:
     """Print what the wanted stops come to, gate by gate."""
     found = stats(ledger, wish)
     if as_json:
@@ -44,7 +41,7 @@ def show_stats(
         return 0
     where = f" in {one_line(wish.place, 200)}" if wish.place else ""
     if not found.stops:
-        print(f"no stops{where} to count{f'; {elsewhere(ledger)}' if where else ''}")
+        print(f"no stops{where} to count{f'; {ELSEWHERE}' if where else ''}")
         return 0
     for watches in (False, True):
         gates = [gate for gate in found.gates if gate.watches is watches]

@@ -7,7 +7,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import OUTCOME_COLOURS, Style, one_line, outcome_cell, table
+from notyet.cli.terminal import (
+    NAME_WIDTH,
+    OUTCOME_COLOURS,
+    Page,
+    Style,
+    one_line,
+    outcome_cell,
+    table,
+)
 from notyet.cli.times import age, exactly, when
 from notyet.core.record import plain
 from notyet.core.text import bounded, clean, visible
@@ -24,12 +32,12 @@ if TYPE_CHECKING:
     from notyet.ledger.history import PastStop
     from notyet.ledger.stops import Ledger
 
+ELSEWHERE = "for stops of other folders, add --all"
 HEAD = ("ID", "WHEN", "HOST", "SESSION", "AGENT", "OUTCOME", "GATES")
 _WIDTHS = (6, 12, 8, 8, 8, 11)  # of all but the last column, in a table that grows
 _ID_LENGTH = 8  # characters of a session or an agent
 _MAX_TEXT = 2_000  # characters of a text in JSON about many stops
 _MAX_LOG = 64 << 20  # bytes that are read of a log
-_NAME = 10  # columns of a name on the page of one stop
 _MARKS = {"allowed": "✓", "blocked": "✗", "halted": "■", "problem": "!"}
 _NOT_RUN = {"remembered": "✓ remembered", "unchanged": "- unchanged", "not_asked": "- not run"}
 _REMARKS = {"asking": "still running", "overridden": "then allowed by the host"}
@@ -173,28 +181,17 @@ def _whole_output(report: Report) -> tuple[str, bool]:
         return report.output, True
 
 
-class _Page:
-    """Prints one stop: names on the left, values on the right."""
+class _Page(Page):
+    """Prints one stop."""
 
     def __init__(self, past: PastStop) -> None:
+        super().__init__()
         self._past = past
-        self._style = Style(sys.stdout)
-
-    def fact(self, name: str, value: str, colour: str = "") -> None:
-        """Print one line."""
-        shown = self._style.paint(f"{name:<{_NAME}}", "bold")
-        print(f"{shown}{self._style.paint(value, colour)}".rstrip())
-
-    def text(self, name: str, text: str) -> None:
-        """Print a text of many lines."""
-        for line in clean(text).strip("\n").split("\n") if text.strip() else ():
-            self.fact(name, line)
-            name = ""
 
     def head(self) -> None:
         """Print the outcome, and what explains it."""
         past = self._past
-        outcome = self._style.paint(past.outcome, OUTCOME_COLOURS.get(past.outcome, "bold"))
+        outcome = self.paint(past.outcome, OUTCOME_COLOURS.get(past.outcome, "bold"))
         remark = "" if past.outcome == "overridden" else _remark(past)
         self.fact("stop", f"{past.id}  {outcome}{f' ({remark})' if remark else ''}")
         if past.outcome == "overridden":
@@ -253,13 +250,13 @@ class _Page:
         """Print the result of each gate."""
         if not self._past.reports:
             return
-        blank = " " * (_NAME - 2)
+        blank = " " * (NAME_WIDTH - 2)
         rows = [
             (blank, report.gate, report.status, age(report.seconds), _how(report))
             for report in self._past.reports
         ]
-        head = (f"{'gates':<{_NAME - 2}}", "gate", "result", "time", "how")
-        for line in table(head, rows, self._style):
+        head = (f"{'gates':<{NAME_WIDTH - 2}}", "gate", "result", "time", "how")
+        for line in table(head, rows, self.style):
             print(line)
 
     def output(self, report: Report) -> None:
@@ -275,7 +272,7 @@ class _Page:
         what = "printed" if output.strip() else "said"
         hidden = " (and wants it hidden)" if report.hidden else ""
         title = f"{one_line(report.gate, 200)} {what}{hidden}:"
-        print(f"\n{self._style.paint(title, 'bold')}")
+        print(f"\n{self.paint(title, 'bold')}")
         for line in clean(shown).strip("\n").split("\n"):
             print(f"  {line}".rstrip())
 

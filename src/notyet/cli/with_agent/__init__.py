@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from notyet.agents import AGENTS
 from notyet.cli.person import refuse
 from notyet.cli.streams import give_up, json_line
+from notyet.cli.times import duration
 from notyet.cli.with_agent.agent_run import With
 from notyet.config.document import did_you_mean
-from notyet.config.shapes import Seconds, check, meant_workspace
+from notyet.config.shapes import meant_workspace
 from notyet.core.remote import LOCAL, remote_from
 from notyet.core.text import clean
 from notyet.errors import NotyetError
@@ -142,10 +143,10 @@ def _count(text: str) -> int:
 
 
 def _seconds(text: str) -> float:
-    seconds, wrong = check(text, Seconds(most=30 * 86_400))
-    if wrong:
-        raise argparse.ArgumentTypeError(f"invalid duration {text!r}; try 90s, 30m or 2h")
-    return float(seconds)
+    try:
+        return duration(text, 30 * 86_400)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(args: argparse.Namespace) -> int:
