@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bench.measure import Effort, Missing, Result, Row, interleaved
 from notyet.core.remote import remote_from
-from notyet.run.remote import remote_job
+from notyet.run.ssh_job import remote_job
 from notyet.run.stage import run_together
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ GATES = """
 import sys
 from notyet.run.stage import run_together
 from notyet.run.sweep import adopt_orphans, sweep
-from notyet.run.ssh_script import Upload; from notyet.run.remote import remote_job
+from notyet.run.ssh_script import Upload; from notyet.run.ssh_job import remote_job
 from notyet.core.remote import remote_from
 url, *tokens = sys.argv[1:]
 place = remote_from(url)

@@ -7,13 +7,12 @@ from contextlib import suppress
 from glob import glob
 from pathlib import Path
 from select import select
-from types import SimpleNamespace
 
 from commands import running, until
-from notyet.run.remote import new_token
-from notyet.run.remote_exit import ending
-from notyet.run.ssh_script import Part, conversation
-from notyet.run.ssh_session import Records
+from notyet.core.remote import Remote
+from notyet.run.ssh_job import RemoteJob, new_token
+from notyet.run.ssh_script import conversation
+from notyet.run.ssh_session import Records, RemoteProcess
 
 PATIENCE = 30.0  # seconds for a script to end
 SHELLS = {
@@ -32,17 +31,15 @@ class There:
 
     def __init__(self, shell, *argv, folder="/", token="", path="", sent=None, **fields):
         self.token, self.secret = token or new_token(), new_token()
-        self.argv = argv
         seconds = fields.pop("timeout", None)
-        part = Part(
+        self.job = RemoteJob(
             argv=argv,
-            folder=str(folder),
+            dir=str(folder),
             token=self.token,
-            head=65536,
-            tail=200_000,
+            remote=Remote(host="box", path="/"),
             **{"environ": {}, **fields},
         )
-        line, script, files = conversation(self.token, self.secret, [part], seconds)
+        line, script, files = conversation(self.secret, [self.job], seconds)
         # What the line for a login shell runs, but not by /bin/sh.
         words = ["-c", line.split("'")[1]] if files else []
         places = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
@@ -56,25 +53,19 @@ class There:
             env={**os.environ, "PATH": places},
         )
         self.process.stdin.write(script + b"".join(files)[:sent])
-        self.records = Records(self.secret.encode())
-        self.said = b"?"
-        self.jobs = b""
+        self.records = Records(self.secret)
 
     def end(self):
         """Read until it has ended; returns the word on how it did, and both outputs."""
-        out = err = b""
         pipe, ends = self.process.stdout, time.monotonic() + PATIENCE
         while select([pipe], [], [], max(0.0, ends - time.monotonic()))[0]:
             if not (chunk := pipe.read(65536)):
                 break
             self.records.add(chunk)
-            for _number, word, parts in self.records.take():
-                if word.startswith(b"x "):
-                    self.stop()  # as a session does, if its output is held open for long
-                if parts:
-                    self.said, (out, err, self.jobs) = word, parts
-                    return self.said.split()[0].decode(), out, err
-        return "?", out, err
+            for _number, *record in self.records.take():
+                self.record = record
+                return tuple(record)
+        return "?", b"", b""
 
     def stop(self):
         """Have the command ended, as when its time is up."""
@@ -83,8 +74,9 @@ class There:
 
     def ending(self):
         """Return what that is taken to mean: exit code, signal, problem."""
-        job = SimpleNamespace(remote=SimpleNamespace(host="box"), argv=self.argv, dir="/")
-        return ending(job, self.said, self.jobs)
+        process = RemoteProcess(self.job)
+        process.take_record(*self.record)
+        return process.code, process.signal, process.problem
 
     def hang_up(self):
         """Close everything, as sshd does when the connection is gone."""

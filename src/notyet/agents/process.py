@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from notyet.run.cannot_start import CannotStart
 from notyet.run.groups import Watchdog, living, reap, send
 from notyet.run.proc import group_members, start_time, variable
-from notyet.run.process import Process, block_sigpipe, restore_sigpipe, take_status
+from notyet.run.process import Process, block_sigpipe, restore_sigpipe
 from notyet.run.spawn import MARK, folder_id, inheritable_fds, prepare, start_problem
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class Running:
     def _look(self) -> None:
         if self._exited.done():
             return
-        if take_status(self._process):
+        if self._process.has_ended():
             self._forget(self._process.exit_fd)
             self._exited.set_result(None)
         elif self._process.exit_fd < 0:

@@ -259,7 +259,7 @@ class _Unreachable(Exception):  # noqa: N818  # it never leaves this module
 
 def _fetch(place: Remote, names: tuple[str, ...], wait: float) -> list[bytes]:
     """Run the command there; return the parts of its output. Raises _Unreachable."""
-    from notyet.run.remote import run_there
+    from notyet.run.ssh_job import run_there
 
     mark = os.urandom(12).hex()
     sizes = (str(MOST_BYTES), str(_MOST_FETCHED))

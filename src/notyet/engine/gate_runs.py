@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from notyet.run.command import CommandQuestion
     from notyet.run.drive import Ends, Line, Progress
     from notyet.run.functions import Question, Writer
-    from notyet.run.remote import Transcripts
+    from notyet.run.ssh_job import Transcripts
 
     E = TypeVar("E", StartEvent, StopEvent)
     # Writes an event for a project in a folder: what goes to stdin, and into the environment.
@@ -202,7 +202,7 @@ def command_question(
             timeout=timeout,
         )
     else:
-        from notyet.run.remote import job_there
+        from notyet.run.ssh_job import job_there
 
         assert transcripts is not None  # read before
         warning = transcripts.warning
@@ -216,7 +216,7 @@ def transcripts_for(
     """Read the transcripts that are sent along, if one of these places is another machine."""
     if not any(places):
         return None
-    from notyet.run.remote import read_transcripts
+    from notyet.run.ssh_job import read_transcripts
 
     read: Transcripts = yield Call(read_transcripts, (event,))
     return read

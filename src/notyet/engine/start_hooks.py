@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from notyet.hosts.answers import Reading
     from notyet.run.command import CommandQuestion
     from notyet.run.drive import Line
-    from notyet.run.remote import Transcripts
+    from notyet.run.ssh_job import Transcripts
 
 _MOST_OF_ONE = 30_000  # characters
 _MOST = 100_000

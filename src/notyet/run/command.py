@@ -151,17 +151,17 @@ def run_commands(
     prints while it is being killed may be missing then. `meanwhile` is called from time to time
     while they run, `while_waiting` once, when they have started.
     """
-    told = None
+    on_end = None
     if answered is not None:
 
-        def told(place: int, process: Process) -> None:
+        def on_end(place: int, process: Process) -> None:
             answered(place, questions[place].report(process.exit(), cut=process.cut))
 
     ended = run_processes(
         [q.job for q in questions],
         deadline=deadline,
         cancel=cancel,
-        told=told,
+        on_end=on_end,
         meanwhile=meanwhile,
         while_waiting=while_waiting,
     )

@@ -14,19 +14,11 @@ if TYPE_CHECKING:
 # a normal end it is killed before that. Processes that left their group are found by our mark, if
 # there is a /proc.
 _WATCH = """
-token=$1 groups= wanted=" "
+token=$1 groups=
 cd /
-while read -r group; do
-  case $group in
-    wanted*) wanted="$wanted${group#wanted } " ;;
-    *) groups="$groups $group" ;;
-  esac
-done
+while read -r group; do groups="$groups $group"; done
 end() {
-  for group in $groups; do
-    case $wanted in *" $group "*) continue ;; esac
-    kill -s "$1" -- "-$group"
-  done
+  for group in $groups; do kill -s "$1" -- "-$group"; done
   for file in $(grep -lsF -e "$token" /proc/[0-9]*/environ); do
     file=${file%/environ}
     kill -s "$1" "${file#/proc/}"
@@ -72,16 +64,9 @@ class Watchdog:
 
     def watch(self, groups: Iterable[int]) -> None:
         """Register groups to kill."""
-        self._write(" ".join(map(str, groups)))
-
-    def leave(self, group: int) -> None:
-        """Unregister a group, whose remaining processes are wanted."""
-        self._write(f"wanted {group}")
-
-    def _write(self, line: str) -> None:
         if self.pid:
             try:  # noqa: SIM105  # contextlib is not free
-                light.write(self.pipe, b"%s\n" % line.encode())
+                light.write(self.pipe, f"{' '.join(map(str, groups))}\n".encode())
             except OSError:  # it was killed, or is stopped
                 pass
 

@@ -7,57 +7,69 @@ from time import monotonic
 from notyet import light
 from notyet.core.gate import Exit
 from notyet.run.groups import send
-from notyet.run.output import Kept
-from notyet.run.spawn import launch, pipe
+from notyet.run.loop import NEVER
+from notyet.run.spawn import HEAD, launch, pipe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable
 
     from notyet.run.spawn import Job
-
-
-def take_status_and_reap(process: Process) -> bool:
-    """Return True if a command's process has exited; reap it and note how it ended.
-
-    Its id is not given to another process as long as its group has members.
-    """
-    try:
-        pid, status = light.waitpid(process.pid, light.WNOHANG)
-    except ChildProcessError:
-        lose_status(process)
-        return True
-    if not pid:
-        return False
-    process.reaped = True
-    if light.WIFEXITED(status):
-        process.code = light.WEXITSTATUS(status)
-    else:
-        process.signal = light.WTERMSIG(status)
-    return True
-
-
-if TYPE_CHECKING:
-    import signal
-
 else:
     import _signal as signal  # without the enum that `signal` imports
 
-_NEVER = float("inf")
+TAIL = 192 * 1024  # bytes kept from the end of each stream
 _LOST = (
     "its exit code was lost: this program ignores SIGCHLD, or another part of it collects "
     "processes that it did not start"
 )
 
 
+class Output:
+    """The beginning and the end of one stream, limited in size while it is read (E4)."""
+
+    __slots__ = ("_head", "_room", "_tail", "_total")
+
+    def __init__(self, room: int = HEAD) -> None:
+        self._room = room
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._total = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Add the next bytes."""
+        self._total += len(chunk)
+        room = self._room - len(self._head)
+        if room > 0:
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        self._tail += chunk
+        if len(self._tail) > 2 * TAIL:
+            del self._tail[:-TAIL]
+
+    @property
+    def left_out(self) -> int:
+        """How many bytes were not kept."""
+        return max(0, self._total - self._room - TAIL)
+
+    def text(self) -> bytes:
+        """Return what was kept, with a line that says how much is missing."""
+        if not self.left_out:
+            return bytes(self._head + self._tail)
+        mark = b"\n... %d bytes left out ...\n" % self.left_out
+        return bytes(self._head) + mark + bytes(self._tail[-TAIL:])
+
+
 class Process:
     """One command: its job, its pipes and output, its state, and its timer."""
 
-    pid = 0
+    pid = 0  # 0 until it is started
     stdin = exit_fd = -1  # `exit_fd` becomes readable when it exits
     started = seconds = 0.0
-    due = _NEVER  # when `next` is called
+    due = NEVER  # when `next` is called
     next: Callable[[Process], None] | None = None
+    is_guarded = True  # the watchdog ends it if we die
     exited = reaped = over = False  # over: its group is empty
     forced = timed_out = cancelled = False
     cut = False  # the deadline comes before its own timeout
@@ -69,13 +81,8 @@ class Process:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.todo = memoryview(job.stdin)
-        self.outputs: dict[int, Kept] = {}  # those still open
-        self.wrote = self._blank()
-
-    @property
-    def is_started(self) -> bool:
-        """Return True if it was started."""
-        return bool(self.pid)
+        self.outputs: dict[int, Output] = {}  # those still open
+        self.forget_output()
 
     def start(self, argv: list[str], environ: dict[str, str], close: list[int]) -> None:
         """Start it with three pipes. Raises OSError or ValueError, and then leaves none open."""
@@ -106,8 +113,40 @@ class Process:
         send(-self.pid, number)
 
     def has_ended(self) -> bool:
-        """Return True if it has exited, and note how."""
-        return take_status(self)
+        """Return True if it has exited, and note how, without reaping it."""
+        if not hasattr(light, "waitid"):  # macOS before Python 3.13
+            return self._has_ended_and_reap()
+        wanted = light.WEXITED | light.WNOHANG | light.WNOWAIT
+        try:
+            seen = light.waitid(light.P_PID, self.pid, wanted)
+        except ChildProcessError:
+            return self._lose_status()
+        if seen is None:
+            return False
+        if seen.si_code == light.CLD_EXITED:
+            self.code = seen.si_status
+        else:
+            self.signal = seen.si_status
+        return True
+
+    def _has_ended_and_reap(self) -> bool:
+        """Do the same by reaping it: its id stays taken as long as its group has members."""
+        try:
+            pid, status = light.waitpid(self.pid, light.WNOHANG)
+        except ChildProcessError:
+            return self._lose_status()
+        if not pid:
+            return False
+        self.reaped = True
+        if light.WIFEXITED(status):
+            self.code = light.WEXITSTATUS(status)
+        else:
+            self.signal = light.WTERMSIG(status)
+        return True
+
+    def _lose_status(self) -> bool:
+        self.problem, self.reaped = _LOST, True
+        return True
 
     def exit(self) -> Exit:
         """Return how it ended."""
@@ -126,33 +165,7 @@ class Process:
 
     def forget_output(self) -> None:
         """Free the memory of its output."""
-        self.wrote = self._blank()
-
-    def _blank(self) -> tuple[Kept, Kept]:
-        return Kept(self.job.head), Kept(self.job.head)
-
-
-def take_status(process: Process) -> bool:
-    """Return True if a command's process has exited, and note how, without reaping it."""
-    if not hasattr(light, "waitid"):  # macOS before Python 3.13
-        return take_status_and_reap(process)
-    try:
-        seen = light.waitid(light.P_PID, process.pid, light.WEXITED | light.WNOHANG | light.WNOWAIT)
-    except ChildProcessError:
-        lose_status(process)
-        return True
-    if seen is None:
-        return False
-    if seen.si_code == light.CLD_EXITED:
-        process.code = seen.si_status
-    else:
-        process.signal = seen.si_status
-    return True
-
-
-def lose_status(process: Process) -> None:
-    """Note that its exit code is unknown, because it was reaped elsewhere."""
-    process.problem, process.reaped = _LOST, True
+        self.wrote = Output(self.job.head), Output(self.job.head)
 
 
 def block_sigpipe() -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from notyet import light
 from notyet.core.record import Record
-from notyet.run.output import HEAD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ else:
     import _signal as signal  # without the enum that `signal` imports
 
 SH = "/bin/sh"
+HEAD = 64 * 1024  # bytes kept of each stream; as text they take many times as much
 # A variable that all descendants of a command inherit, also those that leave its group. A gate
 # inside a gate appends its own token.
 MARK = "NOTYET_GATE"

@@ -1,4 +1,14 @@
-"""Run the commands of a stage together, in one poll loop (E1 to E4)."""
+"""Run the commands of a stage together, in one poll loop (E1 to E4).
+
+The result of a command is final when its own process exits, not when its pipes close: a background
+process may hold them open for hours. Then its group is ended, and only then is the leader reaped,
+because until then its process id cannot belong to another process.
+
+At most `_WIDTH` commands run at a time: each takes four descriptors, and the system's limit may be
+1024, or 256. If descriptors run out, fewer run at a time. The limit is never raised:
+`posix_spawn` cannot lower it again for the commands, and some programs fail, or start very slowly,
+with a high one.
+"""
 
 from __future__ import annotations
 
@@ -15,95 +25,228 @@ from notyet.run.spawn import (
     is_out_of_room,
     new_token,
     prepare,
-    shell_argv,
     start_problem,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable, Sequence
-    from collections.abc import Set as AbstractSet
 
     from notyet.core.gate import Exit
     from notyet.run.loop import Step
 
-    Told = Callable[[int, Process], None]
-
-__all__ = ["Job", "run_processes", "run_together", "shell_argv"]
-
-_MEANWHILE = 0.1  # seconds between two calls of `meanwhile`
-_NEVER = float("inf")
-
-
-class Progress:
-    """Calls `told` once for each command that has ended."""
-
-    def __init__(
-        self, processes: Sequence[Process], told: Told, meanwhile: Callable[[], None] | None
-    ) -> None:
-        self._unreported = dict(enumerate(processes))
-        self._told = told
-        self._meanwhile = meanwhile
-
-    def report(self, left: AbstractSet[Process]) -> float:
-        """Report the processes that are not in `left`; return the seconds until the next call."""
-        if self._meanwhile is not None:
-            self._meanwhile()
-        for place in [place for place, process in self._unreported.items() if process not in left]:
-            self._told(place, self._unreported.pop(place))
-        return _NEVER if self._meanwhile is None else _MEANWHILE
-
-
-# Commands that have started: events on their pipes, and timers.
-#
-# The result is final when the command's own process exits, not when its pipes close: a background
-# process may hold them open for hours. Then its group is ended, and only then is the leader reaped,
-# because until then its process id cannot belong to another process.
-
-
-if TYPE_CHECKING:
-    import signal
-
+    OnEnd = Callable[[int, Process], None]
 else:
     import _signal as signal  # without the enum that `signal` imports
 
+_WIDTH = 128
+_CHUNK = 64 * 1024
+_PIPEFUL = 2  # chunks that a pipe holds at most, and the end
 # Seconds.
 _GRACE = 0.5  # between TERM and KILL for a command that timed out
 _LAST_GRACE = 0.1  # the same at the deadline, when the host waits for us
 _STRAGGLERS = 0.05  # for the output of background processes after a command exits
 _CLEARING = 0.03  # between TERM and KILL for background processes
 _GIVE_UP = 1.0  # after KILL, which fails for root's processes and in uninterruptible sleep
-_CHUNK = 64 * 1024
-_PIPEFUL = 2  # chunks that a pipe holds at most, and the end
+_MEANWHILE = 0.1  # between two calls of `meanwhile`
+_LOOK_AGAIN = 0.004  # between two polls for an exit
+_LONGEST = 3600.0  # poll overflows somewhere above
 
 
-class Started:
-    """The commands of a stage that have started; `Stage` adds those that wait for their turn."""
+def run_together(
+    jobs: Sequence[Job], *, deadline: float | None = None, cancel: int | None = None
+) -> list[Exit]:
+    """Run commands together and return how each ended, in order; leave no process behind.
 
-    def __init__(self, deadline: float, cancel: int | None) -> None:
+    Commands that still run at `deadline` (of `time.monotonic`) time out; when the descriptor
+    `cancel` becomes readable or hangs up, all are cancelled. Any thread may call.
+    """
+    return [process.exit() for process in run_processes(jobs, deadline=deadline, cancel=cancel)]
+
+
+def run_processes(
+    jobs: Sequence[Job],
+    *,
+    deadline: float | None = None,
+    cancel: int | None = None,
+    on_end: OnEnd | None = None,
+    meanwhile: Callable[[], None] | None = None,
+    while_waiting: Callable[[], None] | None = None,
+) -> list[Process]:
+    """Run commands like `run_together`, and return their processes.
+
+    `on_end` is called with the place and the process of each that ends, while others may still run;
+    `meanwhile` is then called from time to time. `while_waiting` is called once, when all commands
+    that could start have started. None of them may raise.
+    """
+    if not jobs:
+        return []
+    kind = CommandRunner
+    if any(type(job) is not Job for job in jobs):
+        from notyet.run.ssh_session import SshRunner as kind  # noqa: N813  # of runners
+    runner = kind(jobs, NEVER if deadline is None else deadline, cancel)
+    runner.while_waiting = while_waiting
+    if on_end is not None:
+        runner.on_end, runner.meanwhile = on_end, meanwhile
+        runner.unreported = dict(enumerate(runner.processes[: len(jobs)]))
+    held = block_sigpipe()
+    try:
+        try:
+            runner.wait()
+        except BaseException:
+            runner.cancel_all()
+            runner.wait()
+            raise
+        finally:
+            runner.close()
+    finally:
+        restore_sigpipe(held)
+    return runner.processes[: len(jobs)]
+
+
+class CommandRunner:
+    """Commands that run together, and those that wait for their turn."""
+
+    watchdog: Watchdog | None = None
+    on_end: OnEnd | None = None
+    meanwhile: Callable[[], None] | None = None
+    while_waiting: Callable[[], None] | None = None
+
+    def __init__(self, jobs: Sequence[Job], deadline: float, cancel: int | None) -> None:
         self.deadline = deadline
         self.loop = Loop(cancel, self.cancel_all)
+        self.width = _WIDTH
+        self.here, self.inheritable_fds = folder_id("."), inheritable_fds()
+        self.token = new_token()
+        self.processes = [self._process(job) for job in jobs]
+        self.waiting = self.processes[::-1]  # the next one is the last
+        self.running: set[Process] = set()  # not exited, or with output to read
         self.unwatched: set[Process] = set()  # their exit must be polled for
         self.ending: dict[int, Process] = {}  # their group may have processes, by id
-        self.running: set[Process] = set()  # not exited, or with output to read
+        self.unreported: dict[int, Process] = {}  # to `on_end`, by place
+
+    def _process(self, job: Job) -> Process:
+        return Process(job)
+
+    def wait(self) -> None:
+        """Start all commands, and wait until they and their groups have ended."""
+        pause = 0.0005
+        while True:
+            if self.waiting:
+                self._start_more()
+            if self.while_waiting is not None:
+                call, self.while_waiting = self.while_waiting, None
+                call()
+            if self.unwatched:
+                pause = min(pause * 1.5, _LOOK_AGAIN * 2)
+                for process in tuple(self.unwatched):
+                    self._check_exit(process, -1)
+            limit = pause if self.unwatched else _LONGEST
+            if self.on_end is not None:
+                self._report_ended(self.on_end)
+                if self.meanwhile is not None:
+                    self.meanwhile()
+                    limit = min(limit, _MEANWHILE)
+            if not self.running:
+                self._finish_empty_groups()
+                if not self.ending and not self.waiting:
+                    return
+                limit = _LOOK_AGAIN
+            self.loop.poll_once(limit)
+
+    def left(self) -> set[Process]:
+        """Return the processes that run, or wait for their turn."""
+        return {*self.running, *self.waiting}
+
+    def _report_ended(self, on_end: OnEnd) -> None:
+        left = self.left()
+        for place in [place for place, one in self.unreported.items() if one not in left]:
+            on_end(place, self.unreported.pop(place))
 
     def cancel_all(self) -> None:
         """End all that run, and start no more."""
-        raise NotImplementedError
+        self.loop.ignore_cancel()
+        while self.waiting:
+            self.waiting.pop().cancelled = True
+        for process in self.processes:
+            if process.pid and not process.exited and not process.forced:
+                process.cancelled = True
+                self.unwatched.add(process)  # it may have been interrupted before `_listen_to`
+                self._force(process)
+
+    def close(self) -> None:
+        """Kill and reap what is left, and close all descriptors."""
+        started = [process for process in self.processes if process.pid]
+        for process in started:
+            if not process.over:
+                process.send_signal(signal.SIGKILL)
+            self._close_pipes(process)
+        if self.watchdog is not None:  # before their ids are free for other processes
+            self.watchdog.end()
+        for process in started:
+            if not process.reaped:
+                reap(process.pid)
+        if self.watchdog is not None:
+            reap_or_defer(self.watchdog.pid)
+
+    # Starting.
+
+    def _start_more(self) -> None:
+        """Start as many as there is room for; note the problem of those that cannot start."""
+        if self.loop.cancelled:
+            self.cancel_all()
+        started = []
+        while self.waiting and (len(self.running) < self.width or monotonic() >= self.deadline):
+            process = self.waiting.pop()
+            if monotonic() >= self.deadline:
+                process.timed_out = process.cut = True
+                self._not_started(process)
+                continue
+            if not self._start(process):
+                self.waiting.append(process)
+                break  # it needs descriptors of those that run or end
+            if process.pid and process.is_guarded:
+                started.append(process.pid)
+        if started and self.watchdog is not None:  # all in one message; see Watchdog
+            self.watchdog.watch(started)
+
+    def _start(self, process: Process) -> bool:
+        """Start it, or note why it cannot start; return False if there is no room for it now."""
+        try:
+            self._launch(process)
+        except (OSError, ValueError) as error:
+            if (self.running or self.ending) and is_out_of_room(error):
+                self.width = max(1, len(self.running))
+                return False
+            process.problem = start_problem(error, process.job.argv)
+            self._not_started(process)
+        if process.pid:
+            self._listen_to(process)
+        return True
+
+    def _launch(self, process: Process) -> None:
+        if process.job.refused:
+            from notyet.run.cannot_start import CannotStart
+
+            raise CannotStart(process.job.refused)
+        argv, environ = prepare(process.job, self.here, self.token)
+        # Before the first command, so that it is ended whenever we are killed.
+        self.watchdog = self.watchdog or Watchdog(self.token, self.inheritable_fds)
+        process.start(argv, environ, self.inheritable_fds)
+
+    def _not_started(self, process: Process) -> None:
+        """Handle a command that ended before it started."""
 
     def _listen_to(self, process: Process) -> None:
         self.running.add(process)
-        if process.pid:
-            self.ending[process.pid] = process
+        self.ending[process.pid] = process
         for fd in process.outputs:
             self.loop.listen(fd, READ, self._read, process)
         if process.exit_fd >= 0:
             self.loop.listen(process.exit_fd, READ, self._check_exit, process)
         else:
             self.unwatched.add(process)
-        self._begin(process)
-
-    def _begin(self, process: Process) -> None:
         self._feed(process, process.stdin)  # a short input is written at once
         if process.stdin >= 0 and process.todo:
             self.loop.listen(process.stdin, WRITE, self._feed, process)
@@ -114,13 +257,6 @@ class Started:
         ends = process.started + timeout
         process.cut = ends > self.deadline
         self.loop.set_timer(process, min(ends, self.deadline), step)
-
-    def _close_pipes(self, process: Process) -> None:
-        for fd in (process.stdin, process.exit_fd, *process.outputs):
-            if fd >= 0:
-                self.loop.close(fd)
-        process.stdin = process.exit_fd = -1
-        process.outputs = {}
 
     # Events.
 
@@ -138,7 +274,6 @@ class Started:
             self._input_written(process)
 
     def _input_written(self, process: Process) -> None:
-        """Handle that the whole input is written."""
         self._close_stdin(process)
 
     def _close_stdin(self, process: Process) -> None:
@@ -174,7 +309,6 @@ class Started:
         self._on_exit(process)
 
     def _on_exit(self, process: Process) -> None:
-        """Handle that a command's process has exited."""
         if process.forced:  # its group has had SIGTERM, and its timer runs
             self.running.discard(process)
         elif process.outputs:
@@ -192,13 +326,10 @@ class Started:
 
     def _force(self, process: Process) -> None:
         process.forced = True
-        self._send_term(process)
+        process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGCONT)  # a suspended process does not act on SIGTERM
         grace = _LAST_GRACE if monotonic() >= self.deadline else _GRACE
         self.loop.set_timer(process, monotonic() + grace, self._kill)
-
-    def _send_term(self, process: Process) -> None:
-        process.send_signal(signal.SIGTERM)
 
     def _end_group(self, process: Process) -> None:
         """End the background processes of an exited command, and ignore their output."""
@@ -241,184 +372,9 @@ class Started:
                 process.send_signal(signal.SIGKILL)  # for a process that forked while we looked
                 self._abandon(process)
 
-
-# The only runner of commands: it starts them together and waits for all, in one poll loop (E1 to
-# E4).
-#
-# At most `_WIDTH` run at a time, the others wait for their turn: each takes four descriptors, and
-# the system's limit is often 1024, sometimes 256. If descriptors run out, fewer run at a time. The
-# limit is never raised: `posix_spawn` cannot lower it again for the commands, and some programs
-# fail, or start very slowly, with a high one.
-
-
-_WIDTH = 128
-_LOOK_AGAIN = 0.004  # seconds between two polls for an exit
-_LONGEST = 3600.0  # seconds; poll overflows somewhere above
-
-
-def run_together(
-    jobs: Sequence[Job], *, deadline: float | None = None, cancel: int | None = None
-) -> list[Exit]:
-    """Run commands together and return how each ended, in order; leave no process behind.
-
-    Commands that still run at `deadline` (of `time.monotonic`) time out; when the descriptor
-    `cancel` becomes readable or hangs up, all are cancelled. Any thread may call.
-    """
-    return [process.exit() for process in run_processes(jobs, deadline=deadline, cancel=cancel)]
-
-
-def run_processes(
-    jobs: Sequence[Job],
-    *,
-    deadline: float | None = None,
-    cancel: int | None = None,
-    told: Told | None = None,
-    meanwhile: Callable[[], None] | None = None,
-    while_waiting: Callable[[], None] | None = None,
-) -> list[Process]:
-    """Run commands like `run_together`, and return their processes.
-
-    `told` is called with the place and the process of each that ends, while others may still run;
-    `meanwhile` is then called from time to time. `while_waiting` is called once, when all commands
-    that could start have started. None of them may raise.
-    """
-    if not jobs:
-        return []
-    kind = Stage
-    if any(type(job) is not Job for job in jobs):
-        from notyet.run.ssh_session import SshStage as kind  # noqa: N813  # of stages
-    stage = kind(jobs, NEVER if deadline is None else deadline, cancel)
-    stage.while_waiting = while_waiting
-    if told is not None:
-        stage.progress = Progress(stage.processes[: len(jobs)], told, meanwhile)
-    held = block_sigpipe()
-    try:
-        try:
-            stage.wait()
-        except BaseException:
-            stage.cancel_all()
-            stage.wait()
-            raise
-        finally:
-            stage.close()
-    finally:
-        restore_sigpipe(held)
-    return stage.processes[: len(jobs)]
-
-
-class Stage(Started):
-    """Commands that run together, and those that wait for their turn."""
-
-    watchdog: Watchdog | None = None
-    progress: Progress | None = None
-    while_waiting: Callable[[], None] | None = None
-
-    def __init__(self, jobs: Sequence[Job], deadline: float, cancel: int | None) -> None:
-        super().__init__(deadline, cancel)
-        self.width = _WIDTH
-        self.here, self.inheritable_fds = folder_id("."), inheritable_fds()
-        self.token = new_token()
-        self.processes = self._processes(jobs)
-        self.waiting = self.processes[::-1]  # the next one is the last
-
-    def _processes(self, jobs: Sequence[Job]) -> list[Process]:
-        return [Process(job) for job in jobs]
-
-    def wait(self) -> None:
-        """Start all commands, and wait until they and their groups have ended."""
-        pause = 0.0005
-        while True:
-            if self.waiting:
-                self._start_more()
-            if self.while_waiting is not None:
-                call, self.while_waiting = self.while_waiting, None
-                call()
-            if self.unwatched:
-                pause = min(pause * 1.5, _LOOK_AGAIN * 2)
-                for process in tuple(self.unwatched):
-                    self._check_exit(process, -1)
-            limit = pause if self.unwatched else _LONGEST
-            if self.progress is not None:
-                limit = min(limit, self.progress.report(self.left()))
-            if not self.running:
-                self._finish_empty_groups()
-                if not self.ending and not self.waiting:
-                    return
-                limit = _LOOK_AGAIN
-            self.loop.poll_once(limit)
-
-    def left(self) -> set[Process]:
-        """Return the processes that run, or wait for their turn."""
-        return {*self.running, *self.waiting}
-
-    def _start_more(self) -> None:
-        """Start as many as there is room for; note the problem of those that cannot start."""
-        if self.loop.cancelled:
-            self.cancel_all()
-        started = []
-        while self.waiting and (len(self.running) < self.width or monotonic() >= self.deadline):
-            process = self.waiting.pop()
-            if monotonic() >= self.deadline:
-                process.timed_out = process.cut = True
-                self._not_started(process)
-                continue
-            if not self._start(process):
-                self.waiting.append(process)
-                break  # it needs descriptors of those that run or end
-            if process.pid:
-                started.append(process.pid)
-        if started and self.watchdog is not None:  # all in one message; see Watchdog
-            self.watchdog.watch(started)
-
-    def _start(self, process: Process) -> bool:
-        """Start it, or note why it cannot start; return False if there is no room for it now."""
-        try:
-            self._launch(process)
-        except (OSError, ValueError) as error:
-            if (self.running or self.ending) and is_out_of_room(error):
-                self.width = max(1, len(self.running))
-                return False
-            process.problem = start_problem(error, process.job.argv)
-            self._not_started(process)
-        if process.pid:
-            self._listen_to(process)
-        return True
-
-    def _launch(self, process: Process) -> None:
-        if process.job.refused:
-            from notyet.run.cannot_start import CannotStart
-
-            raise CannotStart(process.job.refused)
-        argv, environ = prepare(process.job, self.here, self.token)
-        # Before the first command, so that it is ended whenever we are killed.
-        self.watchdog = self.watchdog or Watchdog(self.token, self.inheritable_fds)
-        process.start(argv, environ, self.inheritable_fds)
-
-    def _not_started(self, process: Process) -> None:
-        """Handle a command that ended before it started."""
-
-    def cancel_all(self) -> None:
-        """End all that run, and start no more."""
-        self.loop.ignore_cancel()
-        while self.waiting:
-            self.waiting.pop().cancelled = True
-        for process in self.processes:
-            if process.is_started and not process.exited and not process.forced:
-                process.cancelled = True
-                self.unwatched.add(process)  # it may have been interrupted before `_listen_to`
-                self._force(process)
-
-    def close(self) -> None:
-        """Kill and reap what is left, and close all descriptors."""
-        started = [process for process in self.processes if process.is_started]
-        for process in started:
-            if not process.over:
-                process.send_signal(signal.SIGKILL)
-            self._close_pipes(process)
-        if self.watchdog is not None:  # before their ids are free for other processes
-            self.watchdog.end()
-        for process in started:
-            if process.pid and not process.reaped:
-                reap(process.pid)
-        if self.watchdog is not None:
-            reap_or_defer(self.watchdog.pid)
+    def _close_pipes(self, process: Process) -> None:
+        for fd in (process.stdin, process.exit_fd, *process.outputs):
+            if fd >= 0:
+                self.loop.close(fd)
+        process.stdin = process.exit_fd = -1
+        process.outputs = {}

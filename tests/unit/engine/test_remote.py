@@ -9,7 +9,7 @@ import pytest
 
 from notyet import Block, Command, Engine, Gate, Match, Starter, StartEvent
 from notyet.engine.observers import EVERY_DECISION, Observer
-from notyet.run import remote as elsewhere
+from notyet.run import ssh_job as elsewhere
 from support import both_ways, gate, run_async, run_sync, stop, substop, wait_for
 
 # Writes down, in the folder it runs in, what a gate is given.

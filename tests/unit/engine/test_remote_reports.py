@@ -13,7 +13,7 @@ from notyet.core.verdict import Allow, Block, Decision, Problem
 from notyet.engine.observers import EVERY_DECISION, Observer
 from notyet.hosts.answers import Reading
 from notyet.run.command import CommandQuestion
-from notyet.run.remote import remote_job
+from notyet.run.ssh_job import remote_job
 from support import rows, run_sync, stop
 
 pytestmark = pytest.mark.rule("M3")

@@ -11,6 +11,7 @@ import pytest
 from commands import program, python, run, script, until
 from notyet.run import process
 from notyet.run import stage as started
+from notyet.run.process import Output
 from notyet.run.spawn import shell_argv
 from notyet.run.stage import run_together
 
@@ -182,8 +183,8 @@ def test_the_deadline_ends_everything_that_still_runs_and_only_that(clock, monke
         exited.append(seen)
         return True
 
-    real = process.take_status
-    monkeypatch.setattr(process, "take_status", take_status)
+    real = process.Process.has_ended
+    monkeypatch.setattr(process.Process, "has_ended", take_status)
     clock.hold_until(lambda: exited)
     jobs = [script("exit 5"), script("sleep 1000"), script("sleep 1000", timeout=500)]
     quick, *cut = run_together(jobs, deadline=time.monotonic() + 0.5)
@@ -310,3 +311,16 @@ print(ended.code, ended.stdout, ended.problem)
 """
     ended = run(python(code, *(path for path in sys.path if path), timeout=30))
     assert b"None b'said\\n' its exit code was lost: this program ignores SIGCHLD" in ended.stdout
+
+
+def test_as_much_is_kept_as_was_asked_for():
+    stream = Output(1_000_000)
+    for _ in range(30):
+        stream.add(b"x" * 50_000)
+    assert stream.left_out == 1_500_000 - 1_000_000 - 192 * 1024
+    assert stream.text().startswith(b"x" * 1_000_000 + b"\n...")
+    assert run(script("head -c 900000 /dev/zero", head=1_000_000)).left_out == 0
+
+
+def test_a_refused_command_is_not_started():
+    assert run(script("exit 0", refused="it cannot be")).problem == "it cannot be"

@@ -118,7 +118,7 @@ def test_an_interruption_right_after_a_start_ends_what_was_started(tmp_path, mon
         assert until(lambda: pids_in(tmp_path))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command.Stage, "_listen_to", interrupted)
+    monkeypatch.setattr(command.CommandRunner, "_listen_to", interrupted)
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run(script("echo $$ > a.pid; exec sleep 1000", tmp_path))
@@ -130,7 +130,7 @@ def test_a_bug_in_the_loop_still_ends_everything(tmp_path, monkeypatch):
     def bug(*_):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(command.Stage, "_read", bug)
+    monkeypatch.setattr(command.CommandRunner, "_read", bug)
     before = sorted(os.listdir("/dev/fd"))
     with pytest.raises(RuntimeError, match="a bug"):
         run(script("echo $$ > a.pid; echo x; trap '' TERM; while :; do sleep 0.1; done", tmp_path))

@@ -1,5 +1,6 @@
 """What left its group is ended by a process that adopts orphans, as a hook does (E2)."""
 
+import subprocess
 import sys
 
 import pytest
@@ -166,7 +167,7 @@ except KeyboardInterrupt:
 """
 BEFORE_ITS_NUMBER_IS_KNOWN = "real, process.launch = process.launch, interrupted"
 BEFORE_WE_LISTEN_TO_IT = """
-real, started.Started._listen_to = started.Started._listen_to, interrupted
+real, started.CommandRunner._listen_to = started.CommandRunner._listen_to, interrupted
 """
 
 
@@ -175,3 +176,38 @@ def test_nothing_survives_an_interruption_right_after_the_start(tmp_path, where)
     code = INTERRUPTED.replace("WHERE", where)
     ended = run(python(code, str(tmp_path), *PATHS, timeout=50))
     assert (ended.stdout, ended.stderr) == (b"left\n", b"")
+
+
+KEEPING = """
+import os, sys
+sys.path[:0] = sys.argv[2:]
+from commands import run, running, script, pids_in, until
+import pathlib
+from notyet.run.sweep import adopt_orphans, keep_alive, sweep
+here = pathlib.Path(sys.argv[1])
+assert adopt_orphans()
+one = "(setsid sh -c 'echo $$ > a.pid; exec sleep 1000' &)"
+two = "(setsid sh -c 'echo $$ > b.pid; exec sleep 1001' &)"
+three = "(setsid sh -c 'echo $$ > c.pid; exec sleep 1002' &)"
+wait = "until [ -s a.pid ] && [ -s b.pid ] && [ -s c.pid ]; do sleep 0.01; done"
+run(script(f"{one}; {two}; {three}; {wait}", here))
+keep_alive(int((here / "a.pid").read_text()), "1001")
+pids = [int((here / f"{name}.pid").read_text()) for name in "abc"]
+sweep()
+print([running(pid) for pid in pids])
+for pid in pids[:2]:
+    os.kill(pid, 9)
+until(lambda: not any(map(running, pids)))
+sweep()
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print("clean")
+"""
+
+
+def test_a_sweep_keeps_a_session_and_a_command_line_alive(tmp_path):
+    paths = [path for path in sys.path if path]
+    command = [sys.executable, "-c", KEEPING, str(tmp_path), *paths]
+    done = subprocess.run(command, capture_output=True, timeout=60, text=True)
+    assert (done.stdout, done.stderr) == ("[True, True, False]\nclean\n", "")

@@ -8,14 +8,14 @@ environment variables, which may hold secrets.
 from __future__ import annotations
 
 import os
+import stat
 
 from notyet.core.record import Record, variant
 from notyet.light import dumps
 from notyet.run.command import INSIDE, valid_variables
-from notyet.run.output import HEAD, TAIL
 from notyet.run.python_gate import archive, argv_there
-from notyet.run.spawn import Job, shell_argv, start_problem
-from notyet.run.ssh_script import Part, Upload, conversation, upload_path
+from notyet.run.spawn import HEAD, Job, shell_argv, start_problem
+from notyet.run.ssh_script import Upload, conversation, upload_path
 from notyet.run.stage import run_together
 
 TYPE_CHECKING = False
@@ -37,9 +37,6 @@ _COPIES = {
     "agent_transcript_path": "agent_transcript.jsonl",
 }
 _ARCHIVE = "notyet.zip"
-_CHUNK = 1024 * 1024
-_FILE_KINDS = 0o170000
-_REGULAR_FILE = 0o100000
 
 
 class RemoteJob(Job, kw_only=True):
@@ -84,25 +81,10 @@ def remote_job(
         uploads=tuple(uploads),
     )
     try:
-        conversation(job.token, "", [part_of(job)], None)
+        conversation("", [job], None)
     except ValueError as error:
         return variant(job, {"refused": start_problem(error, argv)})
     return job
-
-
-def part_of(job: RemoteJob) -> Part:
-    """Return a command in the form that the script there takes."""
-    return Part(
-        argv=job.argv,
-        folder=job.dir,
-        environ=job.environ,
-        stdin=job.stdin,
-        uploads=job.uploads,
-        token=job.token,
-        # The beginning is read byte by byte, which is slow; a long one is kept as part of the end.
-        head=job.head if job.head <= HEAD else 0,
-        tail=TAIL + 1 + (job.head if job.head > HEAD else 0),  # one byte more shows truncation
-    )
 
 
 def run_there(remote: Remote, argv: tuple[str, ...], *, patience: float, head: int = HEAD) -> Exit:
@@ -182,34 +164,18 @@ def _read(path: str) -> tuple[bytes, int] | None:
     """Return the end of a file, from the beginning of a line, and the bytes that are missing."""
     try:
         # Without O_NONBLOCK, opening a pipe waits for a writer.
-        handle = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        try:
-            about = os.fstat(handle)
-            if about.st_mode & _FILE_KINDS != _REGULAR_FILE:
+        fd = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        with open(fd, "rb") as file:
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode):
                 return None
-            return _last_of(handle, about.st_size)
-        finally:
-            os.close(handle)
+            first = max(0, found.st_size - MOST_COPIED)
+            # One byte more, so that a line that begins just there is kept.
+            file.seek(max(0, first - 1))
+            content = file.read(found.st_size - file.tell())
     except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate in the path
         return None
-
-
-def _last_of(handle: int, size: int) -> tuple[bytes, int]:
-    first = max(0, size - MOST_COPIED)
-    # One byte more, so that a line that begins just there is kept.
-    content = _between(handle, max(0, first - 1), size)
     if not first:
         return content, 0
     content = content.partition(b"\n")[2]
-    return content, size - len(content)
-
-
-def _between(handle: int, first: int, end: int) -> bytes:
-    parts = []
-    while first < end:
-        part = os.pread(handle, min(_CHUNK, end - first), first)
-        if not part:  # the file was truncated meanwhile
-            break
-        parts.append(part)
-        first += len(part)
-    return b"".join(parts)
+    return content, found.st_size - len(content)

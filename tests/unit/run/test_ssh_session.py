@@ -9,7 +9,7 @@ import pytest
 
 from commands import pids_in, run, run_together, running, script, until
 from notyet.core.remote import Remote, remote_from
-from notyet.run.remote import new_token, remote_job, run_there
+from notyet.run.ssh_job import new_token, remote_job, run_there
 from notyet.run.ssh_script import Upload, upload_path
 from remote_runs import nothing_is_left, there
 
@@ -123,7 +123,7 @@ def test_a_connection_that_is_not_there_in_time_is_a_timeout_that_names_the_host
 
 @pytest.mark.rule("M3")
 def test_without_a_folder_for_connections_it_is_said_what_to_do(box, monkeypatch):
-    monkeypatch.setattr("notyet.run.ssh.control_folder", lambda _environ: "")
+    monkeypatch.setattr("notyet.run.ssh_connection.control_folder", lambda _environ: "")
     here, elsewhere = run_together([script("exit 3"), there(box, "exit 4")])
     assert here.code == 3
     assert "let XDG_RUNTIME_DIR or HOME be a folder" in elsewhere.problem
@@ -193,7 +193,7 @@ def test_many_runs_leave_no_descriptor_and_no_file(new_box):
         assert [one.code for one in ended] == list(range(5)), [one.problem for one in ended]
     assert sorted(os.listdir("/dev/fd")) == before
     folder = os.path.join(box.runtime, "notyet", "ssh")
-    assert len(os.listdir(folder)) <= 2  # a socket under two names
+    assert len(os.listdir(folder)) == 1
 
 
 def test_it_works_from_a_folder_that_is_gone(box, tmp_path, monkeypatch):

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from notyet.core.event import StartEvent
-from notyet.run import remote as elsewhere
-from notyet.run.remote import Transcripts, read_transcripts
+from notyet.run import ssh_job
+from notyet.run.ssh_job import Transcripts, read_transcripts
 from support import stop, substop
 
 pytestmark = pytest.mark.rule("M5")
@@ -33,7 +33,7 @@ def test_a_pipe_does_not_hang_it(tmp_path):
     [(9, b"one\ntwo\n\n"), (8, b"two\n\n"), (5, b"two\n\n"), (4, b"\n"), (1, b"\n")],
 )
 def test_a_line_is_copied_whole_or_not_at_all(tmp_path, monkeypatch, most, copied):
-    monkeypatch.setattr(elsewhere, "MOST_COPIED", most)
+    monkeypatch.setattr(ssh_job, "MOST_COPIED", most)
     (tmp_path / "t").write_bytes(b"one\ntwo\n\n")
     read = read_transcripts(stop(transcript_path=str(tmp_path / "t")))
     assert read.contents["transcript_path"] == copied
@@ -41,17 +41,8 @@ def test_a_line_is_copied_whole_or_not_at_all(tmp_path, monkeypatch, most, copie
 
 
 def test_of_one_endless_line_nothing_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(elsewhere, "MOST_COPIED", 100)
+    monkeypatch.setattr(ssh_job, "MOST_COPIED", 100)
     (tmp_path / "t").write_bytes(b"x" * 1000)
     read = read_transcripts(stop(transcript_path=str(tmp_path / "t")))
     assert read.contents == {"transcript_path": b""}
     assert "without its first 1000 bytes" in read.warning
-
-
-def test_a_file_that_shrinks_while_it_is_read_is_as_long_as_it_was_found(tmp_path):
-    (tmp_path / "t").write_bytes(b"one\n")
-    handle = os.open(tmp_path / "t", os.O_RDONLY)
-    try:
-        assert elsewhere._last_of(handle, 1000) == (b"one\n", 0)
-    finally:
-        os.close(handle)
