@@ -104,6 +104,8 @@ class GateRuns:
             commands = [gate for gate in running if gate.name not in self._functions]
             places = [place_of(gate, self.event.workspace) for gate in commands]
             self._transcripts = yield from transcripts_for(self.event, places)
+        else:
+            self._transcripts = self._transcripts.in_new_folder()
         reports: list[Report] = []
         if running:
             reports = yield self._stage(running, ends)

@@ -98,6 +98,11 @@ class Transcripts(Record, kw_only=True):
 
     contents: Mapping[str, bytes] = {}  # by the field of the event that names them
     warning: str = ""
+    token: str = ""  # names the folder for the copies; one for the commands that run together
+
+    def in_new_folder(self) -> Transcripts:
+        """Return the same for commands that run later: their folder may still be in use."""
+        return variant(self, {"token": new_token()})
 
 
 def read_transcripts(event: StopEvent | StartEvent) -> Transcripts:
@@ -112,7 +117,7 @@ def read_transcripts(event: StopEvent | StartEvent) -> Transcripts:
             if left_out:
                 cut.append(f"{field} without its first {left_out} bytes")
     warning = f"it was given a shortened copy: {', '.join(cut)}" if cut else ""
-    return Transcripts(contents=contents, warning=warning)
+    return Transcripts(contents=contents, warning=warning, token=new_token())
 
 
 def job_there(
@@ -123,13 +128,9 @@ def job_there(
     *,
     transcripts: Transcripts,
     timeout: float | None,
-    token: str = "",
 ) -> RemoteJob:
-    """Return the job of a command in a workspace on another machine.
-
-    Commands with the same `token` share the copies of the transcripts; they must run together.
-    """
-    token = token or new_token()
+    """Return the job of a command in a workspace on another machine."""
+    token = transcripts.token or new_token()
     uploads = [
         Upload(name=_COPIES[field], content=content)
         for field, content in transcripts.contents.items()

@@ -83,7 +83,10 @@ end_all() {
 
 # End one command: politely, then not.
 end() {
-  until read -r ny_pid <$ny_folder/$1.pid; do pause 0.1; done
+  until read -r ny_pid <$ny_folder/$1.pid; do
+    [ -d $ny_folder ] || return
+    pause 0.1
+  done
   [ $ny_pid != over ] || return
   kill -s TERM -- -$ny_pid
   kill -s CONT -- -$ny_pid

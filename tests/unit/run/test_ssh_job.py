@@ -6,7 +6,7 @@ import pytest
 
 from notyet.core.event import StartEvent
 from notyet.run import ssh_job
-from notyet.run.ssh_job import Transcripts, read_transcripts
+from notyet.run.ssh_job import read_transcripts
 from support import stop, substop
 
 pytestmark = pytest.mark.rule("M5")
@@ -18,14 +18,14 @@ def test_what_is_read_is_what_the_files_hold(tmp_path, monkeypatch):
     (tmp_path / "child").write_bytes(b"")
     event = substop(transcript_path="~/main", agent_transcript_path=str(tmp_path / "child"))
     known = {"transcript_path": b"a\n\xff\0b", "agent_transcript_path": b""}
-    assert read_transcripts(event) == Transcripts(contents=known)
+    assert read_transcripts(event).contents == known
     start = StartEvent(transcript_path=str(tmp_path / "main"))
     assert read_transcripts(start).contents == {"transcript_path": b"a\n\xff\0b"}
 
 
 def test_a_pipe_does_not_hang_it(tmp_path):
     os.mkfifo(tmp_path / "fifo")
-    assert read_transcripts(stop(transcript_path=str(tmp_path / "fifo"))) == Transcripts()
+    assert read_transcripts(stop(transcript_path=str(tmp_path / "fifo"))).contents == {}
 
 
 @pytest.mark.parametrize(
