@@ -11,7 +11,7 @@ from pathlib import Path
 from notyet.config.files import ConfigFile
 from notyet.config.trust import candidate, grant
 from notyet.hook import main as hook
-from notyet.hook.payload import Call, Options
+from notyet.hook.payload import HostCall, Options
 
 ENTRY = Path(hook.__file__).parent.parent / "__main__.py"
 HOSTS = ("claude", "codex", "mux", "conclaude", "notyet")
@@ -64,7 +64,7 @@ def in_bytes(content):
 def ask(content, *argv, environ=None):
     """Run the hook in this process; return its reply."""
     environ = os.environ if environ is None else environ
-    return hook.answer(Call(Options(argv), environ, lambda: in_bytes(content)))
+    return hook.answer(HostCall(Options(argv), environ, lambda: in_bytes(content)))
 
 
 def clean_environ(**more):

@@ -16,8 +16,8 @@ from notyet.core.record import replace
 from notyet.core.verdict import Allow, Block, Halt, Problem, Report, skipped
 from notyet.engine.stop import NO_SESSION, Stop, decide, warn_all
 from notyet.errors import LedgerError, LedgerNeedsRepair
-from notyet.hook.main import Hook, answer_by, completed
-from notyet.hook.payload import Call, Options
+from notyet.hook.answer import Hook, answer_by, completed
+from notyet.hook.payload import HostCall, Options
 from notyet.hosts import command_face
 from notyet.hosts.host import Reply
 from notyet.ledger import Begun
@@ -146,7 +146,9 @@ def rehearse(
     argv = ["--host", stop.host] if stop.host else []
     argv += ["--timeout", timeout] if timeout else []
     kept = {name: value for name, value in environ.items() if name not in _OTHERS_VARIABLES}
-    hook = _Hook(Call(Options(argv), kept, lambda: stop.content), stop, names, answers, progress)
+    hook = _Hook(
+        HostCall(Options(argv), kept, lambda: stop.content), stop, names, answers, progress
+    )
     try:
         reply = answer_by(hook)
     finally:
@@ -169,7 +171,7 @@ class _Hook(Hook):
 
     def __init__(
         self,
-        call: Call,
+        call: HostCall,
         about: About,
         names: Sequence[str],
         answers: Sequence[AnswerOption],

@@ -18,9 +18,8 @@ from notyet.core.text import visible
 from notyet.core.verdict import skipped
 from notyet.engine.stop import NO_SESSION
 from notyet.errors import LedgerError, LedgerNeedsRepair, NotyetError
-from notyet.hook.main import Hook, answer_by, completed
-from notyet.hook.payload import Call, Options
-from notyet.hook.unusual import PROBE
+from notyet.hook.answer import PROBE, Hook, answer_by, completed
+from notyet.hook.payload import HostCall, Options
 from notyet.ledger.stops import Ledger
 from notyet.status.overview import near
 from notyet.status.own_faults import ledger_faults
@@ -51,7 +50,7 @@ class _DryHook(Hook):
     ) -> None:
         argv = ["--host", stop.host] if stop.host else []
         kept = {name: value for name, value in environ.items() if name != PROBE}
-        super().__init__(Call(Options(argv), kept, lambda: stop.content))
+        super().__init__(HostCall(Options(argv), kept, lambda: stop.content))
         self.host = event.host
         self.cause = ""
         self.words: tuple[str, ...] = ()

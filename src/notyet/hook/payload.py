@@ -6,13 +6,14 @@ from time import monotonic
 
 from notyet.hook.process import OutOfTime, host_waits
 from notyet.hosts import HOSTS, LEAST_TIMEOUT, host_named
-from notyet.light import loads
+from notyet.light import LOCAL, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from notyet.core.event import StartEvent, StopEvent
     from notyet.hosts.host import Host
     from notyet.ledger.stops import Ledger
 
@@ -77,7 +78,7 @@ class Unreadable(Exception):  # noqa: N818  # not an error of ours
     """The payload is no event; the message says why."""
 
 
-class Call:
+class HostCall:
     """One call by a host: its options, when it came, and the payload, which is read once."""
 
     def __init__(
@@ -162,3 +163,43 @@ def of_wrong_kind(payload: Mapping[str, Any], host: Host) -> list[str]:
         for name in names
         if payload.get(name) is not None and not isinstance(payload[name], _KINDS.get(field, str))
     ]
+
+
+def unusable(payload: Mapping[str, Any], event: StopEvent | StartEvent, host: Host) -> list[str]:
+    """Return which fields have a type that cannot be used, so that they count as missing."""
+    if host.name == "notyet":  # its fields are the event's own
+        wrong = [
+            name
+            for name, default in event._defaults.items()  # noqa: SLF001  # our own record
+            if name != "workspace"  # see `no_workspace`
+            and not _is_nothing(payload.get(name), default)
+            and getattr(event, name) == default
+        ]
+    else:
+        wrong = of_wrong_kind(payload, host)
+    return [f"the event's {name} is {kind_of(payload[name])}; not used" for name in wrong]
+
+
+def no_workspace(payload: Mapping[str, Any], event: StopEvent) -> str:
+    """Return why an event's workspace cannot be used; empty where it can.
+
+    To look here for what is on another machine would be wrong.
+    """
+    from notyet.core.remote import remote_from
+
+    said = payload.get("workspace")
+    if event.workspace or _is_nothing(said, LOCAL):
+        return ""
+    why = f"it is {kind_of(said)}"
+    try:
+        if isinstance(said, str):
+            remote_from(said)
+    except ValueError as error:
+        why = str(error)
+    return f"the event's workspace cannot be used, so nothing was checked: {why}"
+
+
+def _is_nothing(value: object, default: object) -> bool:
+    if isinstance(value, str) and not value.strip():
+        return True
+    return value is None or value in (default, [])

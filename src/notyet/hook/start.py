@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from notyet.core.record import replace
+from notyet.errors import LedgerError
 from notyet.hosts import host_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from notyet.config.load import Setup
     from notyet.core.event import StartEvent
-    from notyet.hook.main import Hook
+    from notyet.hook.answer import Hook
     from notyet.hosts.host import Reply
 
 _LOOK = 5.0  # seconds to look at files
@@ -23,7 +24,7 @@ def answer_start(hook: Hook, event: StartEvent) -> Reply:
     if any(gate.when == "changed" for gate in setup.gates):
         try:
             _remember_files(event, setup, min(_LOOK, hook.time_left() / 3))
-        except Exception as error:  # noqa: BLE001  # then its gates run once more, that is all
+        except LedgerError as error:  # then its gates run once more, that is all
             hook.said.append(f"{error} (with which files the agent begins was not remembered)")
     if setup.start_tell and setup.workspace:  # the gates may be in files on that machine
         setup = hook.load(event, _LOOK)

@@ -39,7 +39,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         # Where a subagent stops, and there is a file.
         "silent": ("notyet.config.compiled",),
         # Where something is configured for this agent.
-        "setup": ("notyet.hosts.wire", "notyet.config.load"),
+        "setup": ("notyet.hook.answer", "notyet.hosts.wire", "notyet.config.load"),
         # Where gates run.
         "gates": ("notyet.core.plan", "notyet.engine.stop", "notyet.ledger.stops"),
         # Where a command runs.

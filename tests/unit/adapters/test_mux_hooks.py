@@ -12,7 +12,7 @@ from notyet.adapters.mux import MOST_CONTINUATIONS, continuation, run_stop_hooks
 from notyet.config.files import host_files
 from notyet.config.trust import candidate, grant
 from notyet.hook import main as hook
-from notyet.hook.payload import Call, Options
+from notyet.hook.payload import HostCall, Options
 from support import recorded
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -173,7 +173,7 @@ def stops(project, flags, event="Stop"):
         }
         raw = json.dumps(payload).encode()
         replies.append(
-            hook.answer(Call(Options(["--host", "mux"]), os.environ, lambda raw=raw: raw))
+            hook.answer(HostCall(Options(["--host", "mux"]), os.environ, lambda raw=raw: raw))
         )
     return [json.loads(reply.stdout) if reply.stdout else {} for reply in replies]
 

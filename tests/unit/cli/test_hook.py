@@ -124,7 +124,7 @@ def test_the_main_agent_of_a_supervisor_is_let_go_with_one_record(tmp_path, host
     assert_allows(host, reply.code, reply.stdout)
     assert "bad" not in reply.stdout
     assert stops() == [("skipped", "supervised")]
-    assert "the supervisor asks the gates itself" in reply.stderr
+    assert "the supervisor runs the gates itself" in reply.stderr
 
 
 def test_only_the_session_that_is_supervised_is_left_to_its_supervisor(tmp_path):

@@ -6,8 +6,9 @@ import pytest
 
 from hook_runs import ask, in_bytes, new_project, payload, run_hook, stops, trust
 from notyet.config.off import switch_off
+from notyet.hook import answer as hook_answer
 from notyet.hook import main as hook
-from notyet.hook.payload import Call, Options
+from notyet.hook.payload import HostCall, Options
 from notyet.hook.process import OutOfTime
 
 GATE = '[gates.g]\nrun = "exit 1"\nwhen = "always"\n'
@@ -25,20 +26,20 @@ def place(tmp_path):
 @pytest.fixture
 def alone(monkeypatch):
     """The door alone: there is no line behind it."""
-    monkeypatch.setattr(hook, "answer_by", lambda _: pytest.fail("the door did not answer"))
+    monkeypatch.setattr(hook_answer, "answer_by", lambda _: pytest.fail("the door did not answer"))
 
 
 @pytest.fixture
 def gone_on(monkeypatch):
     """The calls that the door let through to the line."""
     calls = []
-    answered = hook.answer_by
+    answered = hook_answer.answer_by
 
     def noting(call):
         calls.append(call)
         return answered(call)
 
-    monkeypatch.setattr(hook, "answer_by", noting)
+    monkeypatch.setattr(hook_answer, "answer_by", noting)
     return calls
 
 
@@ -55,8 +56,8 @@ def late():
 def by_the_line(content, *argv, environ=None):
     """Answer without the door."""
     given = os.environ if environ is None else environ
-    call = Call(Options(argv), given, lambda: in_bytes(content))
-    return hook.answer_by(hook.Hook(call))
+    call = HostCall(Options(argv), given, lambda: in_bytes(content))
+    return hook_answer.answer_by(hook_answer.Hook(call))
 
 
 @pytest.mark.rule("A10")
@@ -67,7 +68,9 @@ def test_where_nothing_is_configured_the_door_answers_as_the_line_would(place, a
     at_the_door = ask(content, "--host", host)
     assert ask(content) == at_the_door  # by the payload alone
     assert at_the_door.stderr == ""
-    hook_of_line = hook.Hook(Call(Options(["--host", host]), os.environ, lambda: in_bytes(content)))
+    hook_of_line = hook_answer.Hook(
+        HostCall(Options(["--host", host]), os.environ, lambda: in_bytes(content))
+    )
     assert hook_of_line.answer() == at_the_door
     assert not os.path.exists(os.environ["XDG_STATE_HOME"])
 
@@ -217,7 +220,7 @@ def test_a_stop_that_runs_out_of_time_at_the_door_is_let_go_and_written_down(
 
 @pytest.mark.rule("E9")
 def test_a_host_that_takes_too_long_to_say_what_it_wants_is_let_go(late):
-    reply = hook.answer(Call(Options(["--host", "claude"]), os.environ, late))
+    reply = hook.answer(HostCall(Options(["--host", "claude"]), os.environ, late))
     assert "no answer within" in reply.stdout
     assert stops() == [("skipped", "deadline")]
 

@@ -23,7 +23,7 @@ def said(host, folder, **fields):
 @pytest.mark.parametrize("host", ["claude", "codex"])
 def test_it_names_the_gates_and_asks_none(tmp_path, host):
     project = new_project(tmp_path / "p", BOTH)
-    assert said(host, project) == "notyet 0.1.0: would ask lint; of subagents review"
+    assert said(host, project) == "notyet 0.1.0: would run lint; for subagents review"
     assert not (project / "asked").exists()
     assert stops() == []
 
@@ -31,9 +31,9 @@ def test_it_names_the_gates_and_asks_none(tmp_path, host):
 def test_it_says_why_nothing_would_be_asked(tmp_path):
     project = new_project(tmp_path / "p", BOTH, trusted=False)
     assert said("claude", project) == (
-        f"notyet 0.1.0: would ask nothing; {project}/notyet.toml is not trusted; run: notyet trust"
+        f"notyet 0.1.0: would run nothing; {project}/notyet.toml is not trusted; run: notyet trust"
     )
-    assert said("claude", tmp_path) == "notyet 0.1.0: would ask nothing"
+    assert said("claude", tmp_path) == "notyet 0.1.0: would run nothing"
     switch_off("", 0, os.environ)
     assert said("claude", project) == "notyet: off everywhere until you run: notyet on"
     assert stops() == []
@@ -58,7 +58,7 @@ def test_an_agent_that_names_its_own_session_is_gated(tmp_path):
 def test_a_subagent_s_stop_names_its_own_gates(tmp_path):
     project = new_project(tmp_path / "p", BOTH)
     fields = {"hook_event_name": "SubagentStop", "agent_id": "a", "agent_type": "x"}
-    assert said("claude", project, **fields) == "notyet 0.1.0: would ask review"
+    assert said("claude", project, **fields) == "notyet 0.1.0: would run review"
 
 
 def test_a_probe_of_a_stranger_is_not_written_down(tmp_path):

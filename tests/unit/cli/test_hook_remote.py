@@ -173,7 +173,7 @@ def test_a_probe_connects_to_nobody_and_names_what_was_trusted(box, app, tmp_pat
     trust_there(box, app)
     probe = {"NOTYET_PROBE": "notyet-status-1", "NOTYET_SSH_CONFIG": "/nowhere"}
     said, _ = hook(box, payload("claude", here, session_id="notyet-status-1"), **probe)
-    assert said["systemMessage"] == "notyet 0.1.0: would ask g, more"
+    assert said["systemMessage"] == "notyet 0.1.0: would run g, more"
     assert stops() == []
 
 

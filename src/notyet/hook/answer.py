@@ -1,0 +1,383 @@
+"""How the hook answers a host: the way from a payload to a reply, in one class.
+
+Whatever is wrong on the way ends in a reply that allows the stop. What is rarely needed is imported
+where it is.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from notyet import light
+from notyet.config.find import may_be_off
+from notyet.hook.payload import Unreadable, no_workspace, of_wrong_kind, unusable
+from notyet.hook.process import OutOfTime, be_brief, be_undisturbed, host_started_at
+from notyet.hosts import DEFAULT, HOSTS, host_named, time_to_answer
+from notyet.hosts.host import Reply
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from notyet.config.load import Setup
+    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.verdict import Decision
+    from notyet.hook.payload import HostCall
+    from notyet.ledger.stops import Ledger
+
+PROBE = "NOTYET_PROBE"  # the variable that marks a stop made up by `notyet status`
+_LOOK = 20.0  # seconds to look at files in a workspace elsewhere, where there is time
+_LAST = 1.0  # seconds for what follows the answer
+_RECORDING = 1.0  # seconds to record a stop that is not checked
+_WRITE_BACK_EVERY = 4  # stops, of which one shortens the ledger's log
+_NOT_FOR_USERS = frozenset({"inside", "supervised", "unreadable"})  # causes they cannot fix
+
+
+def answer_by(hook: Hook) -> Reply:
+    """Return the reply of a hook, with warnings on stderr where the host has a place for them.
+
+    Raises OutOfTime if the time is up while it gives up or recovers.
+    """
+    try:
+        reply = hook.answer()
+    except OutOfTime:
+        be_undisturbed()
+        reply = hook.give_up()
+    except Exception as error:  # noqa: BLE001  # a fault of ours must not reach the agent
+        reply = hook.recover(error)
+    be_undisturbed()  # no answer is lost while it is recorded
+    said = (*hook.call.options.warnings, *hook.said)
+    if reply.code or not said:  # with an exit code, the agent reads all of stderr
+        return reply
+    from notyet.core.text import clean
+
+    words = [" ".join(clean(line).splitlines()) for line in said]
+    lines = [f"notyet: {line}" for line in dict.fromkeys(words)]
+    # Hosts without a place for notes get them on stderr, maybe a second time.
+    notes = [part for part in reply.stderr.split(" | ") if part and part.strip() not in lines]
+    stderr = "\n".join([*lines, " | ".join(notes)]).strip()
+    return Reply(stdout=reply.stdout, stderr=stderr)
+
+
+class Hook:
+    """One call of ours by a host."""
+
+    sees_all = False  # whether gates are loaded, too, that surely do not apply to this stop
+
+    def __init__(self, call: HostCall, before_commands: Callable[[], None] | None = None) -> None:
+        self.call = call
+        self.before_commands = before_commands
+        self.environ = call.environ
+        self.host = call.options.host or DEFAULT
+        self.workspace = ""  # chosen by a caller in a host's place; may be "local"
+        self.said = call.said
+        self.event: StopEvent | None = None
+        self.session: object = None  # as the payload has it, even if it is no event
+
+    def answer(self) -> Reply:
+        """Follow the line from payload to reply."""
+        if self.environ.get("NOTYET_INSIDE"):  # a gate's own agent is never gated (E11)
+            return self.allow("inside", "NOTYET_INSIDE is set: a gate's own agent is not gated")
+        try:
+            payload = self.call.payload()
+        except Unreadable as error:
+            return self.allow("unreadable", str(error))
+        self.session = host_named(self.host).value(payload, "session_id")
+        unknown = self._unknown_host(payload)
+        if unknown:
+            return self.allow("host", f"{unknown} is not supported, so nothing was checked")
+        host = host_named(self.host)
+        self.session = host.value(payload, "session_id")
+        payload = payload | self.call.options.said_to(host)
+        event = host.read_event(payload, self.environ)
+        if event is None:
+            return self._allow_other_event(payload)
+        from notyet.core.event import StopEvent
+
+        if self.host == "notyet" or of_wrong_kind(payload, host):
+            self.said += unusable(payload, event, host)
+        # A supervisor gates the main agent and briefs it; the hook does so for subagents.
+        is_others = event.scope == "agent" and self._is_supervised(event.session_id)
+        if not isinstance(event, StopEvent):
+            if is_others:
+                return self.nothing()
+            from notyet.hook.start import answer_start
+
+            return answer_start(self, event)
+        self.event = event
+        if is_others:
+            said = "NOTYET_SUPERVISED is set: the supervisor runs the gates itself"
+            return self.allow("supervised", said)
+        why = no_workspace(payload, event) if self.host == "notyet" else ""  # others name none
+        if why:
+            self.allow("unreadable", why)
+            return self.nothing(f"notyet: {why}")
+        return self.stopping(event)
+
+    def _unknown_host(self, payload: Mapping[str, Any]) -> str:
+        """Find out which host calls; return the name of one that we do not speak to."""
+        if self.call.options.host:
+            return ""
+        if not self.call.host:
+            from notyet.hosts.detect import detect
+
+            self.call.is_from(detect(payload))
+        if self.call.host in HOSTS:
+            self.host = self.call.host
+            return ""
+        from notyet.hosts.detect import LIKE_DEFAULT
+
+        unknown, host = self.call.host, host_named(self.host)
+        if unknown not in LIKE_DEFAULT or host.value(payload, "event") not in (*host.stops,):
+            return unknown
+        self.call.is_from(self.host)
+        self.said.append(f"this looks like {unknown}; it is answered as {host.title}")
+        return ""
+
+    def _is_supervised(self, session: str) -> bool:
+        mark = self.environ.get("NOTYET_SUPERVISED")
+        if not mark:
+            return False
+        from notyet.config.inside import is_supervised
+
+        if is_supervised(mark, session):
+            return True
+        self.said.append("NOTYET_SUPERVISED names no supervisor of this session; gated as usual")
+        return False
+
+    def stopping(self, event: StopEvent) -> Reply:
+        """Answer a stop."""
+        off = self.switched_off(event.cwd)
+        if off:
+            return self.allow("off", off)
+        setup = self.load(event, _LOOK)
+        if self.is_probe():
+            from notyet.hook.probe import would_run
+
+            return self.nothing(would_run(event, setup))
+        if setup.gates or setup.observers or setup.notifications:
+            decision = self.check(event, setup)
+            if decision is not None and decision.why != "no-gate":
+                return self._reply(event, decision, setup)
+        return self._without_gates(event, setup)
+
+    def switched_off(self, cwd: str) -> str:
+        """Return why nothing is gated here; empty when gating is on. Raises OutOfTime."""
+        if self.call.is_out_of_time:
+            raise OutOfTime
+        if not may_be_off(self.environ):
+            return ""
+        from notyet.config.off import switched_off
+
+        return switched_off(cwd, self.environ)
+
+    def load(self, event: StopEvent | StartEvent, longest: float) -> Setup:
+        """Return what is in force where the agent works; `longest` is for files elsewhere."""
+        from notyet.config.load import NO_LOOK, load
+
+        project = self.environ.get(host_named(self.host).project_variable, "")
+        return load(
+            event.cwd,
+            self.host,
+            self.environ,
+            only=self.call.options.config,
+            project=project,
+            workspace=self.workspace or event.workspace,
+            # The gates need their time after that.
+            patience=NO_LOOK if self.is_probe() else min(longest, self.time_left() / 3),
+            event=None if self.sees_all or self.is_probe() else self.event,
+        )
+
+    def check(self, event: StopEvent, setup: Setup) -> Decision | None:
+        """Run the gates that apply, and record the decision; None if none applies."""
+        from notyet.core.plan import missing_names, select
+
+        started, within = monotonic(), self.time_left()
+        gates = select(event, setup.gates)
+        if not gates and not setup.observers and not setup.notifications:
+            self.said += missing_names(event, setup.gates)
+            return None
+        from notyet.core.limits import Limits
+        from notyet.engine.stop import Stop, check
+        from notyet.run.drive import drive_sync
+
+        event = completed(event, setup)
+        stop = Stop(
+            event,
+            gates,
+            self._open_ledger(),
+            declared=setup.gates,
+            limits=Limits(**setup.limits),
+            within=within,
+            warn=self.said.append,
+            watches=self._watches(setup),
+            before_commands=self.before_commands,
+            on_wait=self._use_wait,
+        )
+        decision = drive_sync(check(stop))
+        self.said += [line for line in self.repaired() if line not in self.said]
+        if setup.notifications:
+            from notyet.engine.desktop import notify_desktop
+
+            left = started + within + min(_LAST, within / 8) - monotonic()
+            self.said += notify_desktop(event, decision, setup, self.environ, left)
+        return decision
+
+    def _open_ledger(self) -> Ledger:
+        """Return the ledger. It stays open: closing costs a checkpoint, before our answer."""
+        from notyet.ledger.stops import Ledger
+
+        self.call.ledger = ledger = Ledger()
+        ledger.called_at = host_started_at()
+        return ledger
+
+    def _watches(self, setup: Setup) -> list[Any]:
+        if not setup.observers:
+            return []
+        from notyet.engine.from_project import observer_of
+        from notyet.engine.observers import Watch
+
+        return [Watch(observer_of(observer)) for observer in setup.observers]
+
+    def _use_wait(self) -> None:
+        """Load what is needed after the gates, and shorten the ledger's log, while they run."""
+        import notyet.core.settle  # noqa: F401  # loaded for later
+
+        ledger = self.call.ledger
+        if ledger is not None and ledger.newest % _WRITE_BACK_EVERY == 0:
+            ledger.connection.write_back()  # the next process has less to read
+
+    def repaired(self) -> Sequence[str]:
+        """Return what is said if the ledger was damaged, so that counting began anew."""
+        return self.call.ledger.connection.repairs if self.call.ledger is not None else ()
+
+    def _without_gates(self, event: StopEvent, setup: Setup) -> Reply:
+        if setup.untrusted:
+            return self.allow("untrusted", *setup.distrust, *setup.warnings)
+        if setup.unreadable or setup.warnings:
+            return self.allow("config", *setup.warnings)
+        if event.workspace:  # then the project is on that machine
+            return self.nothing()
+        if not event.cwd:
+            return self.allow("unreadable", "the event has no cwd, so no project was found")
+        if not light.isdir(event.cwd):
+            from notyet.core.text import visible
+
+            return self.allow("unreadable", f"the folder {visible(event.cwd)} is gone")
+        return self.nothing()
+
+    def _reply(self, event: StopEvent, decision: Decision, setup: Setup) -> Reply:
+        from notyet.core.message import note
+        from notyet.core.text import clean
+
+        notes = [note(decision)]
+        notes += [f"notyet: {line}" for line in (*setup.warnings, *setup.distrust)]
+        notes += [f"notyet: {line}" for line in self.repaired()]
+        line = clean(" | ".join(part for part in notes if part))
+        return host_named(self.host).write_reply(decision.verdict, line, event, setup.reply)
+
+    def patience(self) -> float:
+        """Return how many seconds the host waits."""
+        return self.call.patience
+
+    def time_left(self) -> float:
+        """Return how many seconds there are for the gates."""
+        return max(0.0, time_to_answer(self.patience()) - (monotonic() - self.call.started))
+
+    def is_probe(self) -> bool:
+        """Return True if `notyet status` made up this stop, to see what happens to it."""
+        if PROBE not in self.environ:
+            return False
+        from notyet.hook.probe import is_probe
+
+        return is_probe(self.session, self.environ)
+
+    def nothing(self, note: str = "") -> Reply:
+        """Return the reply that allows a stop in its host's words."""
+        host = host_named(self.host)
+        if not note:
+            return Reply(stdout=host.silence)
+        from notyet.core.event import StopEvent
+        from notyet.core.text import clean
+        from notyet.core.verdict import Allow
+
+        event = self.event or StopEvent(host=self.host)
+        return host.write_reply(Allow(), clean(note), event, {})
+
+    # A stop that is not checked.
+
+    def allow(self, cause: str, *words: str) -> Reply:
+        """Allow a stop unchecked: say why on stderr and to the user, and record it (G5)."""
+        from notyet.errors import LedgerError
+
+        self.said += words
+        repaired: Sequence[str] = ()
+        try:
+            if not self.is_probe():
+                repaired = self.record_skip(cause, words)
+        except LedgerError as error:
+            self.said.append(f"that was not recorded: {error}")
+        self.said += repaired
+        news = repaired if cause in _NOT_FOR_USERS else (*words, *repaired)
+        return self.nothing(" | ".join(f"notyet: {line}" for line in news))
+
+    def record_skip(self, cause: str, words: Sequence[str]) -> Sequence[str]:
+        """Record a stop that is allowed unchecked; return what was repaired. Raises LedgerError."""
+        from notyet.core.event import StopEvent
+        from notyet.core.verdict import skipped
+        from notyet.ledger.stops import Ledger
+
+        ledger = Ledger()
+        self.call.ledger = self.call.ledger or ledger
+        event = self.event or StopEvent(host=self.host)
+        try:
+            ledger.skip(event, skipped(cause, *words), patience=_RECORDING)
+        finally:
+            ledger.close()
+        return ledger.connection.repairs
+
+    def _allow_other_event(self, payload: Mapping[str, Any]) -> Reply:
+        """Answer an event that is not about starting or stopping."""
+        host = host_named(self.host)
+        name = host.value(payload, "event")
+        if not isinstance(name, str) or not name.strip():
+            return self.allow("unreadable", f"the event on stdin has no {host.fields['event'][0]}")
+        stops = " and ".join(host.stops)
+        self.said.append(f"{name[:80]} is not about a stop; use notyet for {stops}")
+        return self.nothing()
+
+    def give_up(self) -> Reply:
+        """Allow the stop because the host waits no longer."""
+        said = f"no answer within the {self.patience():g} s that the host waits; NOT CHECKED"
+        try:
+            # A stop that was begun in the ledger is recorded there as cancelled.
+            if self.call.ledger is None or not self.call.ledger.newest:
+                be_brief()
+                return self.allow("deadline", said)
+        except OutOfTime:  # not even recorded in time
+            be_undisturbed()
+        self.said.append(said)
+        return self.nothing(f"notyet: {said}")
+
+    def recover(self, error: Exception) -> Reply:
+        """Allow the stop after a fault of ours, even if that fault happens again."""
+        said = f"internal error: {type(error).__name__}: {error}"
+        try:
+            return self.allow("internal", said)
+        except Exception:  # noqa: BLE001  # every host accepts an empty answer
+            self.said.append(said)
+            return Reply()
+
+
+def completed(event: StopEvent, setup: Setup) -> StopEvent:
+    """Return an event with what its payload does not say, and the gates are to know."""
+    from notyet.core.record import replace
+
+    if event.last_message is None:
+        from notyet.hosts.transcript import last_message_of
+
+        event = replace(event, last_message=last_message_of(event))
+    if setup.workspace:  # a file may have named one
+        event = replace(event, workspace=setup.workspace)
+    return event

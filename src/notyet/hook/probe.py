@@ -1,0 +1,36 @@
+"""The stop that `notyet status` makes up: the hook answers which gates would run."""
+
+from __future__ import annotations
+
+from notyet import __version__
+from notyet.core.plan import select
+from notyet.hook.answer import PROBE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from notyet.config.load import Setup
+    from notyet.core.event import StopEvent
+
+SESSION = "notyet-status-"  # how the name of its session begins; no host names one so
+WOULD_RUN_NOTHING = "would run nothing"
+
+
+def is_probe(session: object, environ: Mapping[str, str]) -> bool:
+    """Return True if `notyet status` made up this stop.
+
+    An agent can set a variable, in the settings of its host; but it cannot name its session.
+    """
+    mark = environ.get(PROBE, "")
+    return mark.startswith(SESSION) and session == mark
+
+
+def would_run(event: StopEvent, setup: Setup) -> str:
+    """Return which gates this stop would run, and which run for subagents; or why none does."""
+    running = [gate.name for gate in select(event, setup.gates)]
+    said = [f"would run {', '.join(running)}" if running else WOULD_RUN_NOTHING]
+    others = [gate.name for gate in setup.gates if "subagent" in gate.match.events]
+    if others and event.scope == "agent":
+        said.append(f"for subagents {', '.join(others)}")
+    return f"notyet {__version__}: {'; '.join((*said, *setup.distrust, *setup.warnings))}"
