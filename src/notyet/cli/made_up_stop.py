@@ -10,8 +10,6 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from notyet.config.document import BadSyntax, Mistake
-from notyet.config.readers import read_json
 from notyet.core.event import StopEvent
 from notyet.core.record import replace
 from notyet.core.remote import LOCAL, remote_from
@@ -109,29 +107,7 @@ def read(stop: About, environ: Mapping[str, str]) -> StopEvent:
         name = host_named(host).value(stop.payload, "event")
         what = f"{visible(name)[:80]} is no stop" if isinstance(name, str) else "this is no stop"
         raise NotyetError(f"{stop.origin}: {what}; take the payload of Stop or SubagentStop")
-    event = stop.changed(event)
-    _check_names(host, event, stop.changes, environ)
-    return event
-
-
-def _check_names(
-    host: str, event: StopEvent, changes: Mapping[str, Any], environ: Mapping[str, str]
-) -> None:
-    """Refuse names that this host never tells its hook. Raises NotyetError."""
-    if changes.keys().isdisjoint(NAMES):
-        return
-    payload, _ = host_named(host).write_event(event, "")
-    # `hook --agent` gives the name for hosts that have a place for it.
-    payload["agent_name"] = event.agent_name
-    told = host_named(host).read_event(payload, environ)
-    for name in NAMES:
-        if name in changes and changes[name] != getattr(told, name):
-            who = "a subagent" if event.scope == "subagent" else "the main agent"
-            option = "--" + name.replace("_", "-")
-            raise NotyetError(
-                f"{option}: {host} does not say this of {who} that stops, so its hook never knows"
-                f" it; leave it out, or take another host with --as"
-            )
+    return stop.changed(event)
 
 
 def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> About:
@@ -168,25 +144,11 @@ def _sent(path: str) -> tuple[bytes, dict[str, Any]]:
         else:
             with open(path, "rb") as file:
                 content = file.read(_MAX_BYTES)
-    except OSError as error:
-        raise NotyetError(f"{_name(path)}: {error.strerror or error}") from None
-    except ValueError as error:  # a NUL in the name
-        raise NotyetError(f"{_name(path)}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise NotyetError(f"{_name(path)}: {getattr(error, 'strerror', None) or error}") from None
     try:
         return content, payload_from(content, [])
     except Unreadable as error:
-        raise NotyetError(_mistake(_name(path), content, str(error))) from None
-
-
-def _mistake(name: str, content: bytes, otherwise: str) -> str:
-    """Return what is wrong with a payload, with line and column."""
-    text = content.decode("utf-8", "replace")
-    if not text.strip():
-        return f"{name}: the payload is empty"
-    if len(content) < _MAX_BYTES:
-        try:
-            read_json(text)
-        except BadSyntax as bad:
-            line, column, hint = bad.line, bad.column, bad.hint
-            return str(Mistake(file=name, line=line, column=column, message=bad.message, hint=hint))
-    return f"{name}: {otherwise.replace('event on stdin', 'payload')}"
+        why = str(error).replace("no event on stdin", "the payload is empty")
+        why = why.replace("event on stdin", "payload")
+        raise NotyetError(f"{_name(path)}: {why}") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_AGAIN = 10.0  # seconds after which the same signal is raised once more
 _LEFT_ALONE = (signal.SIG_IGN, None)  # None: it was set by something that is not Python
 
 
@@ -23,16 +21,11 @@ def ended_in_order(last: Callable[[], object] | None = None) -> Iterator[None]:
     Signals that were ignored before, as by `nohup`, stay ignored.
     """
     received: list[int] = []
-    raised_at = -_AGAIN
     is_over = False
 
     def end(number: int, _frame: object) -> None:
-        nonlocal raised_at
         received.append(number)
-        now = time.monotonic()
-        # Once more after a while: Python drops an exception in a finalizer.
-        if not is_over and now - raised_at >= _AGAIN:
-            raised_at = now
+        if not is_over and len(received) == 1:
             _end_by(number)
 
     before = {number: signal.getsignal(number) for number in _SIGNALS}
