@@ -26,16 +26,6 @@ def test_every_kind_of_file_comes_to_gates(kind, text):
     assert all(gate.source.file == "/p/f" for gate in settings.gates)
 
 
-@pytest.mark.parametrize("kind", ["notyet", "claude", "codex", "codex-toml", "mux", "conclaude"])
-@pytest.mark.parametrize(
-    "text", ["\0", "{", "[[[", "a: b: c", "\udcff", "5", '"x"', "[1]", "\ufeff"]
-)
-def test_no_text_raises(kind, text):
-    if kind == "conclaude":
-        pytest.importorskip("yaml")
-    compile_text(text, "/p/f", kind)
-
-
 @pytest.mark.rule("J7")
 def test_a_matcher_that_is_wrong_is_warned_of_with_its_place():
     handlers = [{"type": "command", "command": "x"}]

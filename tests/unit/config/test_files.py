@@ -3,13 +3,7 @@ import os
 import pytest
 
 from notyet.config.files import host_files, native_files
-from notyet.config.find import above, known_as, user_folder
-from notyet.light import real_folder
-
-
-def test_a_folder_lies_in_all_that_are_above_it():
-    assert above("/a/b") == ["/a/b", "/a", "/"]
-    assert above("/") == ["/"]
+from notyet.config.find import user_folder
 
 
 @pytest.mark.parametrize(
@@ -26,17 +20,6 @@ def test_where_the_users_own_configuration_lies(environ, folder):
     assert user_folder(environ) == folder
 
 
-def test_a_folder_that_cannot_be_has_no_files():
-    assert real_folder("a\0b") == real_folder("\ud800") == real_folder("") == ""
-    assert native_files("", {}, lambda _path: True) == []
-
-
-def test_a_file_is_known_by_one_name(tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path)
-    (tmp_path / "file").symlink_to("/etc/passwd")
-    assert known_as(str(tmp_path / "link" / "file")) == str(tmp_path / "file")
-
-
 @pytest.mark.rule("J6", "N5")
 def test_the_walk_up_ends_at_the_first_trusted_file(tmp_path):
     deep = tmp_path / "a" / "b" / "c"
@@ -46,13 +29,6 @@ def test_the_walk_up_ends_at_the_first_trusted_file(tmp_path):
     trusted = str(tmp_path / "a" / "notyet.toml")
     found = native_files(str(deep), {}, lambda path: path == trusted)
     assert [file.path for file in found] == [str(deep / "notyet.toml"), trusted]
-
-
-@pytest.mark.rule("N5")
-def test_a_trusted_file_that_is_gone_counts_as_there(tmp_path):
-    path = str(tmp_path / "notyet.toml")
-    (found,) = native_files(str(tmp_path), {}, lambda known: known == path)
-    assert (found.path, found.is_gone, found.own) == (path, True, False)
 
 
 @pytest.mark.parametrize("host", ["claude", "codex", "mux", "conclaude"])

@@ -41,11 +41,6 @@ def test_a_place_whose_file_was_trusted_and_removed_is_not_bare(tmp_path):
     assert not bare(tmp_path)
 
 
-def test_a_link_to_nowhere_counts_as_a_file(tmp_path):
-    (tmp_path / "notyet.toml").symlink_to("nowhere")
-    assert not bare(tmp_path)
-
-
 @pytest.mark.rule("N5")
 def test_a_folder_that_was_replaced_by_a_link_is_not_bare(tmp_path):
     (tmp_path / "elsewhere").mkdir()
@@ -95,8 +90,3 @@ def test_what_is_switched_off_is_to_be_said(tmp_path):
     assert not bare(tmp_path)
     switch_on("", os.environ)
     assert not bare(tmp_path)  # the folder is there still, so there is more to look at
-
-
-def test_names_that_no_file_can_have_are_no_places(tmp_path):
-    for name in ("a\0b", "\ud800"):
-        assert bare(f"{tmp_path}/{name}")

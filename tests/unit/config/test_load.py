@@ -43,16 +43,6 @@ def test_the_nearest_file_upwards_is_the_projects(tmp_path):
     assert commands(tmp_path) == ["outer"]
 
 
-def test_the_users_file_is_not_a_projects_where_the_user_edits_it(tmp_path):
-    path = write_user_toml('[gates]\na = "user"\n')
-    link = tmp_path / "link"
-    link.symlink_to(path.parent)
-    for place in (path.parent, link):
-        found = setup(place)
-        assert [gate.name for gate in found.gates] == ["a"]
-        assert (found.untrusted, found.warnings) == ((), ())
-
-
 def test_a_record_of_the_users_own_file_is_no_trust_elsewhere(tmp_path, monkeypatch):
     path = write_user_toml('[gates]\na = "user"\n')
     assert commands(path.parent) == ["user"]
@@ -105,14 +95,6 @@ def test_muxs_executables_are_found_project_first_and_new_name_first(tmp_path):
     assert scopes == [("agent",), ("subagent",)]
     assert setup(home, "mux").gates[0].check.line.endswith(str(own))
     assert setup(home, "mux").untrusted == ()
-
-
-@pytest.mark.rule("J3")
-def test_an_executable_that_is_not_executable_is_a_warning(tmp_path):
-    write_own(".mux/stop", "#!/bin/sh\n").chmod(0o644)
-    found = setup(tmp_path, "mux")
-    assert found.gates == ()
-    assert "is not executable, so it does not run" in found.warnings[0]
 
 
 @pytest.mark.rule("J3", "N5")
@@ -284,15 +266,6 @@ def test_a_broken_entry_does_not_take_its_neighbours_down(tmp_path):
     assert "notyet.toml:3:1: " in found.warnings[0]
 
 
-@pytest.mark.rule("J7")
-def test_a_broken_file_does_not_take_other_files_down(tmp_path):
-    write_own(".claude/settings.json", '{"hooks": ')
-    write(tmp_path, ".claude/settings.json", hooks("good"))
-    write(tmp_path, "notyet.toml", READS.format("claude"))
-    assert commands(tmp_path) == ["good"]
-    assert "settings.json:1:" in setup(tmp_path).warnings[0]
-
-
 @pytest.mark.rule("J9")
 def test_openclaws_limit_is_taken_where_its_file_is_given(tmp_path):
     inner = {"agents": {"defaults": {"subagents": {"maxSteerRestarts": 5}}}}
@@ -322,11 +295,3 @@ def test_a_file_that_nobody_trusted_does_not_hide_the_hosts_project(tmp_path):
     write(tmp_path / "else", "notyet.toml", "", trusted=False)
     found = load(str(tmp_path / "else"), "claude", os.environ, project=str(tmp_path / "p"))
     assert [gate.check.line for gate in found.gates] == ["kept"]
-
-
-@pytest.mark.rule("N5")
-def test_a_dot_folder_that_goes_takes_no_trusted_hook_with_it(tmp_path):
-    path = write(tmp_path, ".mux/stop", "#!/bin/sh\n")
-    path.unlink()
-    path.parent.rmdir()
-    assert [gate.name for gate in setup(tmp_path, "mux").gates] == ["mux .mux/stop"]

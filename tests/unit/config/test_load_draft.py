@@ -47,11 +47,6 @@ def test_a_draft_that_is_a_projects_own_file_stands_for_itself(project):
     assert sources(elsewhere) == {"new": str(project / "notyet.toml")}
 
 
-def test_where_there_is_no_file_a_draft_stands_in_the_folder(tmp_path):
-    found = drafted(tmp_path, '[gates]\nnew = "x"\n')
-    assert sources(found) == {"new": str(tmp_path / "notyet.toml")}
-
-
 def test_the_users_own_file_counts_beside_a_draft(project):
     write_user_toml('[limits]\nmax_blocks = 7\n[gates]\nmine = "x"\n')
     found = drafted(project, '[gates]\nnew = "x"\n')
@@ -71,9 +66,3 @@ def test_a_draft_is_neither_remembered_nor_in_force(project):
     assert before
     assert remembered() == before
     assert set(sources(load(str(project), "claude", os.environ))) == {"old"}
-
-
-def test_a_draft_may_name_a_workspace_which_is_not_connected_to(project):
-    found = drafted(project, 'workspace = "ssh://nobody.invalid/srv"\n[gates]\nnew = "x"\n')
-    assert found.workspace == "ssh://nobody.invalid/srv"
-    assert found.gates[0].check.workspace == "ssh://nobody.invalid/srv"

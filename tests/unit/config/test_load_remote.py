@@ -1,13 +1,11 @@
 """What is in force where an agent's files are in a workspace elsewhere (M5, N5)."""
 
-import os
 import shutil
 
 import pytest
 
 from commands import until
 from config_places import READS, hooks, write, write_own, write_user_toml
-from notyet.config.find import state_folder
 from notyet.config.load import NO_LOOK
 from workspaces import (
     load_here,
@@ -92,15 +90,6 @@ def test_another_folder_under_the_same_name_there_is_another_project(warm_box, a
     assert [gate.check.line for gate in load_there(warm_box, app).gates] == ["x"]
 
 
-@pytest.mark.rule("N5", "M5")
-def test_a_folder_there_that_became_a_link_keeps_its_trusted_gates(warm_box, app):
-    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
-    trust_there(warm_box, app)
-    shutil.move(app, app.parent / "old")
-    app.symlink_to("old")
-    assert [gate.check.line for gate in load_there(warm_box, app).gates] == ["x"]
-
-
 # -- a machine that cannot be reached
 
 
@@ -131,44 +120,6 @@ def test_what_was_trusted_stays_in_force_when_the_machine_cannot_be_reached(
         f"{url}/{name}" for name in ("notyet.toml", ".mux/settings.json", ".mux/stop")
     )
     assert (found.untrusted, found.unreadable) == ((), ())
-
-
-@pytest.mark.rule("M3", "M5", "J2")
-def test_trusted_hooks_of_a_repository_are_known_though_nobody_can_see_where_it_begins(
-    warm_box, app, tmp_path, monkeypatch
-):
-    write_there(app, ".mux/settings.json", hooks("mux says"))
-    trust_there(warm_box, app, ".mux/settings.json")
-    unreachable(monkeypatch, warm_box, tmp_path)
-    found = load_there(warm_box, app / "deep" / "down", "mux")
-    assert [gate.check.line for gate in found.gates] == ["mux says"]
-
-
-@pytest.mark.rule("M3", "M5")
-def test_nothing_applies_of_a_machine_that_was_never_reached(warm_box, app, tmp_path, monkeypatch):
-    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
-    unreachable(monkeypatch, warm_box, tmp_path)
-    found = load_there(warm_box, app)
-    assert (found.gates, found.untrusted) == ((), ())
-    assert found.warnings[0].endswith("; none of them is in force")
-
-
-@pytest.mark.rule("M3", "N5")
-def test_a_record_of_another_version_is_read_anew_even_if_nobody_answers(
-    warm_box, app, tmp_path, monkeypatch
-):
-    write_there(app, ".mux/stop", "#!/bin/sh\nexit 0\n", mode=0o755)
-    trust_there(warm_box, app, ".mux/stop")
-    for folder, _, names in os.walk(state_folder(os.environ)):
-        for name in names:
-            path = os.path.join(folder, name)
-            with open(path) as file:
-                text = file.read()
-            with open(path, "w") as file:
-                file.write(text.replace('"format": 1', '"format": 0'))
-    unreachable(monkeypatch, warm_box, tmp_path)
-    found = load_there(warm_box, app, "mux")
-    assert [gate.check.argv[0] for gate in found.gates] == ["sh"]
 
 
 def test_without_a_look_what_was_trusted_is_known_and_nothing_is_said(
@@ -221,16 +172,6 @@ def test_a_trusted_file_that_names_a_workspace_lets_the_files_there_count_too(wa
     assert (found.workspace, found.untrusted) == (url, ())
 
 
-@pytest.mark.rule("M5")
-def test_a_copy_there_of_the_file_that_named_the_workspace_adds_nothing(warm_box, app, here):
-    text = naming(warm_box, app)
-    write(here, "notyet.toml", text)
-    write_there(app, "notyet.toml", text)
-    found = load_here(here)
-    assert ([gate.name for gate in found.gates], found.untrusted) == (["local"], ())
-    assert found.warnings == ()
-
-
 @pytest.mark.rule("N5", "M5")
 def test_gates_that_were_trusted_there_do_not_go_when_the_file_becomes_a_copy(warm_box, app, here):
     text = naming(warm_box, app)
@@ -241,14 +182,6 @@ def test_gates_that_were_trusted_there_do_not_go_when_the_file_becomes_a_copy(wa
     found = load_here(here)
     assert [gate.name for gate in found.gates] == ["local", "more"]
     assert "changed since it was trusted" in found.warnings[0]
-
-
-def test_a_file_that_is_used_instead_of_others_has_no_others_there(warm_box, app, here):
-    path = write(here, "notyet.toml", naming(warm_box, app))
-    write_there(app, "notyet.toml", '[gates]\nmore = "y"\n')
-    trust_there(warm_box, app)
-    found = load_here("/", only=str(path))
-    assert places(found) == {"local": (warm_box.url(app), str(app))}
 
 
 # -- files of other hosts
@@ -280,13 +213,6 @@ def test_muxs_files_there_are_read_for_mux_and_where_a_file_says_so(warm_box, ap
     assert len(load_there(warm_box, app / "sub", "claude").gates) == 5
 
 
-@pytest.mark.rule("J3", "M5")
-def test_an_executable_there_that_may_not_be_run_is_no_gate(warm_box, app):
-    write_there(app, ".mux/stop", "#!/bin/sh\n", mode=0o644)
-    trust_there(warm_box, app, ".mux/stop")
-    assert load_there(warm_box, app, "mux").gates == ()
-
-
 @pytest.mark.rule("N5", "J3", "M5")
 def test_a_program_there_that_changed_is_not_run_and_a_script_runs_as_it_was_trusted(warm_box, app):
     stop = write_there(app, ".mux/stop", "#!/usr/bin/python3\n", mode=0o755)
@@ -301,20 +227,6 @@ def test_a_program_there_that_changed_is_not_run_and_a_script_runs_as_it_was_tru
     assert "changed since it was trusted" in program.check.options["refused"]
     assert script.check.argv[2] == "#!/bin/sh\nexit 2\n"
     assert [said for said in found.warnings if "/.mux/stop changed" in said and "not run" in said]
-
-
-@pytest.mark.rule("J5", "J8", "M5")
-def test_the_nearest_conclaude_file_there_is_read_where_a_file_says_so(warm_box, app):
-    pytest.importorskip("yaml")
-    write_there(app, "notyet.toml", READS.format("conclaude"))
-    trust_there(warm_box, app)
-    write_there(app.parent, ".conclaude.yaml", "stop:\n  commands:\n    - run: x\n")
-    found = load_there(warm_box, app, "claude")
-    url = warm_box.url(app.parent)
-    assert [file.path for file in found.untrusted] == [f"{url}/.conclaude.yaml"]
-    trust_there(warm_box, app.parent, ".conclaude.yaml")
-    (gate,) = load_there(warm_box, app, "claude").gates
-    assert (gate.check.line, gate.check.workspace) == ("x", url)
 
 
 @pytest.mark.rule("J1", "M5", "C4")

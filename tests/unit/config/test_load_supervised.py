@@ -1,15 +1,11 @@
 """What is in force for an agent that a supervisor runs."""
 
-import json
 import os
 
 import pytest
 
 from config_places import hooks, write, write_own
-from notyet.config.compile import compile_text
-from notyet.config.compiled import freeze, thaw
 from notyet.config.load import load
-from notyet.core.record import replace
 
 CONCLAUDE = "stop:\n  commands:\n    - run: conclaude's\n"
 CODEX_TOML = '[[hooks.{}]]\n[[hooks.{}.hooks]]\ntype = "command"\ncommand = "{}"\n'
@@ -100,13 +96,3 @@ def test_start_hooks_that_nobody_trusted_do_not_count(tmp_path):
     found = supervised(tmp_path / "q")
     assert found.starters == ()
     assert len(found.untrusted) == 1
-
-
-def test_a_hook_carries_no_starters():
-    text = json.dumps(
-        {"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "x"}]}]}}
-    )
-    settings = compile_text(text, "/p/.claude/settings.json", "claude")
-    assert len(settings.starters) == 1
-    assert "starters" not in freeze(settings)
-    assert thaw(freeze(settings)) == replace(settings, starters=())

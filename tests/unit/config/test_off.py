@@ -1,12 +1,11 @@
 import os
-import stat
 import time
 from pathlib import Path
 
 import pytest
 
 from notyet.config.find import state_folder
-from notyet.config.off import Off, switch_off, switch_on, switched_off
+from notyet.config.off import switch_off, switch_on, switched_off
 
 
 def is_off(cwd):
@@ -57,20 +56,8 @@ def test_a_damaged_switch_is_still_off(tmp_path, content):
     assert is_off(tmp_path)
 
 
-def test_a_switch_is_for_its_user_only(tmp_path):
-    switch_off("", 0.0, os.environ)
-    switch = Path(state_folder(os.environ), "off", "everywhere.json")
-    assert stat.S_IMODE(switch.stat().st_mode) == 0o600
-    assert stat.S_IMODE(switch.parent.stat().st_mode) == 0o700
-
-
 @pytest.mark.parametrize(
     ("value", "off"), [("1", True), ("Yes", True), ("on", True), ("0", False), ("no", False)]
 )
 def test_the_variable_speaks_for_itself(value, off):
     assert bool(switched_off("/", {"NOTYET_DISABLE": value})) == off
-
-
-def test_what_is_off_is_said_in_words():
-    assert str(Off(place="/p")) == "off in /p until you run: notyet on"
-    assert str(Off(place="", until=time.time() + 3600)) == "off everywhere for another 60 min"

@@ -60,12 +60,6 @@ def test_tables_in_arrays_of_tables_are_told_apart():
     assert document.locate(("a", 1, "c", 1)) == (10, 5)
 
 
-def test_a_table_is_found_at_its_own_header_also_after_a_mention():
-    document = read_toml("[a.b]\n[a]\n")
-    assert document.locate(("a",)) == (2, 2)
-    assert document.locate(("a", "b")) == (1, 4)
-
-
 def test_what_is_not_in_the_text_is_found_at_the_closest_thing_around_it():
     document = read_toml("\n[a]\nb = 1\n")
     assert document.locate(("a", "missing", 3)) == (2, 2)
@@ -81,25 +75,6 @@ def test_a_byte_order_mark_in_toml_is_a_mistake_and_the_rest_is_read_toml():
 
 
 @pytest.mark.rule("J7")
-def test_keys_and_items_of_json_are_found_where_they_stand():
-    document = read_json(
-        '{\r\n  "a": [1, {"é": 2}],\n\t"b" : {"c\\n": -1.5e3}, "d": [true, null]\n}'
-    )
-    assert document.value == {"a": [1, {"é": 2}], "b": {"c\n": -1500.0}, "d": [True, None]}
-    assert document.locate(("a",)) == (2, 3)
-    assert document.locate(("a", 0)) == (2, 9)
-    assert document.locate(("a", 1, "é")) == (2, 13)
-    assert document.locate(("b", "c\n")) == (3, 9)
-    assert document.locate(("b", "nothing")) == (3, 2)
-
-
-def test_a_byte_order_mark_in_json_is_accepted():
-    document = read_json('\ufeff{"a": 1}')
-    assert document.value == {"a": 1}
-    assert document.locate(("a",)) == (1, 2)
-
-
-@pytest.mark.rule("J7")
 def test_a_key_written_twice_in_json_is_a_mistake_and_the_last_one_counts():
     document = read_json('{"a": {"x": 1},\n "a": {"y": 2}}')
     assert document.value == {"a": {"y": 2}}
@@ -109,43 +84,20 @@ def test_a_key_written_twice_in_json_is_a_mistake_and_the_last_one_counts():
     assert document.locate(("a",)) == (2, 2)
 
 
-@pytest.mark.rule("J7")
-def test_keys_and_items_of_yaml_are_found_where_they_stand():
-    document = read_yaml(
-        "stop:\n  commands:\n    - run: |\n        a: b\n      x: 1\n    - {y: [2, 3]}\n"
-    )
-    assert document.value == {"stop": {"commands": [{"run": "a: b\n", "x": 1}, {"y": [2, 3]}]}}
-    assert document.locate(("stop", "commands")) == (2, 3)
-    assert document.locate(("stop", "commands", 0)) == (3, 7)
-    assert document.locate(("stop", "commands", 0, "x")) == (5, 7)
-    assert document.locate(("stop", "commands", 1, "y", 1)) == (6, 15)
-    assert document.locate(("stop", "elsewhere")) == (1, 1)
-
-
 @pytest.mark.parametrize(
     ("written", "value"),
     [
         ("yes", "yes"),
-        ("off", "off"),
         ("true", True),
-        ("False", False),
         ("~", None),
-        ("", None),
-        ("null", None),
         ("12", 12),
-        ("-3", -3),
-        ("+3", 3),
         ("0x1F", 31),
         ("0o17", 15),
         ("017", 17),
         ("1_000", "1_000"),
-        ("1:30", "1:30"),
         ("1.5", 1.5),
         (".5e1", 5.0),
-        ("-.inf", -float("inf")),
         ("2024-01-01", "2024-01-01"),
-        ('"1"', "1"),
-        ("!!str 1", "1"),
         ('!!int "7"', 7),
         ("<<", "<<"),
     ],
@@ -174,15 +126,6 @@ def test_what_json_could_not_say_is_a_mistake_and_the_rest_is_read_yaml(text, pl
     assert (finding.line, finding.column, finding.message) == (*place, message)
 
 
-def test_an_empty_yaml_text_and_one_of_comments_hold_nothing():
-    assert read_yaml("").value is None
-    assert read_yaml("# hello\n").value is None
-
-
-def test_an_alias_stands_for_what_it_names():
-    assert read_yaml("a: &x [1, {b: 2}]\nc: *x\n").value == {"a": [1, {"b": 2}], "c": [1, {"b": 2}]}
-
-
 @pytest.mark.uncounted
 def test_a_few_lines_that_stand_for_billions_are_refused():
     bomb = "a0: &a0 [x]\n"
@@ -196,33 +139,21 @@ def test_a_few_lines_that_stand_for_billions_are_refused():
     [
         ("toml", "a = 1\nb = \n", (2, 5), "invalid value", ""),
         ("toml", "a = 1\na = 2\n", (2, 6), "cannot overwrite a value", ""),
-        ("toml", "[a\n", (1, 3), "expected ']'", ""),
         ("toml", "[a.b]\n[a.b]\n", (2, 5), "cannot declare `a.b` twice", ""),
         ("toml", "a = [1,\n2\n", (2, 2), "array", ""),
-        ("toml", 'a = "x', (1, 7), "unterminated string", ""),
         ("toml", "a = 1\rb = 2", (1, 6), "expected newline", ""),
-        ("toml", "a = " + "9" * 5000, (0, 0), "limit", ""),
         ("toml", "a = " + "[" * 150 + "]" * 150, (1, 105), "deep", ""),
         ("toml", "a = " + "[" * 9000, (0, 0), "deep", ""),
         ("toml", "x = 1\nb" + ".a" * 150 + " = 1", (2, 1), "deep", ""),
-        ("json", "", (1, 1), "expecting value", ""),
         ("json", "\n // hi\n{}", (2, 2), "json has no comments", "remove the comment"),
-        ("json", '{"a": 1, /* x */ "b": 2}', (1, 10), "no comments", "remove the comment"),
         ("json", '{"a": 1,}', (1, 8), 'a comma stands before "}"', "remove the last comma"),
-        ("json", "[1,\n]", (1, 3), 'a comma stands before "]"', "remove the last comma"),
-        ("json", "{a: 1}", (1, 2), "expecting property name enclosed in double quotes", ""),
         ("json", "{\"a\": 'b'}", (1, 7), "expecting value", "strings stand in double quotes"),
         ("json", '{"a": 1 "b": 2}', (1, 9), "expecting ',' delimiter", ""),
         ("json", "[NaN]", (0, 0), "nan is not a number in json", ""),
         ("json", "{} {}", (1, 4), "extra data", ""),
-        ("json", '["a', (1, 2), "unterminated string", ""),
-        ("json", '["a\n"]', (1, 4), "invalid control character", ""),
-        ("json", "[" * 100_000, (0, 0), "deep", ""),
-        ("json", "1" * 5000, (0, 0), "digits", ""),
         ("yaml", "a: [1\nb: 2\n", (2, 2), "expected ',' or ']'", ""),
         ("yaml", "a:\n\t- b\n", (2, 1), "cannot start any token", "indent with spaces"),
         ("yaml", "a: *x\n", (1, 4), "undefined alias", ""),
-        ("yaml", "a: 1\n---\nb: 2\n", (2, 1), "single document", ""),
         ("yaml", "x: 1\na: \0\n", (2, 4), "special characters are not allowed", ""),
         ("yaml", "a: &x [*x]\n", (1, 4), "an alias is inside", ""),
         ("yaml", "[" * 200 + "]" * 200, (1, 102), "deep", ""),
@@ -248,12 +179,6 @@ def test_pyyaml_is_loaded_only_for_yaml():
     assert done.stdout == "False\n"
 
 
-def test_the_text_of_a_file_is_returned_as_it_is(tmp_path):
-    path = tmp_path / "notyet.toml"
-    path.write_bytes("é\r\n".encode())
-    assert read_file(str(path)) == ("é\r\n", None)
-
-
 def test_a_file_that_is_not_there_a_folder_a_pipe_and_a_device_are_one_mistake_each(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     said = {}
@@ -271,18 +196,6 @@ def test_a_file_that_is_not_there_a_folder_a_pipe_and_a_device_are_one_mistake_e
     ]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_is_one_mistake(tmp_path):
-    path = tmp_path / "secret"
-    path.touch(mode=0)
-    assert "Permission denied" in read_file(str(path))[1].message
-
-
-def test_a_link_in_circles_is_one_mistake(tmp_path):
-    (tmp_path / "a").symlink_to("a")
-    assert "cannot be read" in read_file(str(tmp_path / "a"))[1].message
-
-
 def test_a_file_over_four_megabytes_is_not_read(tmp_path):
     path = tmp_path / "big"
     path.write_bytes(b"#" * MOST_BYTES)
@@ -297,9 +210,3 @@ def test_bytes_that_are_not_utf8_are_named_with_their_place(tmp_path):
     path = tmp_path / "latin"
     path.write_bytes("é = 1\né".encode() + b"\xe9")
     assert str(read_file(str(path))[1]) == f"{path}:2:2: is not UTF-8: byte 0xe9 (save it as UTF-8)"
-
-
-def test_utf16_is_called_by_its_name(tmp_path):
-    path = tmp_path / "wide"
-    path.write_bytes("a = 1".encode("utf-16"))
-    assert str(read_file(str(path))[1]) == f"{path}: is UTF-16 text (save it as UTF-8)"

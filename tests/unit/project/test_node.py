@@ -64,11 +64,6 @@ def test_what_the_package_says_counts_before_a_lock_file(project):
     assert shown(root)["lint"].startswith("pnpm run lint")
 
 
-def test_a_manager_that_nobody_knows_does_not_count(project):
-    package = {"packageManager": "rm -rf /;@9.1", "scripts": {"lint": "x"}}
-    assert shown(project({"package.json": package}))["lint"].startswith("npm run lint")
-
-
 @pytest.mark.parametrize(
     "script",
     [

@@ -14,10 +14,6 @@ def install(folder, *names):
         (folder / name).chmod(0o755)
 
 
-def test_an_empty_folder_has_nothing(project):
-    assert shown(project({})) == {}
-
-
 def test_tables_of_pyproject_show_the_tools(project):
     text = '[project]\nname = "x"\n[tool.ruff]\n[tool.ruff.format]\n[tool.mypy]\nfiles = "src"\n'
     root = project({"pyproject.toml": text + "[tool.pyright]\n[tool.pytest.ini_options]\n"})
@@ -51,10 +47,6 @@ def test_tables_of_pyproject_show_the_tools(project):
 )
 def test_pytest_is_shown_in_many_ways(project, files, place):
     assert shown(project(files))["tests"].endswith(f"| {place}")
-
-
-def test_a_package_whose_name_only_begins_like_a_tool_shows_nothing(project):
-    assert shown(project({"requirements.txt": "pytest-cov\nmypy_extensions\n-r x\n\n"})) == {}
 
 
 @pytest.mark.parametrize(
@@ -100,24 +92,12 @@ def test_tox_and_nox_count_where_there_is_no_pytest(project):
     assert shown(project({"tox.ini": "[tox]\n"})) == {"tests": "tox |  | tox.ini:1"}
 
 
-def test_nox_alone_counts(project):
-    assert shown(project({"noxfile.py": ""})) == {"tests": "nox |  | noxfile.py:1"}
-
-
-def test_pytest_counts_before_tox(project):
-    assert shown(project({"tox.ini": "[tox]\n", "pytest.ini": ""}))["tests"].startswith("pytest")
-
-
 def test_cargo_tests_lints_and_formats(project):
     assert shown(project({"Cargo.toml": '# x\n[package]\nname = "x"\n'})) == {
         "format": "cargo fmt --check |  | Cargo.toml:2",
         "lint": "cargo clippy --quiet -- -D warnings |  | Cargo.toml:2",
         "tests": "cargo test --quiet |  | Cargo.toml:2",
     }
-
-
-def test_a_cargo_file_without_a_package_is_none(project):
-    assert shown(project({"Cargo.toml": "[profile.dev]\n"})) == {}
 
 
 def test_members_of_a_workspace_are_checked_with_it(project):
@@ -196,11 +176,6 @@ def test_folders_one_level_down_are_looked_at(project):
     }
 
 
-def test_what_checks_the_project_is_not_repeated_for_its_folders(project):
-    root = project({"pytest.ini": "", "api/pytest.ini": "", "api/go.mod": "module x\n"})
-    assert set(shown(root)) == {"tests", "api-lint", "api-tests"}
-
-
 @pytest.mark.parametrize(
     ("name", "text", "own"),
     [
@@ -240,22 +215,12 @@ def test_two_tools_for_the_same_are_told_apart(project):
     assert set(shown(root)) == {"tests-pytest", "tests-npm"}
 
 
-def test_folders_whose_names_differ_in_signs_get_names_of_their_own(project):
-    root = project({"a b/go.mod": "module x\n", "a+b/go.mod": "module x\n"})
-    names = [one.name for one in detect(root).proposals]
-    assert len(set(names)) == len(names) == 4
-
-
 def test_paths_are_said_where_they_are_evident(project):
     root = project({"api/ruff.toml": "", "api/Cargo.toml": "[package]\n", "pytest.ini": ""})
     paths = {one.name: one.paths for one in detect(root).proposals}
     assert "api/**/*.py" in paths["api-lint-ruff"]
     assert "api/**/*.rs" in paths["api-format"]
     assert paths["tests"] == ()
-
-
-def test_a_folder_whose_name_is_a_pattern_gets_no_paths(project):
-    assert [one.paths for one in detect(project({"[ab]/ruff.toml": ""})).proposals] == [()]
 
 
 def test_a_broken_file_is_told_with_its_place_and_the_rest_is_found(project):
@@ -272,25 +237,3 @@ def test_a_broken_file_is_told_with_its_place_and_the_rest_is_found(project):
         "pyproject.toml:2:5",
         "web/package.json:2:14",
     ]
-
-
-def test_files_that_are_no_text_are_told_once(project):
-    root = project({"requirements.txt": ""})
-    for name in ("pyproject.toml", "requirements.txt"):
-        with open(os.path.join(root, name), "wb") as file:
-            file.write(b"x\xff")
-    assert [mistake.file for mistake in detect(root).mistakes] == [
-        "pyproject.toml",
-        "requirements.txt",
-    ]
-
-
-def test_a_folder_that_is_gone_has_nothing(tmp_path):
-    assert detect(str(tmp_path / "gone")).proposals == ()
-
-
-@pytest.mark.uncounted
-@pytest.mark.parametrize("line", ["a" + " " * 900_000, "a " * 400_000, "a" * 900_000])
-def test_a_line_that_no_person_wrote_takes_no_time(project, line):
-    root = project({"justfile": line, "Makefile": line, "Taskfile.yml": line})
-    assert shown(root) == {}

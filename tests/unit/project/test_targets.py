@@ -18,10 +18,6 @@ def test_a_target_for_all_counts_where_there_are_no_tests(project):
     assert shown(project({"GNUmakefile": "check:\n"})) == {"check": "make check |  | GNUmakefile:1"}
 
 
-def test_an_assignment_is_no_target(project):
-    assert shown(project({"Makefile": "test := x\nlint = y\ntypes ?= z\ncheck ::= a\n"})) == {}
-
-
 def test_recipes_of_a_justfile_are_found(project):
     text = "test := 'x'\n@lint:\n  x\ntest *args: lint\n  y\n"
     assert shown(project({"justfile": text})) == {
@@ -33,11 +29,6 @@ def test_recipes_of_a_justfile_are_found(project):
 def test_tasks_of_a_taskfile_are_found(project):
     text = "version: 3\nvars:\n  lint: no\ntasks:\n  test:\n    cmds: [x]\n"
     assert shown(project({"Taskfile.yml": text})) == {"tests": "task test |  | Taskfile.yml:5"}
-
-
-def test_what_follows_the_tasks_of_a_taskfile_is_no_task(project):
-    text = "tasks:\n# first\n  lint:\n\n    cmds: [x]\nincludes:\n  test: ./other\n"
-    assert shown(project({"Taskfile.yml": text})) == {"lint": "task lint |  | Taskfile.yml:3"}
 
 
 @pytest.mark.parametrize(

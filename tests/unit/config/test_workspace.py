@@ -1,6 +1,5 @@
 """`workspace` in `notyet.toml`: where gates run, and what is wrong about it (M1, M5)."""
 
-import json
 import os
 from pathlib import Path
 
@@ -8,9 +7,8 @@ import pytest
 
 from notyet.config.compile import compile_text
 from notyet.config.compiled import Trusted, freeze, read_record, thaw, write_record
-from notyet.config.files import ConfigFile, is_config_name
-from notyet.config.find import above, parent, record_path, state_folder
-from notyet.config.json_schema import pages
+from notyet.config.files import ConfigFile
+from notyet.config.find import record_path, state_folder
 
 THERE = "ssh://dev@box/srv/app"
 GATES = '[gates]\na = "x"\n[gates.b]\nrun = "y"\ndir = "sub"\n'
@@ -26,14 +24,6 @@ def where(settings):
 
 def said(settings):
     return [str(mistake) for mistake in settings.mistakes]
-
-
-@pytest.mark.rule("M1")
-def test_without_a_workspace_nothing_is_said_of_one():
-    settings = read(GATES)
-    assert where(settings) == {"a": ("", "/p"), "b": ("", "/p/sub")}
-    assert settings.workspace == ""
-    assert "workspace" not in json.dumps(freeze(settings))
 
 
 @pytest.mark.rule("M1")
@@ -89,11 +79,6 @@ def test_a_gate_whose_workspace_is_wrong_is_left_out_and_its_neighbours_stay():
     assert list(where(settings)) == ["a", "c"]
 
 
-def test_other_names_for_a_workspace_are_known():
-    (found,) = said(read('remote = "ssh://box/x"\n'))
-    assert "did you mean `workspace`?" in found
-
-
 @pytest.mark.rule("M5")
 def test_a_file_that_is_read_from_a_workspace_speaks_of_that_machine_only():
     path = f"{THERE}/notyet.toml"
@@ -126,53 +111,11 @@ def test_a_file_in_a_workspace_does_not_make_us_read_files_here(tmp_path):
     assert "`read.openclaw` has no effect" in warning.message
 
 
-@pytest.mark.rule("M5", "J2")
-@pytest.mark.parametrize("kind", ["mux", "claude", "codex"])
-def test_hooks_of_a_workspace_run_in_its_project(kind):
-    hook = {"hooks": [{"type": "command", "command": "x"}]}
-    text = json.dumps({"hooks": {"Stop": [hook], "SessionStart": [hook]}})
-    settings = read(text, f"{THERE}/.{kind}/settings.json", kind)
-    assert [where(settings)[gate.name] for gate in settings.gates] == [(THERE, "")]
-    assert {starter.check.workspace for starter in settings.starters} <= {THERE}
-    assert bool(settings.starters) == (kind != "mux")
-
-
-@pytest.mark.rule("M5", "J3")
-@pytest.mark.parametrize(
-    ("text", "argv"),
-    [
-        ("#!/bin/sh\nexit 0\n", ("sh", "-c", "#!/bin/sh\nexit 0\n", "/srv/app/.mux/stop")),
-        ("#!/usr/bin/python3\n", ("/srv/app/.mux/stop",)),
-    ],
-)
-def test_an_executable_of_a_workspace_has_its_path_there(text, argv):
-    (gate,) = read(text, f"{THERE}/.mux/stop", "mux-stop").gates
-    assert (gate.name, gate.check.argv, gate.check.workspace) == ("mux .mux/stop", argv, THERE)
-
-
 @pytest.mark.rule("J5")
 def test_a_conclaude_file_of_a_workspace_runs_in_its_folder():
     pytest.importorskip("yaml")
     settings = read("stop:\n  commands:\n    - run: x\n", "ssh://box/.conclaude.yaml", "conclaude")
     assert [*where(settings).values()] == [("ssh://box/", "")]
-
-
-def test_the_json_schema_knows_workspaces():
-    fields = pages()["notyet.toml"]["properties"]
-    gate = fields["gates"]["additionalProperties"]["anyOf"][1]
-    pattern = fields["workspace"]["pattern"]
-    assert gate["properties"]["workspace"]["pattern"] == pattern
-    import re
-
-    assert re.match(pattern, THERE)
-    assert re.match(pattern, "local")
-    assert not re.match(pattern, "box:/srv")
-
-
-def test_folders_of_a_workspace_end_at_its_root():
-    assert above("ssh://b:22/a/b c") == ["ssh://b:22/a/b c", "ssh://b:22/a", "ssh://b:22/"]
-    assert parent("ssh://b/notyet.toml") == "ssh://b/"
-    assert parent("ssh://b/50%25/x") == "ssh://b/50%25"
 
 
 @pytest.mark.parametrize(
@@ -188,13 +131,6 @@ def test_folders_of_a_workspace_end_at_its_root():
 )
 def test_a_file_says_how_to_trust_it(path, kind, command):
     assert ConfigFile(path=path, kind=kind).command == command
-
-
-@pytest.mark.parametrize("path", ["/p/notyet.toml", "/p/.mux/stop", "/p/.conclaude.yml"])
-def test_names_that_can_only_be_files_are_taken_for_files(path):
-    assert is_config_name(path)
-    assert not is_config_name("/srv/stop")
-    assert not is_config_name("/srv/settings.json")
 
 
 @pytest.mark.rule("N5", "M5")

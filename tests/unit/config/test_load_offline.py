@@ -50,17 +50,6 @@ def test_a_trusted_program_that_nobody_could_look_at_is_asked_and_cannot_start(
     assert decided(found, if_broken="block").outcome == "blocked"
 
 
-@pytest.mark.rule("N5", "M3")
-def test_so_it_is_where_nobody_answers_or_was_asked(warm_box, app, program, tmp_path, monkeypatch):
-    for patience in (NO_LOOK, None):
-        unreachable(monkeypatch, warm_box, tmp_path)
-        options = {} if patience is None else {"patience": patience}
-        found = load_there(warm_box, app / "sub", "mux", **options)
-        assert [gate.name for gate in found.gates] == ["mux .mux/stop"]
-        assert found.offline == (f"{warm_box.url(app)}/.mux/stop",)
-        assert decided(found).outcome == "failed_open"
-
-
 @pytest.mark.rule("N5")
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_so_it_is_for_one_that_was_removed_or_became_too_large(warm_box, app, elsewhere):
@@ -135,16 +124,6 @@ def test_a_copy_there_adds_nothing_though_it_was_trusted_itself(
     trust_there(warm_box, app)
     unreachable(monkeypatch, warm_box, tmp_path)
     assert places(load_here(here)) == before
-
-
-@pytest.mark.rule("M5", "J8")
-def test_hooks_beside_a_copy_there_count_as_those_here_do(warm_box, app, here):
-    text = naming(warm_box, app / "sub", READS.format("mux"))
-    write(here, "notyet.toml", text)
-    write_there(app / "sub", "notyet.toml", text)
-    write_there(app / "sub", ".mux/settings.json", hooks("mux says"))
-    url = warm_box.url(app)
-    assert [file.path for file in load_here(here).untrusted] == [f"{url}/sub/.mux/settings.json"]
 
 
 # -- "local"

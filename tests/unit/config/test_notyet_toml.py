@@ -1,10 +1,7 @@
-import time
-
 import pytest
 
 from notyet.config.compile import compile_text
 from notyet.core.gate import Command, Gate, Match, Source
-from notyet.core.limits import Limits
 from notyet.core.verdict import OUTCOMES
 
 FILE = "/project/notyet.toml"
@@ -104,21 +101,6 @@ def test_a_path_that_git_would_take_otherwise_is_a_mistake_and_then_all_files_co
     assert settings.gates[0].paths == ()
 
 
-@pytest.mark.rule("N1")
-@pytest.mark.parametrize("glob", ["src", "src/", "src/**", "**/*.py", "a/**/b", "*.toml", "[ab].c"])
-def test_a_path_is_a_glob_as_git_takes_it(glob):
-    settings = compile_text(f'[gates.g]\nrun = "x"\npaths = ["{glob}"]\n', FILE)
-    assert not settings.mistakes
-    assert settings.gates[0].paths == (glob,)
-
-
-@pytest.mark.rule("N1")
-def test_when_is_changed_or_always():
-    assert [gate.when for gate in gates_of('[gates]\na = "x"\n')] == ["changed"]
-    settings = compile_text('[gates.g]\nrun = "x"\nwhen = "alway"\n', FILE)
-    assert "did you mean `always`?" in str(settings.mistakes[0])
-
-
 @pytest.mark.rule("E8")
 def test_a_list_is_a_program_and_its_arguments_and_a_text_one_script_of_many_lines():
     assert gate_of('run = ["ruff", "check", ""]').check.argv == ("ruff", "check", "")
@@ -166,21 +148,6 @@ def test_a_gate_cannot_run_outside_the_folder_of_its_file(folder):
     assert "below the file's folder" in settings.mistakes[0].message
 
 
-def test_a_blank_folder_is_a_mistake():
-    assert mistakes_of('[gates.g]\nrun = "x"\ndir = ""\n') == ["`gates.g.dir` must not be blank"]
-
-
-@pytest.mark.rule("E7")
-@pytest.mark.parametrize(("folder", "where"), [("a/../b", "/project/b"), (".", "/project")])
-def test_a_folder_may_be_written_in_any_way_that_stays_below(folder, where):
-    assert gate_of(f'run = "x"\ndir = "{folder}"').check.dir == where
-
-
-def test_a_priority_of_ones_own_is_kept():
-    assert gate_of('run = "x"\npriority = 7').priority == 7
-    assert gate_of('run = "x"\nslow = false').priority == 0
-
-
 def test_a_priority_beside_slow_is_a_mistake_and_the_number_counts():
     settings = compile_text('[gates.g]\nrun = "x"\nslow = true\npriority = 7\n', FILE)
     assert settings.gates[0].priority == 7
@@ -200,14 +167,6 @@ def test_a_gate_has_a_name_that_fits_on_a_line(name):
     settings = compile_text(f'[gates]\n{name} = "x"\ngood = "y"\n', FILE)
     assert [gate.name for gate in settings.gates] == ["good"]
     assert len(settings.mistakes) == 1
-
-
-def test_only_the_limits_that_are_given_are_kept_so_that_files_can_be_layered():
-    assert compile_text("", FILE).limits == {}
-    text = "[limits]\nmax_blocks = 0\nstuck_after = 2\nwait_for_background = false\n"
-    limits = compile_text(text, FILE).limits
-    assert limits == {"max_blocks": 0, "stuck_after": 2, "wait_for_background": False}
-    assert Limits(**limits).session_ceiling == 50
 
 
 def test_an_observer_is_told_of_all_outcomes_or_of_those_it_names():
@@ -255,34 +214,8 @@ claude = "block"
     assert at_home.openclaw == "/home/me/o.json"
 
 
-def test_an_empty_file_says_nothing():
-    settings = compile_text("", FILE)
-    assert settings.start_tell is None
-    assert (settings.gates, settings.observers, settings.mistakes) == ((), (), ())
-
-
-def test_a_file_that_is_no_toml_is_one_mistake_with_its_place():
-    settings = compile_text("[gates]\nx = \n", "notyet.toml")
-    assert [str(mistake) for mistake in settings.mistakes] == [
-        "notyet.toml:2:5: invalid TOML: invalid value"
-    ]
-    assert settings.gates == ()
-
-
-def test_mistakes_come_in_the_order_of_the_file():
-    text = "\ufeffa = 1\n[gates.g]\nx = 1\n[limits]\ny = 1\n"
-    assert [mistake.line for mistake in compile_text(text, FILE).mistakes] == [1, 1, 2, 3, 5]
-
-
-@pytest.mark.uncounted
-def test_ten_thousand_gates_are_read_without_delay():
-    text = "".join(
-        f'[gates.g{n}]\nrun = "true"\ntimeout = "5s"\npaths = ["a", "b"]\nwrong = 1\n'
-        for n in range(10_000)
-    )
-    started = time.monotonic()
+def test_of_hundreds_of_mistakes_the_first_200_are_reported():
+    text = "".join(f'[gates.g{n}]\nrun = "true"\nwrong = 1\n' for n in range(300))
     settings = compile_text(text, FILE)
-    assert time.monotonic() - started < 30
-    assert len(settings.gates) == 10_000
-    assert str(settings.mistakes[-1]) == f"{FILE}: and 9800 more mistakes"
-    assert settings.gates[-1].source.line == 49_996
+    assert len(settings.gates) == 300
+    assert str(settings.mistakes[-1]) == f"{FILE}: and 100 more mistakes"
