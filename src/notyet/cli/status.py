@@ -99,7 +99,7 @@ class _Screen:
         self._paint = self._style.paint
 
     def show(self, found: Report) -> None:
-        """Print the answer first, then gates and limits, hosts, and what happened lately."""
+        """Print the answer first, then gates and limits, hosts, and what happened recently."""
         self._answer(found.answer)
         for one in found.own:
             if one.what not in found.answer.says:
@@ -117,7 +117,7 @@ class _Screen:
         absent = [status.title for status in found.hosts if not status.is_here]
         if absent:
             print(self._paint(f"\nnot found: {', '.join(absent)}", "dim"))
-        self._lately(found)
+        self._recent(found)
 
     def _answer(self, answer: Answer) -> None:
         _, _, says = answer.says.partition(": ")
@@ -128,7 +128,7 @@ class _Screen:
         if answer.fix:
             print(f"{_INDENT}{self._paint('fix:', 'dim')} {visible(answer.fix)}")
 
-    def _lately(self, found: Report) -> None:
+    def _recent(self, found: Report) -> None:
         now = time.time()
         sessions = [
             (
@@ -140,18 +140,18 @@ class _Screen:
                 outcome_cell(one["outcome"]),
                 f"{age(now - one['seen_at'])} ago",
             )
-            for one in found.lately.sessions
+            for one in found.recent.sessions
         ]
         self._table(("session", "agent", "host", "turn", "sent back", "last", "seen"), sessions)
         decisions = [
             (str(one["id"]), when(one["at"]), outcome_cell(one["outcome"]), one["host"], one["why"])
-            for one in found.lately.decisions
+            for one in found.recent.decisions
         ]
         self._table(("stop", "when", "outcome", "host", "why"), decisions)
-        if found.lately.problem or found.variables:
+        if found.recent.problem or found.variables:
             print()
-        if found.lately.problem:
-            wrong = f"{near(found.lately.path, '')} cannot be read: {found.lately.problem}"
+        if found.recent.problem:
+            wrong = f"{near(found.recent.path, '')} cannot be read: {found.recent.problem}"
             self._fact("ledger", visible(wrong))
         if found.variables:
             self._fact("variables", visible(", ".join(found.variables)))

@@ -56,7 +56,7 @@ def answer_of(own: Sequence[Fault], hosts: Sequence[HostStatus], setup: Setup) -
     if not setup.gates and not any(one.setup and one.setup.gates for one in wired):
         stopped += [found for found in own if found.level == "fault" or found.code == "no-gates"]
     if stopped:
-        return Answer(says=f"no: {_said(stopped[0])}", fix=stopped[0].fix)
+        return Answer(says=f"no: {_sentence(stopped[0])}", fix=stopped[0].fix)
     if not wired:
         here = [status.host for status in hosts if status.is_here]
         fix = f"run: notyet install {here[0]}" if here else _NO_HOST
@@ -70,7 +70,7 @@ def answer_of(own: Sequence[Fault], hosts: Sequence[HostStatus], setup: Setup) -
     but = [
         *(one.but for one in first if one.state == "yes" and one.but),
         *_exceptions(first, second, found),
-        *(_said(one) for one in own if one.level == "fault"),
+        *(_sentence(one) for one in own if one.level == "fault"),
     ]
     return replace(found, but=tuple(words for words in but if words not in found.says))
 
@@ -88,7 +88,7 @@ def coverage(status: HostStatus, scope: Scope) -> Coverage:
     found = Coverage(status=status, scope=scope, state="no", can_block=can_block)
     for one in status.faults:
         if one.level == "fault" and (not one.events or event in one.events):
-            return replace(found, why=_said(one), fix=one.fix)
+            return replace(found, why=_sentence(one), fix=one.fix)
     if event not in status.reached:
         why = f"{status.title} does not call notyet at {event}."
         return replace(found, why=why, fix=f"run: notyet install {status.host}")
@@ -165,7 +165,7 @@ def _negative(coverages: Sequence[Coverage], own: Sequence[Fault]) -> Answer:
             return Answer(says=f"no: {one.why}", fix=one.fix)
     for found in (*own, *(found for one in coverages for found in one.status.faults)):
         if found.level == "fault":
-            return Answer(says=f"no: {_said(found)}", fix=found.fix)
+            return Answer(says=f"no: {_sentence(found)}", fix=found.fix)
     return Answer(says=f"no: no gate is for {coverages[0].status.title}")
 
 
@@ -173,22 +173,22 @@ def _exceptions(
     first: Sequence[Coverage], second: Sequence[Coverage], found: Answer
 ) -> Iterator[str]:
     """Yield whose stops the answer is not true of, and why."""
-    told = set()
+    named = set()
     for one in (*first, *second):
-        if one.state in {found.state, "none"} or one.status.host in told:
+        if one.state in {found.state, "none"} or one.status.host in named:
             continue
         title = one.status.title
         whose = f"main agents of {title}" if one.scope == "agent" else f"subagents of {title}"
         whose = title if one in first else whose
         if one in first:
-            told.add(one.status.host)
+            named.add(one.status.host)
         if one.state == "yes":
             yield _checked(one.gates, title, one.scope)
         else:
             yield f"{'perhaps ' if one.state == 'perhaps' else ''}not {whose}: {one.why}"
 
 
-def _said(found: Fault) -> str:
+def _sentence(found: Fault) -> str:
     """Return the sentence of a fault; that of a configuration file needs its name."""
     is_about_file = found.code.startswith("config-") and found.where
     return f"{found.where}: {found.what}" if is_about_file else found.what

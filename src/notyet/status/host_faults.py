@@ -153,20 +153,19 @@ def _changed(facts: HostFacts, entry: Registration) -> Iterator[Fault]:
     """Yield how an entry differs from what `notyet install` writes, if that matters."""
     host, handler, line = facts.host, entry.handler, own_line(entry.command)
     answers_as = line.host if line is not None and line.verb == "hook" else ""
-    has_timeout = entry.timeout is not None or "timeout" not in handler
-    changed = ""
-    if entry.event not in (*host.stops, *host.starts, *host.failures):
-        changed = f"is under `{visible(entry.event)}`, which is no event of a stop"
-    elif handler.get("type") != "command":
-        changed = f"has type {handler.get('type')!r}"
-    elif handler.get("if"):
-        changed = "has an `if`"
-    elif handler.get("async"):
-        changed = "is `async`, so the host does not wait for it"
-    elif not has_timeout or handler.get("timeout", 1) <= 0:
-        changed = f"has timeout {handler['timeout']!r}"
-    elif answers_as not in {"", host.name}:
-        changed = f"answers as {answers_as}"
+    is_known_event = entry.event in (*host.stops, *host.starts, *host.failures)
+    is_timeout = "timeout" not in handler or (entry.timeout is not None and entry.timeout > 0)
+    differences = {
+        f"is under `{visible(entry.event)}`, which is no event of a stop": not is_known_event,
+        f"has type {handler.get('type')!r}": handler.get("type") != "command",
+        "has an `if`": bool(handler.get("if")),
+        "is `async`, so the host does not wait for it": bool(handler.get("async")),
+        f"has timeout {handler.get('timeout')!r}": not is_timeout,
+        f"has shell {handler.get('shell')!r}": handler.get("shell", "bash") != "bash",
+        f"has matcher {entry.matcher!r}": not isinstance(entry.matcher, str | None),
+        f"answers as {answers_as}": answers_as not in {"", host.name},
+    }
+    changed = next((words for words, is_so in differences.items() if is_so), "")
     if changed:
         what = f"notyet's entry {changed}; {host.title} does not run it as it should."
         yield facts.entry_fault("entry-changed", entry, what)

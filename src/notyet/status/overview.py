@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from notyet.status.report import HostStatus
 
 DEFAULT = "default"  # the source of a limit that no file sets
-SEEN_LATELY = 12 * 3_600.0  # seconds; sessions that were not seen since are not shown
+SEEN_RECENTLY = 12 * 3_600.0  # seconds; sessions that were not seen since are not shown
 _MOST = 5  # sessions, and decisions
 _WOULD_HAVE = {"blocked": "would have blocked", "halted": "would have ended the turn"}
 
@@ -51,7 +51,7 @@ class GateHere:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lately:
+class Recent:
     """What the ledger says of a project, as `--json` has it; or in `problem` why nothing."""
 
     path: str
@@ -165,13 +165,13 @@ def caps_here(hosts: Iterable[HostStatus]) -> list[dict[str, Any]]:
     return caps
 
 
-def lately(
+def recent(
     ledger: Ledger, place: str, now: float, setups: Mapping[str, Setup], caps: Mapping[str, int]
-) -> Lately:
+) -> Recent:
     """Return the sessions and decisions of a folder and those below; write nothing."""
     size = size_of(ledger.path)
     if not size or not os.path.exists(ledger.path):
-        return Lately(path=ledger.path)
+        return Recent(path=ledger.path)
     fallback = next(iter(setups.values()))
 
     def session(agent: history.PastAgent) -> dict[str, Any]:
@@ -191,12 +191,12 @@ def lately(
         }
 
     try:
-        agents = history.agents(ledger, now - SEEN_LATELY, place, _MOST)
+        agents = history.agents(ledger, now - SEEN_RECENTLY, place, _MOST)
         stops = history.stops(ledger, history.StopFilter(place=place, most=_MOST))
     except LedgerError as error:
-        return Lately(path=ledger.path, size=size, problem=error.detail)
+        return Recent(path=ledger.path, size=size, problem=error.detail)
     sessions, decisions = tuple(map(session, agents)), tuple(map(_decision, stops))
-    return Lately(path=ledger.path, size=size, sessions=sessions, decisions=decisions)
+    return Recent(path=ledger.path, size=size, sessions=sessions, decisions=decisions)
 
 
 def _decision(stop: history.PastStop) -> dict[str, Any]:

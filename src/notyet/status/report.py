@@ -18,7 +18,7 @@ from notyet.status.answer import answer_of
 from notyet.status.facts import gather
 from notyet.status.fault import Fault, fault, is_bad
 from notyet.status.host_faults import host_faults, missing_program, restricts, running_entries
-from notyet.status.overview import caps_here, gates_here, lately, limits_here
+from notyet.status.overview import caps_here, gates_here, limits_here, recent
 from notyet.status.own_faults import own_faults
 from notyet.status.probe import Probe, ask, masked, probe, probe_faults, why_not_run
 
@@ -98,7 +98,7 @@ class Report:
         caps = {status.host: status.cap for status in hosts}
         try:
             place = root_of(os.path.realpath(cwd))
-            self.lately = lately(ledger, place, time.time(), self.setups, caps)
+            self.recent = recent(ledger, place, time.time(), self.setups, caps)
         finally:
             ledger.close()
 
@@ -114,9 +114,9 @@ class Report:
             "gates": [vars(one) for one in self.gates],
             "limits": self.limits,
             "hosts": [status.plain() for status in self.hosts],
-            "sessions": list(self.lately.sessions),
-            "decisions": list(self.lately.decisions),
-            "ledger": {"path": self.lately.path, "size": self.lately.size},
+            "sessions": list(self.recent.sessions),
+            "decisions": list(self.recent.decisions),
+            "ledger": {"path": self.recent.path, "size": self.recent.size},
             "variables": self.variables,
         }
 

@@ -23,6 +23,11 @@ def misspell(known):
     known["hooks"]["stop"] = known["hooks"].pop("Stop")
 
 
+def another_hook(**fields):
+    hook = {"type": "command", "command": "true"} | fields
+    return lambda known: known["hooks"].update(PreToolUse=[{"hooks": [hook]}])
+
+
 def disable(codex):
     """Switch the approved entry off, as the dialog of Codex does."""
     key = next(key for key, hook in codex.seen_hooks()[0].items() if hook["eventName"] == "stop")
@@ -43,6 +48,9 @@ FAULTS = {
     "hook-disabled": disable,
     "hooks-disabled": without_hooks,
     "file-invalid": lambda c: c.hooks.write_text(c.hooks.read_text()[:-3]),
+    "file-invalid for a key": lambda c: edit(c, lambda k: k.update(version=1)),
+    "file-invalid for a type": lambda c: edit(c, another_hook(type="http")),
+    "file-invalid for a timeout": lambda c: edit(c, another_hook(timeout=1.5)),
     "entry-changed": lambda c: edit(c, misspell),
     "not-registered": lambda c: c.hooks.unlink(),
 }

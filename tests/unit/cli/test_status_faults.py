@@ -193,6 +193,7 @@ def damaged_ledger(world):
 
 
 OTHER_VERSION = 'echo \'{"systemMessage": "notyet 0.0.1: would run lint"}\''
+ZSH = {"shell": "zsh"}
 PLANTED = [
     ("not-registered", BOTH, lambda world: world.settings.write_text("{}")),
     ("partly-registered", BOTH, no_subagents_although_a_gate_is_for_them),
@@ -204,6 +205,7 @@ PLANTED = [
     ("entry-changed", CLAUDE, changed("SessionStart", type="prompt")),
     ("entry-changed", CLAUDE, changed("SessionStart", timeout=0)),
     ("entry-changed", CLAUDE, changed("SessionStart", timeout="1800")),
+    ("entry-changed", CLAUDE, changed("SessionStart", **ZSH)),
     ("entry-changed", BOTH, misspelt),
     ("entry-changed", BOTH, of_another_host),
     ("entry-changed warning", BOTH, matcher("reviewer")),
