@@ -1,9 +1,12 @@
 """Drive the logic of a stop on an event loop: async gates get tasks, other gates threads.
 
-Tasks take their first step at once, so that a gate that does not wait costs no turn of the loop.
-Python 3.12 has such tasks. For 3.11 this module derives one from asyncio's task in Python (see
-"Task lifetime support" in its documentation): with it, three handlers take as long as with pluggy,
-without it twice as long.
+Tasks take their first step at once, so that a gate that does not wait costs no turn of the loop:
+three handlers then take as long as with pluggy, and twice as long otherwise. Python 3.12 has such
+tasks; for 3.11 see "Task lifetime support" in the documentation of asyncio.
+
+A gate that times out is cancelled and abandoned, so that one that swallows its cancellation does
+not block the stop. Tasks and contexts are not shared between gates. One timer fires at the next
+timeout; it is not set if all gates answer at once.
 """
 
 from __future__ import annotations
@@ -11,8 +14,13 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from asyncio.tasks import _enter_task, _leave_task
+from collections.abc import Coroutine
+from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from time import monotonic
+from typing import Any
 
 from notyet.core.verdict import Problem
 from notyet.run.command import run_commands
@@ -32,8 +40,8 @@ from notyet.run.process import block_sigpipe, restore_sigpipe
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Coroutine
-    from typing import Any, TypeVar
+    from collections.abc import Callable
+    from typing import TypeVar
 
     from notyet.core.verdict import Report
     from notyet.run.drive import Asking, Line, Stage
@@ -46,196 +54,117 @@ if sys.version_info >= (3, 12):
     # Not loop.create_task: it costs as much again.
     start_task = partial(asyncio.Task, eager_start=True)
 else:
-    from asyncio.futures import _FINISHED  # type: ignore[attr-defined]
-    from asyncio.tasks import (  # type: ignore[attr-defined]
-        _current_tasks,
-        _enter_task,
-        _leave_task,
-        _PyTask,
-        _register_task,
-    )
-    from contextvars import copy_context
 
-    class _Task(_PyTask):  # type: ignore[misc]  # 3.11 gets no new features
-        """A task that takes its first step on demand, not in the loop's next turn."""
+    class _Begun(Coroutine[Any, Any, None]):
+        """A coroutine of which a task's first step was taken before the loop takes it."""
 
-        _num_cancels_requested = 0
-        _must_cancel = False
-        _fut_waiter = None
+        def __init__(self, coro: Coroutine[Any, Any, None]) -> None:
+            self._coro = coro
+            self._first: tuple[object, BaseException | None] | None = None
 
-        def __init__(
-            self, coro: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, name: str
-        ) -> None:
-            self._loop = loop
-            self._callbacks: list[object] = []
-            self._coro: Any = coro
-            self._name = name
-            self._context = copy_context()
-
-        def take_first_step(self) -> None:
-            """Run until the coroutine waits for something, or ends."""
+        def begin(self) -> None:
             try:
-                then = _FirstStep(self, self._context.run(self._coro.send, None))
-            except StopIteration as end:
-                if not self._callbacks and not self._must_cancel:
-                    self._state = _FINISHED
-                    return
-                then = _FirstStep(self, error=end)
-            except BaseException as error:  # noqa: BLE001  # raised again in the next lines
-                then = _FirstStep(self, error=error)
-            _leave_task(self._loop, self)
-            try:
-                self._go_on(then)
-            finally:
-                _enter_task(self._loop, self)
+                self._first = self._coro.send(None), None
+            except BaseException as error:  # noqa: BLE001  # raised in the task
+                self._first = None, error
 
-        def _go_on(self, then: _FirstStep) -> None:
-            """Hand the result of the first step to asyncio, which takes the others."""
-            _register_task(self)
-            self._must_cancel = False
-            coro, self._coro = self._coro, then
-            try:
-                self.__step()
-            finally:
-                self._coro = coro
+        def send(self, value: Any) -> Any:
+            if self._first is None:
+                return self._coro.send(value)
+            (waits_for, error), self._first = self._first, None
+            if error is not None:
+                raise error
+            return waits_for
 
-        def __del__(self) -> None:
-            if self._state != _FINISHED or self._exception is not None:
-                super().__del__()
+        def throw(self, *error: Any) -> Any:
+            if self._first is not None and self._first[1] is not None:  # it has ended
+                raise error[0]
+            self._first = None
+            return self._coro.throw(*error)
 
-    class _FirstStep:
-        """The result of the first step; replaces the coroutine while asyncio receives it."""
+        def close(self) -> None:
+            self._coro.close()
 
-        def __init__(
-            self, task: _Task, waits_for: object = None, error: BaseException | None = None
-        ) -> None:
-            self._task = task
-            self._waits_for = waits_for
-            self._error = error
-            self._is_cancelled = task._must_cancel  # noqa: SLF001  # it cancelled itself
-
-        def send(self, _nothing: None) -> object:
-            self._task._must_cancel = self._is_cancelled  # noqa: SLF001  # as asyncio would see it
-            if self._error is not None:
-                raise self._error
-            return self._waits_for
+        def __await__(self) -> Any:
+            raise NotImplementedError  # only a task runs it
 
     def _start_task(
-        coro: Coroutine[Any, Any, None], *, loop: asyncio.AbstractEventLoop, name: str
+        coro: Coroutine[Any, Any, None], *, loop: AbstractEventLoop, name: str
     ) -> asyncio.Task[None]:
-        task = _Task(coro, loop, name)
-        current = _current_tasks.get(loop)  # the caller's, suspended meanwhile
-        if current is not None:
-            _leave_task(loop, current)
+        begun, context = _Begun(coro), copy_context()
+        task = asyncio.Task(begun, loop=loop, name=name, context=context)
+        caller = asyncio.current_task(loop)
+        if caller is not None:
+            _leave_task(loop, caller)
         _enter_task(loop, task)
         try:
-            task.take_first_step()
+            context.run(begun.begin)
         finally:
             _leave_task(loop, task)
-            if current is not None:
-                _enter_task(loop, current)
+            if caller is not None:
+                _enter_task(loop, caller)
         return task
 
     start_task = _start_task
 
 
-_FOREVER = 1e7  # seconds; treated as no timeout
-_LAST_RESORT = 10.0  # seconds that the runner has to kill commands that timed out
-
-
 class Commands:
-    """Run commands in a thread: `deliver` gets all reports, `tell_of` each one at once."""
+    """Run commands in a thread: `deliver` gets all reports, `on_report` each one at once."""
 
     def __init__(
-        self, loop: AbstractEventLoop, stage: Stage, deliver: Deliver, tell_of: Deliver
+        self, loop: AbstractEventLoop, stage: Stage, deliver: Deliver, on_report: Deliver
     ) -> None:
         self._loop = loop
         self._stage = stage
         self._deliver = deliver
-        self._report_progress = tell_of
+        self._on_report = on_report
         self._places = list(stage.commands)
         self._questions = list(stage.commands.values())
-        self._asked = True
         self._cancel = -1  # a pipe; writing to it ends the commands
-        self._last_resort: float | None = None
-
-    @property
-    def last_resort(self) -> float | None:
-        """When to give up on the runner, which enforces the timeouts itself; None for never."""
-        return self._last_resort if self._asked else None
 
     def start(self) -> None:
         """Start the commands."""
         for question in self._questions:
             self._stage.report_progress(question.name)
         try:
-            heard, self._cancel = os.pipe()
+            cancel, self._cancel = os.pipe()
         except OSError as error:  # too many files are open
-            self._broken(Problem("cannot_start", f"no pipe to run it with: {error}"))
-            return
-        self._last_resort = self._latest()
-        run_in_thread_or_here(lambda: self._run(heard))
-
-    def look(self, now: float) -> None:
-        """Report a timeout for commands that the runner failed to end."""
-        if self.last_resort is not None and self.last_resort <= now:
-            self.end()
-            self._broken(Problem("timeout", "it was not ended in time"))
+            self._fail(Problem("cannot_start", f"no pipe to run it with: {error}"))
+        else:
+            run_in_thread_or_here(lambda: self._run(cancel))
 
     def end(self) -> None:
         """End the commands that still run, and close our end of the pipe."""
         if self._cancel < 0:
             return
-        if self._asked:
-            # Closing alone is not enough: a fork of this program may hold the same end.
-            held = block_sigpipe()
-            try:
-                os.write(self._cancel, b".")
-            except OSError:  # all have ended
-                pass
-            finally:
-                restore_sigpipe(held)
+        # Closing alone is not enough: a fork of this program may hold the same end.
+        held = block_sigpipe()
+        with suppress(OSError):  # all have ended
+            os.write(self._cancel, b".")
+        restore_sigpipe(held)
         os.close(self._cancel)
         self._cancel = -1
 
-    def _run(self, heard: int) -> None:
-        listens = self._answered if self._stage.progress is not None else None
+    def _run(self, cancel: int) -> None:
+        answered = self._report if self._stage.progress is not None else None
         try:
-            reports = run_commands(self._questions, self._stage.deadline, heard, answered=listens)
+            reports = run_commands(self._questions, self._stage.deadline, cancel, answered=answered)
         except BaseException as error:  # noqa: BLE001  # reported in the loop's thread, which waits
-            call_in_loop(self._loop, self._broken, crashed(error))
+            call_in_loop(self._loop, self._fail, crashed(error))
         else:
             call_in_loop(self._loop, self._deliver_all, reports)
         finally:
-            os.close(heard)
+            os.close(cancel)
 
-    def _answered(self, at: int, report: Report) -> None:
-        call_in_loop(self._loop, self._report_progress, self._places[at], report)
+    def _report(self, at: int, report: Report) -> None:
+        call_in_loop(self._loop, self._on_report, self._places[at], report)
 
-    def _broken(self, problem: Problem) -> None:
+    def _fail(self, problem: Problem) -> None:
         self._deliver_all([question.broken(problem) for question in self._questions])
 
     def _deliver_all(self, reports: list[Report]) -> None:
-        self._asked = False
         for place, report in zip(self._places, reports, strict=True):
             self._deliver(place, report)
-
-    def _latest(self) -> float | None:
-        if self._stage.deadline is not None:
-            return self._stage.deadline + _LAST_RESORT
-        # They run together, in the worst case one after another.
-        timeouts = [question.job.timeout for question in self._questions]
-        known = [timeout for timeout in timeouts if timeout is not None]
-        if len(known) < len(timeouts) or sum(known) > _FOREVER:
-            return None
-        return monotonic() + sum(known) + _LAST_RESORT
-
-
-# Drive a line on an event loop: each async gate gets its own task, the others share threads.
-#
-# A gate that times out is cancelled and abandoned, so that one that swallows its cancellation does
-# not block the stop. Tasks and contexts are not shared between gates. One timer fires at the next
-# timeout; it is not set if all gates answer at once.
 
 
 _LONGEST = 3600.0  # seconds; the clocks of event loops overflow somewhere above
@@ -419,8 +348,6 @@ class _RunningStage:
         ]
         if self.crew is not None and (wait := self.crew.patience()) is not None:
             waits.append(wait)
-        if self.commands is not None and (end := self.commands.last_resort) is not None:
-            waits.append(end - now)
         if waits:
             self.timer = self.loop.call_later(max(0.0, min(*waits, _LONGEST)), self._on_timer)
 
@@ -434,8 +361,6 @@ class _RunningStage:
         if self.crew is not None:
             self.crew.look()
             self._take_crew_reports()
-        if self.commands is not None:
-            self.commands.look(now)
         if self.missing:
             self._set_timer()
 
