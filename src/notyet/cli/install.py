@@ -311,8 +311,6 @@ class Screen:
         for where, part in parts:
             if self._shows:
                 self._show(host, where, part)
-            for note in part.notes():
-                self.note(note)
         return [where for where, _ in parts]
 
     def _show(self, host: Settings, place: Place, change: Change) -> None:

@@ -22,21 +22,12 @@ if TYPE_CHECKING:
     File = tuple[str, str, str]
 
 
-class Reply:
+class Reply(Record, kw_only=True):
     """What a host gets from us: stdout, stderr and the exit code."""
 
-    def __init__(self, *, stdout: str = "", stderr: str = "", code: int = 0) -> None:
-        self.stdout = stdout
-        self.stderr = stderr
-        self.code = code
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reply) and other.__dict__ == self.__dict__
-
-    __hash__ = None  # type: ignore[assignment]  # mutable
-
-    def __repr__(self) -> str:
-        return f"Reply(stdout={self.stdout!r}, stderr={self.stderr!r}, code={self.code})"
+    stdout: str = ""
+    stderr: str = ""
+    code: int = 0
 
 
 class CommandLine(Record, kw_only=True):

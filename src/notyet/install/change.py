@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 _MOST_BACKUPS = 10  # of one file
 # Endings of backups: there was no file; a file without entries of ours, which uninstalling needs.
 _NONE, _FIRST = ".none", ".first"
-_MADE = ".made"  # names a folder that we made
-_PREFIX, _SUFFIX = ".notyet-", ".tmp"
+_NO_FOLDER = f".new{_NONE}"  # there was not even a folder
 
 
 class Stale(NotyetError):  # noqa: N818  # named after what happened
@@ -58,10 +57,6 @@ class Change:
         was = "/dev/null" if self.before is None else self.path
         will_be = "/dev/null" if self.after is None else self.path
         return list(unified_diff(old, new, was, will_be, lineterm=""))
-
-    def notes(self) -> list[str]:
-        """Return what the file loses when it is replaced."""
-        return [] if self.after is None else list(losses(os.path.realpath(self.path)))
 
     def write(self, state: str) -> str:
         """Write the change; return the path of the backup. Raises OSError and Stale.
@@ -147,13 +142,12 @@ def _put(change: Change, state: str) -> str:
     backup = keep_backup(state, change.path, _content(real), is_first=change.is_first)
     if change.after is None:
         os.unlink(real)
-        _remove_made_folder(state, change.path)
+        if any(name.endswith(_NO_FOLDER) for name in _backup_names(os.path.dirname(backup))):
+            with suppress(OSError):  # others have files there
+                os.rmdir(os.path.dirname(real))
         return backup
-    folder = os.path.dirname(real)
-    if not os.path.isdir(folder):
-        with _about(real):
-            os.makedirs(folder, exist_ok=True)
-        _remember_made_folder(state, folder)
+    with _about(real):
+        os.makedirs(os.path.dirname(real), exist_ok=True)
     replace_file(real, change.after)
     return backup
 
@@ -192,7 +186,9 @@ def keep_backup(state: str, path: str, content: bytes | None, *, is_first: bool 
     folder = _backup_folder(state, path)
     now = time.time_ns()
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now // 10**9)) + f".{now % 10**9:09}"
-    ending = _NONE if content is None else _FIRST if is_first else ""
+    ending = _FIRST if is_first else ""
+    if content is None:
+        ending = _NONE if os.path.isdir(os.path.dirname(os.path.realpath(path))) else _NO_FOLDER
     backup = os.path.join(folder, stamp + ending)
     try:
         make_private(backup)
@@ -229,7 +225,7 @@ def changed_files(state: str) -> Iterator[str]:
     """Yield the files that we ever changed, which may be gone by now."""
     root = os.path.join(state, "backups")
     for folder, _, names in os.walk(root):
-        if any(name != _MADE for name in names):
+        if names:
             yield os.path.join("/", os.path.relpath(folder, root))
 
 
@@ -244,32 +240,6 @@ def _backup_names(folder: str) -> list[str]:
             return sorted((entry.name for entry in entries if entry.is_file()), reverse=True)
     except OSError:
         return []
-
-
-def _remember_made_folder(state: str, folder: str) -> None:
-    path = os.path.join(_backup_folder(state, folder), _MADE)
-    make_private(path)
-    with open(path, "w", encoding="ascii") as file:
-        file.write(_identity(folder))
-
-
-def _remove_made_folder(state: str, path: str) -> None:
-    """Remove the folder of a deleted file, if we made it and it is empty."""
-    around, name = os.path.split(os.path.dirname(path))
-    folder = os.path.join(os.path.realpath(around), name)  # may itself be a link
-    made = os.path.join(_backup_folder(state, folder), _MADE)
-    with suppress(OSError):
-        with open(made, encoding="ascii") as file:
-            is_ours = file.read() == _identity(folder)
-        if is_ours:
-            os.rmdir(folder)
-            os.unlink(made)
-
-
-def _identity(folder: str) -> str:
-    """Identify a folder, apart from another one of that name and from a link to one."""
-    found = os.lstat(folder)
-    return f"{found.st_dev}:{found.st_ino}"
 
 
 def replace_file(path: str, content: bytes) -> None:
@@ -296,23 +266,6 @@ def write_private(path: str, content: bytes, moment: int | None = None) -> None:
             os.replace(beside, path)
 
 
-def losses(path: str) -> Iterator[str]:
-    """Yield what a file loses when it is replaced, and that its mode forbids changes."""
-    try:
-        old = os.stat(path)
-    except OSError:
-        return
-    is_root = os.geteuid() == 0
-    if not old.st_mode & 0o222:
-        yield f"{path} is read-only; it is replaced, and stays read-only"
-    if old.st_nlink > 1:
-        yield f"{path} has other names (hard links), under which the old content stays"
-    if not is_root and old.st_uid != os.geteuid():
-        yield f"{path} belongs to another user, and will belong to you"
-    if not is_root and old.st_gid not in (os.getegid(), *os.getgroups()):
-        yield f"{path} cannot be given to its group again, so its group loses access to it"
-
-
 @contextmanager
 def _about(path: str) -> Iterator[None]:
     """Let every OSError name this file."""
@@ -326,8 +279,7 @@ def _about(path: str) -> Iterator[None]:
 def _beside(path: str) -> Iterator[tuple[str, BinaryIO]]:
     """Open a new file in the same folder, which is deleted unless it gets another name."""
     folder = os.path.dirname(path)
-    _delete_leftovers(folder)
-    beside = os.path.join(folder, f"{_PREFIX}{os.getpid()}-{time.time_ns()}{_SUFFIX}")
+    beside = os.path.join(folder, f".notyet-{os.getpid()}-{time.time_ns()}.tmp")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
@@ -362,23 +314,3 @@ def _take_owner(path: str, descriptor: int) -> int:
         with suppress(PermissionError):
             os.fchown(descriptor, old.st_uid, -1)
     return mode
-
-
-def _delete_leftovers(folder: str) -> None:
-    """Delete the temporary files of a notyet that was killed while it wrote."""
-    for name in os.listdir(folder):
-        if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
-            pid = name.removeprefix(_PREFIX).partition("-")[0]
-            if not _is_alive(pid):
-                with suppress(OSError):
-                    os.unlink(os.path.join(folder, name))
-
-
-def _is_alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ProcessLookupError, ValueError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return True

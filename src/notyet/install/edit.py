@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _BLANK = re.compile(r"[ \t\r\n]*+")
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
-_TIGHT = re.compile(r'"[:,]["\[{\d]')
-_LOOSE = re.compile(r'"[:,] ')
 
 
 class NotEditable(Exception):  # noqa: N818  # named after what happened
@@ -49,7 +47,7 @@ def edited(text: str, form: str, key: str, edit: Edit) -> str:
     before = {} if is_blank else read(text, form).value
     meant = deepcopy(before)
     edit(meant)
-    if _is_same(before, meant):
+    if before == meant:
         return text
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     body = text.removeprefix(mark)
@@ -62,7 +60,7 @@ def edited(text: str, form: str, key: str, edit: Edit) -> str:
         now = read(new, form).value
     except (BadSyntax, TOMLKitError, KeyError, IndexError, TypeError, AttributeError, ValueError):
         raise NotEditable from None
-    if not _is_same(now, meant):
+    if now != meant:
         raise NotEditable
     return new
 
@@ -98,9 +96,8 @@ def _with_member(text: str, key: str, value: Any) -> str:
             return text[:start] + body + newline + text[end:]
         (_, begin, _, last) = members[-1]
         indent = _indent_before(text, members[-2][3] if members[1:] else start, begin)
-        comma = "," + (_space(text) if indent is None else newline + indent)
-        colon = ":" + (_space(text) if indent is None else " ")
-        return text[:last] + comma + written + colon + _written(text, value, indent) + text[last:]
+        comma = ", " if indent is None else f",{newline}{indent}"
+        return text[:last] + comma + written + ": " + _written(text, value, indent) + text[last:]
     _, begin, value_start, end = members[at]
     indent = _indent_before(text, members[at - 1][3] if at else start, begin)
     old = text[value_start:end]
@@ -149,30 +146,13 @@ def _indent_before(text: str, start: int, at: int) -> str | None:
 def _written(text: str, value: Any, indent: str | None) -> str:
     """Write a value in the style of the text; `indent` None: on one line."""
     if indent is None:
-        space = _space(text)
-        return json.dumps(value, ensure_ascii=False, separators=("," + space, ":" + space))
+        return json.dumps(value, ensure_ascii=False)
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = json.dumps(value, ensure_ascii=False, indent=_unit(text)).split("\n")
     return (newline + indent).join(lines)
-
-
-def _space(text: str) -> str:
-    """Return what follows commas and colons in a text of one line."""
-    return "" if _TIGHT.search(text) and not _LOOSE.search(text) else " "
 
 
 def _unit(text: str) -> str:
     """Return one level of indentation; two spaces where the text does not show it."""
     match = _INDENT.search(text)
     return match[1] if match else "  "
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Compare values; NaN, which TOML has, is not equal to itself."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_is_same(one[k], other[k]) for k in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_is_same, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return repr(one) == repr(other)
-    return type(one) is type(other) and bool(one == other)

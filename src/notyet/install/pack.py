@@ -122,12 +122,15 @@ class Package:
         if name not in self._read:
             with open(self._source(name), "rb") as file:
                 found = os.fstat(file.fileno())  # before: if it changes now, it is not as packed
-                self._read[name] = found, _Lean(self._source).visit(ast.parse(file.read()))
+                tree = _Lean(self._source).visit(ast.parse(file.read()))
+                self._read[name] = found, ast.fix_missing_locations(tree)
         return self._read[name][1]
 
     def _item(self, name: str) -> Item:
         file = self._source(name)
-        code = compile(self._tree(name), file, "exec", _FLAGS, dont_inherit=True)
+        tree = self._tree(name)
+        # Without docstrings and assertions.
+        code = compile(tree, file, "exec", _FLAGS, dont_inherit=True, optimize=2)
         code = _without_lines(code)
         found = self._read[name][0]
         is_package = file.endswith("/__init__.py")
@@ -205,34 +208,10 @@ class _Lean(ast.NodeTransformer):
     def __init__(self, source: Callable[[str], str]) -> None:
         self._source = source
 
-    def visit_Module(self, node: ast.Module) -> ast.Module:
-        node.body = [_unannotated(one) for one in _undocumented(node.body)]
-        self.generic_visit(node)
-        for inner in ast.walk(node):
-            if getattr(inner, "body", None) == []:
-                inner.body = [ast.Pass()]  # type: ignore[attr-defined]
-            if hasattr(inner, "lineno"):
-                inner.end_lineno = inner.lineno  # type: ignore[attr-defined]
-                inner.col_offset = inner.end_col_offset = 0  # type: ignore[attr-defined]
-        return ast.fix_missing_locations(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        node.body = _undocumented(node.body)
-        self.generic_visit(node)
-        return node
-
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        self._function(node)
-        return node
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
-        self._function(node)
-        return node
-
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        node.body = _undocumented(node.body)
         node.returns = None
         self.generic_visit(node)
+        return node
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None
@@ -274,20 +253,3 @@ class _Lean(ast.NodeTransformer):
                 for own, alias in zip(known_as, names, strict=True)
             ]
         return [ast.copy_location(line, node) for line in lines]
-
-
-def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
-    match body:
-        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
-            return rest
-    return body
-
-
-def _unannotated(statement: ast.stmt) -> ast.stmt:
-    """Return an annotated name of a module as a plain one."""
-    if not isinstance(statement, ast.AnnAssign):
-        return statement
-    if statement.value is None:
-        return ast.copy_location(ast.Pass(), statement)
-    plain = ast.Assign(targets=[statement.target], value=statement.value)
-    return ast.copy_location(plain, statement)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet.install.change import Change, Stale, backups, keep_backup
+from notyet.install.change import Change, Stale, backups, keep_backup, replace_file
 
 SOURCE = str(Path(sys.modules["notyet"].__file__).parents[1])
 
@@ -94,34 +94,6 @@ def test_a_folder_that_we_did_not_make_stays(tmp_path, state):
     assert left_in(path.parent) == []
 
 
-def test_a_folder_that_we_made_goes_though_links_lead_to_it(tmp_path, state):
-    (tmp_path / "real").mkdir()
-    (tmp_path / "home").symlink_to("real")
-    path = tmp_path / "home" / ".claude" / "settings.json"
-    change(path, None, b"x").write(state)
-    change(path, b"x", None).write(state)
-    assert left_in(tmp_path / "real") == []
-
-
-def test_a_folder_that_took_the_name_of_ours_stays(tmp_path, state):
-    path = tmp_path / ".claude" / "settings.json"
-    change(path, None, b"x").write(state)
-    path.parent.rename(tmp_path / "dotfiles")
-    path.parent.symlink_to("dotfiles")
-    change(path, b"x", None).write(state)
-    assert left_in(tmp_path / "dotfiles") == []
-    assert path.parent.is_symlink()
-
-
-def test_a_folder_that_two_files_share_goes_with_the_last(tmp_path, state):
-    first, second = (tmp_path / ".claude" / name for name in ("a.json", "b.json"))
-    for path in (first, second):
-        change(path, None, b"x").write(state)
-    change(first, b"x", None).write(state)
-    change(second, b"x", None).write(state)
-    assert not first.parent.exists()
-
-
 def test_only_the_newest_copies_are_kept(tmp_path, state):
     path = str(tmp_path / "a.json")
     for number in range(15):
@@ -138,23 +110,6 @@ def test_the_newest_copy_without_entries_of_ours_is_kept_for_ever(tmp_path, stat
     for number in range(15):
         keep_backup(state, path, str(number).encode())
     assert backups(state, path) == [*(str(n).encode() for n in range(14, 4, -1)), first]
-
-
-def test_copies_of_files_inside_are_apart(tmp_path, state):
-    path = str(tmp_path / "a.json")
-    keep_backup(state, path, b"outer")
-    found = backups(state, path)
-    keep_backup(state, path + "/b", b"inner")
-    assert backups(state, path) == found
-    assert backups(state, str(tmp_path / "unknown")) == []
-
-
-def test_copies_of_hostile_names_are_kept(tmp_path, state):
-    for name in ("new\nline", "\udcff", "a'b\"c $(x) *", "…" * 70):
-        path = tmp_path / name / "settings.json"
-        change(path, None, b"1").write(state)
-        change(path, b"1", b"2").write(state)
-        assert backups(state, str(path)) == [b"1", None]
 
 
 def limited(code, **options):
@@ -188,57 +143,12 @@ def test_on_a_full_disk_the_old_file_stays_whole(tmp_path, state):
     assert left_in(tmp_path) == ["settings.json", "state"]
 
 
-def test_without_a_copy_nothing_is_changed(tmp_path, state):
-    path = tmp_path / "settings.json"
-    path.write_bytes(b"x" * 9999)
-    code = WRITE.format(path=str(path), before=b"x" * 9999, after=b"new", state=state)
-    done = limited(code, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)))
-    assert "/backups/" in done.stdout
-    assert path.read_bytes() == b"x" * 9999
-    assert backups(state, str(path)) == []
-
-
-def test_in_a_read_only_folder_nothing_is_changed(tmp_path, state):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    path = folder / "settings.json"
-    path.write_bytes(b"old")
-    folder.chmod(0o555)
-    code = WRITE.format(path=str(path), before=b"old", after=b"new", state=state)
-    if os.geteuid() == 0:  # whom modes do not stop
-        tmp_path.chmod(0o777)
-        for above in tmp_path.parents[:3]:
-            above.chmod(above.stat().st_mode | 0o011)
-        code = code.replace("try:", "import os; os.setgid(65534); os.setuid(65534)\ntry:")
-    done = limited(code)
-    folder.chmod(0o755)
-    assert done.stdout == f"{path}: Permission denied\n"
-    assert path.read_bytes() == b"old"
-    assert left_in(folder) == ["settings.json"]
-
-
 def test_the_difference_shows_files_that_come_and_go_and_missing_line_ends():
     made = change("/x", None, b"a\nb\n").diff()
     assert made == ["--- /dev/null", "+++ /x", "@@ -0,0 +1,2 @@", "+a", "+b"]
     assert change("/x", b"a\n", None).diff()[:2] == ["--- /x", "+++ /dev/null"]
     assert change("/x", b"a\n", b"a").diff()[3:] == ["-a", "+a\\ (no line end)"]
     assert change("/x", b"\xff\n", b"").diff()[3] == "-\udcff"
-
-
-def test_what_is_in_the_way_is_named_by_the_file_that_was_meant(tmp_path, state):
-    (tmp_path / "file").touch()
-    path = tmp_path / "file" / "settings.json"
-    with pytest.raises(NotADirectoryError) as wrong:
-        change(path, None, b"new").write(state)
-    assert wrong.value.filename == str(path)
-
-
-def test_a_state_folder_that_cannot_be_used_stops_the_change(tmp_path):
-    (tmp_path / "state").touch()
-    path = tmp_path / "settings.json"
-    with pytest.raises(OSError, match="state"):
-        change(path, None, b"new").write(str(tmp_path / "state"))
-    assert not path.exists()
 
 
 def test_a_copy_that_cannot_be_kept_stops_the_change(tmp_path, state):
@@ -252,11 +162,48 @@ def test_a_copy_that_cannot_be_kept_stops_the_change(tmp_path, state):
     assert not (tmp_path / "other.json").exists()
 
 
-def test_the_owner_stays_where_we_may_see_to_it(tmp_path, state):
-    path = tmp_path / "settings.json"
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, None])
+def test_a_replaced_file_keeps_its_mode_and_a_new_one_gets_the_usual_one(tmp_path, mode):
+    path = tmp_path / "a"
+    if mode is not None:
+        path.write_bytes(b"old")
+        path.chmod(mode)
+    before = os.umask(0o027)
+    try:
+        replace_file(str(path), b"new")
+    finally:
+        os.umask(before)
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == (0o640 if mode is None else mode)
+    assert left_in(tmp_path) == ["a"]
+
+
+def test_what_is_being_written_is_for_its_owner_only_from_the_first_byte(tmp_path, monkeypatch):
+    seen, real = [], os.fchmod
+
+    def fchmod(descriptor, mode):
+        found = os.fstat(descriptor)
+        seen.append((stat.S_IMODE(found.st_mode), found.st_size > 0))
+        real(descriptor, mode)
+
+    monkeypatch.setattr(os, "fchmod", fchmod)
+    replace_file(str(tmp_path / "a"), b"x" * 99)
+    assert seen == [(0o600, True)]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_where_the_owner_and_group_cannot_stay_no_other_group_gets_the_rights(tmp_path):
+    tmp_path.chmod(0o777)
+    for above in tmp_path.parents[:3]:
+        above.chmod(above.stat().st_mode | 0o011)
+    path = tmp_path / "a"
     path.write_bytes(b"old")
-    if os.geteuid() == 0:
-        os.chown(path, 1234, 1234)
-    owner = path.stat().st_uid
-    change(path, b"old", b"new").write(state)
-    assert path.stat().st_uid == owner
+    os.chown(path, 1, 1234)
+    path.chmod(0o664)
+    code = "import os; from notyet.install.change import replace_file\n"
+    code += "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+    code += f"replace_file({str(path)!r}, b'new')"
+    assert limited(code).stderr == ""
+    found = path.stat()
+    assert (found.st_uid, found.st_gid) == (65534, 65534)
+    assert stat.S_IMODE(found.st_mode) == 0o604

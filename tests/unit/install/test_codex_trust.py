@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from notyet.hosts.codex.trust import forgotten, hash_of, key, trusted
-from notyet.install.settings import CannotInstall, Place, settings_of
+from notyet.install.settings import Place, settings_of
 
 CLAUDE = settings_of("claude")
 CODEX = settings_of("codex")
@@ -73,37 +73,6 @@ def test_trust_is_written_into_whatever_stands_there(text, newline):
         assert gone == text or not text.endswith(newline)
 
 
-def test_trust_in_something_else_is_not_taken_back():
-    text = f"[hooks.state.{json.dumps(NAME)}]\ntrusted_hash = 'a'\n"
-    assert forgotten(text, CONFIG, {NAME: "b", OTHER: "c"}, ()) == text
-    assert forgotten("", CONFIG, {NAME: "b"}, ()) == ""
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "hooks = 5\n",
-        "[hooks]\nstate = 'x'\n",
-        f"[hooks.state]\n{json.dumps(NAME)} = 3\n",
-        "[[hooks.state]]\n",
-    ],
-)
-def test_a_file_that_has_something_else_there_is_refused(text):
-    with pytest.raises(CannotInstall, match=r"^/u/\.codex/config\.toml:"):
-        trusted(text, CONFIG, {NAME: "sha256:new"})
-
-
-def test_keys_name_the_folder_as_codex_does(tmp_path):
-    (tmp_path / "real" / ".codex").mkdir(parents=True)
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    home = {"HOME": str(tmp_path / "link")}
-    named = home | {"CODEX_HOME": str(tmp_path / "link" / ".codex")}
-    assert CODEX.user_folder(home) == str(
-        tmp_path / "link" / ".codex"
-    )  # its default is not resolved
-    assert CODEX.user_folder(named) == str(tmp_path / "real" / ".codex")
-
-
 def test_what_is_trusted_are_the_entries_of_the_file_as_it_will_be(tmp_path):
     environ = {"HOME": str(tmp_path)}
     place = CODEX.target("user", "/", environ)
@@ -139,11 +108,6 @@ def test_what_is_trusted_are_the_entries_of_the_file_as_it_will_be(tmp_path):
 def test_an_entry_that_codex_cannot_read_has_no_hash(handler):
     assert hash_of("Stop", {"command": "x"} | handler) == ""
     assert hash_of("Stop", {"command": "x"}, 5) == ""
-
-
-def test_null_is_like_nothing():
-    odd = {"command": "x", "timeout": None, "statusMessage": None, "additionalContextLimit": None}
-    assert hash_of("SessionStart", odd) == hash_of("SessionStart", {"command": "x"})
 
 
 @pytest.mark.parametrize(
@@ -237,17 +201,6 @@ def test_what_else_is_said_of_a_hook_that_moves_goes_with_it(tmp_path):
     # Of mine nothing was said, and what was said of ours must not be taken for it.
     assert state(change.after.decode()) == {mine: {"enabled": False}}
     assert f"hooks after ours move up in {place.path}" in change.note
-
-
-def test_trust_that_need_not_move_is_not_told_of(tmp_path):
-    environ = {"HOME": str(tmp_path)}
-    place = CODEX.target("user", "/", environ)
-    before = written([OURS], [MINE])
-    config = tmp_path / ".codex" / "config.toml"
-    config.parent.mkdir()
-    config.write_text("model = 'x'\n")
-    assert CODEX.disapproval(place, before, CODEX.removed(before, place), environ) is None
-    assert CODEX.disapproval(place, before, before, environ) is None
 
 
 def test_only_what_install_writes_is_approved(tmp_path):

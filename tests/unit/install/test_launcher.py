@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hook_runs import FAILING, PASSING, new_project, payload, run_hook
+from hook_runs import FAILING, new_project, payload
 from launching import copy_of_package, from_pack, laid, started
 from notyet.install.launcher import (
     data_folder,
@@ -24,14 +24,13 @@ from notyet.install.launcher import (
     may_be_used,
     own_folder,
     own_root,
-    pack_path,
     remove,
     text,
 )
 from notyet.install.own_line import own_line
 from wire import VECTORS
 
-PAYLOADS = sorted((VECTORS / "payloads").glob("*/*.json"))
+PAYLOADS = sorted((VECTORS / "payloads").glob("*/*.json"))[::3]
 OTHER = "[gates.g]\nrun = 'echo ran; exit 1'\n[gates.h]\nrun = 'true'\n[start]\ntell = true\n"
 
 
@@ -70,7 +69,7 @@ def test_the_door_comes_from_the_pack(whole, bare):
     assert from_pack(bare) == []
 
 
-@pytest.mark.parametrize("config", ["", PASSING, FAILING, OTHER], ids=["no", "ok", "bad", "start"])
+@pytest.mark.parametrize("config", ["", OTHER], ids=["none", "gates"])
 def test_every_payload_gets_the_same_answer_with_and_without_the_pack(
     whole, bare, tmp_path, config
 ):
@@ -90,31 +89,13 @@ def test_every_payload_gets_the_same_answer_with_and_without_the_pack(
         assert answers[0] == answers[1], path.name
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"hook_event_name": 3}', b"\xff\xfe{}"])
-def test_what_is_no_payload_gets_the_same_answer_too(whole, bare, content):
-    assert started(whole, content, "--host", "claude") == started(bare, content, "--host", "claude")
-
-
-def test_the_launcher_answers_as_the_command_does(whole, tmp_path):
-    project = new_project(tmp_path / "p", FAILING)
-    told = payload("claude", project)
-    code, stdout, stderr = started(whole, told, "--host", "claude", NOTYET_LEDGER=f"{tmp_path}/a")
-    done = run_hook(told, "--host", "claude")
-    assert (code, stderr) == (done.returncode, done.stderr)
-    assert json.loads(stdout)["decision"] == json.loads(done.stdout)["decision"] == "block"
-
-
 def rotten(pack):
     """Yield what may become of a pack, as a word and a way to do it."""
     content = pack.read_bytes()
     magic = content[9:13]
     yield "cut short", lambda: pack.write_bytes(content[: len(content) // 2])
-    yield "empty", lambda: pack.write_bytes(b"")
-    yield "only its head", lambda: pack.write_bytes(content[:64])
     yield "of another Python", lambda: pack.write_bytes(content.replace(magic, b"abcd", 1))
     yield "one byte changed", lambda: pack.write_bytes(content[:-99] + b"\0" + content[-98:])
-    yield "something else", lambda: pack.write_bytes(os.urandom(5_000))
-    yield "no number", lambda: pack.write_bytes(content[:40] + b"x" * 24 + content[64:])
     yield "a folder", lambda: (pack.unlink(), pack.mkdir())
     yield "a pipe", lambda: (shutil.rmtree(pack), os.mkfifo(pack))
     yield "a link to nowhere", lambda: (pack.unlink(), pack.symlink_to("/no/such/file"))
@@ -137,12 +118,6 @@ def test_whatever_became_of_the_pack_the_answer_is_the_same(bare, tmp_path):
         assert from_pack(pack.parent) == [], what
 
 
-def test_a_pack_that_nobody_may_read_is_done_without(tmp_path):
-    pack = laid(tmp_path / "notyet")
-    deny = f"import posix\nreal = posix.open\ndef refuse(*a):\n    raise PermissionError({13})\n"
-    assert from_pack(pack.parent, f"{deny}posix.open = refuse") == []
-
-
 def test_a_source_that_changed_is_imported_and_not_taken_from_the_pack(tmp_path):
     root = copy_of_package(tmp_path / "lib")
     pack = laid(tmp_path / "notyet", root)
@@ -159,7 +134,6 @@ def test_a_source_that_changed_is_imported_and_not_taken_from_the_pack(tmp_path)
     ("module", "source", "why"),
     [
         ("hook/main.py", b"def", "SyntaxError"),
-        ("hook/process.py", b"\0", "(SyntaxError|ValueError)"),
         ("hook/payload.py", b"raise SystemExit(2)", "SystemExit"),
         ("hook/main.py", b"def serve(argv):\n    1 / 0", "ZeroDivisionError"),
     ],
@@ -186,44 +160,12 @@ def test_a_launcher_whose_answer_nobody_reads_ends_without_a_word(tmp_path):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_source_that_is_gone_is_not_taken_from_the_pack_either(tmp_path):
-    root = copy_of_package(tmp_path / "lib")
-    pack = laid(tmp_path / "notyet", root)
-    shutil.rmtree(root)
-    code, stdout, stderr = started(pack.parent, payload("claude", tmp_path), "--host", "claude")
-    assert (code, stderr) == (0, b"")
-    said = json.loads(stdout)["systemMessage"]
-    assert f"cannot be started from {root} any more (ModuleNotFoundError)" in said
-    assert "notyet install" in said
-
-
 def test_after_an_upgrade_of_python_the_package_is_found_beside_the_old_place(tmp_path):
     now = "python{}.{}".format(*sys.version_info)
     old = tmp_path / "100% it's" / "lib" / now / "site-packages"
     known = text(str(tmp_path), str(old)).replace(f"/{now}/", "/python3.0/")
     (tmp_path / "launch.py").write_text(known)
     copy_of_package(old)
-    project = new_project(tmp_path / "p", FAILING)
-    code, stdout, _ = started(tmp_path, payload("claude", project), "--host", "claude")
-    assert (code, json.loads(stdout)["decision"]) == (0, "block")
-
-
-def test_the_version_of_python_may_stand_in_a_folder_twice(tmp_path):
-    now = "python{}.{}".format(*sys.version_info)
-    root = copy_of_package(tmp_path / now / "lib" / now / "site-packages")
-    laid(tmp_path / "notyet", root)
-    project = new_project(tmp_path / "p", FAILING)
-    code, stdout, _ = started(tmp_path / "notyet", payload("claude", project), "--host", "claude")
-    assert (code, json.loads(stdout)["decision"]) == (0, "block")
-
-
-def test_the_package_of_the_python_that_runs_comes_before_that_of_another(tmp_path):
-    now = "python{}.{}".format(*sys.version_info)
-    root = copy_of_package(tmp_path / "lib" / now / "site-packages")
-    other = tmp_path / "lib" / "python3.0" / "site-packages"
-    known = text(str(tmp_path), str(root)).replace(str(root), str(other))
-    (tmp_path / "launch.py").write_text(known)
-    (copy_of_package(other) / "notyet/hook/main.py").write_text("1 / 0")
     project = new_project(tmp_path / "p", FAILING)
     code, stdout, _ = started(tmp_path, payload("claude", project), "--host", "claude")
     assert (code, json.loads(stdout)["decision"]) == (0, "block")
@@ -240,20 +182,6 @@ def test_every_installation_has_a_folder_which_upgrades_of_python_do_not_change(
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
     assert own_folder(home, "/venv/lib/python3.99/site-packages") == folder
     assert own_folder(home, "/other/lib/python3.99/site-packages") != folder
-
-
-def test_odd_folders_are_no_matter(tmp_path):
-    folder = tmp_path / "a 'b' \"c\" {d} 100%s \\n é" / os.fsdecode(b"\xff") / "notyet"
-    root = copy_of_package(tmp_path / "lib 'x' %d {y}")
-    laid(folder, root)
-    assert "notyet.hook.main" in from_pack(folder)
-    shutil.rmtree(root)
-    assert started(folder, b"{}")[0] == 0
-
-
-def test_a_launcher_that_was_copied_still_answers(whole, tmp_path):
-    shutil.copy(launcher_path(str(whole)), tmp_path)
-    assert started(tmp_path, b"{}") == started(whole, b"{}")
 
 
 def test_closed_streams_of_a_host_are_not_mistaken_for_the_pack(whole, tmp_path):
@@ -293,13 +221,6 @@ def test_removing_leaves_what_is_not_ours(tmp_path):
     remove(str(tmp_path / "other"))
 
 
-def test_the_launchers_of_others_stay(tmp_path):
-    for name in "ab":
-        laid(tmp_path / "notyet" / name)
-    remove(str(tmp_path / "notyet" / "a"))
-    assert is_laid(str(tmp_path / "notyet" / "b"), own_root())
-
-
 def test_a_mention_of_the_launcher_is_found_in_json_and_toml(tmp_path):
     folder = "/a 'b' \"é\"/notyet"
     file = tmp_path / "settings"
@@ -311,14 +232,3 @@ def test_a_mention_of_the_launcher_is_found_in_json_and_toml(tmp_path):
     file.unlink()
     file.mkdir()
     assert may_be_used(folder, str(file))  # nobody knows
-
-
-def test_settings_of_a_project_that_is_gone_may_lie_elsewhere_now(tmp_path):
-    settings = tmp_path / "p" / ".claude" / "settings.local.json"
-    assert may_be_used("/d", str(settings))
-    (tmp_path / "p").mkdir()
-    assert not may_be_used("/d", str(settings))  # it was removed, as by uninstalling
-
-
-def test_packs_of_several_pythons_lie_side_by_side(tmp_path):
-    assert pack_path("/d", "cpython-311") != pack_path("/d", "cpython-312")

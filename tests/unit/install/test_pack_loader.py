@@ -78,17 +78,6 @@ def test_the_first_group_is_run_at_once_and_another_with_its_first_import(world)
     assert sys.modules["pk.more"].__path__ == [str(world.folder / "pk" / "more")]
 
 
-def test_a_module_of_the_group_may_be_the_first_when_its_package_is_there(world):
-    two_groups(world)
-    world.add(0, "pk.more.__init__", "")
-    del world.groups[1]["pk.more"]
-    world.begin()
-    assert is_packed("pk.more.b")
-    import pk.more
-
-    assert pk.more.b is sys.modules["pk.more.b"]
-
-
 def test_what_is_in_no_group_is_imported_in_the_usual_way(world):
     two_groups(world)
     (world.folder / "pk" / "other.py").write_text("x = 3")
@@ -112,14 +101,6 @@ def test_a_group_with_a_changed_source_is_left_alone(world, change):
         assert import_module("pk.more.b").x
     assert not is_packed("pk.more.a")
     assert is_packed("pk.door")
-
-
-def test_the_first_group_is_left_alone_like_any_other(world):
-    two_groups(world)
-    (world.folder / "pk" / "door.py").write_text("from pk import x as y  # changed")
-    world.begin()
-    assert not is_packed("pk.door")
-    assert is_packed("pk.more.b")
 
 
 @pytest.mark.parametrize("what", ["gone", "replaced", "damaged"])
@@ -165,16 +146,6 @@ def test_a_module_that_fails_fails_for_whoever_imports_it_and_for_nobody_else(wo
     assert not is_packed("pk.more.d")
 
 
-def test_a_module_that_fails_itself_is_imported_in_the_usual_way(world):
-    two_groups(world)
-    world.groups[1].clear()
-    world.add(1, "pk.c", "raise ValueError(3)")
-    world.begin()
-    with pytest.raises(ValueError, match="3"):
-        import_module("pk.c")
-    assert "pk.c" not in sys.modules
-
-
 def test_what_ends_the_process_is_not_kept_and_leaves_no_half_of_a_module(world):
     two_groups(world)
     world.add(1, "pk.more.c", "raise KeyboardInterrupt")
@@ -183,16 +154,6 @@ def test_what_ends_the_process_is_not_kept_and_leaves_no_half_of_a_module(world)
         import_module("pk.more.b")
     assert "pk.more.c" not in sys.modules
     assert is_packed("pk.more.b")  # which was run before
-
-
-def test_a_package_that_no_group_has_run_is_imported_for_its_modules(world):
-    two_groups(world)
-    (world.folder / "pk" / "deep").mkdir()
-    (world.folder / "pk" / "deep" / "__init__.py").write_text("here = 1")
-    world.add(1, "pk.deep.e", "from pk.deep import here")
-    world.begin()
-    assert is_packed("pk.more.b")
-    assert sys.modules["pk.deep.e"].here == 1
 
 
 @pytest.mark.parametrize("where", ["on the path", "elsewhere", "gone"])

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from notyet.install.change import change_of, keep_backup, to_install, to_uninstall
-from notyet.install.settings import CannotInstall, Place, settings_of
+from notyet.install.change import keep_backup, to_install, to_uninstall
+from notyet.install.settings import Place, settings_of
 
 CLAUDE = settings_of("claude")
 
@@ -27,16 +27,6 @@ def write(place, text):
         file.write(text)
 
 
-def test_without_a_file_there_is_nothing_to_take_out(place, state):
-    assert to_uninstall(CLAUDE, place, state).is_empty
-    assert not to_install(CLAUDE, place, OURS).is_empty
-
-
-def test_a_file_without_us_is_left_as_it_is(place, state):
-    write(place, '{ "a" : 1 }')
-    assert to_uninstall(CLAUDE, place, state).is_empty
-
-
 def test_copies_that_are_no_settings_are_passed_over(place, state):
     original = '{ "hooks" : { } }'
     keep_backup(state, place.path, original.encode())
@@ -44,14 +34,6 @@ def test_copies_that_are_no_settings_are_passed_over(place, state):
         keep_backup(state, place.path, content)
     write(place, CLAUDE.added(original, place, OURS))
     assert to_uninstall(CLAUDE, place, state).after == original.encode()
-
-
-def test_a_copy_that_cannot_be_read_any_more_is_passed_over(place, state, tmp_path):
-    kept = keep_backup(state, place.path, b"{ }")
-    write(place, CLAUDE.added("{ }", place, OURS))
-    (tmp_path / kept).unlink()
-    (tmp_path / kept).symlink_to(tmp_path / "nowhere")
-    assert to_uninstall(CLAUDE, place, state).after == b"{}"
 
 
 @pytest.mark.parametrize("timeout", [None, 1.5, "9", True])
@@ -76,8 +58,3 @@ def test_what_is_not_ours_is_never_taken_for_ours(place, state):
     assert to_uninstall(CLAUDE, place, state).is_empty
     after = json.loads(to_install(CLAUDE, place, OURS).after)
     assert after["hooks"]["Stop"][:3] == json.loads(text)["hooks"]["Stop"]
-
-
-def test_a_text_that_cannot_be_written_is_refused():
-    with pytest.raises(CannotInstall, match=r"^/x: what would be written is not UTF-8"):
-        change_of("/x", None, "\udcff")

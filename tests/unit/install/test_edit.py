@@ -33,11 +33,6 @@ SPREAD = """{
     ("before", "after"),
     [
         ('{"a": 1}', f'{{"a": 1, "hooks": {{"Stop": [{{"hooks": [{HANDLER}]}}]}}}}'),
-        (
-            '{"a":[1,"b"]}',
-            '{"a":[1,"b"],"hooks":{"Stop":[{"hooks":'
-            '[{"type":"command","command":"notyet hook","timeout":9}]}]}}',
-        ),
         ('{\n    "a": ["x", "y"]\n}\n', SPREAD),
         ('{\r\n    "a": ["x", "y"]\r\n}\r\n', SPREAD.replace("\n", "\r\n")),
         ('\ufeff{\n    "a": ["x", "y"]\n}\n', "\ufeff" + SPREAD),
