@@ -37,7 +37,7 @@ class Intents:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def wish(self, task: str, what: What, text: str) -> int:
+    def add(self, task: str, what: What, text: str) -> int:
         """Store a request; return its number."""
         new = (task, what, storable(text), time.time())
         sql = (

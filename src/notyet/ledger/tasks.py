@@ -27,6 +27,8 @@ _VIEWS = f"""
     LEFT JOIN outbox ON outbox.task = tasks.id AND outbox.key =
       (SELECT key FROM outbox WHERE task = tasks.id ORDER BY created_at DESC LIMIT 1)
 """
+_ACTIVE = "SELECT id FROM tasks WHERE owner = ? AND ended_at IS NULL"
+_UNDELIVERED = "SELECT task FROM outbox WHERE owner = ? AND status IN ('pending', 'leased')"
 
 
 class Course(Record, kw_only=True):
@@ -125,10 +127,7 @@ class Tasks:
 
         With `here`, the tasks that it drives, only the others; their gates run again.
         """
-        sql = (
-            "SELECT id FROM tasks WHERE owner = ? AND ended_at IS NULL UNION ALL SELECT task"
-            " FROM outbox WHERE owner = ? AND status IN ('pending', 'leased') AND told = 0"
-        )
+        sql = f"{_ACTIVE} UNION ALL {_UNDELIVERED} AND told = 0"
 
         def find(db: sqlite3.Connection) -> list[str]:
             found = [task for (task,) in db.execute(sql, (owner, owner)).fetchall()]
@@ -150,7 +149,7 @@ class Tasks:
         )
         return [child for (child,) in self._connection.rows(sql, (task,))]
 
-    def unheard(self, task: str) -> list[str]:
+    def undelivered_children(self, task: str) -> list[str]:
         """Return the children of a task that are active or undelivered."""
         sql = (
             "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL"
@@ -158,7 +157,7 @@ class Tasks:
         )
         return [child for (child,) in self._connection.rows(sql, (task, task))]
 
-    def has_word(self, task: str) -> bool:
+    def has_user_message(self, task: str) -> bool:
         """Return True if a message of the user is queued for a task."""
         sql = (
             "SELECT 1 FROM messages WHERE task = ? AND state IN ('queued', 'taken')"
@@ -180,33 +179,13 @@ class Tasks:
         def claim(db: sqlite3.Connection) -> list[str]:
             if only:
                 return _claim_one(db, owner, only)
-            gone = [other for other in _owners_at_work(db, owner) if is_over(db, other)]
             claimed: list[str] = []
-            for other in gone:
-                rows = db.execute(
-                    "SELECT id FROM tasks WHERE owner = ? AND ended_at IS NULL", (other,)
-                ).fetchall()
-                claimed += [task for (task,) in rows]
-                db.executemany(LOSE_STOPS, rows)
-                db.execute(
-                    "UPDATE tasks SET owner = ? WHERE owner = ? AND ended_at IS NULL",
-                    (owner, other),
-                )
-                rows = db.execute(
-                    "SELECT task FROM outbox WHERE owner = ? AND status IN ('pending', 'leased')",
-                    (other,),
-                ).fetchall()
-                claimed += [task for (task,) in rows]
-                # Their tasks too, so that an owner that lives after all sees that it is fenced.
-                db.executemany(
-                    "UPDATE tasks SET owner = ? WHERE id = ?", [(owner, task) for (task,) in rows]
-                )
-                db.execute(
-                    "UPDATE outbox SET owner = ?, status = 'pending'"
-                    " WHERE owner = ? AND status IN ('pending', 'leased')",
-                    (owner, other),
-                )
-                db.execute("DELETE FROM owners WHERE id = ?", (other,))
+            for other in _owners_at_work(db, owner):
+                if is_over(db, other):
+                    active = [task for (task,) in db.execute(_ACTIVE, (other,)).fetchall()]
+                    ended = [task for (task,) in db.execute(_UNDELIVERED, (other,)).fetchall()]
+                    claimed += _take_over(db, owner, [*active, *ended])
+                    db.execute("DELETE FROM owners WHERE id = ?", (other,))
             return claimed
 
         return self._connection.write(claim)
@@ -241,10 +220,9 @@ class Tasks:
         def read(db: sqlite3.Connection) -> Course:
             columns = ", ".join(RUN_COLUMNS)
             runs = db.execute(
-                f"SELECT {columns} FROM runs WHERE task = ? ORDER BY generation", (task,)
-            ).fetchall()
-            ended = db.execute(
-                "SELECT id, coalesce(finished_at, ended_at) FROM runs WHERE task = ?", (task,)
+                f"SELECT coalesce(finished_at, ended_at), {columns} FROM runs"
+                " WHERE task = ? ORDER BY generation",
+                (task,),
             ).fetchall()
             steers = db.execute(
                 "SELECT source, prompt, phase, error FROM steers WHERE task = ?"
@@ -255,8 +233,8 @@ class Tasks:
                 "SELECT kind, text, state FROM messages WHERE task = ? ORDER BY id", (task,)
             ).fetchall()
             return Course(
-                runs=tuple(run_of(row) for row in runs),
-                ended_at=dict(ended),
+                runs=tuple(run_of(row[1:]) for row in runs),
+                ended_at={row[1]: row[0] for row in runs},
                 steers=tuple(steers),
                 messages=tuple(messages),
             )
@@ -310,11 +288,17 @@ def _claim_one(db: sqlite3.Connection, owner: int, task: str) -> list[str]:
         return []
     if not is_over(db, seen.owner):
         return []
-    db.execute(LOSE_STOPS, (task,))
-    db.execute("UPDATE tasks SET owner = ? WHERE id = ?", (owner, task))
-    db.execute(
-        "UPDATE outbox SET owner = ?, status = 'pending'"
-        " WHERE task = ? AND status IN ('pending', 'leased')",
-        (owner, task),
-    )
-    return [task]
+    return _take_over(db, owner, [task])
+
+
+def _take_over(db: sqlite3.Connection, owner: int, tasks: list[str]) -> list[str]:
+    """Change the owner of tasks, also of ended ones: an owner that lives after all is fenced."""
+    for task in tasks:
+        db.execute(LOSE_STOPS, (task,))
+        db.execute("UPDATE tasks SET owner = ? WHERE id = ?", (owner, task))
+        db.execute(
+            "UPDATE outbox SET owner = ?, status = 'pending'"
+            " WHERE task = ? AND status IN ('pending', 'leased')",
+            (owner, task),
+        )
+    return tasks

@@ -92,7 +92,7 @@ class Requests:
                 if (await self._look(child)).owner == self._context.owner:
                     await self._end_one(child, what)
                 else:  # its owner does it, and the parent's end does not wait
-                    await self._insist(self._store.intents.wish, child, what, "")
+                    await self._insist(self._store.intents.add, child, what, "")
             if has_ended is None:
                 has_ended = await self._end_one(task, what)
             elif not new:
@@ -106,7 +106,7 @@ class Requests:
 
     async def _ask_owner(self, task: str, what: What, text: str) -> bool:
         settings, intents = self._context.settings, self._store.intents
-        intent = await self._insist(intents.wish, task, what, text)
+        intent = await self._insist(intents.add, task, what, text)
         loop = asyncio.get_running_loop()
         ends = loop.time() + settings.intent_patience
         while True:

@@ -255,7 +255,7 @@ class TaskLoop:
             return True
         ends = live.grace.setdefault(seen.run.id, loop.time() + self._context.settings.grace)
         while (left := ends - loop.time()) > 0:
-            if await self._insist(self._tasks.has_word, seen.task.id):
+            if await self._insist(self._tasks.has_user_message, seen.task.id):
                 break  # the user sent a message
             await live.first_of(*([live.sending] if live.sending else ()), timeout=left)
             if live.sending is not None and live.sending.done():
@@ -271,10 +271,12 @@ class TaskLoop:
         context, live, loop = self._context, self._live, asyncio.get_running_loop()
         patience = context.settings.children_expiry
         ends = loop.time() + patience
-        waited_for = self._tasks.children if context.deliver is None else self._tasks.unheard
+        waited_for = (
+            self._tasks.children if context.deliver is None else self._tasks.undelivered_children
+        )
         live.overdue = ()
         while children := await self._insist(waited_for, seen.task.id):
-            if await self._insist(self._tasks.has_word, seen.task.id):
+            if await self._insist(self._tasks.has_user_message, seen.task.id):
                 break
             left = ends - loop.time()
             if left <= 0:

@@ -13,9 +13,9 @@ def desk(desk):
 
 
 def test_an_owner_reads_what_is_asked_of_its_tasks_in_the_order_of_asking(desk):
-    desk.intents.wish("t2", "say", "first \ud800")
-    desk.intents.wish("t1", "kill", "")
-    desk.intents.wish("t9", "kill", "")  # of nobody
+    desk.intents.add("t2", "say", "first \ud800")
+    desk.intents.add("t1", "kill", "")
+    desk.intents.add("t9", "kill", "")  # of nobody
     first, second = desk.intents.waiting(desk.owner)
     assert (first.task, first.what, first.text) == ("t2", "say", "first ?")
     assert (second.task, second.what) == ("t1", "kill")
@@ -23,7 +23,7 @@ def test_an_owner_reads_what_is_asked_of_its_tasks_in_the_order_of_asking(desk):
 
 
 def test_an_answer_is_given_once_and_read_by_whoever_asked(desk):
-    number = desk.intents.wish("t1", "steer", "other way")
+    number = desk.intents.add("t1", "steer", "other way")
     assert desk.intents.read(number) == ("pending", "")
     desk.intents.answer(number, "refused", "too soon")
     desk.intents.answer(number, "done")
@@ -33,17 +33,17 @@ def test_an_answer_is_given_once_and_read_by_whoever_asked(desk):
 
 
 def test_an_intent_can_be_taken_back_while_nobody_has_answered(desk):
-    number = desk.intents.wish("t1", "kill", "")
+    number = desk.intents.add("t1", "kill", "")
     assert desk.intents.withdraw(number)
     assert desk.intents.waiting(desk.owner) == []
     assert desk.intents.read(number) == ("refused", "it was withdrawn")
-    assert desk.intents.wish("t1", "kill", "") > number  # no number is given twice
+    assert desk.intents.add("t1", "kill", "") > number  # no number is given twice
 
 
 @pytest.mark.parametrize("what", ["kill", "reset", "interrupt"])
 def test_whoever_wanted_the_end_that_came_has_it_and_all_others_are_refused(desk, what):
-    numbers = {each: desk.intents.wish("t1", each, "") for each in ("kill", "reset", "interrupt")}
-    said = desk.intents.wish("t1", "say", "hello")
+    numbers = {each: desk.intents.add("t1", each, "") for each in ("kill", "reset", "interrupt")}
+    said = desk.intents.add("t1", "say", "hello")
     ending = {"kill": "killed", "reset": "reset", "interrupt": "interrupted"}[what]
     desk.runs.end("t1", desk.owner, ending)
     states = {each: desk.intents.read(number)[0] for each, number in numbers.items()}
@@ -52,7 +52,7 @@ def test_whoever_wanted_the_end_that_came_has_it_and_all_others_are_refused(desk
 
 
 def test_an_intent_goes_to_whoever_owns_the_task_by_then(desk):
-    desk.intents.wish("t1", "kill", "")
+    desk.intents.add("t1", "kill", "")
     desk.leases.retire(desk.owner)
     heir = desk.leases.enrol(1000.0)
     desk.tasks.claim(heir)
