@@ -6,8 +6,6 @@ stop is computed from that stop and those around it.
 
 from __future__ import annotations
 
-import os
-
 from notyet.core.limits import History, open_turn
 from notyet.core.record import Record, variant
 from notyet.ledger import Begun
@@ -41,8 +39,6 @@ class CountedStop(Record, kw_only=True):
 
 def counted_stops(ledger: Ledger, stops: Sequence[int]) -> dict[int, CountedStop]:
     """Return these stops with their histories, and all others of the same agents."""
-    if not stops or not os.path.exists(ledger.path):
-        return {}
 
     def look(db: sqlite3.Connection) -> dict[int, CountedStop]:
         agents: dict[int, int] = {}

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 _KEPT = 1_000  # files of older stops; more are deleted at once, old ones by prune.py
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
-_HEX = frozenset("0123456789abcdef")
-_DIGITS = frozenset("0123456789")
-_HASH = 8  # characters
 
 
 def keep(ledger: str, stop: int, gate: str, output: str) -> str:
@@ -48,14 +45,11 @@ def make_room(ledger: str, retention: Retention, newest: int = 0) -> int:
 
     Those of the newest stop stay: an agent may be reading them.
     """
-    try:
-        logs = _logs(_folder(ledger))
-    except OSError:  # there are none
-        return 0
+    logs = _logs(ledger)
     stay = {newest, *(log.stop for log in logs[-1:])}  # the clock may be wrong
     cutoff = (time.time() - retention.keep) * 1e9
-    removed = 0
     total = sum(log.size for log in logs)
+    removed = 0
     for log in logs:
         if log.changed >= cutoff and total <= retention.logs:
             break
@@ -67,38 +61,30 @@ def make_room(ledger: str, retention: Retention, newest: int = 0) -> int:
 
 def make_room_for(ledger: str, newest: int) -> None:
     """Delete the oldest logs if there are very many, before a stop writes its first."""
-    folder = _folder(ledger)
-    try:
-        if len(os.listdir(folder)) < _KEPT:
-            return
-        logs = [log for log in _logs(folder) if log.stop != newest]
-    except OSError:  # there are none
-        return
+    logs = [log for log in _logs(ledger) if log.stop != newest]
     for log in logs[: max(0, len(logs) + 1 - _KEPT)]:
         _remove(log.path)
 
 
 class _Log(Record):
-    """One log."""
-
     changed: int  # nanoseconds, by the clock
     stop: int
     path: str
     size: int
 
 
-def _logs(folder: str) -> list[_Log]:
-    """Return the logs in a folder, the oldest first."""
+def _logs(ledger: str) -> list[_Log]:
+    """Return the logs beside a ledger, the oldest first."""
     logs = []
-    for name in os.listdir(folder):
-        stop = _stop_of(name)
-        if stop is not None:
-            path = os.path.join(folder, name)
-            try:
-                info = os.lstat(path)
-            except FileNotFoundError:  # another process deleted it
-                continue
-            logs.append(_Log(info.st_mtime_ns, stop, path, info.st_size))
+    try:
+        with os.scandir(_folder(ledger)) as entries:
+            for entry in entries:
+                stop = _stop_of(entry.name)
+                if stop is not None:
+                    info = entry.stat(follow_symlinks=False)
+                    logs.append(_Log(info.st_mtime_ns, stop, entry.path, info.st_size))
+    except OSError:  # there are none, or another process deletes them just now
+        return []
     return sorted(logs, key=lambda log: (log.changed, log.stop, log.path))
 
 
@@ -112,16 +98,8 @@ def _remove(path: str) -> bool:
 
 def _stop_of(name: str) -> int | None:
     """Return the stop in the name of a log; None for another file."""
-    kind, _, rest = name.removesuffix(".log").partition("-")
+    kind, _, rest = name.partition("-")
     number, _, rest = rest.partition("-")
-    _, dash, hashed = rest.rpartition("-")
-    is_ours = (
-        name.endswith(".log")
-        and kind == "stop"
-        and number
-        and _DIGITS.issuperset(number)
-        and dash
-        and len(hashed) == _HASH
-        and _HEX.issuperset(hashed)
-    )
-    return int(number) if is_ours else None
+    _, dash, ending = rest.rpartition("-")
+    is_ours = kind == "stop" and number.isdecimal() and dash and len(ending) == len("01234567.log")
+    return int(number) if is_ours and name.endswith(".log") else None

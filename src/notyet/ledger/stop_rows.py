@@ -42,28 +42,19 @@ STOP_COLUMNS = (
     "warnings",
     "turn",
 )
-REPORT_COLUMNS = (
-    "stop",
-    "position",
+_REPORT_TEXTS = (
     "gate",
-    "status",
-    "said",
-    "reason",
-    "extend",
-    "seconds",
     "output",
     "matched",
-    "observed",
     "warning",
     "exit",
     "log",
     "tell_user",
-    "hidden",
-    "held",
     "workspace",
-    "definition",
-    "asked_when",
 )
+_REPORT_FLAGS = ("observed", "hidden", "held")
+_REPORT_OTHERS = ("status", "said", "reason", "extend", "seconds", "definition", "asked_when")
+REPORT_COLUMNS = ("stop", "position", *_REPORT_OTHERS, *_REPORT_TEXTS, *_REPORT_FLAGS)
 
 
 def event_row(event: StopEvent) -> tuple[bytes, str]:
@@ -167,24 +158,15 @@ def report_row(stop: int, position: int, report: Report) -> tuple[Any, ...]:
     return (
         stop,
         position,
-        _words(report.gate),
         report.status,
         _words(said),
         _words(reason),
         extend,
         report.seconds,
-        _words(report.output),
-        _words(report.matched),
-        int(report.observed),
-        _words(report.warning),
-        report.exit,
-        _words(report.log),
-        _words(report.tell_user),
-        int(report.hidden),
-        int(report.held),
-        _words(report.workspace),
         key_text(report.definition),
         report.when,
+        *(_words(getattr(report, name)) for name in _REPORT_TEXTS),
+        *(int(getattr(report, name)) for name in _REPORT_FLAGS),
     )
 
 
@@ -267,21 +249,13 @@ def report_of(row: tuple[Any, ...]) -> Report:
         answer = Allow()
     elif status not in STATUSES:  # a newer notyet wrote it
         answer = Problem("bad_answer", f"the ledger has the unknown status {status!r}")
+    flags: dict[str, Any] = {name: bool(columns[name]) for name in _REPORT_FLAGS}
     return Report(
-        gate=columns["gate"],
         answer=answer,
         seconds=columns["seconds"],
-        output=columns["output"],
-        matched=columns["matched"],
-        observed=bool(columns["observed"]),
-        warning=columns["warning"],
-        exit=columns["exit"],
-        log=columns["log"],
-        tell_user=columns["tell_user"],
-        hidden=bool(columns["hidden"]),
-        held=bool(columns["held"]),
-        workspace=columns["workspace"],
         spared=_SKIPPED.get(status, ""),
         definition=columns["definition"],
         when=columns["asked_when"],
+        **{name: columns[name] for name in _REPORT_TEXTS},
+        **flags,
     )

@@ -13,8 +13,7 @@ import json
 import os
 import threading
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from notyet.core.session import News, Session, Turn
@@ -37,35 +36,19 @@ _SHORTLY = 0.05  # seconds in which late news would arrive
 _STOPS = ("end_turn", "max_tokens", "max_turns", "refusal", "cancelled", "error")
 
 
-@dataclass
-class Promise:
-    """One sentence of the contract, and the coroutine function that fails if it is broken."""
-
-    says: str
-    keeps: Callable[..., Any]
+# Each promise: the sentence, the argument of `session_conformance` that it needs ("" for none), and
+# the coroutine function that fails if it is broken.
+_PROMISES: list[tuple[str, str, Callable[..., Any]]] = []
 
 
-def _into(promises: list[Promise]) -> Callable[[str], Callable[[Keeps], Keeps]]:
+def _promise(says: str, needs: str = "") -> Callable[[Keeps], Keeps]:
     """Return a decorator that adds a function as the proof of a sentence."""
 
-    def promise(says: str) -> Callable[[Keeps], Keeps]:
-        def enter(keeps: Keeps) -> Keeps:
-            promises.append(Promise(says, keeps))
-            return keeps
+    def enter(keeps: Keeps) -> Keeps:
+        _PROMISES.append((says, needs, keeps))
+        return keeps
 
-        return enter
-
-    return promise
-
-
-_ALWAYS: list[Promise] = []
-_SLOW: list[Promise] = []
-_DURABLE: list[Promise] = []
-_REFUSING: list[Promise] = []
-_promise = _into(_ALWAYS)
-_promise_if_slow = _into(_SLOW)
-_promise_if_durable = _into(_DURABLE)
-_promise_if_refusing = _into(_REFUSING)
+    return enter
 
 
 def session_conformance(
@@ -83,39 +66,29 @@ def session_conformance(
     makes a session of a `ref`. What is not given is not tried. Everything is called in threads
     with event loops of their own, while these run.
     """
-
-    def proof(promise: Promise, make: Make, *more: object) -> Callable[[], None]:
-        return lambda: asyncio.run(promise.keeps(make, *more))
-
-    proofs = [(each.says, proof(each, make_session)) for each in _ALWAYS]
-    if slow is not None:
-        proofs += [(each.says, proof(each, slow)) for each in _SLOW]
-    if refusing is not None:
-        proofs += [(each.says, proof(each, refusing)) for each in _REFUSING]
-    if reopen is not None:
-        proofs += [(each.says, proof(each, make_session, reopen)) for each in _DURABLE]
-    _check_all("the session", proofs)
-
-
-def _check_all(what: str, proofs: Iterable[tuple[str, Callable[[], None]]]) -> None:
-    """Try every proof, each in its own thread; raise one error that lists the broken ones."""
-    broken, tried = [], 0
-    for says, proof in proofs:
-        tried += 1
-        failure = _failure(proof)
-        if failure:
-            broken.append(f"- {says}: {failure}")
+    arguments: dict[str, tuple[Any, ...]] = {
+        "": (make_session,),
+        "slow": (slow,) if slow else (),
+        "refusing": (refusing,) if refusing else (),
+        "reopen": (make_session, reopen) if reopen else (),
+    }
+    tried = [each for each in _PROMISES if arguments[each[1]]]
+    failures = {says: _failure(keeps, arguments[needs]) for says, needs, keeps in tried}
+    broken = [f"- {says}: {failure}" for says, failure in failures.items() if failure]
     if broken:
         listed = "\n".join(broken)
-        raise AssertionError(f"{what} breaks {len(broken)} of {tried} promises:\n{listed}")
+        raise AssertionError(
+            f"the session breaks {len(broken)} of {len(tried)} promises:\n{listed}"
+        )
 
 
-def _failure(proof: Callable[[], None]) -> str:
+def _failure(keeps: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
+    """Try one promise in its own thread; return how it is broken, or ''."""
     raised: list[BaseException] = []
 
     def attempt() -> None:
         try:
-            proof()
+            asyncio.run(keeps(*arguments))
         except BaseException as error:  # noqa: BLE001  # carried over to the caller's thread
             raised.append(error)
 
@@ -297,7 +270,7 @@ async def _aborts_nothing(make: Make) -> None:
     _must(turn.stop_reason != "cancelled", "the turn after it was cancelled")
 
 
-@_promise_if_slow("`abort` ends a turn as cancelled, and the session can be used again")
+@_promise("`abort` ends a turn as cancelled, and the session can be used again", "slow")
 async def _aborts(make: Make) -> None:
     session = make()
     sending = await _under_way(session)
@@ -309,7 +282,7 @@ async def _aborts(make: Make) -> None:
     _must(second.stop_reason != "cancelled", "the next turn was cancelled, too")
 
 
-@_promise_if_slow("a `send` while another turn runs raises SendError or waits for its turn")
+@_promise("a `send` while another turn runs raises SendError or waits for its turn", "slow")
 async def _takes_one(make: Make) -> None:
     session = make()
     first = await _under_way(session)
@@ -328,7 +301,7 @@ async def _takes_one(make: Make) -> None:
     _must(is_fine, f"it did not raise SendError: {_outcome(second)}")
 
 
-@_promise_if_slow("a cancelled `send` ends its turn, and the session can be used again")
+@_promise("a cancelled `send` ends its turn, and the session can be used again", "slow")
 async def _can_be_cancelled(make: Make) -> None:
     session = make()
     sending = await _under_way(session)
@@ -340,7 +313,7 @@ async def _can_be_cancelled(make: Make) -> None:
     _must(turn.stop_reason != "cancelled", "the next turn was cancelled, too")
 
 
-@_promise_if_refusing("a prompt that did not arrive raises SendError, and is not known")
+@_promise("a prompt that did not arrive raises SendError, and is not known", "refusing")
 async def _refuses(make: Make) -> None:
     session, key = make(), _new_key()
     try:
@@ -352,7 +325,7 @@ async def _refuses(make: Make) -> None:
     _must(session.knows(key) in (False, None), "the prompt is known all the same")
 
 
-@_promise_if_durable("a session reopened from its ref continues, and knows what arrived (K7)")
+@_promise("a session reopened from its ref continues, and knows what arrived (K7)", "reopen")
 async def _reopens(make: Make, reopen: Reopen) -> None:
     keys = (_new_key(), _new_key())
     sessions = [await _begun(make, key) for key in keys]

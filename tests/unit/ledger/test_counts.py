@@ -84,6 +84,6 @@ def test_what_was_decided_is_told_whatever_became_of_it():
 
 
 def test_nothing_is_known_of_nothing(tmp_path):
-    ledger = Ledger(tmp_path / "none.db")
+    ledger = Ledger(tmp_path / "none.db", repair=False)
     assert counted_stops(ledger, [1]) == {}
     assert not (tmp_path / "none.db").exists()

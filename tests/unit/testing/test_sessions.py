@@ -129,10 +129,6 @@ def finds(session, message, **others):
     assert message in str(told.value)
 
 
-def test_a_session_that_breaks_nothing_is_where_the_broken_ones_begin():
-    session_conformance(Fine)
-
-
 def test_figures_that_are_sums_are_found():
     class Adding(Fine):
         total = 0
@@ -145,8 +141,9 @@ def test_figures_that_are_sums_are_found():
     finds(Adding, "the output tokens of three equal turns are 10, 20 and 30")
 
 
-@pytest.mark.parametrize("cost", [1, 7, 1000])
-def test_a_chat_that_sends_its_history_again_and_counts_it_is_fine(cost):
+def test_a_chat_that_sends_its_history_again_and_counts_it_is_fine():
+    cost = 7
+
     class Chat(Fine):
         history = 0
 
@@ -158,27 +155,6 @@ def test_a_chat_that_sends_its_history_again_and_counts_it_is_fine(cost):
             return Turn(text=turn.text, usage=usage)
 
     session_conformance(Chat)
-
-
-def test_answers_that_really_grow_may_cost_more():
-    class Growing(Fine):
-        turns = 0
-
-        async def send(self, prompt, key):
-            turn = await super().send(prompt, key)
-            self.turns += 1
-            return Turn(text=turn.text * self.turns, usage=Usage(output=10 * self.turns))
-
-    session_conformance(Growing)
-
-
-def test_a_session_may_need_the_loop_when_it_is_made():
-    class Looping(Fine):
-        def __init__(self):
-            asyncio.get_running_loop()
-            super().__init__()
-
-    session_conformance(Looping)
 
 
 class Queueing(Fine):
@@ -210,27 +186,6 @@ def test_a_second_prompt_that_is_answered_at_once_is_found():
     finds(Fine, "it returned Turn(text='me too'", slow=lambda: Both(Script(turns=SLOW)))
 
 
-def test_a_second_prompt_that_is_lost_is_found(monkeypatch):
-    monkeypatch.setattr(suite, "_PROMPTLY", 0.5)
-
-    class Losing(Fine):
-        async def send(self, prompt, key):
-            if self._stop is not None:
-                await asyncio.sleep(60)
-            return await super().send(prompt, key)
-
-    message = "the `send` that waited never had its turn"
-    finds(Fine, message, slow=lambda: Losing(Script(turns=SLOW)))
-
-
-def test_a_first_turn_that_is_not_slow_is_said_to_be_none():
-    with pytest.raises(AssertionError, match="breaks 3 of") as told:
-        session_conformance(Fine, slow=Fine)
-    assert "its first turn is not slow, so this cannot be tried: it returned Turn(" in str(
-        told.value
-    )
-
-
 def test_an_abort_that_hangs_is_told_in_a_sentence(monkeypatch):
     monkeypatch.setattr(suite, "_PROMPTLY", 0.2)
 
@@ -253,14 +208,6 @@ def test_a_send_that_cannot_be_cancelled_is_found(monkeypatch):
 
     message = "it did not pass on that it was cancelled"
     finds(Fine, message, slow=lambda: Stubborn(Script(turns=SLOW)))
-
-
-def test_an_error_without_words_is_told_in_a_sentence():
-    class Raising(Fine):
-        async def abort(self):
-            raise ZeroDivisionError
-
-    finds(Raising, "it raised ZeroDivisionError, which says no more")
 
 
 def test_two_conversations_of_one_name_are_found():
@@ -304,16 +251,6 @@ def test_a_transcript_whose_last_message_is_another_is_found(tmp_path):
     finds(Behind, "its last message is 'No.', not 'I am there.'")
 
 
-def test_a_transcript_of_another_format_is_fine_with_the_answer_in_it(tmp_path):
-    class Noting(Fine):
-        def transcript(self):
-            path = tmp_path / self.id
-            path.write_text("# me\n\nI am there.\n")
-            return str(path)
-
-    session_conformance(Noting)
-
-
 class Late(Fine):
     """Tells of everything at another time."""
 
@@ -344,15 +281,6 @@ def test_news_of_a_prompt_that_come_after_the_answer_are_found():
                 super()._notify(self.held)
 
     finds(Behind, "it came after the agent had spoken, worked or ended")
-
-
-def test_news_of_a_prompt_that_come_twice_are_found():
-    class Twice(Fine):
-        def _notify(self, news):
-            super()._notify(news)
-            super()._notify(news)
-
-    finds(Twice, "it came 2 times for one prompt")
 
 
 def test_reopening_without_a_look_at_the_ref_is_found(tmp_path):
