@@ -18,6 +18,7 @@ _BLOCK = 1 << 16  # read at least this much at once: st_size can be 0 for a file
 _KIND, _REGULAR = 0o170000, 0o100000  # S_IFMT and S_IFREG, without importing `stat`
 _EINVAL, _EFBIG = 22, 27  # the same everywhere, without importing `errno`
 real_folder = light.real_folder  # for modules that may not import `light`
+exists = light.lexists  # even a dangling link
 
 
 def projects_files(
@@ -100,7 +101,7 @@ def natives(
     """
     is_hidden = False
     for folder in above(cwd) if cwd else ():
-        path = light.join(folder, NAME)
+        path = f"{folder.rstrip('/')}/{NAME}"
         found = is_there(path)
         if is_trusted(path) and not (users and _is_same(path, users)):
             yield path, found
@@ -121,11 +122,6 @@ def known_as(path: str) -> str:
     return light.join(light.realpath(folder), name)
 
 
-def exists(name: str) -> bool:
-    """Return True if there is a file of this name, even a dangling link."""
-    return light.lexists(name)
-
-
 def has_record(state: str, path: str) -> bool:
     """Return True if there is a record about a file, which itself may be gone.
 
@@ -142,7 +138,7 @@ def record_path(state: str, path: str) -> str:
         place = remote_from(path)
         machine = place.machine.replace("//", "")  # ssh:dev@box, so that no host is named ".."
         return light.join(state, "trust-there", machine, place.path.lstrip("/")) + ".json"
-    return light.join(state, "trust", path.lstrip("/")) + ".json"
+    return f"{state}/trust/{path.lstrip('/')}.json"
 
 
 def parent(name: str) -> str:
@@ -157,11 +153,16 @@ def parent(name: str) -> str:
 
 def above(folder: str) -> list[str]:
     """Return a folder and all folders around it, nearest first."""
+    up = parent if is_remote(folder) else _parent_here
     folders = [folder]
-    while (around := parent(folder)) != folder:
+    while (around := up(folder)) != folder:
         folders.append(around)
         folder = around
     return folders
+
+
+def _parent_here(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
 
 
 def text_of(path: str, most: int = MOST_BYTES) -> str:

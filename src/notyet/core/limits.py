@@ -91,21 +91,21 @@ def after(history: History, decision: Decision) -> History:
         # A newer turn began while the gates were asked: that turn's budget is not ours to spend.
         spent = 1 if decision.outcome == "blocked" else 0
         return replace(history, session_blocks=history.session_blocks + spent)
-    history = replace(history, extend=max(history.extend, decision.extend), blocked=False)
     repeats = 0
     if decision.repeat_key:
         repeats = history.repeats + 1 if decision.repeat_key == history.repeat_key else 1
-    history = replace(history, repeats=repeats, repeat_key=decision.repeat_key)
-    if decision.outcome == "blocked":
-        return replace(
-            history,
-            blocks=history.blocks + 1,
-            session_blocks=history.session_blocks + 1,
-            blocked=True,
-        )
+    blocks, is_blocked = history.blocks, decision.outcome == "blocked"
     if decision.outcome in {"passed", "observed"}:
-        return replace(history, blocks=0)
-    return history
+        blocks = 0
+    return replace(
+        history,
+        extend=max(history.extend, decision.extend),
+        repeats=repeats,
+        repeat_key=decision.repeat_key,
+        blocks=blocks + is_blocked,
+        session_blocks=history.session_blocks + is_blocked,
+        blocked=is_blocked,
+    )
 
 
 def within_limit(history: History, decision: Decision, ceiling: int) -> Decision:

@@ -60,21 +60,19 @@ def files_of(gate: Gate, event: StopEvent | StartEvent) -> tuple[Scope, ...]:
     is_agents = is_users or not folder
     base = cwd if is_agents else folder
     top = top_of(base)
+    # The whole repository of a folder; the folder matters, as git may ignore it.
+    parts = [Scope(base if top else "")]
     if gate.paths and top:
         parts = [Scope(top if is_agents else base, gate.paths)]
-    else:
-        parts = [_whole(base)]
-    if not _is_inside(cwd, base) or top_of(cwd) != top:
-        parts.append(_whole(cwd))
+    top_of_agent = top if cwd == base else top_of(cwd)
+    if not _is_inside(cwd, base) or top_of_agent != top:
+        parts.append(Scope(cwd if top_of_agent else ""))
     runs_in = real_folder(gate.check.dir) if isinstance(gate.check, Command) else ""
-    if runs_in and top_of(runs_in) != top and not (is_users and _is_inside(runs_in, folder)):
-        parts.append(_whole(runs_in))
+    if runs_in and runs_in != base and not (is_users and _is_inside(runs_in, folder)):
+        top_there = top_of(runs_in)
+        if top_there != top:
+            parts.append(Scope(runs_in if top_there else ""))
     return tuple(dict.fromkeys(parts)) if all(part.folder for part in parts) else ()
-
-
-def _whole(folder: str) -> Scope:
-    """Return the files of a folder's repository; the folder matters, as git may ignore it."""
-    return Scope(folder if top_of(folder) else "")
 
 
 def _is_inside(folder: str, other: str) -> bool:

@@ -19,7 +19,7 @@ def repository_of(folder: str) -> str:
 def top_of(real: str) -> str:
     """Return the same as `repository_of` for a real path, which may be empty."""
     for place in with_parents(real) if real else ():
-        if light.lexists(light.join(place, ".git")):
+        if light.lexists(f"{place}/.git"):
             return place
     return ""
 
@@ -27,8 +27,8 @@ def top_of(real: str) -> str:
 def with_parents(folder: str) -> Iterator[str]:
     """Yield a folder and all its parents."""
     yield folder
-    while folder != light.dirname(folder):
-        folder = light.dirname(folder)
+    while folder != (around := light.dirname(folder)):
+        folder = around
         yield folder
 
 
@@ -106,10 +106,9 @@ def refuse_hidden_repository(folder: str) -> None:
     Git takes any folder that looks like a `.git` folder for a repository.
     """
     for place in with_parents(folder):
-        if light.lexists(light.join(place, ".git")):
+        if light.lexists(f"{place}/.git"):
             return
-        names = (light.join(place, name) for name in ("HEAD", "objects", "refs"))
-        if all(map(light.exists, names)):
+        if all(light.exists(f"{place}/{name}") for name in ("HEAD", "objects", "refs")):
             raise Unknown
 
 

@@ -269,16 +269,18 @@ def _find(path: str, roots: Collection[str]) -> tuple[str, str]:
     """Return the path of git, and a PATH without folders in the agent's repositories."""
     folders = [folder for folder in path.split(":") if not _is_in_any(folder, roots)]
     for folder in folders:
-        program = light.join(folder, "git")
-        if light.isfile(program) and light.access(program, light.X_OK):
+        program = f"{folder}/git"
+        if light.access(program, light.X_OK) and light.isfile(program):
             return program, ":".join(folders)
     raise Unknown(NO_GIT)
 
 
 def _is_in_any(folder: str, roots: Collection[str]) -> bool:
     """Return True if a folder of the PATH is relative or in one of the repositories."""
+    if not folder.startswith("/"):
+        return True
     real = f"{light.realpath(folder)}/"
-    return not light.isabs(folder) or any(real.startswith(f"{root}/") for root in roots)
+    return any(real.startswith(f"{root}/") for root in roots)
 
 
 def own_environ() -> dict[str, str]:
