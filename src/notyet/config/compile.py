@@ -228,11 +228,11 @@ class _NotyetToml:
 
 
 def _match(full: dict[str, Any]) -> Match:
-    whom = full["for"]
-    everybody = isinstance(whom, str) and whom in _EVENTS
+    agents = full["for"]
+    events = _EVENTS.get(agents) if isinstance(agents, str) else None
     return Match(
-        events=_EVENTS[whom] if everybody else ("subagent",),
-        agents=EVERY_AGENT if everybody else whom,
+        events=events or ("subagent",),
+        agents=EVERY_AGENT if events else agents,
         never=full["never"],
         endings=full["endings"],
     )

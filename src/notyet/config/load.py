@@ -226,9 +226,7 @@ class Layers:
         """Add the settings of files, or of their last trusted versions."""
         for file in files:
             if self.is_new(file) and not self._add_unchanged(file):
-                from notyet.config.trust import add_changed
-
-                add_changed(self, file)
+                self._add_changed(file)
 
     def _add_unchanged(self, file: ConfigFile) -> bool:
         """Add a `notyet.toml` that is as it was trusted; return False for any other file."""
@@ -247,6 +245,11 @@ class Layers:
         self.pending[file.path] = found
         self.put(file, settings)
         return True
+
+    def _add_changed(self, file: ConfigFile) -> None:
+        from notyet.config.trust import add_changed
+
+        add_changed(self, file)
 
     def put(self, file: ConfigFile, settings: FileSettings) -> None:
         """Put a file's settings over those added before."""
@@ -308,9 +311,7 @@ class Layers:
             try:
                 gates = settings.gates if record is None else thaw_gates(record.gates())
             except DAMAGED:
-                from notyet.config.trust import add_changed
-
-                add_changed(self, file)
+                self._add_changed(file)
             else:
                 self.layers.append((file, replace(settings, gates=gates)))
 

@@ -23,12 +23,12 @@ from notyet.config.shapes import (
     PathBelow,
     Seconds,
     Shape,
+    ShapeError,
     Size,
     Table,
     Text,
     Whole,
     Workspace,
-    Wrong,
 )
 from notyet.core.gate import GATED_ENDINGS
 from notyet.core.limits import Limits
@@ -49,7 +49,7 @@ class Kind(Glob):
     def parse(self, value: str) -> str:
         if value in _WHOM:
             hint = 'write for = "main", "subagents" or "all", without a list'
-            raise Wrong(f"is {said(value)}, but a list holds kinds of subagents", hint)
+            raise ShapeError(f"is {said(value)}, but a list holds kinds of subagents", hint)
         return super().parse(value)
 
 

@@ -44,7 +44,7 @@ def check(value: Any, shape: Shape) -> tuple[Any, Problems]:
     return (None if clean is BROKEN else clean), problems
 
 
-class Wrong(Exception):  # noqa: N818  # it never leaves this module
+class ShapeError(ValueError):
     """What is wrong with a value: `problem` follows the name of its key."""
 
     def __init__(self, problem: str, hint: str = "") -> None:
@@ -70,17 +70,17 @@ class Shape:
             if not self.accepts(value):
                 raise self.wrong(value, self.hint(value))
             return self.parse(value)
-        except Wrong as wrong:
+        except ShapeError as wrong:
             problems.append((path, f"{name_of(path)} {wrong.problem}", wrong.hint))
             return BROKEN
 
     def parse(self, value: Any) -> Any:
-        """Return the clean value of one that has the right type. Raises Wrong."""
+        """Return the clean value of one that has the right type. Raises ShapeError."""
         return value
 
-    def wrong(self, value: object, hint: str = "") -> Wrong:
+    def wrong(self, value: object, hint: str = "") -> ShapeError:
         """Return the mistake that a value is something else."""
-        return Wrong(f"must be {self.words}, not {said(value)}", self.example or hint)
+        return ShapeError(f"must be {self.words}, not {said(value)}", self.example or hint)
 
     def hint(self, value: object) -> str:
         """Return how to write a value of the wrong type."""
@@ -120,13 +120,13 @@ class Text(Shape):
 
     def parse(self, value: str) -> str:
         if not self.blank and not value.strip():
-            raise Wrong("must not be blank")
+            raise ShapeError("must not be blank")
         if UNUSABLE.search(value):
-            raise Wrong("contains a NUL character or an unpaired surrogate")
+            raise ShapeError("contains a NUL character or an unpaired surrogate")
         if self.line and CONTROL.search(value):
-            raise Wrong("contains a line break or control character")
+            raise ShapeError("contains a line break or control character")
         if self.most and len(value) > self.most:
-            raise Wrong(f"is longer than {self.most} characters")
+            raise ShapeError(f"is longer than {self.most} characters")
         if self.pattern and not re.fullmatch(self.pattern, value):
             raise self.wrong(value)
         return value
@@ -156,7 +156,7 @@ class FileGlob(PathBelow):
         clean = super().parse(value)
         problem = glob_error(clean)
         if problem:
-            raise Wrong(f"is not a valid pattern: {problem}")
+            raise ShapeError(f"is not a valid pattern: {problem}")
         if clean.startswith((":", "!")):
             why, hint = "files cannot be left out", "name the files that count"
         elif "\\" in clean:
@@ -165,7 +165,7 @@ class FileGlob(PathBelow):
             why, hint = "** stands alone between slashes", 'write it like "src/**/*.py"'
         else:
             return clean
-        raise Wrong(f"is {said(value)}, but {why}", hint)
+        raise ShapeError(f"is {said(value)}, but {why}", hint)
 
 
 def _meant(text: str) -> str:
@@ -187,7 +187,7 @@ class Workspace(Text):
             return remote_from(clean).url
         except ValueError as error:
             why, _, hint = str(error).partition("; ")
-            raise Wrong(f"is {said(value)}: {why}", meant_workspace(clean) or hint) from None
+            raise ShapeError(f"is {said(value)}: {why}", meant_workspace(clean) or hint) from None
 
 
 def meant_workspace(text: str) -> str:
@@ -243,11 +243,11 @@ class Glob(Shape):
     def parse(self, value: str) -> str:
         problem = glob_error(value) if not UNUSABLE.search(value) else "it is not readable text"
         if problem:
-            raise Wrong(f"is not a valid pattern: {problem}")
+            raise ShapeError(f"is not a valid pattern: {problem}")
         word = "" if any(sign in value for sign in "*?[") else nearest(value, self.unlike)
         if word:
             hint = f"write {dumps(word)}, or a list of patterns to mean kinds of subagents"
-            raise Wrong(f"is {quoted(value)}, which looks like {dumps(word)}", hint)
+            raise ShapeError(f"is {quoted(value)}, which looks like {dumps(word)}", hint)
         return value
 
 
@@ -265,7 +265,7 @@ class Whole(Shape):
         if value < self.least or (self.most is not None and value > self.most):
             raise self.wrong(value)
         if value == self.never:
-            raise Wrong(f"cannot be {value}: {self.because}")
+            raise ShapeError(f"cannot be {value}: {self.because}")
         return value
 
     @property
@@ -300,7 +300,7 @@ class Measure(Shape):
     units: ClassVar[Mapping[str, float]]
 
     def number(self, value: float | str) -> float:
-        """Return the number that a text stands for. Raises Wrong."""
+        """Return the number that a text stands for. Raises ShapeError."""
         if not isinstance(value, str):
             return value
         if not re.fullmatch(self.pattern, value):
@@ -326,7 +326,7 @@ class Seconds(Measure):
     def parse(self, value: float | str) -> float:
         seconds = self.number(value)
         if not 0 < seconds <= self.most:  # True for NaN too
-            raise Wrong(f"must be above 0 and at most {self.most} seconds, not {said(value)}")
+            raise ShapeError(f"must be above 0 and at most {self.most} seconds, not {said(value)}")
         return float(seconds)
 
 
@@ -361,7 +361,7 @@ class Size(Measure):
     def parse(self, value: int | str) -> int:
         size = self.number(value)
         if not self.least <= size <= self.most:
-            raise Wrong(f"must be {self.least} to {self.most} bytes, not {said(value)}")
+            raise ShapeError(f"must be {self.least} to {self.most} bytes, not {said(value)}")
         return int(size)
 
 
@@ -383,7 +383,7 @@ class ListOf(Shape):
 
     def parse(self, value: list[Any]) -> list[Any]:
         if len(value) < self.least:
-            raise Wrong("must not be empty", "leave it out for the default")
+            raise ShapeError("must not be empty", "leave it out for the default")
         return value
 
     @property

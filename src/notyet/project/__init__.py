@@ -1,6 +1,6 @@
 """Detect what a project checks itself with, from its files alone: nothing is run.
 
-One module for each ecosystem, with a function `proposals(folder)`.
+One function for each ecosystem, from a folder to proposals.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from notyet.core.text import visible
-from notyet.project import go, node, python, rust, targets
+from notyet.project import node, python, rust_go, targets
 from notyet.project.folder import Folder, at
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from notyet.config.document import Mistake
     from notyet.project.folder import Proposal
 
-ECOSYSTEMS = (python.proposals, node.proposals, rust.proposals, go.proposals, python.pre_commit)
+ECOSYSTEMS = (python.proposals, node.proposals, rust_go.rust, rust_go.go, python.pre_commit)
 # Only for names that no ecosystem has: targets mostly run the same tools.
 FALLBACKS = (targets.proposals, python.unittests)
 # Folders that hold no part of a project, or parts that are not its own.

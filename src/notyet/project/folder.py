@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from notyet.config.document import BadSyntax, Document
-from notyet.config.readers import read_file, read_json, read_toml
+from notyet.config.readers import read_file, read_json, read_toml, read_yaml
 from notyet.core import record
 
 if TYPE_CHECKING:
@@ -73,6 +73,10 @@ class Folder:
     def json(self, name: str) -> Document:
         """Return a JSON file; an empty one if it is not there."""
         return self._parsed(name, read_json)
+
+    def yaml(self, name: str) -> Document:
+        """Return a YAML file; an empty one if it is not there."""
+        return self._parsed(name, read_yaml)
 
     def line_with(self, name: str, *words: str) -> int:
         """Return the first line of a file that begins with one of these words; 0 for none."""

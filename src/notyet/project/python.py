@@ -108,8 +108,7 @@ def proposals(folder: Folder) -> Iterator[Proposal]:
     yield from found
     if any(one.name == "tests" for one in found):
         return
-    others = [made for tool in _OTHERS if (made := _proposal(folder, tool))][:1]
-    yield from others
+    yield from [made for tool in _OTHERS if (made := _proposal(folder, tool))][:1]
 
 
 def _proposal(folder: Folder, tool: _Tool) -> Proposal | None:
@@ -206,21 +205,12 @@ def _is_in_section(text: str, section: str, keys: tuple[str, ...]) -> bool:
 _ENVIRONMENTS = (".venv", "venv", "env")
 
 
-@dataclass(frozen=True)
-class _Manager:
-    """A program that keeps a project's environment, and by what a project shows that it does."""
-
-    program: str
-    lock: str
-    table: tuple[str, ...]  # of pyproject.toml
-
-
+# Programs that keep a project's environment: their lock file, and their table of pyproject.toml.
 _MANAGERS = (
-    _Manager("uv", "uv.lock", ("tool", "uv")),
-    _Manager("poetry", "poetry.lock", ("tool", "poetry")),
-    _Manager("pdm", "pdm.lock", ("tool", "pdm")),
-    # Not by `hatchling` alone, which only builds.
-    _Manager("hatch", "hatch.toml", ("tool", "hatch", "envs")),
+    ("uv", "uv.lock", ("tool", "uv")),
+    ("poetry", "poetry.lock", ("tool", "poetry")),
+    ("pdm", "pdm.lock", ("tool", "pdm")),
+    ("hatch", "hatch.toml", ("tool", "hatch", "envs")),  # not by `hatchling`, which only builds
 )
 
 
@@ -242,9 +232,9 @@ def started(folder: Folder, program: str) -> str:
 
 def _manager(folder: Folder) -> str:
     document = folder.toml("pyproject.toml")
-    for manager in _MANAGERS:
-        if folder.above(manager.lock) or at(document, *manager.table) is not None:
-            return manager.program
+    for program, lock, table in _MANAGERS:
+        if folder.above(lock) or at(document, *table) is not None:
+            return program
     return ""
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from notyet.project.folder import Proposal
+from notyet.project.folder import Proposal, at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,9 +20,7 @@ class _Runner:
 
     program: str
     files: tuple[str, ...]
-    target: re.Pattern[str]  # a line that defines targets; the first group names them
-    after: str = ""  # the line from which on that counts, up to the next that is not indented
-    not_between: tuple[str, str] = ("", "")  # how lines begin between which nothing counts
+    target: re.Pattern[str] | None = None  # a line that defines targets; its group names them
 
 
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -35,7 +33,6 @@ _RUNNERS = (
             rf"({_WORD}(?:[ \t]+{_WORD})*)[ \t]*::?(?![:=])"
             r"(?![ \t]*[\w.-]+(?:[ \t]+[\w.-]+)*[ \t]*[:+?!]*=)"
         ),
-        not_between=("define ", "endef"),
     ),
     _Runner(
         program="just",
@@ -45,8 +42,6 @@ _RUNNERS = (
     _Runner(
         program="task",
         files=("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"),
-        target=re.compile(rf"(?:  |\t)({_WORD}):"),
-        after="tasks:",
     ),
 )
 _TARGETS = {
@@ -62,7 +57,7 @@ def proposals(folder: Folder) -> Iterator[Proposal]:
     """Yield a gate for each target whose name says that it checks something."""
     for runner in _RUNNERS:
         file = folder.first(*runner.files)
-        lines = _lines(folder.text(file), runner) if file else {}
+        lines = _lines(folder, file, runner) if file else {}
         named = [
             (name, target)
             for name, targets in _TARGETS.items()
@@ -81,19 +76,16 @@ def proposals(folder: Folder) -> Iterator[Proposal]:
             )
 
 
-def _lines(text: str, runner: _Runner) -> dict[str, int]:
+def _lines(folder: Folder, file: str, runner: _Runner) -> dict[str, int]:
     """Return the line that defines each target."""
+    if runner.target is None:
+        document = folder.yaml(file)
+        tasks = at(document, "tasks")
+        known = tasks if isinstance(tasks, dict) else {}
+        return {name: document.locate(("tasks", name))[0] for name in known}
     found: dict[str, int] = {}
-    begin, end = runner.not_between
-    counts = not runner.after
-    is_within = False
-    for number, line in enumerate(text.splitlines(), 1):
-        if runner.after and line[:1] not in {"", " ", "\t", "#"}:
-            counts = line.rstrip() == runner.after
-        if begin and line.lstrip().startswith(end if is_within else begin):
-            is_within = not is_within
-        is_looked_at = counts and not is_within and len(line) < _LONGEST
-        match = runner.target.match(line) if is_looked_at else None
+    for number, line in enumerate(folder.text(file).splitlines(), 1):
+        match = runner.target.match(line) if len(line) < _LONGEST else None
         for word in match[1].split() if match else ():
             found.setdefault(word, number)
     return found

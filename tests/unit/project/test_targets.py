@@ -37,7 +37,6 @@ def test_tasks_of_a_taskfile_are_found(project):
         "lint: FOO = 1\n",
         "lint: export FOO := 1\n",
         "lint:FOO+=1\n",
-        "define X\nlint:\nendef\n",
     ],
 )
 def test_a_variable_of_a_target_and_a_text_of_a_makefile_are_no_targets(project, text):
