@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from notyet.config import schema
 from notyet.config.json_schema import pages
+from notyet.hosts.conclaude import schema as conclaude
 
 if TYPE_CHECKING:
     from notyet.config.shapes import Table
@@ -63,12 +64,12 @@ NATIVE: dict[str, Table] = {
     "`[reply]`": schema.REPLY,
 }
 CONCLAUDE: dict[str, Table] = {
-    "Top level of `.conclaude.yaml`": schema.CONCLAUDE,
-    "`stop`": schema.STOP,
-    "`stopFailure`": schema.STOP_FAILURE,
-    "`subagentStop`": schema.SUBAGENT_STOP,
-    "A command": schema.SUBAGENT_COMMAND,
-    "`notifications`": schema.NOTIFICATIONS,
+    "Top level of `.conclaude.yaml`": conclaude.CONCLAUDE,
+    "`stop`": conclaude.STOP,
+    "`stopFailure`": conclaude.STOP_FAILURE,
+    "`subagentStop`": conclaude.SUBAGENT_STOP,
+    "A command": conclaude.SUBAGENT_COMMAND,
+    "`notifications`": conclaude.NOTIFICATIONS,
 }
 HOOKS: dict[str, Table] = {
     "The file": schema.HOOKS,

@@ -3,8 +3,9 @@ import pytest
 
 from notyet.config.compile import examine
 from notyet.config.json_schema import pages
-from notyet.config.schema import CONCLAUDE, FORMATS
+from notyet.config.schema import FORMATS
 from notyet.config.shapes import Either, ListOf, MapOf, Table
+from notyet.hosts.conclaude.schema import CONCLAUDE
 
 
 def tables_in(shape, name=""):
