@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from notyet.cli.made_up_stop import add_event_options
+from notyet.cli.made_up_stop import about, add_event_options, read
+from notyet.cli.person import refuse
 from notyet.cli.signals import ended_in_order
-from notyet.cli.status_why import explain
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, outcome_cell, table, waiting, width
 from notyet.cli.times import age, when
 from notyet.core.remote import remote_from
 from notyet.core.text import visible
+from notyet.errors import NotyetError
 from notyet.hosts import host_named
 from notyet.install.settings import installable
 from notyet.status.overview import near
 from notyet.status.report import Report, look_at, not_found, without_unused
+from notyet.status.why import DryHook, why
 
 if TYPE_CHECKING:
     import argparse
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from notyet.status.fault import Fault
     from notyet.status.overview import GateHere
     from notyet.status.report import HostStatus
+    from notyet.status.why import GateWhy, Why
 
 SUMMARY = "are agents checked here? and if not, what is wrong"
 EXAMPLES = (
@@ -44,6 +48,7 @@ _ABOUT_STOP = ("as_host", "event", "agent_type", "agent_id", "agent_name", "payl
 _ANSWERS = {"yes": "green", "perhaps": "yellow", "no": "red"}
 _LEVELS = {"fault": "red", "warning": "yellow", "note": "dim"}
 _INDENT = "  "
+_LONGEST = 1_000  # characters of a reason
 _LABEL = 10  # columns of the word at the start of a line
 
 
@@ -67,10 +72,9 @@ def run(args: argparse.Namespace) -> int:
     cwd = os.getcwd()
     is_about_stop = any(getattr(args, name) is not None for name in _ABOUT_STOP)
     if args.why or (is_about_stop and not args.ask):
-        return explain(args, cwd)
+        return _explain(args, cwd)
     if is_about_stop:
-        print("notyet status: options about a stop are for --why", file=sys.stderr)
-        return 2
+        return refuse("status", "options about a stop are for --why", 2)
     with ended_in_order():
         hosts = _hosts(args, cwd)
     found = Report(cwd, os.environ, hosts)
@@ -79,6 +83,26 @@ def run(args: argparse.Namespace) -> int:
     else:
         _Screen().show(found)
     return 0 if found.is_well else 1
+
+
+def _explain(args: argparse.Namespace, cwd: str) -> int:
+    """Print which gates a stop would meet; exit 1 if none."""
+    if args.host and args.as_host and args.host != args.as_host:
+        return refuse("status", f"{args.host} and --as {args.as_host} are two hosts; name one", 2)
+    args.as_host = args.as_host or args.host
+    try:
+        stop = about(args, cwd)
+        event = read(stop, os.environ)
+    except NotyetError as error:
+        return refuse("status", str(error), 2)
+    hook = DryHook(event, stop.host, stop.content, stop.changed, args.workspace or "")
+    with waiting("looking at the files ..."):
+        found = why(hook, os.environ)
+    if args.json:
+        print(json_line({"why": asdict(found)}))
+    else:
+        _print_why(found, hook.stop.agent_type)
+    return 0 if any(gate.asked or gate.is_skipped for gate in found.gates) else 1
 
 
 def _hosts(args: argparse.Namespace, cwd: str) -> list[HostStatus]:
@@ -235,3 +259,51 @@ def _span(seconds: float | None) -> str:
 
 def _value(value: object) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _print_why(why: Why, agent_type: str | None) -> None:
+    style, cwd, now = Style(sys.stdout), os.getcwd(), time.time()
+    who = f"subagent {why.agent}" if why.scope == "subagent" else "main agent"
+    kind = f" ({agent_type})" if agent_type else ""
+    print(visible(f"a stop of the {who}{kind} of {why.host}, session {why.session_id or '-'}"))
+    if why.skipped:
+        colour = "yellow" if why.cause in {"no-gate", "background"} else "red"
+        print(style.paint(f"no gate runs: {visible(why.skipped)}", colour))
+    rows = [
+        (
+            gate.gate,
+            _now(gate),
+            near(f"{gate.file}:{gate.line}" if gate.line else gate.file, cwd),
+            _because(gate, now)[:_LONGEST],
+        )
+        for gate in why.gates
+    ]
+    if rows:
+        print()
+        head = ("gate", "now", "from", "because")
+        for line in table(head, rows, style, columns=width() - 2, wrap=True):
+            print(f"  {line}")
+        print()
+    for line in why.warnings:
+        print(f"{style.paint('note:', 'dim')} {visible(line)}")
+    used = f"{why.used} of {why.limit} send-backs used in this turn"
+    if why.used is None:
+        used = f"the number of send-backs used in this turn, of {why.limit}, is unknown"
+    print(visible(f"{used} ({why.limit_source.replace(cwd + '/', '')})"))
+
+
+def _now(gate: GateWhy) -> tuple[str, str]:
+    if gate.asked:
+        return "runs", "green"
+    if gate.is_skipped:
+        return "skipped", "cyan"
+    return ("does not run", "yellow") if gate.applies else ("not for it", "dim")
+
+
+def _because(gate: GateWhy, now: float) -> str:
+    if gate.spared is None:
+        return gate.because
+    spared = gate.spared
+    by = f" (stop {spared.stop})" if spared.stop else ""
+    ago = f" {age(now - spared.at)} ago{by}" if spared.at else ""
+    return f"{gate.because}; {spared.because}{ago}"

@@ -36,6 +36,8 @@ _WITHOUT_STOP = (
     " AND agents.session_id = starts.session_id AND agents.agent_id = starts.agent_id)"
 )
 _HAS_PASSED = "SELECT 1 FROM passes WHERE definition = ? AND tree = ?"
+_PASSED_AT = "SELECT at, stop FROM passes WHERE definition = ? AND tree = ?"
+_EVER_PASSED = "SELECT 1 FROM passes WHERE definition = ? LIMIT 1"
 _ENTER = (
     "INSERT INTO passes (definition, tree, at, stop) VALUES (?, ?, ?, ?)"
     " ON CONFLICT (definition, tree) DO UPDATE SET at = excluded.at, stop = excluded.stop"
@@ -109,6 +111,16 @@ def recall(db: sqlite3.Connection, event: StopEvent, wanted: Sequence[Wanted]) -
         db.execute(_HAS_PASSED, (one.definition, one.tree)).fetchone() is not None for one in wanted
     ]
     return causes(wanted, start, passed)
+
+
+def passed_at(db: sqlite3.Connection, one: Wanted) -> tuple[float, int]:
+    """Return when a gate passed on these files, and at which stop (0: by hand)."""
+    return db.execute(_PASSED_AT, (one.definition, one.tree)).fetchone() or (0.0, 0)
+
+
+def has_ever_passed(db: sqlite3.Connection, one: Wanted) -> bool:
+    """Return True if a pass of a gate is stored, on whatever files."""
+    return db.execute(_EVER_PASSED, (one.definition,)).fetchone() is not None
 
 
 def _storable(wanted: Wanted) -> Wanted:

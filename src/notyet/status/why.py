@@ -1,4 +1,7 @@
-"""`notyet status --why`: for one stop, which gates would run, and why the others would not."""
+"""`notyet status --why`: for one stop, which gates would run, and why the others would not.
+
+The hook's own code finds out, up to the gates; nothing runs and nothing is recorded.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +9,38 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from notyet.config.load import NO_LOOK
 from notyet.core.event import child_key
 from notyet.core.gate import EVERY_AGENT, definition_of, place_of, why_not
 from notyet.core.limits import History, Limits, open_turn
 from notyet.core.matcher import fits
 from notyet.core.plan import HANDED_BACK, plan, select
+from notyet.core.verdict import skipped
+from notyet.engine.stop import NO_SESSION
 from notyet.engine.unchanged import files_of, scope_key, trees_of
-from notyet.errors import LedgerError
+from notyet.errors import LedgerError, LedgerNeedsRepair
 from notyet.git.fingerprint import PATIENCE
+from notyet.hook.answer import PROBE, Hook, answer_by, completed
+from notyet.hook.payload import HostCall, Options
 from notyet.ledger.counts import preview_begin
-from notyet.ledger.passes import Wanted
+from notyet.ledger.passes import Wanted, has_ever_passed, passed_at
+from notyet.ledger.stops import Ledger
 from notyet.run.drive import drive_sync
 from notyet.status.overview import DEFAULT, limits_here
+from notyet.status.own_faults import ledger_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from notyet.config.load import Setup
-    from notyet.core.event import StopEvent
+    from notyet.core.event import StartEvent, StopEvent
     from notyet.core.gate import Gate
     from notyet.core.plan import Plan
-    from notyet.ledger.stops import Ledger
+    from notyet.core.verdict import Decision
+    from notyet.hosts.host import Reply
 
 _OWN_WORK = "the agent is one of the host's own"
 _BACKGROUND = "other agents of the session are running (wait_for_background)"
-_PASSED_AT = "SELECT at, stop FROM passes WHERE definition = ? AND tree = ?"
-_EVER_PASSED = "SELECT 1 FROM passes WHERE definition = ? LIMIT 1"
 # Not "it never passed": a failure removes the pass on the same files.
 _NEVER = "no pass of it is remembered"
 _UNKNOWN = "it is unknown whether its files changed"
@@ -81,26 +90,98 @@ class Why:
     limit: int = 0
     limit_source: str = ""  # the setting, and where it is set
     warnings: tuple[str, ...] = ()
+    off: str = ""  # how notyet is switched off; empty if it is not
 
 
-def explained(
-    event: StopEvent,
-    setup: Setup,
-    history: History | None,
-    environ: Mapping[str, str],
-    unchanged: Mapping[str, Unchanged],
-    *,
-    allowed: tuple[str, str] = ("", ""),
-) -> Why:
-    """Return for every gate in force why it applies, or why not.
+class DryHook(Hook):
+    """A call of the hook that runs no gate and records nothing; `cause`: why no gate would run."""
 
-    `allowed` is the cause for which the hook would not get to the gates, and its words. Without a
-    history it is unknown.
-    """
+    sees_all = True
+
+    def __init__(
+        self,
+        event: StopEvent,
+        host: str,
+        content: bytes,
+        change: Callable[[StopEvent], StopEvent],
+        workspace: str = "",
+    ) -> None:
+        environ = {name: value for name, value in os.environ.items() if name != PROBE}
+        super().__init__(
+            HostCall(Options(["--host", host] if host else []), environ, lambda: content)
+        )
+        self.host, self.stop = event.host, event
+        self.cause = ""
+        self.words: tuple[str, ...] = ()
+        self._change, self.workspace = change, workspace
+        self._setup: Setup | None = None
+
+    @property
+    def setup(self) -> Setup:
+        """What is in force where the agent works."""
+        return self.load(self.stop, NO_LOOK) if self._setup is None else self._setup
+
+    def look(self) -> None:
+        """Do what the hook does, up to its gates."""
+        answer_by(self)
+        self.stop = completed(self.stop, self.setup)
+
+    def stopping(self, event: StopEvent) -> Reply:
+        """Answer a stop; options replace what its payload says."""
+        self.event = self.stop = self._change(event)
+        return super().stopping(self.stop)
+
+    def load(self, event: StopEvent | StartEvent, _longest: float) -> Setup:
+        """Return what is in force, without connecting to another machine."""
+        self._setup = super().load(event, NO_LOOK)
+        return self._setup
+
+    def check(self, event: StopEvent, setup: Setup) -> Decision:
+        """Run no gate."""
+        if not select(event, setup.gates):
+            return skipped("no-gate")
+        if not event.session_id.strip():
+            self.record_skip("no-session", (NO_SESSION,))
+        return skipped("looked")
+
+    def record_skip(self, cause: str, words: Sequence[str]) -> Sequence[str]:
+        """Keep why the agent may stop unchecked."""
+        self.cause, self.words = cause, tuple(words)
+        return ()
+
+    def repaired(self) -> Sequence[str]:
+        """Return nothing: no ledger is repaired here."""
+        return ()
+
+    def recover(self, error: Exception) -> Reply:
+        """Show a fault of ours."""
+        raise error
+
+
+def why(hook: DryHook, environ: Mapping[str, str]) -> Why:
+    """Return for every gate in force why it applies to a stop, or why not."""
+    hook.look()
+    event, setup = hook.stop, hook.setup
+    cause, words = _allowed(hook, environ)
+    history: History | None = None
+    damage = ""
+    ledger = Ledger(patience=1.0, repair=False)
+    try:
+        try:
+            history = _history_now(ledger, event)
+        except LedgerNeedsRepair as error:  # nothing in it is known then
+            damage = str(error)
+        except LedgerError as error:
+            cause, words = (cause, words) if cause else ("ledger", str(error))
+        unchanged = _unchanged_now(event, select(event, setup.gates), ledger, damage)
+    finally:
+        ledger.close()
     known = open_turn(History(), event) if history is None else history
     gates = select(event, setup.gates)
     planned = plan(event, gates, known, Limits(**setup.limits), setup.gates)
-    cause, words = allowed if allowed[0] else _skipped(event, planned)
+    cause, words = (cause, words) if cause else _skipped(event, planned)
+    notes = [*hook.said, *setup.distrust, *setup.warnings, *planned.warnings]
+    notes += [f"{damage} and counts anew"] if damage else []
     return Why(
         host=event.host,
         scope=event.scope,
@@ -112,8 +193,20 @@ def explained(
         used=None if history is None else history.blocks,
         limit=planned.limit.number,
         limit_source=_source(planned.limit.source, setup, environ),
-        warnings=planned.warnings,
+        warnings=tuple(note for note in dict.fromkeys(notes) if note not in hook.words),
+        off=words.removeprefix("notyet is ") if cause == "off" else "",
     )
+
+
+def _allowed(hook: DryHook, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the cause for which the hook runs no gate, and its words; both empty if it does."""
+    if hook.cause:
+        words = f"notyet is {' '.join(hook.words)}" if hook.cause == "off" else ""
+        return hook.cause, words or "; ".join(hook.words)
+    for found in ledger_faults(environ):
+        if found.level == "fault":  # a stop could not be counted
+            return "ledger", found.what[0].lower() + found.what[1:].rstrip(".")
+    return "", ""
 
 
 def _gate(gate: Gate, planned: Plan, skipped: str, unchanged: Mapping[str, Unchanged]) -> GateWhy:
@@ -164,7 +257,7 @@ def _source(source: str, setup: Setup, environ: Mapping[str, str]) -> str:
     return f"{source}, {'by default' if where == DEFAULT else where}" if where else source
 
 
-def history_now(ledger: Ledger, event: StopEvent) -> History:
+def _history_now(ledger: Ledger, event: StopEvent) -> History:
     """Return the history in which this stop would happen. Raises LedgerError."""
     path = ledger.path
     # A stop that is creating the ledger leaves an empty file for a moment.
@@ -173,7 +266,7 @@ def history_now(ledger: Ledger, event: StopEvent) -> History:
     return open_turn(History(), event)
 
 
-def unchanged_now(
+def _unchanged_now(
     event: StopEvent, gates: Sequence[Gate], ledger: Ledger, damage: str = ""
 ) -> dict[str, Unchanged]:
     """Return for each gate whether its files changed (N1); run none, and connect to no machine.
@@ -217,10 +310,8 @@ def _recalled(one: Wanted, recalled: Mapping[str, str], ledger: Ledger) -> Uncha
     cause = recalled.get(one.gate, "")
     if cause == "unchanged":
         return Unchanged(cause=cause, because="no file changed since the agent began")
-    key = (one.definition, one.tree)
     if cause:
-        row = ledger.connection.read(lambda db: db.execute(_PASSED_AT, key).fetchone())
-        at, stop = row or (0.0, 0)
+        at, stop = ledger.connection.read(lambda db: passed_at(db, one))
         return Unchanged(cause=cause, because="it passed on these very files", at=at, stop=stop)
-    ever = ledger.connection.read(lambda db: db.execute(_EVER_PASSED, key[:1]).fetchone())
-    return Unchanged(because="it passed on other files" if ever else _NEVER)
+    has_passed = ledger.connection.read(lambda db: has_ever_passed(db, one))
+    return Unchanged(because="it passed on other files" if has_passed else _NEVER)
