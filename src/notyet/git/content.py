@@ -23,62 +23,100 @@ _KIND, _REGULAR, _LINK, _FOLDER = 0o170000, 0o100000, 0o120000, 0o040000
 _IS_EXECUTABLE = 0o100
 
 
-class Contents:
-    """Digests of files and folders; each file is read once for all scans."""
+class FileReader:
+    """Digests of files and folders; each is read once for all scans."""
 
     def __init__(self, ends: float) -> None:
         self._ends = ends
         self._known: dict[bytes, bytes] = {}
+        self._bytes = self._files = 0  # left to read
 
-    def check_time(self) -> None:
-        """Raise Unknown if there is no time left."""
+    def begin_scan(self) -> None:
+        """Start with new limits, so that scans do not affect each other."""
+        self._bytes, self._files = MOST_BYTES, MOST_FILES
+
+    def content(self, top: bytes, name: bytes, *, is_listed: bool) -> bytes:
+        """Return the mode and digest of a file, or its size and times if it is too big.
+
+        For a folder whose files git does not list, return the digest of all files in it: that is a
+        nested repository, or a folder that the index has as one (`is_listed` is False).
+        """
+        self._check_time()
+        path = _join(top, name.rstrip(b"/"))
+        try:
+            info = light.lstat(path)
+        except OSError as error:  # a missing file is a state too
+            return type(error).__name__.encode()
+        try:
+            kind = info.st_mode & _KIND
+            if kind == _REGULAR:
+                return self._of_file(path, info)
+            if kind == _LINK:
+                return b"link " + light.readlink(path)
+            if kind != _FOLDER:
+                return b"odd " + _metadata(info)
+            if not is_listed or _is_there(path + b"/.git"):
+                return self._of_folder(path)
+        except OSError as error:  # unreadable, or gone meanwhile
+            return type(error).__name__.encode() + b" " + _metadata(info)
+        return b"folder"
+
+    def present(self, top: bytes, names: Sequence[bytes]) -> Iterator[bytes]:
+        """Yield the names that exist; a sparse checkout lacks whole folders."""
+        last, is_there = b"", True
+        for name in names:
+            folder = name.rpartition(b"/")[0]
+            if folder != last:
+                self._check_time()
+                last, is_there = folder, _is_there(_join(top, folder) + b"/.")
+            if is_there and _is_there(_join(top, name)):
+                yield name
+
+    def _check_time(self) -> None:
         if monotonic() >= self._ends:
             raise Unknown(SLOW)
 
-    def of_file(self, path: bytes, info: light.stat_result) -> bytes:
-        """Return the digest of a regular file."""
-        if path not in self._known:
-            self._known[path] = self._read(path, info)
-        return self._known[path]
-
-    def of_folder(self, path: bytes) -> bytes:
-        """Return the digest of all that is in a folder. Raises Unknown if a part is unreadable."""
-        if path not in self._known:
-            try:
-                self._known[path] = b"all of " + self._folder_digest(path)
-            except OSError as error:
-                raise Unknown(UNREADABLE) from error
-        return self._known[path]
-
-    def _read(self, path: bytes, info: light.stat_result) -> bytes:
-        size = min(info.st_size + 1, _CHUNK)
-        mode = b"x " if info.st_mode & _IS_EXECUTABLE else b"- "
+    def _of_file(self, path: bytes, info: light.stat_result) -> bytes:
+        self._files -= 1
+        if self._files < 0 or info.st_size > self._bytes:
+            return b"big " + _metadata(info)
+        self._bytes -= info.st_size
+        if path in self._known:
+            return self._known[path]
+        seen = blake2b(digest_size=16)
         fd = light.open(path, _OPEN)
         try:
-            seen = blake2b(digest_size=16)
-            while chunk := light.read(fd, size):
+            while chunk := light.read(fd, min(info.st_size + 1, _CHUNK)):
                 seen.update(chunk)
-                self.check_time()
+                self._check_time()
         finally:
             light.close(fd)
-        return mode + seen.digest()
+        mode = b"x " if info.st_mode & _IS_EXECUTABLE else b"- "
+        self._known[path] = mode + seen.digest()
+        return self._known[path]
 
-    def _folder_digest(self, top: bytes) -> bytes:
-        seen = blake2b(digest_size=16)
-        left = MOST_ENTRIES
-        for line in self._walk(top):
-            left -= 1
-            if left < 0:
-                raise Unknown(TOO_MUCH)
-            seen.update(b"%d " % len(line) + line)
-        return seen.digest()
+    def _of_folder(self, top: bytes) -> bytes:
+        """Return the digest of all that is in a folder. Raises Unknown if a part is unreadable."""
+        if top not in self._known:
+            seen = blake2b(digest_size=16)
+            left = MOST_ENTRIES
+            try:
+                for line in self._walk(top):
+                    left -= 1
+                    if left < 0:
+                        raise Unknown(TOO_MUCH)
+                    seen.update(b"%d " % len(line) + line)
+            except OSError as error:
+                raise Unknown(UNREADABLE) from error
+            self._known[top] = b"all of " + seen.digest()
+        return self._known[top]
 
     def _walk(self, top: bytes) -> Iterator[bytes]:
         """Yield name, size and times of all files below a folder, except in `.git`."""
         folders = [top]
         while folders:
             folder = folders.pop()
-            self.check_time()
+            self._check_time()
             with light.scandir(folder) as entries:
                 inside = sorted(entries, key=lambda entry: entry.name)
             for entry in inside:
@@ -92,61 +130,8 @@ class Contents:
                     yield name + b"\0" + _metadata(entry.stat(follow_symlinks=False))
 
 
-class FileReader:
-    """The files that one scan reads; it has its own limits, so scans do not affect each other."""
-
-    def __init__(self, contents: Contents, top: bytes) -> None:
-        self._contents = contents
-        self._top = top
-        self._bytes = MOST_BYTES
-        self._files = MOST_FILES
-
-    def content(self, name: bytes, *, is_listed: bool) -> bytes:
-        """Return the mode and digest of a file, or its size and times if it is too big.
-
-        For a folder whose files git does not list, return the digest of all files in it: that is a
-        nested repository, or a folder that the index has as one (`is_listed` is False).
-        """
-        self._contents.check_time()
-        path = self._path(name.rstrip(b"/"))
-        try:
-            info = light.lstat(path)
-        except OSError as error:  # a missing file is a state too
-            return type(error).__name__.encode()
-        try:
-            kind = info.st_mode & _KIND
-            if kind == _REGULAR:
-                return self._plain(path, info)
-            if kind == _LINK:
-                return b"link " + light.readlink(path)
-            if kind != _FOLDER:
-                return b"odd " + _metadata(info)
-            if not is_listed or _is_there(path + b"/.git"):
-                return self._contents.of_folder(path)
-        except OSError as error:  # unreadable, or gone meanwhile
-            return type(error).__name__.encode() + b" " + _metadata(info)
-        return b"folder"
-
-    def present(self, names: Sequence[bytes]) -> Iterator[bytes]:
-        """Yield the names that exist; a sparse checkout lacks whole folders."""
-        last, is_there = b"", True
-        for name in names:
-            folder = name.rpartition(b"/")[0]
-            if folder != last:
-                self._contents.check_time()
-                last, is_there = folder, _is_there(self._path(folder) + b"/.")
-            if is_there and _is_there(self._path(name)):
-                yield name
-
-    def _path(self, name: bytes) -> bytes:
-        return self._top.rstrip(b"/") + b"/" + name
-
-    def _plain(self, path: bytes, info: light.stat_result) -> bytes:
-        self._files -= 1
-        if self._files < 0 or info.st_size > self._bytes:
-            return b"big " + _metadata(info)
-        self._bytes -= info.st_size
-        return self._contents.of_file(path, info)
+def _join(top: bytes, name: bytes) -> bytes:
+    return top.rstrip(b"/") + b"/" + name
 
 
 def _metadata(info: light.stat_result) -> bytes:

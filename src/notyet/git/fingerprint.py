@@ -33,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from notyet.git.content import Contents
+    from notyet.git.content import FileReader
     from notyet.git.repository import RepositorySettings
 
 STATUS = (
@@ -52,8 +52,8 @@ _NOT_IGNORED = 1  # exit code of `git check-ignore`
 class Scan:
     """The git commands for one scope, and its fingerprint."""
 
-    def __init__(self, place: Repository, scope: Scope) -> None:
-        self._place = place
+    def __init__(self, repository: Repository, scope: Scope) -> None:
+        self._repository = repository
         self._folder, self._paths = scope.folder, scope.paths
         self._globs = ("--", *(f":(glob){path}" for path in scope.paths)) if scope.paths else ()
         self._status = Output(_MOST_STATUS)
@@ -65,8 +65,8 @@ class Scan:
 
     def add_folder(self, folder: str) -> None:
         """Add a folder that a scope names, to check that git does not ignore it."""
-        if folder != self._place.root:
-            inside = f"{self._place.top.rstrip('/')}/"
+        if folder != self._repository.root:
+            inside = f"{self._repository.top.rstrip('/')}/"
             self._begun[folder] = light.fsencode(folder.removeprefix(inside))
 
     def begin(self) -> Iterator[GitCommand]:
@@ -78,13 +78,15 @@ class Scan:
 
     def _list(self) -> GitCommand:
         self._index = listing = Listing(self._begun)
-        more = exact_globs(self._folder, self._paths, self._place.top)
+        more = exact_globs(self._folder, self._paths, self._repository.top)
         return self._command(LIST, listing.take_chunk, more)
 
     def _command(
         self, args: tuple[str, ...], take: Callable[[bytes], None], more: Sequence[str] = ()
     ) -> GitCommand:
-        command = GitCommand(self._folder, (*args, *self._globs, *more), take, self._place.root)
+        command = GitCommand(
+            self._folder, (*args, *self._globs, *more), take, self._repository.root
+        )
         self._commands.append(command)
         return command
 
@@ -92,7 +94,7 @@ class Scan:
         """Yield the commands that check whether git ignores folders without tracked files."""
         for folder in self._index.unseen if self._index is not None else ():
             ask = ("check-ignore", "--quiet", "--", light.join(folder, ANY))
-            root = self._place.root
+            root = self._repository.root
             self._ignored[folder] = GitCommand(root, ask, self._status.take, root)
             yield self._ignored[folder]
 
@@ -102,7 +104,7 @@ class Scan:
         if ignored is not None and ignored.code != _NOT_IGNORED:
             raise Unknown(IGNORED if ignored.code == 0 else _why(ignored))
 
-    def fingerprint(self, read: Callable[[], Contents]) -> str:
+    def fingerprint(self, read: Callable[[], FileReader]) -> str:
         """Return the fingerprint from the output of the commands. Raises Unknown if one failed.
 
         `read` is called if files must be read.
@@ -110,12 +112,12 @@ class Scan:
         self._known = self._known or self._computed(read)
         return self._known
 
-    def _computed(self, read: Callable[[], Contents]) -> str:
+    def _computed(self, read: Callable[[], FileReader]) -> str:
         for command in self._commands:
             if command.code != 0:
                 raise Unknown(_why(command))
-        if self._place.unknown:
-            raise Unknown(self._place.unknown)
+        if self._repository.unknown:
+            raise Unknown(self._repository.unknown)
         index = self._index
         assert index is not None  # set by `begin`
         entries, changed = _read_status(bytes(self._status))
@@ -124,20 +126,19 @@ class Scan:
         if self._paths and not (others or is_new or index.is_filled):
             raise Unknown(NOT_NAMED)
         seen = blake2b(digest_size=12)
-        for part in (self._place.said, entries, index.digest()):
+        for part in (self._repository.said, entries, index.digest()):
             seen.update(b"%d " % len(part) + part)
         if changed or index.hidden or others:
-            from notyet.git.content import FileReader
-
-            reading = FileReader(read(), light.fsencode(self._place.top))
-            hidden = dict.fromkeys(reading.present(index.hidden))
+            files, top = read(), light.fsencode(self._repository.top)
+            files.begin_scan()
+            hidden = dict.fromkeys(files.present(top, index.hidden))
             for path in dict.fromkeys((*changed, *hidden, *others)):
-                content = reading.content(path, is_listed=path not in hidden)
+                content = files.content(top, path, is_listed=path not in hidden)
                 seen.update(b"%d %b%d " % (len(path), path, len(content)) + content)
         return seen.hexdigest()
 
     def _nested_repositories(self) -> list[bytes]:
-        return [*nested_repositories(self._folder, self._paths, self._place.top)]
+        return [*nested_repositories(self._folder, self._paths, self._repository.top)]
 
 
 def _why(command: GitCommand) -> str:
@@ -203,10 +204,10 @@ class Fingerprinting:
         self._ends = monotonic() + patience
         self._failed: dict[Scope, str] = {}
         self._folders: dict[Scope, str] = {}  # real paths
-        self._looks: dict[Scope, Scan] = {}
+        self._scans: dict[Scope, Scan] = {}
         self._chosen: dict[Scope, Scan] = {}
         self._unclear: list[RepositorySettings] = []
-        self._contents: Contents | None = None
+        self._files: FileReader | None = None
         self._runs: list[GitRuns] = []  # one, until `finish` or `leave` takes it
         try:
             self._begin()
@@ -245,81 +246,78 @@ class Fingerprinting:
         self._failed = dict.fromkeys(self._scopes, reason_of(error)) | self._failed
 
     def _begin(self) -> None:
-        places: dict[str, Repository] = {}
+        repositories: dict[str, Repository] = {}
         where: dict[Scope, Repository] = {}
         for scope in self._scopes:
             try:
                 folder = real_folder(scope.folder)
-                where[scope] = _place_of(folder, places)
+                where[scope] = _repository_of(folder, repositories)
                 self._folders[scope] = folder
             except (Unknown, OSError, ValueError) as error:
                 self._failed[scope] = reason_of(error)
-        if not places:
+        if not repositories:
             return
-        runs = GitRuns(places, self._ends)
+        runs = GitRuns(repositories, self._ends)
         self._runs.append(runs)
-        unclear = [place for place in places.values() if not place.is_clear]
+        unclear = [one for one in repositories.values() if not one.is_clear]
         if unclear:
             self._read_settings(unclear, runs)
-        for scope, place in where.items():
-            if place.unknown:
-                self._failed[scope] = place.unknown
+        for scope, repository in where.items():
+            if repository.unknown:
+                self._failed[scope] = repository.unknown
                 continue
-            what = _normalized(scope, self._folders[scope], place)
-            look = self._looks[what] = self._looks.get(what) or Scan(place, what)
-            self._chosen[scope] = look
-            look.add_folder(self._folders[scope])
-        runs.start([command for look in self._looks.values() for command in look.begin()])
+            # The same for all scopes with the same files.
+            folder = self._folders[scope] if scope.paths else repository.root
+            what = normalized(Scope(folder, scope.paths))
+            scan = self._scans[what] = self._scans.get(what) or Scan(repository, what)
+            self._chosen[scope] = scan
+            scan.add_folder(self._folders[scope])
+        runs.start([command for scan in self._scans.values() for command in scan.begin()])
 
-    def _read_settings(self, places: list[Repository], runs: GitRuns) -> None:
+    def _read_settings(self, repositories: list[Repository], runs: GitRuns) -> None:
         """Have git read settings: first those that may name a command, the others meanwhile."""
         from notyet.git.repository import RepositorySettings
 
-        first = [RepositorySettings(place) for place in places if not place.is_plain]
+        first = [RepositorySettings(one) for one in repositories if not one.is_plain]
         if first:
             run([command for settings in first for command in settings.commands], self._ends)
         for settings in first:
             settings.apply()
-        self._unclear = [RepositorySettings(place) for place in places if place.is_plain]
+        self._unclear = [RepositorySettings(one) for one in repositories if one.is_plain]
         runs.start([command for settings in self._unclear for command in settings.commands])
 
     def _finish(self, runs: GitRuns) -> None:
         runs.finish()
         for settings in self._unclear:
             settings.apply()
-        unsure = [command for look in self._looks.values() for command in look.ignore_checks()]
+        unsure = [command for scan in self._scans.values() for command in scan.ignore_checks()]
         if unsure:
             run(unsure, self._ends)
 
     def _seen(self) -> dict[Scope, str]:
         seen = {}
-        for scope, look in self._chosen.items():
+        for scope, scan in self._chosen.items():
             try:
-                look.refuse_ignored(self._folders[scope])
-                seen[scope] = look.fingerprint(self._read)
+                scan.refuse_ignored(self._folders[scope])
+                seen[scope] = scan.fingerprint(self._read)
             except (Unknown, OSError) as error:
                 self._failed[scope] = reason_of(error)
         return seen
 
-    def _read(self) -> Contents:
+    def _read(self) -> FileReader:
         """Return the digests that all scopes share."""
-        if self._contents is None:
-            from notyet.git.content import Contents
+        if self._files is None:
+            from notyet.git.content import FileReader
 
-            self._contents = Contents(self._ends)
-        return self._contents
+            self._files = FileReader(self._ends)
+        return self._files
 
 
-def _place_of(folder: str, places: dict[str, Repository]) -> Repository:
+def _repository_of(folder: str, known: dict[str, Repository]) -> Repository:
     root = top_of(folder)
     if not root:
         raise Unknown(OUTSIDE)
     refuse_hidden_repository(folder)
-    if root not in places:
-        places[root] = Repository(root)
-    return places[root]
-
-
-def _normalized(scope: Scope, folder: str, place: Repository) -> Scope:
-    """Return a scope that is equal for all scopes with the same files."""
-    return normalized(Scope(folder if scope.paths else place.root, scope.paths))
+    if root not in known:
+        known[root] = Repository(root)
+    return known[root]

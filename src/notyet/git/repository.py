@@ -170,27 +170,28 @@ _MOST_PRINTED = 1024 * 1024
 
 
 class RepositorySettings:
-    """The git commands that read the settings of a place.
+    """The git commands that read the settings of a repository.
 
     Filters of the user may run; a repository with its own filters is unknown.
     """
 
-    def __init__(self, place: Repository) -> None:
-        self._place = place
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        root = repository.root
         self._told, self._top = Output(_MOST_PRINTED), Output(_MOST_PRINTED)
-        self.commands = [GitCommand(place.root, _READ_SETTINGS, self._told.take, place.root)]
-        if not place.is_plain:
-            self.commands.append(GitCommand(place.root, _FIND, self._top.take, place.root))
+        self.commands = [GitCommand(root, _READ_SETTINGS, self._told.take, root)]
+        if not repository.is_plain:
+            self.commands.append(GitCommand(root, _FIND, self._top.take, root))
 
     def apply(self) -> None:
-        """Update the place from the output of the commands."""
-        place, (read, *found) = self._place, self.commands
-        place.unknown = next((c.reason for c in self.commands if c.code is None), "")
+        """Update the repository from the output of the commands."""
+        repository, (read, *found) = self._repository, self.commands
+        repository.unknown = next((c.reason for c in self.commands if c.code is None), "")
         if read.code not in {0, _NOTHING_FOUND} or any(command.code for command in found):
-            place.unknown = place.unknown or REFUSED
-        elif not place.unknown:
+            repository.unknown = repository.unknown or REFUSED
+        elif not repository.unknown:
             if found:
-                place.top = light.fsdecode(bytes(self._top).removesuffix(b"\n"))
+                repository.top = light.fsdecode(bytes(self._top).removesuffix(b"\n"))
             self._read(bytes(self._told).split(b"\0"))
 
     def _read(self, told: list[bytes]) -> None:
@@ -200,8 +201,8 @@ class RepositorySettings:
             if name == _EXCLUDES:
                 excludes = light.fsdecode(value)  # the last one counts
             elif scope in _OF_THE_REPOSITORY:
-                self._place.unknown = FILTERED
+                self._repository.unknown = FILTERED
         try:
-            self._place.excluded(excludes)
+            self._repository.excluded(excludes)
         except (OSError, ValueError, Unknown) as error:
-            self._place.unknown = reason_of(error)
+            self._repository.unknown = reason_of(error)

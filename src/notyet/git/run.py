@@ -12,7 +12,10 @@ from notyet import light
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+else:
+    import _signal as signal  # without the enum that `signal` imports
 
 FILTERED = "the repository names filters of its own"
 IGNORED = "git ignores this folder"
@@ -40,38 +43,15 @@ def reason_of(error: Exception) -> str:
     return error.reason if isinstance(error, Unknown) else ODD
 
 
-if TYPE_CHECKING:
-    import signal
-else:
-    import _signal as signal  # without the enum that `signal` imports
-
-# From `git rev-parse --local-env-vars`.
-OF_ANOTHER_REPOSITORY = frozenset(
-    f"GIT_{name}"
-    for name in (
-        "ALTERNATE_OBJECT_DIRECTORIES",
-        "COMMON_DIR",
-        "CONFIG",
-        "CONFIG_COUNT",
-        "CONFIG_PARAMETERS",
-        "DIR",
-        "GRAFT_FILE",
-        "IMPLICIT_WORK_TREE",
-        "INDEX_FILE",
-        "INTERNAL_SUPER_PREFIX",
-        "NO_REPLACE_OBJECTS",
-        "OBJECT_DIRECTORY",
-        "PREFIX",
-        "REPLACE_REF_BASE",
-        "SHALLOW_FILE",
-        "WORK_TREE",
-    )
-)
-# Only the user's settings in the usual places count.
-OF_OTHER_SETTINGS = frozenset(f"GIT_CONFIG_{name}" for name in ("GLOBAL", "NOSYSTEM", "SYSTEM"))
-OF_OTHER_GLOBS = frozenset(
-    f"GIT_{kind}_PATHSPECS" for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")
-)
+# Variables that name another repository (see `git rev-parse --local-env-vars`), other settings than
+# the user's in the usual places, or other globs.
+_ALTERING = """
+ALTERNATE_OBJECT_DIRECTORIES COMMON_DIR CONFIG CONFIG_COUNT CONFIG_PARAMETERS DIR GRAFT_FILE
+IMPLICIT_WORK_TREE INDEX_FILE INTERNAL_SUPER_PREFIX NO_REPLACE_OBJECTS OBJECT_DIRECTORY PREFIX
+REPLACE_REF_BASE SHALLOW_FILE WORK_TREE CONFIG_GLOBAL CONFIG_NOSYSTEM CONFIG_SYSTEM
+LITERAL_PATHSPECS GLOB_PATHSPECS NOGLOB_PATHSPECS ICASE_PATHSPECS
+"""
+LEFT_OUT = frozenset(f"GIT_{name}" for name in _ALTERING.split())
 HARMLESS = (
     *("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
     *("-c", "safe.bareRepository=explicit"),  # ignore bare repositories among the files
@@ -99,7 +79,6 @@ QUIET = {
     "GIT_NO_LAZY_FETCH": "1",  # a partial clone would start a fetch
     "GIT_ALLOW_PROTOCOL": "none",
 }
-LEFT_OUT = OF_ANOTHER_REPOSITORY | OF_OTHER_SETTINGS | OF_OTHER_GLOBS
 _AT_ONCE = 8
 _CHUNK = 64 * 1024  # as much as a pipe holds
 _USUAL = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)

@@ -200,9 +200,9 @@ def test_many_new_files_and_little_time_are_told_in_time(git_project, monkeypatc
     assert fingerprint(git_project) != ""
     content = workspace_content.FileReader.content
 
-    def slowly(self, path, **more):
+    def slowly(self, *names, **more):
         time.sleep(0.01)
-        return content(self, path, **more)
+        return content(self, *names, **more)
 
     monkeypatch.setattr(workspace_content.FileReader, "content", slowly)
     started = time.monotonic()

@@ -189,13 +189,13 @@ def test_a_file_that_may_not_be_read_stands_for_itself_by_size_and_time(git_proj
 def test_a_file_that_vanishes_while_it_is_looked_at_is_a_state_too(git_project, monkeypatch):
     add(Path(git_project))
     before = fingerprint(git_project)
-    read = content.Contents.of_file
+    read = content.FileReader._of_file
 
     def too_late(self, path, info):
         os.unlink(path)
         return read(self, path, info)
 
-    monkeypatch.setattr(content.Contents, "of_file", too_late)
+    monkeypatch.setattr(content.FileReader, "_of_file", too_late)
     assert "" != fingerprint(git_project) != before
     assert fingerprint(git_project) not in {"", before}  # git does not list it any more
 
