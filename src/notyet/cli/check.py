@@ -34,7 +34,7 @@ EXAMPLES = (
     ("notyet check --as claude", "with the exact answer that Claude Code would get"),
     ("notyet check --event subagent_stop --agent-type coder", "as for a subagent of this type"),
     ("notyet check --payload stop.json", "as for what a host really sent"),
-    ("notyet check --answer 'tests=block:Fix the tests.'", "as if this gate had said so"),
+    ("notyet check --answer 'tests=block:Fix the tests.'", "as if this gate had answered so"),
     ("notyet check --json", "for programs"),
 )
 _USAGE = _NOT_RUN = 2  # exit codes
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_answer,
         metavar="NAME=VERDICT[:WORDS]",
-        help="do not run this gate: it says allow, block, halt, broken or exit:N",
+        help="do not run this gate: take it to answer allow, block, halt, broken or exit:N",
     )
     parser.add_argument(
         "--timeout", type=_seconds, metavar="S", help="seconds that the host waits for an answer"
@@ -120,9 +120,9 @@ def _rehearse(args: argparse.Namespace, cwd: str) -> Rehearsal:
 
 def _unknown(done: Rehearsal) -> str:
     names = [gate.name for gate in done.setup.gates]
-    there = f"there is {listed(names)}" if names else "there is none here"
+    there = f"there is {listed(names)}" if names else "no gates are in force here"
     hint = did_you_mean(done.unknown[0], names) or there
-    said = f"no gate is called {done.unknown[0]!r}; {hint}"
+    said = f"there is no gate {done.unknown[0]!r}; {hint}"
     # It may be in a file, or in a part of one, that is not in force.
     return " | ".join([said, *done.setup.warnings, *done.setup.distrust])
 
@@ -139,9 +139,9 @@ _UNCHANGED = {
     "unchanged": "no file changed since this agent began",
 }
 _WHY_NOT_RUN = {
-    "background": "other work of this session goes on, and wakes the agent again",
-    "untrusted": "these gates are not trusted yet; look at them with: notyet trust",
-    "config": "there is no file that can be read",
+    "background": "other work of this session still runs, and will wake the agent",
+    "untrusted": "these gates are not trusted yet; review them with: notyet trust",
+    "config": "no configuration file can be read",
     "no-session": "the event has no session_id",
 }
 _MAX_NOTE = 400  # columns

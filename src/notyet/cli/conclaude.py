@@ -44,14 +44,14 @@ def run(args: argparse.Namespace) -> int:
     """Answer by the exit code: 2 sends the agent back, everything else lets it go (G4)."""
     words = [word for word in args.event if word != "Hooks"]
     if len(words) != 1:
-        print("notyet conclaude: say one event, like: Hooks SubagentStop", file=sys.stderr)
+        print("notyet conclaude: name one event, like: Hooks SubagentStop", file=sys.stderr)
         return 1
     if words[0] in _OTHERS:
         return 0  # they are not about stopping
     if words[0] not in _STOPS:
         near = did_you_mean(words[0], (*_STOPS, *_OTHERS))
         hint = f"; {near}" if near else ""
-        print(f"notyet conclaude: no event is called {words[0]!r}{hint}", file=sys.stderr)
+        print(f"notyet conclaude: there is no event {words[0]!r}{hint}", file=sys.stderr)
         return 1
     from notyet.hook.main import serve
 

@@ -43,10 +43,13 @@ if TYPE_CHECKING:
 
 SUMMARY = "detect tests and linters, run them once, write notyet.toml"
 EXAMPLES = (
-    ("notyet init", "look, try each command once, write notyet.toml, trust it; asks before each"),
+    (
+        "notyet init",
+        "detect, run each command once, write notyet.toml, trust it; asks before each step",
+    ),
     ("notyet init --dry-run", "show the file that would be written; run and change nothing"),
     ("notyet init --yes", "do not ask; hosts are left alone"),
-    ("notyet init --yes --install", "do not ask, and register with Claude Code and Codex, too"),
+    ("notyet init --yes --install", "do not ask, and register with the hosts that are installed"),
 )
 _WIDE = 2000
 _COLOURS = {"passed": "green", "failed": "yellow", "left out": "red"}
@@ -58,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="print the file, run and change nothing"
     )
     parser.add_argument(
-        "--yes", action="store_true", help="do not ask: try, write and trust, in this project only"
+        "--yes", action="store_true", help="do not ask: run, write and trust, in this project only"
     )
     hosts = parser.add_mutually_exclusive_group()
     hosts.add_argument(
@@ -67,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --yes: register notyet with the hosts that are here, for all your projects",
     )
     hosts.add_argument(
-        "--no-install", action="store_true", help="say nothing of hosts, and register with none"
+        "--no-install", action="store_true", help="do not offer to register with hosts"
     )
 
 
@@ -80,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     path = known_as(os.path.join(folder, NAME))
     found = detect(folder)
     for mistake in found.mistakes:
-        _note(f"{mistake}; what it says is not looked at")
+        _note(f"{mistake}, so it is ignored")
     for words in found.notes:
         _note(words)
     root = root_of(os.path.realpath(folder))
@@ -118,7 +121,7 @@ class _Init:
             return refuse("init", f"{where} cannot be written to: {error.strerror}")
         others = [os.path.join(folder, NAME) for folder in above(self._folder)[1:]]
         for other in list(filter(os.path.exists, others))[:1]:
-            _note(f"{other} counts here until now; a {NAME} of this folder takes its place")
+            _note(f"{other} is in force here now; a {NAME} in this folder replaces it")
         if not self._show(found):
             print("nothing was changed")
             return 1
@@ -130,11 +133,11 @@ class _Init:
             return refuse("init", f"{visible(self._path)}: {error.strerror}; nothing was changed")
         if is_trusted and not self._args.no_install:
             self._install()
-        words = "ask the gates now with: notyet check"
+        words = "run the gates now with: notyet check"
         if not has_gates:
-            words = f"write your gates into {NAME}, and run: notyet trust"
+            words = f"write your gates into {NAME}, then run: notyet trust"
         elif not is_trusted:
-            words = "change the file as you like; to put it into force, run: notyet trust"
+            words = "edit the file, then put it into force with: notyet trust"
         elif any(trial.result == "failed" for trial in trials):
             words = "fix the failing checks, delete the `observe` lines, run: notyet trust"
         print(f"{self._paint('next:', 'bold')} {words}")
@@ -143,7 +146,7 @@ class _Init:
     def _show(self, found: Sequence[Proposal]) -> bool:
         """Print what was detected; return True if the user wants to go on."""
         if not found:
-            print(f"nothing that checks this project was found in {visible(self._folder)}")
+            print(f"no tests or linters were found in {visible(self._folder)}")
             return self._args.yes or agreed(
                 f"Write a {NAME} with an example?", "init", "to write one with an example"
             )
@@ -211,7 +214,7 @@ class _Init:
             return
         except (OSError, ValueError):  # unreadable now
             pass
-        _note(f"{self._path} was changed meanwhile; it is left as it is, and not trusted")
+        _note(f"{self._path} was changed meanwhile; it is kept, and not trusted")
 
     def _install(self) -> None:
         """Offer `notyet install` for each host here that does not call us yet.
@@ -260,18 +263,18 @@ def _leave_alone(path: str, found: Sequence[Proposal]) -> int:
     print(f"{visible(path)}{link} is there already, and is left alone")
     missing = _missing(known.settings.gates, found)
     if missing:
-        print("it does not have these gates; to add one, copy it, and run: notyet trust")
+        print("it lacks these gates; to add one, copy it and run: notyet trust")
         for proposal in missing:
             print("\n" + "\n".join(f"  {line}" for line in gate_lines(Trial(proposal))))
     elif not found and not known.settings.gates:
-        print("it has no gate, and nothing that checks this project was found")
+        print("it has no gate, and no tests or linters were found")
     else:
-        print("it has a gate for all that was found; see them with: notyet status")
+        print("it has a gate for everything that was found; see them with: notyet status")
     if not _is_in_force(known):
-        why = "it changed since it was trusted, so what it said then is in force"
+        why = "it changed since it was trusted, so the trusted version is in force"
         if known.before is None:
             why = "it is not trusted yet, so none of its gates is in force"
-        print(f"{why}; look at it, and put it into force with: notyet trust")
+        print(f"{why}; review it, and put it into force with: notyet trust")
     return 1
 
 
@@ -313,11 +316,11 @@ _HEAD = f"""\
 #:schema {REFERENCE}
 #
 # What must be true before an agent may stop here. `notyet init` wrote this file; it is yours now.
-# After a change run `notyet trust`: until then what you looked at before stays in force.
-# `notyet check` asks the gates now. `notyet schema` knows all keys.
+# After a change run `notyet trust`: until then the version you trusted stays in force.
+# `notyet check` runs the gates now. `notyet schema` lists all keys.
 """
 _EXAMPLE = """
-# Nothing that checks this project was found. A gate is a command; an exit code other than 0 sends
+# No tests or linters were found here. A gate is a command; an exit code other than 0 sends
 # the agent back to work, with what the command printed:
 #
 # [gates.tests]
@@ -416,11 +419,11 @@ def gate_lines(trial: Trial) -> Iterator[str]:
     if proposal.paths:
         lines.append(f"paths = [{', '.join(map(_quoted, proposal.paths))}]")
     if trial.seconds > _SLOW:
-        lines.append("slow = true  # asked when the others passed")
+        lines.append("slow = true  # runs when the others passed")
     if 2 * trial.seconds > _DEFAULT_TIMEOUT:
         lines.append(f'timeout = "{ceil(trial.seconds / 30)}m"')
     if trial.result == "failed":
-        fails = "it fails already: remove this line, and agents are held to it"
+        fails = "it fails already: fix it, then delete this line so that it blocks"
         lines.append(f"observe = true  # {fails}")
     comment = "# " if trial.result == "left out" else ""
     yield from (comment + line for line in lines)

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 SUMMARY = "register notyet with a host, and trust the gates of this project"
 EXAMPLES = (
-    ("notyet install claude", "for every project of yours"),
+    ("notyet install claude", "for all your projects"),
     ("notyet install codex --trust", "also approve the hooks, instead of in /hooks"),
-    ("notyet install claude --project", "in the project's settings, for everybody who works on it"),
+    ("notyet install claude --project", "in the project's settings, for the whole team"),
     ("notyet install claude --dry-run", "only show what would change"),
     ("notyet install codex --timeout 1h", "let Codex wait longer for the gates"),
 )
@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how long the host waits for the gates, like 600, 90s or 1h (default: 30m)",
     )
     parser.add_argument(
-        "--trust", action="store_true", help="codex: approve the hooks too, instead of in /hooks"
+        "--trust", action="store_true", help="codex: also approve the hooks, instead of in /hooks"
     )
 
 
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         except ValueError as error:
             return refuse("install", str(error))
     if args.trust and not host.approve:
-        return refuse("install", f"{host.title} has no trust in hooks; leave --trust out")
+        return refuse("install", f"{host.title} does not need trusted hooks; leave out --trust")
     return guarded("install", args, lambda screen: _install(screen, host, args, seconds))
 
 
@@ -94,7 +94,7 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
         print(f"already installed for {host.title}: {visible(place.path)}")
         if start.folder and not args.dry_run and not is_laid(start.folder, own_root()):
             _lay(start)
-            screen.done("renewed what hooks start with", folder=start.folder)
+            screen.done("renewed the launcher", folder=start.folder)
     elif outcome == "done":
         screen.done(
             f"installed for {host.title}: {', '.join(host.events)}",
@@ -114,7 +114,7 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
     if args.dry_run:
         return 0
     is_gated = _offer_gates(screen, args)
-    screen.next(f"see that all is well with: notyet status {host.name}")
+    screen.next(f"check the setup with: notyet status {host.name}")
     return 0 if is_gated and outcome != "declined" else 1
 
 
@@ -128,8 +128,8 @@ def _note_dropped(screen: Screen, host: Settings, place: Place) -> None:
     for one in host.found_in([place])[0]:
         if one.event in host.events and one.is_hook and one.is_restricted:
             screen.note(
-                f"{one.where}: the matcher {one.matcher!r} is dropped; which agents are gated is "
-                f"said in {NAME}"
+                f"{one.where}: the matcher {one.matcher!r} is removed; {NAME} says which agents "
+                "are gated"
             )
 
 
@@ -152,7 +152,7 @@ def _look_around(screen: Screen, host: Settings, place: Place) -> None:
     for path, one in others.items():
         how = f"notyet uninstall {host.name} --{one.place.scope}"
         remove = f"; remove one, as with: {how}" if one.place.scope in host.scopes else ""
-        screen.note(f"also registered in {path}, so agents read everything twice{remove}")
+        screen.note(f"also registered in {path}, so every stop is checked twice{remove}")
     for mistake in mistakes:
         screen.note(f"{host.title} cannot read a file: {mistake}")
 
@@ -169,7 +169,7 @@ def _approval(host: Settings, place: Place, wanted: tuple[Entry, ...]) -> Change
 def _is_approved(host: Settings, place: Place, wanted: tuple[Entry, ...]) -> bool:
     try:
         return _approval(host, place, wanted).is_empty
-    except CannotInstall:  # it cannot be told, so a person had better look
+    except CannotInstall:  # unknown: let a person look
         return False
 
 
@@ -180,8 +180,8 @@ def _approve(screen: Screen, host: Settings, place: Place, wanted: tuple[Entry, 
         return _approval(host, place, wanted)
 
     print(
-        f"--trust: {host.title} will run these commands at every stop without asking you, outside "
-        "its sandbox; change one, and it asks again"
+        f"--trust: {host.title} will run these commands at every stop without asking, outside "
+        "its sandbox; after a change it asks again"
     )
     config = replace(place, scope="user", path=plan().path)
     outcome = screen.settle(host, config, plan, f"Let {host.title} trust them")
@@ -199,7 +199,7 @@ def _offer_gates(screen: Screen, args: argparse.Namespace) -> bool:
         results = [offer(f, "given" if args.yes else "asked", environ, show) for f in files]
         return all(results)  # each is offered, whatever became of others
     if not native_files(os.path.realpath("."), environ, lambda _path: False):
-        screen.next("make gates of what your project checks itself with: notyet init")
+        screen.next("detect the checks of this project with: notyet init")
     return True
 
 
@@ -208,7 +208,7 @@ def add_options(parser: argparse.ArgumentParser, default: str) -> None:
     scope = parser.add_mutually_exclusive_group()
     for name, words in (
         ("user", "your own settings, for every project"),
-        ("project", "the project's settings, which are committed, for everybody"),
+        ("project", "the project's settings, which are committed, for the whole team"),
         ("local", "your own settings for this project (Claude Code)"),
     ):
         scope.add_argument(
@@ -219,7 +219,7 @@ def add_options(parser: argparse.ArgumentParser, default: str) -> None:
             default="",
             help=words + (default if name == "user" else ""),
         )
-    parser.add_argument("--dry-run", action="store_true", help="show what would change, and stop")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
@@ -260,7 +260,7 @@ class Screen:
             return "nothing"
         places = self._show_all(host, place, change)
         if self.is_dry:
-            print("nothing was changed: this is a dry run")
+            print("dry run: nothing was changed")
             return "shown"
         if not self._yes and not agreed(f"{do}?", self.command, "to do this"):
             print("nothing was changed")
@@ -300,7 +300,7 @@ class Screen:
         """Say which entries are a person's own, though they run our hook; tell if there are any."""
         mixed = [one for one in entries if one.is_mixed]
         for one in mixed:
-            self.note(f"{one.where}: this hook also runs other commands; change it yourself")
+            self.note(f"{one.where}: this hook also runs other commands; edit it yourself")
         return bool(mixed)
 
     def _show_all(self, host: Settings, place: Place, change: Change) -> list[Place]:

@@ -99,14 +99,16 @@ def read(stop: About, environ: Mapping[str, str]) -> StopEvent:
     if host not in HOSTS:
         known = ", ".join(HOSTS)
         raise NotyetError(
-            f"{stop.origin}: this looks like {host}, which is not spoken yet; "
-            f"say with --as as whom to read it ({known})"
+            f"{stop.origin}: this looks like {host}, which notyet does not support yet; "
+            f"read it as another host with --as ({known})"
         )
     event = host_named(host).read_event(stop.payload, environ)
     if not isinstance(event, StopEvent):
         name = host_named(host).value(stop.payload, "event")
-        what = f"{visible(name)[:80]} is no stop" if isinstance(name, str) else "this is no stop"
-        raise NotyetError(f"{stop.origin}: {what}; take the payload of Stop or SubagentStop")
+        what = (
+            f"{visible(name)[:80]} is not a stop" if isinstance(name, str) else "this is not a stop"
+        )
+        raise NotyetError(f"{stop.origin}: {what}; use the payload of Stop or SubagentStop")
     return stop.changed(event)
 
 

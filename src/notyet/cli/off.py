@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
 _LONGEST = 365 * 86_400
-SUMMARY = "stop gating, here or everywhere, for a while"
+SUMMARY = "allow every stop, here or everywhere, for a while"
 EXAMPLES = (
     ("notyet off 30m", "allow every stop in this project for half an hour"),
     ("notyet off", "until you run: notyet on"),

@@ -13,17 +13,17 @@ from notyet.core.text import visible
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "gate again after `notyet off`"
+SUMMARY = "check stops again after `notyet off`"
 EXAMPLES = (
-    ("notyet on", "gate this project again"),
-    ("notyet on --global", "gate everywhere again"),
+    ("notyet on", "check stops in this project again"),
+    ("notyet on --global", "check stops everywhere again"),
 )
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument(
-        "--global", dest="everywhere", action="store_true", help="what was switched off everywhere"
+        "--global", dest="everywhere", action="store_true", help="undo `notyet off --global`"
     )
 
 

@@ -54,8 +54,8 @@ async def recover(supervisor: Supervisor, ledger: Ledger) -> list[str]:
             continue
         if await _has_ended(supervisor, view.task.id):
             said.append(
-                f"{view.task.id} ({name_of(view)}) was left by a process that is gone, and is "
-                f"interrupted; look at it with: notyet tasks show {view.task.id}"
+                f"{view.task.id} ({name_of(view)}) was left by a dead process, and is "
+                f"interrupted; see: notyet tasks show {view.task.id}"
             )
         if view.task.scope == "agent":  # its user knows now, and no parent waits for it
             await handle.result()

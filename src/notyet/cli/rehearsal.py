@@ -45,8 +45,8 @@ _MAX_EXIT = 255
 _NO_WORDS = "(answered by --answer)"
 _OTHERS_VARIABLES = frozenset({"NOTYET_SUPERVISED", "NOTYET_PROBE"})
 _NOTHING_TO_RUN = frozenset({"no-gate", "background"})  # as it should be
-_NOT_REMEMBERED = "what passed is not remembered, since an agent runs this check"
-_UNKNOWN = "so it is not known what was spent and what passed, and nothing is remembered of this"
+_NOT_REMEMBERED = "passes are not remembered, because an agent runs this check"
+_UNKNOWN = "so counts and remembered passes are unknown, and this check is not remembered"
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class AnswerOption:
                 break
             at = text.find("=", at + 1)
         else:
-            raise ValueError(f"{text!r} is no answer; {_HOW}")
+            raise ValueError(f"{text!r} is not an answer; {_HOW}")
         if verdict == "exit":
             if not words.isascii() or not words.isdecimal():
                 raise ValueError(f"exit is followed by a code, not {words!r}; {_HOW}")
@@ -297,7 +297,7 @@ class _Hook(Hook):
         try:
             self._known.remember([*passed, *failed])
         except LedgerError as error:
-            self.trouble.append(f"{error} (so nothing is remembered of this)")
+            self.trouble.append(f"{error} (this check is not remembered)")
             return
         runs = {report.gate for report in failed}  # in the next stop, too
         kept = {name: why for name, why in done.skipped_unchanged.items() if name not in runs}
@@ -328,4 +328,4 @@ def _keep_nothing(_report: Report) -> str:
 
 
 def _why_not(gate: Gate, event: StopEvent) -> str:
-    return "it is a helper of the host itself" if event.internal else why_not(gate, event)
+    return "it is the host's own helper agent" if event.internal else why_not(gate, event)

@@ -15,7 +15,7 @@ from notyet.install.change import replace_file
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "print the JSON Schema of notyet.toml, or write it where editors find it"
+SUMMARY = "print the JSON Schema of notyet.toml, or write it for editors"
 EXAMPLES = (
     ("notyet schema", "all keys of notyet.toml, with what they do"),
     ("notyet schema conclaude", "of a .conclaude.yaml, as notyet reads it"),
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]} (default: notyet)",
     )
     parser.add_argument(
-        "--write", action="store_true", help=f"write it to {_FOLDER}/ here, which git leaves alone"
+        "--write", action="store_true", help=f"write it to {_FOLDER}/ here, which git ignores"
     )
 
 
@@ -79,7 +79,7 @@ def write_schema(folder: str, name: str = "notyet") -> str:
     """
     place = os.path.join(folder, _FOLDER)
     if os.path.islink(place):  # it may lead anywhere
-        raise FileExistsError(17, "it is a link, which is not followed", place)
+        raise FileExistsError(17, "it is a link, and links are not followed", place)
     os.makedirs(place, exist_ok=True)
     path = os.path.join(place, _file(name))
     replace_file(path, text_of(name).encode())

@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 SUMMARY = "list supervised agents, look at one, steer or end it"
 EXAMPLES = (
-    ("notyet tasks", "what is at work, and what has ended lately"),
-    ("notyet tasks show tk3", "all about one; the first letters of its id are enough"),
-    ('notyet tasks steer tk3 "Use the new API."', "stop what it does, and let it go on with this"),
-    ("notyet tasks kill tk3", "end it; no gate is asked"),
+    ("notyet tasks", "tasks that run or ended recently"),
+    ("notyet tasks show tk3", "everything about one; the first letters of its id are enough"),
+    ('notyet tasks steer tk3 "Use the new API."', "interrupt it, and continue with this prompt"),
+    ("notyet tasks kill tk3", "end it; no gate runs"),
     ("notyet tasks retry tk3", "deliver a result again that could not be delivered"),
     ("notyet tasks dismiss tk3", "drop a result that is not needed"),
     ("notyet tasks --all --json | jq '.[].outcome'", "for programs"),
 )
 NOTES = """\
-A task of `notyet with` whose process is gone is ended as interrupted, together with its agent,
-whenever you look. One of another program is left to that program.
+A task of `notyet with` whose process is gone is ended as interrupted, with its agent,
+by the next `notyet tasks`. A task of another program is left to that program.
 """
 _DELIVERY_TIMEOUT = 5.0  # seconds
 _OPTIONS = ("--all", "--json")
@@ -97,11 +97,11 @@ def _say(text: str) -> None:
 def _wrong(args: argparse.Namespace) -> str:
     """Return what is wrong with the command line."""
     if args.verb != "list" and not args.id:
-        return f"which task? write: notyet tasks {args.verb} ID"
+        return f"no task id; write: notyet tasks {args.verb} ID"
     if args.verb == "list" and args.id:
-        return f"list takes no id; to look at one, write: notyet tasks show {args.id}"
+        return f"list takes no id; to show one, write: notyet tasks show {args.id}"
     if args.verb == "steer" and not (args.prompt or "").strip():
-        return f'with which words? write: notyet tasks steer {args.id} "..."'
+        return f'no prompt; write: notyet tasks steer {args.id} "..."'
     if args.json and args.verb in _ACTS:
         return f"--json is for list and show, not for {args.verb}"
     if args.verb != "steer" and args.prompt:
@@ -178,7 +178,7 @@ def _supervise(ledger: Ledger, act: Callable[[Supervisor], Awaitable[int]] | Non
 
 async def _steer(supervisor: Supervisor, task: str, prompt: str) -> int:
     await supervisor.steer(task, prompt)
-    print(f"{task} goes on with your words")
+    print(f"{task} continues with your prompt")
     return 0
 
 
@@ -186,7 +186,7 @@ async def _kill(supervisor: Supervisor, task: str, _prompt: str) -> int:
     left = await supervisor.recover(unfinished="end", only=task)
     if left:
         result = await left[0].result()
-        print(f"{task} was left by a process that is gone, and is {result.ending} now")
+        print(f"{task} was left by a dead process, and is {result.ending} now")
         return 0
     if await supervisor.kill(task):
         print(f"{task} is killed")
@@ -217,7 +217,7 @@ async def _retry(supervisor: Supervisor, task: str, _prompt: str) -> int:
     if view.delivery == "delivered":
         print(f"the result of {task} is delivered")
     else:
-        print(f"the result of {task} waits for the program that takes it; it is delivered then")
+        print(f"the result of {task} waits for the program that takes it")
     return 0
 
 
@@ -294,7 +294,7 @@ def _remarks(view: TaskView) -> list[str]:
         if view.owner_alive:
             return []
         end = f"notyet tasks kill {task}"
-        return [f"its process is gone; its program goes on with it when it runs again, or: {end}"]
+        return [f"its process is gone; its program continues it when it runs again, or: {end}"]
     if view.delivery == "suspended":
         error = one_line(view.delivery_error, 200)
         return [f"undelivered: {error}; try again with: notyet tasks retry {task}"]

@@ -370,7 +370,7 @@ def offer(
     if consent == "refused" or (found.is_trusted and not found.is_outdated):
         return found.is_trusted
     if found.settings.mistakes:
-        show.problem(file.path, "fix these mistakes, then trust it")
+        show.problem(file.path, "fix these mistakes, then run: notyet trust")
         return False
     is_agreed = consent == "given" or found.is_trusted  # the text is the one that was trusted
     if not is_agreed and not agreed(
@@ -381,7 +381,7 @@ def offer(
     try:
         grant(found, environ)
     except OSError as error:
-        show.problem(file.path, f"cannot store this: {error.strerror or error}")
+        show.problem(file.path, f"cannot store the trust: {error.strerror or error}")
         return False
     count = len(found.settings.gates)
     write_down("trust", file.path, f"{count} gates")
@@ -394,5 +394,5 @@ def offer(
     there = found.settings.workspace
     if is_remote(there):
         see = f"notyet trust {visible(quote(there))}"
-        print(f"files of its workspace that differ are trusted separately; see: {see}")
+        print(f"files of its workspace that differ need their own trust: {see}")
     return True

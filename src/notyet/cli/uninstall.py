@@ -1,4 +1,4 @@
-"""`notyet uninstall`: take notyet out of a host's settings again."""
+"""`notyet uninstall`: remove notyet from a host's settings again."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from notyet.config.document import Mistake
     from notyet.install.settings import Place, Registration, Scope, Settings
 
-SUMMARY = "take notyet out of a host's settings"
+SUMMARY = "remove notyet from a host's settings"
 EXAMPLES = (
-    ("notyet uninstall claude", "out of all settings here"),
-    ("notyet uninstall codex --user", "only out of your own"),
+    ("notyet uninstall claude", "from all settings here"),
+    ("notyet uninstall codex --user", "only from your own"),
     ("notyet uninstall claude --dry-run", "only show what would change"),
 )
 
@@ -47,15 +47,15 @@ def _uninstall(screen: Screen, host: Settings, scope: Scope | Literal[""]) -> in
     known = {*changed_files(state_folder(os.environ))}
     found, mistakes = _everywhere(host)
     for mistake in mistakes:
-        screen.note(f"not looked into: {mistake}")
+        screen.note(f"skipped: {mistake}")
     own = [one for one in found if one.is_hook]
     for one in found:
         if not one.is_hook and not one.is_mixed:
-            screen.note(f"left as it is, because it is conclaude's command line: {one.where}")
+            screen.note(f"kept, because it is conclaude's command line: {one.where}")
     wanted = [one for one in found if scope in ("", one.place.scope)]
     is_left = screen.note_mixed(one for one in wanted if one.place.scope in host.scopes)
     for path in dict.fromkeys(one.place.path for one in own if one.place.scope == "managed"):
-        screen.note(f"{path} is your administrator's, and stays as it is")
+        screen.note(f"{path} belongs to your administrator, and is kept")
     places = {
         one.place.path: one.place
         for one in own
@@ -63,7 +63,7 @@ def _uninstall(screen: Screen, host: Settings, scope: Scope | Literal[""]) -> in
     }
     if not places:
         where = f"its {scope} settings" if scope else "its settings here"
-        print(f"not installed for {host.title}: nothing of notyet in {where}")
+        print(f"not installed for {host.title}: notyet is not in {where}")
         _clear(screen, known)
         return 1 if mistakes or is_left else 0
     results = [_from(screen, host, place) for place in places.values()]
@@ -102,10 +102,10 @@ def _everywhere(host: Settings) -> tuple[list[Registration], list[Mistake]]:
 
 
 def _from(screen: Screen, host: Settings, place: Place) -> bool:
-    """Take notyet out of one file, and out of what the host trusts."""
+    """Remove notyet from one file, and out of what the host trusts."""
     state = state_folder(os.environ)
     outcome = screen.settle_with_trust(
-        host, place, lambda: to_uninstall(host, place, state), f"Take notyet out of {host.title}"
+        host, place, lambda: to_uninstall(host, place, state), f"Remove notyet from {host.title}"
     )
     if outcome == "declined":
         return False

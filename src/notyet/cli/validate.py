@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "check configuration files, and report every mistake at once"
 EXAMPLES = (
-    ("notyet validate", "all files that would count here, trusted or not"),
+    ("notyet validate", "all files that apply here, trusted or not"),
     ("notyet validate notyet.toml .claude/settings.json", "these files"),
     ("notyet validate --json", "one JSON object, for a program"),
 )
@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="a notyet.toml, a file of another host, or a folder (default: all that counts here)",
+        help="a notyet.toml, a file of a host, or a folder (default: all files that apply here)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     files = files_named(args.files, environ) if args.files else files_here(cwd, environ)
     wrong = "" if files else f"no {NAME} in {visible(cwd)} or above; write one with: notyet init"
     if "" in args.files:
-        wrong = "the name of a file is empty; name one, or none to check all that counts here"
+        wrong = "a file name is empty; name a file, or none to check all files here"
     if wrong:
         if args.json:
             print(json_line({"ok": False, "files": []}))

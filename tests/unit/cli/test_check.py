@@ -86,7 +86,7 @@ def test_work_in_the_background_is_said(check, tmp_path):
     (tmp_path / "sent.json").write_text(json.dumps(sent))
     done = check(folder, "--payload", tmp_path / "sent.json")
     assert done.code == 0
-    assert "other work of this session goes on" in done.out
+    assert "other work of this session still runs" in done.out
 
 
 @pytest.mark.parametrize("file", ["claude/Stop.json", "codex/Stop.00-basic.0.json"])
@@ -151,7 +151,7 @@ def test_a_pass_that_an_agent_arranged_for_is_not_remembered(
     monkeypatch.setenv("CLAUDECODE", "1")
     done = check(folder, "--as", "claude")
     assert done.code == 0
-    said = "what passed is not remembered, since an agent runs this check"
+    said = "passes are not remembered, because an agent runs this check"
     assert f"! {said}\n" in done.out
     assert said not in done.out.partition("claude would get")[2]
     monkeypatch.delenv("CLAUDECODE")

@@ -184,7 +184,7 @@ def test_who_does_not_trust_the_file_keeps_it_to_change_it(shop):
     assert code == 1
     assert "none of its gates is in force" in seen
     assert "nothing was changed" not in seen
-    assert "to put it into force, run: notyet trust" in seen
+    assert "put it into force with: notyet trust" in seen
     assert (shop / "notyet.toml").exists()
     assert query("SELECT count(*) FROM acts") == []
 
@@ -213,7 +213,7 @@ def test_breaking_off_leaves_a_file_that_was_edited_meanwhile(shop):
     code, seen = converse(shop, ["init"], [b"y\n", change_it])
     assert code == 130
     assert [path.read_text()] == kept
-    assert f"note: {path} was changed meanwhile; it is left as it is" in seen
+    assert f"note: {path} was changed meanwhile; it is kept" in seen
 
 
 def test_breaking_off_while_a_command_is_tried_ends_it_and_leaves_nothing(place):

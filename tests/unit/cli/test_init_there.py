@@ -59,13 +59,13 @@ def test_it_is_said_that_nobody_trusted_the_file_yet(place, capsys):
     path.write_text('[gates]\ntests = "make test"\n')
     words = "it is not trusted yet, so none of its gates is in force"
     assert main(["init"]) == 1
-    assert f"{words}; look at it, and put it into force with: notyet trust" in said(capsys)
+    assert f"{words}; review it, and put it into force with: notyet trust" in said(capsys)
     assert main(["trust", "--yes"]) == 0
     assert main(["init"]) == 1
     assert "trusted it yet" not in said(capsys)
     path.write_text('[gates]\ntests = "make test"\nmore = "true"\n')
     assert main(["init"]) == 1
-    assert "it changed since it was trusted, so what it said then is in force" in said(capsys)
+    assert "it changed since it was trusted, so the trusted version is in force" in said(capsys)
 
 
 def test_your_own_file_needs_no_trust(place, monkeypatch, capsys):

@@ -58,7 +58,7 @@ def test_a_second_installation_renews_what_is_out_of_date_and_says_so(place, dat
         assert is_laid(data, own_root())
         said = capsys.readouterr().out
         assert "already installed" in said
-        assert "renewed what hooks start with" in said
+        assert "renewed the launcher" in said
     main(["install", "claude", "--yes"])
     assert "renewed" not in capsys.readouterr().out
 

@@ -37,7 +37,7 @@ def test_a_hook_that_also_runs_other_commands_is_left_alone_and_told_of(command,
     (group,) = write(settings, command)
     before = settings.read_text()
     assert main(["install", "claude", "--yes"]) == 0
-    told = f"{settings}:1:32: this hook also runs other commands; change it yourself"
+    told = f"{settings}:1:32: this hook also runs other commands; edit it yourself"
     assert told in capsys.readouterr().out
     after = json.loads(settings.read_text())["hooks"]
     assert [len(after[event]) for event in EVENTS] == [2, 2, 1, 1]
@@ -54,14 +54,12 @@ def test_a_matcher_that_is_dropped_is_told_of_and_the_file_stays_on_one_line(set
     write(settings, "/x/notyet hook", matcher="reviewer")
     assert main(["install", "claude", "--yes"]) == 0
     said = capsys.readouterr().out
-    assert (
-        "the matcher 'reviewer' is dropped; which agents are gated is said in notyet.toml" in said
-    )
-    assert said.count("is dropped") == 1  # that of a Stop means nothing
+    assert "the matcher 'reviewer' is removed; notyet.toml says which agents are gated" in said
+    assert said.count("is removed") == 1  # that of a Stop means nothing
     assert "\n" not in settings.read_text()
     assert "matcher" not in json.loads(settings.read_text())["hooks"]["SubagentStop"][0]
     assert main(["install", "claude", "--yes"]) == 0
-    assert "is dropped" not in capsys.readouterr().out
+    assert "is removed" not in capsys.readouterr().out
 
 
 def planted(home, groups):

@@ -97,9 +97,9 @@ def test_the_bytes_of_a_payload_are_kept_as_they_came(tmp_path):
         (b"true", "the payload is true or false, not an object"),
         (b"1.5", "the payload is a number, not an object"),
         (b"\xff\xfe", "the payload is not JSON"),
-        (b'{"hook_event_name": "SessionStart", "session_id": "s"}', "SessionStart is no stop"),
-        (b'{"session_id": "s", "transcript_path": "/t"}', "this is no stop"),
-        (b'{"hook_event_name": "a\\u001b[31mb", "session_id": "s"}', "is no stop"),
+        (b'{"hook_event_name": "SessionStart", "session_id": "s"}', "SessionStart is not a stop"),
+        (b'{"session_id": "s", "transcript_path": "/t"}', "this is not a stop"),
+        (b'{"hook_event_name": "a\\u001b[31mb", "session_id": "s"}', "is not a stop"),
     ],
 )
 def test_a_payload_that_is_no_stop_is_refused(tmp_path, content, said):

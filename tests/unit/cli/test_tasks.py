@@ -158,7 +158,7 @@ def test_a_task_of_another_process_is_steered_and_killed(capsys):
     while_it_works, steered, killed, prompts, result = asyncio.run(work())
     assert "(alive)" in while_it_works[1]
     assert "go on " not in while_it_works[1]
-    assert steered[:2] == (0, f"{result.task_id} goes on with your words\n")
+    assert steered[:2] == (0, f"{result.task_id} continues with your prompt\n")
     assert killed[:2] == (0, f"{result.task_id} is killed\n")
     assert [prompt for _, prompt in prompts] == ["Look.", "Elsewhere."]
     assert result.ending == "killed"

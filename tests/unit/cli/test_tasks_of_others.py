@@ -21,9 +21,9 @@ def test_a_task_of_another_program_is_left_to_it_unless_a_person_ends_it(tmp_pat
 
     task = asyncio.run(leave())
     listed = tasks(tmp_path)
-    assert "its program goes on with it when it runs again" in listed.stdout
+    assert "its program continues it when it runs again" in listed.stdout
     assert "running" in listed.stdout
     ended = tasks(tmp_path, "kill", task)
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout == f"{task} was left by a process that is gone, and is interrupted now\n"
+    assert ended.stdout == f"{task} was left by a dead process, and is interrupted now\n"
     assert "interrupted" in tasks(tmp_path).stdout

@@ -122,8 +122,7 @@ def test_a_file_here_that_names_a_workspace_says_where_it_would_run(place, trust
         "would run in ssh://box/srv/app:",
         "  a           x",
         "trusted: 1 gate of this file in force now",
-        "files of its workspace that differ are trusted separately; see: "
-        "notyet trust ssh://box/srv/app",
+        "files of its workspace that differ need their own trust: notyet trust ssh://box/srv/app",
     ]
 
 

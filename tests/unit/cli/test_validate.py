@@ -311,5 +311,5 @@ def test_a_file_without_a_name_is_said(said, options, capsys):
     said(RIGHT)
     assert main(["validate", "", *options]) == 1
     out, err = capsys.readouterr()
-    assert "the name of a file is empty; name one, or none to check all that counts here" in err
+    assert "a file name is empty; name a file, or none to check all files here" in err
     assert out == ('{"ok": false, "files": []}\n' if options else "")

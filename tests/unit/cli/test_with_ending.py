@@ -127,7 +127,7 @@ def test_after_kill_9_the_agent_is_gone_and_tasks_finds_it_interrupted(tmp_path)
         started.wait()
     assert until(lambda: not running(agent))
     done = tasks(folder)
-    assert "was left by a process that is gone, and is interrupted" in done.stderr
+    assert "was left by a dead process, and is interrupted" in done.stderr
     assert "interrupted" in done.stdout
     again = tasks(folder)
     assert (again.stderr, again.returncode) == ("", 0)
@@ -209,7 +209,7 @@ def test_a_person_steers_a_task_from_another_terminal(tmp_path):
         (task,) = listed(folder)
         assert (task["state"], task["owner_alive"]) == ("running", True)
         done = tasks(folder, "steer", task["id"][:5], "Write it by hand.")
-        assert (done.returncode, done.stdout) == (0, f"{task['id']} goes on with your words\n")
+        assert (done.returncode, done.stdout) == (0, f"{task['id']} continues with your prompt\n")
         assert started.wait() == 0
         assert started.out == "As you say.\n"
         assert "steered: Write it by hand." in started.err

@@ -128,7 +128,7 @@ def test_what_others_left_is_ended_and_told_once(capsys, tmp_path, monkeypatch):
     lost, sub = left_behind(), left_behind("a subagent", agent_type="coder")
     assert main(["tasks"]) == 0
     said = capsys.readouterr()
-    assert f"{lost} (lost) was left by a process that is gone, and is interrupted" in said.err
+    assert f"{lost} (lost) was left by a dead process, and is interrupted" in said.err
     assert f"{sub} (a subagent) was left" in said.err
     assert said.out.count("interrupted") == 2
     assert "undelivered: the program that takes its result is not running" in said.out

@@ -67,7 +67,7 @@ def test_a_session_that_a_task_is_at_work_on_is_refused(tmp_path):
         (task,) = listed(folder)
         done = run_with(folder, "--resume", task["session_id"])
         assert done.returncode == 1
-        assert f"task {task['id']} is at work on the conversation" in done.stderr
+        assert f"task {task['id']} works in the session" in done.stderr
         started.send(signal.SIGTERM)
         assert started.wait() == 143
     assert [found["id"] for found in listed(folder)] == [task["id"]]

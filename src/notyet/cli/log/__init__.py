@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
     from notyet.ledger.history import PastStop
 
-SUMMARY = "look back: what stops came to, and which gates are worth their seconds"
+SUMMARY = "list recorded stops, show one, and count what each gate costs"
 EXAMPLES = (
-    ("notyet log", "the last stops in this project, the newest at the bottom"),
-    ("notyet log 41", "everything about one stop, with all that its gates printed"),
+    ("notyet log", "the last stops in this project, the newest last"),
+    ("notyet log 41", "everything about one stop, with the output of its gates"),
     ("notyet log -f --all", "every stop everywhere, as it happens"),
-    ("notyet log --outcome blocked --since 2d", "who was sent back in the last two days"),
-    ("notyet log --stats --since 30d", "gate by gate: how often it ran, its results, its time"),
+    ("notyet log --outcome blocked --since 2d", "stops that were sent back in the last two days"),
+    ("notyet log --stats --since 30d", "for each gate: runs, results, time"),
     ("notyet log --json -n all", "one JSON object in each line, for programs"),
-    ("notyet log --prune", "remove what is older than you keep, and shrink the file"),
+    ("notyet log --prune", "remove old stops, and shrink the file"),
 )
 _DEFAULT_COUNT = 20
 _ALL = -1
@@ -60,21 +60,32 @@ _SIZES = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("id", nargs="?", type=stop_id, metavar="ID", help="show one stop, whole")
-    kind.add_argument("--stats", action="store_true", help="what they come to, gate by gate")
-    kind.add_argument("-f", "--follow", action="store_true", help="go on with those to come")
-    kind.add_argument("--prune", action="store_true", help="remove what is older than you keep")
-    parser.add_argument("--session", default="", metavar="S", help="of it; its beginning is enough")
+    kind.add_argument(
+        "id", nargs="?", type=stop_id, metavar="ID", help="show one stop with everything"
+    )
+    kind.add_argument("--stats", action="store_true", help="count runs and results for each gate")
+    kind.add_argument("-f", "--follow", action="store_true", help="print new stops as they happen")
+    kind.add_argument(
+        "--prune", action="store_true", help="remove what is older than `[ledger] keep`"
+    )
+    parser.add_argument(
+        "--session",
+        default="",
+        metavar="S",
+        help="only of this session; its first letters are enough",
+    )
     parser.add_argument(
         "--outcome",
         action="append",
         default=[],
         choices=(*OUTCOMES, "asking"),
         metavar="O",
-        help=f"of these; may be repeated: {', '.join(OUTCOMES)}, or asking",
+        help=f"only with this outcome; may be repeated: {', '.join(OUTCOMES)}, or asking",
     )
-    parser.add_argument("--host", default="", metavar="H", help="of agents of this host")
-    parser.add_argument("--gate", default="", metavar="G", help="in which this gate has a report")
+    parser.add_argument("--host", default="", metavar="H", help="only of this host")
+    parser.add_argument(
+        "--gate", default="", metavar="G", help="only stops with a report of this gate"
+    )
     parser.add_argument(
         "--since",
         type=since_option,
@@ -83,9 +94,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help='since "2d", "90m", "today", "2026-11-01" or "2026-11-01T14:30"',
     )
     parser.add_argument(
-        "--until", type=until_option, default=0.0, metavar="WHEN", help="until then; a day: its end"
+        "--until",
+        type=until_option,
+        default=0.0,
+        metavar="WHEN",
+        help="until then; a date means its end",
     )
-    parser.add_argument("--all", action="store_true", help="of every folder, not of this project")
+    parser.add_argument("--all", action="store_true", help="of all folders, not only this project")
     parser.add_argument(
         "-n", type=_count, dest="most", metavar="N", help=f"N, or all; default {_DEFAULT_COUNT}"
     )
@@ -97,7 +112,7 @@ def stop_id(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > _MAX_DIGITS:
         wrong = visible(bounded(text, _MAX_DIGITS))
         raise argparse.ArgumentTypeError(
-            f"a stop has a number, not {wrong!r}; list them: notyet log"
+            f"a stop id is a number, not {wrong!r}; list them: notyet log"
         )
     return int(text)
 
@@ -107,7 +122,7 @@ def _count(text: str) -> int:
         return _ALL
     if not text.isascii() or not text.isdecimal() or not 0 < int(text[:10]) < 1 << 31:
         wrong = visible(bounded(text, _MAX_DIGITS))
-        raise argparse.ArgumentTypeError(f"a number from 1 up, or all; not {wrong!r}")
+        raise argparse.ArgumentTypeError(f"must be a number above 0, or all, not {wrong!r}")
     return int(text)
 
 
@@ -143,11 +158,11 @@ def _wrong(args: argparse.Namespace) -> str:
         kind = "--prune" if args.prune else "an ID"
         return f"{kind} does not go together with {narrowed[0]}"
     if args.prune and args.json:
-        return "--prune has no JSON"
+        return "--prune does not go together with --json"
     if args.until and args.since and args.until <= args.since:
-        return "--until is before --since; nothing can lie between"
+        return "--until is before --since"
     if args.until and args.follow:
-        return "--follow and --until do not go together: it has no end"
+        return "--follow does not go together with --until"
     return ""
 
 

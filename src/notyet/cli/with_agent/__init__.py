@@ -84,7 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_agent,
         help="claude, codex, gemini, opencode, qwen, copilot; or scripted:FILE, to try things out",
     )
-    parser.add_argument("prompt", metavar="PROMPT", help="what it shall do; - reads it from stdin")
+    parser.add_argument("prompt", metavar="PROMPT", help="what it should do; - reads it from stdin")
     parser.add_argument("--cwd", metavar="DIR", default=".", help="the folder to work in")
     parser.add_argument(
         "--workspace",
@@ -94,7 +94,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--label", metavar="NAME", help="a name for this task")
     parser.add_argument(
-        "--max-blocks", metavar="N", type=_count, help="send it back at most so often"
+        "--max-blocks", metavar="N", type=_count, help="send it back at most N times"
     )
     parser.add_argument(
         "--timeout", metavar="T", type=_seconds, help="for each of its runs, like 90s or 20m"
@@ -131,14 +131,14 @@ def _workspace(text: str) -> str:
 def _session(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError(
-            "which session? it is empty; `notyet tasks show ID` names that of a task"
+            "the session is empty; `notyet tasks show ID` prints the session of a task"
         )
     return text
 
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 up")
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number, 0 or more")
     return int(text)
 
 
@@ -206,7 +206,7 @@ def _wrong(args: argparse.Namespace, prompt: str, cwd: str) -> str:
     """Return what is wrong with the command line."""
     if not prompt.strip():
         where = "stdin" if args.prompt == "-" else "the prompt"
-        return f"{where} is empty; say what the agent shall do"
+        return f"{where} is empty; write what the agent should do"
     if not os.path.isdir(cwd):
         there = "is no folder" if os.path.exists(cwd) else "does not exist"
         return f"--cwd {cwd} {there}"

@@ -239,11 +239,11 @@ class With:
         """Refuse a session that does not exist, or that another task works in. Raises Refused."""
         name, path = self._args.resume, session.transcript()
         if self._script and not os.path.exists(path or ""):  # other agents say so themselves
-            raise Refused(f"scripted does not have the conversation {name}; see: notyet tasks")
+            raise Refused(f"scripted does not have the session {name}; see: notyet tasks")
         task = task_of_session(ledger, self._agent, name)
         if task:
             raise Refused(
-                f"task {task} is at work on the conversation {name}; wait for it, or have a word "
+                f"task {task} works in the session {name}; wait for it, or have a word "
                 f'in it with: notyet tasks steer {task} "..."'
             )
 

@@ -94,7 +94,7 @@ class Screen:
         words, colour = _ending(result, self._decision)
         self._event("notyet", f"{self.paint(words, 'bold', colour)} ({_figures(result)})")
         for text in result.unsent:
-            self.warn(f"not sent, because the agent had ended: {text}")
+            self.warn(f"not sent, because the agent has ended: {text}")
         if result.rejected:
             self.warn("its last answer was empty; the one before, which a gate sent back, is kept")
 
