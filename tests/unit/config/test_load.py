@@ -203,15 +203,6 @@ def test_codexs_files_add_up_and_duplicates_all_run(tmp_path):
     assert len(set(names)) == 4
 
 
-@pytest.mark.rule("J4")
-def test_codexs_home_is_where_it_says(tmp_path, monkeypatch):
-    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
-    (tmp_path / "codex").mkdir()
-    (tmp_path / "codex" / "hooks.json").write_text(hooks("elsewhere"))
-    write(tmp_path / "p", "notyet.toml", READS.format("codex"))
-    assert commands(tmp_path / "p") == ["elsewhere"]
-
-
 @pytest.mark.rule("J5", "J8")
 def test_the_nearest_conclaude_file_is_the_only_one_within_twelve_levels(tmp_path):
     pytest.importorskip("yaml")
@@ -275,18 +266,6 @@ def test_openclaws_limit_is_taken_where_its_file_is_given(tmp_path):
     text = '[read]\nopenclaw = "openclaw.json"\n[limits]\nmax_blocks = 2\n'
     write(tmp_path, "notyet.toml", text)
     assert setup(tmp_path).limits == {"max_blocks": 2}
-
-
-@pytest.mark.rule("N5", "J3")
-def test_a_trusted_file_of_ours_elsewhere_does_not_hide_the_repositorys_hooks(tmp_path):
-    project = tmp_path / "p"
-    (project / ".git").mkdir(parents=True)
-    (project / "pkg").mkdir()
-    write(project, ".mux/stop", "#!/bin/sh\n")
-    write(project / "pkg", "notyet.toml", '[gates]\nok = "true"\n')
-    write(tmp_path, "notyet.toml", '[gates]\nouter = "true"\n')
-    for place in (project, project / "pkg"):
-        assert "mux .mux/stop" in [gate.name for gate in setup(place, "mux").gates]
 
 
 @pytest.mark.rule("N5")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import stat
 from pathlib import Path
 
@@ -28,15 +27,6 @@ def test_gates_of_the_same_name_from_different_files_keep_different_names(tmp_pa
     write(tmp_path, "notyet.toml", text)
     names = [gate.name for gate in setup(tmp_path).gates]
     assert names == ["codex Stop[0] x (2)", "codex Stop[0] x", "codex Stop[0] x (3)"]
-
-
-def test_a_project_in_the_home_folder_has_its_file_once(tmp_path):
-    write_own(".claude/settings.json", hooks("once"))
-    home = os.environ["HOME"]
-    write(home, "notyet.toml", READS.format("claude"))
-    found = setup(home)
-    assert [gate.check.line for gate in found.gates] == ["once"]
-    assert found.untrusted == ()
 
 
 @pytest.mark.rule("N5")
@@ -100,16 +90,6 @@ def test_a_record_of_another_version_is_compiled_anew_from_the_trusted_text(tmp_
     record.write_text(json.dumps(json.loads(record.read_text()) | {"compiled": compiled}))
     path.write_text('[gates]\na = "evil"\n')
     assert commands(tmp_path) == ["x"]
-
-
-@pytest.mark.rule("N5")
-def test_a_record_for_another_path_is_no_trust(tmp_path):
-    path = write(tmp_path / "a", "notyet.toml", '[gates]\na = "x"\n')
-    other = write(tmp_path / "b", "notyet.toml", '[gates]\na = "x"\n', trusted=False)
-    state = state_folder(os.environ)
-    os.makedirs(os.path.dirname(record_path(state, str(other))))
-    shutil.copy(record_path(state, str(path)), record_path(state, str(other)))
-    assert [file.path for file in setup(tmp_path / "b").untrusted] == [str(other)]
 
 
 def test_the_users_own_file_is_compiled_anew_when_it_changes(tmp_path):

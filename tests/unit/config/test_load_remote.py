@@ -1,7 +1,5 @@
 """What is in force where an agent's files are in a workspace elsewhere (M5, N5)."""
 
-import shutil
-
 import pytest
 
 from commands import until
@@ -76,18 +74,6 @@ def test_a_file_there_that_was_changed_or_removed_stays_in_force_as_it_was_trust
         f"{url}/notyet.toml was removed since it was trusted; that version stays in force until "
         f"you run: notyet trust {url} --revoke",
     )
-
-
-@pytest.mark.rule("N5", "M5")
-def test_another_folder_under_the_same_name_there_is_another_project(warm_box, app):
-    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
-    trust_there(warm_box, app)
-    shutil.move(app, app.parent / "old")
-    write_there(app, "notyet.toml", '[gates]\na = "y"\n')
-    found = load_there(warm_box, app)
-    assert (found.gates, len(found.untrusted)) == ((), 1)
-    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
-    assert [gate.check.line for gate in load_there(warm_box, app).gates] == ["x"]
 
 
 # -- a machine that cannot be reached
@@ -211,22 +197,6 @@ def test_muxs_files_there_are_read_for_mux_and_where_a_file_says_so(warm_box, ap
     write_there(app, "notyet.toml", READS.format("mux"))
     trust_there(warm_box, app)
     assert len(load_there(warm_box, app / "sub", "claude").gates) == 5
-
-
-@pytest.mark.rule("N5", "J3", "M5")
-def test_a_program_there_that_changed_is_not_run_and_a_script_runs_as_it_was_trusted(warm_box, app):
-    stop = write_there(app, ".mux/stop", "#!/usr/bin/python3\n", mode=0o755)
-    other = write_there(app, ".mux/subagent_stop", "#!/bin/sh\nexit 2\n", mode=0o755)
-    for name in (".mux/stop", ".mux/subagent_stop"):
-        trust_there(warm_box, app, name)
-    assert len(load_there(warm_box, app, "mux").gates) == 2
-    stop.write_text("#!/usr/bin/python3\nimport evil\n")
-    other.write_text("#!/bin/sh\nexit 0\n")
-    found = load_there(warm_box, app, "mux")
-    program, script = found.gates
-    assert "changed since it was trusted" in program.check.options["refused"]
-    assert script.check.argv[2] == "#!/bin/sh\nexit 2\n"
-    assert [said for said in found.warnings if "/.mux/stop changed" in said and "not run" in said]
 
 
 @pytest.mark.rule("J1", "M5", "C4")

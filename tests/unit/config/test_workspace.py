@@ -111,13 +111,6 @@ def test_a_file_in_a_workspace_does_not_make_us_read_files_here(tmp_path):
     assert "`read.openclaw` has no effect" in warning.message
 
 
-@pytest.mark.rule("J5")
-def test_a_conclaude_file_of_a_workspace_runs_in_its_folder():
-    pytest.importorskip("yaml")
-    settings = read("stop:\n  commands:\n    - run: x\n", "ssh://box/.conclaude.yaml", "conclaude")
-    assert [*where(settings).values()] == [("ssh://box/", "")]
-
-
 @pytest.mark.parametrize(
     ("path", "kind", "command"),
     [

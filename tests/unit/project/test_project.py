@@ -1,7 +1,5 @@
 """What a project checks itself with is found in its files, and nowhere else."""
 
-import os
-
 import pytest
 
 from notyet.project import detect
@@ -30,9 +28,7 @@ def test_tables_of_pyproject_show_the_tools(project):
     ("files", "place"),
     [
         ({"pytest.ini": "[pytest]\n"}, "pytest.ini:1"),
-        ({"tests/conftest.py": ""}, "tests/conftest.py:1"),
         ({"tox.ini": "[tox]\n\n[pytest]\n"}, "tox.ini:3"),
-        ({"setup.cfg": "[x]\n[tool:pytest]\n"}, "setup.cfg:2"),
         ({"requirements-dev.txt": "# a\nPyTest>=7\n"}, "requirements-dev.txt:2"),
         ({"pyproject.toml": '[project]\ndependencies = ["pytest"]\n'}, "pyproject.toml:2"),
         (
@@ -52,7 +48,6 @@ def test_pytest_is_shown_in_many_ways(project, files, place):
 @pytest.mark.parametrize(
     ("config", "run"),
     [
-        ({"mypy.ini": "[mypy]\nfiles = src\n"}, "mypy"),
         ({"mypy.ini": "[mypy]\nstrict = true\n[mypy-x]\nfiles = src\n"}, "mypy ."),
         ({"setup.cfg": "[mypy]\npackages=a\n"}, "mypy"),
         ({"pyproject.toml": "[tool.mypy]\nstrict = true\n"}, "mypy ."),
@@ -66,12 +61,8 @@ def test_mypy_is_told_the_files_unless_it_knows_them(project, config, run):
     ("files", "tools", "run"),
     [
         ({"uv.lock": ""}, ["uv"], "uv run pytest -q"),
-        ({"pyproject.toml": "[tool.uv]\n"}, ["uv"], "uv run pytest -q"),
         ({"uv.lock": ""}, [], "uv run pytest -q"),
         ({"uv.lock": "", ".venv/bin/pytest": ""}, [], ".venv/bin/pytest -q"),
-        ({"uv.lock": "", ".venv/bin/pytest": ""}, ["uv"], "uv run pytest -q"),
-        ({"poetry.lock": ""}, ["poetry"], "poetry run pytest -q"),
-        ({"pdm.lock": ""}, ["pdm"], "pdm run pytest -q"),
         ({"pyproject.toml": "[tool.hatch.envs.default]\n"}, ["hatch"], "hatch run pytest -q"),
         ({"pyproject.toml": '[tool.hatch.version]\npath = "x"\n'}, ["hatch"], "pytest -q"),
         ({"venv/bin/pytest": ""}, [], "venv/bin/pytest -q"),
@@ -100,21 +91,11 @@ def test_cargo_tests_lints_and_formats(project):
     }
 
 
-def test_members_of_a_workspace_are_checked_with_it(project):
-    root = project({"Cargo.toml": "[workspace]\n", "a/Cargo.toml": "[package]\n"})
-    assert set(shown(root)) == {"format", "lint", "tests"}
-
-
 def test_go_tests_and_vets(project):
     assert shown(project({"go.mod": "\nmodule x\n"})) == {
         "lint": "go vet ./... |  | go.mod:2",
         "tests": "go test ./... |  | go.mod:2",
     }
-
-
-def test_a_linter_that_a_go_project_configures_is_run(project):
-    root = project({"go.mod": "module x\n", ".golangci.yml": ""})
-    assert shown(root)["lint"] == "golangci-lint run |  | .golangci.yml:1"
 
 
 def test_a_target_counts_only_for_what_nothing_else_is_about(project):
@@ -134,14 +115,11 @@ def test_tests_of_the_standard_library_are_the_last_resort(project):
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("from unittest.mock import Mock\ndef test_x(): pass\n", False),
         ("import unittest.mock\nclass T(TestCase): pass\n", False),
         ("import unittest\ndef test_x(): pass\n", False),
         ("import unittest\nclass T: # TestCase\n pass\n", False),
-        ("import unittest_x\nclass T(TestCase): pass\n", False),
         ("from django.test import TestCase\nclass T(TestCase): pass\n", False),
         ("from unittest import TestCase\nclass T(TestCase): pass\n", True),
-        ("import unittest as u\nclass T(Mixin, u.IsolatedAsyncioTestCase): pass\n", True),
         ("import unittest\nclass T(\n    Mixin,\n    unittest.TestCase,\n): pass\n", True),
     ],
 )
@@ -181,11 +159,8 @@ def test_folders_one_level_down_are_looked_at(project):
     [
         ("package.json", '{"scripts": {"test": "jest", "lint": "x"}}', {"tests", "lint"}),
         ("Makefile", "test:\n", {"tests"}),
-        ("justfile", "lint:\n", {"lint"}),
         ("go.mod", "module x\n", {"tests", "lint"}),
         ("Cargo.toml", "[package]\n", {"tests", "lint", "format"}),
-        ("tox.ini", "[tox]\n", {"tests"}),
-        ("ruff.toml", "", set()),
         (".pre-commit-config.yaml", "repos: []\n", set()),
     ],
 )
@@ -199,15 +174,6 @@ def test_a_folder_that_no_gate_can_name_is_left_out_and_said(project):
     assert set(shown(root)) == {"a-lint", "a-tests"}
     (note,) = detect(root).notes
     assert note.startswith("the folder ~x has a name that no gate can have")
-
-
-def test_folders_that_are_links_or_hide_something_are_left_out(project, tmp_path):
-    root = project({"a\x1b[2Kb/go.mod": "module x\n"})
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "go.mod").write_text("module x\n")
-    os.symlink(other, os.path.join(root, "link"))
-    assert shown(root) == {}
 
 
 def test_two_tools_for_the_same_are_told_apart(project):
