@@ -35,7 +35,7 @@ def shape_of(sizes: Sequence[float], figures: Sequence[float]) -> Shape:
 
 
 def is_within(shape: Shape, goal: str) -> bool:
-    """Tell whether a shape is as good as the one that was wanted, or better."""
+    """Return True if a shape is as good as the one that was wanted, or better."""
     return SHAPES.index(shape.name) <= SHAPES.index(goal)
 
 

@@ -43,7 +43,7 @@ GOALS = {
     "hook.remembered": Goal(
         "a remembered pass on an unchanged tree of 10,000 files, beside two floors and one git status",
         limit=1.0,
-        bound="Git has to look at every file (10,000 calls of lstat and a walk through the folders), and the hook waits for it. Before git can be started come the interpreter, the configuration and the code that knows which files matter; while it runs the ledger is opened and the index read (0.3 us a file); after it only the question to the ledger, and the record. On two cores that are busy otherwise git's own threads and the hook share them.",
+        bound="Git has to look at every file (10,000 calls of lstat and a walk through the folders), and the hook waits for it. Before git can be started come the interpreter, the configuration and the code that knows which files matter; while it runs the ledger is opened, and a second git lists the index; after it only the question to the ledger, and the record. On two cores that are busy otherwise git's own threads and the hook share them.",
     ),
     # Decisions in process.
     "engine.loop": Goal(
@@ -96,7 +96,7 @@ GOALS = {
     "ledger.max": Goal(
         "milliseconds of the slowest write, 8 processes writing all they can",
         limit=300.0,
-        bound="The same; who comes next is left to chance, with short pauses that do not grow, so nobody is overtaken for long. A process of its own for each stop also waits for its turn on the cores.",
+        bound="The same; who comes next is left to chance, with short pauses that do not grow, so no writer is overtaken for long. A process of its own for each stop also waits for its turn on the cores.",
     ),
     "ledger.million": Goal(
         "begin + record at 1,000,000 stops, in multiples of 1,000 stops",
@@ -147,6 +147,6 @@ GOALS = {
     "growth.files": Goal(
         "repository: 100 ... 100,000 files",
         shape="linear",
-        bound="Git status looks at every file (about 2 us each); beside it the hook reads each entry of the index (about 0.3 us), on another core while git is at work.",
+        bound="Git status looks at every file (about 2 us each); beside it `git ls-files` lists the index, on another core.",
     ),
 }

@@ -80,7 +80,7 @@ def _drawn(run: Run) -> dict[Path, str]:
 
 
 def _same(row: Row, rows: list[Row]) -> bool:
-    """Tell whether a row has the floor of the first one: only those can stand in one chart."""
+    """Return True if a row has the floor of the first one: only those fit one chart."""
     return row.floor == rows[0].floor
 
 

@@ -31,7 +31,7 @@ def test_an_area_runs_and_measures_what_was_promised(area):
     assert all(verdict_of(result) in {"", "reached", "MISSED"} for result in table.results)
 
 
-def test_an_area_that_fails_says_why_and_stops_nobody(tmp_path, capfd):
+def test_an_area_that_fails_says_why(tmp_path, capfd):
     path = tmp_path / "results.json"
     assert run_within("no_such_area", TINY, str(path)) == 0
     assert "No module named 'bench.no_such_area'" in path.read_text()

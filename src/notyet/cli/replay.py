@@ -57,18 +57,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=since_option,
         default=0.0,
         metavar="WHEN",
-        help=f'all since "2d", "today", "2026-11-01" ...; default: the last {_MOST}',
+        help=f'only since "2d", "today", "2026-11-01" ...; default: the last {_MOST} stops',
     )
-    parser.add_argument("--session", default="", metavar="S", help="of it; its beginning is enough")
+    parser.add_argument(
+        "--session", default="", metavar="S", help="only this session; a prefix is enough"
+    )
     parser.add_argument(
         "--outcome",
         action="append",
         default=[],
         choices=OUTCOMES,
         metavar="O",
-        help=f"that came to this; may be repeated: {', '.join(OUTCOMES)}",
+        help=f"only this outcome; may be repeated: {', '.join(OUTCOMES)}",
     )
-    parser.add_argument("--all", action="store_true", help="of every folder, not of this project")
+    parser.add_argument(
+        "--all", action="store_true", help="stops of every folder, not only of this project"
+    )
     parser.add_argument(
         "--config",
         metavar="FILE",

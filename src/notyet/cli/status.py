@@ -58,11 +58,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "host", nargs="?", metavar="HOST", choices=hosts, help=f"only {' or '.join(hosts)}"
     )
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--ask", action="store_true", help="run the gates, instead of naming them")
+    what.add_argument("--ask", action="store_true", help="run the gates, as each host would")
     what.add_argument(
-        "--why", action="store_true", help="for one stop: which gates apply, and why the others not"
+        "--why", action="store_true", help="explain one stop: which gates would run, and why"
     )
     add_event_options(parser)
 

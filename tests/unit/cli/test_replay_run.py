@@ -45,7 +45,7 @@ def test_a_gate_is_told_how_often_the_agent_was_sent_back(project, capsys):
 
 
 @pytest.mark.rule("E11")
-def test_inside_a_gate_nobody_is_asked(project, capsys, monkeypatch):
+def test_inside_a_gate_no_gate_runs(project, capsys, monkeypatch):
     stop(project, "s1")
     docs = '[gates.docs]\nrun = "touch ran"\n[gates.tests]'
     changed(project, ("[gates.tests]", docs), name="notyet.toml")
@@ -57,7 +57,7 @@ def test_inside_a_gate_nobody_is_asked(project, capsys, monkeypatch):
     said = "notyet replay: this runs inside a gate, which cannot run gates"
     assert capsys.readouterr().err.startswith(said)
     assert not (project / "ran").exists()
-    assert replayed(capsys)[1]["stops"] == 1  # without it nobody is asked anyway
+    assert replayed(capsys)[1]["stops"] == 1  # without it no gate runs anyway
 
 
 @pytest.mark.rule("E2")

@@ -103,7 +103,7 @@ def unknown_key(world):
 
 
 def another_hook(**fields):
-    """Add a hook of somebody else, for which Codex ignores the whole file."""
+    """Add a hook of another program, for which Codex ignores the whole file."""
     hook = {"type": "command", "command": "true"} | fields
 
     def plant(world):

@@ -74,7 +74,7 @@ def background(project):
     ],
     ids=["no session", "no cwd", "no folder", "background"],
 )
-def test_it_names_the_cause_for_which_the_hook_lets_the_same_stop_go(world, sent, expected, words):
+def test_it_names_the_cause_for_which_the_hook_allows_the_same_stop(world, sent, expected, words):
     sent = sent(world.project)
     said = cause(why(world, sent))
     assert said[0] == expected
@@ -88,7 +88,7 @@ def test_the_work_of_a_gate_itself_is_not_gated(world, monkeypatch):
     assert said == ("inside", "NOTYET_INSIDE is set: a gate's own agent is not gated")
 
 
-def test_without_a_ledger_that_can_be_used_nobody_is_asked(world, monkeypatch, tmp_path):
+def test_without_a_usable_ledger_no_gate_runs(world, monkeypatch, tmp_path):
     (tmp_path / "folder").mkdir()
     monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path / "folder"))
     name, words = cause(why(world))

@@ -166,8 +166,8 @@ def test_faults_of_our_own_side():
 
 
 def test_without_a_host_that_calls_there_is_no_check():
-    nobody = HostStatus(host="claude", title="Claude Code", is_here=False)
+    absent = HostStatus(host="claude", title="Claude Code", is_here=False)
     codex = HostStatus(host="codex", title="Codex", is_here=True)
-    said = answer_of([], [nobody, codex], Setup(gates=(gate(),)))
+    said = answer_of([], [absent, codex], Setup(gates=(gate(),)))
     assert (said.says, said.fix) == ("no: no host calls notyet here", "run: notyet install codex")
-    assert "notyet with" in answer_of([], [nobody], Setup(gates=(gate(),))).fix
+    assert "notyet with" in answer_of([], [absent], Setup(gates=(gate(),))).fix

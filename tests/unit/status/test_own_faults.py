@@ -39,14 +39,14 @@ def test_a_ledger_that_others_hold_is_at_risk(project, monkeypatch):
     assert (one.code, one.level) == ("ledger-unusable", "warning")
 
 
-def test_a_folder_in_the_ledger_s_place_is_told(project):
+def test_a_folder_in_the_ledger_s_place_is_a_fault(project):
     os.makedirs(default_path(os.environ))
     (one,) = found(project)
     assert one.code == "ledger-unusable"
     assert "directory" in one.what
 
 
-def test_a_file_trusted_with_another_notyet_is_told(tmp_path):
+def test_a_file_trusted_with_another_notyet_is_untrusted(tmp_path):
     project = new_project(tmp_path / "p", '[read]\nhosts = ["conclaude"]\n')
     other = project / ".conclaude.yaml"
     other.write_text("stop:\n  commands:\n    - run: make\n")
