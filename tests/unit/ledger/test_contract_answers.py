@@ -120,17 +120,6 @@ def test_an_answer_is_waited_for_and_is_the_decision_with_all_that_belongs_to_it
 
 
 @pytest.mark.rule("B12")
-def test_an_answer_that_nobody_gives_is_none_and_none_comes_in_time(ledger):
-    asked = ledger.begin(stop())
-    _in_time("an answer that is late", lambda: ledger.answer(asked.stop, 0.1), None)
-    unknown = asked.stop + 99
-    _in_time("the answer of an unknown stop", lambda: ledger.answer(unknown, _LONG), None)
-    jobs = [lambda: ledger.answer(asked.stop, _LONG), later(ledger.give_up, asked)]
-    _in_time("the answer of a stop given up", lambda: at_once(jobs)[0], None)
-    assert ledger.begin(stop()).repeats == 0
-
-
-@pytest.mark.rule("B12")
 def test_giving_a_stop_up_counts_nothing_and_changes_no_answer(ledger):
     answered = decide(ledger, stop(), repeat_key="k")
     ledger.give_up(answered)
@@ -245,18 +234,6 @@ def test_what_record_returned_is_there_for_whoever_opens_the_ledger_next(durable
     seen = look(again, turn_id="b")
     assert (seen.turn, seen.blocks, seen.session_blocks, seen.extend) == (2, 2, 3, 8)
     assert (seen.blocked, seen.repeats, seen.repeat_key) == (True, 1, "m")
-
-
-@pytest.mark.rule("B12")
-def test_an_equal_stop_elsewhere_waits_for_the_first_answer_and_repeats_it(durable, reopen):
-    again = reopen(durable)
-    event = stop("same", stop_hook_active=False)
-    first = durable.begin(event)
-    assert again.begin(event).repeats == first.stop
-    wanted = decision(first)
-    jobs = [lambda: again.answer(first.stop, 5.0), later(durable.record, first, wanted)]
-    assert at_once(jobs)[0] == wanted
-    assert reopen(durable).begin(event).repeats == first.stop
 
 
 def test_a_ledger_that_cannot_be_used_raises_ledgererror_and_nothing_else(unusable):

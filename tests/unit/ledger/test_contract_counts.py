@@ -10,14 +10,6 @@ from notyet.core.verdict import OUTCOMES
 _DECIDED = tuple(outcome for outcome in OUTCOMES if outcome != "overridden")
 
 
-def test_every_stop_has_a_number_of_its_own_from_1_up(ledger):
-    events = [stop("one"), stop("two"), stop("one", session_id="s2")]
-    begun = [ledger.begin(event) for event in events]
-    assert [each.repeats for each in begun] == [0, 0, 0]
-    numbers = [each.stop for each in begun]
-    assert len({n for n in numbers if n > 0}) == 3
-
-
 @pytest.mark.rule("B4")
 def test_a_new_turn_id_opens_a_turn_a_known_one_never_does(ledger):
     turns = [decide(ledger, stop(f"{n}", turn_id=t)).history.turn for n, t in enumerate("aabac")]

@@ -21,7 +21,7 @@ from notyet.ledger.history import (
     same_turn,
     stops,
 )
-from notyet.ledger.stats import percentile, stats
+from notyet.ledger.stats import stats
 from notyet.ledger.stop_rows import event_row
 from support import gate
 from support import stop as an_event
@@ -294,19 +294,6 @@ def test_halts_problems_and_gates_that_only_watch_are_counted_for_themselves(led
     assert (watching.watches, watching.asked, watching.stopped) == (True, 4, 2)
     assert (watching.blocked, watching.halted, watching.problems) == (1, 1, 1)
     assert (watching.sent_back, watching.led_to_pass) == (0, 0)
-
-
-def test_statistics_of_one_gate_leave_the_others_out(ledger):
-    asked(ledger, ("a", None), ("b", None))
-    assert {one.gate for one in stats(ledger, StopFilter(most=-1)).gates} == {"a", "b"}
-    assert [one.gate for one in stats(ledger, StopFilter(gate="b", most=-1)).gates] == ["b"]
-
-
-def test_percentiles_are_values_that_were_measured():
-    assert percentile([], 50) == 0.0
-    assert percentile([3.0], 95) == 3.0
-    assert percentile([1.0, 2.0, 3.0, 4.0], 50) == 2.0
-    assert percentile([float(n) for n in range(1, 101)], 95) == 95.0
 
 
 def test_an_event_comes_back_as_it_was_stored():

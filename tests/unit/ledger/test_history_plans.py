@@ -10,9 +10,7 @@ from notyet.ledger.connection import Connection
 from notyet.ledger.history import (
     StopFilter,
     agents,
-    first_look,
     has_unplaced,
-    next_look,
     read_stop,
     same_turn,
     stops,
@@ -87,17 +85,6 @@ def test_one_stop_its_turn_the_agents_and_the_statistics_come_by_an_index(ledger
     (gate,) = stats(ledger, StopFilter(outcomes=("blocked",), most=-1)).gates
     assert gate.led_to_pass == 1  # which is looked for in the rest of the turn
     assert not has_unplaced(ledger)
-    assert scans(ledger, said) == {}
-
-
-def test_what_is_asked_what_is_lost_and_what_is_new_come_by_an_index(ledger, said):
-    begun = ledger.begin(an_event(session_id="asking", cwd="/p"))
-    said.clear()
-    for outcome in ("asking", "skipped"):
-        found = stops(ledger, StopFilter(outcomes=(outcome, "passed")))
-        assert len(found) == 2 + (outcome == "asking")
-    assert first_look(ledger, StopFilter(since=5.0)).newest == begun.stop
-    assert len(next_look(ledger, StopFilter(since=5.0), [begun.stop], 1).fresh) == 3
     assert scans(ledger, said) == {}
 
 

@@ -21,15 +21,6 @@ def test_memory_does_not_grow_with_every_session_it_ever_saw(monkeypatch):
     assert {len(kept.event.result) for kept in ledger._decided.values()} == {8}
 
 
-def test_old_answers_are_forgotten(monkeypatch):
-    monkeypatch.setattr(memory, "REPEATED_WITHIN", 0.0)
-    ledger = MemoryLedger()
-    for n in range(20):
-        begun = ledger.begin(stop(session_id=f"s{n}"))
-        ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1))
-    assert len(ledger._decided) == 0
-
-
 def test_a_lock_that_another_thread_held_at_a_fork_does_not_bind_the_child():
     ledger = MemoryLedger()
     ledger.begin(stop())  # which the parent is asking, not the child

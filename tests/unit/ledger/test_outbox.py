@@ -27,13 +27,6 @@ def status(desk):
     return rows(desk.ledger, "SELECT status, attempts, error FROM outbox ORDER BY key")
 
 
-@pytest.mark.rule("K8")
-def test_a_result_is_there_once_its_task_has_ended(desk):
-    assert desk.outbox.read("t1") is None
-    assert desk.outbox.lease("t1", desk.owner) is None
-    assert desk.outbox.due(desk.owner) == []
-
-
 @pytest.mark.rule("K8", "K7")
 def test_each_attempt_has_the_same_key_and_a_number(ended):
     first = ended.outbox.lease("t1", ended.owner)

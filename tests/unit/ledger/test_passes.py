@@ -83,18 +83,6 @@ def test_a_subagent_that_goes_on_after_pruning_has_not_begun_with_what_it_broke(
     assert spared == [{"g": "unchanged"}, {}]
 
 
-def test_the_oldest_of_too_many_are_forgotten(ledger, monkeypatch):
-    monkeypatch.setattr(passes, "_MOST", 3)
-    for n in range(5):
-        ledger.remember([passed(f"{n}")])
-        ledger.remember_start(start(f"{n}"), {"s": "t"})
-        for table in ("passes", "starts"):
-            age(ledger, table, 0.01)
-    assert rows(ledger, "SELECT tree FROM passes ORDER BY tree") == [("2",), ("3",), ("4",)]
-    sessions = rows(ledger, "SELECT session_id FROM starts ORDER BY session_id")
-    assert sessions == [("2",), ("3",), ("4",)]
-
-
 def test_a_pass_says_at_which_stop_it_was_found_out(ledger):
     begun = ledger.begin(stop())
     reports = (passed("t"), Report(gate="h", answer=Block("no"), definition="h"))

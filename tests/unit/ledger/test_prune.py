@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hook_runs import ask, gate, new_project, payload, query, run_hook
+from hook_runs import gate, new_project, payload, query, run_hook
 from notyet import Allow, Decision, Engine, Ledger, Report
 from notyet.cli.main import main
 from notyet.config.load import retention
@@ -175,21 +175,6 @@ def test_all_old_agents_without_stops_go_and_are_counted(capsys):
     assert capsys.readouterr().out.startswith("nothing to remove; ")
 
 
-def test_agents_make_room_as_stops_do(ledger):
-    for n in range(120):
-        decide(ledger, stop(session_id=f"s{n}"), "passed")
-    enter_agents(ledger, 5_000, "gone", 2)
-    enter_agents(ledger, 10, "sent back ", 2, sent_back=1)
-    assert ledger.connection.read(used) > 1_000_000
-    removed = prune(ledger, Retention(max_size=1_000_000))
-    assert removed.agents > 1_000
-    assert removed.stops == 0  # they need not pay for them
-    assert ledger.connection.read(used) <= 1_000_000
-    names = {name for (name,) in rows(ledger, "SELECT session_id FROM agents")}
-    assert {f"sent back {n}" for n in range(1, 11)} < names  # what they are due is still known
-    assert {f"s{n}" for n in range(120)} < names
-
-
 def test_logs_go_by_age_and_by_size_the_oldest_first_and_nothing_else(tmp_path):
     ledger = str(tmp_path / "ledger.db")
     now = time.time()
@@ -209,15 +194,6 @@ def test_logs_go_by_age_and_by_size_the_oldest_first_and_nothing_else(tmp_path):
     assert mine.exists()
     assert prune(asked, Retention(logs=0)).logs == 3
     assert [path.exists() for path in paths] == [False] * 9 + [True]  # of the newest stop
-
-
-def test_a_log_that_cannot_be_removed_holds_up_nobody(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.db")
-    ledger.begin(stop())
-    folder = tmp_path / "logs" / "stop-1-g-01234567.log"
-    folder.mkdir(parents=True)
-    assert prune(ledger, Retention(logs=0)).logs == 0
-    assert folder.exists()
 
 
 def test_tidying_up_is_a_little_at_a_time_and_waits_for_nobody(ledger):
@@ -378,14 +354,6 @@ def test_a_mistyped_limit_removes_nothing_and_is_said(ledger, line, says):
         retention(os.environ)
     assert says in str(found.value)
     assert "notyet.toml:2:" in str(found.value)
-
-
-def test_a_projects_file_cannot_say_what_is_kept(tmp_path):
-    text = gate("true") + '\n[ledger]\nkeep = "1h"\n'
-    folder = new_project(tmp_path / "p", text)
-    answer = ask(payload("claude", folder))
-    assert "[ledger] has an effect only in your own notyet.toml" in answer.stdout
-    assert retention(os.environ) == Retention()
 
 
 def test_every_fiftieth_hook_tidies_up_after_its_answer(tmp_path):

@@ -136,18 +136,6 @@ def test_a_steer_is_accepted_once_and_begins_a_run_of_the_next_generation(sub):
     assert not sub.runs.finish("t1.1", DONE, "done", sub.owner)
 
 
-@pytest.mark.rule("K4")
-def test_a_steer_that_fails_ends_the_run_with_what_it_had(sub):
-    steering(sub)
-    result = sub.runs.fail("k2", sub.owner, "no such agent")
-    assert (result.ending, result.outcome, result.text, result.steers) == (
-        ("done", "failed_open", "done", 0)
-    )
-    assert result.stop_reason == "it could not be sent back: no such agent"
-    assert rows(sub.ledger, "SELECT phase, error FROM steers") == [("failed", "no such agent")]
-    assert rows(sub.ledger, "SELECT steers FROM tasks") == [(0,)]
-
-
 @pytest.mark.rule("K16")
 def test_a_steer_by_hand_is_refused_while_one_is_in_flight_or_just_was(sub):
     sub.runs.steer("t1", sub.owner, "m1", "one", 60.0)
@@ -230,13 +218,6 @@ def test_an_end_meant_for_a_run_that_has_moved_on_does_nothing(sub):
     turn = Turn(text="half", stop_reason="cancelled")
     result = sub.runs.end("t1", sub.owner, "interrupted", run=seen, turn=turn, error="gone")
     assert (result.text, result.error) == ("half", "gone")
-
-
-def test_moves_of_unknown_runs_and_steers_do_nothing(sub):
-    assert not sub.runs.finish("t9.1", DONE, "done", sub.owner)
-    assert not sub.runs.settle("t1.1", sub.owner, "k")
-    assert not sub.runs.dispatch("k9", sub.owner)
-    assert sub.runs.end("t9", sub.owner, "killed") is None
 
 
 @pytest.mark.rule("K19")

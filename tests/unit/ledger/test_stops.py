@@ -75,13 +75,6 @@ def test_a_waiting_repetition_gives_up_when_the_first_process_is_gone(ledger):
     assert ledger.answer(1, 60) is None
 
 
-def test_a_stop_that_is_asked_for_over_a_day_is_lost(ledger):
-    ledger.begin(stop())
-    with closing(sqlite3.connect(ledger.path)) as db, db:
-        db.execute("UPDATE stops SET begun_at = ?", (time.time() - 90_000,))
-    assert not ledger.begin(stop()).repeats
-
-
 @pytest.mark.rule("B12")
 def test_a_stop_that_this_process_could_not_record_holds_no_later_one_up(ledger):
     begun = ledger.begin(stop())
@@ -161,27 +154,6 @@ def test_ctrl_c_in_the_midst_of_a_transaction_locks_nobody_out(ledger, statement
         ledger.begin(stop())
     assert not ledger.begin(stop()).repeats
     assert not Ledger(ledger.path, patience=0.2).begin(stop(last_message="x")).repeats
-
-
-def test_a_new_file_can_be_opened_by_many_at_once(tmp_path):
-    import threading
-
-    for number in range(5):
-        path = tmp_path / f"{number}.db"
-        failures = []
-
-        def first_use(path=path, failures=failures):
-            try:
-                Ledger(path).begin(stop())
-            except LedgerError as error:
-                failures.append(error)
-
-        threads = [threading.Thread(target=first_use) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert failures == []
 
 
 @pytest.mark.rule("B12")

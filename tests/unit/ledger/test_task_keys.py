@@ -76,22 +76,6 @@ def test_a_result_whose_parent_ended_before_it_was_told_is_delivered_to_the_one_
     assert statuses(desk)["child"] == "delivered"
 
 
-@pytest.mark.rule("K7", "K8")
-def test_a_result_that_was_told_is_not_told_again_when_the_acknowledgement_was_lost(desk):
-    desk.enter("top")
-    desk.enter("child", parent="top")
-    kill(desk, "child")
-    tell(desk, "top", "child")
-    desk.runs.finish("top.1", Turn(text="waiting"), "done", desk.owner)
-    desk.runs.settle("top.1", desk.owner, "steer")
-    desk.runs.dispatch("steer", desk.owner)
-    desk.runs.accept("steer", desk.owner)
-    kill(desk, "top")
-    assert statuses(desk)["child"] == "delivered"
-    desk.runs.say("top", "machine", "child:1", "It has ended.", "another")
-    assert rows(desk.ledger, "SELECT state FROM messages") == [("sent",)]
-
-
 @pytest.mark.rule("K16", "K8")
 def test_a_result_that_a_steer_by_hand_cleared_from_the_queue_is_suspended_and_says_why(desk):
     desk.enter("top")

@@ -1,6 +1,5 @@
 """Supervised tasks in the ledger: entered, listed, and taken over from the dead."""
 
-import os
 import subprocess
 import sys
 
@@ -135,14 +134,6 @@ def test_a_process_that_is_gone_has_lost_its_tasks_before_its_lease_ran_out(desk
     assert desk.tasks.claim(desk.owner) == ["left"]
 
 
-@pytest.mark.rule("K18")
-def test_a_later_process_with_the_same_number_is_not_taken_for_the_owner(desk):
-    dead = desk.leases.enrol(1000.0)
-    rows(desk.ledger, "UPDATE owners SET pid = ?, pid_start = '1' WHERE id = ?", os.getppid(), dead)
-    desk.enter("left", owner=dead)
-    assert desk.tasks.claim(desk.owner) == ["left"]
-
-
 @pytest.mark.rule("K18", "K8")
 def test_results_that_the_dead_did_not_deliver_are_claimed_and_their_tasks_with_them(desk):
     desk.enter("sent")
@@ -182,20 +173,3 @@ def test_what_was_left_without_a_driver_is_found(desk):
     desk.outbox.told("told", desk.owner)
     assert sorted(desk.tasks.left(desk.owner)) == ["running", "untold"]
     assert desk.tasks.left(99) == []
-
-
-def test_a_list_of_tasks_shows_the_newest_first_and_what_became_of_each(desk):
-    desk.enter("old")
-    desk.end("old")
-    desk.enter("new", ref={"agent": "claude"})
-    rows(desk.ledger, "UPDATE tasks SET created_at = 5 WHERE id = 'old'")
-    new, old = desk.tasks.views()
-    assert (new.task.id, new.state, new.delivery, new.ended_at) == ("new", "running", "", None)
-    assert (old.task.id, old.state, old.ending, old.outcome) == ("old", "ended", "done", "passed")
-    assert (old.delivery, old.text, old.attempts) == ("pending", "done", 0)
-    assert (new.owner_pid, new.owner_alive) == (os.getpid(), True)
-    assert [view.task.id for view in desk.tasks.views(most=1)] == ["new"]
-    assert [view.task.id for view in desk.tasks.views("old")] == ["old"]
-    assert desk.tasks.views("t9") == []
-    desk.leases.retire(desk.owner)
-    assert not desk.tasks.views("new")[0].owner_alive

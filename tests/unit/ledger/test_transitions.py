@@ -20,17 +20,6 @@ def test_a_steer_of_an_agent_that_was_not_told_its_task_tells_it(desk):
     assert desk.tasks.look("t1").steer.prompt == "do it\n\nUse Python 3.12."
 
 
-@pytest.mark.rule("K16", "K7")
-def test_a_steer_of_an_agent_that_may_know_its_task_does_not_repeat_it(desk):
-    run = desk.enter()
-    desk.tasks.mark_sent(run, desk.owner, "dispatched")
-    desk.runs.steer("t1", desk.owner, "k", "Use Python 3.12.", 0.0)
-    assert desk.tasks.look("t1").steer.prompt == "Use Python 3.12."
-    desk.runs.accept("k", desk.owner)
-    desk.runs.steer("t1", desk.owner, "k2", "Or 3.13.", 0.0)
-    assert desk.tasks.look("t1").steer.prompt == "Or 3.13."
-
-
 @pytest.mark.rule("K18")
 def test_what_is_recovered_in_its_own_process_is_asked_about_anew(desk):
     desk.enter("t1", "s1")
@@ -80,15 +69,6 @@ def test_a_report_that_comes_while_the_gates_are_asked_is_read_before_the_end(de
     desk.decide(PASS, generation=2)
     assert desk.state() == "ended"
     assert rows(desk.ledger, "SELECT state FROM messages") == [("sent",)]
-
-
-@pytest.mark.rule("K9")
-def test_a_gate_that_halts_is_obeyed_whatever_waits(desk):
-    desk.enter()
-    desk.gate()
-    desk.runs.say("t1", "machine", "c:1", "the child's report", "x")
-    desk.decide(HALT)
-    assert desk.state() == "ended"
 
 
 @pytest.mark.rule("K9", "K13")
