@@ -173,15 +173,16 @@ class Context:
 
     def do(self, work: Coroutine[Any, Any, Any]) -> None:
         """Start work in the background; its errors become warnings."""
-        self.begin(self._guarded(work))
+        self.begin(self.guarded("news of a session could not be used", work))
 
-    async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
+    async def guarded(self, fault: str, work: Coroutine[Any, Any, Any]) -> None:
+        """Await work that may be foreign; an error becomes a warning that starts with `fault`."""
         try:
             await work
         except LedgerError as error:
             self.warn(str(error))
-        except Exception as error:  # noqa: BLE001  # a session's news may be nonsense
-            self.warn(f"news of a session could not be used: {type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001  # foreign code
+            self.warn(f"{fault}: {type(error).__name__}: {error}")
 
     async def finish_background(self) -> None:
         """Wait a moment for background work; the rest is left to recovery."""

@@ -142,7 +142,8 @@ class LiveTask:
         sending, session = self.sending, self.session
         if session is None:
             return True
-        aborting = asyncio.ensure_future(self._abort(session))
+        guarded = self._context.guarded("a session could not be aborted", _abort(session))
+        aborting = asyncio.ensure_future(guarded)
         waited_for = {aborting} if sending is None else {aborting, sending}
         _, late = await asyncio.wait(waited_for, timeout=self._context.settings.abort_patience)
         for one in late:
@@ -152,16 +153,14 @@ class LiveTask:
         self.sending = None
         return not late
 
-    async def _abort(self, session: Session) -> None:
-        try:
-            await session.abort()
-        except Exception as error:  # noqa: BLE001  # foreign code
-            self._context.warn(f"a session could not be aborted: {error}")
-
     def fail(self, error: BaseException) -> None:
         """Raise an error for those who wait for the result."""
         if not self.result.done():
             self.result.set_exception(error)
+
+
+async def _abort(session: Session) -> None:
+    await session.abort()
 
 
 async def _turn(session: Session, prompt: str, key: str) -> Turn:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from notyet.errors import LedgerError, Refused
+from notyet.errors import LedgerError, NotyetError, Refused
 from notyet.ledger.prune import tidy
 from notyet.supervise.context import new_key
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from typing import Any, Literal
+    from typing import Literal
 
     from notyet.core.event import Ending
     from notyet.ledger.leases import Intent, What
@@ -61,12 +60,10 @@ class Requests:
             key = f"intent {intent.id}"
             if not await self._carry_out(intent.task, intent.what, intent.text, key):
                 state, answer = "refused", f"task {intent.task} has ended"
-        except Exception as error:  # noqa: BLE001  # the other process gets it as an answer
+        except NotyetError as error:
             state, answer = "refused", str(error)
-        try:
-            await self._insist(self._store.intents.answer, intent.id, state, answer)
-        finally:
-            self._served.discard(intent.id)
+        await self._insist(self._store.intents.answer, intent.id, state, answer)
+        self._served.discard(intent.id)
 
     async def _carry_out(self, task: str, what: What, text: str, key: str) -> bool:
         if what in _ENDINGS:
@@ -167,7 +164,7 @@ class Heartbeat:
             self._context.warn(f"{error} (its lease runs out by itself)")
 
     async def _beat(self) -> None:
-        settings = self._context.settings
+        settings, guarded = self._context.settings, self._context.guarded
         loop = asyncio.get_running_loop()
         renew_at = loop.time() + settings.lease / _RENEWALS
         tidy_at = loop.time() + _TIDIED_FIRST
@@ -175,22 +172,13 @@ class Heartbeat:
             await asyncio.sleep(settings.poll)
             if loop.time() >= renew_at:
                 renew_at = loop.time() + settings.lease / _RENEWALS
-                await self._guarded(self._renew())
+                await guarded("the lease was not renewed", self._renew())
             if loop.time() >= tidy_at:
                 tidy_at = loop.time() + _TIDIED_EVERY
-                await self._guarded(self._tidy())
-            await self._guarded(self._requests.serve())
+                await guarded("old rows were not pruned", self._tidy())
+            await guarded("requests were not served", self._requests.serve())
             if self._context.deliver is not None:
-                await self._guarded(self._delivery.deliver_due())
-
-    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do one part of a beat; an error must not stop the others."""
-        try:
-            await work
-        except LedgerError as error:
-            self._context.warn(f"{error} (trying again)")
-        except Exception as error:  # noqa: BLE001  # an unreadable row
-            self._context.warn(f"{type(error).__name__}: {error} (trying again)")
+                await guarded("results were not delivered", self._delivery.deliver_due())
 
     async def _renew(self) -> None:
         context, leases, lease = self._context, self._store.leases, self._context.settings.lease
