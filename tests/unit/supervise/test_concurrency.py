@@ -154,7 +154,7 @@ def test_messages_do_not_prolong_the_grace_of_an_error(tmp_path):
     assert agent.got[1] == "go on"
 
 
-@pytest.mark.parametrize("fields", [{"label": 5}, {"agent_type": b"x"}, {"cwd": 1}])
+@pytest.mark.parametrize("fields", [{"label": 5}, {"cwd": 1}, {"task": 7}])
 def test_a_task_of_the_wrong_shape_is_refused_before_its_agent_starts(world, fields):
     agent = Agent()
     with pytest.raises(TypeError, match="is text"):

@@ -15,6 +15,7 @@ def taken_over(late, heir):
     """Let a supervisor sleep for so long that another one takes its task over; then wake it."""
     heartbeat = late.supervisor._heartbeat
     late.do(heartbeat.stop())
+    late.do(late.supervisor._store(bool))  # a renewal may still be queued before this call
     late.rows("UPDATE owners SET lease_until = 0 WHERE id = ?", late.supervisor._context.owner)
     (taken,) = heir.do(heir.supervisor.recover())
 
