@@ -120,7 +120,7 @@ def workspace_url(text: str) -> str:
 
 def child_key(event: StopEvent) -> str:
     """Return the session of the stopping agent itself, not of its parent."""
-    is_own = bool(event.parent_session_id or event.task_id)  # as told by a supervisor
+    is_own = bool(event.parent_session_id or event.task_id)  # as a supervisor says
     if event.scope == "subagent" and not is_own and event.agent_id:
         return event.agent_id  # the host counts subagents under the main session
     return event.session_id
@@ -148,7 +148,7 @@ def _own(value: Any) -> Any:
 
 
 class StartEvent(Record, kw_only=True):
-    """An agent or subagent starts: it can be told which gates it will meet."""
+    """An agent or subagent starts; it can read which gates it will meet."""
 
     scope: Scope = "agent"
     host: str = "embedded"

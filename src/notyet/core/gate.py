@@ -298,7 +298,7 @@ def applies_to_start(starter: Starter, event: StartEvent) -> bool:
 
 # Raise it when commands run in another way: then old passes do not count.
 _FORM = 1
-_WORDS_ONLY = frozenset({"hint"})  # only told to the agent
+_WORDS_ONLY = frozenset({"hint"})  # only the agent reads it
 
 
 def definition_of(gate: Gate) -> str:

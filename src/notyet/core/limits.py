@@ -88,7 +88,7 @@ def open_turn(history: History, event: StopEvent) -> History:
 def after(history: History, decision: Decision) -> History:
     """Return the history once a decision is taken."""
     if decision.turn != history.turn:
-        # A newer turn began while the gates were asked: that turn's budget is not ours to spend.
+        # A newer turn began while the gates ran: that turn's budget is not ours to spend.
         spent = 1 if decision.outcome == "blocked" else 0
         return replace(history, session_blocks=history.session_blocks + spent)
     repeats = 0

@@ -221,7 +221,7 @@ def _size(text: str) -> int:
 
 
 def briefing_for(event: StartEvent, gates: Sequence[Gate]) -> str:
-    """Return what this agent is told when it starts: the gates that it will meet."""
+    """Return what this agent reads when it starts: the gates that it will meet."""
     from notyet.core.event import stop_of
     from notyet.core.plan import select
 
@@ -231,7 +231,7 @@ def briefing_for(event: StartEvent, gates: Sequence[Gate]) -> str:
 
 
 def briefing(gates: Sequence[Gate], scope: Scope) -> str:
-    """Return what an agent is told when it starts; empty without gates."""
+    """Return what an agent reads when it starts; empty without gates."""
     if not gates:
         return ""
     lines = [f"- {bounded(gate.name, 80)}{_what(gate)}" for gate in gates[:_MOST_BRIEFED]]
@@ -267,7 +267,7 @@ _NOT_PASSED = {"capped", "stuck", "handed_back", "failed_open", "halted"}
 
 
 def announced(result: Result) -> str:
-    """Return the words that bring a result to the agent who asked for it."""
+    """Return the message that brings a result to the agent that started the task."""
     who = clean(result.label or result.agent_type or result.task_id)
     lines = [f"Subagent {who} {_WORDS[result.ending]}."]
     if result.outcome in _NOT_PASSED:
@@ -295,7 +295,7 @@ UNCHECKED = "NOT CHECKED"
 
 
 def note(decision: Decision) -> str:
-    """Return what the user is told about a decision in one line; empty when all is quiet."""
+    """Return one line about a decision for the user; empty when there is nothing to say."""
     said = [_note(decision)]
     if decision.overridden:
         against = f"although stop {decision.overridden} had sent the agent back"

@@ -65,18 +65,18 @@ def plan(
     if event.background_tasks and limits.wait_for_background and _others_at_work(event):
         skipped = "background"
     handed_back = history.blocks > 0 and (event.last_message or "").lstrip().startswith(HANDED_BACK)
-    asked = gates
+    running = gates
     if skipped:
-        asked = ()
+        running = ()
     if handed_back:  # leaves out the gates that know that word (B14)
-        asked = tuple(gate for gate in asked if not gate.native)
-    wanted = asked
+        running = tuple(gate for gate in running if not gate.native)
+    below_limit = running
     if at_limit:
-        asked = tuple(gate for gate in asked if gate.check.speaks not in VERBATIM)
-    staged = asked
+        running = tuple(gate for gate in running if gate.check.speaks not in VERBATIM)
+    staged = running
     if unchanged:
-        unchanged = {gate.name: unchanged[gate.name] for gate in asked if gate.name in unchanged}
-        staged = tuple(gate for gate in asked if gate.name not in unchanged)
+        unchanged = {gate.name: unchanged[gate.name] for gate in running if gate.name in unchanged}
+        staged = tuple(gate for gate in running if gate.name not in unchanged)
     told = {
         "block_count": history.blocks,
         "max_blocks": limit.number,
@@ -86,8 +86,8 @@ def plan(
     warnings: tuple[str, ...] = ()
     if not skipped:
         warnings = missing_names(event, declared or gates)
-        if at_limit and (staged or asked != wanted):  # else no gate runs that could reach it
-            warnings += (_limit_reached(event, gates, asked, limit),)
+        if at_limit and (staged or running != below_limit):  # else no gate runs that could reach it
+            warnings += (_limit_reached(event, gates, running, limit),)
     planned = {
         "event": event,
         "gates": gates,
@@ -128,19 +128,19 @@ def _stages(gates: tuple[Gate, ...]) -> tuple[tuple[Gate, ...], ...]:
 
 
 def _limit_reached(
-    event: StopEvent, gates: tuple[Gate, ...], asked: tuple[Gate, ...], limit: Limit
+    event: StopEvent, gates: tuple[Gate, ...], running: tuple[Gate, ...], limit: Limit
 ) -> str:
     from notyet.core.event import child_key
     from notyet.core.text import listed
 
-    known = {gate.name for gate in asked}
+    known = {gate.name for gate in running}
     left_out = [gate.name for gate in gates if gate.name not in known]
-    not_asked = f"; not run: {listed(left_out)}" if left_out else ""
+    not_run = f"; not run: {listed(left_out)}" if left_out else ""
     run = f"run {event.run_id} of " if event.run_id else ""  # only supervisors know of runs
     return (
         f"limit reached: {event.block_count} of {event.max_blocks} send-backs used "
         f"({limit.source}) in {run}session {child_key(event)}; "
-        f"the agent is not sent back again{not_asked}"
+        f"the agent is not sent back again{not_run}"
     )
 
 

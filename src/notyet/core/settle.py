@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from notyet.core.plan import Plan
     from notyet.core.verdict import Outcome
 
-_MOST_WORDS = 100_000  # characters that an agent is told at once
+_MOST_WORDS = 100_000  # characters of one prompt
 _MOST_COMPARED = 20_000  # characters of a reason by which failures are compared
 _ALLOW = Allow()
 
@@ -33,7 +33,7 @@ class _Tally:
         self.broken: list[str] = []  # gates with a problem that does not block
         self.would_block: list[str] = []  # gates that only observe
         self.unseen: list[str] = []  # those of them that gave no answer
-        self.not_asked: list[str] = []
+        self.not_run: list[str] = []
         self.extend = 0
         self.warnings: list[str] = []
 
@@ -47,7 +47,7 @@ class _Tally:
         elif isinstance(answer, Problem):
             self.broken.append(gate.name)
         else:
-            self.not_asked.append(gate.name)
+            self.not_run.append(gate.name)
 
 
 def settle(plan: Plan, reports: Sequence[Report], tree: str = "") -> Decision:
@@ -201,10 +201,10 @@ def _repeats(plan: Plan, repeat_key: str) -> int:
 def _outcome_of_allow(plan: Plan, tally: _Tally) -> tuple[Outcome, str]:
     if plan.handed_back and any(gate.native for gate in plan.gates):
         return "handed_back", "the agent handed the matter to its user"
-    if plan.at_limit and tally.not_asked:
-        return "capped", f"{listed(tally.not_asked)} not run; {_used(plan)}"
-    if tally.broken or tally.not_asked:
-        return "failed_open", f"{listed(tally.broken + tally.not_asked)} gave no answer"
+    if plan.at_limit and tally.not_run:
+        return "capped", f"{listed(tally.not_run)} not run; {_used(plan)}"
+    if tally.broken or tally.not_run:
+        return "failed_open", f"{listed(tally.broken + tally.not_run)} gave no answer"
     if tally.unseen and all(gate.observe for gate in plan.gates):  # then no gate has passed
         return "failed_open", f"{listed(tally.unseen)} gave no answer"
     if tally.would_block:

@@ -78,7 +78,7 @@ MOST_TEXT = 1_000_000  # characters of an answer that are kept
 
 
 class Task(Record, kw_only=True):
-    """What an agent was asked. Its id stays the same, however often the agent is continued."""
+    """What an agent is to do. Its id stays the same, however often the agent is continued."""
 
     id: str
     prompt: str

@@ -106,7 +106,7 @@ class Report(Record, kw_only=True):
     hidden: bool = False  # a hook wants its output not shown (F12)
     exit: str = ""  # how a command ended, in words
     workspace: str = ""  # where a command ran, ssh://host/path; empty: here
-    log: str = ""  # the file with all of its output, where that was too long to be told
+    log: str = ""  # the file with all of its output, where that was too long for the prompt
     held: bool = False  # a problem that blocked, because `if_broken` is block
     # Not run, because no file changed since it "passed", or since the agent began ("unchanged").
     spared: str = ""

@@ -94,10 +94,9 @@ class Engine:
         """Register a handler `(event, ctx)`, plain or async.
 
         "subagent_stopping" and "stopping" decide, one after another, higher priority first.
-        "stop", "subagent_stop" and "subagent_ended" are told, in order of registration, and so is
-        "decision", with `(event, decision)`, also when an agent is sent back. "session_start" and
-        "subagent_start" are told too, and may return words for the agent, or a dict with
-        `additional_context`.
+        "stop", "subagent_stop" and "subagent_ended" are notified, in order of registration, and so
+        is "decision", with `(event, decision)`, also when an agent is sent back. "session_start"
+        and "subagent_start" may return words for the agent, or a dict with `additional_context`.
         """
         from notyet.hosts import openclaw
         from notyet.hosts.plugins import STARTING

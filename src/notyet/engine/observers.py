@@ -30,10 +30,10 @@ _NO_ENDING = frozenset({"blocked", "overridden"})  # the first goes on, the seco
 class Observer(Record):
     """A handler `(event, ctx)` for "stop", "subagent_stop", "subagent_ended" or "decision".
 
-    One for "decision" is told of every decision, also of those that send an agent back; it gets
-    `(event, decision)`, and may be a `Command`, which runs here unless it names a workspace. It is
-    told too, at the next stop, that the host let an agent go although it had been sent back; then
-    `decision.overridden` is the number of that stop. `outcomes` narrows down which.
+    One for "decision" is notified of every decision, also of those that send an agent back; it
+    gets `(event, decision)`, and may be a `Command`, which runs here unless it names a workspace.
+    At the next stop it is also notified if the host allowed a stop that had sent the agent back;
+    then `decision.overridden` is the number of that stop. `outcomes` narrows down which.
     """
 
     on: str
@@ -133,7 +133,7 @@ def hears(observer: Observer, event: StopEvent, decision: Decision) -> bool:
 
 
 def found_out(stop: int, turn: int) -> Decision:
-    """Return what observers are told of a stop that the host overrode, once that is known (B11)."""
+    """Return the decision by which observers hear that the host overrode a stop (B11)."""
     from notyet.core.verdict import Decision
 
     why = f"the host allowed the stop although stop {stop} had sent the agent back"

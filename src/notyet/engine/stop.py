@@ -97,7 +97,7 @@ class Stop:
         progress: Progress | None = None,
         answers: Mapping[str, Report] | None = None,
     ) -> None:
-        """Take a caller's wishes too.
+        """Take also what a caller wants done meanwhile.
 
         `before_commands` is called once, before the first command starts; `on_wait` once, while
         git or the first commands run. `on_cancel` is called if the check is cancelled, with the
