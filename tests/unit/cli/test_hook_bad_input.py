@@ -180,17 +180,6 @@ def test_without_the_name_of_the_event_nothing_is_asked_and_that_is_recorded(tmp
     assert stops() == [("skipped", "unreadable")]
 
 
-@every_host
-def test_an_event_that_is_no_stop_is_let_go_without_a_record(tmp_path, host):
-    if host == "notyet":
-        pytest.skip("our own events have no name")
-    project = new_project(tmp_path / "p")
-    reply = ask(payload(host, project, hook_event_name="PreToolUse"), "--host", host)
-    assert_allows(host, reply.code, reply.stdout)
-    assert "PreToolUse is not about a stop" in reply.stderr
-    assert stops() == []
-
-
 @some_hosts
 def test_a_folder_that_is_gone_is_still_in_its_project(tmp_path, host):
     project = new_project(tmp_path / "p")

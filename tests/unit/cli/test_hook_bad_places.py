@@ -3,15 +3,12 @@
 import json
 import os
 import resource
-import subprocess
 
 import pytest
 
 from hook_runs import (
     ask,
     assert_allows,
-    clean_environ,
-    command_line,
     gate,
     ledger_path,
     new_project,
@@ -20,7 +17,6 @@ from hook_runs import (
     stops,
     trust,
 )
-from notyet.cli.main import main
 from support import fill
 
 pytestmark = pytest.mark.rule("G5")
@@ -214,27 +210,6 @@ def test_a_named_configuration_that_is_missing_is_said_and_recorded(tmp_path, ho
     assert_allows(host, reply.code, reply.stdout)
     assert "missing.toml cannot be read" in reply.stderr
     assert stops() == [("skipped", "config")]
-
-
-@pytest.mark.parametrize("argv", [["--nonsense"], ["--host", "nonsense"], ["--timeout"]])
-def test_the_installed_command_never_exits_with_2_either(tmp_path, argv):
-    code = "import sys; from notyet.cli.main import main; sys.exit(main())"
-    done = subprocess.run(
-        [command_line()[0], "-c", code, "hook", *argv],
-        input=b"{}",
-        capture_output=True,
-        timeout=60,
-        env=clean_environ(PYTHONPATH=os.path.dirname(os.path.dirname(command_line()[3]))),
-    )
-    assert_allows("claude", done.returncode, done.stdout)
-    assert done.stderr.startswith(b"notyet: ")
-
-
-@pytest.mark.rule("G4")
-@pytest.mark.parametrize("argv", [["--nonsense"], [], ["Stop", "--agent"], ["Stop", "Stop"]])
-def test_conclaudes_command_line_never_exits_with_2_for_a_mistake_in_it(capsys, argv):
-    assert main(["conclaude", *argv]) == 1
-    assert capsys.readouterr().err
 
 
 def test_a_fault_of_our_own_lets_the_agent_go(tmp_path, monkeypatch):

@@ -13,7 +13,6 @@ from hook_runs import (
     assert_allows,
     clean_environ,
     ledger_path,
-    loaded,
     new_project,
     payload,
     query,
@@ -24,7 +23,6 @@ from workspaces import write_there
 
 pytestmark = pytest.mark.rule("N1")
 MARKING = '[gates.g]\nrun = "echo asked >> ../marks; test ! -e bad"\nfor = "all"\n'
-REMEMBERING = {"notyet.engine.unchanged", "notyet.git.fingerprint"}
 
 
 @pytest.fixture
@@ -90,11 +88,6 @@ def test_a_start_that_cannot_be_remembered_is_a_start_with_a_line_on_stderr(proj
     assert done.stderr.count(b"\n") <= 1
 
 
-def loaded_by(content):
-    """Return the modules that a real run of the hook has loaded at its end."""
-    return loaded(content)[1]
-
-
 def test_a_stop_that_is_skipped_as_unchanged_runs_git_twice(project, tmp_path):
     run_hook(start(project))
     folder, log = tmp_path / "bin", tmp_path / "log"
@@ -111,24 +104,6 @@ def test_a_stop_that_is_skipped_as_unchanged_runs_git_twice(project, tmp_path):
         "status",
     ]
     assert len(words) == 2
-
-
-HEAVY = {"json", "re", "subprocess", "dataclasses", "typing", "asyncio", "threading", "hashlib"}
-
-
-def test_a_spared_stop_and_a_start_load_nothing_heavy(project):
-    assert loaded_by(start(project)).isdisjoint(HEAVY)
-    modules = loaded_by(payload("claude", project))
-    assert modules.isdisjoint(HEAVY | {"notyet.run.stage", "notyet.git.remote"})
-    assert stops() == [("skipped", "unchanged")]
-
-
-def test_gates_that_are_always_asked_load_nothing_of_it(project):
-    new_project(project, MARKING + 'when = "always"\n')
-    assert loaded_by(start(project)).isdisjoint(REMEMBERING | {"_sqlite3", "notyet.engine.engine"})
-    assert loaded_by(payload("claude", project)).isdisjoint(REMEMBERING)
-    assert (stops(), asked(project)) == ([("passed", "")], 1)
-    assert query("SELECT * FROM starts") == []
 
 
 def test_a_start_where_gates_are_off_is_not_remembered(project):

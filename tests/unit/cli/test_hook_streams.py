@@ -57,15 +57,6 @@ def streams(tmp_path):
     return Streams(tmp_path)
 
 
-def test_a_reply_goes_to_its_streams_and_its_code_is_ours(streams):
-    with streams:
-        streams.say(b"payload")
-        code = hook_process.answer_host(
-            lambda: Reply(stdout=hook_process.read_stdin().decode(), stderr="e", code=2), bool
-        )
-        assert (code, *streams.heard()) == (2, b"payload\n", b"e\n")
-
-
 @pytest.mark.parametrize("number", hook_process._ENDING)
 def test_a_signal_ends_the_question_and_a_second_one_is_ignored(streams, number):
     with streams:

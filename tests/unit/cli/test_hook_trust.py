@@ -41,18 +41,6 @@ def test_nothing_of_an_untrusted_file_runs_and_the_user_is_told(tmp_path, host):
 
 
 @pytest.mark.rule("N5")
-def test_an_untrusted_file_is_told_of_beside_gates_that_are_in_force(tmp_path):
-    own = os.path.join(os.environ["XDG_CONFIG_HOME"], "notyet")
-    os.makedirs(own)
-    with open(os.path.join(own, "notyet.toml"), "w") as file:
-        file.write('[gates.mine]\nrun = "true"\nwhen = "always"\n')
-    project = new_project(tmp_path / "p", trusted=False)
-    assert "is not trusted" in told(ask(payload("claude", project)))
-    assert stops() == [("passed", "")]
-    assert not (project / "ran").exists()
-
-
-@pytest.mark.rule("N5")
 @pytest.mark.parametrize("change", ["[gates]\n", "[gates\n", FAILING, "", None])
 def test_the_last_trusted_version_stays_in_force_and_the_user_is_told(tmp_path, change):
     project = new_project(tmp_path / "p", gate("echo trusted; exit 1"))

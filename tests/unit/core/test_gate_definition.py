@@ -65,12 +65,6 @@ def test_another_question_has_another_definition(other):
     assert definition_of(other) != definition_of(ASKED)
 
 
-def test_words_cannot_be_moved_from_one_part_to_another():
-    one = Gate(name="g", check=Command(argv=("a", "b c")))
-    other = Gate(name="g", check=Command(argv=("a b", "c")))
-    assert definition_of(one) != definition_of(other)
-
-
 @pytest.mark.parametrize(
     "check",
     [

@@ -221,15 +221,6 @@ def test_what_hooks_say_stands_between_our_own_words_as_it_is():
 
 
 @pytest.mark.rule("N2")
-def test_a_long_command_is_cut_at_its_end():
-    text = compose(held(failed("tests", "x", run="run-it " * 100)))
-    (line,) = [line for line in text.splitlines() if line.startswith("FAILED")]
-    assert line.startswith("FAILED tests (exit 1, 12.3 s): run-it run-it")
-    assert line.endswith("...")
-    assert "left out" not in line
-
-
-@pytest.mark.rule("N2")
 def test_an_exit_code_is_told_where_it_is_the_reason():
     def told(exit_words, **options):
         report = Report(gate="g", answer=Block("x"), seconds=1.0, exit=exit_words)

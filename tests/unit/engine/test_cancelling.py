@@ -11,7 +11,7 @@ import pytest
 
 from notyet import Allow, Block, Engine, Ledger
 from notyet.run import functions as drive_functions
-from support import both_ways, gate, recorded, run_async, stop, wait_for
+from support import both_ways, gate, recorded, stop, wait_for
 
 
 @both_ways
@@ -63,42 +63,6 @@ def test_an_async_gate_that_swallows_its_cancellation_holds_nobody_up(alone):
     assert decision.outcome == "failed_open"
     assert [r.status for r in decision.reports][-1] == "allowed"
     assert said[-1] == "finished"
-
-
-def test_a_gate_that_cancels_the_task_it_runs_in_harms_only_itself():
-    async def suicidal(event):
-        asyncio.current_task().cancel()
-
-    async def fine(event):
-        await asyncio.sleep(0.01)
-
-    engine = Engine([gate("bad", suicidal, priority=1), gate("fine", fine)])
-    assert run_async(engine).outcome == "passed"
-
-
-def test_a_gate_that_catches_its_cancellation_cannot_keep_a_cancelled_check_alive():
-    asked = []
-
-    async def main():
-        release = asyncio.Event()
-
-        async def catching(event):
-            asked.append("asked")
-            try:
-                await release.wait()
-            except asyncio.CancelledError:
-                asked.append("caught")
-            return Allow()
-
-        task = asyncio.create_task(Engine([gate("g", catching)]).check(stop()))
-        while not asked:
-            await asyncio.sleep(0.001)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
-    assert asked == ["asked", "caught"]
 
 
 @pytest.mark.rule("C4", "C9")
@@ -169,30 +133,6 @@ def test_a_check_cancelled_while_the_ledger_is_opened_leaves_no_stop_asking(tmp_
     asyncio.run(main())
     release.set()
     wait_for(given_up)
-
-
-def test_every_gate_of_a_stage_is_cancelled_with_its_check():
-    asked, cancelled = [], []
-
-    async def main():
-        async def slow(event):
-            asked.append(1)
-            try:
-                await asyncio.sleep(30)
-            except asyncio.CancelledError:
-                cancelled.append(1)
-                raise
-
-        task = asyncio.create_task(Engine([gate("a", slow), gate("b", slow)]).check(stop()))
-        while len(asked) < 2:
-            await asyncio.sleep(0.001)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await asyncio.sleep(0.01)
-        assert cancelled == [1, 1]  # by us, and not when the loop is closed
-
-    asyncio.run(main())
 
 
 def test_ctrl_c_while_a_gate_is_asked_gives_the_stop_up_and_leaves_gating_on(tmp_path):

@@ -6,12 +6,12 @@ from contextlib import closing
 
 import pytest
 
-from notyet import Allow, Block, Command, Engine, Gate, Ledger, Match, Observer, Source
+from notyet import Block, Command, Engine, Gate, Ledger, Match, Observer, Source
 from notyet.engine import stop as deadline
 from notyet.engine.observers import EVERY_DECISION
 from notyet.engine.stop import Deadline
 from notyet.hosts.conclaude import hooks as conclaude
-from support import both_ways, gate, run_async, stop, substop
+from support import both_ways, gate, stop, substop
 
 
 def command(name, script, **fields):
@@ -140,28 +140,6 @@ def test_all_commands_of_conclaude_run_although_a_gate_of_an_earlier_stage_block
 
 
 @both_ways
-@pytest.mark.rule("A2")
-def test_a_gate_that_is_always_asked_ends_nothing_and_others_stay_unasked(run):
-    asked = []
-
-    def ask(name):
-        return lambda _: asked.append(name)
-
-    gates = [
-        gate("first", Block("no")),
-        gate("second", ask("second"), step=1),
-        gate("third", ask("third"), step=1, always=True),
-        gate("fourth", ask("fourth"), step=2),
-        gate("fifth", ask("fifth"), step=3, always=True),
-    ]
-    decision = run(Engine(gates))
-    assert asked == ["third", "fifth"]
-    assert [report.status for report in decision.reports] == [
-        "blocked", "not_asked", "allowed", "not_asked", "allowed",
-    ]  # fmt: skip
-
-
-@both_ways
 @pytest.mark.rule("N2")
 def test_each_failed_gate_whose_output_is_cut_has_a_log(run, tmp_path):
     gates = [
@@ -176,9 +154,3 @@ def test_each_failed_gate_whose_output_is_cut_has_a_log(run, tmp_path):
     assert decision.verdict.prompt.count("Full output: ") == 2
     assert "FAILED answers (exit 0" not in decision.verdict.prompt
     assert "say more" in decision.verdict.prompt
-
-
-def test_without_a_folder_for_logs_the_agent_is_told_what_fits():
-    decision = run_async(Engine([command("long", "seq 1 5000; exit 1"), gate("fine", Allow())]))
-    assert "lines left out" in decision.verdict.prompt
-    assert decision.reports[0].log == ""

@@ -93,12 +93,6 @@ def test_on_failure_usage_is_empty_and_counts_are_zero(ending):
     assert (sub.usage.output_tokens, sub.total_tool_calls, sub.total_duration) == (0, 0, 0.0)
 
 
-def test_the_hosts_own_result_is_handed_on():
-    engine, told = telling("stop")
-    run(engine, stop(result={"mine": 1}))
-    assert told[0][1].result == {"mine": 1}
-
-
 @pytest.mark.rule("C1", "C5", "K10")
 @pytest.mark.parametrize(
     ("answer", "told_of"),

@@ -146,13 +146,6 @@ def test_a_subagent_has_a_start_of_its_own_or_that_of_its_session(place):
     assert place.stop(agent_id="own", **about).outcome == "passed"
 
 
-def test_a_gate_that_is_not_for_a_subagent_has_no_start_with_it(place):
-    place.gates = [replace(place.gates[0], match=replace(place.gates[0].match, never=("Explore",)))]
-    place.begin(scope="subagent", agent_id="a", agent_type="Explore")
-    place.begin(scope="subagent", agent_id="b", agent_type="coder")
-    assert rows(place.ledger, "SELECT agent_id FROM starts") == [("b",)]
-
-
 def test_a_file_that_changes_while_the_gate_looks_at_it_leaves_no_pass(place):
     place.gates = [place.gate(then="echo more >> new.txt")]
     assert (place.stop().outcome, place.asked) == ("passed", ["g"])
@@ -246,16 +239,6 @@ def test_a_gate_that_runs_in_another_repository_depends_on_that_too(place, tmp_p
     assert statuses(place.stop()) == {"g": "allowed"}
 
 
-def test_a_worktree_has_files_of_its_own(place, tmp_path):
-    place.git("worktree", "add", "--quiet", str(tmp_path / "tree"))
-    place.stop()
-    there = Place(tmp_path / "tree", tmp_path, place.ledger)
-    assert (statuses(there.stop()), place.asked) == ({"g": "allowed"}, ["g", "g"])
-    there.write()
-    assert statuses(place.stop()) == {"g": "remembered"}
-    assert statuses(there.stop()) == {"g": "allowed"}
-
-
 def test_another_process_knows_what_this_one_remembered(place):
     place.stop()
     program = f"""
@@ -289,18 +272,6 @@ def test_a_ledger_that_cannot_recall_costs_a_question_and_holds_nobody(git_proje
     for _ in range(2):
         assert (place.stop().outcome, place.asked) == ("passed", ["g"])
     assert place.warnings == ["ledger ledger.db: disk I/O error (so every gate runs)"] * 2
-
-
-class CannotRecord(MemoryLedger):
-    def record(self, begun, decision, ceiling=0, patience=None):
-        raise LedgerError("ledger.db", "disk full")
-
-
-def test_a_ledger_that_cannot_remember_costs_a_question_and_holds_nobody(git_project, tmp_path):
-    place = Place(git_project, tmp_path, CannotRecord())
-    assert place.stop().outcome == "passed"
-    assert place.ledger.recall(stop(), []) == {}
-    assert place.asked == ["g"]
 
 
 class CannotBegin(MemoryLedger):
@@ -349,15 +320,6 @@ def test_a_slow_gate_can_be_spared_while_a_quick_one_holds(place):
     assert "Passed: slow." in decision.verdict.prompt
     place.write()
     assert statuses(place.stop()) == {"quick": "blocked", "slow": "not_asked"}
-
-
-def test_a_gate_that_only_observes_is_spared_like_others(place):
-    place.gates = [place.gate("watch", observe=True)]
-    assert place.stop().outcome == "passed"
-    assert (place.stop().outcome, place.asked) == ("passed", ["watch"])
-    place.write("bad")
-    assert [place.stop().outcome for _ in range(2)] == ["observed", "observed"]
-    assert place.asked == ["watch", "watch"]
 
 
 def test_an_agent_that_is_stuck_is_still_found_out(place):
@@ -412,12 +374,6 @@ def test_that_files_could_not_be_looked_at_is_said_once_with_the_reason(place):
     assert place.warnings == [said]
     (stored,) = rows(place.ledger, "SELECT warnings FROM stops")
     assert "filters of its own" in stored[0]
-
-
-def test_outside_of_git_nothing_is_said(tmp_path):
-    (tmp_path / "bare").mkdir()
-    place = Place(tmp_path / "bare", tmp_path, Ledger(tmp_path / "ledger.db"))
-    assert (place.stop().warnings, place.warnings) == ((), [])
 
 
 @pytest.mark.parametrize("cwd", ["", "/nowhere/at/all", "nul\0", "half \ud800"])
