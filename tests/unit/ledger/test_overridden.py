@@ -84,7 +84,7 @@ def test_an_agent_that_we_let_go_while_we_were_off_was_not_let_go_by_its_host(
     ask(payload("claude", folder, last_assistant_message="two", stop_hook_active=True))
     assert main(["on"]) == 0
     said = ask(payload("claude", folder, last_assistant_message="three")).stdout
-    assert "the host let the agent go" not in said
+    assert "the host allowed the stop" not in said
     assert [outcome for outcome, _ in stops()] == ["blocked", "skipped", "blocked"]
     assert "off" in capsys.readouterr().out
 
