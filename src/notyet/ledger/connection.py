@@ -68,7 +68,7 @@ if not TYPE_CHECKING:
 _CANNOT_WRITE = "set NOTYET_LEDGER to a file on a local disk that you can write"
 
 
-class UnreleasedFormat(Exception):  # noqa: N818  # it never leaves the ledger
+class UnreleasedFormatError(Exception):
     """A file whose tables no released version wrote: it is set aside."""
 
 
@@ -80,6 +80,12 @@ def is_busy(error: Exception) -> bool:
 def is_corrupt(error: Exception) -> bool:
     """Return True if the file is damaged."""
     return _code(error) in (sqlite3_module.SQLITE_CORRUPT, sqlite3_module.SQLITE_NOTADB)
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """Return what a transaction may raise: of SQLite, the disk, and values that it cannot hold."""
+    values = (ValueError, TypeError, OverflowError)
+    return (sqlite3_module.Error, OSError, UnreleasedFormatError, *values)
 
 
 def fault(path: str, error: Exception, patience: float) -> LedgerError:
@@ -153,7 +159,7 @@ def open_file(
 ) -> tuple[sqlite3_module.Connection, tuple[str, ...]]:
     """Open or create a ledger; return a connection and warnings for the user.
 
-    Raises sqlite3.Error, OSError, LedgerError and UnreleasedFormat.
+    Raises sqlite3.Error, OSError, LedgerError and UnreleasedFormatError.
     """
     with _one_at_a_time:
         if not light.isfile(path):
@@ -163,7 +169,7 @@ def open_file(
         warnings = _prepare(db, path)
         if for_one_stop:
             db.execute(f"PRAGMA wal_autocheckpoint = {_SHORT_LOG}")
-    except BaseException:
+    except (sqlite3_module.Error, OSError, LedgerError, UnreleasedFormatError):
         db.close()
         raise
     return db, warnings
@@ -172,7 +178,7 @@ def open_file(
 def open_existing(path: str) -> sqlite3_module.Connection | None:
     """Open a ledger and change nothing; None for a file that is missing or just being created.
 
-    Raises sqlite3.Error, OSError, UnreleasedFormat; LedgerNeedsRepair for an older version.
+    Raises sqlite3.Error, OSError, UnreleasedFormatError; LedgerNeedsRepair for an older version.
     """
     if light.isdir(path):
         raise IsADirectoryError(EISDIR, "it is a directory", path)
@@ -183,7 +189,7 @@ def open_existing(path: str) -> sqlite3_module.Connection | None:
     db = _connect(f"file:{quote(light.fsencode(path))}?mode=rw", uri=True)  # never creates it
     try:
         version = identify(db, path)
-    except BaseException:
+    except (sqlite3_module.Error, OSError, LedgerError, UnreleasedFormatError):
         db.close()
         raise
     if version == VERSION:
@@ -230,7 +236,7 @@ def _prepare(db: sqlite3_module.Connection, path: str) -> tuple[str, ...]:
 def identify(db: sqlite3_module.Connection, path: str) -> int:
     """Return a ledger's version, 0 for a new file.
 
-    Raises LedgerError for another program's file and UnreleasedFormat.
+    Raises LedgerError for another program's file and UnreleasedFormatError.
     """
     db.execute("BEGIN")  # one view of all three: another process may be creating the file
     version = version_of(db)
@@ -238,7 +244,7 @@ def identify(db: sqlite3_module.Connection, path: str) -> int:
     is_used = version or db.execute("SELECT 1 FROM sqlite_master").fetchone()
     db.execute("COMMIT")
     if is_used and mark == UNRELEASED:
-        raise UnreleasedFormat(f"an unreleased notyet wrote it (version {version})")
+        raise UnreleasedFormatError(f"an unreleased notyet wrote it (version {version})")
     if is_used and mark != APPLICATION:
         raise LedgerError(path, NOT_A_LEDGER)
     expect_readable(path, version)
@@ -320,7 +326,7 @@ class Connection:
         with self._lock:
             try:
                 self._opened(_TO_WRITE).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            except (sqlite3_module.Error, OSError, UnreleasedFormat) as error:
+            except (sqlite3_module.Error, OSError, UnreleasedFormatError) as error:
                 raise fault(self.path, error, 0.0) from error
 
     def write_back(self) -> None:
@@ -374,8 +380,10 @@ class Connection:
                     return self._attempt(begin, work, flush=flush)
                 except NotyetError:  # of the work itself
                     raise
-                except Exception as error:
-                    if may_repair and (is_corrupt(error) or isinstance(error, UnreleasedFormat)):
+                except _faults() as error:
+                    if may_repair and (
+                        is_corrupt(error) or isinstance(error, UnreleasedFormatError)
+                    ):
                         from notyet.ledger.repair import set_file_aside
 
                         may_repair = False
@@ -395,17 +403,15 @@ class Connection:
             db.execute(begin)
             result = work(db)
             db.execute("COMMIT")
-        except BaseException:
+            return result
+        finally:
             if db.in_transaction:
                 try:
                     db.execute("ROLLBACK")
                 except sqlite3_module.Error:
                     self._close()  # which rolls back as well
-            raise
-        finally:
             if flush and self._db is db:
                 db.execute("PRAGMA synchronous = NORMAL")
-        return result
 
     def _opened(self, begin: str) -> sqlite3_module.Connection:
         if self._db is not None and self._file is None and begin == _TO_WRITE:

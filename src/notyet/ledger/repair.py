@@ -12,7 +12,7 @@ from notyet.ledger.connection import (
     NOT_A_LEDGER,
     REPAIRED,
     UNRELEASED,
-    UnreleasedFormat,
+    UnreleasedFormatError,
     fault,
     identify,
 )
@@ -41,10 +41,7 @@ def network_file_system(path: str, mounts: str = _MOUNTS) -> str:
     real = light.realpath(path)
     best, kind = "", ""
     for point, mounted in (row for row in rows if row[1:]):
-        # The kernel writes a space in a mount point as \040.
-        if "\\" in point:
-            point = point.encode("latin-1", "replace").decode("unicode_escape")  # noqa: PLW2901  # the same path
-        place = point.rstrip("/") + "/"
+        place = point.replace("\\040", " ").rstrip("/") + "/"  # the kernel's way to write a space
         if (real + "/").startswith(place) and len(place) >= len(best):
             best, kind = place, mounted
     return kind if kind.startswith(_NETWORK) else ""
@@ -69,7 +66,7 @@ def set_file_aside(path: str, error: Exception, *, repair: bool) -> tuple[str, .
 
     Raises LedgerError for a file that is not ours, and LedgerNeedsRepair unless `repair`.
     """
-    is_unreleased = isinstance(error, UnreleasedFormat)
+    is_unreleased = isinstance(error, UnreleasedFormatError)
     if not is_unreleased and not is_ours(path):
         raise LedgerError(path, f"{error}; {NOT_A_LEDGER}") from error
     if not repair:
@@ -124,5 +121,5 @@ def _is_usable(path: str) -> bool:
             return bool(db.execute("PRAGMA quick_check").fetchone()[0] == "ok")
         finally:
             db.close()
-    except (sqlite3.DatabaseError, UnreleasedFormat):
+    except (sqlite3.DatabaseError, UnreleasedFormatError):
         return False

@@ -105,7 +105,7 @@ def _count(db: sqlite3.Connection, wish: StopFilter, most: int) -> Stats:
                     gates[key] = _Counting()
                 gates[key].add(number, turns[number], row, is_sent_back=number in sent_back)
     _look_further(db, gates)
-    counted = [counting.sum(*key) for key, counting in gates.items()]
+    counted = [counting.sum(gate, watches=watches) for (gate, watches), counting in gates.items()]
     return Stats(
         stops=len(ids),
         is_all=is_all,
@@ -175,7 +175,7 @@ class _Counting:
         if after:
             self.unfixed[turn] = after
 
-    def sum(self, gate: str, watches: bool) -> GateStats:  # noqa: FBT001
+    def sum(self, gate: str, *, watches: bool) -> GateStats:
         """Return the figures."""
         return GateStats(
             gate=gate,
