@@ -16,8 +16,7 @@ from notyet.agents.script import Say, Scene, Script, Tool, Wait, Write
 from notyet.agents.scripted import ScriptedSession
 from notyet.cli.person import refuse
 from notyet.cli.terminal import Lines
-from notyet.config.files import NATIVE, ConfigFile
-from notyet.config.find import NAME
+from notyet.config.find import NAME, NATIVE, ConfigFile
 from notyet.config.load import load_vouched
 from notyet.core.verdict import Block
 from notyet.engine.from_project import configured_engine

@@ -19,8 +19,7 @@ from notyet.cli.schema import REFERENCE, write_schema
 from notyet.cli.terminal import Style, table, waiting
 from notyet.cli.trust import Show, offer
 from notyet.config.compile import compile_text
-from notyet.config.files import NATIVE, ConfigFile, root_of
-from notyet.config.find import NAME, above, known_as, user_folder
+from notyet.config.find import NAME, NATIVE, ConfigFile, above, known_as, root_of, user_folder
 from notyet.config.shell import commands
 from notyet.config.trust import candidate
 from notyet.core import record

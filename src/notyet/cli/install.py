@@ -11,8 +11,7 @@ from notyet.cli.person import agreed, refuse, why_refused, write_down
 from notyet.cli.terminal import Style
 from notyet.cli.times import duration
 from notyet.cli.trust import Show, files_to_trust, offer
-from notyet.config.files import native_files
-from notyet.config.find import NAME, state_folder
+from notyet.config.find import NAME, native_files, state_folder
 from notyet.core.text import visible
 from notyet.errors import NotyetError
 from notyet.install.change import text_of, to_install

@@ -15,8 +15,7 @@ from notyet.cli.terminal import OUTCOME_COLOURS, Style, table, waiting
 from notyet.cli.times import since_option, when
 from notyet.config.compile import compile_text
 from notyet.config.compiled import read_record
-from notyet.config.files import NATIVE
-from notyet.config.find import known_as, state_folder
+from notyet.config.find import NATIVE, known_as, state_folder
 from notyet.config.load import Draft
 from notyet.config.readers import read_file
 from notyet.core.record import replace, variant

@@ -11,17 +11,22 @@ from typing import TYPE_CHECKING
 from notyet.cli.person import agreed, refuse, why_refused, write_down
 from notyet.cli.terminal import Style, waiting
 from notyet.config.compiled import read_record, remove_record
-from notyet.config.files import (
+from notyet.config.find import (
+    NAME,
     NATIVE,
     ConfigFile,
+    above,
     folders_of,
+    has_record,
     host_files,
     is_config_name,
+    known_as,
     looked_for,
     native_files,
     project_native,
+    real_folder,
+    state_folder,
 )
-from notyet.config.find import NAME, above, has_record, known_as, real_folder, state_folder
 from notyet.config.load import NO_LOOK, PATIENCE, load
 from notyet.config.remote import RemoteTree
 from notyet.config.shapes import meant_workspace

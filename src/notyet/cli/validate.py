@@ -12,8 +12,16 @@ from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style
 from notyet.config.compile import compile_text, examine
 from notyet.config.document import Mistake
-from notyet.config.files import NATIVE, ConfigFile, host_files, native_files, root_of
-from notyet.config.find import NAME, known_as, real_folder
+from notyet.config.find import (
+    NAME,
+    NATIVE,
+    ConfigFile,
+    host_files,
+    known_as,
+    native_files,
+    real_folder,
+    root_of,
+)
 from notyet.config.lint import lint
 from notyet.config.readers import read_file
 from notyet.core.record import as_dict, replace

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from notyet.config.compiled import FileObserver, FileSettings
 from notyet.config.document import BadSyntax, Mistake
-from notyet.config.files import LOCAL_TREE, NATIVE, ConfigFile
-from notyet.config.find import parent
+from notyet.config.find import LOCAL_TREE, NATIVE, ConfigFile, parent
 from notyet.config.readers import READERS, read_file, read_json
 from notyet.config.schema import ALL, FORMATS, GATE, MAIN, OBSERVER, SUBAGENTS
 from notyet.config.shapes import check
@@ -29,7 +28,7 @@ from notyet.hosts.openclaw import NAME as OPENCLAW
 
 if TYPE_CHECKING:
     from notyet.config.document import Document, Path
-    from notyet.config.files import Tree
+    from notyet.config.find import Tree
     from notyet.core.event import Scope
 
 _MOST_MISTAKES = 200

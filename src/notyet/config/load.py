@@ -6,8 +6,20 @@ A hook loads this module. `config/trust.py` comes in only where a file is not as
 from __future__ import annotations
 
 from notyet.config.compiled import DAMAGED, FileSettings, read_lazily, thaw, thaw_gates
-from notyet.config.files import NATIVE, ConfigFile, folders_of, host_files, native_files, own_native
-from notyet.config.find import NAME, has_record, known_as, parent, starts, state_folder
+from notyet.config.find import (
+    NAME,
+    NATIVE,
+    ConfigFile,
+    folders_of,
+    has_record,
+    host_files,
+    known_as,
+    native_files,
+    own_native,
+    parent,
+    starts,
+    state_folder,
+)
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
 from notyet.hosts import HOSTS, host_named

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from errno import EACCES, EFBIG, EINVAL, EIO, EISDIR, ENOENT
 
-from notyet.config.files import (
+from notyet.config.find import (
+    MOST_BYTES,
     about_folder,
+    above,
     folders_of,
     host_files,
     looked_for,
     project_native,
     trusted_folders,
 )
-from notyet.config.find import MOST_BYTES, above
 from notyet.core.record import Record
 from notyet.core.remote import Remote, is_remote, remote_from
 from notyet.core.text import bounded, clean, visible

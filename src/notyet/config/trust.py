@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 
 from notyet.config.compiled import DAMAGED, Trusted, freeze, read_record, thaw, write_record
-from notyet.config.files import NATIVE
-from notyet.config.find import parent, state_folder
+from notyet.config.find import NATIVE, parent, state_folder
 from notyet.config.load import with_checks
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from notyet.config.compiled import FileSettings
-    from notyet.config.files import ConfigFile
+    from notyet.config.find import ConfigFile
     from notyet.config.load import Layers
 
 

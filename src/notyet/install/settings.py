@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from notyet.config.document import BadSyntax, Document, Mistake, name_of
-from notyet.config.files import root_of
+from notyet.config.find import root_of
 from notyet.config.readers import BYTE_ORDER_MARK, read_file
 from notyet.errors import NotyetError
 from notyet.hosts import all_hosts, host_named

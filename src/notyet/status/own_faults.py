@@ -6,8 +6,16 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
-from notyet.config.files import ConfigFile, host_files, native_files, root_of
-from notyet.config.find import OFF_VARIABLE, has_record, real_folder, state_folder
+from notyet.config.find import (
+    OFF_VARIABLE,
+    ConfigFile,
+    has_record,
+    host_files,
+    native_files,
+    real_folder,
+    root_of,
+    state_folder,
+)
 from notyet.config.off import switched_off
 from notyet.config.trust import candidate
 from notyet.core.text import visible

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from notyet import __version__
-from notyet.config.files import root_of
-from notyet.config.find import real_folder
+from notyet.config.find import real_folder, root_of
 from notyet.config.off import switched_off
 from notyet.core.event import StopEvent
 from notyet.core.text import clean, first_line

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from notyet import __version__
-from notyet.config.files import root_of
+from notyet.config.find import root_of
 from notyet.config.load import NO_LOOK, load
 from notyet.core.gate import place_of
 from notyet.hosts import host_named

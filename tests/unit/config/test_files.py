@@ -2,8 +2,7 @@ import os
 
 import pytest
 
-from notyet.config.files import host_files, native_files
-from notyet.config.find import user_folder
+from notyet.config.find import host_files, native_files, user_folder
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import one_line, waiting
 from notyet.cli.times import since_option, until_option
-from notyet.config.files import root_of
-from notyet.config.find import NAME, above
+from notyet.config.find import NAME, above, root_of
 from notyet.config.load import retention
 from notyet.core.text import bounded, visible
 from notyet.core.verdict import OUTCOMES

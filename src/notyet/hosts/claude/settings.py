@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from notyet.config.files import root_of
+from notyet.config.find import root_of
 from notyet.git.repository import main_worktree
 from notyet.install import settings
 from notyet.install.settings import Place, distinct

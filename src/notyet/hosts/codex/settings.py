@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from notyet.config.document import Mistake, name_of
-from notyet.config.files import root_of
-from notyet.config.find import above
+from notyet.config.find import above, root_of
 from notyet.git.repository import in_main_worktree
 from notyet.hosts.codex import trust
 from notyet.install import settings
