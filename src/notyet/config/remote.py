@@ -86,41 +86,26 @@ def _has_layer(loaded: Layers, machine: str) -> bool:
 # Its output is untrusted: it is framed by a random mark that no file can contain, limited in size,
 # and only files that we asked for are used.
 
-
 _MOST_FETCHED = 16 * 1024 * 1024  # bytes of all files together
-_MOST_AROUND = 1024 * 1024  # bytes of the frames
 _LONGEST_REASON = 300
-# Arguments: the mark, the size limits of one file and of all, names to look for in every folder,
-# names to look for in projects only, the numbers of folders that always count as projects, folders
-# from the nearest up. A project is the first folder, a repository, or a folder with a notyet.toml.
-# A file that grows meanwhile is read up to the size that it had.
+# Arguments: the mark, the size limit of one file, names to look for in every folder, names to look
+# for in projects only, the numbers of folders that always count as projects, folders from the
+# nearest up. A project is the first folder, a repository, or a folder with a notyet.toml.
 _LOOK = """\
-m=$1 most=$2 left=$3 every=$4 projects=$5 also=$6
-shift 6
+m=$1 most=$2 every=$3 projects=$4 also=$5
+shift 5
 look() {
-  p=${d%/}/$1
-  if [ ! -e "$p" ] && [ ! -L "$p" ]; then return 1; fi
-  k=other x=-
-  if [ ! -e "$p" ]; then k=dangling
+  p=${d%/}/$1 k=file x=-
+  if [ ! -e "$p" ] && [ ! -L "$p" ]; then return 1
+  elif [ ! -e "$p" ]; then k=dangling
   elif [ -d "$p" ]; then k=folder
-  elif [ -f "$p" ] && [ ! -r "$p" ]; then k=closed
-  elif [ -f "$p" ]; then
-    k=file
-    s=$(ls -nL "$p" 2>/dev/null | { read -r a b c d s e; printf %s "$s"; })
-    case $s in
-      ''|*[!0-9]*) k=uncounted;;
-      *) if [ "$s" -gt "$most" ]; then k=large
-        elif [ "$s" -gt "$left" ]; then k=crowded
-        else left=$((left - s))
-        fi;;
-    esac
+  elif [ ! -f "$p" ]; then k=other
+  elif [ ! -r "$p" ]; then k=closed
+  elif [ $(wc -c <"$p") -gt $most ]; then k=large
   fi
   if [ -x "$p" ]; then x=x; fi
   printf '\\n%s file %s %s %s\\n' "$m" "$1" "$k" "$x"
-  if [ "$k" = file ] && [ "$s" -gt 0 ]; then
-    dd if="$p" bs=65536 count=$(((s + 65535) / 65536)) 2>/dev/null
-  fi
-  return 0
+  if [ "$k" = file ]; then head -c $most "$p"; fi
 }
 if [ ! -e "$1/." ]; then
   k=gone
@@ -148,12 +133,8 @@ _PROBLEMS = {
     "closed": (EACCES, "it may not be read"),
     "dangling": (ENOENT, "it is a link to a file that is not there"),
     "other": (EINVAL, "it is not a regular file"),
-    "uncounted": (EIO, "its size cannot be told"),
     "large": (EFBIG, f"it is larger than {MOST_BYTES // 1024 // 1024} MB"),
-    "crowded": (EFBIG, f"with those before it, it is more than {_MOST_FETCHED // 1024 // 1024} MB"),
 }
-
-
 _NO_FOLDER = {
     "gone": "does not exist",
     "folder": "is not a folder",
@@ -263,9 +244,8 @@ def _fetch(place: Remote, names: tuple[str, ...], wait: float) -> list[bytes]:
     from notyet.run.ssh_job import run_there
 
     mark = os.urandom(12).hex()
-    sizes = (str(MOST_BYTES), str(_MOST_FETCHED))
-    argv = ("/bin/sh", "-c", _LOOK, "sh", mark, *sizes, *names, *above(place.path))
-    done = run_there(place, argv, patience=wait, head=_MOST_FETCHED + _MOST_AROUND)
+    argv = ("/bin/sh", "-c", _LOOK, "sh", mark, str(MOST_BYTES), *names, *above(place.path))
+    done = run_there(place, argv, patience=wait, head=_MOST_FETCHED)
     _, *parts = done.stdout.split(f"\n{mark} ".encode())
     if done.problem or done.timed_out or done.code != 0:
         raise _Unreachable(_why(place, done, wait))

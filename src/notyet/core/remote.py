@@ -8,7 +8,6 @@ from notyet.light import LOCAL, SCHEME, is_remote
 __all__ = ("LOCAL", "SCHEME", "Remote", "is_remote", "remote_from")
 
 _MOST_PORT = 65_535
-_DIGITS = frozenset("0123456789abcdefABCDEF")
 _EXAMPLE = "write it like ssh://dev@box.example/srv/app"
 
 
@@ -93,8 +92,10 @@ def _is_word(text: str) -> bool:
 
 def _path(text: str) -> str:
     from posixpath import normpath
+    from urllib.parse import unquote
 
-    path = "/" + "/".join(part for part in _decoded(text).split("/") if part)
+    decoded = unquote(text, errors="surrogateescape")
+    path = "/" + "/".join(part for part in decoded.split("/") if part)
     if "\0" in path:
         raise ValueError("the path of a workspace cannot contain a NUL character")
     return normpath(path)
@@ -112,16 +113,3 @@ def _sign(sign: str) -> str:
     if sign.isprintable():
         return sign
     return "".join(f"%{byte:02X}" for byte in sign.encode("utf-8", "surrogateescape"))
-
-
-def _decoded(text: str) -> str:
-    """Read %20 and the like; a percent sign before anything else stands for itself."""
-    first, *rest = text.encode("utf-8", "surrogateescape").split(b"%")
-    parts = [first]
-    for part in rest:
-        code = part[:2].decode("latin-1")
-        if len(code) == 2 and set(code) <= _DIGITS:  # noqa: PLR2004  # %20
-            parts.append(bytes.fromhex(code) + part[2:])
-        else:
-            parts.append(b"%" + part)
-    return b"".join(parts).decode("utf-8", "surrogateescape")

@@ -148,17 +148,3 @@ def test_a_machine_that_answers_otherwise_is_not_believed(
     unseen = RemoteTree(warm_box.url(tmp_path), PATIENCE).problem
     assert words in unseen
     assert "\x1b" not in unseen
-
-
-@pytest.mark.rule("M5")
-def test_of_more_than_we_take_whole_files_are_left_out_and_others_are_read(
-    warm_box, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("notyet.config.remote._MOST_FETCHED", 10_000)
-    write_there(tmp_path, "notyet.toml", "x" * 6_000)
-    large = write_there(tmp_path, ".xum/settings.json", "x" * 6_000)
-    stop = write_there(tmp_path, ".mux/stop", "y" * 4_000)
-    tree = tree_of(warm_box, tmp_path, "mux")
-    assert tree.text_of(warm_box.url(tmp_path / "notyet.toml")) == "x" * 6_000
-    assert why_not(tree, warm_box.url(large)) == "with those before it, it is more than 16 MB"
-    assert tree.text_of(warm_box.url(stop)) == "y" * 4_000
