@@ -24,7 +24,7 @@ from notyet.ledger import Begun
 from notyet.ledger.counts import preview_begin
 from notyet.ledger.memory import MemoryLedger
 from notyet.ledger.stops import Ledger
-from notyet.run.command import CommandQuestion
+from notyet.run.command import GateCommand
 from notyet.run.drive import drive_sync
 from notyet.run.spawn import Job
 from notyet.run.sweep import adopt_orphans
@@ -93,7 +93,7 @@ class AnswerOption:
         """Return what an exit code means to the host that the command is written for."""
         assert isinstance(gate.check, Command)  # files hold no functions
         face = command_face(gate.check.speaks)
-        question = CommandQuestion(
+        question = GateCommand(
             name=gate.name,
             job=Job(argv=("true",), dir="/", environ={}),  # which is not run
             read=lambda ended: face.read_reply(gate, ended),

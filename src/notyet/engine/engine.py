@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from notyet.engine.stop import Keep
     from notyet.ledger import AnyLedger
     from notyet.run.drive import Line, Progress
-    from notyet.run.functions import Question
+    from notyet.run.functions import GateFunction
 
     Asked = Literal["needed", "all"]  # "all": gates run even if no file changed (N1)
 
@@ -66,7 +66,7 @@ class Engine:
         self._warn = _guarded(warn) if warn else _log
         self._limits = limits
         self._gates: list[Gate] = []
-        self._functions: dict[str, Question] = {}  # of the gates that are functions, by name
+        self._functions: dict[str, GateFunction] = {}  # of the gates that are functions, by name
         self._watches: list[Watch] = []
         self._starters: list[Entry] = []
         self._has_patterns = False  # whether the names of agents decide which gates apply
@@ -253,13 +253,13 @@ class Engine:
         if any(gate.name == other.name for other in self._gates):
             raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
         if not isinstance(gate.check, Command):
-            from notyet.engine.gate_runs import function_question
-            from notyet.run.functions import asked_by
+            from notyet.engine.gate_runs import gate_function
+            from notyet.run.functions import calling_engines
 
-            self._asked_by = asked_by
+            self._asked_by = calling_engines
             shape = ("event",) if gate.native else ("event", "ctx")
             _expect(gate.check.call, shape, f"the gate {gate.name!r}")
-            self._functions[gate.name] = function_question(gate, gate.check, id(self))
+            self._functions[gate.name] = gate_function(gate, gate.check, id(self))
         self._gates.append(gate)
         match = gate.match
         self._has_patterns |= match.agents != EVERY_AGENT or bool(match.never)
@@ -279,14 +279,14 @@ class Engine:
         """Add a starter, which may add words for an agent that starts."""
         from notyet.core.gate import Starter
         from notyet.engine.start_hooks import entry_for
-        from notyet.run.functions import asked_by
+        from notyet.run.functions import calling_engines
 
         if not isinstance(starter, Starter):
             raise TypeError(f"a starter is a Starter, not {type(starter).__name__}")
         if not isinstance(starter.check, Command):
             shape = ("event",) if starter.check.speaks == NATIVE else ("event", "ctx")
             _expect(starter.check.call, shape, f"the start handler {starter.name!r}")
-        self._asked_by = asked_by
+        self._asked_by = calling_engines
         self._starters.append(entry_for(starter, engine=id(self)))
 
 

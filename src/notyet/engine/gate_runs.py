@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Report
     from notyet.engine.stop import Deadline
     from notyet.hosts.answers import Reading
-    from notyet.run.command import CommandQuestion
+    from notyet.run.command import GateCommand
     from notyet.run.drive import Ends, Line, Progress
-    from notyet.run.functions import Question, Writer
+    from notyet.run.functions import GateFunction, Writer
     from notyet.run.ssh_job import Transcripts
 
     E = TypeVar("E", StartEvent, StopEvent)
@@ -43,7 +43,7 @@ class GateRuns:
         self,
         event: StopEvent,
         deadline: Deadline,
-        functions: Mapping[str, Question],
+        functions: Mapping[str, GateFunction],
         progress: Progress | None = None,
         answers: Mapping[str, Report] | None = None,
         *,
@@ -135,7 +135,7 @@ class GateRuns:
             while_waiting=self._on_wait if commands else None,
         )
 
-    def _arguments(self, question: Question) -> tuple[Any, ...]:
+    def _arguments(self, question: GateFunction) -> tuple[Any, ...]:
         write = question.write
         assert write is not None  # a gate's
         call = self._calls.get(write)
@@ -143,12 +143,12 @@ class GateRuns:
             call = self._calls[write] = write(self.event)
         return call()
 
-    def _command(self, gate: Gate) -> CommandQuestion:
+    def _command(self, gate: Gate) -> GateCommand:
         check = gate.check
         assert isinstance(check, Command)
         face = command_face(check.speaks)
         remote = place_of(gate, self.event.workspace)
-        question = command_question(
+        question = gate_command(
             check,
             self.event,
             face.write_event,
@@ -167,7 +167,7 @@ class GateRuns:
         return replace(question, job=job)
 
 
-def command_question(
+def gate_command(
     check: Command,
     event: E,
     write: Write[E],
@@ -180,12 +180,12 @@ def command_question(
     observed: bool = False,
     transcripts: Transcripts | None = None,
     written: Written | None = None,
-) -> CommandQuestion:
+) -> GateCommand:
     """Return what runs a command, here or on another machine, and reads how it ended.
 
     `folder` is that of the file which names it; `written` keeps the event's forms for others.
     """
-    from notyet.run.command import CommandQuestion, job_for
+    from notyet.run.command import GateCommand, job_for
 
     warning = ""
     if remote is None:
@@ -209,7 +209,7 @@ def command_question(
         assert transcripts is not None  # read before
         warning = transcripts.warning
         job = job_there(check, remote, event, write, transcripts=transcripts, timeout=timeout)
-    return CommandQuestion(name=name, job=job, read=read, observed=observed, warning=warning)
+    return GateCommand(name=name, job=job, read=read, observed=observed, warning=warning)
 
 
 def transcripts_for(
@@ -224,12 +224,12 @@ def transcripts_for(
     return read
 
 
-def function_question(gate: Gate, check: Function, engine: int) -> Question:
+def gate_function(gate: Gate, check: Function, engine: int) -> GateFunction:
     """Return how a gate's function is called by this engine."""
-    from notyet.run.functions import Question
+    from notyet.run.functions import GateFunction
 
     face = function_face(check.speaks)
-    return Question(
+    return GateFunction(
         gate.name,
         check.call,
         face.read_return,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from notyet.core.gate import Command, check_timeout, name_of, where
 from notyet.core.record import Record, variant
 from notyet.core.verdict import OUTCOMES, Allow, Block, Halt, Problem
-from notyet.engine.gate_runs import command_question, transcripts_for
+from notyet.engine.gate_runs import gate_command, transcripts_for
 from notyet.run.drive import Stage
 
 TYPE_CHECKING = False
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from notyet.core.gate import Exit
     from notyet.core.verdict import Decision, Report
     from notyet.hosts.answers import Reading
-    from notyet.run.command import CommandQuestion
+    from notyet.run.command import GateCommand
     from notyet.run.drive import Line
-    from notyet.run.functions import Question
+    from notyet.run.functions import GateFunction
 
 _SCOPES = {"stop": "agent", "subagent_stop": "subagent", "subagent_ended": "subagent"}
 EVERY_DECISION = "decision"  # sent-back agents included
@@ -65,12 +65,12 @@ class Watch:
     def __init__(self, observer: Observer) -> None:
         self.observer = observer
         self.name = observer.name
-        self._question: Question | None = None
+        self._question: GateFunction | None = None
         if not isinstance(observer.call, Command):
-            from notyet.run.functions import Question
+            from notyet.run.functions import GateFunction
 
             name = self.name or f"{observer.on} observer {name_of(observer.call)}"
-            self._question = Question(name, observer.call, _ignore, timeout=observer.timeout)
+            self._question = GateFunction(name, observer.call, _ignore, timeout=observer.timeout)
 
     def notify(self, event: StopEvent, decision: Decision, deadline: float | None) -> Line[Report]:
         """Notify the observer of a decision; return how that went."""
@@ -83,11 +83,11 @@ class Watch:
         reports: list[Report] = yield stage
         return reports[0]
 
-    def _command(self, event: StopEvent, decision: Decision) -> Line[CommandQuestion]:
+    def _command(self, event: StopEvent, decision: Decision) -> Line[GateCommand]:
         observer = self.observer
         assert isinstance(observer.call, Command)
         remote = where(observer.call)
-        return command_question(
+        return gate_command(
             observer.call,
             event,
             lambda event, folder: _written(event, folder, decision),

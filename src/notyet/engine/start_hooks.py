@@ -6,11 +6,11 @@ from notyet.core.gate import Command, Function, applies_to_start, folder_of, whe
 from notyet.core.record import Record, variant
 from notyet.core.text import bounded, joined
 from notyet.core.verdict import Allow, Problem
-from notyet.engine.gate_runs import command_question, transcripts_for
+from notyet.engine.gate_runs import gate_command, transcripts_for
 from notyet.hosts import start_face
 from notyet.hosts.plugins import DIALECT, STARTING, read_return, write_start
 from notyet.run.drive import Stage
-from notyet.run.functions import Question
+from notyet.run.functions import GateFunction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from notyet.core.remote import Remote
     from notyet.core.verdict import Report
     from notyet.hosts.answers import Reading
-    from notyet.run.command import CommandQuestion
+    from notyet.run.command import GateCommand
     from notyet.run.drive import Line
     from notyet.run.ssh_job import Transcripts
 
@@ -34,7 +34,7 @@ class Entry(Record):
     """A starter, and how it is called if it is a function; made once."""
 
     starter: Starter
-    question: Question | None
+    question: GateFunction | None
 
 
 def entry_for(starter: Starter, engine: int) -> Entry:
@@ -43,7 +43,7 @@ def entry_for(starter: Starter, engine: int) -> Entry:
     if not isinstance(check, Function):
         return Entry(starter, None)
     name = f"start handler {starter.name}"
-    question = Question(name, check.call, read_return, timeout=starter.timeout, engine=engine)
+    question = GateFunction(name, check.call, read_return, timeout=starter.timeout, engine=engine)
     return Entry(starter, question)
 
 
@@ -103,7 +103,7 @@ def _arguments(entry: Entry, event: StartEvent) -> tuple[Any, ...]:
 
 def _command(
     starter: Starter, event: StartEvent, remote: Remote | None, transcripts: Transcripts | None
-) -> CommandQuestion:
+) -> GateCommand:
     check = starter.check
     assert isinstance(check, Command)
     face = start_face(check.speaks)
@@ -114,7 +114,7 @@ def _command(
             return reading
         return variant(reading, {"answer": Allow(note=reading.context)})
 
-    return command_question(
+    return gate_command(
         check,
         event,
         lambda event, _folder: face.write_start(event),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from notyet.engine.unchanged import Files
     from notyet.ledger import AnyLedger, Begun
     from notyet.run.drive import Ends, Line, Progress
-    from notyet.run.functions import Question
+    from notyet.run.functions import GateFunction
 
     Keep = Callable[[Report], str]  # stores the whole output of a report, and returns the path
 
@@ -88,7 +88,7 @@ class Stop:
         limits: Limits = Limits(),  # noqa: B008  # a record cannot be changed
         within: float | None = None,
         warn: Callable[[str], None],
-        functions: Mapping[str, Question] = {},
+        functions: Mapping[str, GateFunction] = {},
         watches: Sequence[Watch] = (),
         before_commands: Callable[[], None] | None = None,
         on_wait: Callable[[], None] | None = None,

@@ -25,7 +25,7 @@ _LONGEST_VALUE = 100_000  # bytes of one variable; the system refuses more than 
 INSIDE = "NOTYET_INSIDE"  # set for what a gate starts: agents among it are not gated (E11)
 
 
-class CommandQuestion(Record, kw_only=True):
+class GateCommand(Record, kw_only=True):
     """A gate's command at one stop, and the function that parses its result."""
 
     name: str
@@ -137,7 +137,7 @@ def _argv(command: Command, folder: str) -> tuple[str, ...]:
 
 
 def run_commands(
-    questions: Sequence[CommandQuestion],
+    commands: Sequence[GateCommand],
     deadline: float | None,
     cancel: int | None = None,
     *,
@@ -155,10 +155,10 @@ def run_commands(
     if answered is not None:
 
         def on_end(place: int, process: Process) -> None:
-            answered(place, questions[place].report(process.exit(), cut=process.cut))
+            answered(place, commands[place].report(process.exit(), cut=process.cut))
 
     ended = run_processes(
-        [q.job for q in questions],
+        [command.job for command in commands],
         deadline=deadline,
         cancel=cancel,
         on_end=on_end,
@@ -166,8 +166,8 @@ def run_commands(
         while_waiting=while_waiting,
     )
     reports = []
-    for question, process in zip(questions, ended, strict=True):
-        reports.append(question.report(process.exit(), cut=process.cut))
+    for command, process in zip(commands, ended, strict=True):
+        reports.append(command.report(process.exit(), cut=process.cut))
         process.forget_output()  # a hundred gates may print a lot
     return reports
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from notyet.core.verdict import Report
-    from notyet.run.command import CommandQuestion
-    from notyet.run.functions import Question
+    from notyet.run.command import GateCommand
+    from notyet.run.functions import GateFunction
 
     T = TypeVar("T")
-    Asking = tuple[Question, tuple[Any, ...]]  # and its arguments
+    FunctionCall = tuple[GateFunction, tuple[Any, ...]]  # and its arguments
     # Called in the driving thread with a gate that starts, and again with its report.
     Progress = Callable[[str, Report | None], None]
     # Returns True if no function after this place is to run, given the report at this place.
@@ -39,8 +39,8 @@ class Stage:
 
     def __init__(
         self,
-        functions: dict[int, Asking],
-        commands: dict[int, CommandQuestion],
+        functions: dict[int, FunctionCall],
+        commands: dict[int, GateCommand],
         deadline: float | None = None,
         progress: Progress | None = None,
         *,
@@ -110,22 +110,22 @@ def run_stage(stage: Stage) -> list[Report]:
     """Run all gates of a stage at once; abandon those that time out."""
     if not stage.functions:  # the usual case in a hook; no thread is needed
         return run_commands(stage)
-    from notyet.run.functions import ask
+    from notyet.run.functions import run_functions
 
-    return ask(stage)
+    return run_functions(stage)
 
 
 def run_commands(stage: Stage, meanwhile: Callable[[], None] | None = None) -> list[Report]:
     """Run the commands of a stage; with progress, call `meanwhile` from time to time."""
-    from notyet.run import command as question
+    from notyet.run import command as runner
 
-    questions = list(stage.commands.values())
+    commands = list(stage.commands.values())
     if stage.progress is None:
-        return question.run_commands(questions, stage.deadline, while_waiting=stage.while_waiting)
-    for asked in questions:
-        stage.report_progress(asked.name)
+        return runner.run_commands(commands, stage.deadline, while_waiting=stage.while_waiting)
+    for command in commands:
+        stage.report_progress(command.name)
 
     def answered(place: int, report: Report) -> None:
-        stage.report_progress(questions[place].name, report)
+        stage.report_progress(commands[place].name, report)
 
-    return question.run_commands(questions, stage.deadline, answered=answered, meanwhile=meanwhile)
+    return runner.run_commands(commands, stage.deadline, answered=answered, meanwhile=meanwhile)

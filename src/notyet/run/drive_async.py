@@ -26,9 +26,9 @@ from notyet.core.verdict import Problem
 from notyet.run.command import run_commands
 from notyet.run.drive import Call
 from notyet.run.functions import (
-    Crew,
-    asked_by,
+    FunctionThreads,
     call_in_loop,
+    calling_engines,
     crashed,
     ends_at,
     guarded_async,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from notyet.core.verdict import Report
-    from notyet.run.drive import Asking, Line, Stage
+    from notyet.run.drive import FunctionCall, Line, Stage
 
     Deliver = Callable[[int, Report], None]  # called with a place and a report in the loop's thread
     T = TypeVar("T")
@@ -119,13 +119,13 @@ class Commands:
         self._deliver = deliver
         self._on_report = on_report
         self._places = list(stage.commands)
-        self._questions = list(stage.commands.values())
+        self._commands = list(stage.commands.values())
         self._cancel = -1  # a pipe; writing to it ends the commands
 
     def start(self) -> None:
         """Start the commands."""
-        for question in self._questions:
-            self._stage.report_progress(question.name)
+        for command in self._commands:
+            self._stage.report_progress(command.name)
         try:
             cancel, self._cancel = os.pipe()
         except OSError as error:  # too many files are open
@@ -148,7 +148,7 @@ class Commands:
     def _run(self, cancel: int) -> None:
         answered = self._report if self._stage.progress is not None else None
         try:
-            reports = run_commands(self._questions, self._stage.deadline, cancel, answered=answered)
+            reports = run_commands(self._commands, self._stage.deadline, cancel, answered=answered)
         except BaseException as error:  # noqa: BLE001  # reported in the loop's thread, which waits
             call_in_loop(self._loop, self._fail, crashed(error))
         else:
@@ -160,7 +160,7 @@ class Commands:
         call_in_loop(self._loop, self._on_report, self._places[at], report)
 
     def _fail(self, problem: Problem) -> None:
-        self._deliver_all([question.broken(problem) for question in self._questions])
+        self._deliver_all([command.broken(problem) for command in self._commands])
 
     def _deliver_all(self, reports: list[Report]) -> None:
         for place, report in zip(self._places, reports, strict=True):
@@ -195,15 +195,15 @@ class _RunningStage:
         "began",
         "commands",
         "complete",
-        "crew",
         "is_over",
         "loop",
         "missing",
+        "reported",
         "reports",
         "stage",
         "tasks",
+        "threads",
         "timer",
-        "told",
     )
 
     def __init__(self, loop: asyncio.AbstractEventLoop, stage: Stage) -> None:
@@ -213,9 +213,9 @@ class _RunningStage:
         self.missing = 0  # answers to wait for
         self.began: dict[int, float] = {}  # when each async function was called, by place
         self.tasks: dict[int, asyncio.Task[None]] = {}
-        self.crew: Crew | None = None  # threads that call the other functions
+        self.threads: FunctionThreads | None = None  # they call the other functions
         self.commands: Commands | None = None
-        self.told: set[int] = set()  # places whose report was passed to `progress`
+        self.reported: set[int] = set()  # places whose report was passed to `progress`
         self.complete: asyncio.Future[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.is_over = False
@@ -225,13 +225,13 @@ class _RunningStage:
         stage = self.stage
         try:
             if stage.ends is None:
-                self._ask(stage.functions)
+                self._call(stage.functions)
                 if stage.commands:
                     self._run_commands()
                 if self.missing:
                     await self._wait_for_answers()
             else:
-                await self._ask_in_order(stage.ends)
+                await self._call_in_order(stage.ends)
         finally:
             self.is_over = True
             if self.timer is not None:
@@ -243,48 +243,48 @@ class _RunningStage:
                 self.commands.end()
         return [self.reports[place] for place in sorted(self.reports)]
 
-    async def _ask_in_order(self, ends: Callable[[int, Report], bool]) -> None:
+    async def _call_in_order(self, ends: Callable[[int, Report], bool]) -> None:
         """Call one function after another, until `ends` returns True."""
-        others: dict[int, Asking] = {}
-        for place, asking in self.stage.functions.items():
-            if not asking[0].is_async:
-                others[place] = asking  # such a stage has only one kind; its crew keeps the order
+        others: dict[int, FunctionCall] = {}
+        for place, call in self.stage.functions.items():
+            if not call[0].is_async:
+                others[place] = call  # such a stage has only one kind; the threads keep the order
                 continue
-            self._ask({place: asking})
+            self._call({place: call})
             if self.missing:
                 await self._wait_for_answers()
             if ends(place, self.reports[place]):
                 return
         if others:
-            self._ask(others)
+            self._call(others)
             await self._wait_for_answers()
 
-    def _ask(self, functions: dict[int, Asking]) -> None:
+    def _call(self, functions: dict[int, FunctionCall]) -> None:
         if self.stage.progress is not None:
-            for question, _ in functions.values():
-                self.stage.report_progress(question.name)
-        others: dict[int, Asking] = {}
+            for function, _ in functions.values():
+                self.stage.report_progress(function.name)
+        others: dict[int, FunctionCall] = {}
         outside = None
         try:
-            for place, (question, args) in functions.items():
-                if not question.is_async:
-                    others[place] = (question, args)
+            for place, (function, args) in functions.items():
+                if not function.is_async:
+                    others[place] = (function, args)
                     continue
                 if outside is None:  # all gates of a stage belong to one engine
-                    outside = asked_by.set(asked_by.get() | {question.engine})
+                    outside = calling_engines.set(calling_engines.get() | {function.engine})
                 self.missing += 1
                 began = monotonic()
-                coroutine = guarded_async(question, args, self._deliver, place, began)
-                task = start_task(coroutine, loop=self.loop, name=question.name)
+                coroutine = guarded_async(function, args, self._deliver, place, began)
+                task = start_task(coroutine, loop=self.loop, name=function.name)
                 if place not in self.reports:
                     self.began[place], self.tasks[place] = began, task
         finally:
             if outside is not None:
-                asked_by.reset(outside)
+                calling_engines.reset(outside)
         if others:
-            self.missing += 1  # the crew counts as one
-            self.crew = Crew(self.stage, others, self._on_crew_report)
-            self.crew.start()
+            self.missing += 1  # the threads count as one
+            self.threads = FunctionThreads(self.stage, others, self._on_thread_report)
+            self.threads.start()
 
     async def _wait_for_answers(self) -> None:
         """Wait until no answer is missing."""
@@ -296,17 +296,17 @@ class _RunningStage:
         if self.timer is not None:
             self.timer.cancel()
 
-    def _on_crew_report(self) -> None:
-        call_in_loop(self.loop, self._take_crew_reports)
+    def _on_thread_report(self) -> None:
+        call_in_loop(self.loop, self._take_thread_reports)
 
-    def _take_crew_reports(self) -> None:
-        if self.crew is None:
+    def _take_thread_reports(self) -> None:
+        if self.threads is None:
             return
-        for place in [place for place in self.crew.reports if place not in self.reports]:
-            self.reports[place] = self.crew.reports[place]
+        for place in [place for place in self.threads.reports if place not in self.reports]:
+            self.reports[place] = self.threads.reports[place]
             self._report_progress(place, self.reports[place])
-        if not self.crew.missing:
-            self.crew = None
+        if not self.threads.missing:
+            self.threads = None
             self._count_down()
 
     def _run_commands(self) -> None:
@@ -328,15 +328,15 @@ class _RunningStage:
 
     def _report_progress(self, place: int, report: Report) -> None:
         """Report progress for a gate once, unless the stage is over."""
-        if place not in self.told and not self.is_over:
-            self.told.add(place)
+        if place not in self.reported and not self.is_over:
+            self.reported.add(place)
             asked = self.stage.functions.get(place)
             name = self.stage.commands[place].name if asked is None else asked[0].name
             self.stage.report_progress(name, report)
 
     def _end(self, place: int) -> float | None:
-        question, _ = self.stage.functions[place]
-        return ends_at(question, self.began[place], self.stage.deadline)
+        function, _ = self.stage.functions[place]
+        return ends_at(function, self.began[place], self.stage.deadline)
 
     def _set_timer(self) -> None:
         """Set the timer to the next timeout: one timer for all gates."""
@@ -346,7 +346,7 @@ class _RunningStage:
             for place in self.tasks
             if place not in self.reports and (end := self._end(place)) is not None
         ]
-        if self.crew is not None and (wait := self.crew.patience()) is not None:
+        if self.threads is not None and (wait := self.threads.patience()) is not None:
             waits.append(wait)
         if waits:
             self.timer = self.loop.call_later(max(0.0, min(*waits, _LONGEST)), self._on_timer)
@@ -356,11 +356,11 @@ class _RunningStage:
         for place, task in self.tasks.items():
             if place not in self.reports and (end := self._end(place)) is not None and end <= now:
                 _abandon(task)
-                question, _ = self.stage.functions[place]
-                self._deliver(place, too_late(question, self.began[place], self.stage.deadline))
-        if self.crew is not None:
-            self.crew.look()
-            self._take_crew_reports()
+                function, _ = self.stage.functions[place]
+                self._deliver(place, too_late(function, self.began[place], self.stage.deadline))
+        if self.threads is not None:
+            self.threads.look()
+            self._take_thread_reports()
         if self.missing:
             self._set_timer()
 

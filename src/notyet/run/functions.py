@@ -20,14 +20,13 @@ from notyet.run.drive import run_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _thread import LockType
     from asyncio import AbstractEventLoop
     from collections.abc import Awaitable, Callable
     from typing import Any
 
     from notyet.core.event import StopEvent
     from notyet.core.verdict import Answer
-    from notyet.run.drive import Asking, Stage
+    from notyet.run.drive import FunctionCall, Stage
 
     Job = Callable[[], None]
     # Returns, for a stop, a function that makes new arguments for each call.
@@ -106,10 +105,12 @@ _COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect
 
 # The engines that run a gate in this context: agents that the gate starts are not gated by them
 # again. Set before a gate's task or thread starts, which inherits it.
-asked_by: ContextVar[frozenset[int]] = ContextVar("notyet_asked_by", default=frozenset())
+calling_engines: ContextVar[frozenset[int]] = ContextVar(
+    "notyet_calling_engines", default=frozenset()
+)
 
 
-class Question:
+class GateFunction:
     """A gate or observer function; made once, called with new arguments at every stop."""
 
     __slots__ = ("blank", "call", "engine", "is_async", "name", "read", "timeout", "write")
@@ -160,22 +161,22 @@ def accepts(call: Any, count: int) -> bool:
     return True
 
 
-def guarded(question: Question, args: tuple[Any, ...]) -> Report:
+def guarded(function: GateFunction, args: tuple[Any, ...]) -> Report:
     """Call a function in this thread, and return its report whatever it raises."""
     started = monotonic()
     try:
-        returned = question.call(*args)
+        returned = function.call(*args)
         if hasattr(type(returned), "__await__"):
-            returned = _run_coroutine(returned, question.timeout)
+            returned = _run_coroutine(returned, function.timeout)
     except _TimedOut:
-        return timed_out(question)
+        return _timed_out(function)
     except BaseException as error:  # noqa: BLE001  # foreign code, which may raise SystemExit
-        return _report(question, crashed(error), monotonic() - started)
-    return _answered(question, returned, started)
+        return _report(function, crashed(error), monotonic() - started)
+    return _answered(function, returned, started)
 
 
 async def guarded_async(
-    question: Question,
+    function: GateFunction,
     args: tuple[Any, ...],
     deliver: Callable[[int, Report], None],
     place: int,
@@ -183,57 +184,49 @@ async def guarded_async(
 ) -> None:
     """Call a coroutine function, and deliver its report whatever it raises."""
     try:
-        returned = await question.call(*args)
+        returned = await function.call(*args)
     except KeyboardInterrupt:
         raise  # a person pressed Ctrl-C in the loop's thread
     except BaseException as error:  # foreign code, which may raise SystemExit or CancelledError
-        if isinstance(error, GeneratorExit) and not _in_a_task():
-            raise  # not the gate's: the loop is gone, and the coroutine is collected
-        deliver(place, _report(question, crashed(error), monotonic() - started))
+        if isinstance(error, GeneratorExit):
+            from asyncio import _get_running_loop
+
+            if _get_running_loop() is None:
+                raise  # not the gate's: the loop is gone, and the coroutine is collected
+        deliver(place, _report(function, crashed(error), monotonic() - started))
     else:
-        deliver(place, _answered(question, returned, started))
+        deliver(place, _answered(function, returned, started))
 
 
-def _answered(question: Question, returned: object, started: float) -> Report:
+def _answered(function: GateFunction, returned: object, started: float) -> Report:
     seconds = monotonic() - started
     try:
-        answer, warning = question.read(returned)
+        answer, warning = function.read(returned)
     except Exception as error:  # noqa: BLE001  # a foreign object whose attributes raise
         answer, warning = crashed(error), ""
-    return _report(question, answer, seconds, warning)
+    return _report(function, answer, seconds, warning)
 
 
-def timed_out(question: Question) -> Report:
-    """Return the report of a gate that exceeded its own timeout."""
-    seconds = question.timeout or 0.0
-    return _report(question, Problem("timeout", f"no answer after {seconds:g} s"), seconds)
-
-
-def out_of_time(question: Question, seconds: float) -> Report:
-    """Return the report of a gate that reached the host's deadline."""
-    waited = max(0.0, seconds)
-    problem = Problem("deadline", f"the host waits no longer than {waited:.1f} s")
-    return _report(question, problem, waited)
-
-
-def ends_at(question: Question, began: float, deadline: float | None) -> float | None:
+def ends_at(function: GateFunction, began: float, deadline: float | None) -> float | None:
     """Return when a gate times out or the deadline is reached; None for never."""
-    own = None if question.timeout is None else began + question.timeout
+    own = None if function.timeout is None else began + function.timeout
     if own is None or deadline is None:
         return deadline if own is None else own
     return min(own, deadline)
 
 
-def too_late(question: Question, began: float, deadline: float | None) -> Report:
-    """Return the report of a gate that timed out, or reached the deadline first."""
-    if deadline is not None and ends_at(question, began, deadline) == deadline:
-        return out_of_time(question, deadline - began)
-    return timed_out(question)
+def too_late(function: GateFunction, began: float, deadline: float | None) -> Report:
+    """Return the report of a gate that timed out, or reached the host's deadline first."""
+    if deadline is not None and ends_at(function, began, deadline) == deadline:
+        waited = max(0.0, deadline - began)
+        problem = Problem("deadline", f"the host waits no longer than {waited:.1f} s")
+        return _report(function, problem, waited)
+    return _timed_out(function)
 
 
-def cannot_start(question: Question, error: BaseException) -> Report:
-    """Return the report of a gate for which there was no thread."""
-    return _report(question, Problem("cannot_start", str(error)), 0.0)
+def _timed_out(function: GateFunction) -> Report:
+    seconds = function.timeout or 0.0
+    return _report(function, Problem("timeout", f"no answer after {seconds:g} s"), seconds)
 
 
 def crashed(error: BaseException) -> Problem:
@@ -243,10 +236,10 @@ def crashed(error: BaseException) -> Problem:
     return Problem("crashed", f"{name}: {words}"[:500] if words else name)
 
 
-def _report(question: Question, answer: Answer, seconds: float, warning: str = "") -> Report:
+def _report(function: GateFunction, answer: Answer, seconds: float, warning: str = "") -> Report:
     if not warning:
-        return variant(question.blank, {"answer": answer, "seconds": seconds})
-    return variant(question.blank, {"answer": answer, "seconds": seconds, "warning": warning})
+        return variant(function.blank, {"answer": answer, "seconds": seconds})
+    return variant(function.blank, {"answer": answer, "seconds": seconds, "warning": warning})
 
 
 def _words_of(error: BaseException) -> str:
@@ -254,15 +247,6 @@ def _words_of(error: BaseException) -> str:
         return str(error)
     except Exception:  # noqa: BLE001  # an exception whose own __str__ raises
         return ""
-
-
-def _in_a_task() -> bool:
-    import asyncio
-
-    try:
-        return asyncio.current_task() is not None
-    except RuntimeError:
-        return False
 
 
 class _TimedOut(Exception):  # noqa: N818  # never leaves this module
@@ -297,10 +281,10 @@ _LONGEST = 3600.0  # seconds; locks overflow somewhere above
 _MOMENT = 0.001  # seconds; much longer than a function that does not wait takes
 
 
-def ask(stage: Stage) -> list[Report]:
+def run_functions(stage: Stage) -> list[Report]:
     """Run a stage that has functions; abandon those that time out."""
-    for question, _ in stage.functions.values():
-        stage.report_progress(question.name)
+    for function, _ in stage.functions.values():
+        stage.report_progress(function.name)
     answered = allocate_lock()  # locked until a report arrives
     answered.acquire()
 
@@ -308,49 +292,46 @@ def ask(stage: Stage) -> list[Report]:
         if answered.locked():
             answered.release()
 
-    crew = Crew(stage, stage.functions, wake)
+    threads = FunctionThreads(stage, stage.functions, wake)
     told: set[int] = set()
 
     def meanwhile() -> None:
         if stage.progress is None:
             return
-        for place in [place for place in crew.reports if place not in told]:
+        for place in [place for place in threads.reports if place not in told]:
             told.add(place)
-            stage.report_progress(stage.functions[place][0].name, crew.reports[place])
+            stage.report_progress(stage.functions[place][0].name, threads.reports[place])
 
-    crew.start()
+    threads.start()
     reports: dict[int, Report] = {}
     if stage.commands:
-        crew.spread()
+        threads.spread()
         reports |= zip(stage.commands, run_commands(stage, meanwhile), strict=True)
-    while crew.missing:
-        _wait(answered, crew.patience())
-        crew.look()
+    while threads.missing:
+        patience = threads.patience()
+        answered.acquire(timeout=-1 if patience is None else patience)
+        threads.look()
         meanwhile()
     meanwhile()
-    reports |= crew.reports
+    reports |= threads.reports
     return [reports[place] for place in sorted(reports)]
 
 
-def _wait(answered: LockType, patience: float | None) -> None:
-    answered.acquire(timeout=-1 if patience is None else patience)
-
-
-class Crew:
+class FunctionThreads:
     """Functions of a stage, and the threads that call them.
 
-    `heard` is called, in any of the threads, when all functions have answered; if the stage reports
-    progress, whenever one has.
+    `on_report` is called, in any of the threads, when all functions have answered; if the stage
+    reports progress, whenever one has.
     """
 
     def __init__(
-        self, stage: Stage, functions: dict[int, Asking], heard: Callable[[], None]
+        self, stage: Stage, functions: dict[int, FunctionCall], on_report: Callable[[], None]
     ) -> None:
         self.reports: dict[int, Report] = {}
         self.missing = len(functions)
         self._stage = stage
         self._functions = functions
-        self._heard = heard
+        self._on_report = on_report
         self._waiting = [*functions][::-1]  # the next one is the last
         self._engine = next(iter(functions.values()))[0].engine  # the same for all
         self._begun: dict[int, float] = {}
@@ -359,14 +340,14 @@ class Crew:
         self._spreads = self._started + _MOMENT if stage.ends is None else None
 
     def start(self) -> None:
-        """Start a thread that calls functions, with `asked_by` set to the engine."""
-        outside = asked_by.set(asked_by.get() | {self._engine})
+        """Start a thread that calls functions, with `calling_engines` set to the engine."""
+        outside = calling_engines.set(calling_engines.get() | {self._engine})
         try:
             run_in_thread(self._call_in_turn)
         except RuntimeError as error:  # the system has no thread left
             self._fail_waiting(error)
         finally:
-            asked_by.reset(outside)
+            calling_engines.reset(outside)
 
     def spread(self) -> None:
         """Start a thread for each function that has not been called."""
@@ -383,7 +364,7 @@ class Crew:
                 ends.append(self._spreads)
             if self._stage.ends is not None:  # any of them may start while we wait
                 ends += [end for place in (*self._waiting,) if (end := self._end(place, now))]
-        ends += [end for place in self._asked() if (end := self._end(place)) is not None]
+        ends += [end for place in self._called() if (end := self._end(place)) is not None]
         return max(0.0, min(ends) - now) if len(ends) > 1 else None
 
     def look(self) -> None:
@@ -391,14 +372,14 @@ class Crew:
         now = monotonic()
         if self._spreads is not None and now >= self._spreads:
             self.spread()
-        for place in self._asked():
+        for place in self._called():
             end = self._end(place)
             if end is None or end > now or not self._take(place, self._late(place)):
                 continue
             if self._waiting and self._stage.ends is not None:
                 self.start()  # the thread that would call the next one is stuck
 
-    def _asked(self) -> list[int]:
+    def _called(self) -> list[int]:
         """Return the places of functions that run or are due; with `ends`, one at a time."""
         if self._stage.ends is None:
             return [place for place in self._functions if place not in self.reports]
@@ -406,7 +387,7 @@ class Crew:
         return begun or [*self._waiting[-1:]]
 
     def _call_in_turn(self) -> None:
-        """Call one function after another, until the crew no longer waits for their reports."""
+        """Call one function after another, until the threads no longer waits for their reports."""
         while True:
             with self._lock:
                 if not self._waiting:
@@ -436,7 +417,7 @@ class Crew:
                     self._waiting.clear()
                     self.missing = 0
             if not self.missing or self._stage.progress is not None:
-                self._heard()
+                self._on_report()
         return True
 
     def _fail_waiting(self, error: RuntimeError) -> None:
@@ -446,7 +427,8 @@ class Crew:
         for place in places:
             if not self.missing:  # one of them ended the stage
                 return
-            self._take(place, cannot_start(self._functions[place][0], error))
+            problem = Problem("cannot_start", str(error))
+            self._take(place, _report(self._functions[place][0], problem, 0.0))
 
     def _end(self, place: int, began: float | None = None) -> float | None:
         began = self._begun.get(place, began or self._started)

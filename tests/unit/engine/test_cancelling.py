@@ -152,7 +152,7 @@ def test_ctrl_c_while_a_gate_is_asked_gives_the_stop_up_and_leaves_gating_on(tmp
         signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    awaiting = drive_functions._wait.__code__
+    awaiting = drive_functions.run_functions.__code__
     gc.collect()
     ledger = Ledger(tmp_path / "ledger.db")
     before = signal.signal(signal.SIGINT, once)

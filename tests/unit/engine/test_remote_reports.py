@@ -12,7 +12,7 @@ from notyet.core.remote import remote_from
 from notyet.core.verdict import Allow, Block, Decision, Problem
 from notyet.engine.observers import EVERY_DECISION, Observer
 from notyet.hosts.answers import Reading
-from notyet.run.command import CommandQuestion
+from notyet.run.command import GateCommand
 from notyet.run.ssh_job import remote_job
 from support import rows, run_sync, stop
 
@@ -25,7 +25,7 @@ ADVICE = "look at the host key of builder, and connect once with: ssh builder"
 def question(read=lambda _exit: Reading(answer=Allow())):
     remote = remote_from(THERE)
     job = remote_job(remote, argv=("true",), dir=remote.path, environ={})
-    return CommandQuestion(name="g", job=job, read=read)
+    return GateCommand(name="g", job=job, read=read)
 
 
 def gate(name, script, **fields):

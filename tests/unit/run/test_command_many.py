@@ -11,13 +11,13 @@ from notyet.core.verdict import Allow
 from notyet.hosts.answers import Reading
 from notyet.run import process
 from notyet.run import stage as command
-from notyet.run.command import CommandQuestion, run_commands
+from notyet.run.command import GateCommand, run_commands
 
 pytestmark = pytest.mark.rule("E2", "E9")
 
 
 def question(job):
-    return CommandQuestion(name="g", job=job, read=lambda _: Reading(answer=Allow()))
+    return GateCommand(name="g", job=job, read=lambda _: Reading(answer=Allow()))
 
 
 def test_no_more_than_the_width_run_at_a_time_and_all_have_their_turn(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from notyet.hosts.notyet.hooks import read_return
 from notyet.run import functions as threads
 from notyet.run.drive import Stage, run_stage
 from notyet.run.drive_async import drive
-from notyet.run.functions import Question
+from notyet.run.functions import GateFunction
 from support import both_ways, gate, stop
 
 LONG = 30.0
@@ -21,7 +21,7 @@ LONG = 30.0
 
 def stage(*calls, timeout=LONG, ends=None, deadline=None):
     questions = [
-        Question(f"f{place}", call, read_return, timeout=timeout)
+        GateFunction(f"f{place}", call, read_return, timeout=timeout)
         for place, call in enumerate(calls)
     ]
     functions = {place: (question, ()) for place, question in enumerate(questions)}
@@ -95,8 +95,8 @@ def test_in_order_one_that_is_late_is_left_behind_and_the_next_is_asked(ask):
 @both
 def test_in_order_each_has_its_own_time_also_behind_one_that_may_take_for_ever(ask):
     never = threading.Event()
-    patient = Question("patient", lambda: time.sleep(0.02), read_return, timeout=None)
-    short = Question("short", never.wait, read_return, timeout=0.05)
+    patient = GateFunction("patient", lambda: time.sleep(0.02), read_return, timeout=None)
+    short = GateFunction("short", never.wait, read_return, timeout=0.05)
     try:
         reports = ask(Stage({0: (patient, ()), 1: (short, ())}, {}, ends=blocks))
     finally:
@@ -273,7 +273,7 @@ def test_without_a_thread_one_that_was_late_already_keeps_nobody_else_waiting(mo
     monkeypatch.setattr(threads, "run_in_thread", scarce)
     asked = stage(lambda: left.wait(LONG), lambda: None, lambda: None, lambda: None)
     question, arguments = asked.functions[2]
-    asked.functions[2] = (Question("f2", question.call, read_return, timeout=0.0), arguments)
+    asked.functions[2] = (GateFunction("f2", question.call, read_return, timeout=0.0), arguments)
     try:
         asked.deadline = time.monotonic() + 1.0  # for the one that holds the only thread
         reports = run_stage(asked)

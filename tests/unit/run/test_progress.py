@@ -10,10 +10,10 @@ from commands import script
 from notyet.core.verdict import Allow, Block, Problem
 from notyet.hosts.answers import Reading
 from notyet.hosts.notyet.hooks import read_return
-from notyet.run.command import CommandQuestion
+from notyet.run.command import GateCommand
 from notyet.run.drive import Stage, run_stage
 from notyet.run.drive_async import drive
-from notyet.run.functions import Question
+from notyet.run.functions import GateFunction
 
 LONG = 30.0
 
@@ -21,7 +21,7 @@ LONG = 30.0
 def command(name, text, folder, **fields):
     """A gate whose command passes with exit 0; it waits no longer than a test does."""
     fields = {"timeout": LONG} | fields
-    return CommandQuestion(name=name, job=script(text, folder, **fields), read=read)
+    return GateCommand(name=name, job=script(text, folder, **fields), read=read)
 
 
 def read(ended):
@@ -33,7 +33,7 @@ def until_there(path):
 
 
 def function(name, call, timeout=LONG):
-    return (Question(name, call, read_return, timeout=timeout), ())
+    return (GateFunction(name, call, read_return, timeout=timeout), ())
 
 
 def in_this_thread(stage):

@@ -8,7 +8,7 @@ import pytest
 from notyet.core.gate import Command, Exit
 from notyet.core.verdict import Allow, Problem
 from notyet.hosts.answers import Reading
-from notyet.run.command import CommandQuestion, exit_words, job_for, run_commands
+from notyet.run.command import GateCommand, exit_words, job_for, run_commands
 from notyet.run.spawn import Job
 
 
@@ -19,7 +19,7 @@ def job(command, **fields):
 
 def question(*argv, timeout=None, read=lambda _exit: Reading(answer=Allow())):
     given = Job(argv=argv, dir="/", environ=dict(os.environ), timeout=timeout)
-    return CommandQuestion(name="g", job=given, read=read)
+    return GateCommand(name="g", job=given, read=read)
 
 
 @pytest.mark.rule("E7")
@@ -53,7 +53,7 @@ def test_a_variable_that_the_system_would_refuse_is_made_fit():
 
 def test_a_long_variable_of_wide_characters_is_made_fit_and_the_command_starts():
     wide = job(Command(argv=("true",)), cwd="/", environ={"A": "😀" * 200_000, "B": "\ud800x"})
-    given = CommandQuestion(name="g", job=wide, read=lambda _: Reading(answer=Allow()))
+    given = GateCommand(name="g", job=wide, read=lambda _: Reading(answer=Allow()))
     (report,) = run_commands([given], None)
     assert report.exit == "exit 0"
 
