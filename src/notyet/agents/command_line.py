@@ -53,15 +53,15 @@ class CommandLineSession:
         folder: str | None = None,
     ) -> None:
         self._name = name
-        usual, self._row = headless()[name]
+        usual, self._command = headless()[name]
         self._cwd = os.path.abspath(cwd)
         self._args = tuple(args)
         self._has_secrets = _may_hold_secrets(self._args)
         self._program = program or usual
         self._has_begun = self._is_named = session is not None
-        if session is not None and self._row.takes_names and not _is_uuid(session):
+        if session is not None and self._command.takes_names and not _is_uuid(session):
             raise Refused(f"{name} does not have the conversation {session}; give its whole id")
-        self.id: str | None = session or (str(uuid.uuid4()) if self._row.chooses else None)
+        self.id: str | None = session or (str(uuid.uuid4()) if self._command.chooses else None)
         place = folder or sessions_folder(os.environ)
         if not place:
             raise Refused("there is no home folder to keep transcripts in; set XDG_STATE_HOME")
@@ -179,12 +179,12 @@ class CommandLineSession:
                 f"{error.strerror or error}"
             ) from None
         self._fates[key] = None
-        form = self._row.resume if self._has_begun else self._row.start
+        form = self._command.resume if self._has_begun else self._command.start
         reading, running = await self._run(form, prompt, key)
-        if not self._aborted and self._is_elsewhere(form, reading, running):
-            form = self._row.start if self._has_begun else self._row.resume
+        if not self._aborted and self._needs_other_form(form, reading, running):
+            form = self._command.start if self._has_begun else self._command.resume
             reading, running = await self._run(form, prompt, key)
-        if not self._aborted and self._denies(form, reading, running):
+        if not self._aborted and self._is_unknown(form, reading, running):
             raise SendError(
                 f"{self._name} does not have the conversation {self.id}; it may have been deleted, "
                 "or belong to another folder"
@@ -193,7 +193,7 @@ class CommandLineSession:
 
     async def _run(self, form: str, prompt: str, key: str) -> tuple[Reading, Running]:
         reading = Reading(self._notify, self._transcript, key)
-        argv = (self._program, *self._row.words(form, self._args, self.id or ""))
+        argv = (self._program, *self._command.words(form, self._args, self.id or ""))
         # With the session, if known: an agent that this one starts inherits the mark.
         mark = f"{os.getpid()}:{self.id}" if self.id else str(os.getpid())
         environ = {**os.environ, _SUPERVISED: mark}
@@ -202,7 +202,7 @@ class CommandLineSession:
         try:
             running = Running(job, lambda line: self._hear(line, reading, key))
         except CannotStart as error:
-            hint = f"; {self._row.install}" if "not found on the PATH" in str(error) else ""
+            hint = f"; {self._command.install}" if "not found on the PATH" in str(error) else ""
             raise SendError(f"{self._name} cannot be started: {error}{hint}") from None
         self._running = running
         self._orphan = (running.pid, running.started, running.mark)
@@ -214,7 +214,7 @@ class CommandLineSession:
     def _hear(self, line: bytes, reading: Reading, key: str) -> None:
         try:
             entry = json.loads(line.decode("utf-8", "replace"), strict=False)
-            READERS[self._row.output](entry, reading)
+            READERS[self._command.output](entry, reading)
         except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
             reading.unread += 1  # not JSON, or not of this format
             return
@@ -226,27 +226,27 @@ class CommandLineSession:
 
     def _adopt(self, reading: Reading) -> None:
         """Take the id that the agent gives the conversation, once it has our prompt."""
-        if reading.session is None or not (reading.is_accepted or not self._row.chooses):
+        if reading.session is None or not (reading.is_accepted or not self._command.chooses):
             return
         if reading.session != self.id or not self._has_begun:
             self.id, self._has_begun = reading.session, True
             self._notify(News(kind="ref"))
 
-    def _is_elsewhere(self, form: Sequence[str], reading: Reading, running: Running) -> bool:
+    def _needs_other_form(self, form: str, reading: Reading, running: Running) -> bool:
         """Return True if the other form is right: an earlier turn was cut off at its start."""
         # A conversation that the user named is never started anew.
-        if reading.is_accepted or self._is_named or not self._row.chooses:
+        if reading.is_accepted or self._is_named or not self._command.chooses:
             return False
         said = running.stderr() + (reading.error or "")
-        if form is self._row.start:
-            return bool(self._row.taken) and self._row.taken in said
-        return self._denies(form, reading, running)
+        if form is self._command.start:
+            return bool(self._command.taken) and self._command.taken in said
+        return self._is_unknown(form, reading, running)
 
-    def _denies(self, form: Sequence[str], reading: Reading, running: Running) -> bool:
-        if reading.is_accepted or form is not self._row.resume:
+    def _is_unknown(self, form: str, reading: Reading, running: Running) -> bool:
+        if reading.is_accepted or form is not self._command.resume:
             return False
         said = running.stderr() + (reading.error or "")
-        return any(words in said for words in self._row.unknown)
+        return any(words in said for words in self._command.unknown)
 
     def _turn(self, reading: Reading, running: Running, duration_ms: float) -> Turn:
         if self._aborted:
@@ -254,7 +254,7 @@ class CommandLineSession:
         elif reading.error is None and not reading.is_finished:
             reading.fail(self._why(reading, running))
         spent = reading.spent()
-        if self._row.sums_up and reading.figures is not None:
+        if self._command.sums_up and reading.figures is not None:
             before = spent if self._totals is None else self._totals
             self._totals = dict(spent)
             spent = {name: max(0, n - before.get(name, 0)) for name, n in spent.items()}
