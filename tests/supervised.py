@@ -182,6 +182,15 @@ class World:
         """Let a main agent do the same."""
         return self.do(self.supervisor.run(agent, prompt, **self._here(fields)))
 
+    def block(self, times, prompt="more"):
+        """Let a handler send each subagent back so often."""
+        self.engine.on(
+            "subagent_stopping",
+            lambda event, _: (
+                {"allow": False, "prompt": prompt} if event.steerCount < times else None
+            ),
+        )
+
     def at_work(self, *agents):
         """Run the loop until these agents wait for their turns to come back."""
         self.until(lambda: all(agent.waiting.is_set() for agent in agents))

@@ -198,10 +198,7 @@ def test_a_sessions_files_are_removed_once_the_result_is_delivered_where_cleanup
 ):
     consumer = Consumer(OSError("busy"))
     with World(tmp_path, deliver=consumer if delivers else None) as world:
-        world.engine.on(
-            "subagent_stopping",
-            lambda event, ctx: {"allow": False, "prompt": "x"} if event.steerCount == 0 else None,
-        )
+        world.block(1)
         kept, gone = Agent("a", "b", id="1"), Agent("a", Agent.WAIT, id="2")
         world.spawned(kept, cleanup="keep")
         handle = world.spawn(gone, cleanup="delete")

@@ -77,10 +77,7 @@ def test_a_parent_that_waits_for_its_children_can_be_ended_and_steered(world, ve
 
 def test_a_hundred_agents_at_once_each_have_their_own_result(tmp_path):
     with World(tmp_path, max_children=200) as world:
-        world.engine.on(
-            "subagent_stopping",
-            lambda event, ctx: {"allow": False, "prompt": "more"} if not event.steerCount else None,
-        )
+        world.block(1)
 
         async def all_of_them():
             handles = [

@@ -137,10 +137,7 @@ def test_a_redirected_run_is_no_ending_and_observers_hear_of_the_last_one_only(w
     log = watched(world)
     decisions = []
     world.engine.on("decision", lambda event, decision: decisions.append(decision.outcome))
-    world.engine.on(
-        "subagent_stopping",
-        lambda event, ctx: {"allow": False, "prompt": "more"} if event.steer_count < 2 else None,
-    )
+    world.block(2)
     result = world.spawned(Agent("one", "two", "three"))
     assert names(log).count("subagent_ended") == names(log).count("subagent_stop") == 1
     told = dict(log)

@@ -161,12 +161,7 @@ def test_the_first_block_wins_and_later_handlers_are_not_asked(world):
 
 @pytest.mark.rule("K12")
 def test_the_prompt_of_a_plugin_goes_to_the_subagent_as_it_is(world):
-    world.engine.on(
-        "subagent_stopping",
-        lambda event, ctx: (
-            {"allow": False, "prompt": "Run the tests."} if event.steerCount == 0 else None
-        ),
-    )
+    world.block(1, "Run the tests.")
     agent = Agent()
     world.spawned(agent)
     assert agent.got == ["do it", "Run the tests."]

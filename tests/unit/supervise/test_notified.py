@@ -174,10 +174,7 @@ def test_a_halt_ends_the_child_and_its_reason_is_in_result_announcement_and_payl
 @pytest.mark.rule("K14", "F13-claude")
 def test_what_start_handlers_add_stands_before_the_first_prompt_once_per_task(world):
     world.engine.on("subagent_start", lambda event, ctx: f"You are a {event.agentType}.")
-    world.engine.on(
-        "subagent_stopping",
-        lambda event, ctx: {"allow": False, "prompt": "more"} if event.steerCount == 0 else None,
-    )
+    world.block(1)
     agent = Agent("one", "two")
     result = world.spawned(agent, "Mend it.", agent_type="coder")
     assert agent.got == ["You are a coder.\n\nMend it.", "more"]

@@ -11,16 +11,9 @@ from supervised import Agent, Asking, World
 from support import gate
 
 
-def blocking(world, times, prompt="more"):
-    world.engine.on(
-        "subagent_stopping",
-        lambda event, ctx: {"allow": False, "prompt": prompt} if event.steerCount < times else None,
-    )
-
-
 @pytest.mark.rule("B7", "K16")
 def test_only_what_gates_ask_for_spends_the_budget(world):
-    blocking(world, 3)
+    world.block(3)
     agent = Agent(Agent.WAIT, Agent.WAIT, "one", "two", "three", "four")
     handle = world.spawn(agent)
     for n in (1, 2):
@@ -122,7 +115,7 @@ def test_a_steer_by_hand_while_a_gate_runs_wins(tmp_path):
 
 @pytest.mark.rule("K6")
 def test_a_kill_while_the_prompt_of_a_gate_is_being_sent_wins(world):
-    blocking(world, 3)
+    world.block(3)
     sent = asyncio.Event()
 
     async def hang(prompt):

@@ -9,13 +9,6 @@ from supervised import Agent, World
 from support import gate
 
 
-def blocking(world, times, prompt="more"):
-    world.engine.on(
-        "subagent_stopping",
-        lambda event, ctx: {"allow": False, "prompt": prompt} if event.steerCount < times else None,
-    )
-
-
 @pytest.mark.rule("K2", "K1")
 def test_a_block_continues_the_same_session_as_a_new_run_and_nothing_is_announced(tmp_path):
     announced = []
@@ -24,7 +17,7 @@ def test_a_block_continues_the_same_session_as_a_new_run_and_nothing_is_announce
         announced.append(announcement)
 
     with World(tmp_path, deliver=deliver) as world:
-        blocking(world, 1, "Run the tests.")
+        world.block(1, "Run the tests.")
         agent = Agent("done", Agent.WAIT)
         handle = world.spawn(
             agent, "Mend it.", label="mender", agent_type="coder", cleanup="delete"
@@ -51,7 +44,7 @@ def test_a_block_continues_the_same_session_as_a_new_run_and_nothing_is_announce
 
 @pytest.mark.rule("K2", "B3")
 def test_the_count_is_in_the_ledger_before_the_agent_is_sent_back(world):
-    blocking(world, 1)
+    world.block(1)
     counted = []
 
     def look(prompt):
@@ -161,7 +154,7 @@ def test_a_steer_that_cannot_be_sent_lets_the_run_end_as_if_no_gate_existed(tmp_
         announced.append(announcement.result)
 
     with World(tmp_path, deliver=deliver) as world:
-        blocking(world, 3)
+        world.block(3)
         world.engine.on("subagent_ended", lambda event, ctx: told.append(event))
         agent = Agent("done", SendError("the agent is gone"))
         handle = world.spawn(agent)
@@ -185,7 +178,7 @@ def test_an_empty_continuation_keeps_the_earlier_answer_marked_as_rejected(tmp_p
         announced.append(announcement.result)
 
     with World(tmp_path, deliver=deliver) as world:
-        blocking(world, 1)
+        world.block(1)
         result = world.spawned(Agent("a long report", "  "))
         world.until(lambda: announced)
     assert (result.text.strip(), result.rejected) == ("", "a long report")
@@ -193,7 +186,7 @@ def test_an_empty_continuation_keeps_the_earlier_answer_marked_as_rejected(tmp_p
 
 
 def test_what_happens_is_told_as_it_happens_and_a_broken_listener_harms_nobody(world):
-    blocking(world, 1)
+    world.block(1)
 
     def talk(prompt):
         agent.on_news(News(kind="text", text="hm"))
@@ -240,6 +233,6 @@ def test_a_session_that_has_no_news_is_steered_once_its_turn_is_over(world):
         def transcript(self):
             return None
 
-    blocking(world, 1)
+    world.block(1)
     result = world.spawned(Silent())
     assert (result.text, result.generation, result.steers) == ("good", 2, 1)
