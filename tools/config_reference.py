@@ -53,8 +53,8 @@ for = ["coder", "impl-*"]
 run = ["logger", "-t", "notyet"]
 ```
 """
-NATIVE: dict[str, Table] = {
-    "Top level": schema.NATIVE,
+NOTYET_TOML: dict[str, Table] = {
+    "Top level": schema.NOTYET_TOML,
     "`[limits]`": schema.LIMITS,
     "`[gates.NAME]`": schema.GATE,
     "`[observers.NAME]`": schema.OBSERVER,
@@ -93,7 +93,7 @@ Plain words are read as in YAML 1.2: `no` is a text.
 
 def page() -> str:
     """Return the page as it should be."""
-    parts = [HEAD, "## `notyet.toml`\n", EXAMPLE, *_sections(NATIVE)]
+    parts = [HEAD, "## `notyet.toml`\n", EXAMPLE, *_sections(NOTYET_TOML)]
     parts += [CONCLAUDE_HEAD, *_sections(CONCLAUDE), HOOKS_HEAD, *_sections(HOOKS)]
     return "\n".join(parts)
 
@@ -135,7 +135,7 @@ def main(write: bool) -> int:  # noqa: FBT001  # the one switch of a script
     if old:
         print(f"{', '.join(old)} in docs/reference is old: run make docs")
         return 1
-    keys = sum(len(t.fields) for tables in (NATIVE, CONCLAUDE, HOOKS) for t in tables.values())
+    keys = sum(len(t.fields) for tables in (NOTYET_TOML, CONCLAUDE, HOOKS) for t in tables.values())
     print(f"{keys} configuration keys, each documented")
     return 0
 

@@ -19,7 +19,7 @@ from notyet.cli.schema import REFERENCE, write_schema
 from notyet.cli.terminal import Style, table, waiting
 from notyet.cli.trust import Show, offer
 from notyet.config.compile import compile_text
-from notyet.config.find import NAME, NATIVE, ConfigFile, above, known_as, root_of, user_folder
+from notyet.config.find import NAME, NOTYET_TOML, ConfigFile, above, known_as, root_of, user_folder
 from notyet.config.shell import commands
 from notyet.config.trust import candidate
 from notyet.core import record
@@ -188,7 +188,7 @@ class _Init:
                 file.flush()
                 print(f"wrote {visible(self._path)}")
                 is_trusted = has_gates and offer(
-                    ConfigFile(path=self._path, kind=NATIVE),
+                    ConfigFile(path=self._path, kind=NOTYET_TOML),
                     self._consent,
                     os.environ,
                     Show("init"),
@@ -256,7 +256,7 @@ def _leave_alone(path: str, found: Sequence[Proposal]) -> int:
     """Print what an existing file lacks, and whether it is in force; exit 1."""
     link = f" (a link to {visible(os.readlink(path))})" if os.path.islink(path) else ""
     try:
-        known = candidate(ConfigFile(path=path, kind=NATIVE), os.environ)
+        known = candidate(ConfigFile(path=path, kind=NOTYET_TOML), os.environ)
     except OSError as error:
         return refuse("init", f"{visible(path)}{link}: {error.strerror}; it is left alone")
     print(f"{visible(path)}{link} is there already, and is left alone")

@@ -11,7 +11,7 @@ from notyet.cli.person import agreed, refuse, why_refused, write_down
 from notyet.cli.terminal import Style
 from notyet.cli.times import duration
 from notyet.cli.trust import Show, files_to_trust, offer
-from notyet.config.find import NAME, native_files, state_folder
+from notyet.config.find import NAME, state_folder, toml_files
 from notyet.core.text import visible
 from notyet.errors import NotyetError
 from notyet.install.change import text_of, to_install
@@ -197,7 +197,7 @@ def _offer_gates(screen: Screen, args: argparse.Namespace) -> bool:
         show = Show("install")
         results = [offer(f, "given" if args.yes else "asked", environ, show) for f in files]
         return all(results)  # each is offered, whatever became of others
-    if not native_files(os.path.realpath("."), environ, lambda _path: False):
+    if not toml_files(os.path.realpath("."), environ, lambda _path: False):
         screen.next("detect the checks of this project with: notyet init")
     return True
 

@@ -13,7 +13,7 @@ from notyet.cli.terminal import Style, waiting
 from notyet.config.compiled import read_record, remove_record
 from notyet.config.find import (
     NAME,
-    NATIVE,
+    NOTYET_TOML,
     ConfigFile,
     above,
     folders_of,
@@ -22,16 +22,16 @@ from notyet.config.find import (
     is_config_name,
     known_as,
     looked_for,
-    native_files,
-    project_native,
+    project_tomls,
     real_folder,
     state_folder,
+    toml_files,
 )
 from notyet.config.load import NO_LOOK, PATIENCE, load
 from notyet.config.remote import RemoteTree
 from notyet.config.shapes import meant_workspace
 from notyet.config.trust import candidate, grant, hosts_read
-from notyet.core.gate import Command
+from notyet.core.gate import NATIVE, Command
 from notyet.core.remote import is_remote, remote_from
 from notyet.core.text import visible
 from notyet.hosts.files import ABOVE, EXECUTABLE, READABLE, format_of
@@ -285,9 +285,9 @@ def files_to_trust(path: str, hosts: Sequence[str], environ: Mapping[str, str]) 
         return _named(path, environ)
     is_trusted = records(environ)
     folder = path if os.path.isdir(path) else os.path.dirname(path)
-    native = native_files(folder, environ, is_trusted)
-    named = [host for file in native for host in hosts_read(file, environ)]
-    found = [file for file in native if not file.own][:1]  # the nearest
+    files = toml_files(folder, environ, is_trusted)
+    named = [host for file in files for host in hosts_read(file, environ)]
+    found = [file for file in files if not file.own][:1]  # the nearest
     for host in dict.fromkeys([*hosts, *named]):
         for place in dict.fromkeys([folder, *folders_of(folder, host, is_trusted)]):
             files = host_files(host, place, environ, is_trusted)
@@ -306,7 +306,7 @@ def folder_there(url: str) -> tuple[str, str]:
     place = remote_from(url)
     if not is_config_name(place.path):
         return place.url, ""
-    kind = NATIVE if os.path.basename(place.path) == NAME else ""
+    kind = NOTYET_TOML if os.path.basename(place.path) == NAME else ""
     return ConfigFile(path=place.url, kind=kind).project, place.url
 
 
@@ -316,7 +316,7 @@ def files_there(
     """Return the files of a workspace that need trust, or only the one that was named."""
     is_trusted = records(environ)
     wanted = list(READABLE) if named else list(hosts)
-    found = project_native(tree.workspace, is_trusted, tree)[:1]
+    found = project_tomls(tree.workspace, is_trusted, tree)[:1]
     wanted += [host for file in found for host in hosts_read(file, environ)]
     tree.look_for(wanted)
     here = real_folder(".")
@@ -331,7 +331,7 @@ def files_there(
 
 def same_here(file: ConfigFile, text: str, environ: Mapping[str, str]) -> str:
     """Return the file here that names this one's workspace and has its text; empty for none."""
-    if file.kind != NATIVE or not is_remote(file.path):
+    if file.kind != NOTYET_TOML or not is_remote(file.path):
         return ""
     setup = load(os.getcwd(), NATIVE, environ, patience=NO_LOOK)
     if not setup.named_by or file.project not in above(setup.workspace):
@@ -391,7 +391,7 @@ def offer(
     count = len(found.settings.gates)
     write_down("trust", file.path, f"{count} gates")
     gates = f"{count} gate{'' if count == 1 else 's'} of this file"
-    whose = "" if file.kind == NATIVE else ", for hosts that read it"
+    whose = "" if file.kind == NOTYET_TOML else ", for hosts that read it"
     if is_remote(file.path):
         whose += f", for agents whose workspace is {visible(file.project)} or below"
     done = "brought up to date" if found.is_trusted else "trusted"

@@ -14,13 +14,13 @@ from notyet.config.compile import compile_text, examine
 from notyet.config.document import Mistake
 from notyet.config.find import (
     NAME,
-    NATIVE,
+    NOTYET_TOML,
     ConfigFile,
     host_files,
     known_as,
-    native_files,
     real_folder,
     root_of,
+    toml_files,
 )
 from notyet.config.lint import lint
 from notyet.config.readers import read_file
@@ -102,7 +102,7 @@ def files_named(paths: Sequence[str], environ: Mapping[str, str]) -> list[Config
 def files_here(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
     """Return the files that would be in force here if all were trusted, and hosts' files here."""
     place = real_folder(cwd)
-    found = native_files(place, environ, lambda _path: False)
+    found = toml_files(place, environ, lambda _path: False)
     for host in READABLE:
         files = host_files(host, root_of(place), environ)
         found += [file for file in files if not file.own]  # what a user has for all projects
@@ -115,8 +115,8 @@ def kind_of(path: str, environ: Mapping[str, str]) -> str:
     folder, name = os.path.split(path)
     end = os.path.splitext(name)[1]
     if name == NAME:
-        return NATIVE
-    alike = {".toml": NATIVE}
+        return NOTYET_TOML
+    alike = {".toml": NOTYET_TOML}
     for host in map(host_named, READABLE):
         home = os.path.realpath(environ.get(host.home_variable) or os.devnull)
         for _, theirs, kind in (file for group in host.hook_files.groups for file in group):
@@ -136,7 +136,7 @@ def _check(file: ConfigFile, waits: Sequence[Wait]) -> Checked:
         assert mistake is not None
         return Checked(path=_relative(file.path), kind=file.kind, mistakes=(_shortened(mistake),))
     settings = compile_text(text, file.path, file.kind)
-    document = examine(text, file.path, NATIVE).document if file.kind == NATIVE else None
+    document = examine(text, file.path, NOTYET_TOML).document if file.kind == NOTYET_TOML else None
     warnings = [*settings.warnings, *lint(settings, document, waits, os.environ)]
     return Checked(
         path=_relative(file.path),

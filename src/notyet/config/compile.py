@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from notyet.config.compiled import FileObserver, FileSettings
 from notyet.config.document import BadSyntax, Mistake
-from notyet.config.find import LOCAL_TREE, NATIVE, ConfigFile, parent
+from notyet.config.find import LOCAL_TREE, NOTYET_TOML, ConfigFile, parent
 from notyet.config.readers import READERS, read_file, read_json
 from notyet.config.schema import ALL, FORMATS, GATE, MAIN, OBSERVER, SUBAGENTS
 from notyet.config.shapes import check
@@ -43,15 +43,15 @@ _EVENTS: dict[str, tuple[Scope, ...]] = {
 
 
 def compile_text(
-    text: str, path: str, kind: str = NATIVE, tree: Tree = LOCAL_TREE, *, workspace: str = ""
+    text: str, path: str, kind: str = NOTYET_TOML, tree: Tree = LOCAL_TREE, *, workspace: str = ""
 ) -> FileSettings:
     """Return what a file of this kind says, with every mistake in it.
 
     The path of a file in a workspace is its address; what it names runs there (M1). `workspace`
     replaces the one that a `notyet.toml` names for all of its gates.
     """
-    if kind == NATIVE:
-        settings = _NotyetToml(examine(text, path, NATIVE), workspace).settings()
+    if kind == NOTYET_TOML:
+        settings = _NotyetToml(examine(text, path, NOTYET_TOML), workspace).settings()
         return _with_openclaw(settings) if settings.openclaw else settings
     host, form = host_of(kind), format_of(kind)
     if form == EXECUTABLE:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 NAME = "notyet.toml"
-NATIVE = "notyet"
+NOTYET_TOML = "notyet"
 _LEVELS = 12  # as far up as files "above" a project count (J5)
 OFF_VARIABLE = "NOTYET_DISABLE"
 _OFF = frozenset({"1", "true", "yes", "on"})
@@ -74,7 +74,7 @@ def projects_files(
     def is_trusted(path: str) -> bool:
         return has_record(state, path)
 
-    found = [natives(start, is_trusted, exists) for start in starts(cwd, project)]
+    found = [nearest_tomls(start, is_trusted, exists) for start in starts(cwd, project)]
     return list(dict.fromkeys(path for files in found for path, _ in files))
 
 
@@ -121,7 +121,7 @@ def starts(cwd: str, project: str) -> dict[str, None]:
     return dict.fromkeys((place, given, real_folder(project)))
 
 
-def natives(
+def nearest_tomls(
     cwd: str, is_trusted: Callable[[str], bool], is_there: Callable[[str], bool], users: str = ""
 ) -> Iterator[tuple[str, bool]]:
     """Yield the nearest `notyet.toml` of a project that is not the user's, and if it exists (J6).
@@ -241,7 +241,7 @@ class ConfigFile(Record, kw_only=True):
     """A file that may hold gates."""
 
     path: str  # of one in a workspace, its address: ssh://host/path
-    kind: str  # NATIVE, or one of a host's kinds of files
+    kind: str  # NOTYET_TOML, or one of a host's kinds of files
     own: bool = False  # the user's, outside every project: in force without trust
     is_gone: bool = False  # it was trusted, and removed since
     tree: Tree = LOCAL_TREE
@@ -253,13 +253,15 @@ class ConfigFile(Record, kw_only=True):
 
         host = self.kind.split("-")[0]
         where = f" {quote(self.project)}" if is_remote(self.path) else ""
-        return f"notyet trust{where}" if host == NATIVE else f"notyet trust{where} --read {host}"
+        return (
+            f"notyet trust{where}" if host == NOTYET_TOML else f"notyet trust{where} --read {host}"
+        )
 
     @property
     def project(self) -> str:
         """The folder that the file is about: around `.claude` and the like."""
         folder = parent(self.path)
-        if self.kind == NATIVE:
+        if self.kind == NOTYET_TOML:
             return folder
         from notyet.hosts.files import FOLDERS
 
@@ -288,27 +290,27 @@ def root_of(cwd: str, tree: Tree = LOCAL_TREE) -> str:
     return cwd
 
 
-def native_files(
+def toml_files(
     cwd: str, environ: Mapping[str, str], is_trusted: Callable[[str], bool]
 ) -> list[ConfigFile]:
     """Return the user's `notyet.toml` and the nearest one of the project, if they exist (J6)."""
-    own = own_native(cwd, environ)
-    return own + project_native(cwd, is_trusted, LOCAL_TREE, own[0].path if own else "")
+    own = users_toml(cwd, environ)
+    return own + project_tomls(cwd, is_trusted, LOCAL_TREE, own[0].path if own else "")
 
 
-def own_native(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
+def users_toml(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
     """Return the user's `notyet.toml`, if there is one."""
     path = user_file(environ)
-    return [ConfigFile(path=path, kind=NATIVE, own=is_own(path, cwd))] if path else []
+    return [ConfigFile(path=path, kind=NOTYET_TOML, own=is_own(path, cwd))] if path else []
 
 
-def project_native(
+def project_tomls(
     cwd: str, is_trusted: Callable[[str], bool], tree: Tree, users: str = ""
 ) -> list[ConfigFile]:
     """Return the nearest `notyet.toml` of a project, after an untrusted one before it (J6)."""
     return [
-        ConfigFile(path=path, kind=NATIVE, is_gone=not found and not tree.problem, tree=tree)
-        for path, found in natives(cwd, is_trusted, tree.exists, users)
+        ConfigFile(path=path, kind=NOTYET_TOML, is_gone=not found and not tree.problem, tree=tree)
+        for path, found in nearest_tomls(cwd, is_trusted, tree.exists, users)
     ]
 
 

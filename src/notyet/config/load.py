@@ -8,17 +8,17 @@ from __future__ import annotations
 from notyet.config.compiled import DAMAGED, FileSettings, read_lazily, thaw, thaw_gates
 from notyet.config.find import (
     NAME,
-    NATIVE,
+    NOTYET_TOML,
     ConfigFile,
     folders_of,
     has_record,
     host_files,
     known_as,
-    native_files,
-    own_native,
     parent,
     starts,
     state_folder,
+    toml_files,
+    users_toml,
 )
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
@@ -114,14 +114,14 @@ def load(
     layers = Layers(state_folder(environ), agent, workspace)
     place = real_folder(cwd)
     if only:
-        layers.add(ConfigFile(path=known_as(only), kind=NATIVE))
+        layers.add(ConfigFile(path=known_as(only), kind=NOTYET_TOML))
     elif is_remote(workspace):
-        layers.add(*own_native(place, environ))
+        layers.add(*users_toml(place, environ))
     elif draft is not None:
         _add_draft(layers, place, environ, draft)
     else:
         for start in starts(cwd, project):
-            layers.add(*native_files(start, environ, layers.is_trusted))
+            layers.add(*toml_files(start, environ, layers.is_trusted))
             if layers.project:  # an untrusted file hides no other project
                 break
     read_for = _readable(host, agent)
@@ -159,7 +159,7 @@ def _add_draft(layers: Layers, place: str, environ: Mapping[str, str], draft: Dr
     from notyet.config.trust import add_draft
 
     stands_for = []
-    for file in native_files(place, environ, layers.is_trusted):
+    for file in toml_files(place, environ, layers.is_trusted):
         if file.own:
             layers.add(file)
         else:
@@ -169,7 +169,7 @@ def _add_draft(layers: Layers, place: str, environ: Mapping[str, str], draft: Dr
         path = draft.path
     else:
         path = (*in_force, *stands_for, join(place, NAME))[0]
-    add_draft(layers, ConfigFile(path=path, kind=NATIVE), draft.text)
+    add_draft(layers, ConfigFile(path=path, kind=NOTYET_TOML), draft.text)
 
 
 def load_vouched(files: Sequence[ConfigFile]) -> Setup:
@@ -192,7 +192,7 @@ def retention(environ: Mapping[str, str]) -> Retention:
         here = real_folder(getcwd())
     except OSError:  # it is gone
         here = ""
-    layers.add(*own_native(here, environ))
+    layers.add(*users_toml(here, environ))
     setup = layers.setup()
     wrong = [*setup.warnings, *setup.distrust, *setup.unreadable]
     if wrong:
@@ -242,7 +242,7 @@ class Layers:
 
     def _add_unchanged(self, file: ConfigFile) -> bool:
         """Add a `notyet.toml` that is as it was trusted; return False for any other file."""
-        if file.kind != NATIVE or file.is_gone or self.named_by is not None:
+        if file.kind != NOTYET_TOML or file.is_gone or self.named_by is not None:
             return False
         try:
             text = file.tree.text_of(file.path)
@@ -265,7 +265,7 @@ class Layers:
 
     def put(self, file: ConfigFile, settings: FileSettings) -> None:
         """Put a file's settings over those added before."""
-        if file.kind == NATIVE and not file.own:
+        if file.kind == NOTYET_TOML and not file.own:
             self.project = parent(file.path)
         self.layers.append((file, settings))
         self.read_hosts = (*self.read_hosts, *settings.read_hosts)
@@ -336,12 +336,12 @@ def _merged_gates(
     for file, settings in layers:
         is_kept_here = is_elsewhere and not is_remote(file.path)
         found = with_checks(settings, _here).gates if is_kept_here else settings.gates
-        same = "" if file.kind == NATIVE else _same_command(file.kind)
+        same = "" if file.kind == NOTYET_TOML else _same_command(file.kind)
         for gate in found:
             key: object = gate.name
             if same:
                 key = (file.kind, gate.match, gate.check.line)  # type: ignore[union-attr]  # a Command
-            elif file.kind != NATIVE:
+            elif file.kind != NOTYET_TOML:
                 key = (file.path, gate.name)
             if key in merged and same == "once" and not is_remote(file.path):
                 continue

@@ -12,7 +12,7 @@ from notyet.config.find import (
     folders_of,
     host_files,
     looked_for,
-    project_native,
+    project_tomls,
     trusted_folders,
 )
 from notyet.core.record import Record
@@ -40,7 +40,7 @@ def add_files_there(loaded: Layers, looking: RemoteFiles, patience: float) -> No
     """Add the files of a workspace: the nearest `notyet.toml`, and those of the hosts wanted."""
     place = remote_from(loaded.workspace)
     tree = RemoteTree(place.url, patience, _hosts(loaded, looking), loaded.is_trusted)
-    for file in project_native(place.url, loaded.is_trusted, tree):
+    for file in project_tomls(place.url, loaded.is_trusted, tree):
         loaded.add(file)
     hosts = _hosts(loaded, looking)  # a file there may name more
     tree.look_for(hosts)

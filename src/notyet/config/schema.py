@@ -287,7 +287,7 @@ REPLY = Table(
     }
 )
 
-NATIVE = Table(
+NOTYET_TOML = Table(
     fields={
         "$schema": Field(Text(), doc="Where editors find the schema of this file."),
         "workspace": Field(
@@ -377,7 +377,7 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
-    "notyet": Format(shape=NATIVE, syntax="toml", page="notyet.toml", title="notyet.toml"),
+    "notyet": Format(shape=NOTYET_TOML, syntax="toml", page="notyet.toml", title="notyet.toml"),
     conclaude.HOST.name: Format(
         shape=CONCLAUDE, syntax="yaml", page="conclaude.yaml", title=".conclaude.yaml"
     ),

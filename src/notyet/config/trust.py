@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from notyet.config.compiled import DAMAGED, Trusted, freeze, read_record, thaw, write_record
-from notyet.config.find import NATIVE, parent, state_folder
+from notyet.config.find import NOTYET_TOML, parent, state_folder
 from notyet.config.load import with_checks
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
@@ -149,7 +149,9 @@ def _has_content(file: ConfigFile, text: str | None) -> bool:
     A supervisor reads the files of every host, and should ask to trust only those that matter.
     """
     settings = _compile(file, text or "")
-    return bool(settings.gates or settings.starters or settings.mistakes or file.kind == NATIVE)
+    return bool(
+        settings.gates or settings.starters or settings.mistakes or file.kind == NOTYET_TOML
+    )
 
 
 def _is_copy(layers: Layers, file: ConfigFile, record: Trusted | None, text: str | None) -> bool:
@@ -159,7 +161,7 @@ def _is_copy(layers: Layers, file: ConfigFile, record: Trusted | None, text: str
     copy must not remove gates that were trusted there later, so the newer trust wins.
     """
     named = layers.named_by
-    if named is None or file.kind != NATIVE or not is_remote(file.path):
+    if named is None or file.kind != NOTYET_TOML or not is_remote(file.path):
         return False
     if text is None and record is not None:
         text = record.content
@@ -208,14 +210,14 @@ def _put_in_force(
         )
         layers.not_run += [file.path] if text is None and file.tree.problem else []
     _warn(layers, file, record, text, is_run=not is_program)
-    if file.kind == NATIVE and not file.own and settings.ledger:
+    if file.kind == NOTYET_TOML and not file.own and settings.ledger:
         # It would remove what other projects want to look back at.
         layers.warnings.append(
             f"{visible(file.path)}: [ledger] has an effect only in your own notyet.toml; "
             "move it to ~/.config/notyet/notyet.toml"
         )
     settings = _placed(layers, file, record, settings)
-    if layers.agent and file.kind != NATIVE:
+    if layers.agent and file.kind != NOTYET_TOML:
         from notyet.hosts.files import host_of
 
         if host_of(file.kind).context:

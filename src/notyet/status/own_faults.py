@@ -11,10 +11,10 @@ from notyet.config.find import (
     ConfigFile,
     has_record,
     host_files,
-    native_files,
     real_folder,
     root_of,
     state_folder,
+    toml_files,
 )
 from notyet.config.off import switched_off
 from notyet.config.trust import candidate
@@ -93,7 +93,7 @@ def _files(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[ConfigFil
         return has_record(state, path)
 
     place = real_folder(cwd)
-    files = native_files(place, environ, is_trusted)
+    files = toml_files(place, environ, is_trusted)
     for host in dict.fromkeys(name for file in files for name in _hosts_read(file, environ)):
         files += host_files(host, root_of(place), environ, is_trusted)
     known = {file.path for file in files}
