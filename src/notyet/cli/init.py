@@ -20,7 +20,6 @@ from notyet.cli.terminal import Style, table, waiting
 from notyet.cli.trust import Show, offer
 from notyet.config.compile import compile_text
 from notyet.config.find import NAME, NOTYET_TOML, ConfigFile, above, known_as, root_of, user_folder
-from notyet.config.shell import commands
 from notyet.config.trust import candidate
 from notyet.core import record
 from notyet.core.event import StopEvent
@@ -183,24 +182,25 @@ class _Init:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self._path, flags, 0o666)
         with open(descriptor, "w", encoding="utf-8") as file:
-            try:
-                file.write(text)
-                file.flush()
-                print(f"wrote {visible(self._path)}")
-                is_trusted = has_gates and offer(
-                    ConfigFile(path=self._path, kind=NOTYET_TOML),
-                    self._consent,
-                    os.environ,
-                    Show("init"),
-                    "none of its gates is in force",
-                )
-            except BaseException:
-                self._remove(text)
-                raise
+            file.write(text)
+        print(f"wrote {visible(self._path)}")
+        is_trusted = has_gates and self._trust(text)
         try:
             write_schema(self._folder)
         except OSError as error:
             _note(f"editors will not know the keys of {NAME}: {error.filename}: {error.strerror}")
+        return is_trusted
+
+    def _trust(self, text: str) -> bool:
+        """Offer to trust the file; remove it if the user breaks off."""
+        file = ConfigFile(path=self._path, kind=NOTYET_TOML)
+        is_trusted: bool | None = None
+        try:
+            declined = "none of its gates is in force"
+            is_trusted = offer(file, self._consent, os.environ, Show("init"), declined)
+        finally:
+            if is_trusted is None:
+                self._remove(text)
         return is_trusted
 
     def _remove(self, text: str) -> None:
@@ -260,7 +260,7 @@ def _leave_alone(path: str, found: Sequence[Proposal]) -> int:
     except OSError as error:
         return refuse("init", f"{visible(path)}{link}: {error.strerror}; it is left alone")
     print(f"{visible(path)}{link} is there already, and is left alone")
-    missing = _missing(known.settings.gates, found)
+    missing = _missing(os.path.dirname(path), known.settings.gates, found)
     if missing:
         print("it lacks these gates; to add one, copy it and run: notyet trust")
         for proposal in missing:
@@ -283,29 +283,24 @@ def _is_in_force(known: Candidate) -> bool:
     return is_users or known.is_trusted or not known.settings.gates
 
 
-def _missing(gates: Sequence[Gate], found: Sequence[Proposal]) -> list[Proposal]:
+def _missing(folder: str, gates: Sequence[Gate], found: Sequence[Proposal]) -> list[Proposal]:
     """Return the proposals that no gate runs, under names that are free."""
-    runs = [run for gate in gates for run in _runs(gate)]
+    checks = [gate.check for gate in gates if isinstance(gate.check, Command)]
     taken = {gate.name for gate in gates}
-    missing = [one for one in found if (one.run.split(), one.dir) not in runs]
+
+    def is_run(one: Proposal) -> bool:
+        place = os.path.realpath(os.path.join(folder, one.dir))
+        return any(
+            f" {one.run} " in f" {check.line} "
+            and place == os.path.realpath(os.path.join(folder, check.dir or ""))
+            for check in checks
+        )
+
     return [
-        replace(one, name=f"{one.name}-{one.tool}") if one.name in taken else one for one in missing
+        replace(one, name=f"{one.name}-{one.tool}") if one.name in taken else one
+        for one in found
+        if not is_run(one)
     ]
-
-
-def _runs(gate: Gate) -> Iterator[tuple[list[str], str]]:
-    """Yield every command that a gate runs, and the folder in the project where it does."""
-    check = gate.check
-    if not isinstance(check, Command):
-        return
-    folder = os.path.dirname(gate.source.file) if gate.source else ""
-    below = os.path.relpath(check.dir, folder) if check.dir else "."
-    where = "" if below == "." else below
-    yield list(check.argv), where
-    for words in commands(check.script):
-        if words[:1] == ["cd"]:  # what follows runs elsewhere
-            return
-        yield words, where
 
 
 _SLOW = 5.0  # seconds from which on a gate runs after the others

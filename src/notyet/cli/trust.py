@@ -34,6 +34,7 @@ from notyet.config.trust import candidate, grant, hosts_read
 from notyet.core.gate import NATIVE, Command
 from notyet.core.remote import is_remote, remote_from
 from notyet.core.text import visible
+from notyet.errors import Refused
 from notyet.hosts.files import ABOVE, EXECUTABLE, READABLE, format_of
 
 if TYPE_CHECKING:
@@ -83,33 +84,29 @@ def run(args: argparse.Namespace) -> int:
         return _revoke(args.path, environ, show)
     try:
         files = _files(args, environ)
-    except _NotFound as error:
+    except Refused as error:
         return refuse("trust", str(error))
     consent: Consent = "refused" if args.show else "given" if args.yes else "asked"
     results = [offer(file, consent, environ, show) for file in files]
     return 0 if all(results) else 1
 
 
-class _NotFound(Exception):  # noqa: N818  # it never leaves this module
-    """Why there is nothing to trust."""
-
-
 def _files(args: argparse.Namespace, environ: Mapping[str, str]) -> list[ConfigFile]:
-    """Return the files to trust. Raises _NotFound."""
+    """Return the files to trust. Raises Refused."""
     others = "add --read HOST for files of another host"
     if is_remote(args.path):
         files, place = _files_there(args, environ)
         if not files:
-            raise _NotFound(f"no {NAME} in {visible(place)} or above; {others}")
+            raise Refused(f"no {NAME} in {visible(place)} or above; {others}")
         return files
     files = files_to_trust(args.path, args.read, environ)
     if not files and not os.path.exists(args.path):
         hint = meant_workspace(args.path)
-        raise _NotFound(
+        raise Refused(
             f"no such file or folder: {visible(args.path)}" + (f"; {visible(hint)}" if hint else "")
         )
     if not files:
-        raise _NotFound(f"no {NAME} in {os.path.abspath(args.path)} or above; {others}")
+        raise Refused(f"no {NAME} in {os.path.abspath(args.path)} or above; {others}")
     return files
 
 
@@ -120,13 +117,13 @@ def _files_there(
     try:
         folder, named = folder_there(args.path)
     except ValueError as error:
-        raise _NotFound(f"{visible(args.path)}: {error}") from None
+        raise Refused(f"{visible(args.path)}: {error}") from None
     with waiting(f"looking at {visible(folder)} ..."):
         hosts = READABLE if named else args.read
         tree = RemoteTree(folder, PATIENCE, hosts, records(environ))
         files = files_there(tree, named, args.read, environ)
     if tree.problem:
-        raise _NotFound(f"{visible(folder)} cannot be read: {tree.problem}")
+        raise Refused(f"{visible(folder)} cannot be read: {tree.problem}")
     return files, named or folder
 
 

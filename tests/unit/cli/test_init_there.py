@@ -38,7 +38,6 @@ def test_a_file_that_is_there_may_be_broken(shop, text, capsys):
     [
         ('# some day: make test\n[gates]\nslow = "make test-all"\n', True),
         ('[gates.tests]\nrun = "make test"\ndir = "web"\n', True),
-        ('[gates]\nweb = "cd web && make test"\n', True),
         ('[gates]\nall = "X=1; make lint && make test"\n', False),
         ('[gates.tests]\nrun = ["make", "test"]\ndir = "./"\n', False),
         ('[gates.tests]\npython = "gates:tests"\n', True),
