@@ -138,16 +138,6 @@ def test_names_of_gates_are_completed_as_they_are_now_and_never_run(terminal, pr
     assert not (project / "x").exists()
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_stops_are_completed_for_those_who_show_or_replay_them(terminal, project, shell):
-    from hook_runs import ask, payload
-
-    ask(payload("claude", project), "--host", "claude")
-    shown = terminal(shell)
-    assert shown.completed("log \t") == "log 1"
-    assert shown.completed("replay \t") == "replay 1"
-
-
 def in_fish(project, capsys, line):
     need("fish")
     (project / "script").write_text(script("fish", capsys))

@@ -4,8 +4,6 @@ import json
 import os
 from pathlib import Path
 
-import pytest
-
 import with_runs
 from hook_runs import FAILING, ledger_path, new_project, payload, run_hook
 from notyet.cli import person
@@ -27,27 +25,6 @@ def set_aside():
     """Return the ledgers that were moved out of the way."""
     names = os.listdir(os.path.dirname(ledger_path()))
     return [name for name in names if ".corrupt-" in name]
-
-
-@pytest.mark.parametrize(
-    "begins",
-    [
-        {"hook_event_name": "SessionStart", "source": "startup", "session_id": "s2"},
-        {"hook_event_name": "SubagentStart", "agent_id": "a", "agent_type": "coder"},
-    ],
-)
-def test_a_start_leaves_it_to_the_next_stop_whose_user_is_told(git_project, begins):
-    folder = new_project(Path(git_project), '[gates.tests]\nrun = "exit 1"\nfor = "all"\n')
-    run_hook(payload("claude", folder), "--host", "claude")
-    damaged = spoil()
-    done = run_hook(payload("claude", folder, **begins), "--host", "claude")
-    assert (done.returncode, done.stdout) == (0, b"")
-    assert b"was not remembered" in done.stderr
-    assert (Path(ledger_path()).read_bytes(), set_aside()) == (damaged, [])
-    done = run_hook(payload("claude", folder, stop_hook_active=True), "--host", "claude")
-    assert MENDED in json.loads(done.stdout)["systemMessage"]
-    assert MENDED in done.stderr.decode()
-    assert len(set_aside()) == 1
 
 
 def test_what_a_person_does_is_done_and_the_ledger_left_to_the_next_stop(

@@ -120,13 +120,6 @@ def test_a_file_that_somebody_wrote_in_the_meantime_is_kept(place, capsys):
     assert (place / "notyet.toml").read_text() == "theirs\n"
 
 
-def test_a_schema_that_cannot_be_written_keeps_nobody_from_gates(shop, capsys):
-    (shop / ".notyet").symlink_to(shop.parent)
-    assert main(["init", "--yes"]) == 0
-    assert "editors will not know the keys" in capsys.readouterr().err
-    assert os.listdir(shop.parent) == ["p"]
-
-
 @pytest.mark.rule("N5")
 @pytest.mark.parametrize("options", [[], ["--no-install"]])
 def test_who_agrees_to_gates_here_agrees_to_nothing_for_all_projects(shop, home, options, capsys):
@@ -187,13 +180,6 @@ def test_who_does_not_trust_the_file_keeps_it_to_change_it(shop):
     assert "put it into force with: notyet trust" in seen
     assert (shop / "notyet.toml").exists()
     assert query("SELECT count(*) FROM acts") == []
-
-
-def test_breaking_off_at_the_last_question_leaves_nothing(shop):
-    code, seen = converse(shop, ["init"], [b"y\n", interrupt])
-    assert code == 130
-    assert "interrupted" in seen
-    assert sorted(os.listdir(shop)) == [".git", "Makefile", "ran"]
 
 
 def edit(path):

@@ -63,22 +63,3 @@ def test_a_file_that_codex_would_drop_as_a_whole_is_refused(content, where, plac
     assert main(["install", "codex", "--yes"]) == 1
     assert capsys.readouterr().err.startswith(f"notyet install: {path}{where}")
     assert path.read_text() == content
-
-
-def test_trust_in_hooks_of_the_same_file_moves_with_them(place, home):
-    path = home / ".codex" / "config.toml"
-    path.parent.mkdir()
-    block = "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = 'command'\ncommand = '{}'\n\n"
-    theirs = (
-        f"[hooks.state.'{path}:stop:2:0']\nenabled = false # for now\ntrusted_hash = 'sha256:x'\n"
-    )
-    path.write_text(block.format("/x/notyet hook") * 2 + "# mine\n" + block.format("lint") + theirs)
-    assert main(["install", "codex", "--yes"]) == 0
-    state = tomllib.loads(path.read_text())["hooks"]["state"]
-    moved = {"enabled": False, "trusted_hash": "sha256:x"}
-    assert state == {f"{path}:stop:1:0": moved}
-    assert main(["uninstall", "codex", "--yes"]) == 0
-    value = tomllib.loads(path.read_text())["hooks"]
-    assert value["state"] == {f"{path}:stop:0:0": moved}
-    assert [group["hooks"][0]["command"] for group in value["Stop"]] == ["lint"]
-    assert "# mine" in path.read_text()

@@ -8,9 +8,8 @@ import sys
 import pytest
 
 from hook_runs import FAILING, clean_environ, new_project, payload
-from launching import copy_of_package
 from notyet.cli.main import main
-from notyet.install.launcher import data_folder, is_laid, own_folder, own_root
+from notyet.install.launcher import is_laid, own_folder, own_root
 from notyet.install.own_line import own_line
 
 
@@ -63,18 +62,6 @@ def test_a_second_installation_renews_what_is_out_of_date_and_says_so(place, dat
     assert "renewed" not in capsys.readouterr().out
 
 
-def test_an_older_registration_becomes_one_of_the_launcher(place, home, data):
-    settings = home / ".claude/settings.json"
-    settings.parent.mkdir(parents=True)
-    for old in ("notyet hook", f"{sys.executable} -I -S {own_root()}/notyet/__main__.py hook"):
-        handler = {"type": "command", "command": f"{old} --host claude --timeout 60"}
-        settings.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [handler]}]}}))
-        assert main(["install", "claude", "--yes"]) == 0
-        hooks = json.loads(settings.read_text())["hooks"]
-        assert len(hooks["Stop"]) == 1
-        assert own_line(line_of(settings)).launcher == f"{data}/launch.py"
-
-
 def test_a_folder_that_cannot_be_written_leaves_the_settings_as_they_were(
     place, home, data, monkeypatch, capsys
 ):
@@ -105,33 +92,3 @@ def test_the_launcher_goes_with_the_last_registration_only(place, data, monkeypa
     assert os.path.exists(f"{data}/launch.py")
     assert main(["uninstall", "claude", "--yes"]) == 0
     assert not os.path.exists(os.path.dirname(data))
-
-
-def of_another_installation(place, *argv):
-    """Run a notyet that is installed elsewhere; return where."""
-    root = place.parent / "other-venv"
-    if not root.exists():
-        copy_of_package(root)
-    environ = {**os.environ, "PYTHONPATH": str(root)}
-    subprocess.run(
-        [sys.executable, "-m", "notyet", *argv],
-        env=environ,
-        cwd=place,
-        check=True,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-    )
-    return root
-
-
-def test_uninstalling_removes_its_own_launcher_only(place, home, data):
-    main(["install", "claude", "--yes"])
-    of_another_installation(place, "install", "codex", "--yes")
-    root = of_another_installation(place, "uninstall", "claude", "--yes")  # a line of ours
-    assert os.path.exists(f"{data}/launch.py")
-    of_another_installation(place, "uninstall", "codex", "--yes")
-    assert not os.path.exists(own_folder(os.environ, str(root)))
-    assert os.path.exists(f"{data}/launch.py")
-    assert main(["uninstall", "claude", "--yes"]) == 0  # nothing is registered any more
-    assert not os.path.exists(data_folder(os.environ))

@@ -4,18 +4,16 @@ import json
 import os
 import queue
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import pytest
 
 from hook_runs import clean_environ, ledger_path
 from notyet import Allow, Block, Decision, Ledger
 from notyet.cli.log import Follow
-from notyet.ledger import history as past_news
 from notyet.ledger.history import StopFilter
 from support import decide, stop
 
@@ -125,50 +123,6 @@ def ledger():
 
 def told(capsys):
     return [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
-
-
-def test_a_busy_ledger_is_asked_again_from_the_same_stop_on(ledger, capsys):
-    decide(ledger, stop(), "passed")
-    impatient = Ledger(patience=0.05)
-    watching = Follow(impatient, StopFilter(), as_json=True)
-    watching.begin()
-    decide(ledger, stop(session_id="s2"), "passed")
-    ledger.close()
-    impatient.close()
-    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as db:
-        db.execute("PRAGMA locking_mode = EXCLUSIVE")
-        db.execute("BEGIN EXCLUSIVE")
-        db.execute("UPDATE stops SET repeated = 0")
-        db.execute("COMMIT")
-        assert not watching.look()
-        assert told(capsys) == [1]
-    watching.look()
-    assert told(capsys) == [2]
-
-
-def test_a_look_is_one_transaction_so_that_nothing_comes_between(ledger, monkeypatch, capsys):
-    decide(ledger, stop(), "passed")
-    watching = Follow(ledger, StopFilter(), as_json=True)
-    busy = Ledger()
-    made = []
-
-    def meanwhile(read):
-        def reading(*given):
-            found = read(*given)  # and now somebody else stops
-            made.append(decide(busy, stop(session_id=f"m{len(made)}"), "passed"))
-            return found
-
-        return reading
-
-    for name in ("find", "_read", "_newest"):
-        whole = getattr(past_news, name)
-        monkeypatch.setattr(past_news, name, meanwhile(whole))
-    watching.begin()
-    for _ in range(3):
-        watching.look()
-    monkeypatch.undo()
-    watching.look()
-    assert told(capsys) == [1, *made]
 
 
 def test_one_that_lost_its_asker_is_told_of_and_corrected_if_it_is_decided_after_all(

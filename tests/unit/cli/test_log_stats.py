@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from notyet import Allow, Block, Decision, Engine, Halt, Ledger, Limits, Report
+from notyet import Allow, Block, Decision, Engine, Halt, Ledger, Report
 from notyet.cli.log.stats import verdict
 from notyet.cli.main import main
 from notyet.ledger.stats import GateStats
@@ -119,18 +119,6 @@ def test_problems_that_held_and_those_that_let_go_are_told_apart(capsys):
     known = [json.loads(line) for line in shown(capsys, "--json").splitlines()]
     counts = {one["gate"]: (one["held"], one["failed_open"]) for one in known[:2]}
     assert counts == {"strict": (6, 0), "lenient": (0, 1)}
-
-
-@pytest.mark.rule("B1")
-def test_a_problem_at_a_stop_that_sent_nobody_back_has_held_nobody(capsys):
-    broken = gate("strict", lambda *_: 1 / 0, if_broken="block")
-    engine = Engine([broken], ledger=Ledger(), warn=lambda _: None, limits=Limits(max_blocks=2))
-    stops = [stop(last_message=str(n), stop_hook_active=n > 0) for n in range(5)]
-    outcomes = [engine.check_sync(one).outcome for one in stops]
-    assert outcomes == ["blocked", "blocked", "capped", "capped", "capped"]
-    (row, _) = (json.loads(line) for line in shown(capsys, "--json").splitlines())
-    assert (row["held"], row["failed_open"]) == (2, 3)
-    assert "  2 blocked, 3 allowed  " in shown(capsys)
 
 
 def test_gates_that_only_watch_have_a_table_of_their_own(capsys):

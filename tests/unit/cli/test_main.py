@@ -18,29 +18,6 @@ def test_a_wrong_command_line_says_what_is_wrong(argv, capsys):
     assert line.startswith("notyet")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "off", "on", "trust --yes", "trust --show", "trust --revoke", "with scripted:x hi",
-        "status", "status --why", "log", "log --stats", "replay", "validate", "schema --write",
-        "install claude --dry-run", "uninstall claude --dry-run", "check",
-    ],
-)  # fmt: skip
-def test_in_a_folder_that_is_gone_every_command_that_needs_it_says_so(
-    line, tmp_path, monkeypatch, capsys
-):
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    argv = line.split()
-    assert main(argv) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith(f"notyet {argv[0]}: this folder is gone; go to another one")
-    assert said.err.count("\n") == 1
-
-
 def test_a_command_with_a_typo_is_guessed(capsys):
     with pytest.raises(SystemExit) as leaving:
         main(["statsu", "--json"])

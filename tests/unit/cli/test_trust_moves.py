@@ -91,25 +91,6 @@ def test_who_is_killed_at_a_write_can_do_it_again(codex, name, when):
     assert codex.state() == codex.expected(["mine", "yours", "theirs"])
 
 
-@pytest.mark.parametrize("name", ["config.toml", "hooks.json"])
-@pytest.mark.parametrize("command", ["install", "uninstall"])
-def test_where_one_file_cannot_be_written_neither_is(codex, name, command, capsys, monkeypatch):
-    before = codex.both()
-    write = change.replace_file
-
-    def refusing(path, content):
-        if path.endswith(name):
-            raise PermissionError(13, "Permission denied", path)
-        write(path, content)
-
-    monkeypatch.setattr(change, "replace_file", refusing)
-    assert main([command, "codex", "--yes"]) == 1
-    said = capsys.readouterr()
-    assert f"{name}: Permission denied; nothing was changed there" in said.err
-    assert "moves along" not in said.out
-    assert codex.both() == before
-
-
 def test_what_a_linked_work_tree_says_is_not_trusted_but_told_of(
     place, home, tmp_path, capsys, monkeypatch
 ):

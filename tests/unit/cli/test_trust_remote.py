@@ -1,7 +1,6 @@
 """`notyet trust ssh://...`: files of a workspace, looked at and trusted over SSH (M5, N5)."""
 
 import os
-import shutil
 
 import pytest
 
@@ -142,26 +141,6 @@ def test_a_copy_of_the_file_here_that_names_the_workspace_needs_no_trust(
     write_there(app, "notyet.toml", f"{text}b = 'y'\n")
     assert trust(url, "--yes")[0] == 0
     assert is_trusted(f"{url}/notyet.toml")
-
-
-@pytest.mark.rule("N5")
-def test_without_a_home_nothing_is_trusted_whatever_lies_here(
-    warm_box, app, place, trust, monkeypatch
-):
-    write_there(app, "notyet.toml", '[gates]\na = "x"\n')
-    url = warm_box.url(app)
-    assert trust(url, "--yes")[0] == 0
-    for name in ("trust", "trust-there"):  # as if a project brought it along
-        found = os.path.join(state_folder(os.environ), name)
-        if os.path.isdir(found):
-            shutil.copytree(found, place / name)
-    for name in ("HOME", "XDG_STATE_HOME"):
-        monkeypatch.setenv(name, "")
-    code, out, _ = trust(url, "--show")
-    assert (code, out.splitlines()[0]) == (1, f"{url}/notyet.toml  (not trusted)")
-    for option in ("--yes", "--revoke"):
-        code, _, err = trust(url, option)
-        assert (code, "there is no home folder to store this in" in err) == (1, True)
 
 
 @pytest.mark.rule("M3")

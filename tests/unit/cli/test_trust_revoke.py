@@ -6,7 +6,6 @@ import shutil
 import pytest
 
 from config_places import READS, hooks, write
-from hook_runs import new_project
 from notyet.cli.main import main
 from notyet.config.find import has_record, state_folder
 from notyet.config.load import NO_LOOK, load
@@ -69,30 +68,6 @@ def test_so_it_is_here_though_files_are_gone_and_a_repository_began_nearer(repos
     assert len(load(str(sub), "mux", os.environ).gates) == 2
     assert revoked(capsys, sub)[0] == [str(repository / name) for name in NAMES]
     assert load(str(sub), "mux", os.environ).gates == ()
-
-
-@pytest.mark.rule("N5")
-def test_of_a_file_that_is_named_only_that_trust_is_taken_back(warm_box, repository, capsys):
-    url = warm_box.url(repository)
-    for place in (f"{url}/sub", str(repository / "sub")):
-        assert main(["trust", place, "--yes"]) == 0
-    assert revoked(capsys, f"{url}/.mux/stop")[0] == [f"{url}/.mux/stop"]
-    stop = repository / ".mux" / "stop"
-    stop.unlink()
-    assert revoked(capsys, stop)[0] == [str(stop)]
-    assert is_known(f"{url}/.mux/settings.json")
-    settings = repository / ".mux" / "settings.json"
-    assert is_known(settings)
-    ours = repository / "sub" / "notyet.toml"  # with what it says to read
-    ours.unlink()
-    assert revoked(capsys, ours)[0] == [str(settings), str(ours)]
-
-
-def test_what_was_trusted_before_a_folder_became_a_link_is_taken_back(tmp_path, capsys):
-    folder = new_project(tmp_path / "q", '[gates]\na = "x"\n')
-    shutil.move(folder, tmp_path / "r")
-    folder.symlink_to("r")
-    assert revoked(capsys, folder)[0] == [f"{folder}/notyet.toml"]
 
 
 def test_a_record_that_cannot_be_read_is_taken_back(place, capsys):

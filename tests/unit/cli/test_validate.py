@@ -126,16 +126,6 @@ def test_files_of_mux_are_known_by_their_folder(folder, base, capsys):
     assert capsys.readouterr().out == f"{base}/stop: no mistakes (1 gate)\n"
 
 
-def test_codex_has_toml_of_its_own(folder, capsys):
-    os.makedirs(".codex")
-    with open(".codex/config.toml", "w") as file:
-        file.write('model = "x"\n')
-    assert main(["validate", ".codex/config.toml"]) == 0
-    with open("notyet.toml", "w") as file:
-        file.write('model = "x"\n')
-    assert main(["validate"]) == 1
-
-
 @pytest.mark.parametrize(
     ("run", "missing"),
     [
@@ -177,22 +167,6 @@ def test_of_what_is_not_certain_nothing_is_told(said, run):
     assert warnings(said(f"[gates.g]\nrun = {json.dumps(run)}\n")[1]) == []
 
 
-def test_the_path_that_a_gate_sets_counts(said, folder):
-    os.mkdir("bin")
-    with open("bin/mine", "w") as file:
-        file.write("#!/bin/sh\n")
-    os.chmod("bin/mine", stat.S_IRWXU)
-    text = f'[gates.g]\nrun = "mine"\nenv = {{ PATH = "{folder}/bin" }}\n'
-    assert warnings(said(text)[1]) == []
-
-
-def test_python_gates_are_told_of_a_missing_interpreter(said):
-    assert warnings(said('[gates.g]\npython = "gates:f"\n')[1]) == []
-    text = '[gates.g]\npython = "gates:f"\ninterpreter = ".venv/bin/python"\n'
-    (line,) = warnings(said(text)[1])
-    assert line.startswith("3:1: warning: g: there is no program `.venv/bin/python` in ")
-
-
 def test_gates_elsewhere_are_not_judged_by_what_is_here(said):
     text = '[gates.g]\nrun = "no-such"\ndir = "gone"\nworkspace = "ssh://box/srv"\n'
     assert warnings(said(text)[1]) == []
@@ -212,24 +186,6 @@ def test_paths_that_match_nothing_are_told(said, folder):
         "3:36: warning: g: `src/**` matches no file that git tracks or would add",
         "3:46: warning: g: `dist/**` matches no file that git tracks or would add",
     ]
-
-
-def test_paths_for_whatever_may_come_anywhere_need_no_file_beside_others_that_have_one(said):
-    globs = ["**/*.txt", "**/*.pyi", "src/*.py"]
-    _, lines = said(f'[gates.g]\nrun = "true"\npaths = {json.dumps(globs)}\n')
-    (warned,) = warnings(lines)
-    assert "`src/*.py` matches no file" in warned
-    _, lines = said('[gates.g]\nrun = "true"\npaths = ["**/*.pyi", "**/*.pyx"]\n')
-    assert len(warnings(lines)) == 2
-
-
-def test_without_git_nobody_can_tell_what_paths_match(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "notyet.toml").write_text('[gates.g]\nrun = "true"\npaths = ["src/**"]\n')
-    assert main(["validate"]) == 0
-    monkeypatch.setenv("PATH", "")
-    assert main(["validate"]) == 0
-    assert "warning" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -295,15 +251,6 @@ def test_the_files_of_codex_are_known_wherever_its_home_is(folder, monkeypatch, 
     assert kinds == ["codex-toml", "codex"]
     monkeypatch.delenv("CODEX_HOME")
     assert main(["validate", "home/config.toml"]) == 1
-
-
-def test_what_only_claude_code_runs_is_said_to_be_run_by_it(folder, capsys):
-    os.mkdir(".claude")
-    with open(".claude/settings.json", "w") as file:
-        file.write('{"hooks": {"Stop": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}')
-    assert main(["validate"]) == 0
-    words = "a hook of type 'prompt' is not run by notyet: Claude Code runs it itself"
-    assert words in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])

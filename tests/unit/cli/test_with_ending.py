@@ -1,8 +1,6 @@
 """How `notyet with` is ended: by its user, by others, by force. Nothing stays behind."""
 
 import json
-import shlex
-import shutil
 import signal
 import termios
 
@@ -135,17 +133,6 @@ def test_after_kill_9_the_agent_is_gone_and_tasks_finds_it_interrupted(tmp_path)
     assert (task["ending"], task["outcome"]) == ("interrupted", "skipped")
 
 
-def test_timeout_which_signals_us_twice_interrupts_once(tmp_path):
-    slow = "trap 'sleep 1; exit' INT TERM; while :; do sleep 0.1; done"
-    folder = project(tmp_path / "p", HANGS.replace("exec sleep 1000", slow))
-    with Terminal(folder, shutil.which("timeout"), "100", *WITH) as terminal:
-        agent_pid(folder)
-        terminal.process.send_signal(signal.SIGTERM)
-        assert terminal.wait() == 143
-    assert "interrupting" in terminal.seen
-    assert "killing" not in terminal.seen
-
-
 @pytest.mark.rule("E2")
 def test_ctrl_c_while_we_clean_up_leaves_nothing_behind(tmp_path):
     (tmp_path / "stays.sh").write_text(
@@ -182,37 +169,3 @@ def test_what_left_the_agents_group_is_ended_too(tmp_path):
     with start_with(folder) as started:
         assert started.wait() == 0
     assert not running(int((folder / "stray.pid").read_text()))
-
-
-def test_escape_is_heard_again_after_fg(tmp_path):
-    folder = project(tmp_path / "p", HANGS)
-    job = f"set -m; {shlex.join(WITH)} & while [ ! -s agent.pid ]; do sleep 0.1; done; fg; echo $?"
-    with Terminal(folder, "/bin/bash", "-c", job) as terminal:
-        agent_pid(folder)
-
-        def interrupts():
-            terminal.press_again(ESCAPE)
-            terminal.read()
-            return "interrupting" in terminal.seen
-
-        assert until(interrupts)
-        terminal.wait()
-        terminal.expect("130")
-
-
-@pytest.mark.rule("K16")
-def test_a_person_steers_a_task_from_another_terminal(tmp_path):
-    script = HANGS + '[[turn]]\nsteps = [{ write = "ready" }, { say = "As you say." }]\n'
-    folder = project(tmp_path / "p", script)
-    with start_with(folder) as started:
-        agent = agent_pid(folder)
-        (task,) = listed(folder)
-        assert (task["state"], task["owner_alive"]) == ("running", True)
-        done = tasks(folder, "steer", task["id"][:5], "Write it by hand.")
-        assert (done.returncode, done.stdout) == (0, f"{task['id']} continues with your prompt\n")
-        assert started.wait() == 0
-        assert started.out == "As you say.\n"
-        assert "steered: Write it by hand." in started.err
-    assert not running(agent)
-    shown = tasks(folder, "show", task["id"]).stdout
-    assert "steered: Write it by hand." in shown

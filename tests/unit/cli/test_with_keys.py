@@ -3,7 +3,6 @@
 import asyncio
 import os
 import pty
-import signal
 import termios
 import tomllib
 
@@ -16,7 +15,7 @@ from notyet.agents.scripted import ScriptedSession
 from notyet.cli.main import main
 from notyet.cli.recovery import PROGRAM, resume_command
 from notyet.cli.with_agent import keys as with_keys
-from notyet.cli.with_agent.keys import Keyboard, Presses
+from notyet.cli.with_agent.keys import Keyboard
 from notyet.supervise import Supervisor
 from with_runs import HANGS
 
@@ -31,9 +30,6 @@ def keyboard(monkeypatch):
     yield ours, theirs
     for fd in (ours, theirs):
         os.close(fd)
-
-
-LONG = 60.0  # seconds, for a window that must not end by itself
 
 
 async def come_true(condition):
@@ -82,22 +78,6 @@ def test_other_keys_are_not(keyboard, key):
 
     asyncio.run(press())
     assert heard == [1]
-
-
-def test_what_is_pressed_twice_at_once_is_one_press(monkeypatch):
-    monkeypatch.setattr(with_keys, "_ONE_PRESS", LONG)
-    pressed = []
-
-    async def press():
-        with Presses(asyncio.get_running_loop(), pressed.append, with_keyboard=False) as presses:
-            for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
-                last = presses._last.get(number)
-                os.kill(os.getpid(), number)
-                await come_true(lambda n=number, last=last: presses._last.get(n) != last)
-
-    asyncio.run(press())
-    assert pressed == [signal.SIGTERM, signal.SIGINT]
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def left_behind(label="lost", **fields):

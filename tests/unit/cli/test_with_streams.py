@@ -1,6 +1,5 @@
 """Readers of `notyet`'s output that are slow, gone, full, or were never there."""
 
-import json
 import os
 import shlex
 import signal
@@ -12,10 +11,8 @@ import pytest
 from commands import running, until
 from hook_runs import clean_environ
 from notyet.cli import terminal as writer
-from notyet.cli.main import main
 from notyet.cli.terminal import Writer
 from with_runs import (
-    ANSWERS,
     LEARNS,
     agent_pid,
     command_line,
@@ -23,7 +20,6 @@ from with_runs import (
     project,
 )
 
-PASSES = '[gates]\ng = "true"\n'
 WORDS = ", ".join(f'{{ say = "line {n} {"y" * 90}" }}' for n in range(2000))
 TALKS = (
     f'[[turn]]\nsteps = [{WORDS}, {{ tool = "bash", run = "echo $$ > agent.pid; sleep 1000" }}]\n'
@@ -122,13 +118,3 @@ def test_commands_say_in_a_sentence_that_their_output_is_lost(tmp_path, command)
     assert full.stderr == "notyet: the output could not be written: No space left on device\n1\n"
     closed = bash(tmp_path, f"{line} >&-; echo $? >&2")
     assert closed.stderr == "0\n"
-
-
-def test_json_has_no_half_characters(run_here, tmp_path, capsys):
-    folder = project(tmp_path / "p", ANSWERS, PASSES)
-    done = run_here(folder, "--json", prompt="a \udce4 b", label="x")
-    assert json.loads(done.stdout)["ending"] == "done"
-    assert main(["tasks", "--json"]) == 0
-    said = capsys.readouterr().out
-    assert "\\ud" not in said
-    assert json.loads(said)[0]["prompt"] == "a ? b"
