@@ -8,7 +8,9 @@ functions say in their own words is passed on as it is.
 
 from __future__ import annotations
 
+from notyet.core.event import stop_of
 from notyet.core.gate import MUX, NATIVE, VERBATIM, Command
+from notyet.core.plan import select
 from notyet.core.record import Record
 from notyet.core.text import bounded, clean, first_line, joined, listed, shortened
 from notyet.core.verdict import Allow, Block, Problem
@@ -222,9 +224,6 @@ def _size(text: str) -> int:
 
 def briefing_for(event: StartEvent, gates: Sequence[Gate]) -> str:
     """Return what this agent reads when it starts: the gates that it will meet."""
-    from notyet.core.event import stop_of
-    from notyet.core.plan import select
-
     return briefing(
         [gate for gate in select(stop_of(event), gates) if not gate.observe], event.scope
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from notyet.core.event import child_key
 from notyet.core.gate import EVERY_AGENT, VERBATIM, place_of, why_not
 from notyet.core.limits import History, Limit, Limits, limit_in_force
 from notyet.core.record import Record, made, variant
@@ -130,7 +131,6 @@ def _stages(gates: tuple[Gate, ...]) -> tuple[tuple[Gate, ...], ...]:
 def _limit_reached(
     event: StopEvent, gates: tuple[Gate, ...], running: tuple[Gate, ...], limit: Limit
 ) -> str:
-    from notyet.core.event import child_key
     from notyet.core.text import listed
 
     known = {gate.name for gate in running}

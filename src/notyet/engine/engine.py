@@ -9,28 +9,32 @@ from __future__ import annotations
 import sys
 
 from notyet.core.event import StartEvent, StopEvent
-from notyet.core.gate import EVERY_AGENT, NATIVE, Command, Gate
+from notyet.core.gate import EVERY_AGENT, NATIVE, Command, Function, Gate, Starter
 from notyet.core.limits import History, Limits
 from notyet.core.plan import select
 from notyet.core.verdict import skipped
+from notyet.engine.gate_runs import gate_function
 from notyet.engine.observers import OBSERVED, Observer, Watch, notify_all
+from notyet.engine.start_hooks import StartHook, run_start_hooks, start_handler
 from notyet.engine.stop import WAIT_FOR_EQUAL, Stop, check, decide
+from notyet.hosts import openclaw
+from notyet.hosts.plugins import STARTING
+from notyet.ledger.memory import MemoryLedger
 from notyet.run.drive import drive_sync
+from notyet.run.functions import accepts, calling_engines, run_in_thread_or_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from contextvars import ContextVar
-    from typing import Any, Literal
+    from typing import Any, Literal, TypeVar
 
-    from notyet.core.gate import Starter
     from notyet.core.verdict import Decision
-    from notyet.engine.start_hooks import Entry
     from notyet.engine.stop import Keep
     from notyet.ledger import AnyLedger
     from notyet.run.drive import Line, Progress
     from notyet.run.functions import GateFunction
 
+    T = TypeVar("T")
     Asked = Literal["needed", "all"]  # "all": gates run even if no file changed (N1)
 
 _INSIDE = "this stop comes from inside a gate; a gate's own work is not gated"
@@ -55,8 +59,6 @@ class Engine:
         warn: Callable[[str], None] | None = None,
     ) -> None:
         if ledger is None:
-            from notyet.ledger.memory import MemoryLedger
-
             ledger = MemoryLedger()
         if not hasattr(ledger, "begin"):
             raise TypeError("ledger is a Ledger, like Ledger('stops.db'), or None")
@@ -68,11 +70,10 @@ class Engine:
         self._gates: list[Gate] = []
         self._functions: dict[str, GateFunction] = {}  # of the gates that are functions, by name
         self._watches: list[Watch] = []
-        self._starters: list[Entry] = []
+        self._starters: list[StartHook] = []
+        self._names: set[str] = set()  # of the gates
         self._has_patterns = False  # whether the names of agents decide which gates apply
         self._selected: dict[tuple[str, str], tuple[Gate, ...]] = {}
-        # The engines that run a function now; set once an engine has a function.
-        self._asked_by: ContextVar[frozenset[int]] | None = None
         for observer in observers:
             self._add_observer(observer)
         for gate in gates:
@@ -98,13 +99,8 @@ class Engine:
         is "decision", with `(event, decision)`, also when an agent is sent back. "session_start"
         and "subagent_start" may return words for the agent, or a dict with `additional_context`.
         """
-        from notyet.hosts import openclaw
-        from notyet.hosts.plugins import STARTING
-
         if name in STARTING:
-            from notyet.engine.start_hooks import handler as starter_for
-
-            self._add_starter(starter_for(name, handler, len(self._starters)))
+            self._add_starter(start_handler(name, handler, len(self._starters)))
             return
         if name in openclaw.DECIDING:
             self._add_gate(openclaw.gate(name, handler, priority, step=len(self._gates)))
@@ -132,9 +128,7 @@ class Engine:
         changed (N1). `progress` is called with a gate's name and None when it starts, and with its
         report when it has answered, from the thread that drives.
         """
-        from notyet.run import drive_async
-
-        return await drive_async.drive(self._decide(event, history, keep, asked, progress))
+        return await _drive(self._decide(event, history, keep, asked, progress))
 
     def decide_sync(
         self,
@@ -154,12 +148,7 @@ class Engine:
 
     async def tell(self, event: StopEvent, decision: Decision) -> None:
         """Notify the observers of a decision that was made with `decide` and is in force now."""
-        if not self._watches:
-            return
-        from notyet.run import drive_async
-
-        watches = tuple(self._watches)
-        await drive_async.drive(notify_all(watches, event, decision, None, self._warn))
+        await _drive(notify_all(tuple(self._watches), event, decision, None, self._warn))
 
     async def start(self, event: StartEvent) -> str:
         """Run the starters of an agent that begins; return what they add for it, joined."""
@@ -167,10 +156,7 @@ class Engine:
             raise TypeError(f"a start is a StartEvent, not {type(event).__name__}")
         if not self._starters or self._is_inside():
             return ""
-        from notyet.engine.start_hooks import begin
-        from notyet.run import drive_async
-
-        return await drive_async.drive(begin(event, tuple(self._starters), self._warn))
+        return await _drive(run_start_hooks(event, tuple(self._starters), self._warn))
 
     async def check(self, event: StopEvent, *, within: float | None = None) -> Decision:
         """Decide, count and record a stop, and notify the observers.
@@ -179,25 +165,21 @@ class Engine:
         seconds: a gate that still runs by then is ended, has a problem and never blocks. Recording
         and notifying may take a second more, or an eighth of that time if that is less.
         """
-        from notyet.run import drive_async
-        from notyet.run.functions import run_in_thread_or_here
-
         # A locked ledger must not block the loop's thread.
-        wishes = {"within": within, "on_cancel": run_in_thread_or_here}
-        return await drive_async.drive(self._check(event, wishes))
+        return await _drive(self._check(event, within=within, on_cancel=run_in_thread_or_here))
 
     def check_sync(self, event: StopEvent, *, within: float | None = None) -> Decision:
         """Do what `check` does from code that is not async, inside a running loop or not."""
         # What a running loop of this thread is deciding cannot end while we wait for it.
         patience = 0.0 if _in_a_running_loop() else WAIT_FOR_EQUAL
-        return drive_sync(self._check(event, {"within": within, "wait_for_equal": patience}))
+        return drive_sync(self._check(event, within=within, wait_for_equal=patience))
 
-    def _check(self, event: StopEvent, wishes: dict[str, Any]) -> Line[Decision]:
+    def _check(self, event: StopEvent, **options: Any) -> Line[Decision]:
         gates = self._gates_for(event)
         if gates is None:
             self._warn(_INSIDE)
             return skipped("inside", _INSIDE)
-        return (yield from check(self._stop(event, gates, **wishes)))
+        return (yield from check(self._stop(event, gates, **options)))
 
     def _decide(
         self,
@@ -244,22 +226,19 @@ class Engine:
 
     def _is_inside(self) -> bool:
         """Return True if a function that this engine runs, or what it started, calls us."""
-        return self._asked_by is not None and id(self) in self._asked_by.get()
+        return id(self) in calling_engines.get()
 
     def _add_gate(self, gate: Gate | Callable[..., Any]) -> None:
         """Add a gate; a plain function becomes one for the main agent."""
         if not isinstance(gate, Gate):
             gate = _as_gate(gate)
-        if any(gate.name == other.name for other in self._gates):
+        if gate.name in self._names:
             raise ValueError(f"two gates are called {gate.name!r}; give each a name of its own")
         if not isinstance(gate.check, Command):
-            from notyet.engine.gate_runs import gate_function
-            from notyet.run.functions import calling_engines
-
-            self._asked_by = calling_engines
             shape = ("event",) if gate.native else ("event", "ctx")
             _expect(gate.check.call, shape, f"the gate {gate.name!r}")
             self._functions[gate.name] = gate_function(gate, gate.check, id(self))
+        self._names.add(gate.name)
         self._gates.append(gate)
         match = gate.match
         self._has_patterns |= match.agents != EVERY_AGENT or bool(match.never)
@@ -267,7 +246,6 @@ class Engine:
 
     def _add_observer(self, observer: object) -> None:
         """Add an observer."""
-
         if not isinstance(observer, Observer):
             kind = type(observer).__name__
             raise TypeError(f"an observer is an Observer, not {kind}; or use engine.on()")
@@ -277,17 +255,12 @@ class Engine:
 
     def _add_starter(self, starter: Starter) -> None:
         """Add a starter, which may add words for an agent that starts."""
-        from notyet.core.gate import Starter
-        from notyet.engine.start_hooks import entry_for
-        from notyet.run.functions import calling_engines
-
         if not isinstance(starter, Starter):
             raise TypeError(f"a starter is a Starter, not {type(starter).__name__}")
         if not isinstance(starter.check, Command):
             shape = ("event",) if starter.check.speaks == NATIVE else ("event", "ctx")
             _expect(starter.check.call, shape, f"the start handler {starter.name!r}")
-        self._asked_by = calling_engines
-        self._starters.append(entry_for(starter, engine=id(self)))
+        self._starters.append(StartHook(starter, engine=id(self)))
 
 
 def _guarded(warn: Callable[[str], None]) -> Callable[[str], None]:
@@ -308,6 +281,12 @@ def _log(message: str) -> None:
     logging.getLogger("notyet").warning("%s", message)
 
 
+async def _drive(line: Line[T]) -> T:
+    from notyet.run import drive_async  # without `asyncio` for those who call `check_sync` only
+
+    return await drive_async.drive(line)
+
+
 def _in_a_running_loop() -> bool:
     asyncio = sys.modules.get("asyncio")  # if it was not imported, no loop runs
     return asyncio is not None and asyncio._get_running_loop() is not None  # noqa: SLF001  # public
@@ -316,14 +295,10 @@ def _in_a_running_loop() -> bool:
 def _as_gate(call: Callable[..., Any]) -> Gate:
     if not callable(call):
         raise TypeError(f"a gate is a Gate or a function, not {type(call).__name__}")
-    from notyet.core.gate import Function
-
     name = getattr(call, "__name__", type(call).__name__)
     return Gate(name=name, check=Function(call))
 
 
 def _expect(call: Callable[..., Any], names: tuple[str, ...], who: str) -> None:
-    from notyet.run.functions import accepts
-
     if not accepts(call, len(names)):
         raise TypeError(f"{who} is called with ({', '.join(names)}), which it does not take")

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from notyet import light
+from notyet.core.gate import Function, Starter
 from notyet.core.limits import Limits
+from notyet.core.message import briefing_for
+from notyet.core.record import replace
+from notyet.engine.desktop import notify_desktop
 from notyet.engine.engine import Engine
+from notyet.engine.observers import observer_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from notyet.config.compiled import FileObserver
     from notyet.config.load import Setup
     from notyet.core.event import StopEvent
-    from notyet.core.gate import Starter
     from notyet.core.verdict import Decision
-    from notyet.engine.observers import Observer
     from notyet.ledger import AnyLedger
 
 _NOTIFIED = 2.0  # seconds for the notifications of one stop
@@ -46,13 +47,10 @@ def supervising_engine(
     Starting agents are told which gates they will meet, where `[start] tell` says so, and
     conclaude's notifications are sent.
     """
-    from notyet.core.record import replace
-
     if setup.start_tell:
         setup = replace(setup, starters=(*_briefing(setup), *setup.starters))
     engine = configured_engine(setup, ledger, warn)
     if setup.notifications:
-        from notyet.engine.desktop import notify_desktop
 
         def notify(event: StopEvent, decision: Decision) -> None:
             for failed in notify_desktop(event, decision, setup, environ, _NOTIFIED):
@@ -63,26 +61,8 @@ def supervising_engine(
 
 
 def _briefing(setup: Setup) -> list[Starter]:
-    from notyet.core.gate import Function, Starter
-    from notyet.core.message import briefing_for
-
     tell = Function(lambda event: briefing_for(event, setup.gates))
     return [
         Starter(name="briefing", check=tell, scope="agent"),
         Starter(name="briefing", check=tell, scope="subagent"),
     ]
-
-
-def observer_of(observer: FileObserver) -> Observer:
-    """Return the observer that a file declares."""
-    from notyet.engine.observers import EVERY_DECISION, Observer
-
-    file = observer.source.file if observer.source is not None else ""
-    return Observer(
-        EVERY_DECISION,
-        observer.check,
-        timeout=observer.timeout,
-        name=observer.name,
-        folder=light.dirname(file),
-        outcomes=observer.on,
-    )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from notyet.core.event import private_copy
 from notyet.core.gate import Command, check_timeout, name_of, where
-from notyet.core.record import Record, variant
-from notyet.core.verdict import OUTCOMES, Allow, Block, Halt, Problem
+from notyet.core.record import Record, as_dict, variant
+from notyet.core.verdict import OUTCOMES, Allow, Block, Decision, Halt, Problem
 from notyet.engine.gate_runs import gate_command, transcripts_for
+from notyet.hosts.answers import Reading
+from notyet.hosts.notyet.hooks import write_event
+from notyet.run.command import exit_words
 from notyet.run.drive import Stage
 
 TYPE_CHECKING = False
@@ -13,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from notyet.config.compiled import FileObserver
     from notyet.core.event import StopEvent
     from notyet.core.gate import Exit
-    from notyet.core.verdict import Decision, Report
-    from notyet.hosts.answers import Reading
+    from notyet.core.verdict import Report
     from notyet.run.command import GateCommand
     from notyet.run.drive import Line
     from notyet.run.functions import GateFunction
@@ -57,6 +61,18 @@ class Observer(Record):
         if strange:
             raise ValueError(f"outcomes are some of {', '.join(OUTCOMES)}, not {strange[0]!r}")
         check_timeout(self.timeout)
+
+
+def observer_of(observer: FileObserver) -> Observer:
+    """Return the observer that a file declares."""
+    return Observer(
+        EVERY_DECISION,
+        observer.check,
+        timeout=observer.timeout,
+        name=observer.name,
+        folder=observer.source.file.rpartition("/")[0] if observer.source is not None else "",
+        outcomes=observer.on,
+    )
 
 
 class Watch:
@@ -134,15 +150,12 @@ def hears(observer: Observer, event: StopEvent, decision: Decision) -> bool:
 
 def found_out(stop: int, turn: int) -> Decision:
     """Return the decision by which observers hear that the host overrode a stop (B11)."""
-    from notyet.core.verdict import Decision
-
     why = f"the host allowed the stop although stop {stop} had sent the agent back"
     return Decision(verdict=Allow(), outcome="overridden", turn=turn, why=why, overridden=stop)
 
 
 def _arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]:
     """Return the arguments of a function, in a copy of its own."""
-    from notyet.core.event import private_copy
     from notyet.hosts import neovate, openclaw
 
     event = private_copy(event)
@@ -159,9 +172,6 @@ def _written(
     event: StopEvent, folder: str, decision: Decision
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return what a command gets on its stdin, and in its environment."""
-    from notyet.core.record import as_dict
-    from notyet.hosts.notyet.hooks import write_event
-
     payload, environ = write_event(event, folder)
     reports = [as_dict(report) | {"status": report.status} for report in decision.reports]
     settled = as_dict(decision) | _kind_of(decision) | {"reports": reports}
@@ -186,10 +196,6 @@ def _ignore(_returned: object) -> tuple[Allow, str]:
 
 def _ended(ended: Exit) -> Reading:
     """Read how an observer's command ended: only a failure is worth a warning."""
-    from notyet.hosts.answers import Reading
-
     if ended.code == 0:
         return Reading(answer=Allow())
-    from notyet.run.command import exit_words
-
     return Reading(answer=Problem("crashed", ended.problem or exit_words(ended)))

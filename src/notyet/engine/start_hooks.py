@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from notyet.core.gate import Command, Function, applies_to_start, folder_of, where
-from notyet.core.record import Record, variant
+from notyet.core.gate import (
+    Command,
+    Function,
+    Starter,
+    applies_to_start,
+    folder_of,
+    name_of,
+    where,
+)
+from notyet.core.record import variant
 from notyet.core.text import bounded, joined
 from notyet.core.verdict import Allow, Problem
 from notyet.engine.gate_runs import gate_command, transcripts_for
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.core.event import StartEvent
-    from notyet.core.gate import Exit, Starter
+    from notyet.core.gate import Exit
     from notyet.core.remote import Remote
     from notyet.core.verdict import Report
     from notyet.hosts.answers import Reading
@@ -30,27 +38,21 @@ _MOST_OF_ONE = 30_000  # characters
 _MOST = 100_000
 
 
-class Entry(Record):
+class StartHook:
     """A starter, and how it is called if it is a function; made once."""
 
-    starter: Starter
-    question: GateFunction | None
+    def __init__(self, starter: Starter, engine: int) -> None:
+        self.starter = starter
+        self.function: GateFunction | None = None
+        if isinstance(starter.check, Function):
+            name, call = f"start handler {starter.name}", starter.check.call
+            self.function = GateFunction(
+                name, call, read_return, timeout=starter.timeout, engine=engine
+            )
 
 
-def entry_for(starter: Starter, engine: int) -> Entry:
-    """Return how a starter is run by this engine."""
-    check = starter.check
-    if not isinstance(check, Function):
-        return Entry(starter, None)
-    name = f"start handler {starter.name}"
-    question = GateFunction(name, check.call, read_return, timeout=starter.timeout, engine=engine)
-    return Entry(starter, question)
-
-
-def handler(name: str, call: Callable[..., Any], place: int) -> Starter:
+def start_handler(name: str, call: Callable[..., Any], place: int) -> Starter:
     """Return the starter for a handler that was registered under one of the names above."""
-    from notyet.core.gate import Starter, name_of
-
     return Starter(
         name=f"{name}[{place}] {name_of(call)}",
         check=Function(call, DIALECT),
@@ -58,16 +60,18 @@ def handler(name: str, call: Callable[..., Any], place: int) -> Starter:
     )
 
 
-def begin(event: StartEvent, entries: Sequence[Entry], warn: Callable[[str], None]) -> Line[str]:
+def run_start_hooks(
+    event: StartEvent, hooks: Sequence[StartHook], warn: Callable[[str], None]
+) -> Line[str]:
     """Run commands together and functions one after another; join what they add, in order.
 
     Nothing that goes wrong keeps the agent from starting.
     """
-    asked = [entry for entry in entries if applies_to_start(entry.starter, event)]
+    running = [hook for hook in hooks if applies_to_start(hook.starter, event)]
     reports: dict[int, Report] = {}
-    hooks = [place for place, entry in enumerate(asked) if entry.question is None]
-    if hooks:
-        starters = [asked[place].starter for place in hooks]
+    commands = [place for place, hook in enumerate(running) if hook.function is None]
+    if commands:
+        starters = [running[place].starter for place in commands]
         places = [where(s.check) if isinstance(s.check, Command) else None for s in starters]
         transcripts = yield from transcripts_for(event, places)
         questions = [
@@ -75,10 +79,10 @@ def begin(event: StartEvent, entries: Sequence[Entry], warn: Callable[[str], Non
             for starter, place in zip(starters, places, strict=True)
         ]
         answers: list[Report] = yield Stage({}, dict(enumerate(questions)))
-        reports |= zip(hooks, answers, strict=True)
-    for place, entry in enumerate(asked):
-        if entry.question is not None:
-            (reports[place],) = yield Stage({0: (entry.question, _arguments(entry, event))}, {})
+        reports |= zip(commands, answers, strict=True)
+    for place, hook in enumerate(running):
+        if hook.function is not None:
+            (reports[place],) = yield Stage({0: (hook.function, _arguments(hook, event))}, {})
     return _joined([reports[place] for place in sorted(reports)], warn)
 
 
@@ -96,8 +100,8 @@ def _joined(reports: Sequence[Report], warn: Callable[[str], None]) -> str:
     return bounded(joined(said), _MOST)
 
 
-def _arguments(entry: Entry, event: StartEvent) -> tuple[Any, ...]:
-    speaks = entry.starter.check.speaks
+def _arguments(hook: StartHook, event: StartEvent) -> tuple[Any, ...]:
+    speaks = hook.starter.check.speaks
     return write_start(event) if speaks == DIALECT else (event.__copy__(),)
 
 

@@ -235,8 +235,7 @@ class Hook:
     def _watches(self, setup: Setup) -> list[Any]:
         if not setup.observers:
             return []
-        from notyet.engine.from_project import observer_of
-        from notyet.engine.observers import Watch
+        from notyet.engine.observers import Watch, observer_of
 
         return [Watch(observer_of(observer)) for observer in setup.observers]
 
