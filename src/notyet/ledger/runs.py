@@ -26,8 +26,8 @@ from notyet.ledger.transitions import (
     move,
     new_run,
     reserve,
+    send_messages,
     settle_messages,
-    take_messages,
 )
 
 TYPE_CHECKING = False
@@ -91,13 +91,11 @@ class Runs:
             seen = _owned(db, run, owner)
             if seen is None or seen.run.state != "settling":
                 return False
-            waiting = take_messages(db, seen.task.id, key)
-            if waiting is None:
-                if overdue is not None and has_others(db, seen.task.id, overdue):
-                    return False
-                return move(db, seen.run, "settle")
-            reserve(db, seen, key, waiting[1], waiting[0])
-            return move(db, seen.run, "steer")
+            if send_messages(db, seen, key):
+                return True
+            if overdue is not None and has_others(db, seen.task.id, overdue):
+                return False
+            return move(db, seen.run, "settle")
 
         return self._connection.write(settle)
 
@@ -133,14 +131,8 @@ class Runs:
                 return final
             # A result of a child that came meanwhile is sent first, and the gates run again (K9).
             # Each is sent once, so that this ends.
-            waiting = None
-            if not isinstance(final.verdict, Halt):
-                waiting = take_messages(db, seen.task.id, key)
-            if waiting is None:
+            if isinstance(final.verdict, Halt) or not send_messages(db, seen, key):
                 freeze(db, seen, "allow", seen.run.ending or "done", decision=final)
-            else:
-                reserve(db, seen, key, waiting[1], waiting[0])
-                move(db, seen.run, "steer")
             return final
 
         return self._connection.write_through(settle)
@@ -187,10 +179,7 @@ class Runs:
                 (task, kind, key, storable(text), time.time()),
             )
             if seen.run.state == "gating" and kind == "user":
-                waiting = take_messages(db, task, steer)
-                if waiting is not None:
-                    reserve(db, seen, steer, waiting[1], waiting[0])
-                    move(db, seen.run, "steer")
+                send_messages(db, seen, steer)
 
         self._connection.write_through(keep)
 

@@ -171,19 +171,21 @@ def reserve(
     )
 
 
-def take_messages(db: sqlite3.Connection, task: str, steer: str) -> tuple[str, Source] | None:
-    """Give the queued messages to a steer; return them as one prompt, with its source."""
+def send_messages(db: sqlite3.Connection, seen: Seen, key: str) -> bool:
+    """Continue a task with its queued messages, as one prompt; False if there are none."""
     rows = db.execute(
         "SELECT id, kind, text FROM messages WHERE task = ? AND state = 'queued' ORDER BY id",
-        (task,),
+        (seen.task.id,),
     ).fetchall()
     if not rows:
-        return None
+        return False
     db.executemany(
-        "UPDATE messages SET state = 'taken', steer = ? WHERE id = ?", [(steer, r[0]) for r in rows]
+        "UPDATE messages SET state = 'taken', steer = ? WHERE id = ?", [(key, r[0]) for r in rows]
     )
     is_user = any(kind == "user" for _, kind, _ in rows)
-    return "\n\n".join(text for _, _, text in rows), "user" if is_user else "children"
+    prompt = "\n\n".join(text for _, _, text in rows)
+    reserve(db, seen, key, "user" if is_user else "children", prompt)
+    return move(db, seen.run, "steer")
 
 
 def settle_messages(db: sqlite3.Connection, task: str, steer: str, state: str) -> None:
