@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hook_runs import HOSTS, ask, new_project, payload, trust
-from notyet.cli.made_up_stop import about, read
+from notyet.cli.made_up_stop import described_stop, read_stop
 from notyet.cli.rehearsal import VERDICTS, AnswerOption, rehearse
 from notyet.core.event import StopEvent
 from notyet.errors import NotyetError
@@ -41,7 +41,7 @@ def test_any_bytes_are_a_stop_or_an_error_that_names_the_file(tmp_path, content)
     file.write_bytes(content)
     event, said = None, str(file)
     try:
-        event = read(about(options(payload=str(file)), "/"), {})
+        event = read_stop(described_stop(options(payload=str(file)), "/"), {})
     except NotyetError as error:
         said = str(error)
     assert said.startswith(str(file))
@@ -88,7 +88,7 @@ def test_the_reply_to_any_payload_is_the_hooks(one_project, tmp_path, host, odd,
         sent["session_id"] = os.urandom(8).hex()  # so that it is a first stop, as a check is one
     file = tmp_path / "sent.json"
     file.write_text(json.dumps(sent))
-    stop = about(options(payload=str(file), as_host=host), "/")
+    stop = described_stop(options(payload=str(file), as_host=host), "/")
     said = rehearse(stop, os.environ).reply
     real = ask(sent, "--host", host)
     assert [timeless(said.stdout), timeless(said.stderr), said.code] == [

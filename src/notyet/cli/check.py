@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from notyet.cli.made_up_stop import about, add_event_options
+from notyet.cli.made_up_stop import add_event_options, described_stop
 from notyet.cli.person import refuse
 from notyet.cli.rehearsal import AnswerOption, Rehearsal, rehearse
 from notyet.cli.signals import ended_in_order
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _rehearse(args: argparse.Namespace, cwd: str) -> Rehearsal:
     """Run the gates with progress on the terminal; a signal ends them too."""
-    stop = about(args, cwd)
+    stop = described_stop(args, cwd)
 
     def on_progress(gate: str, report: Report | None) -> None:
         if report is None:
@@ -275,13 +275,13 @@ class Show:
         self._line(one_line(words, _MAX_NOTE), colour)
         if at_a_stop:
             self._line(one_line(at_a_stop, _MAX_NOTE), "yellow")
-        told = " at a stop that runs all gates" if at_a_stop else ""
+        when = " at a stop that runs all gates" if at_a_stop else ""
         text = ""
         if isinstance(verdict, Block):
-            self._line(f"The agent would read{told}:")
+            self._line(f"The agent would read{when}:")
             text = verdict.prompt
         elif isinstance(verdict, Halt) and verdict.reason.strip():
-            self._line(f"Its user would read{told}:")
+            self._line(f"Its user would read{when}:")
             text = verdict.reason
         for line in ["", *clean(text).splitlines()] if text else ():
             self._line(f"  {line}".rstrip())

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     log.setLevel(logging.ERROR)  # the timeline shows it
     folder = tempfile.mkdtemp(prefix="notyet-demo-")
     try:
-        return asyncio.run(_Demo(folder).tell())
+        return asyncio.run(_Demo(folder).run())
     except subprocess.CalledProcessError as error:
         return refuse("demo", f"git failed: {error.stderr.strip()}")
     except TimeoutError:
@@ -74,7 +74,7 @@ class _Demo:
         self._show = Timeline()
         self._ledger = Ledger(os.path.join(folder, "ledger.db"))
 
-    async def tell(self) -> int:
+    async def run(self) -> int:
         """Run all agents; return 0 if all outcomes are as expected."""
         self._show.opening(CONFIG)
         try:
@@ -127,7 +127,7 @@ class _Demo:
         setup = load_vouched([ConfigFile(path=os.path.join(project, NAME), kind=NOTYET_TOML)])
         engine = configured_engine(setup, self._ledger)
         return project, Supervisor(
-            engine, self._ledger, settings=_SETTINGS, on_progress=self._show.hear
+            engine, self._ledger, settings=_SETTINGS, on_progress=self._show.on_progress
         )
 
 
@@ -172,7 +172,7 @@ class Timeline:
         """Remember which agent has a task."""
         self._names[task] = role.name
 
-    def hear(self, progress: Progress) -> None:
+    def on_progress(self, progress: Progress) -> None:
         """Print an event of a task."""
         name = self._names.get(progress.task_id, "")
         if progress.kind == "text":
@@ -186,10 +186,10 @@ class Timeline:
             self._event("notyet", f"the report of {name} goes to the agent that gave the task")
 
     def _decided(self, name: str, decision: Decision) -> None:
-        asked = "  ".join(
+        results = "  ".join(
             f"{report.gate}: {report.status} ({report.seconds:.1f}s)" for report in decision.reports
         )
-        self._event("gates", f"of {name}  {self._paint(asked, 'dim')}")
+        self._event("gates", f"of {name}  {self._paint(results, 'dim')}")
         if isinstance(decision.verdict, Block):
             count = f"send-back {decision.count} of {decision.limit}"
             self._event("notyet", f"{name}: {self._paint('not yet', 'bold', 'red')} ({count})")

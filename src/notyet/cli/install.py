@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from notyet.cli.person import agreed, refuse, why_refused, write_down
+from notyet.cli.person import agreed, record_act, refuse, why_refused
 from notyet.cli.terminal import Style
 from notyet.cli.times import duration
 from notyet.cli.trust import Show, files_to_trust, offer
@@ -101,7 +101,7 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
             command=wanted[0].command,
             timeout=_timeouts(host, seconds),
         )
-        screen.tell_trust(f"{host.title}'s trust follows its hooks")
+        screen.report_trust(f"{host.title}'s trust follows its hooks")
     screen.note(start.note)
     _look_around(screen, host, place)
     if args.trust:
@@ -249,7 +249,7 @@ class Screen:
         self.change: Change | None = None  # the last one that was settled
         self.first: Callable[[], None] = lambda: None  # to do before one is written
         self.paint = Style(sys.stdout).paint
-        # Who says yes beforehand and does not look wants to know what was done, not how.
+        # With --yes and no terminal, print only what was done.
         self._shows = self.is_dry or not self._yes or sys.stdout.isatty()
 
     def settle(self, host: Settings, place: Place, plan: Callable[[], Change], do: str) -> Outcome:
@@ -267,7 +267,7 @@ class Screen:
         self.first()
         backup = change.write(state_folder(os.environ))
         for where in places:
-            write_down(self.command, where.path, host.name)
+            record_act(self.command, where.path, host.name)
         self._backup = backup if change.before is not None else ""
         return "done"
 
@@ -286,8 +286,8 @@ class Screen:
 
         return self.settle(host, place, whole, do)
 
-    def tell_trust(self, words: str) -> None:
-        """Say what became of the host's trust with the last change, which was done."""
+    def report_trust(self, words: str) -> None:
+        """Print how the last change affected the host's trust."""
         last = self.change
         assert last is not None
         if last.trust is not None:
@@ -296,7 +296,7 @@ class Screen:
         self.note(last.trust.note if last.trust else last.note)
 
     def note_mixed(self, entries: Iterable[Registration]) -> bool:
-        """Say which entries are a person's own, though they run our hook; tell if there are any."""
+        """Print which entries also run other commands; return True if there are any."""
         mixed = [one for one in entries if one.is_mixed]
         for one in mixed:
             self.note(f"{one.where}: this hook also runs other commands; edit it yourself")
@@ -324,7 +324,7 @@ class Screen:
             print(f"  {self.paint(visible(line), _COLOURS.get(line[:1], 'dim'))}")
 
     def done(self, words: str, **facts: str) -> None:
-        """Say what was done, and what a person may want to know of it."""
+        """Print what was done, and facts about it."""
         print(self.paint(words, "green"))
         facts["backup"] = self._backup
         facts = {name: fact for name, fact in facts.items() if fact}
@@ -333,10 +333,10 @@ class Screen:
             print(f"  {self.paint(f'{name:<{width}}', 'dim')}  {visible(fact)}")
 
     def note(self, words: str) -> None:
-        """Say what a person should know, if there is something."""
+        """Print a note, if there is one."""
         if words:
             print(self.paint(f"note: {visible(words)}", "yellow"))
 
     def next(self, words: str) -> None:
-        """Say what a person still has to do."""
+        """Print the next step."""
         print(f"{self.paint('next:', 'bold')} {visible(words)}")

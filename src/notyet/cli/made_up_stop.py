@@ -32,7 +32,7 @@ _MAX_BYTES = 32 * 1024 * 1024 + 1  # one more than the hook takes, which then sa
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
+class DescribedStop:
     """A stop: the payload, its host, and the fields that options change."""
 
     content: bytes
@@ -42,7 +42,7 @@ class About:
     origin: str = ""  # the file of a payload; empty for a made-up stop
 
     @property
-    def spoken(self) -> str:
+    def host_name(self) -> str:
         """The host of the payload, which may be one that we do not speak to."""
         return self.host or detect(self.payload)
 
@@ -71,7 +71,7 @@ def add_event_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def about(args: argparse.Namespace, cwd: str) -> About:
+def described_stop(args: argparse.Namespace, cwd: str) -> DescribedStop:
     """Return the stop that the options describe. Raises NotyetError."""
     changes: dict[str, Any] = {
         name: getattr(args, name) or None for name in NAMES if getattr(args, name) is not None
@@ -84,16 +84,18 @@ def about(args: argparse.Namespace, cwd: str) -> About:
         content, payload = _sent(args.payload)
         origin = _name(args.payload)
         host = args.as_host or ""
-        return About(host=host, content=content, payload=payload, changes=changes, origin=origin)
+        return DescribedStop(
+            host=host, content=content, payload=payload, changes=changes, origin=origin
+        )
     # A made-up stop with such a name is a subagent's.
     if not args.event and not changes.keys().isdisjoint(NAMES):
         changes["scope"] = "subagent"
     return _made_up(args.as_host or DEFAULT, cwd, changes)
 
 
-def read(stop: About, environ: Mapping[str, str]) -> StopEvent:
+def read_stop(stop: DescribedStop, environ: Mapping[str, str]) -> StopEvent:
     """Read a stop as its host's hook reads it. Raises NotyetError if it is not a stop."""
-    host = stop.spoken
+    host = stop.host_name
     if host in LIKE_DEFAULT:
         host = DEFAULT
     if host not in HOSTS:
@@ -112,7 +114,7 @@ def read(stop: About, environ: Mapping[str, str]) -> StopEvent:
     return stop.changed(event)
 
 
-def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> About:
+def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> DescribedStop:
     """Return a made-up stop in the words of a host."""
     is_subagent = changes.get("scope") == "subagent"
     event = StopEvent(
@@ -124,7 +126,7 @@ def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> About:
     )
     payload, _ = host_named(host).write_event(event, "")
     content = json.dumps(payload).encode()
-    return About(host=host, content=content, payload=payload, changes=changes)
+    return DescribedStop(host=host, content=content, payload=payload, changes=changes)
 
 
 def _workspace(url: str) -> str:

@@ -146,7 +146,7 @@ def _complain(why: str, command: str = "") -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one sentence what is wrong, with a command's own hint; not with its usage."""
+    """Prints a mistake in one sentence with the command's own hint, and no usage."""
 
     hints: Mapping[str, str] = MappingProxyType({})
 

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from notyet.cli.person import refuse, why_refused, write_down
+from notyet.cli.person import record_act, refuse, why_refused
 from notyet.cli.times import duration
 from notyet.config.find import NAME, above
 from notyet.config.off import switch_off
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         off = switch_off(place, until, os.environ)
     except OSError as error:
         return refuse("off", f"cannot store the switch: {error}")
-    write_down("off", place, args.duration or "")
+    record_act("off", place, args.duration or "")
     print(f"notyet is {off}")
     return 0
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from notyet.cli.off import project_of
-from notyet.cli.person import refuse, write_down
+from notyet.cli.person import record_act, refuse
 from notyet.config.off import switch_on, switched_off
 from notyet.core.text import visible
 
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         return refuse("on", f"the switch cannot be removed: {error}")
     for folder in switched:
-        write_down("on", folder, "")
+        record_act("on", folder, "")
         print(f"notyet is on again {'in ' + visible(folder) if folder else 'everywhere'}")
     if not switched:
         print("notyet was not off here")

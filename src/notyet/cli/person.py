@@ -1,4 +1,4 @@
-"""What `trust`, `off`, `install` and others share: only a person may run them (N5)."""
+"""Commands that only a person may run (N5): refuse agents, ask for a yes, record the act."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def agreed(question: str, command: str, purpose: str) -> bool:
         return False
 
 
-def write_down(what: str, place: str, detail: str) -> None:
+def record_act(what: str, place: str, detail: str) -> None:
     """Record what a person did in the ledger, if there is a usable one."""
     ledger = Ledger(repair=False)
     try:

@@ -1,4 +1,4 @@
-"""What `with` and `tasks` share: end the tasks of dead processes, resume a conversation."""
+"""Recovery for `with` and `tasks`: end the tasks of dead processes, resume a session."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from notyet.cli.made_up_stop import read
+from notyet.cli.made_up_stop import read_stop
 from notyet.config.inside import inside_agent
 from notyet.config.load import Setup
 from notyet.core.event import StopEvent
@@ -32,7 +32,7 @@ from notyet.run.sweep import adopt_orphans
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from notyet.cli.made_up_stop import About
+    from notyet.cli.made_up_stop import DescribedStop
     from notyet.core.event import StartEvent
     from notyet.core.gate import Gate
     from notyet.core.verdict import Decision
@@ -104,7 +104,7 @@ class AnswerOption:
 
 @dataclass
 class Rehearsal:
-    """What a rehearsed stop came to."""
+    """The result of a rehearsed stop."""
 
     event: StopEvent
     decision: Decision = field(default_factory=lambda: skipped("no-gate"))  # with all gates run
@@ -130,7 +130,7 @@ class Rehearsal:
 
 
 def rehearse(
-    stop: About,
+    stop: DescribedStop,
     environ: Mapping[str, str],
     *,
     names: Sequence[str] = (),
@@ -142,7 +142,7 @@ def rehearse(
 
     Raises NotyetError for a payload that is not a stop.
     """
-    read(stop, environ)
+    read_stop(stop, environ)
     argv = ["--host", stop.host] if stop.host else []
     argv += ["--timeout", timeout] if timeout else []
     kept = {name: value for name, value in environ.items() if name not in _OTHERS_VARIABLES}
@@ -172,7 +172,7 @@ class _Hook(Hook):
     def __init__(
         self,
         call: HostCall,
-        about: About,
+        about: DescribedStop,
         names: Sequence[str],
         answers: Sequence[AnswerOption],
         progress: Progress | None,

@@ -8,7 +8,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from notyet.cli.made_up_stop import about, add_event_options, read
+from notyet.cli.made_up_stop import add_event_options, described_stop, read_stop
 from notyet.cli.person import refuse
 from notyet.cli.signals import ended_in_order
 from notyet.cli.streams import json_line
@@ -91,8 +91,8 @@ def _explain(args: argparse.Namespace, cwd: str) -> int:
         return refuse("status", f"{args.host} and --as {args.as_host} are two hosts; name one", 2)
     args.as_host = args.as_host or args.host
     try:
-        stop = about(args, cwd)
-        event = read(stop, os.environ)
+        stop = described_stop(args, cwd)
+        event = read_stop(stop, os.environ)
     except NotyetError as error:
         return refuse("status", str(error), 2)
     hook = DryHook(event, stop.host, stop.content, stop.changed, args.workspace or "")

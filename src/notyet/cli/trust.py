@@ -8,7 +8,7 @@ from difflib import unified_diff
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from notyet.cli.person import agreed, refuse, why_refused, write_down
+from notyet.cli.person import agreed, record_act, refuse, why_refused
 from notyet.cli.terminal import Style, waiting
 from notyet.config.compiled import read_record, remove_record
 from notyet.config.find import (
@@ -135,7 +135,7 @@ def _revoke(place: str, environ: Mapping[str, str], show: Show) -> int:
         return refuse("trust", f"{visible(place)}: {error}")
     for path in known:
         remove_record(state, path)
-        write_down("revoke", path, "")
+        record_act("revoke", path, "")
         show.done(f"no longer trusted: {visible(path)}")
     what = "here" if place == "." else f"of {visible(place)}"
     return 0 if known else refuse("trust", f"nothing {what} is trusted")
@@ -386,7 +386,7 @@ def offer(
         show.problem(file.path, f"cannot store the trust: {error.strerror or error}")
         return False
     count = len(found.settings.gates)
-    write_down("trust", file.path, f"{count} gates")
+    record_act("trust", file.path, f"{count} gates")
     gates = f"{count} gate{'' if count == 1 else 's'} of this file"
     whose = "" if file.kind == NOTYET_TOML else ", for hosts that read it"
     if is_remote(file.path):

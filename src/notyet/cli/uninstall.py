@@ -67,7 +67,7 @@ def _uninstall(screen: Screen, host: Settings, scope: Scope | Literal[""]) -> in
         _clear(screen, known)
         return 1 if mistakes or is_left else 0
     results = [_from(screen, host, place) for place in places.values()]
-    if places.keys() <= known:  # else there may be others that nobody remembers
+    if places.keys() <= known:  # else there may be unrecorded ones
         _clear(screen, known)
     return 0 if all(results) and not mistakes and not is_left else 1
 
@@ -75,7 +75,7 @@ def _uninstall(screen: Screen, host: Settings, scope: Scope | Literal[""]) -> in
 def _clear(screen: Screen, known: set[str]) -> None:
     """Remove this notyet's launcher once none of the settings that we ever changed may start it.
 
-    One that is left behind harms nobody; without it a line that was forgotten would fail.
+    A launcher that is left behind is harmless; a registered line without one would fail.
     """
     folder = own_folder(os.environ, own_root())
     if screen.is_dry or not known or not folder or not os.path.isdir(folder):
@@ -111,5 +111,5 @@ def _from(screen: Screen, host: Settings, place: Place) -> bool:
         return False
     if outcome == "done":
         screen.done(f"uninstalled from {host.title}", file=place.path)
-        screen.tell_trust(f"no longer trusted by {host.title}")
+        screen.report_trust(f"no longer trusted by {host.title}")
     return True

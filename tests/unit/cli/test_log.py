@@ -93,7 +93,7 @@ def test_stops_of_other_folders_are_shown_when_asked_for(capsys, here, tmp_path)
     decided(here / "sub", last_message="2")
     assert len(shown(capsys)[1].splitlines()) == 2
     assert shown(capsys, "--host", "mux")[1] == (
-        f"no stop in {here} is like that; those of other folders: add --all\n"
+        f"no stop in {here} matches these options; for stops of other folders, add --all\n"
     )
     assert shown(capsys, "--host", "mux", "--all")[1] == "no stop is like that\n"
 
@@ -164,7 +164,7 @@ def test_one_stop_is_shown_with_everything(capsys, here):
     assert page["gates"].split() == ["gate", "result", "time", "how"]
     assert "g     blocked" in out
     assert "exit 3" in out
-    assert page["told"].startswith("notyet: a check failed")
+    assert page["prompt"].startswith("notyet: a check failed")
     assert "\ng printed:\n  1\n  2\n  3\n" in out
     assert out.endswith("  3000\n")
     assert "  1500\n" in out  # which the agent was not told

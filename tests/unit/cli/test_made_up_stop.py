@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet.cli.made_up_stop import about, add_event_options, read
+from notyet.cli.made_up_stop import add_event_options, described_stop, read_stop
 from notyet.errors import NotyetError
 from notyet.hosts import HOSTS, host_named
 
@@ -20,7 +20,7 @@ def parsed(*words):
 
 
 def event(*words, cwd="/place", environ=None):
-    return read(about(parsed(*words), cwd), environ or {})
+    return read_stop(described_stop(parsed(*words), cwd), environ or {})
 
 
 def refusal(*words):
@@ -82,7 +82,7 @@ def test_options_change_a_real_payload():
 def test_the_bytes_of_a_payload_are_kept_as_they_came(tmp_path):
     file = tmp_path / "p.json"
     file.write_bytes(b'\n {"session_id":"s", "hook_event_name": "Stop",\t"cwd": "/x"}\n')
-    stop = about(parsed("--payload", file), "/place")
+    stop = described_stop(parsed("--payload", file), "/place")
     assert stop.content == file.read_bytes()
     assert stop.origin == str(file)
 

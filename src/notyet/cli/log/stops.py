@@ -162,7 +162,7 @@ def show_stop(ledger: Ledger, number: int, *, as_json: bool) -> int:
     page.event()
     page.turn(near)
     page.gates()
-    page.text("told", past.prompt)
+    page.text("prompt", past.prompt)
     for report in past.reports:
         page.output(report)
     return 0

@@ -58,7 +58,7 @@ class InForce:
 
     @property
     def warnings(self) -> list[str]:
-        """What the user should know about the files with gates."""
+        """Warnings about the files with gates, for the user."""
         return [*self.setup.warnings, *self.setup.distrust]
 
 
@@ -85,7 +85,7 @@ def load_gates(cwd: str, agent: str, workspace: str, max_blocks: int | None) -> 
 
 
 class Figures:
-    """What all runs of the agent cost together."""
+    """The figures of all runs of the agent together."""
 
     def __init__(self) -> None:
         self.totals: dict[str, Any] = dict.fromkeys(_FIGURES, 0) | {"usage": as_dict(Usage())}

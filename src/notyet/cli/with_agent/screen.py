@@ -1,4 +1,4 @@
-"""What `notyet with` prints on stderr while an agent works."""
+"""The progress of `notyet with` on stderr while an agent works."""
 
 from __future__ import annotations
 
