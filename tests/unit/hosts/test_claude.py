@@ -2,7 +2,6 @@
 
 import pytest
 
-from notyet import Allow, Block, Halt
 from notyet.core.event import BackgroundTask, StartEvent
 from notyet.hosts import claude
 from notyet.hosts.claude import hooks as claude_hooks
@@ -11,7 +10,6 @@ from notyet.hosts.mux import hooks as mux
 from support import stop, substop
 
 CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
-VERDICTS = [Allow(), Allow(note="x"), Block("p"), Block("p", "r"), Halt(), Halt("why")]
 
 
 @pytest.mark.rule("G1")

@@ -1,7 +1,5 @@
 """What a `.conclaude.yaml` wants its user to be notified of."""
 
-import pytest
-
 from notyet import Allow, Block, Decision
 from notyet.core.verdict import Report
 from notyet.hosts.conclaude import hooks as conclaude
@@ -36,19 +34,6 @@ def test_a_subagents_end_is_notified_also_when_nothing_matched_or_a_command_fail
     failed = Report(gate='subagentStop.commands["*"][0] x', answer=Allow(), warning="it failed")
     gates = gates_of(subagentStop={"commands": {"*": [{"run": "x"}]}})
     assert bodies(LOUD, substop(), decided(reports=[failed]), gates) == ["Subagent 'a1' completed"]
-
-
-@pytest.mark.parametrize(
-    ("names", "shown"),
-    [
-        ({"agent_id": None, "agent_name": "n"}, "n"),
-        ({"agent_id": None}, "coder"),
-        ({"agent_id": None, "agent_type": None}, "unknown"),
-        ({"agent_id": "\x1b[1mbold"}, "bold"),
-    ],
-)
-def test_a_subagent_without_an_id_is_called_by_what_is_known(names, shown):
-    assert bodies(LOUD, substop(**names)) == [f"Subagent '{shown}' completed"]
 
 
 def test_notifications_are_sent_only_where_the_file_wants_them():

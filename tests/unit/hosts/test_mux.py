@@ -47,22 +47,6 @@ def test_a_subagents_session_is_its_task_and_its_transcript_its_own():
     assert (payload["session_id"], payload["transcript_path"]) == ("child-1", "/t/own")
 
 
-@pytest.mark.rule("W3")
-def test_nothing_known_is_six_keys_all_the_same():
-    payload, environ = mux.write_event(stop(session_id=""), "")
-    assert len(payload) == 6
-    assert payload["transcript_path"] == environ["MUX_TRANSCRIPT_PATH"] == ""
-    assert payload["stop_hook_active"] is False
-    payload, _ = mux.write_event(stop(permission_mode="plan"), "")
-    assert payload["permission_mode"] == "plan"
-
-
-@pytest.mark.rule("W3")
-def test_mux_is_read_as_the_host_that_it_is():
-    event = mux.HOST.read_event({"session_id": "w1", "hook_event_name": "Stop"}, {})
-    assert (event.host, event.host_cap, event.session_id) == ("mux", 0, "w1")
-
-
 @pytest.mark.rule("F5-mux")
 def test_plain_text_is_kept_but_not_without_end():
     reading = mux.read_reply(gate_of("mux", {}), ended({"code": 0, "stdout": "x" * 1_000_000}))

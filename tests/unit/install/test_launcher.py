@@ -64,11 +64,6 @@ def test_what_is_laid_is_for_its_user_only_and_known_again(tmp_path):
     assert not is_laid(str(tmp_path), own_root())
 
 
-def test_the_door_comes_from_the_pack(whole, bare):
-    assert "notyet.hook.main" in from_pack(whole)
-    assert from_pack(bare) == []
-
-
 @pytest.mark.parametrize("config", ["", OTHER], ids=["none", "gates"])
 def test_every_payload_gets_the_same_answer_with_and_without_the_pack(
     whole, bare, tmp_path, config
@@ -182,22 +177,6 @@ def test_every_installation_has_a_folder_which_upgrades_of_python_do_not_change(
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
     assert own_folder(home, "/venv/lib/python3.99/site-packages") == folder
     assert own_folder(home, "/other/lib/python3.99/site-packages") != folder
-
-
-def test_closed_streams_of_a_host_are_not_mistaken_for_the_pack(whole, tmp_path):
-    project = new_project(tmp_path / "p", FAILING)
-    pack = laid(tmp_path / "notyet")
-    pack.write_bytes(pack.read_bytes() + b"\0")  # which is noticed when it is open
-    for folder in (whole, pack.parent):
-        line = " ".join(f"'{word}'" for word in (sys.executable, "-I", "-S", f"{folder}/launch.py"))
-        done = subprocess.run(
-            ["/bin/sh", "-c", f"{line} hook --host claude <&-"],
-            capture_output=True,
-            cwd=project,
-            timeout=60,
-        )
-        assert done.returncode == 0
-        assert b"on stdin" in done.stderr
 
 
 def test_the_data_folder_follows_the_rules_of_xdg(monkeypatch):

@@ -122,19 +122,6 @@ def test_a_pack_that_is_another_one_by_now_is_left_alone(world, what):
     assert not is_packed("pk.more.b")
 
 
-def test_modules_that_are_there_already_stay_what_they_are(world):
-    two_groups(world)
-    world.begin()
-    there = sys.modules["pk.more"] = type(sys)("pk.more")
-    there.__path__ = [str(world.folder / "pk" / "more")]
-    a = sys.modules["pk.more.a"] = type(sys)("pk.more.a")
-    a.y = 41
-    there.a = a
-    assert import_module("pk.more.b").z == 42
-    assert sys.modules["pk.more"] is there
-    assert sys.modules["pk.more.a"] is a
-
-
 def test_a_module_that_fails_fails_for_whoever_imports_it_and_for_nobody_else(world):
     two_groups(world)
     world.add(1, "pk.more.c", "import pk.not_there")

@@ -1,6 +1,5 @@
 """How hosts start notyet: lines that outlive upgrades, and are known again."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -14,8 +13,8 @@ from notyet.install.launcher import (
     launched,
     launched_start,
 )
-from notyet.install.own_line import is_own_hook, own_line
-from notyet.install.settings import settings_of
+from notyet.install.own_line import is_own_hook, own_line, portable_line
+from notyet.install.settings import read_settings, settings_of
 
 USUAL = Start(line="/x/notyet")
 
@@ -49,11 +48,6 @@ def test_a_relative_name_becomes_absolute_and_odd_ones_are_quoted(tmp_path, monk
     said = subprocess.run(["/bin/sh", "-c", f"{line} hook"], capture_output=True, text=True)
     assert (said.stdout, said.stderr) == ("hook\n", "")
     assert own_line(f"{line} hook --host claude").program == str(path)
-
-
-def test_started_as_a_module_the_script_of_that_python_is_used(tmp_path):
-    path = script(tmp_path / "bin")
-    assert start("/lib/notyet/__main__.py", tmp_path).line == str(path)
 
 
 def test_without_a_script_the_module_is_run_and_that_is_said(tmp_path):
@@ -137,23 +131,6 @@ def test_the_line_runs_its_launcher_in_every_shell_and_never_ends_with_2_without
     assert done.stdout == "['hook', '--host', 'codex'] 1\n"
 
 
-def test_a_launcher_that_cannot_be_read_does_not_end_with_2(tmp_path):
-    folder = tmp_path / "notyet"
-    folder.mkdir()
-    (folder / "launch.py").write_text("raise SystemExit(2)")
-    (folder / "launch.py").chmod(0)
-    line = f"{launched(str(folder), sys.executable)} hook --host codex"
-    for path in (tmp_path, *tmp_path.parents[:-2]):
-        path.chmod(0o755)
-    user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-    if os.geteuid() != 0:
-        user = []
-    elif shutil.which("setpriv") is None:
-        pytest.skip("there is no setpriv here, to be somebody who may not read it")
-    done = subprocess.run([*user, "/bin/sh", "-c", line], capture_output=True, timeout=30)
-    assert (done.returncode, done.stdout) == (1, b"")
-
-
 @pytest.mark.parametrize(
     ("folder", "python", "why"),
     [
@@ -171,3 +148,50 @@ def test_where_there_can_be_no_launcher_the_usual_start_is_kept_and_that_is_said
     assert (made.line, made.folder) == (USUAL.line, "")
     assert made.note.startswith("hooks start slower than they could: ")
     assert why in made.note
+
+
+def test_every_event_has_its_command_and_the_hosts_timeout_is_ours():
+    made = settings_of("codex").entries("/x/notyet", 600)
+    assert [entry.event for entry in made] == list(settings_of("claude").events)
+    assert made[0].handler == {
+        "type": "command",
+        "command": "/x/notyet hook --host codex --timeout 600",
+        "timeout": 600,
+    }
+    assert {entry.event: entry.timeout for entry in made} == {
+        "Stop": 600,
+        "SubagentStop": 600,
+        "SessionStart": 30,
+        "SubagentStart": 30,
+    }
+    assert settings_of("codex").entries("/x/notyet", 5)[2].timeout == 5
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "dash", "zsh", "fish", "csh", "tcsh"])
+def test_the_portable_line_runs_notyet_in_every_shell_and_nothing_where_it_is_missing(
+    tmp_path, shell
+):
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"there is no {shell} here")
+    line = portable_line("hook --host codex --timeout 9")
+    script(tmp_path / "bin")
+    for path, said in (
+        (f"{tmp_path}/bin:/usr/bin:/bin", "hook --host codex --timeout 9\n"),
+        ("/usr/bin:/bin", ""),
+    ):
+        done = subprocess.run(
+            [program, "-c", line], env={"PATH": path}, capture_output=True, text=True, timeout=30
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
+
+
+def test_a_host_as_data_needs_no_code_and_its_timeout_has_its_own_unit(tmp_path):
+    gemini = settings_of("gemini")
+    (made,) = gemini.entries("/x/notyet", 600)
+    assert (made.event, made.timeout) == ("AfterAgent", 600_000)
+    place = gemini.target("user", "/", {"HOME": str(tmp_path)})
+    text = gemini.added("", place, [made])
+    (found,) = gemini.registrations(place, read_settings(text, place))
+    assert (found.timeout, found.is_hook, found.is_main) == (600.0, True, True)
+    assert gemini.removed(text, place) == "{}\n"
