@@ -12,6 +12,8 @@ Modules are loaded on demand: a stop needs one or two of them.
 
 from __future__ import annotations
 
+from sys import modules
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -31,7 +33,10 @@ def time_to_answer(patience: float) -> float:
 
 
 def _module(name: str) -> Any:
-    return __import__(f"notyet.hosts.{name}", fromlist=("x",))
+    name = f"notyet.hosts.{name}"
+    if name not in modules:
+        __import__(name)
+    return modules[name]
 
 
 def host_named(name: str) -> Host:
