@@ -61,6 +61,13 @@ class Place:
         """Return True if both are one file, maybe through links."""
         return os.path.realpath(self.path) == os.path.realpath(other.path)
 
+    def refusal(self, message: str, at: tuple[int, int] = (0, 0), hint: str = "") -> CannotInstall:
+        """Return the error that refuses this file, for what stands at a line and column."""
+        line, column = at
+        return CannotInstall(
+            Mistake(file=self.path, line=line, column=column, message=message, hint=hint)
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
@@ -383,7 +390,7 @@ def edited_settings(text: str, place: Place, edit: Edit) -> str:
         hint = (
             "add or remove the hooks yourself; `--dry-run` of a new file shows what they look like"
         )
-        raise CannotInstall(Mistake(file=place.path, message=message, hint=hint)) from None
+        raise place.refusal(message, hint=hint) from None
 
 
 def read_settings(text: str, place: Place) -> Document:
@@ -396,7 +403,7 @@ def read_settings(text: str, place: Place) -> Document:
         raise CannotInstall(mistake_of(place, error)) from None
     if not isinstance(document.value, dict):
         message = f"a table should stand here, not {type(document.value).__name__}"
-        raise CannotInstall(Mistake(file=place.path, line=1, column=1, message=message))
+        raise place.refusal(message, (1, 1))
     return document
 
 
@@ -444,12 +451,8 @@ def distinct(places: list[Place]) -> list[Place]:
 
 
 def _in_the_way(document: Document, place: Place, path: Path, wanted: str) -> CannotInstall:
-    line, column = document.locate(path)
     message = f"{name_of(path)} is not {wanted}, so nothing can be added to it"
-    hint = "correct that first"
-    return CannotInstall(
-        Mistake(file=place.path, line=line, column=column, message=message, hint=hint)
-    )
+    return place.refusal(message, document.locate(path), "correct that first")
 
 
 def _is_in(path: str, folder: str) -> bool:

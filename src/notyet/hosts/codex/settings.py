@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from notyet.config.document import Mistake, name_of
+from notyet.config.document import name_of
 from notyet.config.find import above, root_of
 from notyet.git.repository import in_main_worktree
 from notyet.hosts.codex import trust
@@ -85,25 +85,14 @@ class Settings(settings.Settings):
             return
         if text.startswith("\ufeff"):
             message = "Codex reads no file that begins with a byte order mark"
-            hint = "save it as UTF-8 without one"
-            raise CannotInstall(
-                Mistake(file=place.path, line=1, column=1, message=message, hint=hint)
-            )
+            raise place.refusal(message, (1, 1), "save it as UTF-8 without one")
         document = read_settings(text, place)
         for finding in document.findings:
             message = f"{finding.message.partition(';')[0]}, so Codex reads nothing of this file"
-            line, column = finding.line, finding.column
-            raise CannotInstall(
-                Mistake(
-                    file=place.path, line=line, column=column, message=message, hint=finding.hint
-                )
-            )
+            raise place.refusal(message, (finding.line, finding.column), finding.hint)
         for path, hint in _refused(document.value):
-            line, column = document.locate(path)
             message = f"Codex does not know {name_of(path)}, so it reads nothing of this file"
-            raise CannotInstall(
-                Mistake(file=place.path, line=line, column=column, message=message, hint=hint)
-            )
+            raise place.refusal(message, document.locate(path), hint)
 
     def _command(self, command: str, arguments: list[str] | None) -> str:
         del arguments  # Codex does not know the key
