@@ -2,17 +2,8 @@
 
 import os
 import subprocess
-from pathlib import Path
 
 from conftest import git
-
-
-def other_folder(project):
-    other = Path(project) / "other"
-    other.mkdir()
-    (other / "kept.txt").write_text("kept")
-    git(project, "add", ".")
-    git(project, "commit", "--quiet", "-m", "other")
 
 
 def new_repository(folder):
@@ -21,16 +12,6 @@ def new_repository(folder):
     git(folder, "init", "--quiet")
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "a")
-
-
-def nest(git_project, inner):
-    """Give a project a submodule, and another repository in it."""
-    new_repository(inner)
-    allow = ("-c", "protocol.file.allow=always")
-    git(git_project, *allow, "submodule", "add", "--quiet", str(inner), "sub")
-    git(git_project, "commit", "--quiet", "-m", "sub")
-    new_repository(Path(git_project) / "nested")
-    return Path(git_project)
 
 
 def plant(project, name, *stages):

@@ -1,7 +1,6 @@
 """Connections are shared, whoever asks first, and whatever the user's ssh_config says."""
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -24,15 +23,6 @@ def test_processes_that_ask_at_the_same_time_do_not_disturb_each_other(new_box):
     ended = run_together([there(box, "exit 4") for _ in range(4)])
     assert [one.code for one in ended] == [4] * 4
     assert box.log.read_text().count("Accepted") == logged_in  # one of theirs is used
-
-
-def test_a_connection_outlives_the_process_that_made_it_and_is_used_again(new_box):
-    box = new_box()
-    for _ in range(2):
-        us = _start(asking(box, new_token(), "exit 3"), box)
-        assert us.communicate(timeout=30) == (b"3 \n", b"")
-    assert len(box.masters()) == 1
-    assert box.log.read_text().count("Accepted publickey") <= 1
 
 
 # Another one of us; its arguments: how many gates, url, script, paths of ours.
@@ -83,12 +73,6 @@ def test_one_gate_at_a_time_over_a_connection_is_enough(new_box):
     assert nothing_is_left(box, *tokens)
 
 
-def test_who_refuses_every_gate_is_told_so(new_box):
-    box = new_box(options=["MaxSessions 0"])
-    problem = run(there(box, "exit 3")).problem
-    assert problem.startswith("there is no connection to box: ")
-
-
 def test_what_the_users_ssh_config_does_for_people_does_not_matter(new_box, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_SECRET", "x")
     touch = f"touch {tmp_path}/local"
@@ -119,23 +103,6 @@ def test_what_the_users_ssh_config_does_for_people_does_not_matter(new_box, tmp_
         assert (ended.problem, ended.code) == ("", 3)
         assert (ended.stdout, ended.stderr) == (said, b"")
     assert not list(tmp_path.iterdir())
-
-
-def test_sockets_that_somebody_removed_are_no_hindrance(new_box):
-    box = new_box()
-    assert run(there(box, "exit 3")).code == 3
-    shutil.rmtree(box.runtime)
-    os.mkdir(box.runtime, 0o700)
-    assert run(there(box, "exit 4")).code == 4
-
-
-def test_the_folder_of_the_sockets_is_private(new_box):
-    box = new_box()
-    assert run(there(box, "exit 3")).code == 3
-    found = [os.path.join(root, name) for root, _, names in os.walk(box.runtime) for name in names]
-    assert found
-    for path in {os.path.dirname(path) for path in found}:
-        assert os.stat(path).st_mode & 0o077 == 0
 
 
 def _start(command, box):

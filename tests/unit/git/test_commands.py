@@ -1,7 +1,6 @@
 """Nothing that a repository names is run when we look at its files."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -80,36 +79,6 @@ def test_a_git_in_the_project_is_not_run(git_project, trap, monkeypatch):
     assert not ran.exists()
 
 
-@pytest.mark.parametrize("name", ["GLOBAL", "SYSTEM"])
-def test_a_filter_of_settings_that_the_environment_names_is_not_run(
-    git_project, trap, tmp_path, monkeypatch, name
-):
-    program, ran = trap
-    (tmp_path / "gitconfig").write_text(f'[filter "x"]\nclean = {program}\n')
-    monkeypatch.setenv(f"GIT_CONFIG_{name}", str(tmp_path / "gitconfig"))
-    (Path(git_project) / ".gitattributes").write_text("* filter=x\n")
-    dirty(git_project)
-    assert fingerprint(git_project) != ""
-    assert not ran.exists()
-
-
-def test_a_git_in_a_folder_of_the_project_that_is_on_the_path_is_not_run(
-    git_project, trap, tmp_path, monkeypatch
-):
-    program, ran = trap
-    folder = Path(git_project) / ".venv" / "bin"
-    folder.mkdir(parents=True)
-    (folder / "git").symlink_to(program)
-    (tmp_path / "link").symlink_to(folder)
-    for first in (folder, tmp_path / "link"):
-        monkeypatch.setenv("PATH", f"{first}:{os.environ['PATH']}")
-        assert fingerprint(git_project) != ""
-        assert not ran.exists()
-    monkeypatch.setenv("PATH", str(folder))
-    assert fingerprint(git_project) == ""
-    assert not ran.exists()
-
-
 def with_commands(project, program):
     """Give a repository all that git could be made to run in it."""
     git(project, "config", "core.fsmonitor", str(program))
@@ -154,17 +123,6 @@ def test_a_commit_inside_a_submodule_shows(git_project):
     assert fingerprint(git_project) != before != ""
 
 
-def test_what_git_keeps_for_itself_inside_does_not_count(git_project):
-    inner = nested(git_project, "inner")
-    (inner / "deep").mkdir()
-    (inner / "deep" / "link").symlink_to("nowhere")
-    before = fingerprint(git_project)
-    (inner / ".git" / "description").write_text("changed")
-    assert fingerprint(git_project) == before != ""
-    (inner / "deep" / "new").write_text("")
-    assert fingerprint(git_project) != before
-
-
 def test_what_is_missing_is_not_fetched_by_a_command(git_project, trap, tmp_path):
     program, ran = trap
     for name, value in {
@@ -190,21 +148,3 @@ def test_a_repository_inside_that_is_too_large_makes_the_files_unknown(git_proje
     for n in range(5):
         (inner / f"{n}.txt").touch()
     assert fingerprint(git_project) == ""
-
-
-def test_many_new_files_and_little_time_are_told_in_time(git_project, monkeypatch):
-    folder = Path(git_project) / "many"
-    folder.mkdir()
-    for n in range(3_000):
-        (folder / f"{n}.txt").touch()
-    assert fingerprint(git_project) != ""
-    content = workspace_content.FileReader.content
-
-    def slowly(self, *names, **more):
-        time.sleep(0.01)
-        return content(self, *names, **more)
-
-    monkeypatch.setattr(workspace_content.FileReader, "content", slowly)
-    started = time.monotonic()
-    assert fingerprint(git_project, 2.0) == ""
-    assert time.monotonic() - started < 20  # not half a minute and more

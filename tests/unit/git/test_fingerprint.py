@@ -86,20 +86,6 @@ def test_a_huge_file_stands_for_itself_by_size_and_time(git_project, monkeypatch
     assert fingerprint(git_project) != before
 
 
-@pytest.mark.parametrize("where", ["", "/nowhere/at/all", "nul\0byte"])
-def test_where_git_cannot_tell_there_is_none(where):
-    assert fingerprint(where) == ""
-
-
-def test_outside_of_git_there_is_none(tmp_path):
-    assert fingerprint(str(tmp_path)) == ""
-
-
-def test_without_git_on_the_path_there_is_none(git_project, monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert fingerprint(git_project) == ""
-
-
 def test_a_broken_repository_has_none(git_project):
     (Path(git_project) / ".git" / "index").write_bytes(b"broken")
     assert fingerprint(git_project) == ""
@@ -145,23 +131,3 @@ def test_variables_that_git_sets_in_its_hooks_do_not_lead_elsewhere(
     monkeypatch.setenv("GIT_DIR", str(elsewhere / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(elsewhere / "index"))
     assert fingerprint(git_project) == before
-
-
-def test_a_file_that_became_a_folder_is_a_change_like_any_other(git_project):
-    project = Path(git_project)
-    before = fingerprint(git_project)
-    (project / "file.txt").unlink()
-    (project / "file.txt").mkdir()
-    (project / "file.txt" / "__init__.py").write_text("one")
-    first = fingerprint(git_project)
-    (project / "file.txt" / "__init__.py").write_text("two")
-    assert "" not in (before, first)
-    assert len({before, first, fingerprint(git_project)}) == 3
-
-
-def test_a_submodule_that_was_never_fetched_is_no_riddle(git_project):
-    project = Path(git_project)
-    commit = "160000,1234567890123456789012345678901234567890,sub"
-    git(project, "update-index", "--add", "--cacheinfo", commit)
-    (project / "sub").mkdir()
-    assert fingerprint(git_project) == fingerprint(git_project) != ""

@@ -3,8 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from notyet.git import run as git_runs
 from notyet.git import run as unknown
 from notyet.git.fingerprint import Fingerprinting, Scope, fingerprint, fingerprints
 from process_table import children
-from tree_changes import add, configured, edit
+from tree_changes import configured, edit
 
 pytestmark = pytest.mark.rule("N1")
 
@@ -59,11 +57,6 @@ def test_one_look_is_two_git_processes(git_project, runs):
     assert runs() == ["ls-files", "status"]
 
 
-def test_one_at_some_files_is_two(git_project, runs):
-    assert all(fingerprints([Scope(git_project, ("file.txt",))]))
-    assert runs() == ["ls-files", "status"]
-
-
 def test_the_same_scope_is_looked_at_once(git_project, runs):
     scopes = [Scope(git_project)] * 3 + [
         Scope(git_project, ("a", "file.txt")),
@@ -76,18 +69,6 @@ def test_the_same_scope_is_looked_at_once(git_project, runs):
 def test_where_there_is_no_repository_git_is_not_run(tmp_path, runs):
     assert fingerprint(str(tmp_path)) == ""
     assert runs() == []
-
-
-def test_a_linked_worktree_takes_no_more(git_project, tmp_path, runs):
-    git(git_project, "worktree", "add", "--quiet", str(tmp_path / "second"))
-    runs()
-    before = [fingerprint(str(tmp_path / "second")), fingerprint(git_project)]
-    assert runs() == ["ls-files", "ls-files", "status", "status"]
-    edit(tmp_path / "second")
-    after = [fingerprint(str(tmp_path / "second")), fingerprint(git_project)]
-    assert "" not in before
-    assert before[0] != after[0] != ""
-    assert before[1] == after[1]
 
 
 @pytest.mark.parametrize(
@@ -103,22 +84,6 @@ def test_a_repository_that_may_name_commands_is_asked_first(git_project, runs, t
     runs()
     assert fingerprint(git_project)
     assert runs() == ["config", "ls-files", "rev-parse", "status"]
-
-
-def test_what_is_excluded_or_has_attributes_names_no_command(git_project, runs):
-    for name in ("exclude", "attributes"):
-        file = Path(git_project) / ".git" / "info" / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("# filter, include, worktree\n")
-    assert fingerprint(git_project)
-    assert runs() == ["ls-files", "status"]
-
-
-@pytest.mark.parametrize("told", ["[core]\nexcludesfile = x\n", "[include]\npath = nowhere\n"])
-def test_settings_of_the_user_that_may_name_what_is_ignored_take_one_more(git_project, runs, told):
-    (Path.home() / ".gitconfig").write_text(told)
-    assert fingerprint(git_project)
-    assert runs() == ["config", "ls-files", "status"]
 
 
 def test_only_a_folder_in_which_git_knows_no_file_takes_one_more(git_project, runs):
@@ -190,14 +155,6 @@ def test_a_look_that_nobody_finishes_leaves_no_git_behind(git_project, tmp_path,
     assert reasons == {}
 
 
-def test_a_look_that_is_finished_has_nothing_to_leave(git_project):
-    looking = Fingerprinting([Scope(git_project)], 60.0)
-    add(Path(git_project))
-    assert looking.finish() != [""]
-    looking.leave()
-    assert looking.finish() == [""]
-
-
 @pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
 def test_a_git_that_waits_for_a_pipe_in_the_project_is_ended(git_project, name):
     (Path(git_project) / "d").mkdir()
@@ -236,17 +193,6 @@ def test_a_git_that_fails_tells_nothing(git_project, replace_git, script):
     assert fingerprint(git_project) == ""
 
 
-def test_a_git_that_cannot_be_started_tells_nothing(git_project, tmp_path, monkeypatch):
-    (tmp_path / "git").write_bytes(b"\x7fELF, but not really")
-    (tmp_path / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert fingerprint(git_project) == ""
-
-
-def test_no_time_at_all_is_not_enough(git_project):
-    assert fingerprint(git_project, 0.0) == ""
-
-
 def test_a_repository_of_somebody_else_is_unknown(git_project, monkeypatch):
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     assert fingerprint(git_project) != ""
@@ -261,33 +207,6 @@ def test_a_program_that_does_not_wait_for_children_is_told_nothing(git_project):
     finally:
         signal.signal(signal.SIGCHLD, before)
     assert fingerprint(git_project) != ""
-
-
-def test_it_works_without_standard_descriptors(git_project, tmp_path):
-    out = tmp_path / "out"
-    script = (
-        "import os, sys\n"
-        "from notyet.git.fingerprint import fingerprint\n"
-        "for fd in (0, 1, 2): os.close(fd)\n"
-        "seen = fingerprint(sys.argv[1])\n"
-        "with open(sys.argv[2], 'w') as file: file.write(seen)\n"
-    )
-    add(Path(git_project))
-    subprocess.run([sys.executable, "-c", script, git_project, str(out)], check=True)
-    assert out.read_text() == fingerprint(git_project) != ""
-
-
-def test_nothing_heavy_is_imported_for_it(git_project):
-    script = (
-        "import sys\n"
-        "from notyet.git.fingerprint import fingerprint\n"
-        "assert fingerprint(sys.argv[1])\n"
-        "print(*sys.modules)\n"
-    )
-    argv = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{script}"]
-    done = subprocess.run([*argv, git_project], capture_output=True, text=True, check=True)
-    heavy = {"subprocess", "hashlib", "re", "json", "typing", "dataclasses", "signal", "asyncio"}
-    assert heavy.isdisjoint(done.stdout.split())
 
 
 def test_no_descriptor_is_left_open(git_project, replace_git):

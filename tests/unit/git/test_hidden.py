@@ -1,7 +1,6 @@
 """No way to hide a change from git hides it from the fingerprint."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from notyet import light
 from notyet.git import content, index
 from notyet.git import run as unknown
 from notyet.git.fingerprint import Scope, fingerprint, fingerprints
-from tree_changes import SECOND_CHANGES, add, edit, overlook, second_id, skip
+from tree_changes import SECOND_CHANGES, add, edit, overlook, second_id
 from tree_looks import dig, new_repository, plant
 
 pytestmark = pytest.mark.rule("B6", "N1")
@@ -113,44 +112,6 @@ def test_too_many_entries_that_git_overlooks_make_the_files_unknown(git_project,
     assert fingerprint(git_project) == ""
 
 
-def test_what_is_overlooked_and_becomes_a_pipe_or_a_folder_shows(git_project):
-    overlook(Path(git_project))
-    file = Path(git_project) / "file.txt"
-    seen = [fingerprint(git_project)]
-    file.unlink()
-    os.mkfifo(file)
-    seen.append(fingerprint(git_project))
-    file.unlink()
-    file.mkdir()
-    seen.append(fingerprint(git_project))
-    assert "" not in seen
-    assert len({*seen}) == 3
-
-
-def test_what_is_overlooked_in_a_conflict_shows_too(git_project):
-    project = Path(git_project)
-    blob = subprocess.run(
-        ["git", "hash-object", "-w", "--stdin"],
-        cwd=project,
-        input=b"x",
-        capture_output=True,
-        check=True,
-    ).stdout.decode()
-    skip(project)
-    entries = "".join(f"100644 {blob.strip()} {stage}\tboth.txt\n" for stage in (1, 2, 3))
-    subprocess.run(
-        ["git", "update-index", "--index-info"], cwd=project, input=entries.encode(), check=True
-    )
-    seen = []
-    for text in ("one", "two"):
-        (project / "both.txt").write_text(text)
-        seen.append(fingerprint(git_project))
-    edit(project)
-    seen.append(fingerprint(git_project))
-    assert "" not in seen
-    assert len({*seen}) == 3
-
-
 @pytest.mark.parametrize("bound", ["MOST_BYTES", "MOST_FILES"])
 def test_beyond_the_bounds_size_and_time_stand_for_content(git_project, monkeypatch, bound):
     monkeypatch.setattr(content, bound, 2)
@@ -186,20 +147,6 @@ def test_a_file_that_may_not_be_read_stands_for_itself_by_size_and_time(git_proj
     assert len(seen) == 3
 
 
-def test_a_file_that_vanishes_while_it_is_looked_at_is_a_state_too(git_project, monkeypatch):
-    add(Path(git_project))
-    before = fingerprint(git_project)
-    read = content.FileReader._of_file
-
-    def too_late(self, path, info):
-        os.unlink(path)
-        return read(self, path, info)
-
-    monkeypatch.setattr(content.FileReader, "_of_file", too_late)
-    assert "" != fingerprint(git_project) != before
-    assert fingerprint(git_project) not in {"", before}  # git does not list it any more
-
-
 @pytest.mark.parametrize("kind", ["submodule", "nested"])
 def test_a_folder_inside_that_cannot_be_read_makes_the_files_unknown(git_project, kind):
     inner = Path(git_project) / "inner"
@@ -214,19 +161,6 @@ def test_a_folder_inside_that_cannot_be_read_makes_the_files_unknown(git_project
     assert reasons == {Scope(git_project): unknown.UNREADABLE}
 
 
-def test_a_folder_inside_that_vanishes_while_it_is_looked_at_makes_the_files_unknown(
-    git_project, monkeypatch
-):
-    (Path(git_project) / "inner").mkdir()
-    git(Path(git_project) / "inner", "init", "--quiet")
-
-    def gone(_path):
-        raise FileNotFoundError
-
-    monkeypatch.setattr(light, "scandir", gone)
-    assert fingerprint(git_project) == ""
-
-
 @pytest.mark.parametrize("stages", [(0,), (1, 2)], ids=["whole", "in a conflict"])
 @pytest.mark.parametrize("paths", [(), ("file.txt", "d/src/**"), ("d/src/deep/*.txt",), ("d/**",)])
 def test_a_change_in_a_folder_that_the_index_calls_a_repository_shows(git_project, paths, stages):
@@ -239,17 +173,6 @@ def test_a_change_in_a_folder_that_the_index_calls_a_repository_shows(git_projec
         seen.append(fingerprints([Scope(git_project, paths)]))
     assert [""] not in seen
     assert len({*map(str, seen)}) == 4
-
-
-@pytest.mark.parametrize("name", ["a", "a*[b]?/c", "ö", "*", "a\\b", "[", "line\nend"])
-@pytest.mark.parametrize("last", ["src", "ö", "s!", "^", "]"])
-def test_it_shows_whatever_the_folders_are_called(git_project, name, last):
-    project = Path(git_project)
-    plant(project, f"{name}/{last}")
-    scope = [Scope(str(project / name), (f"{last}/*.txt",))]
-    before = fingerprints(scope)
-    (project / name / last / "a.txt").write_text("changed")
-    assert [""] != before != fingerprints(scope)
 
 
 @pytest.mark.parametrize("paths", [(), ("*.txt",)])

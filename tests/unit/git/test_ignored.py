@@ -7,8 +7,8 @@ import pytest
 
 from conftest import git
 from notyet.git import run as unknown
-from notyet.git.fingerprint import Scope, fingerprint, fingerprints
-from tree_changes import add, edit
+from notyet.git.fingerprint import Scope, fingerprints
+from tree_changes import add
 
 pytestmark = pytest.mark.rule("B6", "N1")
 
@@ -100,40 +100,3 @@ def test_what_the_user_wants_ignored_counts(git_project, path):
     assert len({*seen}) == 3
     file.unlink()
     assert look(git_project) == seen[0]
-
-
-def test_without_a_folder_for_settings_the_usual_one_counts(git_project, monkeypatch):
-    monkeypatch.delenv("XDG_CONFIG_HOME")
-    before = look(git_project)
-    file = Path.home() / ".config" / "git" / "ignore"
-    file.parent.mkdir(parents=True)
-    file.write_text("new.txt")
-    assert look(git_project) != before != ""
-
-
-def test_a_name_of_no_file_means_none(git_project):
-    (Path.home() / ".gitconfig").write_text("[core]\n\texcludesFile =\n")
-    before = look(git_project)
-    file = names(git_project, "default")
-    file.parent.mkdir(parents=True)
-    file.write_text("new.txt")
-    add(Path(git_project))
-    after = look(git_project)
-    assert after != before != ""
-    assert after == look(git_project)
-
-
-def test_without_a_home_there_is_nothing_of_the_user(git_project, monkeypatch):
-    before = fingerprint(git_project)
-    for name in ("HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name)
-    edit(Path(git_project))
-    assert fingerprint(git_project) != before != ""
-
-
-def test_a_file_of_what_is_ignored_that_cannot_be_read_makes_the_files_unknown(git_project):
-    for path in ("default", "~/ignored"):
-        file = names(git_project, path)
-        assert fingerprint(git_project) != ""
-        file.mkdir(parents=True)
-        assert fingerprint(git_project) == ""

@@ -109,11 +109,6 @@ def test_what_looks_like_a_repository_in_a_folder_is_not_taken_for_one(git_proje
     assert not ran.exists()
 
 
-def test_a_bare_repository_has_no_files(tmp_path):
-    git(tmp_path, "init", "--quiet", "--bare", "bare")
-    assert fingerprint(str(tmp_path / "bare")) == ""
-
-
 ODD = {
     "no repository": b"",
     "leads nowhere": b"gitdir: /no/such/place\n",
@@ -139,8 +134,3 @@ def test_a_pipe_where_git_keeps_a_file_does_not_hang_us(git_project, name):
     path.parent.mkdir(exist_ok=True)
     os.mkfifo(path)
     assert fingerprint(git_project, 0.5) == ""
-
-
-def test_a_folder_where_git_keeps_a_file_makes_the_files_unknown(git_project):
-    (Path(git_project) / ".git" / "config.worktree").mkdir()
-    assert fingerprint(git_project) == ""

@@ -8,7 +8,7 @@ import pytest
 from conftest import git
 from notyet.git import content as workspace_content
 from notyet.git import run as unknown
-from notyet.git.fingerprint import Scope, fingerprint, fingerprints
+from notyet.git.fingerprint import Scope, fingerprints
 from notyet.git.repository import repository_of
 from tree_changes import CHANGES, OF_HEAD_ALONE, edit
 
@@ -124,24 +124,6 @@ def test_paths_that_lead_through_a_link_are_unknown(project, path):
     assert look(project, "file.txt", "*") != ""
 
 
-def test_scopes_are_told_in_their_order_and_the_same_one_twice(project, tmp_path):
-    below = str(project / "other")
-    scopes = [
-        Scope(str(project)),
-        Scope(str(tmp_path)),
-        Scope(below, ("*.txt", "b")),
-        Scope(below),
-        Scope(below, ("b", "*.txt", "b")),
-        Scope(str(project), ("*.txt", "b")),
-    ]
-    whole, none, first, same_whole, second, other = fingerprints(scopes)
-    assert none == ""
-    assert whole == same_whole == fingerprint(below)
-    assert first == second != whole
-    assert other != whole
-    assert fingerprints([]) == []
-
-
 def test_what_a_scope_shows_does_not_depend_on_the_others(project, monkeypatch):
     monkeypatch.setattr(workspace_content, "MOST_BYTES", 10)
     (project / "big.txt").write_text("x" * 9)
@@ -171,15 +153,6 @@ def test_a_path_leads_into_a_repository_inside_by_its_name(project, kind, glob):
     assert look(project, glob.format("inner")) != before != ""
 
 
-@pytest.mark.parametrize("path", ["file.txt", "./file.txt", "*.txt", "**/*.txt", "inner/../other"])
-def test_other_paths_do_not_lead_into_a_repository_inside(project, path):
-    new_repository(project / "inner")
-    git(project, "add", "inner")
-    before = look(project, path)
-    (project / "inner" / "a.txt").write_text("changed")
-    assert look(project, path) == before != ""
-
-
 def test_the_repository_of_a_folder_is_found_by_walking_up(project, tmp_path, monkeypatch):
     (project / "other" / "deep").mkdir()
     (tmp_path / "link").symlink_to(project / "other")
@@ -191,8 +164,3 @@ def test_the_repository_of_a_folder_is_found_by_walking_up(project, tmp_path, mo
     assert repository_of(str(tmp_path / "second")) == os.path.realpath(tmp_path / "second")
     monkeypatch.chdir(project / "other")
     assert repository_of(".") == top
-
-
-@pytest.mark.parametrize("folder", ["", "/", "/no/such/folder", "nul\0byte"])
-def test_where_there_is_no_repository_there_is_none(folder):
-    assert repository_of(folder) == ""

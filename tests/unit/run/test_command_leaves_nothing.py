@@ -51,25 +51,6 @@ def test_what_a_command_left_behind_is_gone_when_the_result_is_there(tmp_path, h
     assert not running(pid)
 
 
-def hold_when_told_to_go(clock, monkeypatch, until_there):
-    """Let what was left behind have all the time that it needs once it has its signal."""
-    real = process.send
-
-    def send(target, number):
-        real(target, number)
-        if number == signal.SIGTERM:
-            clock.hold_until(until_there.exists)
-
-    monkeypatch.setattr(process, "send", send)
-
-
-def test_a_leftover_may_clean_up_after_itself(tmp_path, clock, monkeypatch):
-    hold_when_told_to_go(clock, monkeypatch, tmp_path / "cleaned")
-    left = "(trap 'sleep 0.01; echo x >&2; touch cleaned; exit' TERM; echo 1 > a.pid; sleep 9) &"
-    run(script(f"{left} {WAIT}", tmp_path))
-    assert (tmp_path / "cleaned").exists()
-
-
 def test_a_leftover_is_ended_while_another_command_goes_on(tmp_path):
     first = script(f"{LEFT['with its output elsewhere']} {WAIT}", tmp_path)
     is_zombie = "grep -q '^State:.*Z' /proc/$(cat a.pid)/status"  # not reaped by init yet
@@ -85,24 +66,6 @@ def test_all_of_the_group_is_ended_when_the_time_is_over(tmp_path, how, clock):
     assert ended.timed_out
     (pid,) = pids_in(tmp_path)
     assert not running(pid)
-
-
-def test_the_last_moments_of_several_commands_pass_together(tmp_path, clock, monkeypatch):
-    real, told = process.send, []
-
-    def send(target, number):
-        told.append((number, target))
-        real(target, number)
-
-    monkeypatch.setattr(process, "send", send)
-    text = "trap '' TERM; touch $$; while :; do sleep 0.05; done"
-    stubborn = script(text, tmp_path, timeout=0.2)
-    clock.hold_until(lambda: len(os.listdir(tmp_path)) == 40)
-    assert {ended.signal for ended in run_together([stubborn] * 40)} == {signal.SIGKILL}
-    # All are asked to go before the time of the first is up.
-    first_killed = [number for number, _ in told].index(signal.SIGKILL)
-    asked = {target for number, target in told[:first_killed] if number == signal.SIGTERM}
-    assert len(asked) == 40
 
 
 def kill_itself(victim):
@@ -177,14 +140,6 @@ def test_no_group_is_forgotten_where_there_is_no_proc(tmp_path, monkeypatch):
     run(script(f"{LEFT['ignoring SIGTERM']} {WAIT}", tmp_path))
     (pid,) = pids_in(tmp_path)
     assert until(lambda: not running(pid))
-
-
-def test_a_leftover_is_found_among_very_many_processes(tmp_path, clock, monkeypatch):
-    hold_when_told_to_go(clock, monkeypatch, tmp_path / "cleaned")
-    monkeypatch.setattr("notyet.run.proc._MANY", 0)
-    left = "(trap 'sleep 0.01; touch cleaned; exit' TERM; echo 1 > a.pid; sleep 9) 2>&- >&- &"
-    run(script(f"{left} {WAIT}", tmp_path))
-    assert (tmp_path / "cleaned").exists()
 
 
 @pytest.mark.parametrize("wait", ["waitid", "waitpid"])

@@ -9,7 +9,6 @@ import pytest
 from commands import pids_in, python, run, run_together, running, script, until
 from notyet.core.verdict import Allow
 from notyet.hosts.answers import Reading
-from notyet.run import process
 from notyet.run import stage as command
 from notyet.run.command import GateCommand, run_commands
 
@@ -28,24 +27,6 @@ def test_no_more_than_the_width_run_at_a_time_and_all_have_their_turn(tmp_path, 
     assert max(int(one.stdout) for one in ended) <= 3
 
 
-def skip_before_each_start(monkeypatch, clock, seconds):
-    """Let everything that runs before another one starts take so long."""
-    start = process.Process.start
-
-    def late_start(self, *args):
-        clock.skip(seconds)
-        start(self, *args)
-
-    monkeypatch.setattr(process.Process, "start", late_start)
-
-
-def test_the_time_of_one_that_waited_begins_when_it_starts(monkeypatch, clock):
-    monkeypatch.setattr(command, "_WIDTH", 1)
-    skip_before_each_start(monkeypatch, clock, 100)
-    ended = run_together([script("exit 3", timeout=150)] * 3)
-    assert [(one.code, one.timed_out) for one in ended] == [(3, False)] * 3
-
-
 def test_the_deadline_is_the_same_for_all_also_for_those_that_still_wait(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "_WIDTH", 1)
     texts = ["exec sleep 1000", "touch ran"]
@@ -55,18 +36,6 @@ def test_the_deadline_is_the_same_for_all_also_for_those_that_still_wait(tmp_pat
     assert time.monotonic() - started < 15
     assert [report.answer.kind for report in reports] == ["deadline"] * 2
     assert not (tmp_path / "ran").exists()
-
-
-def test_one_that_waited_is_cut_by_the_deadline_and_not_by_its_own_time(
-    tmp_path, monkeypatch, clock
-):
-    monkeypatch.setattr(command, "_WIDTH", 1)
-    skip_before_each_start(monkeypatch, clock, 100)
-    jobs = [script("true"), script("touch there; sleep 1000", tmp_path, timeout=1.5)]
-    clock.hold_until((tmp_path / "there").exists)
-    first, second = run_commands([question(job) for job in jobs], clock() + 200.3)
-    assert first.exit == "exit 0"
-    assert second.answer.kind == "deadline"
 
 
 def test_nothing_more_is_started_once_it_is_cancelled(tmp_path, monkeypatch):
@@ -137,24 +106,6 @@ def test_a_bug_in_the_loop_still_ends_everything(tmp_path, monkeypatch):
     (pid,) = pids_in(tmp_path)
     assert not running(pid)
     assert sorted(os.listdir("/dev/fd")) == before
-
-
-def test_a_wrong_kind_of_argument_is_an_exception_and_leaves_nothing_running():
-    code = """
-import os, sys
-sys.path[:0] = sys.argv[1:]
-from commands import ENVIRON, Job, run_together, script
-wrong = Job(argv=("sleep", 5), dir=".", environ=ENVIRON)
-try:
-    run_together([script("sleep 1000"), wrong])
-except TypeError:
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        print("clean")
-"""
-    ended = run(python(code, *(path for path in sys.path if path), timeout=30))
-    assert (ended.stdout, ended.stderr) == (b"clean\n", b"")
 
 
 KILLED_AT_ONCE = """

@@ -14,7 +14,7 @@ from notyet.run import functions as threads
 from notyet.run.drive import Stage, run_stage
 from notyet.run.drive_async import drive
 from notyet.run.functions import GateFunction
-from support import both_ways, gate, stop
+from support import gate, stop
 
 LONG = 30.0
 
@@ -93,18 +93,6 @@ def test_in_order_one_that_is_late_is_left_behind_and_the_next_is_asked(ask):
 
 
 @both
-def test_in_order_each_has_its_own_time_also_behind_one_that_may_take_for_ever(ask):
-    never = threading.Event()
-    patient = GateFunction("patient", lambda: time.sleep(0.02), read_return, timeout=None)
-    short = GateFunction("short", never.wait, read_return, timeout=0.05)
-    try:
-        reports = ask(Stage({0: (patient, ()), 1: (short, ())}, {}, ends=blocks))
-    finally:
-        never.set()
-    assert [report.status for report in reports] == ["allowed", "problem"]
-
-
-@both
 def test_what_a_late_one_says_in_the_end_is_not_taken(ask):
     never, ended = threading.Event(), threading.Event()
 
@@ -167,19 +155,6 @@ def test_without_another_thread_the_rest_could_not_be_asked(ask, monkeypatch):
     finally:
         never.set()
     assert [report.answer.kind for report in reports] == ["timeout", "cannot_start", "cannot_start"]
-
-
-@both_ways
-def test_a_handler_that_is_always_asked_is_asked_behind_one_that_holds(run):
-    said = []
-    gates = [
-        gate("first", lambda e: said.append("first"), step=0),
-        gate("holds", Block("no"), step=1),
-        gate("skipped", lambda e: said.append("skipped"), step=2),
-        gate("always", lambda e: said.append("always"), step=3, always=True),
-    ]
-    assert run(Engine(gates)).outcome == "blocked"
-    assert said == ["first", "always"]
 
 
 def test_an_async_gate_that_waits_for_nothing_takes_no_turn_of_the_loop():

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 
 import pytest
 
@@ -121,16 +120,6 @@ def test_a_command_that_has_ended_is_told_of_while_a_function_is_at_work(ask, tm
     assert [report.status for report in ask(stage)] == ["allowed", "allowed"]
 
 
-def test_an_async_function_is_told_of_too():
-    heard = Heard()
-
-    async def allow():
-        await asyncio.sleep(0)
-
-    on_a_loop(staged(function("f", allow), heard=heard))
-    assert heard.names == [("f", "asked"), ("f", "allowed")]
-
-
 @both
 def test_it_is_heard_in_the_thread_that_drives(ask, tmp_path):
     heard = Heard()
@@ -176,38 +165,6 @@ def test_a_gate_that_is_too_late_is_told_of_once(ask, tmp_path):
         ("f", "asked"),
         ("f", "problem"),
     ]
-
-
-@both
-def test_a_command_that_cannot_start_is_told_of(ask, tmp_path):
-    heard = Heard()
-    ask(staged(command("c", "true", tmp_path / "none"), heard=heard))
-    assert [name for name, _ in heard.names] == ["c", "c"]
-    assert heard.said[1][1].exit == "not started"
-
-
-@both
-def test_every_one_of_many_commands_is_told_of_once(ask, tmp_path):
-    heard = Heard()
-    names = [f"g{number:03}" for number in range(140)]  # more than run at a time
-    ask(staged(*(command(name, "exit 0", tmp_path) for name in names), heard=heard))
-    assert heard.names[:140] == [(name, "asked") for name in names]
-    assert sorted(heard.names[140:]) == [(name, "allowed") for name in names]
-
-
-@both
-def test_a_deadline_is_told_of_for_those_that_never_began(ask, tmp_path):
-    heard = Heard()
-    stage = staged(command("c", "true", tmp_path), heard=heard, deadline=time.monotonic() - 1)
-    ask(stage)
-    assert heard.said[1][1].answer.kind == "deadline"
-
-
-def test_what_is_told_is_what_comes_of_it(tmp_path):
-    heard = Heard()
-    stage = staged(command("c", "echo a; echo b >&2; exit 7", tmp_path), heard=heard)
-    (report,) = in_this_thread(stage)
-    assert heard.said[1] == ("c", report)
 
 
 def test_nobody_hears_of_a_gate_after_the_asking_was_cancelled(tmp_path):

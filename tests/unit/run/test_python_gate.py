@@ -158,16 +158,6 @@ def test_names_of_interpreters(tmp_path, monkeypatch):
     assert interpreter("~/bin/python") == "/h/bin/python"
 
 
-def test_a_function_may_observe_too(tmp_path):
-    code = "def see(event, decision):\n    open('seen', 'w').write(decision['outcome'])\n"
-    folder = tmp_path / "p"
-    folder.mkdir()
-    (folder / "checks.py").write_text(code)
-    project = new_project(folder, '[observers.o]\npython = "checks:see"\n[gates]\ng = "exit 1"\n')
-    ask(payload("claude", project))
-    assert (project / "seen").read_text() == "blocked"
-
-
 def call(monkeypatch, tmp_path, code, told, target="inside:gate"):
     """Run the child's code in this process; return its answer."""
     (tmp_path / "inside.py").write_text(code)
@@ -200,17 +190,6 @@ def call(monkeypatch, tmp_path, code, told, target="inside:gate"):
 )
 def test_the_child_answers_with_one_object(monkeypatch, tmp_path, code, answer):
     assert call(monkeypatch, tmp_path, code, {"session_id": "s"}) == answer
-
-
-def test_the_child_says_what_a_strange_answer_was(monkeypatch, tmp_path):
-    said = call(monkeypatch, tmp_path, "def gate(event): return 5", {})
-    assert "it returned int" in said["problem"]
-
-
-def test_the_child_tells_an_observer_the_decision_too(monkeypatch, tmp_path):
-    code = "def gate(event, decision): assert decision == {'outcome': 'passed'}"
-    told = {"event": {"session_id": "s"}, "decision": {"outcome": "passed"}}
-    assert call(monkeypatch, tmp_path, code, told) == {"decision": "allow"}
 
 
 def test_the_project_is_on_the_path_also_when_the_agent_works_below_it(tmp_path):

@@ -8,10 +8,10 @@ import zipfile
 
 import pytest
 
-from notyet import Allow, Block, Command, Engine, Gate, __version__, replace
+from notyet import Allow, Block, Command, Engine, Gate, __version__
 from notyet.engine.observers import EVERY_DECISION, Observer
 from notyet.run.python_gate import archive, argv_there
-from support import run_sync, stop, wait_for
+from support import run_sync, stop
 
 pytestmark = pytest.mark.rule("N4", "M1")
 
@@ -97,24 +97,6 @@ def test_what_a_function_does_there_means_the_same(warm_box, project, tmp_path):
     assert kinds[2][0] == "cannot_start"
 
 
-def test_the_copy_of_the_package_is_removed_after(warm_box, project):
-    (project / "gates.py").write_text(
-        "import sys\nfrom notyet import Block\ndef where(e): return Block(sys.argv[0])\n"
-    )
-    ((answer),) = asked(warm_box, project, "where")
-    path = answer.prompt
-    assert path.endswith("/notyet.zip")
-    wait_for(lambda: not os.path.exists(os.path.dirname(path)))
-
-
-def test_a_project_that_brings_its_own_notyet_is_given_this_one(warm_box, project):
-    (project / "notyet.py").write_text("raise SystemExit('not this one')\n")
-    environ = (("PYTHONPATH", str(project)),)
-    check = function("gates:fine", warm_box, project).check
-    gate = Gate(name="g", check=replace(check, env=environ))
-    assert run_sync(Engine([gate])).reports[0].answer == Allow(note="fine")
-
-
 def test_what_else_a_function_imports_of_notyet_is_the_one_that_is_installed_there(
     warm_box, project
 ):
@@ -137,15 +119,6 @@ def test_the_projects_own_interpreter_there_comes_first(warm_box, project):
     own_interpreter(project, before="export NOTYET_PROJECT_DIR=by-its-own")
     (answer,) = asked(warm_box, project, "where", interpreter="")
     assert answer.prompt.endswith("\nby-its-own")
-
-
-def test_without_one_it_is_python3(warm_box, project):
-    own_interpreter(project, "bin/python3", before="export NOTYET_PROJECT_DIR=by-the-path")
-    gate = function("gates:where", warm_box, project, interpreter="")
-    path = f"{project}/bin:{os.environ['PATH']}"
-    check = replace(gate.check, env=(("PATH", path),))
-    (report,) = run_sync(Engine([Gate(name="g", check=check)])).reports
-    assert report.answer.prompt.endswith("\nby-the-path")
 
 
 def test_an_interpreter_may_be_named_from_the_project_or_the_home(warm_box, project):

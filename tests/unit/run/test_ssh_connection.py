@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import run, run_together, until
+from commands import run, run_together
 from notyet.core.remote import remote_from
 from notyet.run import ssh_connection as ssh
 from notyet.run.ssh_connection import advice_for, no_connection
@@ -33,15 +33,6 @@ def test_a_connection_is_made_once_and_used_again(box):
         assert run(there(box, f"exit {code}")).code == code
     assert len(box.masters()) == 1
     assert stat.S_IMODE(os.lstat(folder_of(box)).st_mode) == 0o700
-
-
-def test_a_connection_that_is_gone_is_made_anew(box):
-    assert run(there(box, "exit 3")).code == 3
-    (pid,) = box.masters()
-    os.kill(pid, 9)
-    assert until(lambda: not box.masters())
-    assert run(there(box, "exit 4")).code == 4
-    assert len(box.masters()) == 1
 
 
 def test_several_that_connect_at_once_do_not_get_into_each_others_way(box):
@@ -116,12 +107,6 @@ def test_what_ssh_says_becomes_one_sentence_and_what_to_do_another(said):
     words = no_connection(BOX, said)
     assert f"{words}; {advice_for(BOX, words)}" == WORDS[said]
     assert "ssh -p" not in words  # which an agent reads
-
-
-@pytest.mark.rule("M3")
-def test_what_an_agent_can_mend_needs_no_person():
-    assert advice_for(BOX, "on box: the program 'uv' was not found on the PATH") == ""
-    assert advice_for(BOX, "") == ""
 
 
 # As `notyet hook` does it: all orphans are ended, but not what holds the connection.

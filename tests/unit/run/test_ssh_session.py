@@ -46,15 +46,6 @@ def test_ten_megabytes_and_long_values_arrive_unchanged(box):
     assert nothing_is_left(box, token)
 
 
-def test_only_what_it_is_given_is_in_its_environment(box, monkeypatch):
-    monkeypatch.setenv("SECRET_OF_OURS", "x")
-    ended = run(there(box, "env", environ={"NOTYET_X": "1", "OTHER": "2"}))
-    said = ended.stdout.decode()
-    assert "SECRET_OF_OURS" not in said
-    assert "NOTYET_X=1\n" in said
-    assert "OTHER=2\n" in said
-
-
 @pytest.mark.rule("M3")
 def test_what_cannot_start_there_is_told_in_the_same_words_and_names_the_host(box):
     nowhere, file = "/no/where", "/etc/passwd"
@@ -127,16 +118,6 @@ def test_without_a_folder_for_connections_it_is_said_what_to_do(box, monkeypatch
     here, elsewhere = run_together([script("exit 3"), there(box, "exit 4")])
     assert here.code == 3
     assert "let XDG_RUNTIME_DIR or HOME be a folder" in elsewhere.problem
-
-
-@pytest.mark.rule("M3")
-def test_a_result_is_told_the_same_twice(box, monkeypatch):
-    from notyet.run.stage import run_processes
-
-    monkeypatch.setenv("NOTYET_SSH_CONFIG", box.config_with("bad", "Host box", "  Port 1"))
-    (process,) = run_processes([there(box, "exit 2")])
-    assert process.exit() == process.exit()
-    assert "Connection refused" in process.exit().problem
 
 
 def test_a_machine_is_named_as_a_person_would_connect_to_it(box):
