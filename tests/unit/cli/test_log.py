@@ -95,7 +95,7 @@ def test_stops_of_other_folders_are_shown_when_asked_for(capsys, here, tmp_path)
     assert shown(capsys, "--host", "mux")[1] == (
         f"no stop in {here} matches these options; for stops of other folders, add --all\n"
     )
-    assert shown(capsys, "--host", "mux", "--all")[1] == "no stop is like that\n"
+    assert shown(capsys, "--host", "mux", "--all")[1] == "no stop matches these options\n"
 
 
 def test_a_project_is_where_its_file_is_else_its_repository_else_the_folder(tmp_path):
