@@ -200,7 +200,7 @@ class CommandLineSession:
         stdin = prompt.encode("utf-8", "replace")
         job = Job(argv=argv, dir=self._cwd, environ=environ, stdin=stdin)
         try:
-            running = Running(job, lambda line: self._hear(line, reading, key))
+            running = Running(job, lambda line: self._read_line(line, reading, key))
         except CannotStart as error:
             hint = f"; {self._command.install}" if "not found on the PATH" in str(error) else ""
             raise SendError(f"{self._name} cannot be started: {error}{hint}") from None
@@ -211,7 +211,7 @@ class CommandLineSession:
         reading.flush()
         return reading, running
 
-    def _hear(self, line: bytes, reading: Reading, key: str) -> None:
+    def _read_line(self, line: bytes, reading: Reading, key: str) -> None:
         try:
             entry = json.loads(line.decode("utf-8", "replace"), strict=False)
             READERS[self._command.output](entry, reading)

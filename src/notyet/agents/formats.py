@@ -199,7 +199,7 @@ def read_opencode(entry: Entry, reading: Reading) -> None:
 
 
 def read_copilot(entry: Entry, reading: Reading) -> None:
-    """Read a line of `copilot --output-format json`; it tells no tokens."""
+    """Read a line of `copilot --output-format json`; it reports no tokens."""
     kind = entry.get("type")
     data = _dict(entry.get("data"))
     is_own = not data.get("parentToolCallId") and not entry.get("agentId")  # else a subagent's

@@ -17,7 +17,7 @@
     ]
 
 Other steps: `{ fail = "overloaded" }` ends the turn in an error, and with `recover = "text"` and
-`after = 0.5` a success is told half a second later; `{ hang = true }` waits until it is aborted;
+`after = 0.5` a success follows half a second later; `{ hang = true }` waits until it is aborted;
 `{ garbage = 2000 }` says so many characters that no terminal should see. `refuse = 2` on a turn
 makes the first two attempts to send its prompt fail. A turn without `say` has an empty answer.
 """

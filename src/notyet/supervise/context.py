@@ -92,7 +92,7 @@ class Store:
         return await self.insist(call, *args)
 
 
-class Fenced(Exception):  # noqa: N818  # named after what happened
+class FencedError(Exception):
     """Another process owns the task now."""
 
 
@@ -137,12 +137,12 @@ class Context:
             return None
 
     async def look(self, task: str) -> Seen:
-        """Return a task as the ledger has it. Raises Fenced if another process owns it now."""
+        """Return a task as the ledger has it. Raises FencedError if another process owns it now."""
         seen = await self.store.insist(self.store.tasks.look, task)
         if seen is None:
             raise LedgerError(self.store.ledger.path, f"task {task} is gone")
         if seen.owner != self.owner:
-            raise Fenced
+            raise FencedError
         return seen
 
     async def finish(self, task: str, run: str, turn: Turn) -> bool:

@@ -109,7 +109,7 @@ class LiveTask:
         self.accepted.clear()
         self.sent_at = asyncio.get_running_loop().time()
 
-        def hear(news: News) -> None:
+        def on_session_news(news: News) -> None:
             # Words and tools may be the last ones of the turn before.
             if news.kind in {"accepted", "ended"} and self.key == key:
                 self.accepted.set()
@@ -117,7 +117,7 @@ class LiveTask:
 
         assert self.session is not None
         with suppress(AttributeError):  # not every session has news
-            self.session.on_news = hear  # type: ignore[attr-defined]  # optional
+            self.session.on_news = on_session_news  # type: ignore[attr-defined]  # optional
         self.sending = asyncio.ensure_future(_turn(self.session, prompt, key))
         return self.sending
 
@@ -127,12 +127,12 @@ class LiveTask:
             return None
         return max(0.0, self.sent_at + timeout - asyncio.get_running_loop().time())
 
-    async def first_of(self, *others: asyncio.Future[Any], timeout: float | None = None) -> None:  # noqa: ASYNC109  # not an error
-        """Wait for the first of these, for a poke, or for the timeout."""
+    async def first_of(self, *others: asyncio.Future[Any], within: float | None = None) -> None:
+        """Wait for the first of these, for a poke, or for so many seconds."""
         poked = asyncio.ensure_future(self.poked.wait())
         try:
             await asyncio.wait(
-                {poked, *others}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED
+                {poked, *others}, timeout=within, return_when=asyncio.FIRST_COMPLETED
             )
         finally:
             poked.cancel()

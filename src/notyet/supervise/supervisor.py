@@ -276,8 +276,8 @@ class Supervisor:
         parent = seen.task.parent if seen is not None else ""
         while parent:
             try:
-                told = (parent, "machine", announcement.key, announced(result), new_key())
-                await self._store(self._store.runs.say, *told)
+                message = (parent, "machine", announcement.key, announced(result), new_key())
+                await self._store(self._store.runs.say, *message)
             except Refused:
                 above = await self._store(self._store.tasks.look, parent)
                 parent = above.task.parent if above is not None else ""
@@ -315,7 +315,7 @@ class Supervisor:
         above = await self._store(self._store.tasks.look, parent)
         if above is None:
             return replace(task, parent_session=parent)
-        # A session that has just told its id knows it before the ledger does.
+        # A session may have an id that is not in the ledger yet.
         live = self._context.live.get(parent)
         session = above.session_id or (live.session_id if live else "") or above.task.id
         return replace(
@@ -334,7 +334,7 @@ class Supervisor:
             live = await _shielded(entering)
         except asyncio.CancelledError:
             # The caller gets no handle, but the task may be in the ledger.
-            self._context.do(self._forsake(entering))
+            self._context.do(self._end_abandoned(entering))
             raise
         if self._context.is_closing:
             await self._store.at_last(self._end_unbegun, live.task_id)
@@ -393,7 +393,7 @@ class Supervisor:
         owner, error = self._context.owner, "its supervisor was closed before it began"
         self._store.runs.end(task, owner, "interrupted", error=error)
 
-    async def _forsake(self, entering: asyncio.Task[LiveTask]) -> None:
+    async def _end_abandoned(self, entering: asyncio.Task[LiveTask]) -> None:
         """End a task whose caller was cancelled while it was entered."""
         with suppress(Refused):
             live = await entering

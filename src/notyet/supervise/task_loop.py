@@ -25,7 +25,7 @@ from notyet.engine.observers import found_out
 from notyet.engine.stop import keep_in, warn_all
 from notyet.errors import LedgerError, NotyetError, Refused, SendError
 from notyet.ledger.runs import run_id
-from notyet.supervise.context import Fenced, new_key
+from notyet.supervise.context import FencedError, new_key
 from notyet.supervise.events import stop_event
 from notyet.supervise.live_task import failed_turn, returned
 
@@ -79,7 +79,7 @@ class TaskLoop:
             await self._loop()
             context.release(live)  # its session can take another task
             await self._delivery.conclude(live)
-        except Fenced:
+        except FencedError:
             if live.sending is not None:  # only a turn that we started is ours to end
                 await self._stop_agent()
             live.fail(Refused(f"another process took over task {live.task_id}"))
@@ -152,7 +152,7 @@ class TaskLoop:
             if not await self._insist(mark, run, owner, "dispatched"):
                 return
             sending = self._send(run, run.prompt, run.key)
-        await live.first_of(sending, timeout=live.left(seen.task.timeout))
+        await live.first_of(sending, within=live.left(seen.task.timeout))
         if sending.done():
             await self._ended(seen, sending)
         elif not live.poked.is_set():
@@ -176,9 +176,9 @@ class TaskLoop:
     def _send(self, run: Run, prompt: str, key: str) -> asyncio.Task[Turn]:
         """Send a prompt to the session, for the run that it starts."""
         self._report(run, "sent", text=prompt)
-        return self._live.send(prompt, key, lambda news: self._hear(run, news))
+        return self._live.send(prompt, key, lambda news: self._on_news(run, news))
 
-    def _hear(self, run: Run, news: News) -> None:
+    def _on_news(self, run: Run, news: News) -> None:
         """Handle news that a session reports during its turn."""
         if news.kind == "ref":
             self._context.do(self._note_session())
@@ -202,7 +202,7 @@ class TaskLoop:
         while not await self._context.finish(self._live.task_id, run, turn):
             try:
                 seen = await self._context.look(self._live.task_id)
-            except Fenced:
+            except FencedError:
                 return
             if seen.run.id != run or seen.run.state != "running":  # else it was entered just now
                 if seen.run.state == "steering":  # the run that ended is not in the ledger yet
@@ -257,7 +257,7 @@ class TaskLoop:
         while (left := ends - loop.time()) > 0:
             if await self._insist(self._tasks.has_user_message, seen.task.id):
                 break  # the user sent a message
-            await live.first_of(*([live.sending] if live.sending else ()), timeout=left)
+            await live.first_of(*([live.sending] if live.sending else ()), within=left)
             if live.sending is not None and live.sending.done():
                 turn, live.sending = returned(live.sending), None
                 if turn is not None and ending_of(turn) == "done":  # seen as an error elsewhere
@@ -286,7 +286,7 @@ class TaskLoop:
                     "and is gated without them"
                 )
                 break
-            await live.first_of(timeout=min(left, context.settings.poll))
+            await live.first_of(within=min(left, context.settings.poll))
             if await self._is_overtaken(seen):
                 return False
         return True
@@ -398,7 +398,7 @@ class TaskLoop:
         accepted = asyncio.ensure_future(live.accepted.wait())
         try:
             while not sending.done() and not accepted.done():
-                await live.first_of(sending, accepted, timeout=live.left(timeout))
+                await live.first_of(sending, accepted, within=live.left(timeout))
                 if sending.done() or accepted.done():
                     break
                 if live.left(timeout) == 0:
