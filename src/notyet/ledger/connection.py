@@ -211,6 +211,8 @@ def open_empty() -> sqlite3_module.Connection:
 
 
 def _connect(path: str, **options: Any) -> sqlite3_module.Connection:
+    if sqlite3_module is None:
+        raise LedgerError(path, "this Python was built without SQLite (it has no module _sqlite3)")
     db: sqlite3_module.Connection = sqlite3_module.connect(
         path, timeout=0, isolation_level=None, check_same_thread=False, **options
     )

@@ -39,6 +39,11 @@ def test_a_folder_in_the_files_place(tmp_path):
     assert_allowed(checked(tmp_path), str(tmp_path), "directory", "set NOTYET_LEDGER")
 
 
+def test_a_python_without_sqlite(tmp_path, monkeypatch):
+    monkeypatch.setattr("notyet.ledger.connection.sqlite3_module", None)
+    assert_allowed(checked(tmp_path / "ledger.db"), "this Python was built without SQLite")
+
+
 @pytest.mark.rule("B3")
 def test_a_file_that_other_processes_keep_locked(tmp_path):
     path = tmp_path / "ledger.db"
