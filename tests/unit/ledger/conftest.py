@@ -6,17 +6,15 @@ from notyet import Allow, Decision, Ledger
 from notyet.core.session import Turn
 from notyet.core.task import Task
 from notyet.ledger.leases import Intents
-from notyet.ledger.memory import MemoryLedger
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import run_id
 from supervised import Dead, first_run
 from support import rows
 
 
-@pytest.fixture(params=["memory", "file"])
-def ledger(request, tmp_path):
-    """Return a new ledger of each kind."""
-    return Ledger(tmp_path / "ledger.db") if request.param == "file" else MemoryLedger()
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.db")
 
 
 @pytest.fixture

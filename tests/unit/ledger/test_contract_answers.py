@@ -20,10 +20,16 @@ from ledger_contract import (
     stop,
     wanted,
 )
-from notyet import Allow, Block, Halt, LedgerError, Problem, Report, replace
+from notyet import Allow, Block, Halt, Ledger, LedgerError, Problem, Report, replace
 from notyet.ledger import REPEATED_AT_MOST, Begun
+from notyet.ledger.memory import MemoryLedger
 
 _LONG = 5.0  # seconds of patience that no call should use up
+
+
+@pytest.fixture(params=["memory", "file"])
+def ledger(request, tmp_path):
+    return Ledger(tmp_path / "ledger.db") if request.param == "file" else MemoryLedger()
 
 
 def _in_time(what, call, wanted):

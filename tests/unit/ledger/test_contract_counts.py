@@ -3,11 +3,17 @@
 import pytest
 
 from ledger_contract import ODD_TEXTS, at_once, decide, decision, look, stop
-from notyet import Allow, replace
+from notyet import Allow, Ledger, replace
 from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.verdict import OUTCOMES
+from notyet.ledger.memory import MemoryLedger
 
 _DECIDED = tuple(outcome for outcome in OUTCOMES if outcome != "overridden")
+
+
+@pytest.fixture(params=["memory", "file"])
+def ledger(request, tmp_path):
+    return Ledger(tmp_path / "ledger.db") if request.param == "file" else MemoryLedger()
 
 
 @pytest.mark.rule("B4")

@@ -5,7 +5,13 @@ from functools import partial
 import pytest
 
 from ledger_contract import ODD_TEXTS, at_once, decision, passed, spared, start, stop, wanted
-from notyet import Allow, Block, Report
+from notyet import Allow, Block, Ledger, Report
+from notyet.ledger.memory import MemoryLedger
+
+
+@pytest.fixture(params=["memory", "file"])
+def ledger(request, tmp_path):
+    return Ledger(tmp_path / "ledger.db") if request.param == "file" else MemoryLedger()
 
 
 @pytest.mark.rule("N1")

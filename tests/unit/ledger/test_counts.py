@@ -1,16 +1,15 @@
 """What had been counted when a stop began, read off the rows of now."""
 
+import random
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from notyet import Allow, Block, Decision, Engine, Ledger, Limits, StopEvent
 from notyet.core.limits import History
-from notyet.ledger.counts import counted_stops, original_outcome
+from notyet.ledger.counts import counted_stops, original_outcome, preview_begin
 from notyet.ledger.transitions import NOT_SENT
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "ledger.db")
 
 
 def check(ledger, answer, *, active, session="s", **limits):
@@ -87,3 +86,45 @@ def test_nothing_is_known_of_nothing(tmp_path):
     ledger = Ledger(tmp_path / "none.db", repair=False)
     assert counted_stops(ledger, [1]) == {}
     assert not (tmp_path / "none.db").exists()
+
+
+def content(path):
+    with closing(sqlite3.connect(path)) as db:
+        return list(db.iterdump())
+
+
+@pytest.mark.rule("B4")
+@pytest.mark.parametrize("seed", range(4))
+def test_it_is_what_a_stop_finds_and_nothing_is_entered(tmp_path, seed):
+    chance = random.Random(seed)
+    path = tmp_path / "ledger.db"
+    ledger = Ledger(path)
+    for number in range(12):
+        event = StopEvent(
+            host="claude",
+            session_id=chance.choice("ab"),
+            turn_id=chance.choice([None, "t1", "t2", "t" * 500]),
+            stop_hook_active=chance.choice([True, False, None]),
+            last_message=str(number),  # so that none repeats another
+        )
+        foreseen = preview_begin(ledger, event)
+        before = content(path)
+        assert preview_begin(ledger, event) == foreseen
+        assert content(path) == before
+        begun = ledger.begin(event)
+        assert (foreseen.history, foreseen.overridden) == (begun.history, begun.overridden)
+        verdict = chance.choice([Allow(), Block("no")])
+        outcome = "passed" if isinstance(verdict, Allow) else "blocked"
+        decided = Decision(verdict=verdict, outcome=outcome, turn=begun.history.turn, limit=99)
+        ledger.record(begun, decided)
+    ledger.close()
+
+
+def test_the_answer_of_an_equal_stop_is_nobody_elses(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db")
+    event = StopEvent(host="claude", session_id="s", stop_hook_active=False)
+    begun = ledger.begin(event)
+    ledger.record(begun, Decision(verdict=Block("no"), outcome="blocked", turn=1, limit=3))
+    assert ledger.begin(event).repeats
+    assert preview_begin(ledger, event).history.turn == 2
+    ledger.close()

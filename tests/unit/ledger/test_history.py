@@ -5,8 +5,6 @@ import sqlite3
 import time
 from contextlib import closing
 
-import pytest
-
 from notyet import Allow, Block, Engine, Halt, Ledger, StopEvent
 from notyet.core.event import BackgroundTask, Usage
 from notyet.core.record import replace
@@ -25,11 +23,6 @@ from notyet.ledger.stats import stats
 from notyet.ledger.stop_rows import event_row
 from support import gate
 from support import stop as an_event
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "ledger.db")
 
 
 def asked(ledger, *answers, limits=None, **fields):

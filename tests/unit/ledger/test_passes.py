@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from notyet import Allow, Block, Decision, Ledger, Report
+from notyet import Allow, Block, Decision, Report
 from notyet.core.event import StartEvent
 from notyet.ledger import passes
 from notyet.ledger.memory import MemoryLedger
@@ -13,11 +13,6 @@ from support import rows, stop
 
 pytestmark = pytest.mark.rule("N1")
 DAY = 86_400
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "ledger.db")
 
 
 def passed(tree, definition="d"):

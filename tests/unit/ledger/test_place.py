@@ -11,11 +11,6 @@ from notyet.ledger.connection import make_private
 from support import decide, rows, stop
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "ledger.db")
-
-
 def test_files_are_private_and_so_are_new_folders(tmp_path):
     before = os.umask(0)
     try:

@@ -27,11 +27,6 @@ from support import decide, rows, stop, wait_for
 DAY = 86_400.0
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "ledger.db")
-
-
 def fill(ledger, count, days=0.0):
     """Enter many stops of many agents at once, as `begin` and `record` would."""
     decide(ledger, stop(session_id="first"), "passed")

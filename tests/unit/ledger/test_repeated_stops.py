@@ -11,11 +11,6 @@ from support import decide, recorded, stop
 pytestmark = pytest.mark.rule("B12")
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "ledger.db")
-
-
 def second(ledger, asked_at):
     """Return the ledger of another process, which was started then."""
     other = Ledger(ledger.path)

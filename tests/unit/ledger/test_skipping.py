@@ -5,13 +5,8 @@ import time
 
 import pytest
 
-from notyet import Allow, Decision, Ledger
+from notyet import Allow, Decision
 from support import decide, rows, stop
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "ledger.db")
 
 
 def skipped(why="off", *warnings):

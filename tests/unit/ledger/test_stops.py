@@ -20,11 +20,6 @@ from notyet.ledger.stop_rows import HISTORY_COLUMNS, REPORT_COLUMNS, STOP_COLUMN
 from support import decide, recorded, rows, stop, substop
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "ledger.db")
-
-
 def test_the_tables_have_the_columns_that_are_written(ledger):
     ledger.begin(stop())
     for table, columns in (
