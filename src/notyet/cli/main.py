@@ -67,8 +67,8 @@ EXAMPLES: Examples = (
     ("notyet init", "detect tests and linters, run them once, write notyet.toml"),
     ("notyet install claude", "check every stop of Claude Code"),
     ("notyet check", "run the gates now, as a stop would"),
-    ("notyet status", "am I gated here, now? and if not, why?"),
-    ("notyet log --since 2d", "what became of the stops of the last two days"),
+    ("notyet status", "are agents checked here? and if not, what is wrong"),
+    ("notyet log --since 2d", "the stops of the last two days"),
     ('notyet with codex "Fix the build."', "run an agent until its work passes"),
 )
 _FIRST = ("init", "install", "check", "status", "log")  # on the page of `notyet` alone

@@ -60,20 +60,15 @@ class AnswerOption:
     @classmethod
     def parse(cls, text: str) -> AnswerOption:
         """Parse an option. Raises ValueError that shows how one is written."""
-        at = text.find("=")
-        while at > 0:  # a name may hold the sign itself
-            verdict, _, words = text[at + 1 :].partition(":")
-            if verdict in VERDICTS:
-                break
-            at = text.find("=", at + 1)
-        else:
+        name, _, said = text.partition("=")
+        verdict, _, words = said.partition(":")
+        if not name or verdict not in VERDICTS:
             raise ValueError(f"{text!r} is not an answer; {_HOW}")
         if verdict == "exit":
-            if not words.isascii() or not words.isdecimal():
-                raise ValueError(f"exit is followed by a code, not {words!r}; {_HOW}")
-            if len(words) > len(str(_MAX_EXIT)) or int(words) > _MAX_EXIT:
-                raise ValueError(f"an exit code is at most {_MAX_EXIT}, not {words}")
-        return cls(text[:at], verdict, words)
+            is_number = words.isascii() and words.isdecimal() and len(words) <= len(str(_MAX_EXIT))
+            if not is_number or int(words) > _MAX_EXIT:
+                raise ValueError(f"exit takes a code from 0 to {_MAX_EXIT}, not {words!r}; {_HOW}")
+        return cls(name, verdict, words)
 
     def report(self, gate: Gate) -> Report:
         """Return the report of a gate with this answer."""

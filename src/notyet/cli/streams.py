@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 import sys
@@ -32,24 +31,6 @@ def give_up_unwritable() -> None:
             give_up(stream)
 
 
-_IN_ASCII = {"✓": "ok", "✗": "x", "■": "halt", "…": "...", "·": "-"}
-
-
-def _replace_unencodable(error: UnicodeError) -> tuple[str | bytes, int]:
-    if isinstance(error, UnicodeEncodeError):
-        known = _IN_ASCII.get(error.object[error.start])
-        if known:
-            return known, error.start + 1
-    return codecs.backslashreplace_errors(error)
-
-
-def tolerate(stream: TextIO) -> None:
-    """Write a letter that a stream's encoding lacks as ASCII, instead of failing."""
-    codecs.register_error("notyet", _replace_unencodable)
-    if isinstance(stream, TextIOWrapper):
-        stream.reconfigure(errors="notyet")
-
-
 def json_line(value: object) -> str:
     """Return a value as JSON on one line, without lone surrogates."""
     return json.dumps(readable(value))
@@ -77,4 +58,5 @@ def open_streams() -> None:
             mode = "r" if name == "stdin" else "w"
             setattr(sys, name, os.fdopen(fd, mode, encoding="utf-8", closefd=False))
     for stream in (sys.stdout, sys.stderr):
-        tolerate(stream)
+        if isinstance(stream, TextIOWrapper):  # its encoding may lack a letter
+            stream.reconfigure(errors="backslashreplace")
