@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from notyet.config.load import Setup
-    from notyet.config.trust import Candidate
     from notyet.status.fault import Fault
 
 _OFF_VARIABLES = {
@@ -72,14 +71,14 @@ def _switch(cwd: str, environ: Mapping[str, str]) -> Iterator[Fault]:
 
 
 def _configuration(cwd: str, environ: Mapping[str, str], setup: Setup) -> Iterator[Fault]:
-    found = []
-    judged: set[str] = set()
+    found: dict[str, Fault] = {}  # by file
     for file in _files(cwd, environ, setup):
-        faults = [*_file(file, environ, setup)]
-        judged.update({file.path} if faults else ())
-        found += faults
-    found += [_unreadable(path) for path in setup.unreadable if path not in judged]
-    yield from found
+        fault_of_file = _file(file, environ, setup)
+        if fault_of_file is not None:
+            found[file.path] = fault_of_file
+    for path in setup.unreadable:
+        found.setdefault(path, _unreadable(path))
+    yield from found.values()
     if not setup.gates and not found:
         what = "No gate is in force here, so agents are not checked."
         yield fault("no-gates", what, fix="run: notyet init")
@@ -107,24 +106,38 @@ def _hosts_read(file: ConfigFile, environ: Mapping[str, str]) -> tuple[str, ...]
         return ()
 
 
-def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Iterator[Fault]:
-    where = at(file.path)
+def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Fault | None:
+    """Return what is wrong with a configuration file; None if nothing is."""
+    where, trust = at(file.path), f"run: {file.command}"
     if file.is_gone:
         what = "It was trusted and then removed; what was trusted stays in force."
-        fix = f"put it back, or run: {file.command} --revoke"
-        yield fault("config-changed", what, where=where, fix=fix, level="warning")
-        return
+        fix = f"put it back, or {trust} --revoke"
+        return fault("config-changed", what, where=where, fix=fix, level="warning")
     try:
         found = candidate(file, environ)
     except OSError as error:
         stays = _stays(was_trusted=has_record(state_folder(environ), file.path))
         what = f"It cannot be read: {error.strerror or error}{stays}."
-        is_missing = isinstance(error, FileNotFoundError)
-        fix = "write it, or name another file" if is_missing else "make it readable"
-        yield fault("config-invalid", what, where=where, fix=fix)
-        return
+        return fault("config-invalid", what, where=where, fix="make it readable")
     is_untrusted = any(one.path == file.path for one in setup.untrusted)
-    yield from _judged(found, where, is_untrusted=is_untrusted)
+    stays = _stays(was_trusted=found.before is not None and not file.own and not is_untrusted)
+    for mistake in found.settings.mistakes:
+        more = len(found.settings.mistakes) - 1
+        others = f" (and {more} more)" if more else ""
+        hint = mistake.hint or "correct it"
+        return fault(
+            "config-invalid",
+            f"It has a mistake{others}: {visible(mistake.message)}{stays}.",
+            where=at(mistake.file, mistake.line, mistake.column),
+            fix=hint if file.own else f"{hint}, and {trust}",
+        )
+    if is_untrusted:
+        what = f"It is not trusted, so {_NO_GATES}."
+        return fault("config-untrusted", what, where=where, fix=trust)
+    if not file.own and not found.is_trusted:
+        what = f"It changed since you trusted it, and the changes are not in force{stays}."
+        return fault("config-changed", what, where=where, fix=trust)
+    return None
 
 
 def _unreadable(path: str) -> Fault:
@@ -136,28 +149,6 @@ def _unreadable(path: str) -> Fault:
     what = "It was trusted with another version of notyet, and must be trusted again."
     fix = f"run: {ConfigFile(path=path, kind=kind).command}"
     return fault("config-untrusted", what, where=at(path), fix=fix)
-
-
-def _judged(found: Candidate, where: str, *, is_untrusted: bool) -> Iterator[Fault]:
-    stays = _stays(was_trusted=found.before is not None and not found.file.own and not is_untrusted)
-    mistake = next(iter(found.settings.mistakes), None)
-    command = f"run: {found.file.command}"
-    if mistake is not None:
-        more = len(found.settings.mistakes) - 1
-        others = f" (and {more} more)" if more else ""
-        hint = mistake.hint or "correct it"
-        yield fault(
-            "config-invalid",
-            f"It has a mistake{others}: {visible(mistake.message)}{stays}.",
-            where=at(mistake.file, mistake.line, mistake.column),
-            fix=hint if found.file.own else f"{hint}, and {command}",
-        )
-    elif is_untrusted:
-        what = f"It is not trusted, so {_NO_GATES}."
-        yield fault("config-untrusted", what, where=where, fix=command)
-    elif not found.file.own and not found.is_trusted:
-        what = "It changed since you trusted it, and the changes are not in force"
-        yield fault("config-changed", f"{what}{stays}.", where=where, fix=command)
 
 
 def _stays(*, was_trusted: bool) -> str:
