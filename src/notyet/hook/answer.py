@@ -9,7 +9,10 @@ from __future__ import annotations
 from time import monotonic
 
 from notyet import light
+from notyet.config import load as configuration
 from notyet.config.find import may_be_off
+from notyet.core.event import StopEvent
+from notyet.core.record import replace
 from notyet.hook.payload import Unreadable, no_workspace, of_wrong_kind, unusable
 from notyet.hook.process import OutOfTime, be_brief, be_undisturbed, host_started_at
 from notyet.hosts import DEFAULT, HOSTS, host_named, time_to_answer
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.config.load import Setup
-    from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.event import StartEvent
     from notyet.core.verdict import Decision
     from notyet.hook.payload import HostCall
     from notyet.ledger.stops import Ledger
@@ -93,8 +96,6 @@ class Hook:
         event = host.read_event(payload, self.environ)
         if event is None:
             return self._allow_other_event(payload)
-        from notyet.core.event import StopEvent
-
         if self.host == "notyet" or of_wrong_kind(payload, host):
             self.said += unusable(payload, event, host)
         # A supervisor gates the main agent and briefs it; the hook does so for subagents.
@@ -174,10 +175,8 @@ class Hook:
 
     def load(self, event: StopEvent | StartEvent, longest: float) -> Setup:
         """Return what is in force where the agent works; `longest` is for files elsewhere."""
-        from notyet.config.load import NO_LOOK, load
-
         project = self.environ.get(host_named(self.host).project_variable, "")
-        return load(
+        return configuration.load(
             event.cwd,
             self.host,
             self.environ,
@@ -185,7 +184,9 @@ class Hook:
             project=project,
             workspace=self.workspace or event.workspace,
             # The gates need their time after that.
-            patience=NO_LOOK if self.is_probe() else min(longest, self.time_left() / 3),
+            patience=configuration.NO_LOOK
+            if self.is_probe()
+            else min(longest, self.time_left() / 3),
             event=None if self.sees_all or self.is_probe() else self.event,
         )
 
@@ -297,7 +298,6 @@ class Hook:
         host = host_named(self.host)
         if not note:
             return Reply(stdout=host.silence)
-        from notyet.core.event import StopEvent
         from notyet.core.text import clean
         from notyet.core.verdict import Allow
 
@@ -323,7 +323,6 @@ class Hook:
 
     def record_skip(self, cause: str, words: Sequence[str]) -> Sequence[str]:
         """Record a stop that is allowed unchecked; return what was repaired. Raises LedgerError."""
-        from notyet.core.event import StopEvent
         from notyet.core.verdict import skipped
         from notyet.ledger.stops import Ledger
 
@@ -371,8 +370,6 @@ class Hook:
 
 def completed(event: StopEvent, setup: Setup) -> StopEvent:
     """Return an event with what its payload does not say, and the gates are to know."""
-    from notyet.core.record import replace
-
     if event.last_message is None:
         from notyet.hosts.transcript import last_message_of
 

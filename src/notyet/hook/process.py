@@ -292,10 +292,10 @@ class _Reading:
         content = self.content().strip()
         if not content.endswith(b"}"):
             return False
-        from notyet.light import loads
-
         try:
-            return isinstance(loads(content.decode("utf-8", "replace").lstrip("\ufeff")), dict)
+            return isinstance(
+                light.loads(content.decode("utf-8", "replace").lstrip("\ufeff")), dict
+            )
         except (ValueError, RecursionError):
             return False
 
