@@ -1,10 +1,7 @@
 """What a file compiles to, and the record of trust that keeps it.
 
 A record holds the text that was trusted and its compiled form, so a hook parses neither TOML nor
-YAML. Records are in the XDG state folder, under the path of the file they are about. Each is JSON
-on several lines, so that a stop parses only the parts it needs: first the file's path, time and
-folder, then the trusted text, the settings, and the gates in runs of neighbours that are for the
-same agents.
+YAML. Records are JSON files in the XDG state folder, under the path of the file they are about.
 """
 
 from __future__ import annotations
@@ -17,17 +14,14 @@ from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from notyet.config.document import Mistake
-    from notyet.core.event import StopEvent
     from notyet.core.gate import Command, Gate, Source, Starter
 
 FORMAT = 1  # of compiled settings; raise it with every change that an older reader misreads
 _MOST_BYTES = 64 * 1024 * 1024
-_LEAST_LINES = 4  # path and time, text, settings, the end
-_GATES, _NEXT = ', "gates": [', ", "  # before the first run of gates, and before every other
 _QUIET = frozenset({"format", "file", "limits", "reply", "start_tell"})  # mean nothing alone
 _ENOENT = 2
 DAMAGED = (ValueError, TypeError, KeyError, AttributeError)  # what reading a damaged record raises
@@ -99,15 +93,10 @@ def thaw(frozen: Mapping[str, Any]) -> FileSettings:
     values = dict(frozen)
     if values.pop("format") != FORMAT:
         raise ValueError(f"it is not compiled configuration of format {FORMAT}")
-    values["gates"] = thaw_gates(values.get("gates", ()))
+    values["gates"] = tuple([_gate(**gate) for gate in values.get("gates", ())])
     values["observers"] = tuple([_observer(**said) for said in values.get("observers", ())])
     values["read_hosts"] = tuple(values.get("read_hosts", ()))
     return FileSettings(**values)
-
-
-def thaw_gates(frozen: Iterable[dict[str, Any]]) -> tuple[Gate, ...]:
-    """Return gates from their compiled form. Raises one of DAMAGED."""
-    return tuple([_gate(**gate) for gate in frozen])
 
 
 def _gate(
@@ -167,7 +156,7 @@ def write_record(state: str, record: Trusted) -> None:
     """Write a record atomically. Raises OSError."""
     if not state:
         raise OSError(_ENOENT, "there is no home folder to store this in; set XDG_STATE_HOME")
-    write_private(record_path(state, record.path), _laid_out(record))
+    write_private(record_path(state, record.path), dumps(record.__dict__))
 
 
 def remove_record(state: str, path: str) -> bool:
@@ -199,79 +188,12 @@ def write_private(path: str, text: str) -> None:
         raise
 
 
-def _laid_out(record: Trusted) -> str:
-    """Return a record as JSON, on the lines on which `read_lazily` looks for its parts."""
-    settings = dict(record.compiled)
-    runs: list[tuple[list[str], list[str]]] = []
-    for gate in settings.pop("gates", ()):
-        scopes = list(gate.get("match", {}).get("events", ("agent",)))
-        if not runs or runs[-1][0] != scopes:
-            runs.append((scopes, []))
-        runs[-1][1].append(dumps(gate))
-    about = {"path": record.path, "at": record.at, "folder": record.folder}
-    lines = [
-        dumps(about | {"runs": [scopes for scopes, _ in runs]})[:-1] + ', "content": ',
-        dumps(record.content),
-        f'{_NEXT}"compiled": {dumps(settings)[:-1]}',
-        *((_NEXT if place else _GATES) + ", ".join(gates) for place, (_, gates) in enumerate(runs)),
-        "]}}" if runs else "}}",
-    ]
-    return "\n".join(lines)
-
-
-class LazyRecord:
-    """The record of a file that still has its trusted text; its gates are not parsed yet."""
-
-    def __init__(self, settings: dict[str, Any], runs: list[Any], lines: list[str]) -> None:
-        self.settings = settings
-        self._runs = runs
-        self._lines = lines
-
-    def gates(self, event: StopEvent | None = None) -> list[dict[str, Any]]:
-        """Return compiled gates, or only those that can apply to an event. Raises ValueError."""
-        found = []
-        for scopes, line in zip(self._runs, self._lines, strict=True):
-            if event is None or event.scope in scopes:
-                found += loads(f"[{line.removeprefix(_GATES).removeprefix(_NEXT)}]")
-        if event is not None and event.agent_id:  # without an id, a note says that patterns miss it
-            found = [gate for gate in found if "match" not in gate or _fits(gate["match"], event)]
-        return found
-
-    def is_silent(self, scope: str) -> bool:
-        """Return True if nothing in the file matters when such an agent stops."""
-        is_for = any(scope in scopes for scopes in self._runs)
-        return not is_for and self.settings["format"] == FORMAT and _QUIET.issuperset(self.settings)
-
-
-def _fits(match: dict[str, Any], event: StopEvent) -> bool:
-    """Return True if a gate's patterns may match the subagent of an event (D2)."""
-    if event.scope != "subagent" or "agents" not in match:
-        return True
-    from notyet.core.matcher import fits
-
-    return bool(fits(match.get("kind", "glob"), tuple(match["agents"]), event))
-
-
-def read_lazily(state: str, path: str, text: str, *, own: bool = False) -> LazyRecord | None:
-    """Return the record about a file with this text; None if it is about another text or damaged.
+def is_unchanged(record: Trusted, text: str, *, own: bool = False) -> bool:
+    """Return True if a file with this text is as it was trusted.
 
     A record of the user's own file, which needed no trust, counts only while the file is `own`.
     """
-    if not state:
-        return None
-    try:
-        lines = text_of(record_path(state, path), _MOST_BYTES).split("\n")
-        if len(lines) < _LEAST_LINES or lines[1] != dumps(text):
-            return None
-        about = loads(lines[0] + "0}")
-        is_trusted = isinstance(about["at"], int | float) and (about["at"] or own)
-        is_whole = len(lines) == _LEAST_LINES + len(about["runs"])
-        if about["path"] != path or not is_trusted or not is_whole:
-            return None
-        settings = loads("{" + lines[2].removeprefix(_NEXT) + "}}")["compiled"]
-        return LazyRecord(settings, about["runs"], lines[3:-1])
-    except (OSError, *DAMAGED):
-        return None
+    return record.content == text and bool(record.at or own)
 
 
 def are_silent(paths: list[str], scope: str, environ: Mapping[str, str]) -> bool:
@@ -281,7 +203,16 @@ def are_silent(paths: list[str], scope: str, environ: Mapping[str, str]) -> bool
     """
     state = state_folder(environ)
     try:
-        found = [read_lazily(state, path, text_of(path)) for path in paths]
-        return all(one is not None and one.is_silent(scope) for one in found)
+        for path in paths:
+            record = read_record(state, path)
+            if record is None or not is_unchanged(record, text_of(path)):
+                return False
+            compiled = dict(record.compiled)
+            for gate in compiled.pop("gates", ()):
+                if scope in gate.get("match", {}).get("events", ("agent",)):
+                    return False
+            if compiled["format"] != FORMAT or not _QUIET.issuperset(compiled):
+                return False
     except (OSError, *DAMAGED):
         return False
+    return True

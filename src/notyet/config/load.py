@@ -5,7 +5,7 @@ A hook loads this module. `config/trust.py` comes in only where a file is not as
 
 from __future__ import annotations
 
-from notyet.config.compiled import DAMAGED, FileSettings, read_lazily, thaw, thaw_gates
+from notyet.config.compiled import DAMAGED, FileSettings, is_unchanged, read_record, thaw
 from notyet.config.find import (
     NAME,
     NOTYET_TOML,
@@ -20,7 +20,7 @@ from notyet.config.find import (
     toml_files,
     users_toml,
 )
-from notyet.core.gate import Command
+from notyet.core.gate import EVERY_AGENT, Command
 from notyet.core.record import Record, replace
 from notyet.hosts import HOSTS, host_named
 from notyet.light import LOCAL, getcwd, is_remote, join, real_folder
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from notyet.config.compiled import FileObserver, LazyRecord, Trusted
+    from notyet.config.compiled import FileObserver, Trusted
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate, Starter
     from notyet.ledger.prune import Retention
@@ -109,7 +109,7 @@ def load(
 
     `draft` replaces the project's own file, for a comparison: the caller must not run any of it.
 
-    Gates that cannot apply to `event` may be left out, because parsing all of them takes time.
+    Gates that cannot apply to `event` are left out: then a hook need not load what runs gates.
     """
     layers = Layers(state_folder(environ), agent, workspace)
     place = real_folder(cwd)
@@ -210,8 +210,6 @@ class Layers:
         self.is_elsewhere, self.is_here = is_remote(workspace), workspace == LOCAL
         self.starters: list[tuple[ConfigFile, Starter]] = []
         self.layers: list[tuple[ConfigFile, FileSettings]] = []
-        # Files whose gates are not parsed yet: a stop needs few of them.
-        self.pending: dict[str, LazyRecord] = {}
         self._seen: set[str] = set()
         self.untrusted: list[ConfigFile] = []
         self.unreadable: list[str] = []
@@ -238,30 +236,27 @@ class Layers:
         """Add the settings of files, or of their last trusted versions."""
         for file in files:
             if self.is_new(file) and not self._add_unchanged(file):
-                self._add_changed(file)
+                from notyet.config.trust import add_changed
+
+                add_changed(self, file)
 
     def _add_unchanged(self, file: ConfigFile) -> bool:
         """Add a `notyet.toml` that is as it was trusted; return False for any other file."""
         if file.kind != NOTYET_TOML or file.is_gone or self.named_by is not None:
             return False
         try:
-            text = file.tree.text_of(file.path)
-            found = read_lazily(self.state, file.path, text, own=file.own)
-            if found is None:
+            record = read_record(self.state, file.path)
+            if record is None:
                 return False
-            settings = thaw(found.settings)
+            if not is_unchanged(record, file.tree.text_of(file.path), own=file.own):
+                return False
+            settings = thaw(record.compiled)
         except (OSError, *DAMAGED):  # unreadable, or a record of another version of notyet
             return False
         if settings.workspace or (settings.ledger and not file.own):
             return False
-        self.pending[file.path] = found
         self.put(file, settings)
         return True
-
-    def _add_changed(self, file: ConfigFile) -> None:
-        from notyet.config.trust import add_changed
-
-        add_changed(self, file)
 
     def put(self, file: ConfigFile, settings: FileSettings) -> None:
         """Put a file's settings over those added before."""
@@ -271,8 +266,10 @@ class Layers:
         self.read_hosts = (*self.read_hosts, *settings.read_hosts)
 
     def setup(self, event: StopEvent | None = None) -> Setup:
-        """Merge the layers. Gates that cannot apply to an event may be left out."""
-        gates = self._gates(event)  # first: it may find a damaged record, and change the layers
+        """Merge the layers, without gates that cannot apply to the event."""
+        gates = _merged_gates(self.layers, is_elsewhere=bool(self.workspace))
+        if event is not None:
+            gates = tuple([gate for gate in gates if _may_apply(gate, event)])
         limits: dict[str, Any] = {}
         limit_files: dict[str, str] = {}
         reply: dict[str, str] = {}
@@ -305,28 +302,6 @@ class Layers:
             warnings=tuple(self.warnings),
         )
 
-    def _gates(self, event: StopEvent | None) -> tuple[Gate, ...]:
-        if len(self.layers) == 1 and self.pending and not self.workspace:
-            (record,) = self.pending.values()
-            try:
-                return thaw_gates(record.gates(event))
-            except DAMAGED:
-                pass  # `_parse_pending` handles that
-        self._parse_pending()
-        return _merged_gates(self.layers, is_elsewhere=bool(self.workspace))
-
-    def _parse_pending(self) -> None:
-        """Parse the gates of unchanged files that were left unparsed so far."""
-        layers, self.layers = self.layers, []
-        for file, settings in layers:
-            record = self.pending.pop(file.path, None)
-            try:
-                gates = settings.gates if record is None else thaw_gates(record.gates())
-            except DAMAGED:
-                self._add_changed(file)
-            else:
-                self.layers.append((file, replace(settings, gates=gates)))
-
 
 def _merged_gates(
     layers: Iterable[tuple[ConfigFile, FileSettings]], *, is_elsewhere: bool
@@ -352,6 +327,19 @@ def _merged_gates(
 def _here(check: Command) -> Command:
     """Return a command that runs on this machine, though the agent's workspace is elsewhere."""
     return replace(check, workspace=check.workspace or LOCAL)
+
+
+def _may_apply(gate: Gate, event: StopEvent) -> bool:
+    """Return False if a gate is certainly not for the agent of an event (D2)."""
+    match = gate.match
+    if event.scope not in match.events:
+        return False
+    # Without an id, a note says that patterns miss it. The patterns of hosts need a type as well.
+    if event.scope != "subagent" or not event.agent_id or match.kind != "glob":
+        return True
+    from notyet.core.matcher import fits
+
+    return match.agents == EVERY_AGENT or bool(fits(match.kind, match.agents, event))
 
 
 def with_checks(settings: FileSettings, change: Callable[[Command], Command]) -> FileSettings:
