@@ -108,7 +108,7 @@ def starters(
         return found
     for path, event, matcher, handler in _commands(host, settings, host.starts, complain):
         if handler.get("async") is True:
-            complain(path, "an async hook is not run at a start: nobody would wait for its words")
+            complain(path, "an async hook is not run at a start: its output would come too late")
             continue
         found.append(
             Starter(

@@ -8,6 +8,7 @@ modules are loaded at every event, so they import nothing else; methods import w
 from __future__ import annotations
 
 from notyet.core.record import Record
+from notyet.hosts import command_face
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class Host(Record, kw_only=True):
 
         `folder` is that of the file with the hook that is called.
         """
-        from notyet.hosts import command_face, wire
+        from notyet.hosts import wire
 
         face = command_face(self.name)
         if hasattr(face, "write_event"):

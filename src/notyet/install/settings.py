@@ -334,7 +334,7 @@ class Settings:
                 "folder"
             )
         if place.scope == "project":
-            lines.append(f"commit {place.path}, for everybody who works here")
+            lines.append(f"commit {place.path}, for your whole team")
         return lines
 
 

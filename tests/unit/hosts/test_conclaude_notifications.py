@@ -68,7 +68,7 @@ def test_what_became_of_a_stop_is_notified():
     capped = decided(outcome="capped", why="g still fails")
     assert bodies(only_errors, stop(), capped) == ["capped: g still fails"]
     assert bodies(only_errors, substop(), capped) == [
-        "Subagent 'a1' was let go, capped: g still fails"
+        "Subagent 'a1' stopped, capped: g still fails"
     ]
     skipped = decided(outcome="skipped", why="background")
     assert bodies(only_errors, stop(), skipped) == []

@@ -36,18 +36,13 @@ def state(text):
     [
         "",
         "# mine\nmodel = 'x' # why\n",
-        "model = 'x'",
-        "[hooks]\n[hooks.state]\n",
         "[hooks.state]\n\n[a]\nb = 1\n",
         f"[hooks.state.{json.dumps(NAME)}]\nenabled = true # yes\n\n[a]\nb = 1\n",
-        f"[hooks.state.{json.dumps(NAME)}]\nenabled = true",
         f"[hooks.state.{json.dumps(NAME)}]\ntrusted_hash = 'old' # stale\n",
         f"[hooks.state]\n{json.dumps(NAME)} = {{ enabled = true }}\n",
-        f"[hooks.state]\n{json.dumps(NAME)} = {{}}\n",
         f"[hooks.state]\n{json.dumps(NAME)}.trusted_hash = 'old'\n",
         "hooks = { state = {} }\n",
         "hooks = { Stop = [], state = { x = { trusted_hash = 'y' } } }\nz = 1\n",
-        "hooks = {}\n",
         "hooks.state.x.trusted_hash = 'y'\n",
         "[[hooks.Stop]]\nhooks = []\n",
     ],
@@ -108,19 +103,6 @@ def test_what_is_trusted_are_the_entries_of_the_file_as_it_will_be(tmp_path):
 def test_an_entry_that_codex_cannot_read_has_no_hash(handler):
     assert hash_of("Stop", {"command": "x"} | handler) == ""
     assert hash_of("Stop", {"command": "x"}, 5) == ""
-
-
-@pytest.mark.parametrize(
-    ("home", "folder"),
-    [
-        ("/u//h", "/u/h/.codex"),
-        ("//u/h/", "/u/h/.codex"),
-        ("/a/./h", "/a/h/.codex"),
-        ("/a/x/../h", "/a/h/.codex"),
-    ],
-)
-def test_a_home_that_is_written_oddly_is_named_as_codex_names_it(home, folder):
-    assert CODEX.user_folder({"HOME": home}) == folder
 
 
 def command(line, **more):

@@ -6,7 +6,6 @@ import re
 import shlex
 import shutil
 import stat
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import pytest
 from hook_runs import FAILING, new_project, payload
 from launching import copy_of_package, from_pack, laid, started
 from notyet.install.launcher import (
-    data_folder,
     has_pack,
     installation,
     is_laid,
@@ -145,16 +143,6 @@ def test_a_package_that_is_not_whole_is_told_of_and_never_ends_with_2(
     assert re.search(rf"cannot be started from {root} any more \({why}\)", said)
 
 
-def test_a_launcher_whose_answer_nobody_reads_ends_without_a_word(tmp_path):
-    laid(tmp_path / "notyet", copy_of_package(tmp_path / "lib"))
-    shutil.rmtree(tmp_path / "lib")
-    words = [sys.executable, "-I", "-S", launcher_path(str(tmp_path / "notyet")), "hook"]
-    done = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *words], stderr=subprocess.PIPE, timeout=60
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
 def test_after_an_upgrade_of_python_the_package_is_found_beside_the_old_place(tmp_path):
     now = "python{}.{}".format(*sys.version_info)
     old = tmp_path / "100% it's" / "lib" / now / "site-packages"
@@ -177,15 +165,6 @@ def test_every_installation_has_a_folder_which_upgrades_of_python_do_not_change(
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
     assert own_folder(home, "/venv/lib/python3.99/site-packages") == folder
     assert own_folder(home, "/other/lib/python3.99/site-packages") != folder
-
-
-def test_the_data_folder_follows_the_rules_of_xdg(monkeypatch):
-    home = {"HOME": "/h"}
-    assert data_folder({"XDG_DATA_HOME": "/x"} | home) == "/x/notyet"
-    assert data_folder({"XDG_DATA_HOME": "x"} | home) == "/h/.local/share/notyet"
-    assert data_folder(home) == "/h/.local/share/notyet"
-    assert data_folder({"XDG_DATA_HOME": "x"}) == ""
-    assert data_folder({"HOME": "h"}) == ""
 
 
 def test_removing_leaves_what_is_not_ours(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from launching import laid
 from notyet.install import pack as packing
 from notyet.install.launcher import own_root
-from notyet.install.pack import GROUPS, HEAD, Package, is_current
+from notyet.install.pack import HEAD, Package, is_current
 
 LEAN = '''"""What it is for."""
 
@@ -137,15 +137,6 @@ def test_names_that_are_imported_from_modules_are_what_they_are(package, monkeyp
         k: plain[k] for k in plain if k not in ours
     }
     assert (packed["late"], packed["other"], packed["why"].__name__) == ("z", 1, "notyet.x.y")
-
-
-def test_every_module_that_a_group_is_for_is_there_and_in_one_group_only():
-    members = Package(own_root()).members()
-    named = [name for names in GROUPS.values() for name in names]
-    known = [name for names in members.values() for name in names]
-    assert set(named) <= set(known)
-    assert len(set(known)) == len(known)
-    assert all(members.values())
 
 
 def test_each_group_can_be_run_and_makes_the_same_modules_as_importing_does(tmp_path):

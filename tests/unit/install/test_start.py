@@ -72,15 +72,6 @@ def test_a_throw_away_copy_is_refused_with_what_to_do(tmp_path, folder, advice):
         start(path, tmp_path / folder)
 
 
-@pytest.mark.parametrize("name", ["builds-v2", "archive-v0", "environments-v1"])
-def test_a_folder_with_a_name_of_uv_is_no_throw_away_copy_outside_its_cache(tmp_path, name):
-    path = script(tmp_path / name / "p" / "bin")
-    assert start(path, tmp_path / name / "p").line == str(path)
-    (tmp_path / "CACHEDIR.TAG").touch()
-    with pytest.raises(NoCommand, match="uv tool install notyet"):
-        start(path, tmp_path / name / "p")
-
-
 def test_what_is_registered_really_runs_the_hook(tmp_path):
     made = absolute_start("x", sys.prefix, sys.executable, "/nowhere")
     line = settings_of("claude").entries(made.line, 60)[0].command
@@ -93,14 +84,6 @@ def test_what_is_registered_really_runs_the_hook(tmp_path):
     )
     assert done.returncode == 0
     assert b"no hook_event_name" in done.stderr
-
-
-def test_the_launcher_is_started_where_there_can_be_one(tmp_path):
-    made = launched_start(USUAL, str(tmp_path / "data" / "notyet"), "/py/python3")
-    assert made.folder == str(tmp_path / "data" / "notyet")
-    assert made.note == ""
-    assert made.line.endswith(f"exec /py/python3 -I -S {tmp_path}/data/notyet/launch.py")
-    assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.parametrize("python", ["/p y/python3.11", "/it's/pypy3", "/p/bin/python"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from notyet.core.record import replace
 from notyet.hosts.host import ClaudeLike, CommandLine, HookFiles
 
 TYPE_CHECKING = False
@@ -22,7 +23,6 @@ class Codex(ClaudeLike, kw_only=True):
     ) -> StopEvent | StartEvent | None:
         """Read a payload; a subagent without a type has the default one."""
         from notyet.core.gate import CODEX_DEFAULT
-        from notyet.core.record import replace
 
         event = super().read_event(payload, environ)
         if event is None or event.scope == "agent" or event.agent_type is not None:

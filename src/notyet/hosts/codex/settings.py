@@ -190,7 +190,7 @@ class Settings(settings.Settings):
         return [
             *([said] if read else []),
             "codex reads these hooks only in a project that you trust; it asks when it starts",
-            f"commit {place.path}, for everybody who works here",
+            f"commit {place.path}, for your whole team",
         ]
 
 

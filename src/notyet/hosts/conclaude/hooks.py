@@ -296,4 +296,4 @@ def _of_subagent(event: StopEvent, decision: Decision) -> Said:
         return _FAILED, f"Subagent '{name}' was sent back"
     if decision.outcome in _CALM:
         return _FINE, f"Subagent '{name}' completed"
-    return _FAILED, f"Subagent '{name}' was let go, {decision.outcome}: {decision.why}"
+    return _FAILED, f"Subagent '{name}' stopped, {decision.outcome}: {decision.why}"

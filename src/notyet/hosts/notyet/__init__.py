@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from notyet.hosts.host import Host, Reply
+from notyet.light import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ class OwnFormat(Host, kw_only=True):
     ) -> Reply:
         """Answer with one JSON object and exit code 0."""
         from notyet.core.verdict import Block, Halt
-        from notyet.light import dumps
 
         del event, settings
         said: dict[str, Any] = {"decision": type(verdict).__name__.lower()}
@@ -51,8 +51,6 @@ class OwnFormat(Host, kw_only=True):
 
     def write_context(self, text: str, event: StartEvent) -> Reply:
         """Put a text before a starting agent's first request."""
-        from notyet.light import dumps
-
         del event
         return Reply(stdout=dumps({"additionalContext": text}))
 
