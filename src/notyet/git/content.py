@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from notyet import light
-from notyet.git.index import blake2b
+from notyet.git.fingerprint import blake2b  # type: ignore[attr-defined]  # not of ours
 from notyet.git.run import SLOW, TOO_MUCH, UNREADABLE, Unknown
 
 TYPE_CHECKING = False

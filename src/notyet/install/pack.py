@@ -57,10 +57,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "notyet.git.fingerprint",
         ),
         # While git looks at them.
-        "looking": (
-            "notyet.git.index",
-            "notyet.ledger.passes",
-        ),
+        "looking": ("notyet.ledger.passes",),
     }
 )
 # What these import of Python's own that may be libraries, which are looked for in every folder.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import sleep
+
 from notyet import light
 from notyet.run.proc import group_of, is_zombie, pids_after
 from notyet.run.spawn import SH, launch, pipe
@@ -93,15 +95,13 @@ def send(target: int, number: int) -> None:
 
 def reap(pid: int) -> bool:
     """Reap a child that was killed; return False if it does not end within a second."""
-    import time
-
     for attempt in range(200):
         try:
             if light.waitpid(pid, light.WNOHANG)[0]:
                 return True
         except ChildProcessError:  # reaped elsewhere
             return True
-        time.sleep(0.0001 if attempt < 20 else 0.005)  # noqa: PLR2004  # 2 ms, then 900 ms
+        sleep(0.0001 if attempt < 20 else 0.005)  # noqa: PLR2004  # 2 ms, then 900 ms
     return False
 
 

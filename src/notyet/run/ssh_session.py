@@ -13,7 +13,7 @@ import signal
 from contextlib import suppress
 from time import monotonic
 
-from notyet.core.gate import Exit
+from notyet.core.record import variant
 from notyet.run import ssh_connection as ssh
 from notyet.run import sweep
 from notyet.run.cannot_start import CannotStart
@@ -28,6 +28,8 @@ from notyet.run.stage import CommandRunner
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from notyet.core.gate import Exit
 
 _AT_MOST = 60.0  # seconds to connect and authenticate
 _SHARE = 0.5  # of the time left, to connect; the rest is for reporting a failure
@@ -120,22 +122,18 @@ class RemoteProcess(Process):
 
     def exit(self) -> Exit:
         """Return how it ended."""
-        return Exit(
-            code=self.code,
-            signal=self.signal,
-            timed_out=self.timed_out,
-            cancelled=self.cancelled,
-            problem=self.problem,
-            lost=self.lost,
-            advice=ssh.advice_for(self.job.remote, self.problem),
-            stdout=self.stdout,
-            stderr=self.stderr,
-            left_out=self.left_out,
-            seconds=self.seconds,
-        )
+        known = {
+            "lost": self.lost,
+            "advice": ssh.advice_for(self.job.remote, self.problem),
+            "stdout": self.stdout,
+            "stderr": self.stderr,
+            "left_out": self.left_out,
+        }
+        return variant(super().exit(), known)
 
     def forget_output(self) -> None:
         """Free the memory of its output."""
+        super().forget_output()
         self.stdout = self.stderr = b""
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from conftest import git
 from notyet import light
-from notyet.git import content, index
+from notyet.git import content
+from notyet.git import fingerprint as index
 from notyet.git import run as unknown
 from notyet.git.fingerprint import Scope, fingerprint, fingerprints
 from tree_changes import SECOND_CHANGES, add, edit, overlook, second_id
