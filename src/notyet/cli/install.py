@@ -85,7 +85,7 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
     _note_dropped(screen, host, place)
     screen.first = lambda: _lay(start)  # a line in force must find what it starts
     outcome = screen.settle_with_trust(
-        host, place, lambda: to_install(host, place, wanted), f"Register notyet with {host.title}"
+        host, place, to_install(host, place, wanted), f"Register notyet with {host.title}"
     )
     if outcome == "declined":
         return 1
@@ -174,16 +174,13 @@ def _is_approved(host: Settings, place: Place, wanted: tuple[Entry, ...]) -> boo
 
 def _approve(screen: Screen, host: Settings, place: Place, wanted: tuple[Entry, ...]) -> Outcome:
     """Make the host trust our entries, after printing what that means."""
-
-    def plan() -> Change:
-        return _approval(host, place, wanted)
-
+    change = _approval(host, place, wanted)
     print(
         f"--trust: {host.title} will run these commands at every stop without asking, outside "
         "its sandbox; after a change it asks again"
     )
-    config = replace(place, scope="user", path=plan().path)
-    outcome = screen.settle(host, config, plan, f"Let {host.title} trust them")
+    config = replace(place, scope="user", path=change.path)
+    outcome = screen.settle(host, config, change, f"Let {host.title} trust them")
     if outcome == "done":
         screen.done(f"trusted by {host.title}", file=config.path)
     return outcome
@@ -252,9 +249,9 @@ class Screen:
         # With --yes and no terminal, print only what was done.
         self._shows = self.is_dry or not self._yes or sys.stdout.isatty()
 
-    def settle(self, host: Settings, place: Place, plan: Callable[[], Change], do: str) -> Outcome:
+    def settle(self, host: Settings, place: Place, change: Change, do: str) -> Outcome:
         """Show what would change, ask, and write it. Raises NotyetError and OSError."""
-        self.change = change = plan()
+        self.change = change
         if change.is_empty:
             return "nothing"
         places = self._show_all(host, place, change)
@@ -271,20 +268,15 @@ class Screen:
         self._backup = backup if change.before is not None else ""
         return "done"
 
-    def settle_with_trust(
-        self, host: Settings, place: Place, plan: Callable[[], Change], do: str
-    ) -> Outcome:
+    def settle_with_trust(self, host: Settings, place: Place, change: Change, do: str) -> Outcome:
         """Settle a change together with what follows from it for the host's trust."""
-
-        def whole() -> Change:
-            change = plan()
-            before, after = text_of(change.before), text_of(change.after)
-            trust = host.disapproval(place, before, after, os.environ)
-            if trust is None or trust.path != place.path:
-                return replace(change, trust=trust)
-            return replace(change, after=trust.after, note=trust.note)
-
-        return self.settle(host, place, whole, do)
+        before, after = text_of(change.before), text_of(change.after)
+        trust = host.disapproval(place, before, after, os.environ)
+        if trust is None or trust.path != place.path:
+            change = replace(change, trust=trust)
+        else:
+            change = replace(change, after=trust.after, note=trust.note)
+        return self.settle(host, place, change, do)
 
     def report_trust(self, words: str) -> None:
         """Print how the last change affected the host's trust."""

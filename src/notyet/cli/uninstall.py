@@ -105,7 +105,7 @@ def _from(screen: Screen, host: Settings, place: Place) -> bool:
     """Remove notyet from one file, and out of what the host trusts."""
     state = state_folder(os.environ)
     outcome = screen.settle_with_trust(
-        host, place, lambda: to_uninstall(host, place, state), f"Remove notyet from {host.title}"
+        host, place, to_uninstall(host, place, state), f"Remove notyet from {host.title}"
     )
     if outcome == "declined":
         return False

@@ -109,7 +109,7 @@ def test_conclaudes_command_line_and_managed_settings_are_left_alone(
     assert main(["uninstall", "claude", "--yes"]) == 0
     said = capsys.readouterr().out
     assert "because it is conclaude's command line" in said
-    assert "is your administrator's" in said
+    assert "belongs to your administrator" in said
     assert "conclaude" in (home / FILES["claude"]).read_text()
 
 
