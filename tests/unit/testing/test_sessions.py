@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
+import notyet.testing as suite
 from notyet.agents import open_session, reopen
 from notyet.core.event import Usage
 from notyet.core.session import Turn
 from notyet.testing import Hang, Say, Scene, Script, ScriptedSession, session_conformance
-from notyet.testing import sessions as suite
 
 FAKE = os.path.join(os.path.dirname(__file__), "..", "agents", "fake_cli.py")
 
