@@ -5,9 +5,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 from hook_runs import clean_environ, in_bytes
-from notyet.install.launcher import launcher_path, lay, own_root, text, words
+from notyet.install.launcher import launcher_path, lay, own_root
 
 _ASK = "code = serve(sys.argv[2:])"
 _OURS = """[
@@ -28,7 +29,7 @@ def laid(folder, root=None):
 def started(folder, content, *argv, python=sys.executable, **environ):
     """Start the launcher as hosts do; return how it ended, without the times in it."""
     done = subprocess.run(
-        [*words(str(folder), python), *argv],
+        [python, "-I", "-S", launcher_path(str(folder)), "hook", *argv],
         input=in_bytes(content),
         capture_output=True,
         timeout=60,
@@ -56,11 +57,6 @@ def from_pack(folder, before=""):
 
 def copy_of_package(folder):
     """Copy the package, to be changed; return the folder that it lies in."""
-    from shutil import copytree, ignore_patterns
-
     source = os.path.join(own_root(), "notyet")
     copytree(source, folder / "notyet", ignore=ignore_patterns("__pycache__"))
     return folder
-
-
-__all__ = ["copy_of_package", "from_pack", "laid", "started", "text"]

@@ -35,8 +35,6 @@ _THROWN_AWAY = (
     (_OF_UV, "uvx", "uv tool install notyet"),
     (re.compile(r"/pipx/\.cache/|/(\.cache|Caches)/pipx/"), "pipx run", "pipx install notyet"),
 )
-_GUARD = "test -r {}"  # exits with 1 if the file is missing or cannot be read
-_THEN = " && exec "
 # It is compiled at every start, so every line costs a little. Whatever is missing, it prints no
 # traceback and does not exit with 2, which would send an agent back.
 _TEXT = """\
@@ -104,16 +102,6 @@ def installation(root: str) -> str:
     before, version, behind = _parted(root)
     known = f"{before}/python/{behind}" if version else root
     return blake2b(os.fsencode(known), digest_size=6).hexdigest()
-
-
-def command_words(folder: str, python: str) -> list[str]:
-    """Return the words that start the launcher with a Python, up to `hook`."""
-    return [python, *ISOLATED, launcher_path(folder)]
-
-
-def words(folder: str, python: str) -> list[str]:
-    """Return the words that start the hook by the launcher, up to its options."""
-    return [*command_words(folder, python), "hook"]
 
 
 def text(folder: str, root: str) -> str:
@@ -236,9 +224,9 @@ def launched(folder: str, python: str) -> str:
     A Python that cannot read its file exits with 2, which would send the agent back. So the line
     tests the file first, and exits with 1 if it is missing; hosts show that to their user.
     """
-    *start, launcher = command_words(folder, python)
-    line = " ".join(_quoted(word) for word in (*start, launcher))
-    return _GUARD.format(_quoted(launcher)) + _THEN + line
+    launcher = launcher_path(folder)
+    line = " ".join(_quoted(word) for word in (python, *ISOLATED, launcher))
+    return f"test -r {_quoted(launcher)} && exec {line}"
 
 
 def _unwritable(folder: str) -> str:
