@@ -183,12 +183,6 @@ def below(place: str) -> list[tuple[str, str, str]]:
     return [(name, name.rstrip("/") + "/", name.rstrip("/") + "0") for name in names]
 
 
-def has_unplaced(ledger: Ledger) -> bool:
-    """Return True if there are stops without a folder."""
-    sql = "SELECT 1 FROM stops WHERE place = '' LIMIT 1"
-    return ledger.connection.read(lambda db: db.execute(sql).fetchone() is not None)
-
-
 # Reading stops.
 
 

@@ -10,7 +10,6 @@ from notyet.ledger.connection import Connection
 from notyet.ledger.history import (
     StopFilter,
     agents,
-    has_unplaced,
     read_stop,
     same_turn,
     stops,
@@ -84,7 +83,6 @@ def test_one_stop_its_turn_the_agents_and_the_statistics_come_by_an_index(ledger
     assert stats(ledger, StopFilter(most=-1)).stops == 3
     (gate,) = stats(ledger, StopFilter(outcomes=("blocked",), most=-1)).gates
     assert gate.led_to_pass == 1  # which is looked for in the rest of the turn
-    assert not has_unplaced(ledger)
     assert scans(ledger, said) == {}
 
 
