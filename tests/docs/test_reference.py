@@ -46,6 +46,7 @@ def test_every_variable_that_the_code_names_is_on_the_page():
     page = (DOCS / "reference" / "environment.md").read_text()
     source = "\n".join(path.read_text() for path in SOURCE.rglob("*.py"))
     named = set(re.findall(r"\bNOTYET_[A-Z_]+[A-Z]\b", source))
+    named -= set(re.findall(r"^(NOTYET_[A-Z_]+) = ", source, re.MULTILINE))  # names of our own
     named |= set(re.findall(r"""environ(?:\.get\(|\[)["']([A-Z_]+)["']""", source))
     named |= set(re.findall(r"""["']([A-Z_]+)["'] in os\.environ""", source))
     assert len(named) > 8
