@@ -20,7 +20,7 @@ from notyet.config.find import (
     toml_files,
     users_toml,
 )
-from notyet.core.gate import EVERY_AGENT, Command
+from notyet.core.gate import Command
 from notyet.core.record import Record, replace
 from notyet.hosts import HOSTS, host_named
 from notyet.light import LOCAL, getcwd, is_remote, join, real_folder
@@ -109,9 +109,9 @@ def load(
 
     `draft` replaces the project's own file, for a comparison: the caller must not run any of it.
 
-    Gates that cannot apply to `event` are left out: then a hook need not load what runs gates.
+    Gates that cannot apply to `event` may be left out.
     """
-    layers = Layers(state_folder(environ), agent, workspace)
+    layers = Layers(state_folder(environ), agent, workspace, event)
     place = real_folder(cwd)
     if only:
         layers.add(ConfigFile(path=known_as(only), kind=NOTYET_TOML))
@@ -135,7 +135,7 @@ def load(
 
         looking = RemoteFiles(environ=environ, here=place, hosts=read_for, left_to=left_to)
         add_files_there(layers, looking, patience)
-    return layers.setup(event)
+    return layers.setup()
 
 
 def _readable(host: str, agent: str) -> tuple[str, ...]:
@@ -203,9 +203,12 @@ def retention(environ: Mapping[str, str]) -> Retention:
 class Layers:
     """The files that apply to an agent, one over the other; later ones win."""
 
-    def __init__(self, state: str, agent: str = "", workspace: str = "") -> None:
+    def __init__(
+        self, state: str, agent: str = "", workspace: str = "", event: StopEvent | None = None
+    ) -> None:
         self.state = state
         self.agent = agent
+        self._event = event
         # The caller names the workspace, not a file.
         self.is_elsewhere, self.is_here = is_remote(workspace), workspace == LOCAL
         self.starters: list[tuple[ConfigFile, Starter]] = []
@@ -250,7 +253,7 @@ class Layers:
                 return False
             if not is_unchanged(record, file.tree.text_of(file.path), own=file.own):
                 return False
-            settings = thaw(record.compiled)
+            settings = thaw(record.compiled, self._event)
         except (OSError, *DAMAGED):  # unreadable, or a record of another version of notyet
             return False
         if settings.workspace or (settings.ledger and not file.own):
@@ -265,11 +268,9 @@ class Layers:
         self.layers.append((file, settings))
         self.read_hosts = (*self.read_hosts, *settings.read_hosts)
 
-    def setup(self, event: StopEvent | None = None) -> Setup:
-        """Merge the layers, without gates that cannot apply to the event."""
+    def setup(self) -> Setup:
+        """Merge the layers."""
         gates = _merged_gates(self.layers, is_elsewhere=bool(self.workspace))
-        if event is not None:
-            gates = tuple([gate for gate in gates if _may_apply(gate, event)])
         limits: dict[str, Any] = {}
         limit_files: dict[str, str] = {}
         reply: dict[str, str] = {}
@@ -312,6 +313,8 @@ def _merged_gates(
         is_kept_here = is_elsewhere and not is_remote(file.path)
         found = with_checks(settings, _here).gates if is_kept_here else settings.gates
         same = "" if file.kind == NOTYET_TOML else _same_command(file.kind)
+        for name in settings.left_out:  # a gate of this name, for other agents
+            merged.pop(name, None)
         for gate in found:
             key: object = gate.name
             if same:
@@ -327,19 +330,6 @@ def _merged_gates(
 def _here(check: Command) -> Command:
     """Return a command that runs on this machine, though the agent's workspace is elsewhere."""
     return replace(check, workspace=check.workspace or LOCAL)
-
-
-def _may_apply(gate: Gate, event: StopEvent) -> bool:
-    """Return False if a gate is certainly not for the agent of an event (D2)."""
-    match = gate.match
-    if event.scope not in match.events:
-        return False
-    # Without an id, a note says that patterns miss it. The patterns of hosts need a type as well.
-    if event.scope != "subagent" or not event.agent_id or match.kind != "glob":
-        return True
-    from notyet.core.matcher import fits
-
-    return match.agents == EVERY_AGENT or bool(fits(match.kind, match.agents, event))
 
 
 def with_checks(settings: FileSettings, change: Callable[[Command], Command]) -> FileSettings:
