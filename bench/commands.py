@@ -42,7 +42,7 @@ import os, sys
 sys.path.insert(0, sys.argv[1])
 from notyet.run.spawn import Job
 from notyet.run.stage import run_together
-from notyet.run.sweep import adopt_orphans, sweep
+from notyet.run.groups import adopt_orphans, sweep
 adopt_orphans()
 environ = {"PATH": os.environ["PATH"], "BENCH_LEFT": sys.argv[2]}
 run_together([Job(argv=("/bin/sh", "-c", text), dir="/", environ=environ, timeout=0.3)

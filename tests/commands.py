@@ -4,9 +4,8 @@ import os
 import sys
 import time
 
-from notyet.run import loop, process, ssh_session
+from notyet.run import process, ssh_session
 from notyet.run import stage as command
-from notyet.run import stage as started
 from notyet.run.spawn import Job, shell_argv
 from notyet.run.stage import run_together
 
@@ -65,7 +64,7 @@ class Clock:
         self._until = None  # what must come true before time goes on
         self._at = 0.0  # where it stands as long as it is held
         self._ahead = 0.0  # of the real one
-        for module in (command, loop, process, ssh_session, started):
+        for module in (command, process, ssh_session):
             monkeypatch.setattr(module, "monotonic", self)
 
     def __call__(self):

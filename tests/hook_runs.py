@@ -132,10 +132,10 @@ def run_late_hook(content, there):
     change = f"""
 import os, time
 from notyet.engine import stop as deadline
-from notyet.run import stage as command, loop, process
+from notyet.run import stage as command, process
 def late():
     return time.monotonic() + (10_000 if os.path.exists({str(there)!r}) else 0)
-for module in (deadline, command, loop, process):
+for module in (deadline, command, process):
     module.monotonic = late
 command._LONGEST = 0.05"""
     return run_changed_hook(content, change)

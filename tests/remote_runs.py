@@ -106,7 +106,7 @@ import sys
 url, token, script, *paths = sys.argv[1:]
 sys.path[:0] = paths
 from notyet.run.stage import run_together
-from notyet.run.sweep import adopt_orphans, sweep
+from notyet.run.groups import adopt_orphans, sweep
 from notyet.run.ssh_script import Upload; from notyet.run.ssh_job import remote_job
 from notyet.core.remote import remote_from
 adopt_orphans()

@@ -25,8 +25,8 @@ EVIL = "\x1b[31mred\x1b[0m\u202e"
 
 def replayable(git_project, monkeypatch):
     """Make a project with two gates, each of which fails when a file is there."""
-    monkeypatch.setattr("notyet.run.sweep.adopt_orphans", lambda: False)
-    monkeypatch.setattr("notyet.run.sweep.sweep", lambda *_: 0)
+    monkeypatch.setattr("notyet.run.groups.adopt_orphans", lambda: False)
+    monkeypatch.setattr("notyet.run.groups.sweep", lambda *_: 0)
     monkeypatch.chdir(git_project)
     folder = Path(git_project)
     (folder / "notyet.toml").write_text(GATES)

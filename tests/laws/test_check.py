@@ -65,7 +65,7 @@ def test_any_text_is_an_answer_or_an_error_with_words(text):
 @pytest.fixture(autouse=True)
 def _nobody_is_adopted(monkeypatch):
     """Leave the other children of the tests' process alone."""
-    monkeypatch.setattr("notyet.run.sweep.adopt_orphans", lambda: False)
+    monkeypatch.setattr("notyet.run.groups.adopt_orphans", lambda: False)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from notyet.core.text import clean, listed, visible
 from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.errors import NotyetError
 from notyet.hook.process import written
-from notyet.run.sweep import sweep
+from notyet.run.groups import sweep
 
 if TYPE_CHECKING:
     from typing import Any, TextIO

@@ -26,8 +26,8 @@ from notyet.ledger.memory import MemoryLedger
 from notyet.ledger.stops import Ledger
 from notyet.run.command import GateCommand
 from notyet.run.drive import drive_sync
+from notyet.run.groups import adopt_orphans
 from notyet.run.spawn import Job
-from notyet.run.sweep import adopt_orphans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

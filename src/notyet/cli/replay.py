@@ -26,7 +26,7 @@ from notyet.errors import NotyetError, Refused
 from notyet.ledger.history import PastStop, StopFilter, read_stops, stops
 from notyet.ledger.stops import Ledger
 from notyet.replay import RESULTS, Config, Configs, Finding, replay, turns_of
-from notyet.run.sweep import adopt_orphans, sweep
+from notyet.run.groups import adopt_orphans, sweep
 
 if TYPE_CHECKING:
     import argparse

@@ -223,9 +223,8 @@ def _ignore_signals() -> None:
 
 def adopt() -> None:
     """Become the parent of what gates leave behind, and hear when the host is gone (E2)."""
-    from notyet.run.groups import defer_reaping
-    from notyet.run.loop import watch_host
-    from notyet.run.sweep import adopt_orphans
+    from notyet.run.groups import adopt_orphans, defer_reaping
+    from notyet.run.stage import watch_host
 
     adopt_orphans()
     defer_reaping()
@@ -241,7 +240,7 @@ def _end() -> None:
 
 def _sweep() -> None:
     """End what gates left behind outside their groups; the runner is loaded only if one ran."""
-    orphans: Any = sys.modules.get("notyet.run.sweep")
+    orphans: Any = sys.modules.get("notyet.run.groups")
     if orphans is not None:
         orphans.sweep(alarm.left() / 2)
 

@@ -46,7 +46,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "commands": (
             "notyet.run.stage",
             "notyet.run.command",
-            "notyet.run.sweep",
+            "notyet.run.groups",
             "notyet.hosts.notyet.hooks",
         ),
         # Where gates have answered; loaded while they run.

@@ -7,7 +7,6 @@ from time import monotonic
 from notyet import light
 from notyet.core.gate import Exit
 from notyet.run.groups import send
-from notyet.run.loop import NEVER
 from notyet.run.spawn import HEAD, launch, pipe
 
 TYPE_CHECKING = False
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 else:
     import _signal as signal  # without the enum that `signal` imports
 
+NEVER = float("inf")
 TAIL = 192 * 1024  # bytes kept from the end of each stream
 _LOST = (
     "its exit code was lost: this program ignores SIGCHLD, or another part of it collects "

@@ -78,7 +78,11 @@ end_all() {
     signal_all KILL
     signal_all KILL
   fi
-  rm -rf $ny_folders
+  # A command that has just ended may still write how.
+  for ny_x in 1 2 3; do
+    rm -rf $ny_folders && break
+    pause 0.1
+  done
 }
 
 # End one command: politely, then not.

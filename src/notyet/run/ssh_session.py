@@ -14,12 +14,11 @@ from contextlib import suppress
 from time import monotonic
 
 from notyet.core.record import variant
+from notyet.run import groups
 from notyet.run import ssh_connection as ssh
-from notyet.run import sweep
 from notyet.run.cannot_start import CannotStart
 from notyet.run.groups import reap
-from notyet.run.loop import NEVER
-from notyet.run.process import TAIL, Output, Process
+from notyet.run.process import NEVER, TAIL, Output, Process
 from notyet.run.spawn import MARK, Job, is_out_of_room, new_token, prepare, start_problem
 from notyet.run.ssh_job import RemoteJob
 from notyet.run.ssh_script import conversation
@@ -223,16 +222,16 @@ class SshRunner(CommandRunner):
     def __init__(self, jobs: Sequence[Job], deadline: float, cancel: int | None) -> None:
         super().__init__(jobs, deadline, cancel)
         self.members = [one for one in self.processes if isinstance(one, RemoteProcess)]
-        groups: dict[str, list[RemoteProcess]] = {}
+        by_machine: dict[str, list[RemoteProcess]] = {}
         for member in self.members:
             member.started = monotonic()
             if member.problem:
                 member.is_done = True
             else:
                 self._limit(member, self._on_timeout)
-                groups.setdefault(member.job.remote.machine, []).append(member)
-        folder = ssh.control_folder(os.environ) if groups else ""
-        sessions = [Session(members, folder) for members in groups.values()]
+                by_machine.setdefault(member.job.remote.machine, []).append(member)
+        folder = ssh.control_folder(os.environ) if by_machine else ""
+        sessions = [Session(members, folder) for members in by_machine.values()]
         self.processes += sessions
         self.waiting = [one for one in self.waiting if not isinstance(one, RemoteProcess)]
         self.waiting += sessions  # started first, since they take longest
@@ -349,7 +348,7 @@ class SshRunner(CommandRunner):
         """Reap a session's process, and start the next one."""
         session.is_connected = session.is_connecting and session.code not in {None, ssh.FAILED}
         if session.is_connected:
-            sweep.keep_alive(session.pid, session.socket)
+            groups.keep_alive(session.pid, session.socket)
         else:
             ssh.forget(session.socket)
         self._close_pipes(session)

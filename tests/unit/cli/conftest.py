@@ -48,8 +48,8 @@ class Asked:
 @pytest.fixture
 def check(monkeypatch, capsys):
     """Run `notyet check` in a folder, in this process, whose other children are not swept."""
-    monkeypatch.setattr("notyet.run.sweep.adopt_orphans", lambda: False)
-    monkeypatch.setattr("notyet.run.sweep.sweep", lambda *_: 0)
+    monkeypatch.setattr("notyet.run.groups.adopt_orphans", lambda: False)
+    monkeypatch.setattr("notyet.run.groups.sweep", lambda *_: 0)
 
     def check(folder, *argv):
         monkeypatch.chdir(folder)
@@ -71,8 +71,8 @@ class Done:
 @pytest.fixture
 def run_here(monkeypatch, capsys):
     """Run `notyet with` in this process, whose other children are not swept."""
-    monkeypatch.setattr("notyet.run.sweep.adopt_orphans", lambda: False)
-    monkeypatch.setattr("notyet.run.sweep.sweep", lambda *_: 0)
+    monkeypatch.setattr("notyet.run.groups.adopt_orphans", lambda: False)
+    monkeypatch.setattr("notyet.run.groups.sweep", lambda *_: 0)
 
     def run_here(folder, *argv, agent="scripted:agent.toml", prompt="Make it ready.", **environ):
         monkeypatch.chdir(folder)

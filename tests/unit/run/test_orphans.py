@@ -19,7 +19,7 @@ ESCAPE = """
 import os, sys
 sys.path[:0] = sys.argv[2:]
 from commands import run, running, script, pids_in
-from notyet.run.sweep import adopt_orphans, sweep
+from notyet.run.groups import adopt_orphans, sweep
 import pathlib
 here = pathlib.Path(sys.argv[1])
 HIDE
@@ -52,7 +52,7 @@ def test_what_left_its_group_is_swept_by_a_process_that_adopts_orphans(tmp_path,
 
 def test_orphans_cannot_be_adopted_without_the_system_call(monkeypatch):
     monkeypatch.setitem(sys.modules, "_ctypes", None)
-    from notyet.run.sweep import adopt_orphans
+    from notyet.run.groups import adopt_orphans
 
     assert adopt_orphans() is False
 
@@ -60,7 +60,7 @@ def test_orphans_cannot_be_adopted_without_the_system_call(monkeypatch):
 def test_a_sweep_ends_all_children_and_counts_them(tmp_path, monkeypatch):
     import ctypes
 
-    from notyet.run import sweep as orphans
+    from notyet.run import groups as orphans
 
     monkeypatch.setattr(orphans, "_adopted", False)
     assert orphans.sweep() == 0
@@ -85,7 +85,7 @@ here = pathlib.Path(sys.argv[1])
 text = "(sleep 0.5; sleep 1000 & echo $! > b.pid) & exec sleep 1000"
 theirs = subprocess.Popen(["sh", "-c", text], cwd=here)
 short = subprocess.Popen(["sleep", "0"])
-from notyet.run.sweep import adopt_orphans, sweep
+from notyet.run.groups import adopt_orphans, sweep
 assert adopt_orphans()
 left = "(setsid sh -c 'echo $$ > a.pid; exec sleep 1000' &) &"
 run(script(left + " until [ -s a.pid ]; do :; done", here))
@@ -149,7 +149,7 @@ INTERRUPTED = """
 import os, sys
 sys.path[:0] = sys.argv[2:]
 from commands import run, running, script, pids_in, until
-from notyet.run import sweep as orphans, process, stage as started
+from notyet.run import groups as orphans, process, stage as started
 import pathlib
 here = pathlib.Path(sys.argv[1])
 def interrupted(*args):
@@ -183,7 +183,7 @@ import os, sys
 sys.path[:0] = sys.argv[2:]
 from commands import run, running, script, pids_in, until
 import pathlib
-from notyet.run.sweep import adopt_orphans, keep_alive, sweep
+from notyet.run.groups import adopt_orphans, keep_alive, sweep
 here = pathlib.Path(sys.argv[1])
 assert adopt_orphans()
 one = "(setsid sh -c 'echo $$ > a.pid; exec sleep 1000' &)"

@@ -114,7 +114,7 @@ HOOK = """
 import sys
 sys.path[:0] = sys.argv[2:]
 from commands import run
-from notyet.run.sweep import adopt_orphans, sweep
+from notyet.run.groups import adopt_orphans, sweep
 from notyet.run.ssh_job import run_there
 from notyet.core.remote import remote_from
 assert adopt_orphans()
