@@ -72,6 +72,7 @@ end_all() {
   trap "" TERM
   ny_found=
   signal_all TERM
+  [ "$ny_found" ] || { pause 0.1; signal_all TERM; } # one that is being started has no mark yet
   if [ "$ny_found" ]; then
     signal_all CONT
     pause 0.5
