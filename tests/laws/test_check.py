@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hook_runs import HOSTS, ask, new_project, payload, trust
-from notyet.cli.made_up_stop import described_stop, read_stop
 from notyet.cli.rehearsal import VERDICTS, AnswerOption, rehearse
+from notyet.cli.stop_options import described_stop, read_stop
 from notyet.core.event import StopEvent
 from notyet.errors import NotyetError
 

@@ -7,10 +7,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from notyet.cli.made_up_stop import add_event_options, described_stop
 from notyet.cli.person import refuse
 from notyet.cli.rehearsal import AnswerOption, Rehearsal, rehearse
 from notyet.cli.signals import ended_in_order
+from notyet.cli.stop_options import add_event_options, described_stop
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Progress, Style, one_line, table
 from notyet.config.document import did_you_mean

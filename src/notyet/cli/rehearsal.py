@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from notyet.cli.made_up_stop import read_stop
+from notyet.cli.stop_options import read_stop
 from notyet.config.inside import inside_agent
 from notyet.config.load import Setup
 from notyet.core.event import StopEvent
@@ -32,7 +32,7 @@ from notyet.run.spawn import Job
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from notyet.cli.made_up_stop import DescribedStop
+    from notyet.cli.stop_options import DescribedStop
     from notyet.core.event import StartEvent
     from notyet.core.gate import Gate
     from notyet.core.verdict import Decision
@@ -141,7 +141,7 @@ def rehearse(
     argv = ["--host", stop.host] if stop.host else []
     argv += ["--timeout", timeout] if timeout else []
     kept = {name: value for name, value in environ.items() if name not in _OTHERS_VARIABLES}
-    hook = _Hook(
+    hook = RehearsalHook(
         HostCall(Options(argv), kept, lambda: stop.content), stop, names, answers, progress
     )
     try:
@@ -159,7 +159,7 @@ def rehearse(
     return done
 
 
-class _Hook(Hook):
+class RehearsalHook(Hook):
     """A hook that records nothing but passes."""
 
     sees_all = True
@@ -187,7 +187,7 @@ class _Hook(Hook):
         self._begun = Begun(stop=0)
 
     def stopping(self, event: StopEvent) -> Reply:
-        """AnswerOption a stop, with what the options say in place of what its payload says."""
+        """Answer a stop; options replace what its payload says."""
         self.event = self.about.changed(event)
         return super().stopping(self.event)
 

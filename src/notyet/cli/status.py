@@ -8,9 +8,9 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from notyet.cli.made_up_stop import add_event_options, described_stop, read_stop
 from notyet.cli.person import refuse
 from notyet.cli.signals import ended_in_order
+from notyet.cli.stop_options import add_event_options, described_stop, read_stop
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, outcome_cell, table, waiting, width
 from notyet.cli.times import age, when
@@ -21,7 +21,7 @@ from notyet.hosts import host_named
 from notyet.install.settings import installable
 from notyet.status.overview import near
 from notyet.status.report import Report, look_at, not_found, without_unused
-from notyet.status.why import DryHook, why
+from notyet.status.why import ExplainHook, why
 
 if TYPE_CHECKING:
     import argparse
@@ -95,7 +95,7 @@ def _explain(args: argparse.Namespace, cwd: str) -> int:
         event = read_stop(stop, os.environ)
     except NotyetError as error:
         return refuse("status", str(error), 2)
-    hook = DryHook(event, stop.host, stop.content, stop.changed, args.workspace or "")
+    hook = ExplainHook(event, stop.host, stop.content, stop.changed, args.workspace or "")
     with waiting("looking at the files ..."):
         found = why(hook, os.environ)
     if args.json:

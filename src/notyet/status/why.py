@@ -93,7 +93,7 @@ class Why:
     off: str = ""  # how notyet is switched off; empty if it is not
 
 
-class DryHook(Hook):
+class ExplainHook(Hook):
     """A call of the hook that runs no gate and records nothing; `cause`: why no gate would run."""
 
     sees_all = True
@@ -158,7 +158,7 @@ class DryHook(Hook):
         raise error
 
 
-def why(hook: DryHook, environ: Mapping[str, str]) -> Why:
+def why(hook: ExplainHook, environ: Mapping[str, str]) -> Why:
     """Return for every gate in force why it applies to a stop, or why not."""
     hook.look()
     event, setup = hook.stop, hook.setup
@@ -198,7 +198,7 @@ def why(hook: DryHook, environ: Mapping[str, str]) -> Why:
     )
 
 
-def _allowed(hook: DryHook, environ: Mapping[str, str]) -> tuple[str, str]:
+def _allowed(hook: ExplainHook, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the cause for which the hook runs no gate, and its words; both empty if it does."""
     if hook.cause:
         words = f"notyet is {' '.join(hook.words)}" if hook.cause == "off" else ""

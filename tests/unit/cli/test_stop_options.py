@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from notyet.cli.made_up_stop import add_event_options, described_stop, read_stop
+from notyet.cli.stop_options import add_event_options, described_stop, read_stop
 from notyet.errors import NotyetError
 from notyet.hosts import HOSTS, host_named
 
