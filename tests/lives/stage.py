@@ -3,8 +3,8 @@
 import asyncio
 import os
 import sqlite3
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
-from queue import SimpleQueue
 
 from lives.model import MAX_BLOCKS
 from lives.puppets import Consumer, Gate
@@ -30,14 +30,25 @@ MOST_TASKS = 4  # at once
 ALL = Match(events=("subagent",), endings=("done", "error", "timeout"))
 
 
-class Jobs(SimpleQueue):
-    """The calls of a ledger, counted."""
+class Calls(ThreadPoolExecutor):
+    """The thread that calls a ledger, and how many calls it got."""
 
     count = 0
 
-    def put(self, job):
+    def submit(self, *args, **options):
         self.count += 1
-        super().put(job)
+        return super().submit(*args, **options)
+
+
+class DeadCalls(Executor):
+    """The calls of a supervisor that died: none is made, and none ever ends."""
+
+    def __init__(self):
+        self.calls = []
+
+    def submit(self, *args, **options):
+        self.calls.append(Future())
+        return self.calls[-1]
 
 
 class Stage:
@@ -62,7 +73,7 @@ class Stage:
         supervisor = Supervisor(
             engine, self.ledger, reopen, deliver=self.consumer, settings=PATIENT
         )
-        supervisor._store._jobs = Jobs()
+        supervisor._store._thread = Calls(1)
         self.supervisors.append(supervisor)
         return supervisor
 
@@ -75,12 +86,12 @@ class Stage:
         stores = [each._store for each in self.supervisors]
         is_busy = True
         while is_busy:
-            asked = [store._jobs.count + 1 for store in stores]  # and what we ask now
+            asked = [store._thread.count + 1 for store in stores]  # and what we ask now
             for store in stores:
                 await store(lambda: None)
             for _ in range(5):
                 await asyncio.sleep(0)
-            is_busy = loop._ready or asked != [store._jobs.count for store in stores]
+            is_busy = loop._ready or asked != [store._thread.count for store in stores]
 
     async def leave(self):
         """End what is left, also what hangs because it is dead."""
@@ -96,9 +107,9 @@ class Stage:
         """Let it die; or be silent for so long that it counts as dead."""
         old = self.supervisor
         if kind == "dead":
-            old._store._jobs.put(None)
-            self.dead.append((old, old._store._jobs))
-            old._store._jobs = Jobs()  # nothing that it still wants to write is written
+            old._store._thread.shutdown(wait=False)
+            old._store._thread = DeadCalls()  # nothing that it still wants to write is written
+            self.dead.append(old)
             self.supervisors.remove(old)
             sqlite.deciding_here.clear()  # they are of this process, and not lost by themselves
         self.gate.asked.clear()
