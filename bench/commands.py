@@ -16,8 +16,8 @@ from pathlib import Path
 
 from bench.measure import Amount, Curve, Effort, Figure, Point, Result, Row, interleaved
 from bench.progress import say
+from notyet.run.command_runner import run_together
 from notyet.run.spawn import Job, shell_argv
-from notyet.run.stage import run_together
 
 TRUE = shell_argv("true", "/bin/sh")
 MANY = 100
@@ -41,7 +41,7 @@ ASKED = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 from notyet.run.spawn import Job
-from notyet.run.stage import run_together
+from notyet.run.command_runner import run_together
 from notyet.run.groups import adopt_orphans, sweep
 adopt_orphans()
 environ = {"PATH": os.environ["PATH"], "BENCH_LEFT": sys.argv[2]}
@@ -53,7 +53,7 @@ RUNAWAY = """
 import os, resource, sys
 sys.path.insert(0, sys.argv[1])
 from notyet.run.spawn import Job
-from notyet.run.stage import run_together
+from notyet.run.command_runner import run_together
 text = f"head -c {sys.argv[2]} /dev/zero"
 run_together([Job(argv=("/bin/sh", "-c", text), dir="/", environ={"PATH": os.environ["PATH"]})])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -33,7 +33,7 @@ import sys, time
 sys.path[:0] = sys.argv[1:2]
 from notyet.core.event import StopEvent
 from notyet.core.verdict import Block, Decision, Report
-from notyet.ledger.stops import Ledger
+from notyet.ledger.ledger import Ledger
 import os
 block = Block("go on")
 reports = (Report(gate="tests", answer=block, seconds=1.0),)

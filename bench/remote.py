@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from bench.measure import Effort, Missing, Result, Row, interleaved
 from notyet.core.remote import remote_from
+from notyet.run.command_runner import run_together
 from notyet.run.ssh_job import remote_job
-from notyet.run.stage import run_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

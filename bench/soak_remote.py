@@ -27,7 +27,7 @@ PATIENCE = 20.0  # seconds until the last one must be gone; it takes one or two
 
 GATES = """
 import sys
-from notyet.run.stage import run_together
+from notyet.run.command_runner import run_together
 from notyet.run.groups import adopt_orphans, sweep
 from notyet.run.ssh_script import Upload; from notyet.run.ssh_job import remote_job
 from notyet.core.remote import remote_from

@@ -4,10 +4,10 @@ import os
 import sys
 import time
 
+from notyet.run import command_runner as command
 from notyet.run import process, ssh_session
-from notyet.run import stage as command
+from notyet.run.command_runner import run_together
 from notyet.run.spawn import Job, shell_argv
-from notyet.run.stage import run_together
 
 ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C"}
 

@@ -132,7 +132,7 @@ def run_late_hook(content, there):
     change = f"""
 import os, time
 from notyet.engine import stop as deadline
-from notyet.run import stage as command, process
+from notyet.run import command_runner as command, process
 def late():
     return time.monotonic() + (10_000 if os.path.exists({str(there)!r}) else 0)
 for module in (deadline, command, process):

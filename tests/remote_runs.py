@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from commands import run
 from notyet.core.remote import remote_from
+from notyet.run.command_runner import run_together
 from notyet.run.ssh_job import new_token, remote_job
 from notyet.run.ssh_script import Upload, upload_path
-from notyet.run.stage import run_together
 from sshd import is_gone
 
 __all__ = [
@@ -105,7 +105,7 @@ ASKING = """
 import sys
 url, token, script, *paths = sys.argv[1:]
 sys.path[:0] = paths
-from notyet.run.stage import run_together
+from notyet.run.command_runner import run_together
 from notyet.run.groups import adopt_orphans, sweep
 from notyet.run.ssh_script import Upload; from notyet.run.ssh_job import remote_job
 from notyet.core.remote import remote_from

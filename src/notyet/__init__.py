@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         SendError,
         Undeliverable,
     )
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
     from notyet.supervise.live_task import Handle
     from notyet.supervise.settings import Progress, SupervisorSettings
     from notyet.supervise.supervisor import Supervisor
@@ -107,7 +107,7 @@ _HOMES = {
         "SendError",
         "Undeliverable",
     ),
-    "notyet.ledger.stops": ("Ledger",),
+    "notyet.ledger.ledger": ("Ledger",),
     "notyet.supervise.live_task": ("Handle",),
     "notyet.supervise.settings": ("Progress", "SupervisorSettings"),
     "notyet.supervise.supervisor": ("Supervisor",),

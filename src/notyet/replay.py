@@ -23,8 +23,8 @@ from notyet.core.text import visible
 from notyet.core.verdict import Decision, Problem, Report, skipped
 from notyet.git.repository import repository_of
 from notyet.hosts import HOSTS
-from notyet.ledger.counts import CountedStop, counted_stops, original_outcome
-from notyet.ledger.history import PastStop, read_stops
+from notyet.ledger.past_histories import CountedStop, counted_stops, original_outcome
+from notyet.ledger.past_stops import PastStop, read_stops
 from notyet.ledger.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Draft, Setup
     from notyet.core.event import StopEvent
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
 
 RESULTS = ("same", "differs", "unknown", "hypothetical", "left_out")
 SUPERVISOR = "notyet with"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from notyet.agents.formats import READERS
-from notyet.agents.reading import Reading
-from notyet.agents.transcript import Transcript
+from notyet.agents.transcript_writer import Transcript
+from notyet.agents.turn_builder import TurnBuilder
 from notyet.hosts.others import headless
 
 VECTORS = os.path.join(os.path.dirname(__file__), "..", "vectors", "agents")
@@ -103,14 +103,14 @@ def mutated(draw, agent):
 @given(data=st.data())
 def test_no_line_raises_and_a_good_answer_after_garbage_is_the_answer(agent, data):
     told = []
-    reading = Reading(told.append, Transcript("/dev/null"), "k")
+    builder = TurnBuilder(told.append, Transcript("/dev/null"), "k")
     for line in data.draw(st.lists(mutated(agent), max_size=4)):
-        READERS[headless()[agent][1].output](line, reading)
+        READERS[headless()[agent][1].output](line, builder)
     for line in copy.deepcopy(ANSWERS[agent]):
-        READERS[headless()[agent][1].output](line, reading)
-    reading.flush()
-    turn = reading.turn(reading.spent(), 1.0)
-    assert (turn.text, reading.is_finished) == (ANSWER, True)
+        READERS[headless()[agent][1].output](line, builder)
+    builder.flush()
+    turn = builder.turn(builder.spent(), 1.0)
+    assert (turn.text, builder.is_finished) == (ANSWER, True)
     figures = (*vars(turn.usage).values(), turn.tool_calls, turn.turns)
     assert all(type(figure) is int and 0 <= figure < math.inf for figure in figures)
     assert json.dumps(list(turn.tools))

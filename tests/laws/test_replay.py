@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from notyet import Command, Engine, Gate, Ledger, Limits, StopEvent
 from notyet.core.event import BackgroundTask, StartEvent
 from notyet.core.gate import Match, definition_of
-from notyet.ledger import history
+from notyet.ledger import past_stops
 from notyet.replay import Config, replay, turns_of
 
 NAMES = ("lint", "tests", "docs")
@@ -173,7 +173,8 @@ def today(gates, limits):
 def findings(ledger, now):
     """Return what is found of each recorded stop, in order."""
     return replay(
-        turns_of(ledger, history.stops(ledger, history.StopFilter(most=-1))), lambda _past: now
+        turns_of(ledger, past_stops.stops(ledger, past_stops.StopFilter(most=-1))),
+        lambda _past: now,
     )
 
 

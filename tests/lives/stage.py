@@ -10,7 +10,7 @@ from lives.model import MAX_BLOCKS
 from lives.puppets import Consumer, Gate
 from notyet import Engine, Function, Ledger, Limits, Match
 from notyet import Gate as GateOf
-from notyet.ledger import stops as sqlite
+from notyet.ledger import ledger as sqlite
 from notyet.supervise import Supervisor, SupervisorSettings
 
 FOR_EVER = 1e9

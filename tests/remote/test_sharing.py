@@ -30,7 +30,7 @@ MANY = """
 import sys
 count, url, script, *paths = sys.argv[1:]
 sys.path[:0] = paths
-from notyet.run.stage import run_together
+from notyet.run.command_runner import run_together
 from notyet.run.ssh_job import remote_job
 from notyet.core.remote import remote_from
 place = remote_from(url)

@@ -11,8 +11,8 @@ from notyet.core.remote import remote_from
 from notyet.core.verdict import Allow, Block, Problem
 from notyet.hosts import command_face, start_face
 from notyet.hosts.conclaude import hooks as conclaude
+from notyet.run.command_runner import run_together
 from notyet.run.ssh_job import remote_job
-from notyet.run.stage import run_together
 from support import stop, substop
 from wire import check_reading, ended, gate_of, replies, starts, vectors, verdict_of
 

@@ -1,6 +1,6 @@
 """`CommandLineSession`: an agent's own program, started anew for each turn.
 
-How each program is started is its host's data (`hosts.others.CommandLine`). Its `ref` is kept in
+How each program is started is its host's data (`hosts.host.CommandLine`). Its `ref` is kept in
 the ledger, so it holds no secrets.
 """
 
@@ -13,10 +13,10 @@ import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from notyet.agents.agent_program import AgentProgram, end_orphan
 from notyet.agents.formats import READERS
-from notyet.agents.process import Running, end_orphan
-from notyet.agents.reading import Reading, notify
-from notyet.agents.transcript import Transcript
+from notyet.agents.transcript_writer import Transcript
+from notyet.agents.turn_builder import TurnBuilder, notify
 from notyet.core.session import News, Turn
 from notyet.core.text import clean
 from notyet.errors import Refused, SendError
@@ -71,7 +71,7 @@ class CommandLineSession:
         self._fates: dict[str, bool | None] = {}  # did a prompt arrive? by key
         self._orphan = _NO_PROCESS
         self._is_reopened = False
-        self._running: Running | None = None
+        self._running: AgentProgram | None = None
         self._sending = self._aborted = False
         self.on_news: Callable[[News], None] | None = None
 
@@ -180,19 +180,19 @@ class CommandLineSession:
             ) from None
         self._fates[key] = None
         form = self._command.resume if self._has_begun else self._command.start
-        reading, running = await self._run(form, prompt, key)
-        if not self._aborted and self._needs_other_form(form, reading, running):
+        builder, running = await self._run(form, prompt, key)
+        if not self._aborted and self._needs_other_form(form, builder, running):
             form = self._command.start if self._has_begun else self._command.resume
-            reading, running = await self._run(form, prompt, key)
-        if not self._aborted and self._is_unknown(form, reading, running):
+            builder, running = await self._run(form, prompt, key)
+        if not self._aborted and self._is_unknown(form, builder, running):
             raise SendError(
                 f"{self._name} does not have the conversation {self.id}; it may have been deleted, "
                 "or belong to another folder"
             )
-        return self._turn(reading, running, (time.monotonic() - began) * 1000)
+        return self._turn(builder, running, (time.monotonic() - began) * 1000)
 
-    async def _run(self, form: str, prompt: str, key: str) -> tuple[Reading, Running]:
-        reading = Reading(self._notify, self._transcript, key)
+    async def _run(self, form: str, prompt: str, key: str) -> tuple[TurnBuilder, AgentProgram]:
+        builder = TurnBuilder(self._notify, self._transcript, key)
         argv = (self._program, *self._command.words(form, self._args, self.id or ""))
         # With the session, if known: an agent that this one starts inherits the mark.
         mark = f"{os.getpid()}:{self.id}" if self.id else str(os.getpid())
@@ -200,7 +200,7 @@ class CommandLineSession:
         stdin = prompt.encode("utf-8", "replace")
         job = Job(argv=argv, dir=self._cwd, environ=environ, stdin=stdin)
         try:
-            running = Running(job, lambda line: self._read_line(line, reading, key))
+            running = AgentProgram(job, lambda line: self._read_line(line, builder, key))
         except CannotStart as error:
             hint = f"; {self._command.install}" if "not found on the PATH" in str(error) else ""
             raise SendError(f"{self._name} cannot be started: {error}{hint}") from None
@@ -208,65 +208,65 @@ class CommandLineSession:
         self._orphan = (running.pid, running.started, running.mark)
         self._notify(News(kind="ref"))
         await running.wait()
-        reading.flush()
-        return reading, running
+        builder.flush()
+        return builder, running
 
-    def _read_line(self, line: bytes, reading: Reading, key: str) -> None:
+    def _read_line(self, line: bytes, builder: TurnBuilder, key: str) -> None:
         try:
             entry = json.loads(line.decode("utf-8", "replace"), strict=False)
-            READERS[self._command.output](entry, reading)
+            READERS[self._command.output](entry, builder)
         except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
-            reading.unread += 1  # not JSON, or not of this format
+            builder.unread += 1  # not JSON, or not of this format
             return
-        if reading.is_accepted:
+        if builder.is_accepted:
             self._fates[key] = True
-        self._adopt(reading)
-        if reading.is_finished and self._running is not None:
+        self._adopt(builder)
+        if builder.is_finished and self._running is not None:
             self._running.end_within(_LINGER)
 
-    def _adopt(self, reading: Reading) -> None:
+    def _adopt(self, builder: TurnBuilder) -> None:
         """Take the id that the agent gives the conversation, once it has our prompt."""
-        if reading.session is None or not (reading.is_accepted or not self._command.chooses):
+        if builder.session is None or not (builder.is_accepted or not self._command.chooses):
             return
-        if reading.session != self.id or not self._has_begun:
-            self.id, self._has_begun = reading.session, True
+        if builder.session != self.id or not self._has_begun:
+            self.id, self._has_begun = builder.session, True
             self._notify(News(kind="ref"))
 
-    def _needs_other_form(self, form: str, reading: Reading, running: Running) -> bool:
+    def _needs_other_form(self, form: str, builder: TurnBuilder, running: AgentProgram) -> bool:
         """Return True if the other form is right: an earlier turn was cut off at its start."""
         # A conversation that the user named is never started anew.
-        if reading.is_accepted or self._is_named or not self._command.chooses:
+        if builder.is_accepted or self._is_named or not self._command.chooses:
             return False
-        said = running.stderr() + (reading.error or "")
+        said = running.stderr() + (builder.error or "")
         if form is self._command.start:
             return bool(self._command.taken) and self._command.taken in said
-        return self._is_unknown(form, reading, running)
+        return self._is_unknown(form, builder, running)
 
-    def _is_unknown(self, form: str, reading: Reading, running: Running) -> bool:
-        if reading.is_accepted or form is not self._command.resume:
+    def _is_unknown(self, form: str, builder: TurnBuilder, running: AgentProgram) -> bool:
+        if builder.is_accepted or form is not self._command.resume:
             return False
-        said = running.stderr() + (reading.error or "")
+        said = running.stderr() + (builder.error or "")
         return any(words in said for words in self._command.unknown)
 
-    def _turn(self, reading: Reading, running: Running, duration_ms: float) -> Turn:
+    def _turn(self, builder: TurnBuilder, running: AgentProgram, duration_ms: float) -> Turn:
         if self._aborted:
-            reading.stop_reason, reading.error = "cancelled", None
-        elif reading.error is None and not reading.is_finished:
-            reading.fail(self._why(reading, running))
-        spent = reading.spent()
-        if self._command.sums_up and reading.figures is not None:
+            builder.stop_reason, builder.error = "cancelled", None
+        elif builder.error is None and not builder.is_finished:
+            builder.fail(self._why(builder, running))
+        spent = builder.spent()
+        if self._command.sums_up and builder.figures is not None:
             before = spent if self._totals is None else self._totals
             self._totals = dict(spent)
             spent = {name: max(0, n - before.get(name, 0)) for name, n in spent.items()}
         self._orphan = _NO_PROCESS
         self._notify(News(kind="ref"))
-        return reading.turn(spent, duration_ms)
+        return builder.turn(spent, duration_ms)
 
-    def _why(self, reading: Reading, running: Running) -> str:
+    def _why(self, builder: TurnBuilder, running: AgentProgram) -> str:
         """Return why a turn has no answer."""
         ended = f"signal {running.signal}" if running.signal else f"exit code {running.code}"
         parts = [f"{self._name} ended without an answer ({ended})"]
-        unread = reading.unread + running.too_long
+        unread = builder.unread + running.too_long
         if unread:
             lines = "a line" if unread == 1 else f"{unread} lines"
             parts.append(f"{lines} of its output could not be read")

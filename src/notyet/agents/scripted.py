@@ -13,11 +13,11 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
-from notyet.agents.process import Running
-from notyet.agents.reading import in_a_line, notify
+from notyet.agents.agent_program import AgentProgram
 from notyet.agents.script import Fail, Garbage, Hang, Say, Tool, Wait, Write, script_from
 from notyet.agents.script import plain as plain_script
-from notyet.agents.transcript import Transcript
+from notyet.agents.transcript_writer import Transcript
+from notyet.agents.turn_builder import in_a_line, notify
 from notyet.core.record import replace
 from notyet.core.session import News, Turn
 from notyet.core.text import bounded
@@ -275,7 +275,7 @@ class _Play:
         argv = shell_argv(run, SH) if isinstance(run, str) else run
         lines: list[str] = []
         try:
-            running = Running(
+            running = AgentProgram(
                 Job(argv=argv, dir=self._cwd, environ=os.environ),
                 lambda line: lines.append(line.decode("utf-8", "replace")),
             )

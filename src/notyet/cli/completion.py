@@ -12,8 +12,8 @@ from notyet.cli.main import COMMANDS, parsers
 from notyet.config.load import NO_LOOK, load
 from notyet.errors import NotyetError
 from notyet.hosts import HOSTS
-from notyet.ledger import history
-from notyet.ledger.stops import Ledger
+from notyet.ledger import past_stops
+from notyet.ledger.ledger import Ledger
 from notyet.ledger.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -146,10 +146,11 @@ def _recorded(kind: str) -> list[str]:
         if kind == "tasks":
             return [view.task.id for view in Tasks(ledger).views(most=_MAX_VALUES)]
         if kind == "sessions":
-            seen = history.agents(ledger, 0.0, most=_MAX_VALUES)
+            seen = past_stops.agents(ledger, 0.0, most=_MAX_VALUES)
             return list(dict.fromkeys(agent.session_id for agent in seen))
         return [
-            str(stop.id) for stop in history.stops(ledger, history.StopFilter(most=_MAX_VALUES))
+            str(stop.id)
+            for stop in past_stops.stops(ledger, past_stops.StopFilter(most=_MAX_VALUES))
         ]
     finally:
         ledger.close()

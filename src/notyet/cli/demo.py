@@ -21,7 +21,7 @@ from notyet.config.load import load_vouched
 from notyet.core.verdict import Block
 from notyet.engine.from_project import configured_engine
 from notyet.git.run import own_environ
-from notyet.ledger.stops import Ledger
+from notyet.ledger.ledger import Ledger
 from notyet.supervise import Supervisor, SupervisorSettings
 
 if TYPE_CHECKING:

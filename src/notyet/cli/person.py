@@ -8,7 +8,7 @@ import sys
 from notyet.config.find import state_folder
 from notyet.config.inside import inside_agent
 from notyet.errors import LedgerError
-from notyet.ledger.stops import Ledger
+from notyet.ledger.ledger import Ledger
 
 
 def why_refused() -> str:

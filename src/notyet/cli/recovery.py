@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.core.task import TaskView
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
     from notyet.supervise import Supervisor
 
 PROGRAM = "notyet with"  # whose tasks these commands recover

@@ -21,9 +21,9 @@ from notyet.hook.payload import HostCall, Options
 from notyet.hosts import command_face
 from notyet.hosts.host import Reply
 from notyet.ledger import Begun
-from notyet.ledger.counts import preview_begin
+from notyet.ledger.ledger import Ledger
 from notyet.ledger.memory import MemoryLedger
-from notyet.ledger.stops import Ledger
+from notyet.ledger.past_histories import preview_begin
 from notyet.run.command import GateCommand
 from notyet.run.drive import drive_sync
 from notyet.run.groups import adopt_orphans

@@ -23,8 +23,8 @@ from notyet.core.text import listed, visible
 from notyet.core.verdict import OUTCOMES
 from notyet.engine.engine import Engine
 from notyet.errors import NotyetError, Refused
-from notyet.ledger.history import PastStop, StopFilter, read_stops, stops
-from notyet.ledger.stops import Ledger
+from notyet.ledger.ledger import Ledger
+from notyet.ledger.past_stops import PastStop, StopFilter, read_stops, stops
 from notyet.replay import RESULTS, Config, Configs, Finding, replay, turns_of
 from notyet.run.groups import adopt_orphans, sweep
 

@@ -21,8 +21,8 @@ from notyet.core.remote import is_remote
 from notyet.core.text import listed, visible
 from notyet.engine.engine import Engine
 from notyet.errors import NotyetError, Refused
+from notyet.ledger.ledger import Ledger
 from notyet.ledger.outbox import Outbox
-from notyet.ledger.stops import Ledger
 from notyet.ledger.tasks import Tasks
 from notyet.run.proc import is_stopped
 from notyet.supervise import Supervisor

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from notyet.core.event import StartEvent
     from notyet.core.verdict import Decision
     from notyet.hook.payload import HostCall
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
 
 PROBE = "NOTYET_PROBE"  # the variable that marks a stop made up by `notyet status`
 _LOOK = 20.0  # seconds to look at files in a workspace elsewhere, where there is time
@@ -227,7 +227,7 @@ class Hook:
 
     def _open_ledger(self) -> Ledger:
         """Return the ledger. It stays open: closing costs a checkpoint, before our answer."""
-        from notyet.ledger.stops import Ledger
+        from notyet.ledger.ledger import Ledger
 
         self.call.ledger = ledger = Ledger()
         ledger.called_at = host_started_at()
@@ -324,7 +324,7 @@ class Hook:
     def record_skip(self, cause: str, words: Sequence[str]) -> Sequence[str]:
         """Record a stop that is allowed unchecked; return what was repaired. Raises LedgerError."""
         from notyet.core.verdict import skipped
-        from notyet.ledger.stops import Ledger
+        from notyet.ledger.ledger import Ledger
 
         ledger = Ledger()
         self.call.ledger = self.call.ledger or ledger

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from notyet.core.event import StartEvent, StopEvent
     from notyet.hosts.host import Host
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
 
 _MOST_BYTES = 32 * 1024 * 1024  # of a payload; real ones have a few kilobytes
 _OPTIONS = ("--host", "--config", "--timeout", "--event", "--agent")

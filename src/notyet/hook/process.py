@@ -223,8 +223,8 @@ def _ignore_signals() -> None:
 
 def adopt() -> None:
     """Become the parent of what gates leave behind, and hear when the host is gone (E2)."""
+    from notyet.run.command_runner import watch_host
     from notyet.run.groups import adopt_orphans, defer_reaping
-    from notyet.run.stage import watch_host
 
     adopt_orphans()
     defer_reaping()

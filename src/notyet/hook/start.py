@@ -43,7 +43,7 @@ def _remember_files(event: StartEvent, setup: Setup, patience: float) -> None:
     if not (setup.workspace or event.workspace or repository_of(event.cwd)):
         return  # outside of git, every gate runs
     from notyet.engine.unchanged import remember_start
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
     from notyet.run.drive import drive_sync
 
     if setup.workspace:  # a file may have named one

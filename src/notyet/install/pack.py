@@ -41,10 +41,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         # Where something is configured for this agent.
         "setup": ("notyet.hook.answer", "notyet.hosts.wire", "notyet.config.load"),
         # Where gates run.
-        "gates": ("notyet.core.plan", "notyet.engine.stop", "notyet.ledger.stops"),
+        "gates": ("notyet.core.plan", "notyet.engine.stop", "notyet.ledger.ledger"),
         # Where a command runs.
         "commands": (
-            "notyet.run.stage",
+            "notyet.run.command_runner",
             "notyet.run.command",
             "notyet.run.groups",
             "notyet.hosts.notyet.hooks",

@@ -9,8 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from notyet.ledger.ledger import Ledger
     from notyet.ledger.memory import MemoryLedger
-    from notyet.ledger.stops import Ledger
 
     AnyLedger: TypeAlias = Ledger | MemoryLedger
 

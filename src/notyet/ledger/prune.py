@@ -11,9 +11,9 @@ import time
 
 from notyet.core.record import Record
 from notyet.errors import LedgerError
+from notyet.ledger.ledger import ASKER, LOSE, is_lost
 from notyet.ledger.logs import make_room
 from notyet.ledger.passes import forget
-from notyet.ledger.stops import ASKER, LOSE, is_lost
 from notyet.light import dumps, loads, state_home
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
 
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
 
 _DAY = 86_400.0
 _MB = 1_000_000

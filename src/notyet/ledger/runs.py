@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from notyet.core.task import Result, Sent, Signal
     from notyet.core.verdict import Outcome
     from notyet.ledger import Begun
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
     from notyet.ledger.transitions import Seen
 
 _SIGNALS: Mapping[Ending, Signal] = {

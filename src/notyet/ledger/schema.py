@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
 # Each step takes a file to the next version: the first one from FIRST_VERSION to the one after it.
-# A new step raises VERSION in file.py by one. Steps that were released are never edited.
+# A new step raises VERSION in connection.py by one. Steps that were released are never edited.
 STEPS: tuple[Callable[[Connection], None], ...] = ()
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from notyet.core.record import Record, replace
-from notyet.ledger.history import find, has_lost_asker, parts
-from notyet.ledger.stops import ASKER
+from notyet.ledger.ledger import ASKER
+from notyet.ledger.past_stops import find, has_lost_asker, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping
 
-    from notyet.ledger.history import StopFilter
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.past_stops import StopFilter
 
     Turn = tuple[int, int]  # its agent, and its number
     Said = tuple[str, str, float, int, int]  # a report's columns `_SAID`

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from notyet.core.task import Run, Task, TaskView
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
 
 _VIEWS = f"""
     SELECT {", ".join(VIEW_COLUMNS)}, {", ".join(OWNER_COLUMNS)} FROM tasks

@@ -6,8 +6,8 @@ from notyet import light
 from notyet.core.record import Record, variant
 from notyet.core.text import clean
 from notyet.core.verdict import Problem, Report
+from notyet.run.command_runner import run_processes
 from notyet.run.spawn import Job, shell_argv
-from notyet.run.stage import run_processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

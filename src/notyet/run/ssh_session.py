@@ -17,12 +17,12 @@ from notyet.core.record import variant
 from notyet.run import groups
 from notyet.run import ssh_connection as ssh
 from notyet.run.cannot_start import CannotStart
+from notyet.run.command_runner import CommandRunner
 from notyet.run.groups import reap
 from notyet.run.process import NEVER, TAIL, Output, Process
 from notyet.run.spawn import MARK, Job, is_out_of_room, new_token, prepare, start_problem
 from notyet.run.ssh_job import RemoteJob
 from notyet.run.ssh_script import conversation
-from notyet.run.stage import CommandRunner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from notyet.core.text import clean, visible
 from notyet.hosts.faults import checks_of
 from notyet.install.own_line import own_line
 from notyet.install.settings import CannotInstall, read_settings, settings_of
+from notyet.run.command_runner import run_together
 from notyet.run.spawn import Job
-from notyet.run.stage import run_together
 from notyet.status.fault import Fault, fault, place
 
 if TYPE_CHECKING:

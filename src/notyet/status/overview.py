@@ -15,7 +15,7 @@ from notyet.core.record import replace as replace_record
 from notyet.core.remote import is_remote
 from notyet.errors import LedgerError
 from notyet.hosts.openclaw import NAME as OPENCLAW
-from notyet.ledger import history
+from notyet.ledger import past_stops
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from notyet.config.load import Setup
     from notyet.core.gate import Gate
     from notyet.core.verdict import Report
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
     from notyet.status.report import HostStatus
 
 DEFAULT = "default"  # the source of a limit that no file sets
@@ -174,7 +174,7 @@ def recent(
         return Recent(path=ledger.path)
     fallback = next(iter(setups.values()))
 
-    def session(agent: history.PastAgent) -> dict[str, Any]:
+    def session(agent: past_stops.PastAgent) -> dict[str, Any]:
         limits = Limits(**setups.get(agent.host, fallback).limits)
         limit = limit_in_force(limits, agent.history, caps.get(agent.host, 0))
         return {
@@ -191,15 +191,15 @@ def recent(
         }
 
     try:
-        agents = history.agents(ledger, now - SEEN_RECENTLY, place, _MOST)
-        stops = history.stops(ledger, history.StopFilter(place=place, most=_MOST))
+        agents = past_stops.agents(ledger, now - SEEN_RECENTLY, place, _MOST)
+        stops = past_stops.stops(ledger, past_stops.StopFilter(place=place, most=_MOST))
     except LedgerError as error:
         return Recent(path=ledger.path, size=size, problem=error.detail)
     sessions, decisions = tuple(map(session, agents)), tuple(map(_decision, stops))
     return Recent(path=ledger.path, size=size, sessions=sessions, decisions=decisions)
 
 
-def _decision(stop: history.PastStop) -> dict[str, Any]:
+def _decision(stop: past_stops.PastStop) -> dict[str, Any]:
     reports = [one for one in stop.reports if one.status not in {"allowed", "not_asked"}]
     gates = ", ".join(f"{report.gate} {_did(report)}" for report in reports)
     return {

@@ -23,7 +23,7 @@ from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair
 from notyet.hook.answer import PROBE
 from notyet.hosts.files import ABOVE
 from notyet.ledger.connection import default_path
-from notyet.ledger.stops import Ledger
+from notyet.ledger.ledger import Ledger
 from notyet.status.fault import fault
 from notyet.status.fault import place as at
 

@@ -25,8 +25,8 @@ from notyet.hook.answer import PROBE
 from notyet.hook.probe import SESSION, WOULD_RUN_NOTHING, would_run
 from notyet.hosts.faults import checks_of
 from notyet.install.own_line import ISOLATED, own_line
+from notyet.run.command_runner import run_together
 from notyet.run.spawn import Job
-from notyet.run.stage import run_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

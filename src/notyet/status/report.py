@@ -13,7 +13,7 @@ from notyet.config.load import NO_LOOK, load
 from notyet.core.gate import place_of
 from notyet.hosts import host_named
 from notyet.install.own_line import own_line
-from notyet.ledger.stops import Ledger
+from notyet.ledger.ledger import Ledger
 from notyet.status.answer import answer_of
 from notyet.status.facts import gather
 from notyet.status.fault import Fault, fault, is_bad

@@ -22,9 +22,9 @@ from notyet.errors import LedgerError, LedgerNeedsRepair
 from notyet.git.fingerprint import PATIENCE
 from notyet.hook.answer import PROBE, Hook, answer_by, completed
 from notyet.hook.payload import HostCall, Options
-from notyet.ledger.counts import preview_begin
+from notyet.ledger.ledger import Ledger
 from notyet.ledger.passes import Wanted, has_ever_passed, passed_at
-from notyet.ledger.stops import Ledger
+from notyet.ledger.past_histories import preview_begin
 from notyet.run.drive import drive_sync
 from notyet.status.overview import DEFAULT, limits_here
 from notyet.status.own_faults import ledger_faults

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from notyet.core.session import Turn
     from notyet.core.task import Announcement
     from notyet.engine.engine import Engine
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
     from notyet.ledger.transitions import Seen
     from notyet.supervise.live_task import LiveTask
     from notyet.supervise.settings import ProgressKind, SupervisorSettings

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from notyet.core.task import Announcement, Cleanup, Result, TaskView
     from notyet.engine.engine import Engine
     from notyet.ledger.leases import What
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
     from notyet.supervise.context import Deliver
     from notyet.supervise.live_task import Origin
     from notyet.supervise.settings import Progress

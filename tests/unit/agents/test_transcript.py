@@ -10,7 +10,7 @@ import pytest
 from mux_document import FORCING, SUBAGENT_CHECK, TEST_VERIFICATION
 from notyet.agents.script import Say, Scene, Script, Tool
 from notyet.agents.scripted import ScriptedSession
-from notyet.agents.transcript import Transcript
+from notyet.agents.transcript_writer import Transcript
 from notyet.hosts.transcript import last_message
 
 pytestmark = pytest.mark.rule("L5")

@@ -133,7 +133,7 @@ class Lock:
     def __del__(self):
         signal.raise_signal(signal.{number})
         len("so that the handler is called in here")
-from notyet.run import stage as command
+from notyet.run import command_runner as command
 ask = command.run_processes
 def asking(*given, **named):
     Lock()

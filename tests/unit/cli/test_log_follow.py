@@ -14,7 +14,7 @@ import pytest
 from hook_runs import clean_environ, ledger_path
 from notyet import Allow, Block, Decision, Ledger
 from notyet.cli.log import Follow
-from notyet.ledger.history import StopFilter
+from notyet.ledger.past_stops import StopFilter
 from support import decide, stop
 
 _COMMAND = [sys.executable, "-c", "import sys; from notyet.cli.main import main; sys.exit(main())"]
@@ -133,7 +133,7 @@ def test_one_that_lost_its_asker_is_told_of_and_corrected_if_it_is_decided_after
     watching.begin()
     watching.look()
     assert told(capsys) == []
-    monkeypatch.setattr("notyet.ledger.history.is_lost", lambda *_: True)
+    monkeypatch.setattr("notyet.ledger.past_stops.is_lost", lambda *_: True)
     watching.look()
     watching.look()
     assert json.loads(capsys.readouterr().out)["why"] == "lost"

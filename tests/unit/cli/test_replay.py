@@ -13,7 +13,7 @@ from notyet.cli.main import main
 from notyet.core.event import StopEvent
 from notyet.core.gate import Command, Gate
 from notyet.engine.engine import Engine
-from notyet.ledger.stops import Ledger
+from notyet.ledger.ledger import Ledger
 from replays import EVIL, GATES, capped, changed, replayable, replayed, results, stop
 
 LIMITS = GATES[: GATES.index("[gates.lint]")]

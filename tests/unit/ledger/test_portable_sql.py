@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from notyet import Ledger, ledger
-from notyet.ledger import history
+from notyet.ledger import past_stops
 from notyet.ledger.schema import schema, statements
 from support import decide, stop
 
@@ -27,7 +27,7 @@ PARTS = {
     "part": "runs",
     "which": "",
     "columns": "id, task",
-    "reports": history.WHOLE_REPORTS,
+    "reports": past_stops.WHOLE_REPORTS,
 }
 SQLITE_ONLY = {
     r"\bOR (REPLACE|IGNORE|ABORT|FAIL)\b": "ON CONFLICT ... DO",
@@ -100,8 +100,8 @@ def asked(tmp_path):
     wishes = ({}, {"session": "s"}, {"gate": "g"}, {"host": "embedded"}, {"place": str(tmp_path)})
     for wish in wishes:
         for outcomes in ((), ("asking",), ("blocked", "passed")):
-            wanted = history.StopFilter(outcomes=outcomes, since=1.0, **wish)
-            book.connection.read(lambda db, wanted=wanted: history.find(Listening(db), wanted))
+            wanted = past_stops.StopFilter(outcomes=outcomes, since=1.0, **wish)
+            book.connection.read(lambda db, wanted=wanted: past_stops.find(Listening(db), wanted))
     return {text: where for text, where in said.items() if VERBS.match(text)}
 
 

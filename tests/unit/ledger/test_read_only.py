@@ -8,7 +8,7 @@ import pytest
 
 from notyet import Block, Engine, Ledger
 from notyet.errors import LedgerError, LedgerNeedsRepair
-from notyet.ledger import history
+from notyet.ledger import past_stops
 from notyet.ledger.connection import UNRELEASED
 from support import gate, stop
 
@@ -24,7 +24,7 @@ def blocked(path):
 def found(path):
     ledger = Ledger(path, repair=False)
     try:
-        return history.stops(ledger, history.StopFilter())
+        return past_stops.stops(ledger, past_stops.StopFilter())
     finally:
         ledger.close()
 
@@ -97,7 +97,7 @@ def test_what_is_to_be_remembered_makes_a_ledger_though_a_look_did_not(tmp_path)
     ledger = Ledger(path, repair=False)
     assert ledger.recall(stop(), []) == {}
     ledger.skip(stop(), blocked(tmp_path / "other.db"))
-    (one,) = history.stops(ledger, history.StopFilter())
+    (one,) = past_stops.stops(ledger, past_stops.StopFilter())
     assert one.host == "embedded"
     ledger.close()
     assert len(found(path)) == 1

@@ -9,11 +9,11 @@ import time
 import pytest
 
 from commands import program, python, run, script, until
+from notyet.run import command_runner as started
 from notyet.run import process
-from notyet.run import stage as started
+from notyet.run.command_runner import run_together
 from notyet.run.process import Output
 from notyet.run.spawn import shell_argv
-from notyet.run.stage import run_together
 
 pytestmark = pytest.mark.rule("E1", "E8")
 

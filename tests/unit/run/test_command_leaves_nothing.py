@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from commands import pids_in, python, run, run_together, running, script, until
+from notyet.run import command_runner as command
+from notyet.run import command_runner as started
 from notyet.run import groups, process
-from notyet.run import stage as command
-from notyet.run import stage as started
 from notyet.run.groups import Watchdog
 
 pytestmark = pytest.mark.rule("E2")

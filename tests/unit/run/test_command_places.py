@@ -9,8 +9,8 @@ import pytest
 
 from commands import ENVIRON, program, python, run, script
 from notyet import light
+from notyet.run.command_runner import run_together
 from notyet.run.spawn import Job, pipe, start_problem
-from notyet.run.stage import run_together
 
 pytestmark = pytest.mark.rule("E7")
 

@@ -149,7 +149,7 @@ INTERRUPTED = """
 import os, sys
 sys.path[:0] = sys.argv[2:]
 from commands import run, running, script, pids_in, until
-from notyet.run import groups as orphans, process, stage as started
+from notyet.run import groups as orphans, process, command_runner as started
 import pathlib
 here = pathlib.Path(sys.argv[1])
 def interrupted(*args):

@@ -20,7 +20,8 @@ from notyet.config.load import retention
 from notyet.core.text import bounded, visible
 from notyet.core.verdict import OUTCOMES
 from notyet.errors import LedgerBusy, NotyetError
-from notyet.ledger.history import (
+from notyet.ledger.ledger import Ledger
+from notyet.ledger.past_stops import (
     StopFilter,
     first_look,
     next_look,
@@ -30,12 +31,11 @@ from notyet.ledger.history import (
     stops,
 )
 from notyet.ledger.prune import prune, shrink
-from notyet.ledger.stops import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from notyet.ledger.history import PastStop
+    from notyet.ledger.past_stops import PastStop
 
 SUMMARY = "list recorded stops, show one, and count what each gate costs"
 EXAMPLES = (

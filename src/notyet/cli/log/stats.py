@@ -13,9 +13,9 @@ from notyet.core.record import as_dict
 from notyet.ledger.stats import stats
 
 if TYPE_CHECKING:
-    from notyet.ledger.history import StopFilter
+    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.past_stops import StopFilter
     from notyet.ledger.stats import GateStats
-    from notyet.ledger.stops import Ledger
 
 _HEAD = (
     "GATE", "RUNS", "SKIPPED", "BLOCKED", "HALTED", "BROKEN", "P50", "P95", "IN ALL", "FIXED",

@@ -21,7 +21,7 @@ from notyet.core.record import plain
 from notyet.core.text import bounded, clean, visible
 from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.errors import Refused
-from notyet.ledger.history import read_stop, same_turn
+from notyet.ledger.past_stops import read_stop, same_turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from notyet.cli.terminal import Cell
     from notyet.core.verdict import Report
-    from notyet.ledger.history import PastStop
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.past_stops import PastStop
 
 ELSEWHERE = "for stops of other folders, add --all"
 HEAD = ("ID", "WHEN", "HOST", "SESSION", "AGENT", "OUTCOME", "GATES")

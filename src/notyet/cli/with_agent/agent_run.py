@@ -26,7 +26,7 @@ from notyet.core.remote import is_remote
 from notyet.core.text import visible
 from notyet.engine.from_project import supervising_engine
 from notyet.errors import NotyetError, Refused
-from notyet.ledger.stops import Ledger
+from notyet.ledger.ledger import Ledger
 from notyet.run.groups import adopt_orphans, sweep
 from notyet.supervise import Supervisor, SupervisorSettings
 

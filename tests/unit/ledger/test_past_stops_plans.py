@@ -7,7 +7,7 @@ import pytest
 
 from notyet import Allow, Block, Engine, Ledger
 from notyet.ledger.connection import Connection
-from notyet.ledger.history import (
+from notyet.ledger.past_stops import (
     StopFilter,
     agents,
     read_stop,

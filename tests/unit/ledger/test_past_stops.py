@@ -9,7 +9,7 @@ from notyet import Allow, Block, Engine, Halt, Ledger, StopEvent
 from notyet.core.event import BackgroundTask, Usage
 from notyet.core.record import replace
 from notyet.core.verdict import Decision
-from notyet.ledger.history import (
+from notyet.ledger.past_stops import (
     StopFilter,
     agents,
     event_of,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from notyet.core.limits import History, open_turn
 from notyet.core.record import Record, variant
 from notyet.ledger import Begun
-from notyet.ledger.history import parts
-from notyet.ledger.stops import find_agent, with_stored_turn_id
+from notyet.ledger.ledger import find_agent, with_stored_turn_id
+from notyet.ledger.past_stops import parts
 from notyet.ledger.transitions import NOT_SENT
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.core.event import StopEvent
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
 
 _BLOCKED = frozenset({"blocked", "overridden"})
 

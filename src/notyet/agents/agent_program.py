@@ -52,7 +52,7 @@ _GRACE = 0.3  # for what a program left in its group
 _STDERR = 8 * 1024  # bytes of its end that are kept
 
 
-class Running:
+class AgentProgram:
     """A started program. `wait` for it, also after `stop`.
 
     It has its own process group, and a watchdog ends the group if we are killed. When the program

@@ -1,4 +1,4 @@
-"""Reading back: finding recorded stops and agents, for `notyet log`, `status` and `replay`.
+"""Find and read recorded stops and agents, for `notyet log`, `status` and `replay`.
 
 Nothing here writes; a `Ledger(repair=False)` reads a missing file as an empty one.
 """
@@ -9,6 +9,7 @@ import os
 
 from notyet.core.event import BackgroundTask, StopEvent, Usage
 from notyet.core.record import Record, replace
+from notyet.ledger.ledger import ASKER, is_lost
 from notyet.ledger.stop_rows import (
     ALL,
     HISTORY_COLUMNS,
@@ -20,7 +21,6 @@ from notyet.ledger.stop_rows import (
     place_text,
     report_of,
 )
-from notyet.ledger.stops import ASKER, is_lost
 from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from notyet.core.limits import History
     from notyet.core.verdict import Report
-    from notyet.ledger.stops import Ledger
+    from notyet.ledger.ledger import Ledger
 
 _ROWS_AT_ONCE = 500  # rows in one statement
 _STOPS_AT_ONCE = 1_000  # stops in one step of --follow
@@ -378,7 +378,7 @@ def _past_agent(db: sqlite3.Connection, row: tuple[Any, ...]) -> PastAgent:
 # Following new stops.
 
 
-class News(Record, kw_only=True):
+class NewStops(Record, kw_only=True):
     """What happened since the last look, the oldest stop first.
 
     `fresh` has the stops up to the number `newest`, which is the last one if `is_all`. Each look is
@@ -391,30 +391,30 @@ class News(Record, kw_only=True):
     fresh: tuple[PastStop, ...]
 
 
-def first_look(ledger: Ledger, wanted: StopFilter) -> News:
+def first_look(ledger: Ledger, wanted: StopFilter) -> NewStops:
     """Return the stops that match, and all that are being decided: they may match later."""
 
-    def look(db: sqlite3.Connection) -> News:
+    def look(db: sqlite3.Connection) -> NewStops:
         asking = find(db, replace(wanted, outcomes=("asking",), gate="", most=-1))
         fresh = _read(db, find(db, wanted)[::-1])
         watched = _read(db, asking[::-1])
-        return News(newest=_newest(db), is_all=True, watched=tuple(watched), fresh=tuple(fresh))
+        return NewStops(newest=_newest(db), is_all=True, watched=tuple(watched), fresh=tuple(fresh))
 
     return ledger.connection.read(look)
 
 
-def next_look(ledger: Ledger, wanted: StopFilter, watched: Sequence[int], after: int) -> News:
+def next_look(ledger: Ledger, wanted: StopFilter, watched: Sequence[int], after: int) -> NewStops:
     """Return the watched stops as they are now, and the next ones after a number.
 
     Of any outcome and gate: a stop has these only when it is decided.
     """
 
-    def look(db: sqlite3.Connection) -> News:
+    def look(db: sqlite3.Connection) -> NewStops:
         last = _newest(db)
         newest = min(last, after + _STOPS_AT_ONCE)
         new = replace(wanted, after=after, before=newest + 1, outcomes=(), gate="", most=-1)
         fresh = find(db, new) if newest > after else []
-        return News(
+        return NewStops(
             newest=newest,
             is_all=newest == last,
             watched=tuple(_read(db, sorted(watched))),

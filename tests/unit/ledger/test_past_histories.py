@@ -8,7 +8,7 @@ import pytest
 
 from notyet import Allow, Block, Decision, Engine, Ledger, Limits, StopEvent
 from notyet.core.limits import History
-from notyet.ledger.counts import counted_stops, original_outcome, preview_begin
+from notyet.ledger.past_histories import counted_stops, original_outcome, preview_begin
 from notyet.ledger.transitions import NOT_SENT
 
 

@@ -1,4 +1,4 @@
-"""`Reading`: the turn of a headless agent, put together while its output is read."""
+"""`TurnBuilder`: the turn of a headless agent, put together while its output is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from notyet.agents.transcript import Transcript
+    from notyet.agents.transcript_writer import Transcript
     from notyet.core.session import StopReason
 
     Notify = Callable[[News], None]
@@ -25,7 +25,7 @@ _MOST = 2**53  # larger numbers are no counts, and not every reader of JSON keep
 FIGURES = ("input", "output", "cache_read", "cache_write")
 
 
-class Reading:
+class TurnBuilder:
     """The turn so far. The readers of the formats call these methods, in the order of events."""
 
     def __init__(self, notify: Notify, transcript: Transcript, key: str) -> None:
