@@ -7,7 +7,7 @@ from pathlib import Path
 from notyet import Allow, Block, Halt
 from notyet.core.gate import Command, Exit, Gate, Match
 from notyet.core.verdict import Problem
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 
 VECTORS = Path(__file__).parent / "vectors"
 
@@ -64,9 +64,9 @@ def check_reading(reading, expect):
         assert reading.answer == Problem(problem, reading.answer.detail)
         assert reading.answer.detail.strip()
         assert len(reading.answer.detail) < 1000
-        assert reading == Reading(answer=reading.answer, **expect)
+        assert reading == HookAnswer(answer=reading.answer, **expect)
     else:
-        assert reading == Reading(answer=verdict_of({"kind": kind} | said), **expect)
+        assert reading == HookAnswer(answer=verdict_of({"kind": kind} | said), **expect)
 
 
 def check_reply(reply, expect):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from notyet import BackgroundTask, StopEvent
-from notyet.hosts import HOSTS, command_face, host_named
+from notyet.hosts import HOSTS, command_dialect, host_named
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "reference" / "wire"
@@ -48,7 +48,7 @@ EXAMPLES = {
 def page(name: str) -> str:
     """Return one host's page."""
     host = host_named(name)
-    spoken: Any = command_face(name)
+    spoken: Any = command_dialect(name)
     runs_hooks = hasattr(spoken, "read_reply")
     return "\n".join(
         [
@@ -67,7 +67,7 @@ def page(name: str) -> str:
 
 def _events(name: str) -> list[str]:
     host = host_named(name)
-    runs_hooks = hasattr(command_face(name), "read_reply")
+    runs_hooks = hasattr(command_dialect(name), "read_reply")
     heading = "What a hook command is given" if runs_hooks else "What the host sends"
     lines = [f"## {heading}", ""]
     for event, example in EXAMPLES.items():

@@ -56,12 +56,12 @@ def test_every_variable_that_the_code_names_is_on_the_page():
 def test_what_gates_find_is_on_the_page():
     from notyet import StopEvent
     from notyet.core.gate import COMMAND_DIALECTS
-    from notyet.hosts import command_face
+    from notyet.hosts import command_dialect
 
     page = (DOCS / "reference" / "environment.md").read_text()
     event = StopEvent(scope="subagent", session_id="s", agent_id="a", agent_name="n", error="e")
     for name in COMMAND_DIALECTS:
-        _, environ = command_face(name).write_event(event, "/folder")
+        _, environ = command_dialect(name).write_event(event, "/folder")
         for variable in environ:
             documented = variable.replace("XUM_", "MUX_")
             assert f"`{documented}`" in page, variable

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from notyet.agents.formats import READERS
 from notyet.agents.transcript_writer import Transcript
 from notyet.agents.turn_builder import TurnBuilder
-from notyet.hosts.others import headless
+from notyet.hosts.known_programs import headless
 
 VECTORS = os.path.join(os.path.dirname(__file__), "..", "vectors", "agents")
 ANSWER = "This is the answer."

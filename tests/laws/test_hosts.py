@@ -11,8 +11,8 @@ from notyet.core.event import ENDINGS, SCOPES, BackgroundTask, StartEvent, Usage
 from notyet.core.gate import Command, Exit, Gate, Match
 from notyet.core.record import replace
 from notyet.core.text import clean
-from notyet.hosts import HOSTS, command_face, host_named, start_face
-from notyet.hosts.answers import Reading
+from notyet.hosts import HOSTS, command_dialect, host_named, start_dialect
+from notyet.hosts.answers import HookAnswer
 from notyet.hosts.detect import detect
 from notyet.light import dumps, loads
 
@@ -70,7 +70,7 @@ def events(host, fields, **fixed):
 
 def again(host, event):
     """Write an event as a hook of this host gets it, and read it as the host's."""
-    payload, environ = command_face(host).write_event(event, "/folder")
+    payload, environ = command_dialect(host).write_event(event, "/folder")
     assert all(isinstance(value, str) for value in environ.values())
     return replace(host_named(host).read_event(json.loads(dumps(payload)), {}), raw=None)
 
@@ -123,10 +123,12 @@ STARTS = {
 @given(data=st.data(), told=WORDS)
 def test_start_hooks_are_told_and_answer_what_is_read_as_it_was(host, data, told):
     event = replace(data.draw(STARTS[host]), host=host)
-    payload, _ = start_face(host).write_start(event)
+    payload, _ = start_dialect(host).write_start(event)
     assert host_named(host).read_event(json.loads(dumps(payload)), {}) == event
     reply = host_named(host).write_context(told, event)
-    given_ = start_face(host).read_context(Exit(code=0, stdout=reply.stdout.encode()), event.scope)
+    given_ = start_dialect(host).read_context(
+        Exit(code=0, stdout=reply.stdout.encode()), event.scope
+    )
     assert given_.context == told
 
 
@@ -135,7 +137,7 @@ def read_back(host, verdict, note, event, settings=None):
     check = Command(script="x", speaks=host)
     gate = Gate(name="g", check=check, match=Match(events=(event.scope,)))
     ended = Exit(code=reply.code, stdout=reply.stdout.encode(), stderr=reply.stderr.encode())
-    return command_face(host).read_reply(gate, ended)
+    return command_dialect(host).read_reply(gate, ended)
 
 
 SAYABLE = st.just(Allow()) | st.builds(Block, WORDS) | st.builds(Halt, st.just("") | WORDS)
@@ -153,20 +155,20 @@ NOTES = st.just("") | WORDS
 def test_what_claude_code_is_answered_means_what_we_meant(verdict, note, scope, version, settings):
     event = StopEvent(scope=scope, host_version=version)
     reading = read_back("claude", verdict, note, event, settings)
-    assert replace(reading, context="") == Reading(answer=verdict, tell_user=note)
+    assert replace(reading, context="") == HookAnswer(answer=verdict, tell_user=note)
 
 
 @pytest.mark.rule("G2")
 @given(SAYABLE, NOTES, st.sampled_from(SCOPES))
 def test_what_codex_is_answered_means_what_we_meant(verdict, note, scope):
     reading = read_back("codex", verdict, note, StopEvent(scope=scope))
-    assert reading == Reading(answer=verdict, tell_user=note)
+    assert reading == HookAnswer(answer=verdict, tell_user=note)
 
 
 @pytest.mark.rule("G3")
 @given(SAYABLE, NOTES, st.sampled_from(SCOPES))
 def test_what_mux_is_answered_means_what_we_meant(verdict, note, scope):
-    assert read_back("mux", verdict, note, StopEvent(scope=scope)) == Reading(answer=verdict)
+    assert read_back("mux", verdict, note, StopEvent(scope=scope)) == HookAnswer(answer=verdict)
 
 
 EXTENDS = st.integers(0, 1_000_000)
@@ -180,7 +182,7 @@ EXTENDS = st.integers(0, 1_000_000)
 )
 def test_what_a_host_of_our_own_kind_is_answered_means_what_we_meant(verdict, note):
     reading = read_back("notyet", verdict, note, StopEvent())
-    assert reading == Reading(answer=verdict, tell_user=note)
+    assert reading == HookAnswer(answer=verdict, tell_user=note)
 
 
 @pytest.mark.rule("E5", "G1", "G2", "G3")
@@ -245,7 +247,7 @@ def test_no_payload_is_too_strange_to_be_read_and_answered(payload, environ):
             assert "\0" not in event.cwd
             host_named(host).write_reply(Block("x"), "", event, {})
             for other in ("claude", "codex", "mux", "notyet", "conclaude"):
-                told, _ = command_face(other).write_event(event, "")
+                told, _ = command_dialect(other).write_event(event, "")
                 assert isinstance(loads(dumps(told)), dict)
         elif event is not None:
             host_named(host).write_context("x", event)
@@ -294,7 +296,7 @@ def test_nothing_that_a_command_prints_raises_and_what_is_read_is_clean(
 ):
     check = Command(script="x", speaks=host, options=options)
     gate = Gate(name="g", check=check, match=Match(events=(scope,)))
-    reading = command_face(host).read_reply(gate, ended)
+    reading = command_dialect(host).read_reply(gate, ended)
     answer = reading.answer
     told = [reading.tell_user, reading.context]
     told += [getattr(answer, name, "") for name in ("prompt", "reason", "note")]
@@ -302,4 +304,4 @@ def test_nothing_that_a_command_prints_raises_and_what_is_read_is_clean(
         text.encode()
         assert not any(c < " " and c not in "\n\t" for c in text)
     if host in {"claude", "codex"}:
-        start_face(host).read_context(ended, scope)
+        start_dialect(host).read_context(ended, scope)

@@ -9,7 +9,7 @@ from notyet import Command, Engine, Gate, Match
 from notyet.core.record import replace
 from notyet.core.remote import remote_from
 from notyet.core.verdict import Allow, Block, Problem
-from notyet.hosts import command_face, start_face
+from notyet.hosts import command_dialect, start_dialect
 from notyet.hosts.conclaude import hooks as conclaude
 from notyet.run.command_runner import run_together
 from notyet.run.ssh_job import remote_job
@@ -138,7 +138,9 @@ def test_commands_of_conclaude_end_there_as_they_end_here(warm_box):
     for vector, real in zip(chosen, run_there(warm_box, chosen), strict=True):
         check_ending(real, vector["exit"])
         told = {"problem": vector["exit"].get("problem", "")} if real.problem else {}
-        read = command_face("conclaude").read_reply(conclaude_gate(vector), replace(real, **told))
+        read = command_dialect("conclaude").read_reply(
+            conclaude_gate(vector), replace(real, **told)
+        )
         check_reading(read, vector["expect"])
 
 
@@ -148,8 +150,8 @@ def test_start_hooks_end_there_as_they_end_here(warm_box):
     ended_there = run_there(warm_box, [vector for _, vector in chosen])
     for (speaks, vector), real in zip(chosen, ended_there, strict=True):
         check_ending(real, vector["exit"])
-        reading = start_face(speaks).read_context(real, vector["start"])
-        wanted = start_face(speaks).read_context(ended(vector["exit"]), vector["start"])
+        reading = start_dialect(speaks).read_context(real, vector["start"])
+        wanted = start_dialect(speaks).read_context(ended(vector["exit"]), vector["start"])
         if isinstance(wanted.answer, Problem):
             assert reading.answer.kind == wanted.answer.kind
         else:
@@ -169,10 +171,10 @@ def test_what_takes_for_ever_there_is_out_of_time_as_it_is_here(warm_box):
     for (speaks, vector), real in zip(chosen, ended_there, strict=True):
         check_ending(real, vector["exit"])
         if "start" in vector:
-            assert start_face(speaks).read_context(real, vector["start"]).context == ""
+            assert start_dialect(speaks).read_context(real, vector["start"]).context == ""
             continue
         gate = conclaude_gate(vector) if speaks == "conclaude" else gate_of(speaks, vector)
-        check_reading(command_face(speaks).read_reply(gate, real), vector["expect"])
+        check_reading(command_dialect(speaks).read_reply(gate, real), vector["expect"])
 
 
 @pytest.mark.rule("D3", "F4")

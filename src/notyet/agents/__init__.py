@@ -10,7 +10,7 @@ from notyet.agents.script import read_script
 from notyet.agents.scripted import ScriptedSession
 from notyet.config.document import did_you_mean
 from notyet.errors import Refused
-from notyet.hosts.others import headless
+from notyet.hosts.known_programs import headless
 from notyet.ledger.prune import sessions_folder
 
 if TYPE_CHECKING:

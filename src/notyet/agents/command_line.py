@@ -20,7 +20,7 @@ from notyet.agents.turn_builder import TurnBuilder, notify
 from notyet.core.session import News, Turn
 from notyet.core.text import clean
 from notyet.errors import Refused, SendError
-from notyet.hosts.others import headless
+from notyet.hosts.known_programs import headless
 from notyet.ledger.prune import sessions_folder
 from notyet.run.cannot_start import CannotStart
 from notyet.run.spawn import Job

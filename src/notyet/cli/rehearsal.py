@@ -18,7 +18,7 @@ from notyet.engine.stop import NO_SESSION, Stop, decide, warn_all
 from notyet.errors import LedgerError, LedgerNeedsRepair
 from notyet.hook.answer import Hook, answer_by, completed
 from notyet.hook.payload import HostCall, Options
-from notyet.hosts import command_face
+from notyet.hosts import command_dialect
 from notyet.hosts.host import Reply
 from notyet.ledger import Begun
 from notyet.ledger.ledger import Ledger
@@ -87,11 +87,11 @@ class AnswerOption:
     def _exit(self, gate: Gate) -> Report:
         """Return what an exit code means to the host that the command is written for."""
         assert isinstance(gate.check, Command)  # files hold no functions
-        face = command_face(gate.check.speaks)
+        dialect = command_dialect(gate.check.speaks)
         question = GateCommand(
             name=gate.name,
             job=Job(argv=("true",), dir="/", environ={}),  # which is not run
-            read=lambda ended: face.read_reply(gate, ended),
+            read=lambda ended: dialect.read_reply(gate, ended),
             observed=gate.observe,
         )
         return question.report(Exit(code=int(self.words)), cut=False)

@@ -21,7 +21,7 @@ from notyet.core.gate import EVERY_AGENT, Command, Gate, Match, Source
 from notyet.core.record import replace
 from notyet.core.remote import LOCAL, is_remote, remote_from
 from notyet.core.verdict import OUTCOMES
-from notyet.hosts import command_face
+from notyet.hosts import command_dialect
 from notyet.hosts.files import EXECUTABLE, format_of, host_of
 from notyet.hosts.hook_commands import gates, starters
 from notyet.hosts.openclaw import NAME as OPENCLAW
@@ -271,7 +271,7 @@ def _hooks(text: str, path: str, speaks: str, form: str) -> FileSettings:
 
 def _own_format(text: str, path: str, host: str) -> FileSettings:
     examined = examine(text, path, host)
-    found = command_face(host).gates(examined.value, path, examined.line)
+    found = command_dialect(host).gates(examined.value, path, examined.line)
     return FileSettings(
         file=path,
         gates=tuple(found),

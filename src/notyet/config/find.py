@@ -65,7 +65,7 @@ def projects_files(
 
     The arguments are those of `load`. Return None also if notyet may be switched off.
     """
-    if only or workspace or not cwd or (host in HOSTS and host_named(host).reads_files):
+    if only or workspace or not cwd or (host in HOSTS and host_named(host).notyet_runs_hooks):
         return None
     state = state_folder(environ)
     if may_be_off(environ) or user_file(environ):

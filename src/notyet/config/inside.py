@@ -18,7 +18,7 @@ _OURS = ("NOTYET_INSIDE", "NOTYET_SUPERVISED")
 
 def inside_agent(environ: Mapping[str, str]) -> str:
     """Return the sign by which an agent runs this process; empty for a person."""
-    from notyet.hosts.others import every_program
+    from notyet.hosts.known_programs import every_program
 
     programs = every_program()
     for name in sorted({*_OURS, *(name for host in programs for name in host.inside)}):

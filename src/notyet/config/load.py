@@ -141,7 +141,7 @@ def load(
 def _readable(host: str, agent: str) -> tuple[str, ...]:
     """Return the hosts whose files are read, besides those that `[read]` adds."""
     if not agent:
-        return (host,) if host in HOSTS and host_named(host).reads_files else ()
+        return (host,) if host in HOSTS and host_named(host).notyet_runs_hooks else ()
     from notyet.hosts.files import READABLE
 
     return READABLE

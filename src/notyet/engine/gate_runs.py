@@ -8,7 +8,7 @@ from __future__ import annotations
 from notyet.core.gate import Command, folder_of, place_of
 from notyet.core.record import replace
 from notyet.core.verdict import Problem
-from notyet.hosts import command_face, function_face
+from notyet.hosts import command_dialect, function_dialect
 from notyet.light import dumps
 from notyet.run.drive import Call, Stage
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from notyet.core.remote import Remote
     from notyet.core.verdict import Report
     from notyet.engine.stop import Deadline
-    from notyet.hosts.answers import Reading
+    from notyet.hosts.answers import HookAnswer
     from notyet.run.command import GateCommand
     from notyet.run.drive import Ends, Line, Progress
     from notyet.run.functions import GateFunction, Writer
@@ -146,13 +146,13 @@ class GateRuns:
     def _command(self, gate: Gate) -> GateCommand:
         check = gate.check
         assert isinstance(check, Command)
-        face = command_face(check.speaks)
+        dialect = command_dialect(check.speaks)
         remote = place_of(gate, self.event.workspace)
         question = gate_command(
             check,
             self.event,
-            face.write_event,
-            lambda ended: _no_answer(check, ended, remote) or face.read_reply(gate, ended),
+            dialect.write_event,
+            lambda ended: _no_answer(check, ended, remote) or dialect.read_reply(gate, ended),
             name=gate.name,
             remote=remote,
             folder=folder_of(gate),
@@ -171,7 +171,7 @@ def gate_command(
     check: Command,
     event: E,
     write: Write[E],
-    read: Callable[[Exit], Reading],
+    read: Callable[[Exit], HookAnswer],
     *,
     name: str,
     remote: Remote | None,
@@ -228,19 +228,19 @@ def gate_function(gate: Gate, check: Function, engine: int) -> GateFunction:
     """Return how a gate's function is called by this engine."""
     from notyet.run.functions import GateFunction
 
-    face = function_face(check.speaks)
+    dialect = function_dialect(check.speaks)
     return GateFunction(
         gate.name,
         check.call,
-        face.read_return,
-        write=face.write_call,
+        dialect.read_return,
+        write=dialect.write_call,
         timeout=gate.timeout,
         observed=gate.observe,
         engine=engine,
     )
 
 
-def _no_answer(check: Command, ended: Exit, remote: Remote | None) -> Reading | None:
+def _no_answer(check: Command, ended: Exit, remote: Remote | None) -> HookAnswer | None:
     """Return the problem of a Python gate whose process ended before it could answer (N4)."""
     if "python" not in check.options:
         return None
@@ -248,7 +248,7 @@ def _no_answer(check: Command, ended: Exit, remote: Remote | None) -> Reading | 
         return None  # the shell there says why
     if ended.code is None or ended.problem or ended.timed_out or ended.stdout.strip():
         return None
-    from notyet.hosts.answers import Reading
+    from notyet.hosts.answers import HookAnswer
 
     said = f"its process ended with exit code {ended.code} and no answer"
-    return Reading(answer=Problem("crashed", said))
+    return HookAnswer(answer=Problem("crashed", said))

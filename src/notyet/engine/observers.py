@@ -7,7 +7,7 @@ from notyet.core.gate import Command, check_timeout, name_of, where
 from notyet.core.record import Record, as_dict, variant
 from notyet.core.verdict import OUTCOMES, Allow, Block, Decision, Halt, Problem
 from notyet.engine.gate_runs import gate_command, transcripts_for
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 from notyet.hosts.notyet.hooks import write_event
 from notyet.run.command import exit_words
 from notyet.run.drive import Stage
@@ -194,8 +194,8 @@ def _ignore(_returned: object) -> tuple[Allow, str]:
     return Allow(), ""
 
 
-def _ended(ended: Exit) -> Reading:
+def _ended(ended: Exit) -> HookAnswer:
     """Read how an observer's command ended: only a failure is worth a warning."""
     if ended.code == 0:
-        return Reading(answer=Allow())
-    return Reading(answer=Problem("crashed", ended.problem or exit_words(ended)))
+        return HookAnswer(answer=Allow())
+    return HookAnswer(answer=Problem("crashed", ended.problem or exit_words(ended)))

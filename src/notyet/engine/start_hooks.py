@@ -15,7 +15,7 @@ from notyet.core.record import variant
 from notyet.core.text import bounded, joined
 from notyet.core.verdict import Allow, Problem
 from notyet.engine.gate_runs import gate_command, transcripts_for
-from notyet.hosts import start_face
+from notyet.hosts import start_dialect
 from notyet.hosts.plugins import DIALECT, STARTING, read_return, write_start
 from notyet.run.drive import Stage
 from notyet.run.functions import GateFunction
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from notyet.core.gate import Exit
     from notyet.core.remote import Remote
     from notyet.core.verdict import Report
-    from notyet.hosts.answers import Reading
+    from notyet.hosts.answers import HookAnswer
     from notyet.run.command import GateCommand
     from notyet.run.drive import Line
     from notyet.run.ssh_job import Transcripts
@@ -110,10 +110,10 @@ def _command(
 ) -> GateCommand:
     check = starter.check
     assert isinstance(check, Command)
-    face = start_face(check.speaks)
+    dialect = start_dialect(check.speaks)
 
-    def read(ended: Exit) -> Reading:
-        reading = face.read_context(ended, event.scope)
+    def read(ended: Exit) -> HookAnswer:
+        reading = dialect.read_context(ended, event.scope)
         if isinstance(reading.answer, Problem):
             return reading
         return variant(reading, {"answer": Allow(note=reading.context)})
@@ -121,7 +121,7 @@ def _command(
     return gate_command(
         check,
         event,
-        lambda event, _folder: face.write_start(event),
+        lambda event, _folder: dialect.write_start(event),
         read,
         name=f"start hook {starter.name}",
         remote=remote,

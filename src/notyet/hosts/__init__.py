@@ -1,8 +1,10 @@
 """The hosts: programs that run agents and call notyet when an agent starts or stops.
 
 Each has a module, or a package, of its name, whose `HOST` says what is special about it. A package
-may have more modules: `hooks` runs hook commands that people wrote for the host, so that a hook
-written for one host runs under all; `settings` and `faults` are for `install` and `status`.
+may have more modules: `hooks` is the dialect of hook commands that people wrote for the host, so
+that a hook written for one host runs under all; `settings` and `faults` are for `install` and
+`status`. `openclaw`, `neovate` and `plugins` are dialects of handlers, not hosts;
+`known_programs` lists programs that run agents without being hosts.
 
 To add a host, write a module with its `HOST` (`gemini` is the shortest), add its name here, record
 payloads and replies in tests/vectors, and describe it in docs/how-to.
@@ -18,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from notyet.hosts.hook_commands import CommandFace, FunctionFace, StartFace
+    from notyet.hosts.hook_commands import CommandDialect, FunctionDialect, StartDialect
     from notyet.hosts.host import Host
 
 HOSTS = ("claude", "codex", "mux", "conclaude", "notyet", "gemini")
@@ -57,19 +59,19 @@ def _hooks(name: str) -> Any:
     return _module(f"{name}.hooks" if is_package else name)
 
 
-def command_face(name: str) -> CommandFace:
-    """Return the module that runs hook commands written for this host."""
-    face: CommandFace = _hooks(name)
-    return face
+def command_dialect(name: str) -> CommandDialect:
+    """Return what translates for hook commands written for this host."""
+    dialect: CommandDialect = _hooks(name)
+    return dialect
 
 
-def start_face(name: str) -> StartFace:
-    """Return the module that runs start hooks; Claude Code and Codex have some."""
-    face: StartFace = _hooks(name)
-    return face
+def start_dialect(name: str) -> StartDialect:
+    """Return what translates for start hooks; Claude Code and Codex have some."""
+    dialect: StartDialect = _hooks(name)
+    return dialect
 
 
-def function_face(name: str) -> FunctionFace:
-    """Return the module that calls Python functions written in this dialect."""
-    face: FunctionFace = _hooks(name)
-    return face
+def function_dialect(name: str) -> FunctionDialect:
+    """Return what translates for Python functions written for this plugin system."""
+    dialect: FunctionDialect = _hooks(name)
+    return dialect

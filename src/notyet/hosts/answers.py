@@ -1,4 +1,4 @@
-"""`Reading`: the answer of a hook command, and what all readers of answers share (table F)."""
+"""`HookAnswer`: the answer of a hook command, and what all dialects share to read it (table F)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from notyet.core.gate import Exit, Gate
 
 
-class Reading(Record, kw_only=True):
+class HookAnswer(Record, kw_only=True):
     """The answer of a hook command."""
 
     answer: Allow | Block | Halt | Problem
@@ -115,7 +115,7 @@ def context(said: dict[str, Any]) -> str:
 
 
 def extras(said: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `Reading` that an answer fills besides its decision."""
+    """Return the fields of a `HookAnswer` that an answer fills besides its decision."""
     return {
         "tell_user": text(said, "systemMessage"),
         "hidden": said.get("suppressOutput") is True,

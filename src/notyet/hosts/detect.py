@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from notyet.hosts import DEFAULT
 from notyet.hosts.host import ClaudeLike
-from notyet.hosts.others import OTHERS, every_program
+from notyet.hosts.known_programs import OTHERS, every_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from notyet.core.event import Scope, StartEvent, StopEvent
     from notyet.core.gate import Exit
     from notyet.core.verdict import Allow, Block, Halt, Problem
-    from notyet.hosts.answers import Reading
+    from notyet.hosts.answers import HookAnswer
     from notyet.hosts.host import Host
 
     Path = tuple[str | int, ...]
     Complain = Callable[[Path, str], None]
-    Handler = tuple[Path, str, str, dict[str, Any]]  # its place, event, matcher and entry
+    Handler = tuple[Path, str, str, dict[str, Any]]  # its path, event, matcher and entry
 
-    class CommandFace(Protocol):
-        """The module that runs hook commands written for a host (tables F, H, W)."""
+    class CommandDialect(Protocol):
+        """Translates events and answers for hook commands written for a host (tables F, H, W)."""
 
         def write_event(
             self, event: StopEvent, folder: str
         ) -> tuple[dict[str, Any], dict[str, str]]:
             """Return stdin and environment of a command; `folder` is that of the gate's file."""
 
-        def read_reply(self, gate: Gate, ended: Exit) -> Reading:
+        def read_reply(self, gate: Gate, ended: Exit) -> HookAnswer:
             """Read how a command ended."""
 
         def gates(
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
         ) -> list[Gate]:
             """Return the gates of a file in the host's own format; only a host that has one."""
 
-    class StartFace(Protocol):
-        """The module that runs start hooks written for a host."""
+    class StartDialect(Protocol):
+        """Translates starts and answers for start hooks written for a host."""
 
         def write_start(self, event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
             """Return stdin and environment of a command."""
 
-        def read_context(self, ended: Exit, scope: Scope) -> Reading:
+        def read_context(self, ended: Exit, scope: Scope) -> HookAnswer:
             """Read how a command ended, and what it gives the agent (F13)."""
 
-    class FunctionFace(Protocol):
-        """The module that calls Python functions written in a dialect."""
+    class FunctionDialect(Protocol):
+        """Translates events and answers for Python functions written for a plugin system."""
 
         def write_call(self, event: StopEvent) -> Callable[[], tuple[Any, ...]]:
             """Return a function that makes the arguments of one call, as the callee's own."""
@@ -133,7 +133,7 @@ def _commands(
         if kind != "command":
             complain(path, f"a hook of type {kind!r} is {host.hook_files.others}")
             continue
-        if is_own(host.name, handler):
+        if is_notyets(host.name, handler):
             continue
         if "if" in handler and host.hook_files.take_args:
             when = "stop" if event in host.stops else "start"
@@ -147,9 +147,9 @@ def _commands(
         yield path, event, matcher, handler
 
 
-def _name(speaks: str, event: str, place: int, handler: dict[str, Any]) -> str:
+def _name(speaks: str, event: str, index: int, handler: dict[str, Any]) -> str:
     first = handler["command"].strip().splitlines()[0]
-    return bounded(f"{speaks} {event}[{place}] {first}", 80)
+    return bounded(f"{speaks} {event}[{index}] {first}", 80)
 
 
 def _handlers(settings: Mapping[str, Any], events: Mapping[str, Scope]) -> Iterator[Handler]:
@@ -181,9 +181,9 @@ def _timeout(host: Host, handler: dict[str, Any]) -> float:
     return seconds if seconds > 0 else host.timeout
 
 
-def is_own(speaks: str, handler: Mapping[str, Any]) -> bool:
+def is_notyets(speaks: str, handler: Mapping[str, Any]) -> bool:
     """Return True if an entry is notyet's own hook, with or without a shell."""
     arguments = (host_named(speaks).hook_files.take_args and handler.get("args")) or ()
-    return own_line.is_own(
+    return own_line.is_notyets(
         shlex.join([handler["command"], *arguments]) if arguments else handler["command"]
     )

@@ -8,7 +8,7 @@ modules are loaded at every event, so they import nothing else; methods import w
 from __future__ import annotations
 
 from notyet.core.record import Record
-from notyet.hosts import command_face
+from notyet.hosts import command_dialect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Host(Record, kw_only=True):
     command_line: CommandLine | None = None
 
     @property
-    def reads_files(self) -> bool:
+    def notyet_runs_hooks(self) -> bool:
         """Whether notyet runs the hooks in the host's files, because the host does not (J8)."""
         return bool(self.hook_files.groups) and self.name not in self.runs
 
@@ -157,9 +157,9 @@ class Host(Record, kw_only=True):
         """
         from notyet.hosts import wire
 
-        face = command_face(self.name)
-        if hasattr(face, "write_event"):
-            return face.write_event(event, folder)
+        dialect = command_dialect(self.name)
+        if hasattr(dialect, "write_event"):
+            return dialect.write_event(event, folder)
         return wire.write_event(self, event), {self.project_variable: event.cwd}
 
     def block_reply(

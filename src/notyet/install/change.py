@@ -253,7 +253,7 @@ def replace_file(path: str, content: bytes) -> None:
         os.replace(beside, path)
 
 
-def write_private(path: str, content: bytes, moment: int | None = None) -> None:
+def write_private_bytes(path: str, content: bytes, moment: int | None = None) -> None:
     """Write a file of our own as a whole, 0600; `moment` is its time. Raises OSError about it."""
     with _about(path):
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from notyet.config.readers import read_file
 from notyet.core.text import visible
 from notyet.errors import NotyetError
-from notyet.install.change import write_private
-from notyet.install.own_line import ISOLATED, LAUNCHER, is_own_hook
+from notyet.install.change import write_private_bytes
+from notyet.install.own_line import ISOLATED, LAUNCHER, is_notyets_hook
 from notyet.install.pack import HEAD, SIGN, Package, is_current
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ def lay(folder: str, root: str) -> None:
     """Write the launcher, and the pack for the Python that runs this. Raises OSError."""
     os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
     moment = int(time.time()) * 10**9  # every file system can keep a whole second
-    write_private(pack_path(folder, _tag()), Package(root).packed(moment), moment)
-    write_private(launcher_path(folder), text(folder, root).encode())
+    write_private_bytes(pack_path(folder, _tag()), Package(root).packed(moment), moment)
+    write_private_bytes(launcher_path(folder), text(folder, root).encode())
 
 
 def is_laid(folder: str, root: str) -> bool:
@@ -208,7 +208,7 @@ def launched_start(usual: Start, folder: str, python: str) -> Start:
         why = str(error)
     if not folder:
         why = "there is no home folder to keep the launcher in; set HOME, or XDG_DATA_HOME"
-    elif not why and not is_own_hook(f"{line} hook"):  # we would not recognise it
+    elif not why and not is_notyets_hook(f"{line} hook"):  # we would not recognise it
         why = f"{python or 'this Python'} is no usual name of a Python"
     elif not why:
         why = _unwritable(folder)

@@ -82,12 +82,12 @@ def own_line(command: str) -> OwnLine | None:
     )
 
 
-def is_own(command: str) -> bool:
+def is_notyets(command: str) -> bool:
     """Return True if a command line carries our mark."""
     return _MARK.search(command) is not None
 
 
-def is_own_hook(command: str) -> bool:
+def is_notyets_hook(command: str) -> bool:
     """Return True if a line does nothing but call `notyet hook`, so it may be replaced."""
     line = own_line(command)
     return line is not None and line.is_plain and line.verb == "hook"

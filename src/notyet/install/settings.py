@@ -19,9 +19,9 @@ from notyet.config.find import root_of
 from notyet.config.readers import BYTE_ORDER_MARK, read_file
 from notyet.errors import NotyetError
 from notyet.hosts import all_hosts, host_named
-from notyet.hosts.hook_commands import is_own
+from notyet.hosts.hook_commands import is_notyets
 from notyet.install.edit import NotEditable, edited, read
-from notyet.install.own_line import is_own_hook, own_line, portable_line
+from notyet.install.own_line import is_notyets_hook, own_line, portable_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
@@ -107,7 +107,7 @@ class Registration:
     @property
     def is_hook(self) -> bool:
         """Whether `install` may have written it, so it may be replaced and removed."""
-        return is_own_hook(self.command)
+        return is_notyets_hook(self.command)
 
     @property
     def is_mixed(self) -> bool:
@@ -257,7 +257,7 @@ class Settings:
                 continue
             if any(not isinstance(word, str) for word in arguments or ()):
                 continue
-            if not is_own(self.name, handler):
+            if not is_notyets(self.name, handler):
                 continue
             line, column = document.locate(("hooks", event, at, "hooks", index))
             found.append(

@@ -1,6 +1,6 @@
-"""Detect what a project checks itself with, from its files alone: nothing is run.
+"""What `notyet init` proposes: the checks that a project has, detected from its files alone.
 
-One function for each ecosystem, from a folder to proposals.
+One function for each ecosystem, from a folder to proposals. Nothing is run.
 """
 
 from __future__ import annotations

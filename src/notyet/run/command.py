@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from notyet.core.gate import Command, Exit
     from notyet.core.remote import Remote
-    from notyet.hosts.answers import Reading
+    from notyet.hosts.answers import HookAnswer
     from notyet.run.process import Process
 
-    Reader = Callable[[Exit], Reading]
+    Reader = Callable[[Exit], HookAnswer]
 
 _LONGEST_VALUE = 100_000  # bytes of one variable; the system refuses more than 128 KiB
 INSIDE = "NOTYET_INSIDE"  # set for what a gate starts: agents among it are not gated (E11)

@@ -15,7 +15,7 @@ from notyet.install.own_line import own_line
 from notyet.install.settings import CannotInstall, read_settings, settings_of
 from notyet.run.command_runner import run_together
 from notyet.run.spawn import Job
-from notyet.status.fault import Fault, fault, place
+from notyet.status.fault import Fault, fault, location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -48,7 +48,7 @@ class SettingsFile:
     def where(self, *path: str | int) -> str:
         """Return the place of a key."""
         at = self.document.locate(path) if self.document is not None and path else ()
-        return place(self.place.path, *at)
+        return location(self.place.path, *at)
 
 
 @dataclass(frozen=True, kw_only=True)

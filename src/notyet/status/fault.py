@@ -79,6 +79,6 @@ def is_bad(faults: Iterable[Fault]) -> bool:
     return any(found.level == "fault" for found in faults)
 
 
-def place(path: str, line: int = 0, column: int = 0) -> str:
-    """Return a place in a file as editors write it."""
+def location(path: str, line: int = 0, column: int = 0) -> str:
+    """Return a location in a file as editors write it."""
     return visible(path) + (f":{line}" if line else "") + (f":{column}" if line and column else "")

@@ -15,8 +15,8 @@ from notyet.install.launcher import is_launcher_of, own_root
 from notyet.install.own_line import own_line
 from notyet.install.settings import installable, settings_of
 from notyet.status.facts import DEFAULT_TIMEOUT
-from notyet.status.fault import place
-from notyet.status.own_faults import variable_faults
+from notyet.status.fault import location
+from notyet.status.notyet_faults import variable_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -82,7 +82,7 @@ def _files(facts: HostFacts) -> Iterator[Fault]:
             yield facts.fault(
                 "file-invalid",
                 f"{facts.host.title} cannot read this file: {mistake.message}.",
-                where=place(mistake.file, mistake.line, mistake.column),
+                where=location(mistake.file, mistake.line, mistake.column),
                 fix=mistake.hint or "correct it",
                 level=level,
             )

@@ -165,8 +165,8 @@ def _expected(facts: HostFacts, entry: Registration, setup: Setup) -> str:
     return " ".join(clean(would_run(event, setup)).split())
 
 
-def masked(command: str) -> str:
-    """Return a command without the values of variables, which may be secrets."""
+def without_values(command: str) -> str:
+    """Return a command with the values of its variables masked: they may be secrets."""
     return _ASSIGNED.sub(r"\1=***", command)
 
 
@@ -243,7 +243,7 @@ def _on_stderr(entry: Registration, done: Exit) -> str:
 
 def _of(entry: Registration, done: Exit) -> dict[str, Any]:
     return {
-        "command": masked(entry.command),
+        "command": without_values(entry.command),
         "stdout": clean(done.stdout.decode("utf-8", "replace")).strip(),
         "stderr": clean(done.stderr.decode("utf-8", "replace")).strip(),
         "code": done.code,

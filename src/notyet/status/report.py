@@ -18,9 +18,9 @@ from notyet.status.answer import answer_of
 from notyet.status.facts import gather
 from notyet.status.fault import Fault, fault, is_bad
 from notyet.status.host_faults import host_faults, missing_program, restricts, running_entries
+from notyet.status.notyet_faults import notyet_faults
 from notyet.status.overview import caps_here, gates_here, limits_here, recent
-from notyet.status.own_faults import own_faults
-from notyet.status.probe import Probe, ask, masked, probe, probe_faults, why_not_run
+from notyet.status.probe import Probe, ask, probe, probe_faults, why_not_run, without_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,7 @@ class HostStatus:
         entries = [
             {
                 "event": entry.event,
-                "command": masked(entry.command),
+                "command": without_values(entry.command),
                 "timeout": entry.timeout,
                 "scope": entry.place.scope,
                 "file": entry.place.path,
@@ -86,7 +86,7 @@ class Report:
         setup = next(iter(wired.values()), None)
         setup = setup or load(cwd, hosts[0].host, environ, patience=NO_LOOK)
         self.setups: dict[str, Setup] = wired or {hosts[0].host: setup}
-        self.own = own_faults(cwd, environ, setup)
+        self.own = notyet_faults(cwd, environ, setup)
         self.answer = answer_of(self.own, hosts, setup)
         self.gates = gates_here(self.setups)
         self.limits = limits_here(setup, environ)

@@ -26,8 +26,8 @@ from notyet.ledger.ledger import Ledger
 from notyet.ledger.passes import Wanted, has_ever_passed, passed_at
 from notyet.ledger.past_histories import preview_begin
 from notyet.run.drive import drive_sync
+from notyet.status.notyet_faults import ledger_faults
 from notyet.status.overview import DEFAULT, limits_here
-from notyet.status.own_faults import ledger_faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

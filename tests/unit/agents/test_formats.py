@@ -10,7 +10,7 @@ import pytest
 from notyet.agents import open_session, reopen
 from notyet.agents.formats import READERS
 from notyet.errors import SendError
-from notyet.hosts.others import headless
+from notyet.hosts.known_programs import headless
 from notyet.hosts.transcript import last_message
 
 VECTORS = os.path.join(os.path.dirname(__file__), "..", "..", "vectors", "agents")

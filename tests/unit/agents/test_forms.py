@@ -4,7 +4,7 @@ import pytest
 
 from notyet.agents import open_session, reopen
 from notyet.errors import Refused, SendError
-from notyet.hosts.others import headless
+from notyet.hosts.known_programs import headless
 
 # What each says of a conversation that it has already, and of one that it does not have.
 TAKEN = {

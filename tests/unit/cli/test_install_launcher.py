@@ -70,7 +70,7 @@ def test_a_folder_that_cannot_be_written_leaves_the_settings_as_they_were(
     def refuse(path, *_):
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr("notyet.install.launcher.write_private", refuse)
+    monkeypatch.setattr("notyet.install.launcher.write_private_bytes", refuse)
     assert main(["install", "claude", "--yes"]) == 1
     assert "Permission denied; nothing was changed there" in capsys.readouterr().err
     assert not (home / ".claude/settings.json").exists()

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from notyet.config import inside
-from notyet.hosts.others import every_program
+from notyet.hosts.known_programs import every_program
 from notyet.run import proc
 
 CODE = "import os; from notyet.config.inside import inside_agent; print(inside_agent({}))"

@@ -11,7 +11,7 @@ from notyet.core.message import note
 from notyet.core.remote import remote_from
 from notyet.core.verdict import Allow, Block, Decision, Problem
 from notyet.engine.observers import EVERY_DECISION, Observer
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 from notyet.run.command import GateCommand
 from notyet.run.ssh_job import remote_job
 from support import rows, run_sync, stop
@@ -22,7 +22,7 @@ THERE = "ssh://ci@builder:2222/srv/app"
 ADVICE = "look at the host key of builder, and connect once with: ssh builder"
 
 
-def question(read=lambda _exit: Reading(answer=Allow())):
+def question(read=lambda _exit: HookAnswer(answer=Allow())):
     remote = remote_from(THERE)
     job = remote_job(remote, argv=("true",), dir=remote.path, environ={})
     return GateCommand(name="g", job=job, read=read)
@@ -33,7 +33,7 @@ def gate(name, script, **fields):
 
 
 def test_every_report_names_the_workspace_and_every_problem_the_machine():
-    says = lambda answer, warning="": lambda _exit: Reading(answer=answer, warning=warning)
+    says = lambda answer, warning="": lambda _exit: HookAnswer(answer=answer, warning=warning)
     passed = question().report(Exit(code=0), cut=False)
     assert (passed.answer, passed.workspace) == (Allow(), THERE)
     blocked = question(says(Block("no"), "odd")).report(Exit(code=1), cut=False)
@@ -54,7 +54,9 @@ def test_every_report_names_the_workspace_and_every_problem_the_machine():
 
 def test_what_a_person_should_do_is_told_to_the_user_and_words_are_not_said_twice():
     unknown = Exit(problem="the host key of builder is not known here", advice=ADVICE)
-    read = lambda ended: Reading(answer=Problem("cannot_start", ended.problem), tell_user="hello")
+    read = lambda ended: HookAnswer(
+        answer=Problem("cannot_start", ended.problem), tell_user="hello"
+    )
     report = question(read).report(unknown, cut=False)
     assert report.answer.detail == "the host key of builder is not known here"
     assert report.tell_user == f"hello | {ADVICE}"

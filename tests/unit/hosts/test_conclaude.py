@@ -12,7 +12,7 @@ from notyet import Allow, Block, Halt
 from notyet.core.event import BackgroundTask
 from notyet.core.gate import Command, Exit, Gate
 from notyet.core.verdict import Problem
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 from notyet.hosts.conclaude import HOST
 from notyet.hosts.conclaude import hooks as conclaude
 from notyet.hosts.host import Reply
@@ -57,7 +57,7 @@ def test_only_the_exit_of_a_command_is_its_answer(vector):
     expect = vector["expect"]
     answer = Block(expect["prompt"]) if expect["answer"] == "block" else Allow()
     reading = conclaude.read_reply(command(vector["options"]), ended(vector["exit"]))
-    assert reading == Reading(answer=answer, warning=expect.get("warning", ""))
+    assert reading == HookAnswer(answer=answer, warning=expect.get("warning", ""))
 
 
 def test_every_cell_has_a_vector_and_every_vector_its_cell():
@@ -76,7 +76,7 @@ def test_the_message_of_a_failure_is_composed_as_the_file_wishes(vector):
     assert reading.answer == Block(vector["expect"])
     options = vector["options"] | {"section": "subagentStop"}
     reading = conclaude.read_reply(command(options), ended(vector["exit"]))
-    assert reading == Reading(answer=Allow(), warning=vector["expect"])
+    assert reading == HookAnswer(answer=Allow(), warning=vector["expect"])
 
 
 @pytest.mark.parametrize("section", ["stop", "subagentStop", "infinite"])

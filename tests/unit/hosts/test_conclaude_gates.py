@@ -10,7 +10,7 @@ import yaml
 from notyet import Allow, Block
 from notyet.core.gate import Command, Exit, Gate, Source, why_not
 from notyet.core.plan import select
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 from notyet.hosts.conclaude import hooks as conclaude
 from support import stop, substop
 
@@ -103,7 +103,9 @@ def test_commands_of_stop_failure_only_watch_and_only_errors():
     assert not why_not(gate, substop(ending="error"))
     assert why_not(gate, stop())
     reading = conclaude.read_reply(gate, Exit(code=1))
-    assert reading == Reading(answer=Allow(), warning="Command failed with exit code 1: ./tell.sh")
+    assert reading == HookAnswer(
+        answer=Allow(), warning="Command failed with exit code 1: ./tell.sh"
+    )
 
 
 @pytest.mark.rule("D3")

@@ -4,8 +4,8 @@ import pytest
 
 from notyet.core.event import StartEvent
 from notyet.core.gate import Source, why_not
-from notyet.hosts import command_face, host_named, start_face
-from notyet.hosts.hook_commands import gates, is_own, starters
+from notyet.hosts import command_dialect, host_named, start_dialect
+from notyet.hosts.hook_commands import gates, is_notyets, starters
 from support import stop, substop
 from wire import check_reading, ended, gate_of, name_of, replies, starts, vectors
 
@@ -23,13 +23,13 @@ STARTS = [
 
 @pytest.mark.parametrize(("speaks", "vector"), REPLIES)
 def test_an_answer_is_read_as_its_host_reads_it(speaks, vector):
-    reading = command_face(speaks).read_reply(gate_of(speaks, vector), ended(vector["exit"]))
+    reading = command_dialect(speaks).read_reply(gate_of(speaks, vector), ended(vector["exit"]))
     check_reading(reading, vector["expect"])
 
 
 @pytest.mark.parametrize(("speaks", "vector"), STARTS)
 def test_a_start_hook_gives_the_agent_what_its_host_would_give_it(speaks, vector):
-    reading = start_face(speaks).read_context(ended(vector["exit"]), vector["start"])
+    reading = start_dialect(speaks).read_context(ended(vector["exit"]), vector["start"])
     assert reading.context == vector["expect"]["context"]
 
 
@@ -39,10 +39,10 @@ def test_what_we_tell_a_starting_agent_is_read_as_context(speaks):
     for scope, other in (("agent", "subagent"), ("subagent", "agent")):
         reply = host_named(speaks).write_context("Tests first.", StartEvent(scope=scope))
         told = ended({"code": reply.code, "stdout": reply.stdout})
-        assert start_face(speaks).read_context(told, scope).context == "Tests first."
-        assert start_face(speaks).read_context(told, other).context == ""
+        assert start_dialect(speaks).read_context(told, scope).context == "Tests first."
+        assert start_dialect(speaks).read_context(told, other).context == ""
     long = host_named(speaks).write_context("漢" * 9_001, StartEvent()).stdout
-    told = start_face(speaks).read_context(ended({"code": 0, "stdout": long}), "agent").context
+    told = start_dialect(speaks).read_context(ended({"code": 0, "stdout": long}), "agent").context
     assert len(told) < 9_001
 
 
@@ -126,7 +126,7 @@ def test_a_matcher_chooses_subagents_and_says_nothing_about_the_main_agent(
     ],
 )
 def test_an_entry_without_a_shell_is_known_by_its_arguments(speaks, handler, own):
-    assert is_own(speaks, handler) == own
+    assert is_notyets(speaks, handler) == own
 
 
 def begun(starter):

@@ -10,7 +10,7 @@ from notyet.core.record import as_dict
 from notyet.hosts import HOSTS, LEAST_TIMEOUT, all_hosts, host_named, wire
 from notyet.hosts.detect import detect, fits
 from notyet.hosts.host import ClaudeLike, Host, Reply
-from notyet.hosts.others import every_program
+from notyet.hosts.known_programs import every_program
 from support import stop, substop
 from wire import VECTORS, check_reply, name_of, vectors, verdict_of
 

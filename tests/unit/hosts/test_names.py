@@ -5,7 +5,7 @@ from pathlib import Path
 
 import notyet
 from notyet.hosts import HOSTS
-from notyet.hosts.others import OTHERS
+from notyet.hosts.known_programs import OTHERS
 
 SOURCE = Path(notyet.__file__).parent
 NAMES = ({*HOSTS} | {host.name for host in OTHERS} | {"openclaw"}) - {"notyet"}

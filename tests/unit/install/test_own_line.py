@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.install.own_line import is_own, is_own_hook, own_line, portable_line
+from notyet.install.own_line import is_notyets, is_notyets_hook, own_line, portable_line
 
 LAUNCHER = "/h/.local/share/notyet/0123456789ab/launch.py"
 
@@ -28,8 +28,8 @@ LAUNCHER = "/h/.local/share/notyet/0123456789ab/launch.py"
     ],
 )
 def test_a_line_that_only_calls_us_may_be_replaced(command, program, launcher):
-    assert is_own(command)
-    assert is_own_hook(command)
+    assert is_notyets(command)
+    assert is_notyets_hook(command)
     line = own_line(command)
     assert (line.program, line.launcher) == (program, launcher)
     assert line.is_portable == command.startswith("sh -c ")
@@ -54,8 +54,8 @@ def test_a_line_that_only_calls_us_may_be_replaced(command, program, launcher):
     ],
 )
 def test_a_line_that_does_more_is_ours_and_stays_as_it_is(command):
-    assert is_own(command)
-    assert not is_own_hook(command)
+    assert is_notyets(command)
+    assert not is_notyets_hook(command)
     assert own_line(command).program == ""
 
 
@@ -64,7 +64,7 @@ def test_a_line_that_does_more_is_ours_and_stays_as_it_is(command):
     ["", "lint", "notyet hooks", "notyet-other hook", "my.notyet hook", "notyet check hook"],
 )
 def test_a_line_without_our_mark_is_not_ours(command):
-    assert not is_own(command)
+    assert not is_notyets(command)
     assert own_line(command) is None
 
 
@@ -89,4 +89,4 @@ def test_the_command_line_of_conclaude_is_ours_and_no_hook():
     line = own_line("/x/notyet conclaude Hooks Stop")
     assert line is not None
     assert (line.verb, line.is_plain) == ("conclaude", True)
-    assert not is_own_hook("/x/notyet conclaude Hooks Stop")
+    assert not is_notyets_hook("/x/notyet conclaude Hooks Stop")

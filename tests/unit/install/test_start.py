@@ -13,7 +13,7 @@ from notyet.install.launcher import (
     launched,
     launched_start,
 )
-from notyet.install.own_line import is_own_hook, own_line, portable_line
+from notyet.install.own_line import is_notyets_hook, own_line, portable_line
 from notyet.install.settings import read_settings, settings_of
 
 USUAL = Start(line="/x/notyet")
@@ -90,7 +90,7 @@ def test_what_is_registered_really_runs_the_hook(tmp_path):
 def test_a_line_with_the_launcher_is_known_again(tmp_path, python):
     folder = str(tmp_path / "a 'b' \"c\"" / "notyet" / "0123456789ab")
     line = f"{launched(folder, python)} hook --host codex --timeout 9"
-    assert is_own_hook(line)
+    assert is_notyets_hook(line)
     found = own_line(line)
     assert (found.program, found.host, found.timeout) == (python, "codex", 9.0)
     assert found.launcher == f"{folder}/launch.py"

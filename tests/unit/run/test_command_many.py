@@ -8,7 +8,7 @@ import pytest
 
 from commands import pids_in, python, run, run_together, running, script, until
 from notyet.core.verdict import Allow
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 from notyet.run import command_runner as command
 from notyet.run.command import GateCommand, run_commands
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.rule("E2", "E9")
 
 
 def question(job):
-    return GateCommand(name="g", job=job, read=lambda _: Reading(answer=Allow()))
+    return GateCommand(name="g", job=job, read=lambda _: HookAnswer(answer=Allow()))
 
 
 def test_no_more_than_the_width_run_at_a_time_and_all_have_their_turn(tmp_path, monkeypatch):

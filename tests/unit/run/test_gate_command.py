@@ -7,7 +7,7 @@ import pytest
 
 from notyet.core.gate import Command, Exit
 from notyet.core.verdict import Allow, Problem
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 from notyet.run.command import GateCommand, exit_words, job_for, run_commands
 from notyet.run.spawn import Job
 
@@ -17,7 +17,7 @@ def job(command, **fields):
     return job_for(command, **(known | fields))
 
 
-def question(*argv, timeout=None, read=lambda _exit: Reading(answer=Allow())):
+def question(*argv, timeout=None, read=lambda _exit: HookAnswer(answer=Allow())):
     given = Job(argv=argv, dir="/", environ=dict(os.environ), timeout=timeout)
     return GateCommand(name="g", job=given, read=read)
 
@@ -53,7 +53,7 @@ def test_a_variable_that_the_system_would_refuse_is_made_fit():
 
 def test_a_long_variable_of_wide_characters_is_made_fit_and_the_command_starts():
     wide = job(Command(argv=("true",)), cwd="/", environ={"A": "😀" * 200_000, "B": "\ud800x"})
-    given = GateCommand(name="g", job=wide, read=lambda _: Reading(answer=Allow()))
+    given = GateCommand(name="g", job=wide, read=lambda _: HookAnswer(answer=Allow()))
     (report,) = run_commands([given], None)
     assert report.exit == "exit 0"
 
@@ -67,7 +67,7 @@ def test_a_command_cut_off_by_the_host_has_a_problem_whatever_it_might_have_said
 
 
 def test_a_command_cut_off_by_its_own_timeout_is_read_by_its_dialect():
-    read = lambda ended: Reading(answer=Problem("timeout", str(ended.timed_out)))
+    read = lambda ended: HookAnswer(answer=Problem("timeout", str(ended.timed_out)))
     (report,) = run_commands(
         [question("sleep", "30", timeout=0.1, read=read)], time.monotonic() + 30
     )

@@ -7,7 +7,7 @@ import pytest
 
 from commands import script
 from notyet.core.verdict import Allow, Block, Problem
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 from notyet.hosts.notyet.hooks import read_return
 from notyet.run.command import GateCommand
 from notyet.run.drive import Stage, run_stage
@@ -24,7 +24,7 @@ def command(name, text, folder, **fields):
 
 
 def read(ended):
-    return Reading(answer=Allow() if ended.code == 0 else Block(f"exit {ended.code}"))
+    return HookAnswer(answer=Allow() if ended.code == 0 else Block(f"exit {ended.code}"))
 
 
 def until_there(path):

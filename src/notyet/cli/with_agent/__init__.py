@@ -18,7 +18,7 @@ from notyet.config.shapes import meant_workspace
 from notyet.core.remote import LOCAL, remote_from
 from notyet.core.text import clean
 from notyet.errors import NotyetError
-from notyet.hosts.others import headless
+from notyet.hosts.known_programs import headless
 
 if TYPE_CHECKING:
     from notyet.core.task import Result

@@ -1,4 +1,4 @@
-"""Claude Code (rules W1, G1, B8)."""
+"""Claude Code: its payloads and replies, its settings files, its command line (W1, G1, B8)."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from notyet.core.event import parents_key
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.hosts import answers
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 from notyet.hosts.claude import HOST
 from notyet.hosts.wire import known
 
@@ -73,39 +73,39 @@ def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
     return known(payload), {"CLAUDE_PROJECT_DIR": event.cwd}
 
 
-def read_context(ended: Exit, scope: Scope = "agent") -> Reading:
+def read_context(ended: Exit, scope: Scope = "agent") -> HookAnswer:
     """Read what a start hook gives the agent; a SessionStart hook may just print it (F13)."""
     problem = answers.start_problem(ended)
     if problem is not None:
-        return Reading(answer=problem)
+        return HookAnswer(answer=problem)
     said = answers.json_object(ended.stdout)
     if said is None:
         printed = answers.words(ended.stdout)
         if printed.startswith("{"):
-            return Reading(answer=Problem("bad_answer", _HALF_JSON))
-        return Reading(answer=Allow(), context=printed if scope == "agent" else "")
+            return HookAnswer(answer=Problem("bad_answer", _HALF_JSON))
+        return HookAnswer(answer=Allow(), context=printed if scope == "agent" else "")
     wrong = _refused(said, (HOST.start_name(scope),))
     if wrong:
-        return Reading(answer=Problem("bad_answer", wrong))
-    return Reading(answer=Allow(), **answers.extras(said))
+        return HookAnswer(answer=Problem("bad_answer", wrong))
+    return HookAnswer(answer=Allow(), **answers.extras(said))
 
 
-def read_reply(gate: Gate, ended: Exit) -> Reading:
+def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     """Read what a hook written for Claude Code answered (F, column claude)."""
     problem = answers.problem_of(gate, ended)
     if problem is not None:
-        return Reading(answer=problem)
+        return HookAnswer(answer=problem)
     said = answers.json_object(ended.stdout)
     if said is None:
         begun = ended.stdout.lstrip().startswith(b"{")
         warning = f"{_HALF_JSON}; ignored" if begun else ""
-        return Reading(answer=_by_code(ended), warning=warning)
+        return HookAnswer(answer=_by_code(ended), warning=warning)
     wrong = _refused(said, tuple(HOST.event_name(scope) for scope in gate.match.events))
     if wrong and ended.code == 0:
-        return Reading(answer=Problem("bad_answer", wrong))
+        return HookAnswer(answer=Problem("bad_answer", wrong))
     if wrong:
-        return Reading(answer=_by_code(ended), warning=wrong)
-    return Reading(answer=_by_json(said, ended), **answers.extras(said))
+        return HookAnswer(answer=_by_code(ended), warning=wrong)
+    return HookAnswer(answer=_by_json(said, ended), **answers.extras(said))
 
 
 def _refused(said: dict[str, Any], names: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ from notyet.core.gate import CODEX_DEFAULT
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Problem
 from notyet.hosts import answers
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 from notyet.hosts.codex import HOST
 from notyet.light import loads_strictly
 
@@ -77,14 +77,14 @@ def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
     return payload | {"turn_id": event.turn_id or ""} | child, {}
 
 
-def read_context(ended: Exit, scope: Scope = "agent") -> Reading:
+def read_context(ended: Exit, scope: Scope = "agent") -> HookAnswer:
     """Read what a start hook gives the agent: a JSON answer, or just what it printed (F13)."""
     problem = answers.start_problem(ended)
     if problem is not None:
-        return Reading(answer=problem)
+        return HookAnswer(answer=problem)
     printed = answers.words(ended.stdout)
     if not printed.startswith(("{", "[")):
-        return Reading(answer=Allow(), context=printed)
+        return HookAnswer(answer=Allow(), context=printed)
     said, wrong = _strictly(ended.stdout, _START_KINDS)
     output = said.get("hookSpecificOutput") or {}
     wrong = wrong or _wrong(output, _OUTPUT_KINDS)
@@ -92,23 +92,23 @@ def read_context(ended: Exit, scope: Scope = "agent") -> Reading:
         strange = bounded(repr(output.get("hookEventName")), 80)
         wrong = f"it answered for the event {strange}, not for {HOST.start_name(scope)}"
     if wrong:
-        return Reading(answer=Problem("bad_answer", wrong))
+        return HookAnswer(answer=Problem("bad_answer", wrong))
     told = answers.extras(said)["tell_user"]
-    return Reading(answer=Allow(), context=answers.context(said), tell_user=told)
+    return HookAnswer(answer=Allow(), context=answers.context(said), tell_user=told)
 
 
-def read_reply(gate: Gate, ended: Exit) -> Reading:
+def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     """Read what a hook written for Codex answered (F, column codex)."""
     by_exit = answers.by_exit(gate, ended)
     if by_exit is not None:
-        return Reading(answer=by_exit)
+        return HookAnswer(answer=by_exit)
     if not ended.stdout.strip():
-        return Reading(answer=Allow())
+        return HookAnswer(answer=Allow())
     said, wrong = _strictly(ended.stdout, _KINDS)
     if wrong:
-        return Reading(answer=Problem("bad_answer", wrong))
+        return HookAnswer(answer=Problem("bad_answer", wrong))
     # suppressOutput is ignored (F12).
-    return Reading(answer=answers.decided(said), tell_user=answers.extras(said)["tell_user"])
+    return HookAnswer(answer=answers.decided(said), tell_user=answers.extras(said)["tell_user"])
 
 
 def _strictly(stdout: bytes, kinds: Mapping[str, tuple[type, ...]]) -> tuple[dict[str, Any], str]:

@@ -13,7 +13,7 @@ from notyet.core.gate import Command, Gate, Match, Source
 from notyet.core.text import bounded, clean
 from notyet.core.verdict import Allow, Block, Problem
 from notyet.hosts import answers
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 from notyet.hosts.claude import hooks as claude_hooks
 from notyet.hosts.conclaude import HOST
 from notyet.light import dumps
@@ -103,20 +103,20 @@ def _shortened(value: Any, most: int) -> Any:
     return value
 
 
-def read_reply(gate: Gate, ended: Exit) -> Reading:
+def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     """Read how a command ended (F, both columns conclaude)."""
     options = options_of(gate)
     if ended.cancelled or (ended.timed_out and gate.timeout is None):
         # Our deadline, not the command's timeout: never blocks (E9).
-        return Reading(answer=Problem("deadline", "it was ended before it could answer"))
+        return HookAnswer(answer=Problem("deadline", "it was ended before it could answer"))
     if options["section"] == "infinite":
-        return Reading(answer=Block(options["message"]))
+        return HookAnswer(answer=Block(options["message"]))
     failure = _failure(gate, ended)
     if not failure:
-        return Reading(answer=Allow())
+        return HookAnswer(answer=Allow())
     if options["section"] == "stop" or options.get("block") is True:
-        return Reading(answer=Block(failure))
-    return Reading(answer=Allow(), warning=failure)
+        return HookAnswer(answer=Block(failure))
+    return HookAnswer(answer=Allow(), warning=failure)
 
 
 def options_of(gate: Gate) -> Mapping[str, Any]:

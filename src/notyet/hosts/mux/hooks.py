@@ -5,7 +5,7 @@ from __future__ import annotations
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow
 from notyet.hosts import answers
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 from notyet.hosts.mux import HOST
 
 TYPE_CHECKING = False
@@ -43,12 +43,12 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
     return payload, environ
 
 
-def read_reply(gate: Gate, ended: Exit) -> Reading:
+def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     """Read what a hook written for Mux answered (F, column mux)."""
     by_exit = answers.by_exit(gate, ended)
     if by_exit is not None:
-        return Reading(answer=by_exit)
+        return HookAnswer(answer=by_exit)
     said = answers.json_object(ended.stdout)
     if said is None:  # plain text is kept as a note
-        return Reading(answer=Allow(note=bounded(answers.words(ended.stdout), _LONGEST_OUTPUT)))
-    return Reading(answer=answers.decided(said), **(answers.extras(said) | {"context": ""}))
+        return HookAnswer(answer=Allow(note=bounded(answers.words(ended.stdout), _LONGEST_OUTPUT)))
+    return HookAnswer(answer=answers.decided(said), **(answers.extras(said) | {"context": ""}))

@@ -7,7 +7,7 @@ from notyet.core.record import plain
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Halt, Problem
 from notyet.hosts import answers
-from notyet.hosts.answers import Reading
+from notyet.hosts.answers import HookAnswer
 from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
@@ -72,30 +72,30 @@ def _json(value: Any) -> Any:
     return value
 
 
-def read_reply(gate: Gate, ended: Exit) -> Reading:
+def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     """Read a gate's exit code, or the decision that it printed (E10)."""
     problem = answers.problem_of(gate, ended)
     if problem is not None:
-        return Reading(answer=problem)
+        return HookAnswer(answer=problem)
     options: Mapping[str, Any] = gate.check.options  # type: ignore[union-attr]  # a Command
     passes = ended.code in options.get("pass_codes", (0,))
     stderr = answers.words(ended.stderr)
     if ended.code in _NOT_RUNNABLE and not passes:
         said = f": {bounded(stderr, 300)}" if stderr else ""
-        return Reading(answer=Problem("cannot_start", f"{_NOT_RUNNABLE[ended.code]}{said}"))
+        return HookAnswer(answer=Problem("cannot_start", f"{_NOT_RUNNABLE[ended.code]}{said}"))
     reply = answers.json_object(ended.stdout, loads) or {}
     if "python" in options and isinstance(reply.get("problem"), str):  # from `python_child`
         described = answers.text(reply, "problem") or "it failed and did not say how"
-        return Reading(answer=Problem("crashed", bounded(described, _MOST_DESCRIBED)))
+        return HookAnswer(answer=Problem("crashed", bounded(described, _MOST_DESCRIBED)))
     # A tool's report may be JSON too; without a decision, the exit code counts.
     if reply.get("decision") is not None or reply.get("continue") is False:
-        return Reading(answer=_said(reply), **answers.extras(reply))
+        return HookAnswer(answer=_said(reply), **answers.extras(reply))
     if passes:
         if "python" in options:  # `python_child` always prints a decision
-            return Reading(answer=Problem("bad_answer", "its answer could not be read"))
-        return Reading(answer=_ALLOW)
+            return HookAnswer(answer=Problem("bad_answer", "its answer could not be read"))
+        return HookAnswer(answer=_ALLOW)
     output = "\n".join(part for part in (answers.words(ended.stdout), stderr) if part)
-    return Reading(answer=Block(output or f"It exited with code {ended.code} and said nothing."))
+    return HookAnswer(answer=Block(output or f"It exited with code {ended.code} and said nothing."))
 
 
 def _said(reply: dict[str, Any]) -> Allow | Block | Halt | Problem:

@@ -10,13 +10,13 @@ from hook_runs import new_project, payload, run_hook, trust
 from notyet.config.find import record_path, state_folder
 from notyet.config.load import Setup, load
 from notyet.ledger.connection import default_path
-from notyet.status import own_faults as own
-from notyet.status.own_faults import own_faults
+from notyet.status import notyet_faults as own
+from notyet.status.notyet_faults import notyet_faults
 
 
 def found(folder, environ=None):
     environ = os.environ if environ is None else environ
-    return own_faults(str(folder), environ, load(str(folder), "claude", environ))
+    return notyet_faults(str(folder), environ, load(str(folder), "claude", environ))
 
 
 @pytest.fixture
@@ -70,5 +70,5 @@ def test_a_file_trusted_with_another_notyet_is_untrusted(tmp_path):
 )
 def test_a_file_there_that_says_nothing_is_named_with_what_to_do(tmp_path, name, code, fix):
     setup = Setup(unreadable=(f"ssh://box/srv/{name}",))
-    (one,) = own_faults(str(tmp_path), os.environ, setup)
+    (one,) = notyet_faults(str(tmp_path), os.environ, setup)
     assert (one.code, one.where, one.fix) == (code, f"ssh://box/srv/{name}", fix)

@@ -25,7 +25,7 @@ from notyet.hosts.files import ABOVE
 from notyet.ledger.connection import default_path
 from notyet.ledger.ledger import Ledger
 from notyet.status.fault import fault
-from notyet.status.fault import place as at
+from notyet.status.fault import location as at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ _PATIENCE = 2.0  # seconds for the ledger
 _NO_GATES = "none of its gates is in force"
 
 
-def own_faults(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[Fault]:
+def notyet_faults(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[Fault]:
     """Return what is wrong on our side; `setup` is what is in force here."""
     return [
         *variable_faults({name: (environ.get(name, ""), "") for name in _OFF_VARIABLES}),

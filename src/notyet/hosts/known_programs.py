@@ -1,6 +1,8 @@
-"""Programs that run agents but that notyet does not gate: how to run and how to recognise them.
+"""Programs that run agents but are no hosts: how to run them and how to recognise their payloads.
 
-One that gets hooks moves into a module of its own, and its name into `HOSTS`.
+`install` writes no hooks for them. `notyet with` gates those that have a command line; the others
+are known so that their payloads and their agents' commands are recognised. A program that gets
+hooks moves into a module of its own, and its name into `HOSTS`.
 """
 
 from __future__ import annotations
