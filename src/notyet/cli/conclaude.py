@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from notyet.config.document import did_you_mean
+from notyet.hook.main import serve
 from notyet.hosts.conclaude import HOST
 
 TYPE_CHECKING = False
@@ -53,7 +54,6 @@ def run(args: argparse.Namespace) -> int:
         hint = f"; {near}" if near else ""
         print(f"notyet conclaude: there is no event {words[0]!r}{hint}", file=sys.stderr)
         return 1
-    from notyet.hook.main import serve
 
     argv = ["--host", HOST.name, "--event", words[0]]
     if args.agent:

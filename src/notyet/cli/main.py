@@ -12,6 +12,8 @@ from importlib import import_module
 from types import MappingProxyType
 
 from notyet import __version__
+from notyet.cli.streams import give_up, give_up_unwritable, open_streams
+from notyet.core.text import bounded, visible
 from notyet.hosts import all_hosts
 
 TYPE_CHECKING = False
@@ -87,7 +89,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         from notyet.hook.main import serve  # alone: a stop needs no other module of the CLI
 
         return serve(words[1:])
-    from notyet.cli.streams import give_up, give_up_unwritable, open_streams
 
     open_streams()
     try:
@@ -140,8 +141,6 @@ def _complain(why: str, command: str = "") -> None:
     try:
         print(f"notyet {command}".rstrip() + f": {why}", file=sys.stderr, flush=True)
     except OSError:
-        from notyet.cli.streams import give_up
-
         give_up(sys.stderr)
 
 
@@ -199,7 +198,6 @@ def parsed(words: list[str]) -> argparse.Namespace:
 
 def _no_such(word: str) -> str:
     from notyet.config.document import did_you_mean
-    from notyet.core.text import bounded, visible
 
     if word.startswith("-"):
         return "the command comes first, then its options: notyet COMMAND [options]"

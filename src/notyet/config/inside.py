@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from notyet.hosts.known_programs import every_program
 from notyet.run import proc
 
 TYPE_CHECKING = False
@@ -18,8 +19,6 @@ _OURS = ("NOTYET_INSIDE", "NOTYET_SUPERVISED")
 
 def inside_agent(environ: Mapping[str, str]) -> str:
     """Return the sign by which an agent runs this process; empty for a person."""
-    from notyet.hosts.known_programs import every_program
-
     programs = every_program()
     for name in sorted({*_OURS, *(name for host in programs for name in host.inside)}):
         if environ.get(name):

@@ -22,6 +22,8 @@ from notyet.config.find import (
 )
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
+from notyet.core.text import visible
+from notyet.errors import Refused
 from notyet.hosts import HOSTS, host_named
 from notyet.light import LOCAL, getcwd, is_remote, join, real_folder
 
@@ -68,7 +70,6 @@ class Setup(Record, kw_only=True):
         """A message for each untrusted file."""
         if not self.untrusted:
             return []
-        from notyet.core.text import visible
 
         return [
             f"{visible(file.path)} is not trusted; run: {visible(file.command)}"
@@ -184,7 +185,6 @@ def retention(environ: Mapping[str, str]) -> Retention:
 
     Raises Refused if that file has a mistake: a mistyped limit must not remove anything.
     """
-    from notyet.errors import Refused
     from notyet.ledger.prune import Retention
 
     layers = Layers(state_folder(environ))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from notyet import light
+from notyet.config.compiled import write_private
 from notyet.config.find import OFF_VARIABLE, above, is_off_everywhere, state_folder, switches_folder
 from notyet.core.record import Record
 from notyet.core.text import visible
@@ -48,8 +49,6 @@ def switched_off(cwd: str, environ: Mapping[str, str]) -> str:
 
 def switch_off(place: str, until: float, environ: Mapping[str, str]) -> Off:
     """Switch notyet off in a folder, or everywhere. Raises OSError."""
-    from notyet.config.compiled import write_private
-
     off = Off(place=place, until=until)
     file = _file(light.join(state_folder(environ), "off"), place)
     write_private(file, dumps({"until": until}))

@@ -18,6 +18,7 @@ from notyet.config.find import (
 from notyet.core.record import Record
 from notyet.core.remote import Remote, is_remote, remote_from
 from notyet.core.text import bounded, clean, visible
+from notyet.run.ssh_job import run_there
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -241,8 +242,6 @@ class _Unreachable(Exception):  # noqa: N818  # it never leaves this module
 
 def _fetch(place: Remote, names: tuple[str, ...], wait: float) -> list[bytes]:
     """Run the command there; return the parts of its output. Raises _Unreachable."""
-    from notyet.run.ssh_job import run_there
-
     mark = os.urandom(12).hex()
     argv = ("/bin/sh", "-c", _LOOK, "sh", mark, str(MOST_BYTES), *names, *above(place.path))
     done = run_there(place, argv, patience=wait, head=_MOST_FETCHED)

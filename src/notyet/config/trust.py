@@ -14,6 +14,7 @@ from notyet.config.load import with_checks
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
+from notyet.hosts.files import host_of
 from notyet.light import LOCAL, dumps, is_remote, loads
 
 TYPE_CHECKING = False
@@ -217,11 +218,8 @@ def _put_in_force(
             "move it to ~/.config/notyet/notyet.toml"
         )
     settings = _placed(layers, file, record, settings)
-    if layers.agent and file.kind != NOTYET_TOML:
-        from notyet.hosts.files import host_of
-
-        if host_of(file.kind).context:
-            _add_starters(layers, file, record)
+    if layers.agent and file.kind != NOTYET_TOML and host_of(file.kind).context:
+        _add_starters(layers, file, record)
     layers.put(file, settings)
 
 

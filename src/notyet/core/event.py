@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.record import Record, check_types, variant
+from notyet.core.remote import LOCAL, remote_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,8 +114,6 @@ def stop_of(event: StartEvent) -> StopEvent:
 
 def workspace_url(text: str) -> str:
     """Return a workspace in its canonical form; empty for one that is here."""
-    from notyet.core.remote import LOCAL, remote_from
-
     return "" if text == LOCAL else remote_from(text).url
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from _imp import source_hash  # builtin: to load another hash costs 2 % of a stop
 
 from notyet.core.event import SCOPES
+from notyet.core.matcher import CODEX_DEFAULT, fits, matches, pattern_error, patterns_error
 from notyet.core.record import Record, variant
+from notyet.core.remote import remote_from
 from notyet.light import LOCAL, dumps
 
 TYPE_CHECKING = False
@@ -27,7 +29,6 @@ MUX = "mux"
 VERBATIM = frozenset({"openclaw", MUX})
 EVERY_AGENT = ("*",)
 WHEN = ("always", "changed")
-CODEX_DEFAULT = "default"  # the type of a child that was spawned without one (D5)
 GATED_ENDINGS: tuple[Ending, ...] = ("done", "error", "timeout")  # others were ended by people
 START_DIALECTS = ("claude", "codex")  # hosts that have hooks for starts
 _ALL = ("", "*")  # matchers of starters
@@ -61,8 +62,6 @@ class Command(Record, kw_only=True):
             known = ", ".join(COMMAND_DIALECTS)
             raise ValueError(f"speaks is one of {known}, not {self.speaks!r}")
         if self.workspace not in {"", LOCAL}:
-            from notyet.core.remote import remote_from
-
             self.__dict__["workspace"] = remote_from(self.workspace).url
         if any("\0" in text for text in (self.script, self.dir, self.shell, *self.argv)):
             raise ValueError("a Command cannot contain a NUL character")
@@ -81,7 +80,6 @@ def where(command: Command, workspace: str = "") -> Remote | None:
     chosen = command.workspace or ("" if command.dir else workspace)
     if chosen in {"", LOCAL}:
         return None
-    from notyet.core.remote import remote_from
 
     return remote_from(chosen)
 
@@ -148,8 +146,6 @@ class Match(Record, kw_only=True):
             if strange or not getattr(self, field):
                 raise ValueError(f"{field} are some of {', '.join(known)}, not {strange or ()!r}")
         if self.agents != EVERY_AGENT or self.never:
-            from notyet.core.matcher import patterns_error
-
             problem = patterns_error(self)
             if problem:
                 raise ValueError(problem)
@@ -234,8 +230,6 @@ def why_not(gate: Gate, event: StopEvent) -> str:
     if event.ending not in match.endings:
         return f"it is not for an ending by {event.ending}"
     if event.scope == "subagent" and (match.agents != EVERY_AGENT or match.never):
-        from notyet.core.matcher import fits
-
         excluded = fits("glob", match.never, event)
         if excluded:
             return f"never: {excluded}"
@@ -271,8 +265,6 @@ class Starter(Record, kw_only=True):
         if self.kind not in KINDS:
             raise ValueError(f"kind is one of {', '.join(KINDS)}, not {self.kind!r}")
         if self.matcher not in _ALL:
-            from notyet.core.matcher import pattern_error
-
             problem = pattern_error(self.kind, self.matcher)
             if problem:
                 raise ValueError(problem)
@@ -289,7 +281,6 @@ def applies_to_start(starter: Starter, event: StartEvent) -> bool:
         name = event.source or "startup"
     else:
         name = event.agent_type or (CODEX_DEFAULT if starter.kind == "codex" else "")
-    from notyet.core.matcher import matches
 
     return bool(name and matches(starter.kind, starter.matcher, name))
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Token = str | tuple[bool, Ranges]
     Kind = Literal["glob", "claude", "codex"]
 
+CODEX_DEFAULT = "default"  # the type of a child that was spawned without one (D5)
 STAR = "*"
 ANY = "?"
 # A token of one character is that character; these two stand for themselves because a literal
@@ -158,8 +159,6 @@ def pattern_error(kind: str, pattern: str) -> str:
 
 def fits(kind: Kind, patterns: tuple[str, ...], event: StopEvent) -> str:
     """Return which of a subagent's names fits which pattern; empty when none does (D2)."""
-    from notyet.core.gate import CODEX_DEFAULT
-
     kind_of_agent = event.agent_type or (CODEX_DEFAULT if kind == "codex" else None)
     names = [("agent_type", kind_of_agent)]
     if kind == "glob":  # the other hosts match the type only

@@ -12,6 +12,7 @@ from notyet.core.event import stop_of
 from notyet.core.gate import MUX, NATIVE, VERBATIM, Command
 from notyet.core.plan import select
 from notyet.core.record import Record
+from notyet.core.remote import remote_from
 from notyet.core.text import bounded, clean, first_line, joined, listed, shortened
 from notyet.core.verdict import Allow, Block, Problem
 
@@ -181,8 +182,6 @@ def _frame(gate: Gate, report: Report) -> list[str]:
     if report.exit and report.exit not in passing:
         how = f"{report.exit}, {how}"
     if report.workspace:
-        from notyet.core.remote import remote_from
-
         how = f"{how}, on {shortened(remote_from(report.workspace).destination, 80)}"
     lines = [f"FAILED {shortened(gate.name, 80)} ({how}): {command}"]
     if report.log and _size(report.log) <= _LONGEST_PATH:
@@ -356,7 +355,6 @@ def _words(report: Report) -> str:
     how = report.exit if report.exit not in {"", "exit 0"} else first_line(report.answer.because)
     if not report.workspace:
         return how
-    from notyet.core.remote import remote_from
 
     return f"{how}, on {remote_from(report.workspace).destination}"
 

@@ -6,6 +6,7 @@ from notyet.core.event import child_key
 from notyet.core.gate import EVERY_AGENT, VERBATIM, place_of, why_not
 from notyet.core.limits import History, Limit, Limits, limit_in_force
 from notyet.core.record import Record, made, variant
+from notyet.core.text import listed
 from notyet.core.verdict import Allow, Block, Halt, Problem
 
 TYPE_CHECKING = False
@@ -131,8 +132,6 @@ def _stages(gates: tuple[Gate, ...]) -> tuple[tuple[Gate, ...], ...]:
 def _limit_reached(
     event: StopEvent, gates: tuple[Gate, ...], running: tuple[Gate, ...], limit: Limit
 ) -> str:
-    from notyet.core.text import listed
-
     known = {gate.name for gate in running}
     left_out = [gate.name for gate in gates if gate.name not in known]
     not_run = f"; not run: {listed(left_out)}" if left_out else ""

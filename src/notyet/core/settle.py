@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from notyet.core.gate import EVERY_AGENT
 from notyet.core.limits import limit_in_force
+from notyet.core.matcher import fits
 from notyet.core.message import SendBack, compose
 from notyet.core.plan import blocks, counted
 from notyet.core.record import made, replace
@@ -117,7 +118,6 @@ def _with_match(report: Report, gate: Gate, event: StopEvent) -> Report:
     """Add which of the agent's names made the gate apply (D2)."""
     if gate.match.agents == EVERY_AGENT:
         return report
-    from notyet.core.matcher import fits
 
     return replace(report, matched=fits(gate.match.kind, gate.match.agents, event))
 

@@ -7,10 +7,12 @@ from notyet.core.gate import Command, check_timeout, name_of, where
 from notyet.core.record import Record, as_dict, variant
 from notyet.core.verdict import OUTCOMES, Allow, Block, Decision, Halt, Problem
 from notyet.engine.gate_runs import gate_command, transcripts_for
+from notyet.hosts import neovate, openclaw
 from notyet.hosts.answers import HookAnswer
 from notyet.hosts.notyet.hooks import write_event
 from notyet.run.command import exit_words
 from notyet.run.drive import Stage
+from notyet.run.functions import GateFunction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Report
     from notyet.run.command import GateCommand
     from notyet.run.drive import Line
-    from notyet.run.functions import GateFunction
 
 _SCOPES = {"stop": "agent", "subagent_stop": "subagent", "subagent_ended": "subagent"}
 EVERY_DECISION = "decision"  # sent-back agents included
@@ -83,8 +84,6 @@ class Watch:
         self.name = observer.name
         self._question: GateFunction | None = None
         if not isinstance(observer.call, Command):
-            from notyet.run.functions import GateFunction
-
             name = self.name or f"{observer.on} observer {name_of(observer.call)}"
             self._question = GateFunction(name, observer.call, _ignore, timeout=observer.timeout)
 
@@ -156,8 +155,6 @@ def found_out(stop: int, turn: int) -> Decision:
 
 def _arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]:
     """Return the arguments of a function, in a copy of its own."""
-    from notyet.hosts import neovate, openclaw
-
     event = private_copy(event)
     if on == EVERY_DECISION:
         return event, decision

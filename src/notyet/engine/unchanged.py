@@ -13,6 +13,7 @@ from notyet.core.event import stop_of
 from notyet.core.gate import Command, can_skip, definition_of, digest_of, folder_of, place_of
 from notyet.core.plan import select
 from notyet.core.record import variant
+from notyet.core.text import listed
 from notyet.core.verdict import Allow, Problem
 from notyet.errors import LedgerError
 from notyet.git.fingerprint import PATIENCE, Fingerprinting, Scope
@@ -243,7 +244,6 @@ class _Look:
         why = {part: reason for part, reason in unknown.items() if reason != OUTSIDE}
         if not why:
             return ()
-        from notyet.core.text import listed
 
         gates = [name for name, parts in files.items() if any(part in why for part in parts)]
         places = dict.fromkeys(f"{part.folder} ({reason})" for part, reason in why.items())

@@ -13,6 +13,9 @@ from notyet.config import load as configuration
 from notyet.config.find import may_be_off
 from notyet.core.event import StopEvent
 from notyet.core.record import replace
+from notyet.core.text import clean, visible
+from notyet.core.verdict import Allow, skipped
+from notyet.errors import LedgerError
 from notyet.hook.payload import Unreadable, no_workspace, of_wrong_kind, unusable
 from notyet.hook.process import OutOfTime, be_brief, be_undisturbed, host_started_at
 from notyet.hosts import DEFAULT, HOSTS, host_named, time_to_answer
@@ -53,7 +56,6 @@ def answer_by(hook: Hook) -> Reply:
     said = (*hook.call.options.warnings, *hook.said)
     if reply.code or not said:  # with an exit code, the agent reads all of stderr
         return reply
-    from notyet.core.text import clean
 
     words = [" ".join(clean(line).splitlines()) for line in said]
     lines = [f"notyet: {line}" for line in dict.fromkeys(words)]
@@ -262,14 +264,11 @@ class Hook:
         if not event.cwd:
             return self.allow("unreadable", "the event has no cwd, so no project was found")
         if not light.isdir(event.cwd):
-            from notyet.core.text import visible
-
             return self.allow("unreadable", f"the folder {visible(event.cwd)} is gone")
         return self.nothing()
 
     def _reply(self, event: StopEvent, decision: Decision, setup: Setup) -> Reply:
         from notyet.core.message import note
-        from notyet.core.text import clean
 
         notes = [note(decision)]
         notes += [f"notyet: {line}" for line in (*setup.warnings, *setup.distrust)]
@@ -298,8 +297,6 @@ class Hook:
         host = host_named(self.host)
         if not note:
             return Reply(stdout=host.silence)
-        from notyet.core.text import clean
-        from notyet.core.verdict import Allow
 
         event = self.event or StopEvent(host=self.host)
         return host.write_reply(Allow(), clean(note), event, {})
@@ -308,8 +305,6 @@ class Hook:
 
     def allow(self, cause: str, *words: str) -> Reply:
         """Allow a stop unchecked: say why on stderr and to the user, and record it (G5)."""
-        from notyet.errors import LedgerError
-
         self.said += words
         repaired: Sequence[str] = ()
         try:
@@ -323,7 +318,6 @@ class Hook:
 
     def record_skip(self, cause: str, words: Sequence[str]) -> Sequence[str]:
         """Record a stop that is allowed unchecked; return what was repaired. Raises LedgerError."""
-        from notyet.core.verdict import skipped
         from notyet.ledger.ledger import Ledger
 
         ledger = Ledger()

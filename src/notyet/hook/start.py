@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from notyet.core.message import briefing_for
 from notyet.core.record import replace
+from notyet.engine.unchanged import remember_start
 from notyet.errors import LedgerError
+from notyet.git.repository import repository_of
 from notyet.hosts import host_named
+from notyet.ledger.ledger import Ledger
+from notyet.run.drive import drive_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +35,6 @@ def answer_start(hook: Hook, event: StartEvent) -> Reply:
         setup = hook.load(event, _LOOK)
     if not setup.start_tell:
         return hook.nothing()
-    from notyet.core.message import briefing_for
 
     words = briefing_for(event, setup.gates)
     return host_named(hook.host).write_context(words, event) if words else hook.nothing()
@@ -38,13 +42,8 @@ def answer_start(hook: Hook, event: StartEvent) -> Reply:
 
 def _remember_files(event: StartEvent, setup: Setup, patience: float) -> None:
     """Remember with which files an agent begins (N1). Raises LedgerError."""
-    from notyet.git.repository import repository_of
-
     if not (setup.workspace or event.workspace or repository_of(event.cwd)):
         return  # outside of git, every gate runs
-    from notyet.engine.unchanged import remember_start
-    from notyet.ledger.ledger import Ledger
-    from notyet.run.drive import drive_sync
 
     if setup.workspace:  # a file may have named one
         event = replace(event, workspace=setup.workspace)

@@ -6,7 +6,7 @@ missing.
 
 from __future__ import annotations
 
-from notyet.core.event import StopEvent
+from notyet.core.event import BackgroundTask, StartEvent, StopEvent
 from notyet.core.text import bounded, clean
 from notyet.core.verdict import Block, Halt
 from notyet.hosts.host import Reply
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from notyet.core.event import BackgroundTask, Scope, StartEvent
+    from notyet.core.event import Scope
     from notyet.core.verdict import Allow
     from notyet.hosts.host import Host
 
@@ -84,8 +84,6 @@ def _first(payload: Mapping[str, Any], names: tuple[str, ...], read: Any = None)
 def _start(
     host: Host, payload: Mapping[str, Any], environ: Mapping[str, str], scope: Scope
 ) -> StartEvent:
-    from notyet.core.event import StartEvent
-
     found = _fields(host, payload, environ)
     found = {name: value for name, value in found.items() if name in StartEvent._fields}
     return StartEvent(scope=scope, source=_first(payload, host.fields["source"]), **found)
@@ -206,7 +204,6 @@ def background_tasks(payload: Mapping[str, Any]) -> tuple[BackgroundTask, ...]:
     tasks = payload.get("background_tasks")
     if not isinstance(tasks, list) or not tasks:
         return ()
-    from notyet.core.event import BackgroundTask
 
     return tuple(
         BackgroundTask(

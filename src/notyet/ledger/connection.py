@@ -16,7 +16,7 @@ from _weakref import ref
 from errno import EISDIR, ENOENT
 
 from notyet import light
-from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair, NotyetError
+from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair, LedgerNewer, NotyetError
 from notyet.light import state_home
 
 TYPE_CHECKING = False
@@ -261,8 +261,6 @@ def version_of(db: sqlite3_module.Connection) -> int:
 def expect_readable(path: str, version: int) -> None:
     """Raise LedgerNewer for a version that this code cannot read."""
     if version > VERSION:
-        from notyet.errors import LedgerNewer
-
         raise LedgerNewer(
             path, f"it has version {version}, this notyet reads up to {VERSION}; upgrade notyet"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import time
 
 from notyet import light
@@ -96,8 +97,6 @@ def is_ours(path: str) -> bool:
 
 def set_aside(path: str, cause: str = "corrupt") -> str:
     """Rename a file that cannot be used; return its new path, or '' if another process did it."""
-    import fcntl
-
     guard = light.open(path + ".lock", light.O_RDWR | light.O_CREAT | light.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(guard, fcntl.LOCK_EX)

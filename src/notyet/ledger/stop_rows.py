@@ -6,6 +6,7 @@ from _imp import source_hash  # a hash that is loaded already: another costs 2 %
 
 from notyet import light
 from notyet.core.event import StopEvent
+from notyet.core.gate import digest_of
 from notyet.core.limits import History
 from notyet.core.record import Record, plain
 from notyet.core.text import bounded
@@ -109,12 +110,7 @@ def key_text(text: str) -> str:
     stored = _words(text)
     if stored == text and len(text) <= _LONGEST_KEY:
         return text
-    try:
-        from _blake2 import blake2b  # not hashlib: it loads OpenSSL
-    except ImportError:
-        from hashlib import blake2b
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return f"{stored[: _LONGEST_KEY - 40]} {digest}"  # short enough to be a key itself
+    return f"{stored[: _LONGEST_KEY - 40]} {digest_of(text)}"  # short enough to be a key itself
 
 
 def history_of(row: tuple[Any, ...]) -> History:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -98,7 +99,6 @@ def archive() -> bytes:
     """Return the child and the modules it needs as a zip archive that Python can run."""
     global _archive  # noqa: PLW0603  # made once
     if not _archive:
-        import io
         from zipfile import ZIP_DEFLATED, ZipFile
 
         packed = io.BytesIO()

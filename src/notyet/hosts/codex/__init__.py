@@ -22,7 +22,7 @@ class Codex(ClaudeLike, kw_only=True):
         self, payload: Mapping[str, Any], environ: Mapping[str, str]
     ) -> StopEvent | StartEvent | None:
         """Read a payload; a subagent without a type has the default one."""
-        from notyet.core.gate import CODEX_DEFAULT
+        from notyet.core.matcher import CODEX_DEFAULT
 
         event = super().read_event(payload, environ)
         if event is None or event.scope == "agent" or event.agent_type is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.event import parents_key
-from notyet.core.gate import CODEX_DEFAULT
+from notyet.core.matcher import CODEX_DEFAULT
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Problem
 from notyet.hosts import answers
